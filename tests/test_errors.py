@@ -1,4 +1,4 @@
-"""Messages of errors: guesses at what was meant, and nothing of thousands of letters."""
+"""Error messages: suggestions for misspelled names, and bounded length."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Each format of examples/formats.md says how it is told apart, and has a file in the fuzz corpus."""
+"""Each format in examples/formats.md says how it is recognised, and has a file in the fuzz corpus."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Own modules that are imported inside functions: only where a heavy library is behind them."""
+"""Our modules are imported inside functions only to defer a heavy library."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the program and its docs say to install can be installed: no index has a package of this name yet."""
+"""Install hints of the program and its docs work: no index has a package of this name yet."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What people try first from Python works, or the error names what does."""
+"""Calls that people try first from Python work, or the error suggests the right one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""examples/notebook.ipynb: it runs from a clean kernel, and what is stored in it is what comes out."""
+"""examples/notebook.ipynb runs from a clean kernel and gives its stored outputs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tests pass in a checkout that has no data next to it: they find such data in one way, which skips."""
+"""Tests that need external data find it with one helper and are skipped without it."""
 
 from __future__ import annotations
 

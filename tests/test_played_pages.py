@@ -1,4 +1,4 @@
-"""Pages that show a session at a terminal show what the commands print."""
+"""Terminal sessions in the docs show the output of the commands."""
 
 from __future__ import annotations
 

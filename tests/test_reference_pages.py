@@ -1,4 +1,4 @@
-"""The reference pages are what `examples/mkdocs/reference.py` writes from the code."""
+"""The reference pages equal the output of `examples/mkdocs/reference.py`."""
 
 from __future__ import annotations
 

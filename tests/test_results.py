@@ -1,4 +1,4 @@
-"""What calls give is one kind of thing, and reading commands show it in all forms."""
+"""Calls return results of one class, and reading commands show them in all formats."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The page of assessors in a real Chromium: judging by keys, on a phone, and without a script."""
+"""The page of assessors in a real Chromium: judging by keys, on a phone, and without JavaScript."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What people change, in a real Chromium: two at once, the bank, judging by keyboard, a daemon beside it."""
+"""Edits in a real Chromium: two people at once, the bank, judging by keyboard, a daemon at the same time."""
 
 from __future__ import annotations
 

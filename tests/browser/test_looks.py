@@ -1,4 +1,4 @@
-"""How pages and report look on a phone and a screen, light and dark. TRECEXAM_SHOTS=FOLDER keeps pictures."""
+"""Layout of pages and report, on phone and screen, light and dark. TRECEXAM_SHOTS=FOLDER keeps images."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""out/report.html in a browser: it needs nothing else, fits a phone, and prints."""
+"""out/report.html in a browser: it is self-contained, fits a phone, and prints."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Judging what responses cite in a real Chromium: by the keys 1, 2, 3, on a phone, and without a script."""
+"""Labelling citations in a real Chromium: by the keys 1, 2, 3, on a phone, and without JavaScript."""
 
 from __future__ import annotations
 

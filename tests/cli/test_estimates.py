@@ -1,4 +1,4 @@
-"""How long a model in this process would take, as each command that has one asked says it."""
+"""The estimated time of a local model, in every command that runs one."""
 
 from __future__ import annotations
 

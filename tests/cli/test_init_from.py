@@ -1,4 +1,4 @@
-"""`init --from FOLDER`, and what becomes of such files in a track."""
+"""`init --from FOLDER`, and how a track uses these files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `init` says at once: what a file is that was given as another one, and what the grader will lack."""
+"""Warnings of `init`: files given under the wrong option, and inputs that the grader will need."""
 
 from __future__ import annotations
 

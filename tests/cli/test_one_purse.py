@@ -1,4 +1,4 @@
-"""The budget of [grader] is one purse: for grades, and for all that its model is asked to write."""
+"""The budget of [grader] covers grading and all text that its model generates."""
 
 from __future__ import annotations
 

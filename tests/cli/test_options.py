@@ -1,4 +1,4 @@
-"""Options: as few as there can be, and each is used by a command line of the docs."""
+"""Options: their number does not grow, and each is used in the docs."""
 
 from __future__ import annotations
 

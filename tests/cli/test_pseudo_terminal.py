@@ -1,4 +1,4 @@
-"""What commands show on a terminal of some width, and what colour does; the terminal is a pseudo-terminal."""
+"""Output and colour of commands on a pseudo-terminal of a given width."""
 
 from __future__ import annotations
 

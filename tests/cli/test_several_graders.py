@@ -1,4 +1,4 @@
-"""Commands on a track with several graders, which a server plays: a row for each, one purse, `--grader`."""
+"""Commands on a track with several graders behind a scripted server: rows, shared budget, `--grader`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""No command runs code that a track names, unless --trust-code is given."""
+"""No command runs code of a track without --trust-code."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What commands say of a track without runs, grades or official judgments: all of them the same."""
+"""Messages on a track without runs, grades or official judgments are the same in all commands."""
 
 from __future__ import annotations
 

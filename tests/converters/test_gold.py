@@ -1,4 +1,4 @@
-"""Gold outputs as banks: both forms, what is wrong with a line, and the way there and back."""
+"""Gold outputs as banks: both forms, errors in lines, and round trips."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Nuggets with their importance, and which answers hold them, as nuggetizer and TREC RAG write them."""
+"""Nuggets with importance, and their assignments to answers, in the forms of nuggetizer and TREC RAG."""
 
 from __future__ import annotations
 

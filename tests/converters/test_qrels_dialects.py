@@ -1,4 +1,4 @@
-"""Judgments in other columns than four, and what tells them from runs."""
+"""Judgments with other than four columns, and how they are told from runs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What readers must not misread: aligned columns, stray carriage returns, odd names, cut first lines."""
+"""Input that readers could misread: aligned columns, carriage returns, unusual names, cut first lines."""
 
 from __future__ import annotations
 

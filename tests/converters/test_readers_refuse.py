@@ -1,4 +1,4 @@
-"""Bad input of every kind, for every reader: one line that names path, line and reason, and nothing else."""
+"""Invalid input for every reader: a one-line error with path, line and reason."""
 
 from __future__ import annotations
 

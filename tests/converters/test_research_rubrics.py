@@ -1,4 +1,4 @@
-"""Research rubrics: criteria with weights, some of which count against."""
+"""Research rubrics: criteria with weights, some of them negative."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files of BEIR, MS MARCO, ir_metadata, umbrela and ragas: read, told from others, written again."""
+"""Files of BEIR, MS MARCO, ir_metadata, umbrela and ragas: reading, recognising and writing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Labels of support in a table."""
+"""Tables of support labels."""
 
 from __future__ import annotations
 

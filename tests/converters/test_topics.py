@@ -1,4 +1,4 @@
-"""Topics in SGML, XML and JSON: what TREC has published since 1992, and what nobody should publish."""
+"""Topics in SGML, XML and JSON: published by TREC since 1992, and malicious ones."""
 
 from __future__ import annotations
 

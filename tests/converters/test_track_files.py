@@ -1,4 +1,4 @@
-"""What TREC's generation tracks and AutoJudge hand out: topics, reports, nugget banks, leaderboards."""
+"""Files of TREC's generation tracks and AutoJudge: topics, reports, nugget banks, leaderboards."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The wheel and the sdist: built, installed into an empty environment, and run. Nothing is fetched."""
+"""The wheel and the sdist: built, installed into an empty environment, and run, without network."""
 
 from __future__ import annotations
 

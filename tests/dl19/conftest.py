@@ -1,4 +1,4 @@
-"""TREC DL 2019, read naively, and tracks of it: 21 queries, 37 runs, FLAN-T5-large's recorded grades."""
+"""TREC DL 2019, read by naive code, and its tracks: 21 queries, 37 runs, FLAN-T5-large's recorded grades."""
 
 from __future__ import annotations
 

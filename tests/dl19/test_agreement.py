@@ -1,4 +1,4 @@
-"""Agreement on TREC DL 2019: the counts and kappas that the Rubric workbench's tables have."""
+"""Agreement on TREC DL 2019: counts and kappas equal the Rubric workbench's tables."""
 
 from __future__ import annotations
 

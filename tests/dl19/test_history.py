@@ -1,4 +1,4 @@
-"""The history on TREC DL 2019: a run dropped, a question edited."""
+"""The history on TREC DL 2019 after a dropped run and an edited question."""
 
 from __future__ import annotations
 

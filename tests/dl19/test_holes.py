@@ -1,4 +1,4 @@
-"""Holes and simulations on TREC DL 2019, against ir_measures on files that are read naively."""
+"""Holes and simulations on TREC DL 2019, compared with ir_measures and naive file reading."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The line on real data: TREC DL 2019, 21 queries, 37 runs, FLAN-T5-large's recorded grades."""
+"""From runs to scores on TREC DL 2019, 21 queries, 37 runs, FLAN-T5-large's recorded grades."""
 
 from __future__ import annotations
 

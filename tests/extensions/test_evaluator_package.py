@@ -1,4 +1,4 @@
-"""The evaluator of examples/evaluator, installed beside trecexam: it is in --help, out/, report and page."""
+"""The evaluator of examples/evaluator, installed next to trecexam: it is in --help, out/, report and page."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whatever becomes of what `.trecexam/` keeps, the next update writes what it would write without it."""
+"""After any damage to `.trecexam/`, the next update writes the same outputs as without it."""
 
 from __future__ import annotations
 

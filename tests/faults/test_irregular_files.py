@@ -1,4 +1,4 @@
-"""Pipes, sockets, devices, folders and links to nothing in place of inputs: each is named, none hangs."""
+"""Pipes, sockets, devices, folders and broken symlinks as inputs: each is reported, none hangs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files that are replaced as a whole, and what is no file."""
+"""Atomic replacement of files, and irregular files."""
 
 from __future__ import annotations
 

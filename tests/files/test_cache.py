@@ -1,4 +1,4 @@
-"""A value stays in memory while its token is the same; of several by one name those asked for last."""
+"""The cache keeps a value while its token is the same, and the most recently used of several."""
 
 from __future__ import annotations
 

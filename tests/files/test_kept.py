@@ -1,4 +1,4 @@
-"""Kept files: what was written, or nothing; never something else, and nothing waits."""
+"""Kept files: a read gives what was written or nothing, and never blocks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`on_gpu.py` where there is what a GPU machine has and what tests/gpu/carry.sh takes there, alone."""
+"""`on_gpu.py` with only what a GPU machine has and what tests/gpu/carry.sh collects."""
 
 from __future__ import annotations
 

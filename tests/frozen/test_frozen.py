@@ -1,6 +1,6 @@
-"""All that commands gave on the frozen tracks, against what they give now.
+"""Recorded outputs of commands on the frozen tracks, compared with the present ones.
 
-A change that was meant: a line in CHANGES.md with its reason, then TRECEXAM_FREEZE=1 makes the data anew.
+For an intended change, add a line with the reason to CHANGES.md; TRECEXAM_FREEZE=1 records the data again.
 TRECEXAM_FROZEN_KEEP=FOLDER leaves the tracks there, to be compared with those of another commit.
 """
 

@@ -1,4 +1,4 @@
-"""A RAG track in one folder asks, stores and scores what it did in three, when a track had one grader."""
+"""A RAG track in one folder sends, stores and scores the same as three tracks with one grader each."""
 
 from __future__ import annotations
 

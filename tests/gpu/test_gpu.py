@@ -1,4 +1,4 @@
-"""What only a GPU shows. Run on one with: bash tests/run.sh -m gpu tests/gpu"""
+"""Tests that need a GPU. Run: bash tests/run.sh -m gpu tests/gpu"""
 
 from __future__ import annotations
 

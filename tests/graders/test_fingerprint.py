@@ -1,4 +1,4 @@
-"""The fingerprint of what reads answers."""
+"""The fingerprint of the code that parses answers."""
 
 from __future__ import annotations
 

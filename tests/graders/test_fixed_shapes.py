@@ -1,4 +1,4 @@
-"""A text's vector, and so a cell's answer, is the same bit for bit whatever is embedded with it."""
+"""Vectors of texts, and so answers, are bit-identical whatever else is embedded."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Vectors that are kept with the track: nothing hangs on them."""
+"""Vectors cached with the track; no answer depends on them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""However long an answer is, it is read soon: its beginning is read alone."""
+"""Long answers are read quickly: only their beginning is parsed."""
 
 from __future__ import annotations
 

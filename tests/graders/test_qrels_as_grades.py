@@ -1,4 +1,4 @@
-"""Qrels, official or an LLM's, as a recording: a grade a passage, on the scale that their labels have."""
+"""Qrels, official or of an LLM, as recorded grades: one grade per passage, on the scale of the labels."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Two graders of one track that ask the same local model have it loaded once."""
+"""Two graders of one track with the same local model load it once."""
 
 from __future__ import annotations
 

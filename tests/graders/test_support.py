@@ -1,4 +1,4 @@
-"""The offline grader of support: a sentence against the window of the passage that is most like it."""
+"""The offline grader of support: compares a sentence with the most similar window of the passage."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Graders that read what a model wrote: the common part of eRAG and RAGVAL."""
+"""Graders of generated texts: the common part of eRAG and RAGVAL."""
 
 from __future__ import annotations
 

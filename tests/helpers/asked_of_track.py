@@ -1,4 +1,4 @@
-"""What a test has the page's reader do, in its own process: functions that it can import."""
+"""Functions that a test has the page's reader process import and run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A scripted server's answers to prompts that ask about several nuggets at once."""
+"""Answers of a scripted server to prompts about several nuggets at once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an audit has to find: judgments removed, judges of known bias and thresholds."""
+"""Problems that an audit must find: removed judgments, judges of known bias and thresholds."""
 
 from __future__ import annotations
 

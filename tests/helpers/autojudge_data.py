@@ -1,4 +1,4 @@
-"""A small data set as TREC AutoJudge hands one out, and its commands run in this process."""
+"""A small data set in the form of TREC AutoJudge, and its commands run in this process."""
 
 from __future__ import annotations
 

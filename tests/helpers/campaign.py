@@ -1,4 +1,4 @@
-"""Tracks that assessors judge, and queries as these have them before them."""
+"""Tracks that assessors judge, and queries as assessors see them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A track of generated responses that cite passages, and a server that says whether these support them."""
+"""A track of generated responses that cite passages, and a server that labels support."""
 
 from __future__ import annotations
 

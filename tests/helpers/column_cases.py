@@ -1,4 +1,4 @@
-"""Random judgments and runs for the measures on columns, and what ir_measures says of them."""
+"""Random judgments and runs for measures on columns, and their ir_measures values."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pools of a model that is known, for what learning says of them."""
+"""Pools simulated from a known model, for tests of learning."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The texts of a figure, and whether they can be read."""
+"""The texts of a figure, and whether they are readable."""
 
 from __future__ import annotations
 

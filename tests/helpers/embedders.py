@@ -1,4 +1,4 @@
-"""The embedder of the extra `offline`; where its weights could not come along, one of its shape."""
+"""The embedder of the extra `offline`, or one of the same shape if its weights are missing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A small track with gold outputs, and a server that answers from what a document says."""
+"""A small track with gold outputs, and a server that answers from the document."""
 
 from __future__ import annotations
 

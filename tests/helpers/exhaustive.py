@@ -1,4 +1,4 @@
-"""Permitted answers scored one by one with transformers' own forward pass: what `choices` must equal."""
+"""Permitted answers scored one by one with the forward pass of transformers; `choices` must equal these."""
 
 from __future__ import annotations
 

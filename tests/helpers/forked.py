@@ -1,4 +1,4 @@
-"""Processes of their own that do not import the program again: children of one that has."""
+"""Separate processes forked from one that has already imported the program."""
 
 from __future__ import annotations
 

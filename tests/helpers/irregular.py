@@ -1,4 +1,4 @@
-"""Puts each kind of irregular file in the place of one input of a track, and updates."""
+"""Replaces one input of a track with each kind of irregular file, and updates."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Keys as somebody presses them who looks at a page that has come whole."""
+"""Key presses on a completely loaded page."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Coroutines in tests: a browser that other tests opened keeps a running loop in their thread."""
+"""Runs coroutines in tests although a browser of other tests keeps an event loop running in the thread."""
 
 from __future__ import annotations
 

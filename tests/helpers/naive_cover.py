@@ -1,4 +1,4 @@
-"""Cover and nCover item by item, and a table that ir_measures reads: what tests of Cover compare with."""
+"""Naive Cover and nCover, item by item, and a table that ir_measures reads."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A real nginx before the page, on this machine, below a prefix."""
+"""A real local nginx in front of the page, below a prefix."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What TREC AutoJudge's package wants of nltk's data when it is imported: stop words, and a folder."""
+"""The nltk data that TREC AutoJudge's package needs on import: stop words, and a folder."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Runs examples/notebook.ipynb in a kernel of its own; as a program, it puts the outputs into the file."""
+"""Runs examples/notebook.ipynb in a new kernel; as a program, it stores the outputs in the file."""
 
 from __future__ import annotations
 

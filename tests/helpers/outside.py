@@ -1,4 +1,4 @@
-"""Data that is not in the repository: files of the folder `shared` next to the checkout."""
+"""External data: files of the folder `shared` next to the checkout."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Packs made by hand, and the one that ships: `python tests/helpers/packs.py` makes it again."""
+"""Hand-made packs, and the shipped one: `python tests/helpers/packs.py` writes it again."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Commands of a page are run, and what they print is what the page shows.
+"""Runs the commands of a docs page and compares their output with the page.
 
 A block ```console has lines `$ trecexam ...`, each followed by its output on a terminal of 100 columns.
 `python tests/helpers/played_pages.py` writes the output into the pages.

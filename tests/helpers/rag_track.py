@@ -1,4 +1,4 @@
-"""The files that a RAG track begins with, and a server that answers all that its four graders ask."""
+"""The input files of a RAG track, and a server that answers the prompts of its four graders."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Many people who rate on a page at once, each over a connection of its own, and what came of it."""
+"""Many concurrent raters on a page, each with a separate connection, and the results."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A Ray cluster of this machine's own, and recipes for workers that can be told to end."""
+"""A local Ray cluster, and recipes for workers that can be made to exit."""
 
 from __future__ import annotations
 

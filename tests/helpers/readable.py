@@ -1,4 +1,4 @@
-"""What a page must not have, as JavaScript that a browser evaluates: all that is wrong, as a list."""
+"""Checks of a page as JavaScript that a browser evaluates: returns a list of problems."""
 
 #: Text that is too faint on its background: WCAG 2.2, 1.4.3.
 FAINT = """() => {

@@ -1,4 +1,4 @@
-"""NIST's trec_eval, 9.0.8 and 10.0-rc3, built from ../shared/trec_eval; and files to hold the rules to it."""
+"""NIST's trec_eval, 9.0.8 and 10.0-rc3, built from ../shared/trec_eval, and files to test rules with."""
 
 from __future__ import annotations
 

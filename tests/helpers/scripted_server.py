@@ -1,4 +1,4 @@
-"""An OpenAI-compatible server that does what a test tells it to, the bad things too."""
+"""A scripted OpenAI-compatible server that can also misbehave."""
 
 from __future__ import annotations
 

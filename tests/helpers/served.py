@@ -1,4 +1,4 @@
-"""A track's page: without a server, and served for real in a thread."""
+"""A track's page: without a server, or served in a thread."""
 
 from __future__ import annotations
 

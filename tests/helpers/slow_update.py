@@ -1,4 +1,4 @@
-"""Updates that something disturbs: killed at random moments while they grade slowly, or stopped by Ctrl-C."""
+"""Updates that are killed at random moments during slow grading, or stopped by Ctrl-C."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Small tracks, and a grader whose answers can be worked out by hand."""
+"""Small tracks, and a grader whose answers can be computed by hand."""
 
 from __future__ import annotations
 

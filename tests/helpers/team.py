@@ -1,4 +1,4 @@
-"""People of a page: a users file of one in each role, and clients that are logged in."""
+"""Users of a page: a users file with one user per role, and logged-in clients."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tiny random language models with tokenizers of their own, saved as real ones are."""
+"""Tiny random language models with tokenizers, saved like real ones."""
 
 from __future__ import annotations
 

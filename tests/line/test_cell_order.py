@@ -1,4 +1,4 @@
-"""The most useful cells first; in whichever order, the same grades and files."""
+"""The most useful cells are graded first, and any order gives the same grades and files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which measures a track is ranked by where nobody named any."""
+"""The default measures of a track."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The caution on runs that rank as the grader's encoder does, on a track."""
+"""The warning about runs that rank like the grader's encoder."""
 
 from __future__ import annotations
 

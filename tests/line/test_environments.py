@@ -1,4 +1,4 @@
-"""What answers were made on is kept with them, and said where they are mixed."""
+"""The environment of answers is stored with them, and mixed environments are reported."""
 
 from __future__ import annotations
 

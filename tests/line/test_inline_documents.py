@@ -1,4 +1,4 @@
-"""The texts of what is cited, where they come in the responses themselves."""
+"""Texts of cited passages that are contained in the responses."""
 
 from __future__ import annotations
 

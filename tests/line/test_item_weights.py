@@ -1,4 +1,4 @@
-"""A track whose bank is research rubrics, as its user sees it: some items count against."""
+"""A track with research rubrics as its bank, where some items have negative weights."""
 
 from __future__ import annotations
 

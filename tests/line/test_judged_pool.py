@@ -1,4 +1,4 @@
-"""Judged passages in the pool: graded and labelled, and at no rank of any run."""
+"""Judged passages in the pool: graded and labelled, but without a rank in any run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Codes kept for the next process, the track for the next call: never another answer than a new reading."""
+"""Codes cached for the next process and tracks for the next call always equal a new reading."""
 
 from __future__ import annotations
 

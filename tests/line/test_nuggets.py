@@ -1,4 +1,4 @@
-"""nuggetizer's scores from its assignments, as a user gets them: bank, recording and answers in a track."""
+"""Scores of nuggetizer from its assignments: bank, recording and answers in a track."""
 
 from __future__ import annotations
 

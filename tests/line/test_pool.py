@@ -1,4 +1,4 @@
-"""The pool against a brute force: rankings cut to a depth, put together passage by passage."""
+"""The pool, against a brute-force union of rankings cut to a depth."""
 
 from __future__ import annotations
 

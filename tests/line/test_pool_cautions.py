@@ -1,4 +1,4 @@
-"""Values that depend on which runs are pooled say so, wherever a leaderboard is."""
+"""Warnings about values that depend on which runs are pooled, wherever a leaderboard is shown."""
 
 from __future__ import annotations
 

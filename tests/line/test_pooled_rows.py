@@ -1,4 +1,4 @@
-"""Runs joined with judgments through the pool: the same as each run's own join."""
+"""Joining runs with judgments through the pool equals the join of each run."""
 
 from __future__ import annotations
 

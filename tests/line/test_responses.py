@@ -1,4 +1,4 @@
-"""Generated responses in a track: dropped like runs, graded like passages, beside ranked runs."""
+"""Generated responses in a track: dropped like runs, graded like passages, next to ranked runs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A retired item leaves everything that is counted or written, and keeps its grades."""
+"""A retired item is removed from all counts and outputs, and keeps its grades."""
 
 from __future__ import annotations
 

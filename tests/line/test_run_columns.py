@@ -1,4 +1,4 @@
-"""Large runs as columns on disk: the same as the files they are of, and no harm whatever becomes of them."""
+"""Large runs as columns on disk: equal to their files, and safe after any damage."""
 
 from __future__ import annotations
 

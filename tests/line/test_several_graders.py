@@ -1,4 +1,4 @@
-"""Several graders in one track, each as if it were alone there, and what they share."""
+"""Several graders in one track: each works as if alone, and what they share."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which labels of citations count, by the rule written out: the last one of a text, where that is cited."""
+"""Which citation labels count: the last one for a text, wherever it is cited."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A measure that counts from 1 on where the track's threshold is another says so, and names the one meant."""
+"""Warnings about measures that count from 1 although the threshold of the track differs."""
 
 from __future__ import annotations
 

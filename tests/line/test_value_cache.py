@@ -1,4 +1,4 @@
-"""Which values are computed again: counted, and compared with computing all of them anew."""
+"""Which values are computed again, and that they equal a full computation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Outputs while cells are graded: marked as incomplete, with a count of the cells that are missing."""
+"""Outputs during grading: marked as incomplete, with a count of missing cells."""
 
 from __future__ import annotations
 

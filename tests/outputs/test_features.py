@@ -1,4 +1,4 @@
-"""A feature that declares itself has its files in out/ and its part of the report; nothing else names it."""
+"""A declared feature has its files in out/ and its report section without other registration."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Every output file, compared with the one in tests/golden.
 
-To make them anew after a wanted change, and then to read the diff:
+To write them again after an intended change (then read the diff):
 TRECEXAM_UPDATE_GOLDEN=1 pytest tests/outputs/test_golden.py
 """
 

@@ -1,4 +1,4 @@
-"""2,000 runs at once, and a stop between outputs."""
+"""2,000 runs at once, and stopping between outputs."""
 
 from __future__ import annotations
 

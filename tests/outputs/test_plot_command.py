@@ -1,4 +1,4 @@
-"""`trecexam plot` and `Track.plot`: which plots there are, their sizes and measures, and bad input."""
+"""`trecexam plot` and `Track.plot`: available plots, sizes, measures, and invalid input."""
 
 from __future__ import annotations
 

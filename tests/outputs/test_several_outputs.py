@@ -1,4 +1,4 @@
-"""What several graders of one track write: each its own, and what is of all of them."""
+"""Outputs of several graders in one track: those of each grader, and joint ones."""
 
 from __future__ import annotations
 

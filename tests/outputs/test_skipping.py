@@ -1,4 +1,4 @@
-"""Of out/ only what hangs on what changed is made again; whatever happens, it is as if made from nothing."""
+"""Only outputs that depend on a change are written again, and they always equal a full update."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What must hold of scores whatever the ratings."""
+"""Properties of scores for any ratings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A sheet with some cells is one with all of them without the others, wherever it is read."""
+"""A partial sheet equals the whole sheet without the other cells."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Correlations against pair counting and permutations, their intervals against plain loops."""
+"""Correlations against pair counting and permutations, and their intervals against naive loops."""
 
 from __future__ import annotations
 

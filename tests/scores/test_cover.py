@@ -1,4 +1,4 @@
-"""Cover and nCover as ir_measures measures, against sets."""
+"""Cover and nCover as ir_measures measures, against computations with sets."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Cover of qrels in every form that ir_measures takes: exact where they name the items, refused where not."""
+"""Cover of qrels in every form that ir_measures accepts: exact with items, rejected without."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which runs rank passages as an encoder does: by brute force, scipy, and runs that are drawn."""
+"""Which runs rank passages like an encoder: against brute force, scipy, and simulated runs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Evaluation of rankings, against formulas written out here."""
+"""Evaluation of rankings, against explicit formulas."""
 
 from __future__ import annotations
 

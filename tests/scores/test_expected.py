@@ -1,4 +1,4 @@
-"""Expected labels and ECover, against sums over every way in which the ratings may come out."""
+"""Expected labels and ECover, against sums over all outcomes of the ratings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Intervals hold the truth as often as they say: a small part of tests/benchmarks/interval_coverage.py."""
+"""Coverage of intervals: a small part of tests/benchmarks/interval_coverage.py."""
 
 from __future__ import annotations
 

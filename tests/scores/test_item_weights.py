@@ -1,4 +1,4 @@
-"""Cover by the bank's own weights, some of which count against: against plain loops, and on columns."""
+"""Cover with the weights of the bank, some negative: against naive loops, and on columns."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Labels and the qrels made from them, against plain recomputation."""
+"""Labels and the qrels made from them, against a naive computation."""
 
 from __future__ import annotations
 

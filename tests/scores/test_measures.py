@@ -1,4 +1,4 @@
-"""Measure names: read as ir_measures writes them, refused with a reason that helps."""
+"""Measure names: parsed as ir_measures writes them, rejected with a helpful reason."""
 
 from __future__ import annotations
 

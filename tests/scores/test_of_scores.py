@@ -1,4 +1,4 @@
-"""Pearson's r and tau_GAP, and all that TREC AutoJudge reports of two leaderboards, against its own code."""
+"""Pearson's r, tau_GAP, and all coefficients of TREC AutoJudge, against its code."""
 
 from __future__ import annotations
 

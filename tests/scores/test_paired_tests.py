@@ -1,4 +1,4 @@
-"""Paired tests against scipy's, pair by pair, and corrections against their definitions."""
+"""Paired tests against scipy, pair by pair, and corrections against their definitions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""tau_ap_b and Kendall's tau among the best runs, against formulas and scipy; who has no interval."""
+"""tau_ap_b and Kendall's tau among the best runs, against formulas and scipy; missing intervals."""
 
 from __future__ import annotations
 

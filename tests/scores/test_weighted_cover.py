@@ -1,4 +1,4 @@
-"""Cover with weights and half credit: against plain loops, and against nuggetizer's formulas."""
+"""Cover with weights and half credit: against naive loops and nuggetizer's formulas."""
 
 from __future__ import annotations
 

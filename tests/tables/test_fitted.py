@@ -1,4 +1,4 @@
-"""Tables that keep to a width; how wide a text is, is worked out here by itself."""
+"""Tables that fit a width; text widths are computed independently here."""
 
 from __future__ import annotations
 

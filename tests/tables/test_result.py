@@ -1,4 +1,4 @@
-"""Results: one kind of value, shown everywhere by the same code, with its notes."""
+"""Results: one class, shown in all forms with its notes."""
 
 from __future__ import annotations
 

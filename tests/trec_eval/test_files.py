@@ -1,4 +1,4 @@
-"""What is said of runs and qrels, and how they are mended, is what NIST's programs do with them."""
+"""Findings on runs and qrels, and fixed files, agree with NIST's programs."""
 
 from __future__ import annotations
 

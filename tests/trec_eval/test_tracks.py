@@ -1,4 +1,4 @@
-"""What a track's outputs say is what NIST's programs compute from its exported files."""
+"""Outputs of a track equal what NIST's programs compute from its exported files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What wakes a thread that waits."""
+"""Waking a waiting thread."""
 
 from __future__ import annotations
 

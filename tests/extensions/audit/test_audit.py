@@ -1,4 +1,4 @@
-"""The audit's numbers against scipy and ir_measures, what it finds of what is planted, and its command."""
+"""The audit: its numbers against scipy and ir_measures, planted problems that it finds, and its command."""
 
 from __future__ import annotations
 

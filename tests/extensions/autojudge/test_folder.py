@@ -1,4 +1,4 @@
-"""`trecexam autojudge DIR`: the folder that is handed in."""
+"""`trecexam autojudge DIR`: the folder to submit."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`trecexam bank generate`: what a user types and finds, with servers good and bad."""
+"""`trecexam bank generate` as a user runs it, with working and failing servers."""
 
 from __future__ import annotations
 

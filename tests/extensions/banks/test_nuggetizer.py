@@ -1,4 +1,4 @@
-"""`trecexam bank generate --prompt nuggetizer`, against scripted servers: what is asked, and what comes."""
+"""`trecexam bank generate --prompt nuggetizer` with scripted servers: prompts and results."""
 
 from __future__ import annotations
 

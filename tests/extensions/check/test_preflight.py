@@ -1,4 +1,4 @@
-"""What trec_eval would say of a file, and the files that are written so that it takes them."""
+"""Predictions of what trec_eval does with a file, and files fixed so that it accepts them."""
 
 from __future__ import annotations
 

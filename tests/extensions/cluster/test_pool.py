@@ -1,4 +1,4 @@
-"""Work on a real cluster on this machine, whose workers are ended, lost and found again."""
+"""Work on a real local cluster whose workers are killed, lost and restored."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a worker is sent, and what it makes of it; no cluster is needed."""
+"""What a worker receives and creates; no cluster is needed."""
 
 from __future__ import annotations
 

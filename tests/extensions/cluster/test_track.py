@@ -1,4 +1,4 @@
-"""A track whose cells are graded on a real cluster on this machine."""
+"""A track whose cells are graded on a real local cluster."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A model on the workers of a cluster writes what it writes here."""
+"""A model on cluster workers generates the same text as locally."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`trecexam representative`: which few queries order the runs as all do."""
+"""`trecexam representative`: a few queries that order the runs as all queries do."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""eRAG's baselines as labels, and runs whose scores say no order."""
+"""eRAG's baselines as labels, and runs whose scores are all tied."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`trecexam erag` by outputs made elsewhere: what a user gets, and bad inputs named."""
+"""`trecexam erag` with given outputs: results, and errors in the inputs."""
 
 from __future__ import annotations
 

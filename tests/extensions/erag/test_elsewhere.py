@@ -1,4 +1,4 @@
-"""Items of the kind `gold` where questions and nuggets were expected: checks, diffs, pages, exports."""
+"""Items of the kind `gold` in other features: checks, diffs, pages, exports."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Ranked lists by labels in 0..1: against brute force, at the edges, and where a measure is not defined."""
+"""Scores of ranked lists with labels in 0..1: brute force, edge cases, and undefined measures."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`Track.add_run`: what people hold in Python, as a file of the drop folder."""
+"""`Track.add_run`: writes a run from Python to the runs folder."""
 
 from __future__ import annotations
 

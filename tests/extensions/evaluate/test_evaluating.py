@@ -1,4 +1,4 @@
-"""`trecexam.evaluate`: all that it takes, and that its values are those of a track's folder."""
+"""`trecexam.evaluate`: accepted inputs, and values equal to those of a track folder."""
 
 from __future__ import annotations
 

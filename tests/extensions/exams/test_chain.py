@@ -1,4 +1,4 @@
-"""Exams from their first passage to their last fit: each command reads what the one before it wrote."""
+"""Exams from passages to the last fit: each command reads the output of the previous one."""
 
 from __future__ import annotations
 

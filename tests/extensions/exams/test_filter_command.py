@@ -1,4 +1,4 @@
-"""`trecexam exam filter`: what a user types and finds."""
+"""`trecexam exam filter` as a user runs it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The plots of a fitted exam that hang on how much is to be drawn."""
+"""Plots of a fitted exam that depend on the number of systems and groups."""
 
 from __future__ import annotations
 

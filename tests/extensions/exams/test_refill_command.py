@@ -1,4 +1,4 @@
-"""`trecexam exam generate --again`: what a user types and finds."""
+"""`trecexam exam generate --again` as a user runs it."""
 
 from __future__ import annotations
 

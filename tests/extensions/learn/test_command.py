@@ -1,4 +1,4 @@
-"""`trecexam learn` and `track.learn.labels`: what is written, what is refused, what is said."""
+"""`trecexam learn` and `track.learn.labels`: outputs, errors and messages."""
 
 from __future__ import annotations
 

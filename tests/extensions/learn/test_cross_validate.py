@@ -1,4 +1,4 @@
-"""`cross-validate`: what is compared, what is said of it, and what is kept for `fill`."""
+"""`cross-validate`: comparisons, messages, and what is stored for `fill`."""
 
 from __future__ import annotations
 

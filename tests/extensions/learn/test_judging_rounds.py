@@ -1,4 +1,4 @@
-"""The order in which a plan takes passages: by weight, and a share at random."""
+"""The order of passages in a plan: by weight, with a random share."""
 
 from __future__ import annotations
 

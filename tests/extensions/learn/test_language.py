@@ -1,4 +1,4 @@
-"""Whether texts are in another language, as far as that matters to an encoder that reads English."""
+"""Detection of texts that an English encoder cannot read."""
 
 from __future__ import annotations
 

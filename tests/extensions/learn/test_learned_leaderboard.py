@@ -1,4 +1,4 @@
-"""`learned-leaderboard`: what it shows, when it is not shown, and what `learn` leaves of it."""
+"""`learned-leaderboard`: its output, when it is withheld, and what `learn` writes of it."""
 
 from __future__ import annotations
 

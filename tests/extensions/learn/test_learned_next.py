@@ -1,4 +1,4 @@
-"""`learned-next`: which passages, in which order, and why."""
+"""`learned-next`: the suggested passages, their order and reasons."""
 
 from __future__ import annotations
 

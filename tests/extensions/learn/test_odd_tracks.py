@@ -1,4 +1,4 @@
-"""Tracks that lack something, or have only one of it: each command says so in a line, or does what it can."""
+"""Incomplete or minimal tracks: each command works or gives a one-line error."""
 
 from __future__ import annotations
 

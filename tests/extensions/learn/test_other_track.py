@@ -1,4 +1,4 @@
-"""Another track's judgments: learned from beside a track's own."""
+"""Learning from judgments of another track in addition to those of the track."""
 
 from __future__ import annotations
 

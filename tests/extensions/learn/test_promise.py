@@ -1,4 +1,4 @@
-"""Which items are most promising for which passage."""
+"""The order of items by how promising they are for a passage."""
 
 from __future__ import annotations
 

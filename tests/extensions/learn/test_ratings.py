@@ -1,4 +1,4 @@
-"""A grader's ratings, or what it expects them to be, are a feature."""
+"""Ratings or expected ratings of a grader as a feature."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`settle`: how a claim is read, how sure it is, and what to judge."""
+"""`settle`: parsing of claims, their probability, and what to judge."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Runs, texts and judgments alone: a track without a test bank."""
+"""Tracks with runs, texts and judgments but no test bank."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""trecexam.pyterrier with the real PyTerrier, as far as it goes without Java."""
+"""trecexam.pyterrier with the real PyTerrier, without Java."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What ranx is given: labels and runs."""
+"""Labels and runs for ranx."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Decoder-only models of many kinds: those that share a prefix, and those that must be scored plainly."""
+"""Decoder-only architectures: those with prefix sharing, and those scored without it."""
 
 from __future__ import annotations
 

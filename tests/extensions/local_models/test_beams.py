@@ -1,4 +1,4 @@
-"""`choices` beside 5-beam search: how often they agree, and the two reasons why they may not."""
+"""`choices` compared with 5-beam search: how often they agree, and the two reasons for differences."""
 
 from __future__ import annotations
 

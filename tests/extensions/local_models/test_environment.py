@@ -1,4 +1,4 @@
-"""What a model in this process runs on."""
+"""The environment of a local model."""
 
 from __future__ import annotations
 

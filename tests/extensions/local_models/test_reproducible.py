@@ -1,4 +1,4 @@
-"""The same cell, the same grade: bit for bit, whatever else is graded with it."""
+"""Reproducible grades: bit-identical whatever else is graded in the same batch."""
 
 from __future__ import annotations
 

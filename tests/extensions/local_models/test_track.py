@@ -1,4 +1,4 @@
-"""Language models behind a track folder: what a user types and finds."""
+"""Local language models on a track folder, as a user runs them."""
 
 from __future__ import annotations
 

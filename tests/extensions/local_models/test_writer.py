@@ -1,4 +1,4 @@
-"""Models in this process that write: tiny ones, made here."""
+"""Text generation with tiny local models."""
 
 from __future__ import annotations
 

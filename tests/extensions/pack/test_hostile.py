@@ -1,4 +1,4 @@
-"""Packs that are damaged, or made to do harm, are refused before anything is unpacked."""
+"""Damaged or malicious packs are rejected before anything is unpacked."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`trecexam merge`: answers of several packs, by content."""
+"""`trecexam merge`: joins the answers of several packs by content."""
 
 from __future__ import annotations
 

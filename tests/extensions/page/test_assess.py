@@ -1,4 +1,4 @@
-"""The page of assessors: blind, theirs alone, nothing lost; and what organizers see of it."""
+"""The page of assessors: blind, private, without lost input; and what organizers see."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Behind a proxy: prefixes, hosts, origins, and headers that are believed of some and not of others."""
+"""The page behind a proxy: prefixes, hosts, origins, and which headers are trusted."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who may ask what. Each attack is one that a browser of a person who has the page open could be used for."""
+"""Request checks. Each attack could be made through the browser of a person who has the page open."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the judging page says of what is learned from the judgments, and that nobody waits for it."""
+"""Learning on the judging page: what it shows, and that no request waits for it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The state that the pages are answered from, while files change, vanish and break."""
+"""The live state behind the pages while files change, disappear and break."""
 
 from __future__ import annotations
 

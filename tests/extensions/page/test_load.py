@@ -1,4 +1,4 @@
-"""Fifty people who rate at once, on a page in a process of its own; and that process killed in the middle."""
+"""Fifty concurrent raters on a page in a separate process, which is killed midway."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Logging in and out: cookies, ends of logins, guesses, and who a rating is by."""
+"""Login and logout: cookies, expiry, wrong guesses, and the author of a rating."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The page behind a real nginx: below a prefix, Host preserved and rewritten, or nginx says who it is."""
+"""The page behind a real nginx: below a prefix, with Host kept or rewritten, and users named by nginx."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A result's notes are wherever the result is: terminal, JSON, notebook, live page and report."""
+"""Notes of a result are in all its forms: terminal, JSON, notebook, live page and report."""
 
 from __future__ import annotations
 

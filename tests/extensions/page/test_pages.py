@@ -1,4 +1,4 @@
-"""What the pages show of a small track whose numbers can be counted here."""
+"""What the pages show of a small track whose numbers can be recomputed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who may ask for which address: each route of the page by each role."""
+"""Permissions: each route of the page for each role."""
 
 from __future__ import annotations
 

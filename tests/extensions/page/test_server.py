@@ -1,4 +1,4 @@
-"""The page as it runs: on a socket, with clients that do not behave, and from the command line."""
+"""The running server: sockets, misbehaving clients, and the command line."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The page of a track with several graders: it begins with all of them, and each has its own pages."""
+"""The page of a track with several graders: a joint start page, and pages for each grader."""
 
 from __future__ import annotations
 

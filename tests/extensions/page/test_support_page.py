@@ -1,4 +1,4 @@
-"""Judging what responses cite: a sentence beside the passage that it cites, and a label of the two."""
+"""Labelling citations: a sentence next to the passage that it cites, and a label for both."""
 
 from __future__ import annotations
 

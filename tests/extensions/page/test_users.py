@@ -1,4 +1,4 @@
-"""The file of users, and the commands that change it."""
+"""The users file, and the commands that change it."""
 
 from __future__ import annotations
 

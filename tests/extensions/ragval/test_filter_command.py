@@ -1,4 +1,4 @@
-"""`trecexam ragval filter`: what is kept, what is dropped and why, and what a model is asked."""
+"""`trecexam ragval filter`: kept and dropped blocks with reasons, and prompts to a model."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tracks whose grader is `ragval`: what a user drops, types and finds."""
+"""Tracks whose grader is `ragval`, as a user runs them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`trecexam ragval questions`: what is asked, what is written, and what people made of it."""
+"""`trecexam ragval questions`: prompts, output, and edits by people."""
 
 from __future__ import annotations
 

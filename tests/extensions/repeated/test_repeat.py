@@ -1,4 +1,4 @@
-"""`trecexam repeat`: a server's cells several times, and what its randomness does to ranks."""
+"""`trecexam repeat`: grades cells several times and shows the effect of randomness on ranks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`trecexam verify reproducible`: a sample graded again, alone and in company."""
+"""`trecexam verify reproducible`: grades a sample again, alone and in batches."""
 
 from __future__ import annotations
 

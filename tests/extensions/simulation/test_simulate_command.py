@@ -1,4 +1,4 @@
-"""`trecexam simulate`: tables, what is said, and bad input. The numbers are tested in arithmetic/."""
+"""`trecexam simulate`: tables, messages and invalid input. The numbers are tested in arithmetic/."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`trecexam simulate --by`: learned labels, one label for all and condensed lists beside holes and fill."""
+"""`trecexam simulate --by`: learned labels, a constant label and condensed lists next to holes and fill."""
 
 from __future__ import annotations
 

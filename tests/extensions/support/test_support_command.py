@@ -1,4 +1,4 @@
-"""`trecexam support`: what a track's organizer types and finds, with a scripted server as the grader."""
+"""`trecexam support` as an organizer runs it, with a scripted server as the grader."""
 
 from __future__ import annotations
 

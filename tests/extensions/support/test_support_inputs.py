@@ -1,4 +1,4 @@
-"""`trecexam support` with odd responses, labels without a grader, and answers that are no bare label."""
+"""`trecexam support` with unusual responses, labels without a grader, and answers with extra text."""
 
 from __future__ import annotations
 

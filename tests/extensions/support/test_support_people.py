@@ -1,4 +1,4 @@
-"""People's labels of sentences with what they cite: in the grader's place, from the command line to out/."""
+"""Citation labels by people replace those of the grader, from the command line to out/."""
 
 from __future__ import annotations
 

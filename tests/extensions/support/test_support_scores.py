@@ -1,4 +1,4 @@
-"""Weighted precision and recall of support, against the sums written out."""
+"""Weighted precision and recall of support, against explicit sums."""
 
 from __future__ import annotations
 

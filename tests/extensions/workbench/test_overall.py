@@ -1,4 +1,4 @@
-"""`trecexam overall`: what all runs reach together, and the official ranks beside."""
+"""`trecexam overall`: the coverage of all runs together, next to the official ranks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`trecexam export pool`: what a user of the Rubric workbench goes on with."""
+"""`trecexam export pool`: the input of the Rubric workbench."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The Rubric workbench's pool: nothing is lost on the way in and out, and what is odd is named."""
+"""The Rubric workbench's pool: lossless round trips, and reports of unusual content."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Labels and judgments on one scale have one threshold, and every output says both thresholds."""
+"""Labels and judgments on one scale have one threshold, and every output shows both thresholds."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`trecexam correlate`, `swaps`, `outliers`: thresholds, what it says beside its table, and bad input."""
+"""`trecexam correlate`, `swaps`, `outliers`: thresholds, notes and invalid input."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where correlations have no interval, every output says why."""
+"""If correlations have no interval, every output says why."""
 
 from __future__ import annotations
 

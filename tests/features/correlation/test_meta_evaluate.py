@@ -1,4 +1,4 @@
-"""`trecexam correlate` against a leaderboard of values says what AutoJudge's `meta-evaluate` says."""
+"""`trecexam correlate` against a leaderboard of values equals AutoJudge's `meta-evaluate`."""
 
 from __future__ import annotations
 

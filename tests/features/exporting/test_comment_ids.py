@@ -1,4 +1,4 @@
-"""Query ids that begin with '#': trec_eval 10 takes their lines for comments, and says nothing."""
+"""Query ids that begin with '#': trec_eval 10 silently treats their lines as comments."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a track exports is enough for Cover, by ir_measures' own functions: equal to the track's own value."""
+"""Exports of a track are enough to compute Cover with ir_measures, with the same value as the track."""
 
 from __future__ import annotations
 

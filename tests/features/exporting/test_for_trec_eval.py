@@ -1,4 +1,4 @@
-"""What other evaluators are given: files of runs and judgments for trec_eval."""
+"""Files of runs and judgments for trec_eval."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What notebooks are given: leaderboards, values and grades as data frames, and a leaderboard in HTML."""
+"""Results for notebooks: leaderboards, values and grades as data frames, and a leaderboard in HTML."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a leaderboard says, as other programs read it: values by query, and means as the query `all`."""
+"""Leaderboard values for other programs: values by query, and means as the query `all`."""
 
 from __future__ import annotations
 

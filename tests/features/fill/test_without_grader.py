@@ -1,4 +1,4 @@
-"""`trecexam fill --by learned`: what is written and refused, what it falls back to."""
+"""`trecexam fill --by learned`: outputs, errors and fallbacks."""
 
 from __future__ import annotations
 

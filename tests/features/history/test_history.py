@@ -1,4 +1,4 @@
-"""out/history: what a track's updates leave there."""
+"""out/history: what updates of a track write."""
 
 from __future__ import annotations
 

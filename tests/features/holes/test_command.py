@@ -1,4 +1,4 @@
-"""`trecexam holes` and out/holes.tsv, against counting in the files."""
+"""`trecexam holes` and out/holes.tsv, against counts in the files."""
 
 from __future__ import annotations
 

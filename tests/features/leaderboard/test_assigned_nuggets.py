@@ -1,4 +1,4 @@
-"""Nuggets assigned to whole responses by a server, from the responses to the scores of TREC RAG."""
+"""Nuggets assigned to whole responses by a server, and the resulting TREC RAG scores."""
 
 from __future__ import annotations
 

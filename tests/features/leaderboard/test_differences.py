@@ -1,4 +1,4 @@
-"""`trecexam compare`, `track.compare` and out/differences.tsv: as scipy."""
+"""`trecexam compare`, `track.compare` and out/differences.tsv, against scipy."""
 
 from __future__ import annotations
 

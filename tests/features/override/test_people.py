@@ -1,4 +1,4 @@
-"""Several people on one cell: undo, `cannot`, rules, and judgments on a scale of the track's own."""
+"""Several people on one cell: undo, `cannot`, rules, and judgments on the scale of the track."""
 
 from __future__ import annotations
 

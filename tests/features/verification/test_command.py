@@ -1,4 +1,4 @@
-"""`trecexam verify`: what an organizer looks at before trusting the grades."""
+"""`trecexam verify`: checks of the grades by an organizer."""
 
 from __future__ import annotations
 

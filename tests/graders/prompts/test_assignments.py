@@ -1,4 +1,4 @@
-"""Lists of labels: what is read of them, and what is not."""
+"""Parsing of lists of labels."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The published texts, byte for byte: as the papers print them, and as the released files hold them."""
+"""The published prompts, byte for byte, as in the papers and the released files."""
 
 from __future__ import annotations
 

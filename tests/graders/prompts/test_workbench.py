@@ -1,4 +1,4 @@
-"""The released code's readings, as far as they differ from the paper's."""
+"""Parsing as in the released code, where it differs from the paper."""
 
 from __future__ import annotations
 

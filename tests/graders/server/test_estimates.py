@@ -1,4 +1,4 @@
-"""How many calls `--estimate` counts, and how many a server gets: the same, for each grader and prompt."""
+"""The number of calls that `--estimate` shows equals the number that a server gets."""
 
 from __future__ import annotations
 

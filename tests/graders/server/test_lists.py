@@ -1,4 +1,4 @@
-"""Several nuggets asked about at once: what is sent, what is made of the lists that come back."""
+"""Several nuggets in one prompt: requests, and parsing of the returned lists."""
 
 from __future__ import annotations
 

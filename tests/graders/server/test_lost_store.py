@@ -1,4 +1,4 @@
-"""A store that is gone while out/ is there: cells that were paid for once are not paid for again unasked."""
+"""A lost store while out/ exists: paid cells are not paid for again without confirmation."""
 
 from __future__ import annotations
 

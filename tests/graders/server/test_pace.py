@@ -1,4 +1,4 @@
-"""How long grading by a server would take: at the pace of what was graded before, which is kept."""
+"""Estimated time of grading by a server, from the stored speed of earlier grading."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A server that is not ours: `transformers serve` with a tiny model, offline."""
+"""A real server: `transformers serve` with a tiny model, offline."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tokens and money: counted, guessed before anything is spent, and limited."""
+"""Tokens and costs: counted, estimated before grading, and limited."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Putting prompts to writers: what is asked, kept, counted, and what ends it."""
+"""Sending prompts to writers: requests, storage, counts, and when it stops."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What holds for all prompts of a writer: a system's message, a schema, and how long they may be."""
+"""Settings for all prompts of a writer: system message, schema and maximum length."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Answers that are kept: after any damage, each is what was written, or is asked for again."""
+"""Cached answers: after any damage, each is unchanged or requested again."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The numbers beside each plot, recomputed from the track's files and the hash that stands for a grader."""
+"""The numbers next to each plot, recomputed from the track's files and the hash grader."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""out/report.html and out/plots/: when they are written, and what they say of any track."""
+"""out/report.html and out/plots/: when they are written, and their content for any track."""
 
 from __future__ import annotations
 

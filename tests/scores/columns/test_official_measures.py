@@ -1,4 +1,4 @@
-"""Measures on columns of official judgments, bit by bit against ir_measures' other providers."""
+"""Measures on columns of official judgments, bit-identical to ir_measures' other providers."""
 
 from __future__ import annotations
 

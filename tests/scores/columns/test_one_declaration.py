@@ -1,4 +1,4 @@
-"""A measure is one declaration: what it says of itself is all that leaderboards, notes and providers ask."""
+"""One declaration of a measure is enough for leaderboards, notes and providers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rank-biased overlap against its definition on every order that the ties allow."""
+"""Rank-biased overlap, against its definition over every order of ties."""
 
 from __future__ import annotations
 

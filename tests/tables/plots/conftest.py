@@ -1,4 +1,4 @@
-"""One plot of each kind, with names that others chose badly."""
+"""One plot of each kind, with hostile names."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The rule by which a value that is far from all others does not squeeze these."""
+"""The rule that keeps an outlier from compressing the axis."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Plots at the sizes of papers: nothing collides, the page is as wide as asked, the same bytes each time."""
+"""Plots at paper sizes: no overlaps, the requested width, and reproducible bytes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which items are taken of what a model wrote, and how they get into the file."""
+"""Which items of a model's answer are accepted, and how they are written to the file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is read of a nuggetizer's answers, in whatever form they come."""
+"""Parsing of a nuggetizer's answers in any form."""
 
 from __future__ import annotations
 

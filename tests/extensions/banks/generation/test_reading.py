@@ -1,4 +1,4 @@
-"""What is read of a language model's answer, in whatever form it comes."""
+"""Parsing of a language model's answer in any form."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`judge-next` of a grader of support: which sentences with cited passages a person should look at."""
+"""`judge-next` of a grader of support: which citations a person should label."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The `erag` grader with a model in this process, and as a worker of a cluster makes it."""
+"""The `erag` grader with a local model, and on a cluster worker."""
 
 from __future__ import annotations
 

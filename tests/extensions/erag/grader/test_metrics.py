@@ -1,4 +1,4 @@
-"""Metrics of outputs: against worked examples, another implementation, and functions that misbehave."""
+"""Metrics of outputs: worked examples, another implementation, and faulty functions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The `erag` grader on a track: watched, by command, interrupted; and how often a model is asked."""
+"""The `erag` grader on a track: watched, by command, interrupted; and the number of model calls."""
 
 from __future__ import annotations
 

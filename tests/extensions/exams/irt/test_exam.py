@@ -1,4 +1,4 @@
-"""Why an item is doubted."""
+"""Reasons for which an item is flagged."""
 
 from __future__ import annotations
 

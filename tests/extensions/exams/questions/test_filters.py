@@ -1,4 +1,4 @@
-"""Which questions are left out: each filter by itself, at its threshold, against plain recomputation."""
+"""Which questions are removed: each filter alone, at its threshold, against a naive computation."""
 
 from __future__ import annotations
 

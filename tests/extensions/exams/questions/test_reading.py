@@ -1,4 +1,4 @@
-"""Reading a multiple-choice question, in all the forms in which models write it."""
+"""Parsing multiple-choice questions in all forms that models write."""
 
 from __future__ import annotations
 

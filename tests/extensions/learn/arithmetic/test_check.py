@@ -1,4 +1,4 @@
-"""Which way orders the runs best, by half of the judgments that are hidden: against naive computations."""
+"""Which method orders the runs best, using hidden judgments: against naive computations."""
 
 from __future__ import annotations
 

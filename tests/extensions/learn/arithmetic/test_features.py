@@ -1,4 +1,4 @@
-"""What is known of a passage before anybody judges it, against naive computations."""
+"""Features of a passage before it is judged, against naive computations."""
 
 from __future__ import annotations
 

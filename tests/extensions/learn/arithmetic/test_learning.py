@@ -1,4 +1,4 @@
-"""What is fitted on judgments, and what it says of the passages without one."""
+"""The model fitted on judgments, and its predictions for unjudged passages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The Gaussian process, against solving and leaving out by hand."""
+"""The Gaussian process, against explicit solutions and leave-one-out fits."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The regressions, against scikit-learn on the same numbers, made by hand."""
+"""The regressions, against scikit-learn on the same numbers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""nDCG and AP of drawn labels by trec_eval, and expected scores by going through all labels."""
+"""nDCG and AP of drawn labels against trec_eval, and expected scores against a sum over all labels."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How sure the order of runs is, against drawing and going through labels."""
+"""Certainty of the order of runs, against sampling and enumerating labels."""
 
 from __future__ import annotations
 

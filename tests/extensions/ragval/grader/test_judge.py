@@ -1,4 +1,4 @@
-"""The judge: what it is sent, that one request answers both items, and what becomes of its words."""
+"""The judge: its prompts, one request for both items, and the parsing of its answers."""
 
 from __future__ import annotations
 

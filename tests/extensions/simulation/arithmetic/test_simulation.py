@@ -1,4 +1,4 @@
-"""Simulations on three runs and two queries, worked out by hand, and against a naive computation."""
+"""Simulations on three runs and two queries, against hand and naive computations."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Expected effects against what full evaluations of everything, one for each rating, give."""
+"""Expected effects equal full evaluations, one for each possible rating."""
 
 from __future__ import annotations
 
