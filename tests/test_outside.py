@@ -17,7 +17,7 @@ HELPER = TESTS / "helpers" / "outside.py"
 PART, PATH = re.compile(r"shared(/|$)"), re.compile(r"(\./|/.*)?\.\./(.*/)?shared(/|$)")
 
 
-def other_ways(source: str) -> Iterator[int]:
+def other_uses(source: str) -> Iterator[int]:
     """The lines where a path into the folder is made; docstrings and texts of results may name it."""
     for node in ast.walk(ast.parse(source)):
         operands: list[ast.expr] = []
@@ -46,7 +46,7 @@ def test_tests_find_external_data_only_through_the_helper() -> None:
         f"{path.relative_to(ROOT)}:{line}"
         for path, source in sorted(_sources("*.py", "shared"))
         if path != HELPER
-        for line in other_ways(source)
+        for line in other_uses(source)
     ]
     assert not found
     assert not [*_sources("*.sh", "shared/")]
@@ -93,7 +93,7 @@ def test_the_full_run_repeats_each_file_that_uses_external_data_without_it() -> 
     ],
 )
 def test_other_uses_of_external_data_are_detected(line: str) -> None:
-    assert [*other_ways(line)] == [1]
+    assert [*other_uses(line)] == [1]
 
 
 def test_a_test_without_its_data_is_skipped_with_the_reason(

@@ -140,7 +140,7 @@ def scheme(request: pytest.FixtureRequest) -> Scheme:
 
 
 @pytest.fixture(params=WIDTHS)
-def look(browser: Browser, request: pytest.FixtureRequest, scheme: Scheme) -> Iterator[Page]:
+def page_tab(browser: Browser, request: pytest.FixtureRequest, scheme: Scheme) -> Iterator[Page]:
     """A tab of this width and colours."""
     context = browser.new_context(viewport={"width": request.param, "height": 900}, color_scheme=scheme)
     context.set_default_timeout(60_000)
@@ -189,24 +189,24 @@ def wrong(page: Page) -> list[str]:
 
 
 @pytest.mark.plots
-def test_every_page_fits_and_is_readable(place: Place, look: Page, scheme: str) -> None:
-    look.goto(f"{place.served.url}/login")
-    found = {"login": wrong(look)}
-    shot(look, "login", scheme)
-    log_in(look, place, "orla")
+def test_every_page_fits_and_is_readable(place: Place, page_tab: Page, scheme: str) -> None:
+    page_tab.goto(f"{place.served.url}/login")
+    found = {"login": wrong(page_tab)}
+    shot(page_tab, "login", scheme)
+    log_in(page_tab, place, "orla")
     for name, address in place.pages.items():
-        go(look, place, address)
-        found[name] = wrong(look)
-        shot(look, name, scheme)
+        go(page_tab, place, address)
+        found[name] = wrong(page_tab)
+        shot(page_tab, name, scheme)
     assert {name: trouble for name, trouble in found.items() if trouble} == {}
 
 
 @pytest.mark.plots
 @pytest.mark.parametrize("name", ["report.html", "rubric/report.html", "support/report.html"])
-def test_every_report_fits_and_is_readable(track: Path, look: Page, scheme: str, name: str) -> None:
-    look.goto((track / "out" / name).as_uri())
-    found = wrong(look)
-    shot(look, name.replace("/", "-").removesuffix(".html"), scheme)
+def test_every_report_fits_and_is_readable(track: Path, page_tab: Page, scheme: str, name: str) -> None:
+    page_tab.goto((track / "out" / name).as_uri())
+    found = wrong(page_tab)
+    shot(page_tab, name.replace("/", "-").removesuffix(".html"), scheme)
     assert found == []
 
 

@@ -30,7 +30,7 @@ LONG = ("word " * 19_990) + "x" * 50
 
 
 @pytest.fixture(scope="module")
-def odd_track(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def hostile_track(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A track whose passages, answers and names are full of what could go wrong."""
     root = tmp_path_factory.mktemp("odd") / "track"
     make_small_track(root, queries=2)
@@ -55,8 +55,8 @@ def odd_track(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def odd(odd_track: Path) -> Iterator[Served]:
-    with serving(odd_track) as running:
+def hostile_server(hostile_track: Path) -> Iterator[Served]:
+    with serving(hostile_track) as running:
         yield running
 
 
@@ -95,7 +95,7 @@ ADDRESSES = [
 
 @pytest.mark.parametrize(("width", "scheme"), [(390, "light"), (1280, "light"), (390, "dark")])
 def test_every_page_fits_is_readable_and_runs_no_injected_code(
-    odd: Served, browser: Browser, width: int, scheme: Literal["light", "dark"]
+    hostile_server: Served, browser: Browser, width: int, scheme: Literal["light", "dark"]
 ) -> None:
     context = browser.new_context(viewport={"width": width, "height": 800}, color_scheme=scheme)
     page = context.new_page()
@@ -103,9 +103,12 @@ def test_every_page_fits_is_readable_and_runs_no_injected_code(
     page.on("dialog", lambda dialog: (trouble.append("a dialog"), dialog.dismiss()))
     page.on("pageerror", lambda error: trouble.append(str(error)))
     page.on("console", lambda said: trouble.append(said.text) if "Content Security" in said.text else None)
-    page.on("request", lambda asked: None if asked.url.startswith(odd.url) else trouble.append(asked.url))
+    page.on(
+        "request",
+        lambda asked: None if asked.url.startswith(hostile_server.url) else trouble.append(asked.url),
+    )
     for address in ADDRESSES:
-        page.goto(odd.url + address)
+        page.goto(hostile_server.url + address)
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), address
         assert page.evaluate(FAINT) == [], address
         assert page.evaluate(NAMELESS) == [], address
@@ -115,14 +118,14 @@ def test_every_page_fits_is_readable_and_runs_no_injected_code(
     context.close()
 
 
-def test_text_is_shown_as_it_was_written(odd: Served, page: Page) -> None:
+def test_text_is_shown_as_it_was_written(hostile_server: Served, page: Page) -> None:
     for number, text in enumerate((f"{HOSTILE} in a passage", HEBREW, EMOJI, LONG)):
-        page.goto(odd.url + urls.passage("q1", f"q1-d{number:02}"))
+        page.goto(hostile_server.url + urls.passage("q1", f"q1-d{number:02}"))
         assert page.locator("#passage-text").text_content() == text
-    page.goto(odd.url + urls.passage("q1", "q1-d01"))
+    page.goto(hostile_server.url + urls.passage("q1", "q1-d01"))
     # `dir="auto"` found out that it is read from the right.
     assert page.evaluate("getComputedStyle(document.getElementById('passage-text')).direction") == "rtl"
-    page.goto(odd.url + urls.passage("q1", "q1-d03"))
+    page.goto(hostile_server.url + urls.passage("q1", "q1-d03"))
     assert page.evaluate("document.getElementById('passage-text').clientHeight <= innerHeight")
 
 
@@ -173,7 +176,7 @@ def test_a_new_state_is_shown_automatically_and_keeps_the_readers_position(
     link.focus()
     page.evaluate("window.scrollTo(0, 150)")
     target = link.get_attribute("href")
-    say(served, 1)
+    publish_rating(served, 1)
     page.locator('body[data-version="2"]').wait_for(timeout=60_000)
     assert page.evaluate("document.activeElement.getAttribute('href')") == target
     assert page.evaluate("scrollY") == 150
@@ -183,7 +186,7 @@ def test_a_new_state_is_shown_automatically_and_keeps_the_readers_position(
 def test_half_typed_text_stays_until_the_reader_asks_for_the_new_state(served: Served, page: Page) -> None:
     page.goto(served.url + "/")
     page.locator("#filter").fill("half a wo")
-    say(served, 2)
+    publish_rating(served, 2)
     page.locator("#notice").wait_for(state="visible", timeout=60_000)
     assert page.locator("#filter").input_value() == "half a wo"
     assert page.evaluate("document.activeElement.id") == "filter"
@@ -192,7 +195,7 @@ def test_half_typed_text_stays_until_the_reader_asks_for_the_new_state(served: S
     assert page.locator("#notice").is_hidden()
 
 
-def say(served: Served, rating: int) -> None:
+def publish_rating(served: Served, rating: int) -> None:
     with trecexam.open_track(served.root) as track:
         track.override("q1", "q1-d00", rating, item="q1/0", who="me", why="it does")
         track.update()

@@ -468,7 +468,7 @@ def test_an_unwritable_output_is_a_one_line_error(small_track: Path) -> None:
 
 
 @pytest.fixture
-def given(tmp_path: Path) -> dict[str, Path]:
+def init_files(tmp_path: Path) -> dict[str, Path]:
     """A file for each option of `init`."""
     source = make_small_track(tmp_path / "source")
     (source / "queries.jsonl").write_text('{"query_id": "q1", "text": "query number q1"}\n')
@@ -505,22 +505,22 @@ def given(tmp_path: Path) -> dict[str, Path]:
     ],
 )
 def test_init_rejects_a_file_of_a_clearly_different_format(
-    given: dict[str, Path],
+    init_files: dict[str, Path],
     capsys: pytest.CaptureFixture[str],
     tmp_path: Path,
     option: str,
     other: str,
     reason: str,
 ) -> None:
-    text = err(capsys, "init", tmp_path / "made", f"--{option}", given[other])
-    assert text.startswith(f"trecexam: {given[other]}: {reason}")
+    text = err(capsys, "init", tmp_path / "made", f"--{option}", init_files[other])
+    assert text.startswith(f"trecexam: {init_files[other]}: {reason}")
     assert not (tmp_path / "made").exists()
 
 
 def test_init_accepts_matching_files_and_files_of_ambiguous_format(
-    given: dict[str, Path], capsys: pytest.CaptureFixture[str], tmp_path: Path
+    init_files: dict[str, Path], capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    for option, path in given.items():
+    for option, path in init_files.items():
         text = err(capsys, "init", tmp_path / option, f"--{option}", path, status=0)
         assert "looks like" not in text
     lines = {
@@ -541,10 +541,10 @@ def test_init_accepts_matching_files_and_files_of_ambiguous_format(
 
 
 def test_init_reports_the_file_in_a_runs_folder_that_is_not_a_run(
-    given: dict[str, Path], capsys: pytest.CaptureFixture[str], tmp_path: Path
+    init_files: dict[str, Path], capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    folder = given["runs"].parent
-    (folder / "nist.txt").write_bytes(given["qrels"].read_bytes())
+    folder = init_files["runs"].parent
+    (folder / "nist.txt").write_bytes(init_files["qrels"].read_bytes())
     text = err(capsys, "init", tmp_path / "made", "--runs", folder, status=0)
     assert (
         f"note: {folder / 'nist.txt'}: looks like qrels, and was given as --runs; is --qrels meant?" in text

@@ -40,7 +40,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "beir"
 
 
-def said(capsys: pytest.CaptureFixture[str], *words: str) -> list[str]:
+def init_messages(capsys: pytest.CaptureFixture[str], *words: str) -> list[str]:
     capsys.readouterr()
     assert run(["init", "track", *words]) == 0
     return [line for line in capsys.readouterr().err.splitlines() if line.startswith(("took", "left out"))]
@@ -58,9 +58,9 @@ def test_a_beir_folder_becomes_a_track(folder: Path, capsys: pytest.CaptureFixtu
         "left out runs/other.run: none of the queries at its beginning is in queries.jsonl; --runs takes it "
         "nevertheless",
     ]
-    assert said(capsys, "--from", "beir") == lines
+    assert init_messages(capsys, "--from", "beir") == lines
     # Again, it changes nothing.
-    assert said(capsys, "--from", "beir") == lines
+    assert init_messages(capsys, "--from", "beir") == lines
     track = TrackFolder.open(Path("track"))
     assert [path.name for path in track.run_files()] == ["bm25.tsv"]
     assert track.qrels().read_text() == BEIR["qrels/test.tsv"]  # type: ignore[union-attr]
@@ -69,7 +69,9 @@ def test_a_beir_folder_becomes_a_track(folder: Path, capsys: pytest.CaptureFixtu
 def test_files_named_by_options_take_precedence_over_the_folder(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    lines = said(capsys, "--from", "beir", "--qrels", "beir/qrels/train.tsv", "--runs", "beir/runs/other.run")
+    lines = init_messages(
+        capsys, "--from", "beir", "--qrels", "beir/qrels/train.tsv", "--runs", "beir/runs/other.run"
+    )
     assert "left out qrels/test.tsv: --qrels is given" in lines
     assert "left out runs/bm25.tsv: --runs is given" in lines
     assert Path("track/qrels.txt").read_text() == BEIR["qrels/train.tsv"]

@@ -100,7 +100,7 @@ def test_grading_and_text_generation_share_one_budget(
 GOLD = [{"query_id": query, "outputs": ["4"]} for query in ("q1", "q2")]
 
 
-def tell_budget(root: Path, server: Scripted, tokens: int) -> None:
+def set_budget(root: Path, server: Scripted, tokens: int) -> None:
     (root / "trecexam.toml").write_text(settings(server, f"budget_tokens = {tokens}\n"))
 
 
@@ -114,7 +114,7 @@ def test_erag_shares_the_budget_of_the_grader_whose_model_it_uses(
         assert track.update().complete
         used = track.status()
     tokens, asked = used["tokens_in"] + used["tokens_out"], len(server.bodies)
-    tell_budget(root, server, tokens + 10)
+    set_budget(root, server, tokens + 10)
     assert run(command) == 1
     assert f"`budget_tokens` = {tokens + 10:,} in [grader] is reached" in capsys.readouterr().err
     assert len(server.bodies) == asked
@@ -125,7 +125,7 @@ def test_erag_shares_the_budget_of_the_grader_whose_model_it_uses(
         track.erag.score(root / "gold.jsonl")
     assert len(server.bodies) > asked
     enough = counted(server) + 10
-    tell_budget(root, server, enough)
+    set_budget(root, server, enough)
     add_passage(root)
     asked = len(server.bodies)
     with trecexam.open_track(root) as track:

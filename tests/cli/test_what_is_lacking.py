@@ -24,7 +24,7 @@ def qrels(text: str) -> Damage:
     return lambda root: (root / "qrels.txt").write_text(text)
 
 
-def said(capsys: pytest.CaptureFixture[str], command: str, root: Path, status: int) -> str:
+def error_output(capsys: pytest.CaptureFixture[str], command: str, root: Path, status: int) -> str:
     """What goes to stderr; of a refusal one line, and nothing to stdout."""
     capsys.readouterr()
     assert run([str(root) if word == "TRACK" else word for word in command.split()]) == status
@@ -56,9 +56,9 @@ def test_unusable_official_judgments_are_reported(
 ) -> None:
     damage(graded)
     for command in refuse:
-        assert reason in said(capsys, command, graded, 2)
+        assert reason in error_output(capsys, command, graded, 2)
     for command in WITHOUT:
-        told = said(capsys, command, graded, 0)
+        told = error_output(capsys, command, graded, 0)
         if command.startswith("holes") or reason is not ABSENT:
             assert reason in told
         else:
@@ -78,7 +78,7 @@ def test_without_runs_commands_say_so(
 ) -> None:
     for path in (graded / "runs").iterdir():
         path.unlink()
-    assert reason in said(capsys, command, graded, status)
+    assert reason in error_output(capsys, command, graded, status)
 
 
 @pytest.mark.parametrize(
@@ -89,11 +89,11 @@ def test_an_ungraded_track_says_what_to_do(
     graded: Path, capsys: pytest.CaptureFixture[str], command: str
 ) -> None:
     shutil.rmtree(graded / ".trecexam")
-    assert f"`trecexam watch {graded} --once` grades" in said(capsys, command, graded, 2)
+    assert f"`trecexam watch {graded} --once` grades" in error_output(capsys, command, graded, 2)
     if command.startswith("verify"):
         shutil.rmtree(graded / "runs")
         (graded / "runs").mkdir()
-        assert f"drop runs into {graded / 'runs'}, then" in said(capsys, command, graded, 2)
+        assert f"drop runs into {graded / 'runs'}, then" in error_output(capsys, command, graded, 2)
 
 
 def test_a_missing_grader_package_is_reported_with_a_remedy(

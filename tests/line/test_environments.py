@@ -51,7 +51,7 @@ def root(tmp_path: Path) -> Path:
     return make_small_track(tmp_path / "track", queries=2, docs=6, items=2)
 
 
-def more(root: Path) -> None:
+def add_run(root: Path) -> None:
     """Another run, which has a passage that no run had in its first ranks."""
     texts = [json.loads(line) for line in (root / "passages.jsonl").read_text().splitlines()]
     with (root / "passages.jsonl").open("a") as file:
@@ -75,7 +75,7 @@ def test_a_grader_without_environment_adds_nothing_to_the_manifest(root: Path) -
 
 def test_answers_of_two_devices_are_counted_separately_and_status_says_so(root: Path) -> None:
     first = update(root, CPU).graded
-    more(root)
+    add_run(root)
     assert update(root, CUDA).graded == 4
     made_on = manifest(root)["environments"]
     assert made_on["mixed"] == ["device", "dtype", "processor"]

@@ -41,7 +41,7 @@ def values(root: Path) -> Any:
         }
 
 
-def read_anew(root: Path) -> Any:
+def read_without_cache(root: Path) -> Any:
     """The same without what is kept."""
     codes_of(root).unlink(missing_ok=True)
     return values(root)
@@ -73,7 +73,7 @@ def test_a_new_process_reads_no_grades_if_the_store_is_unchanged(
     with monkeypatch.context() as patched:
         refuse_to_read(patched)
         assert values(root) == expected
-    assert read_anew(root) == expected
+    assert read_without_cache(root) == expected
 
 
 def other_text(root: Path) -> None:
@@ -103,7 +103,7 @@ def test_changes_since_the_last_update_are_noticed(root: Path, change: Callable[
     before = values(root)
     change(root)
     after = values(root)
-    assert after == read_anew(root)
+    assert after == read_without_cache(root)
     assert after != before
 
 
@@ -116,7 +116,7 @@ def test_a_grade_in_the_write_ahead_log_of_an_open_store_is_noticed(root: Path) 
         assert after != before
         assert store.at_rest(settle=True) is not None
         assert values(root) == after
-    assert after == read_anew(root)
+    assert after == read_without_cache(root)
 
 
 def test_an_update_that_grades_caches_its_codes_although_its_store_stays_open(

@@ -388,13 +388,13 @@ def unit(root: Path, value: str, pool: str = "text") -> None:
 def test_with_unit_response_a_response_is_one_passage(small_track: Path, hash_grader: HashGrader) -> None:
     responses(small_track / "runs" / "gen.jsonl", {"q1": "An answer. " * 400, "q2": "Another answer."})
     unit(small_track, "response")
-    texts = {cell.doc_id: cell.text for cell in asked(small_track, hash_grader)}
+    texts = {cell.doc_id: cell.text for cell in missing_cells_of(small_track, hash_grader)}
     assert {doc_id for doc_id in texts if doc_id.startswith("gen/")} == {"gen/q1", "gen/q2"}
     assert texts["gen/q1"].split() == ["An", "answer."] * 400
     assert response_passages(Response("q1", "gen", ()), unit="response") == []
 
 
-def asked(root: Path, grader: HashGrader) -> list[Cell]:
+def missing_cells_of(root: Path, grader: HashGrader) -> list[Cell]:
     from trecexam.line.grading import missing_cells
 
     with trecexam.open_track(root, grader=grader) as track:

@@ -25,7 +25,7 @@ depth = 4
 """
 
 
-def several(root: Path, sections: str = TWO, shared: str | None = None) -> Path:
+def with_sections(root: Path, sections: str = TWO, shared: str | None = None) -> Path:
     """The track with these sections, behind the settings that it has, or `shared`."""
     path = root / "trecexam.toml"
     path.write_text((path.read_text() if shared is None else shared) + sections)
@@ -34,7 +34,7 @@ def several(root: Path, sections: str = TWO, shared: str | None = None) -> Path:
 
 @pytest.fixture
 def two(small_track: Path) -> Path:
-    return several(small_track)
+    return with_sections(small_track)
 
 
 @pytest.fixture
@@ -63,7 +63,7 @@ def test_each_grader_gives_the_same_results_as_alone(track: trecexam.Track, tmp_
 
 
 def test_shared_inputs_are_read_once(two: Path) -> None:
-    several(two, '\n[graders.third]\nkind = "rubric"\n')
+    with_sections(two, '\n[graders.third]\nkind = "rubric"\n')
     given = {name: HashGrader(version=n) for n, name in enumerate(("rubric", "other", "third"))}
     with TrackLoaders(TrackFolder.open(two), graders=given) as loaders:
         loaded = loaders.load()
@@ -80,7 +80,7 @@ def test_shared_inputs_are_read_once(two: Path) -> None:
 
 
 def test_a_grader_that_cannot_go_on_stops_only_itself(two: Path) -> None:
-    several(two, '\n[graders.third]\nkind = "rubric"\nname = "recorded"\nrecorded = "nowhere.jsonl"\n')
+    with_sections(two, '\n[graders.third]\nkind = "rubric"\nname = "recorded"\nrecorded = "nowhere.jsonl"\n')
     with TrackLoaders(TrackFolder.open(two)) as loaders:
         loaded = loaders.load()
         assert set(loaded.unable) == {"third"}
@@ -104,7 +104,7 @@ def test_ratings_by_people_belong_to_one_grader(track: trecexam.Track, two: Path
     track["rubric"].override(query_id, doc_id, rating=1, who="bo", why="it does not")
     assert (two / "overrides.tsv").exists()
     assert track["other"].override.summary()["who"] == ["ann"]
-    several(two, '\n[graders.third]\nkind = "rubric"\npeople = "other"\n')
+    with_sections(two, '\n[graders.third]\nkind = "rubric"\npeople = "other"\n')
     graders = {name: HashGrader(version=n) for n, name in enumerate(("rubric", "other", "third"))}
     with trecexam.open_track(two, graders=graders) as opened:
         assert opened["third"].override.summary()["who"] == ["ann"]
@@ -115,7 +115,7 @@ def test_nothing_is_graded_again_when_the_grader_becomes_one_of_several(small_tr
     with trecexam.open_track(small_track, grader=grader) as track:
         assert track.update().graded
     before = {p.name: p.read_bytes() for p in (small_track / "out").iterdir() if p.is_file()}
-    several(small_track)
+    with_sections(small_track)
     with trecexam.open_track(
         small_track, graders={"rubric": grader, "other": HashGrader(version=2)}
     ) as track:
@@ -156,7 +156,7 @@ def test_with_several_graders_the_grader_must_be_named(two: Path) -> None:
 def test_a_grader_section_without_a_valid_kind_is_rejected_with_its_line(
     small_track: Path, sections: str, line: int, reason: str
 ) -> None:
-    several(small_track, sections, shared="")
+    with_sections(small_track, sections, shared="")
     with pytest.raises(ConfigError) as caught, trecexam.open_track(small_track) as track:
         [track[name].grading.counts() for name in track.graders]
     assert reason in str(caught.value)
@@ -167,7 +167,7 @@ def test_a_grader_section_without_a_valid_kind_is_rejected_with_its_line(
 def test_the_kind_follows_from_the_name_or_the_prompt(small_track: Path) -> None:
     mine = small_track / "mine.toml"
     mine.write_text('template = "Does {context} answer {query}? {question}"\n')
-    several(
+    with_sections(
         small_track,
         '[grader]\nname = "openai"\nmodel = "m"\nbase_url = "http://localhost:9/v1"\n'
         '[graders.rubric]\n[graders.nuggets]\n[graders.umbrela]\n[graders.a]\nprompt = "Thomas"\n'
@@ -190,7 +190,7 @@ def test_the_kind_follows_from_the_name_or_the_prompt(small_track: Path) -> None
 
 
 def test_a_prompt_for_another_kind_of_item_is_rejected(small_track: Path) -> None:
-    several(
+    with_sections(
         small_track,
         '[grader]\nname = "openai"\nmodel = "m"\nbase_url = "http://localhost:9/v1"\n'
         '[graders.rubric]\n[graders.nuggets]\nprompt = "UMBRELA"\n',
@@ -219,7 +219,7 @@ def test_a_copied_track_reads_its_own_files(two: Path, tmp_path: Path) -> None:
 
 
 def test_ratings_of_people_that_belong_to_no_grader_are_reported(small_track: Path) -> None:
-    several(small_track, '\n[graders.a]\nkind = "rubric"\n[graders.b]\nkind = "rubric"\ndepth = 2\n')
+    with_sections(small_track, '\n[graders.a]\nkind = "rubric"\n[graders.b]\nkind = "rubric"\ndepth = 2\n')
     (small_track / "overrides.tsv").write_text("whatever\n")
     (small_track / "overrides.b.tsv").write_text("whatever\n")
     given = {"a": HashGrader(), "b": HashGrader(version=2)}
@@ -231,7 +231,7 @@ def test_ratings_of_people_that_belong_to_no_grader_are_reported(small_track: Pa
 
 
 def test_graders_with_the_same_prompts_share_grades_in_any_order(small_track: Path) -> None:
-    several(small_track, '\n[graders.a]\nkind = "rubric"\ndepth = 4\n[graders.b]\nkind = "rubric"\n')
+    with_sections(small_track, '\n[graders.a]\nkind = "rubric"\ndepth = 4\n[graders.b]\nkind = "rubric"\n')
     given = {"a": HashGrader(), "b": HashGrader()}
     with trecexam.open_track(small_track, graders=given) as track:
         assert track["b"].grading.counts().missing == 144

@@ -66,7 +66,7 @@ def expected(contents: Contents, tokens: Tokens, measures: Sequence[str] = MEASU
 
 
 @pytest.fixture
-def asked() -> Asked:
+def counted_cache() -> Asked:
     """Two runs on three queries, evaluated."""
     made = Asked()
     values = made.values({"a": 1, "b": 2}, {"q1": 0, "q2": 0, "q3": 0})
@@ -75,67 +75,69 @@ def asked() -> Asked:
     return made
 
 
-def test_unchanged_values_are_not_computed_again(asked: Asked) -> None:
-    values = asked.values({"a": 1, "b": 2}, {"q1": 0, "q2": 0, "q3": 0})
-    assert asked.pairs == []
+def test_unchanged_values_are_not_computed_again(counted_cache: Asked) -> None:
+    values = counted_cache.values({"a": 1, "b": 2}, {"q1": 0, "q2": 0, "q3": 0})
+    assert counted_cache.pairs == []
     np.testing.assert_array_equal(values.array, expected({"a": 1, "b": 2}, {"q1": 0, "q2": 0, "q3": 0}))
 
 
-def test_a_new_run_is_evaluated_on_all_queries_and_the_others_on_none(asked: Asked) -> None:
-    asked.values({"a": 1, "b": 2, "c": 3}, {"q1": 0, "q2": 0, "q3": 0})
-    assert asked.pairs == [("3", "q1"), ("3", "q2"), ("3", "q3")]
-    assert asked.made == 1, "what evaluates on all queries is made once"
+def test_a_new_run_is_evaluated_on_all_queries_and_the_others_on_none(counted_cache: Asked) -> None:
+    counted_cache.values({"a": 1, "b": 2, "c": 3}, {"q1": 0, "q2": 0, "q3": 0})
+    assert counted_cache.pairs == [("3", "q1"), ("3", "q2"), ("3", "q3")]
+    assert counted_cache.made == 1, "what evaluates on all queries is made once"
 
 
-def test_a_run_whose_file_changed_is_evaluated_on_all_queries(asked: Asked) -> None:
-    asked.values({"a": 1, "b": 9}, {"q1": 0, "q2": 0, "q3": 0})
-    assert asked.pairs == [("9", "q1"), ("9", "q2"), ("9", "q3")]
+def test_a_run_whose_file_changed_is_evaluated_on_all_queries(counted_cache: Asked) -> None:
+    counted_cache.values({"a": 1, "b": 9}, {"q1": 0, "q2": 0, "q3": 0})
+    assert counted_cache.pairs == [("9", "q1"), ("9", "q2"), ("9", "q3")]
 
 
-def test_all_runs_are_evaluated_only_on_the_query_whose_labels_changed(asked: Asked) -> None:
-    asked.values({"a": 1, "b": 2}, {"q1": 0, "q2": 7, "q3": 0})
-    assert asked.pairs == [("1", "q2"), ("2", "q2")]
+def test_all_runs_are_evaluated_only_on_the_query_whose_labels_changed(counted_cache: Asked) -> None:
+    counted_cache.values({"a": 1, "b": 2}, {"q1": 0, "q2": 7, "q3": 0})
+    assert counted_cache.pairs == [("1", "q2"), ("2", "q2")]
 
 
-def test_a_new_run_that_changes_a_query_recomputes_itself_and_that_query(asked: Asked) -> None:
-    asked.values({"a": 1, "b": 2, "c": 3}, {"q1": 0, "q2": 0, "q3": 7})
-    assert sorted(asked.pairs) == [("1", "q3"), ("2", "q3"), ("3", "q1"), ("3", "q2"), ("3", "q3")]
+def test_a_new_run_that_changes_a_query_recomputes_itself_and_that_query(counted_cache: Asked) -> None:
+    counted_cache.values({"a": 1, "b": 2, "c": 3}, {"q1": 0, "q2": 0, "q3": 7})
+    assert sorted(counted_cache.pairs) == [("1", "q3"), ("2", "q3"), ("3", "q1"), ("3", "q2"), ("3", "q3")]
 
 
-def test_a_run_that_is_removed_and_restored_is_evaluated_again(asked: Asked) -> None:
-    values = asked.values({"b": 2}, {"q1": 0, "q2": 0, "q3": 0})
-    assert (values.runs, asked.pairs) == (("b",), [])
-    asked.values({"a": 1, "b": 2}, {"q1": 0, "q2": 0, "q3": 0})
-    assert asked.pairs == [("1", "q1"), ("1", "q2"), ("1", "q3")]
+def test_a_run_that_is_removed_and_restored_is_evaluated_again(counted_cache: Asked) -> None:
+    values = counted_cache.values({"b": 2}, {"q1": 0, "q2": 0, "q3": 0})
+    assert (values.runs, counted_cache.pairs) == (("b",), [])
+    counted_cache.values({"a": 1, "b": 2}, {"q1": 0, "q2": 0, "q3": 0})
+    assert counted_cache.pairs == [("1", "q1"), ("1", "q2"), ("1", "q3")]
 
 
-def test_a_removed_query_costs_nothing_and_is_evaluated_when_restored(asked: Asked) -> None:
-    values = asked.values({"a": 1, "b": 2}, {"q1": 0, "q3": 0})
-    assert (values.query_ids, asked.pairs) == (("q1", "q3"), [])
+def test_a_removed_query_costs_nothing_and_is_evaluated_when_restored(counted_cache: Asked) -> None:
+    values = counted_cache.values({"a": 1, "b": 2}, {"q1": 0, "q3": 0})
+    assert (values.query_ids, counted_cache.pairs) == (("q1", "q3"), [])
     np.testing.assert_array_equal(values.array, expected({"a": 1, "b": 2}, {"q1": 0, "q3": 0}))
-    asked.values({"a": 1, "b": 2}, {"q1": 0, "q2": 0, "q3": 0})
-    assert asked.pairs == [("1", "q2"), ("2", "q2")]
+    counted_cache.values({"a": 1, "b": 2}, {"q1": 0, "q2": 0, "q3": 0})
+    assert counted_cache.pairs == [("1", "q2"), ("2", "q2")]
 
 
-def test_other_measures_are_computed_from_scratch(asked: Asked) -> None:
+def test_other_measures_are_computed_from_scratch(counted_cache: Asked) -> None:
     tokens = {"q1": 0, "q2": 0, "q3": 0}
-    values = asked.values({"a": 1, "b": 2}, tokens, ["AP"])
-    assert len(asked.pairs) == 6
+    values = counted_cache.values({"a": 1, "b": 2}, tokens, ["AP"])
+    assert len(counted_cache.pairs) == 6
     assert values.measures == ("AP",)
     np.testing.assert_array_equal(values.array, expected({"a": 1, "b": 2}, tokens, ["AP"]))
 
 
-def test_reordered_queries_keep_their_values_and_a_new_run_is_evaluated(asked: Asked) -> None:
+def test_reordered_queries_keep_their_values_and_a_new_run_is_evaluated(counted_cache: Asked) -> None:
     tokens = {"q3": 0, "q1": 0, "q2": 0}
-    values = asked.values({"a": 1, "b": 2, "c": 3}, tokens)
-    assert {name for name, _ in asked.pairs} == {"3"}
+    values = counted_cache.values({"a": 1, "b": 2, "c": 3}, tokens)
+    assert {name for name, _ in counted_cache.pairs} == {"3"}
     np.testing.assert_array_equal(values.array, expected({"a": 1, "b": 2, "c": 3}, tokens))
 
 
-def test_no_runs_and_no_queries_give_an_empty_array(asked: Asked) -> None:
-    assert asked.values({}, {"q1": 0}).array.shape == (0, 1, 2)
-    assert asked.values({"a": 1}, {}).array.shape == (1, 0, 2)
-    np.testing.assert_array_equal(asked.values({"a": 1}, {"q1": 0}).array, expected({"a": 1}, {"q1": 0}))
+def test_no_runs_and_no_queries_give_an_empty_array(counted_cache: Asked) -> None:
+    assert counted_cache.values({}, {"q1": 0}).array.shape == (0, 1, 2)
+    assert counted_cache.values({"a": 1}, {}).array.shape == (1, 0, 2)
+    np.testing.assert_array_equal(
+        counted_cache.values({"a": 1}, {"q1": 0}).array, expected({"a": 1}, {"q1": 0})
+    )
 
 
 @pytest.mark.parametrize(
@@ -143,13 +145,13 @@ def test_no_runs_and_no_queries_give_an_empty_array(asked: Asked) -> None:
     [({"a": 1, "b": 2}, {"q1": 0, "q2": 7, "q3": 0}), ({"a": 9, "b": 2}, {"q1": 0, "q2": 7, "q4": 0})],
 )
 def test_an_interrupted_evaluation_is_completed_at_the_next_call(
-    asked: Asked, contents: Contents, tokens: Tokens
+    counted_cache: Asked, contents: Contents, tokens: Tokens
 ) -> None:
-    asked.fails = True
+    counted_cache.fails = True
     with pytest.raises(KeyboardInterrupt):
-        asked.values(contents, tokens)
-    asked.fails = False
-    np.testing.assert_array_equal(asked.values(contents, tokens).array, expected(contents, tokens))
+        counted_cache.values(contents, tokens)
+    counted_cache.fails = False
+    np.testing.assert_array_equal(counted_cache.values(contents, tokens).array, expected(contents, tokens))
 
 
 NAMES = st.dictionaries(st.sampled_from("abc"), st.integers(0, 2))

@@ -35,7 +35,7 @@ class ModelGrader(HashGrader):
 
 
 @pytest.fixture(scope="module")
-def along(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, ModelGrader]:
+def graded_with_updates(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, ModelGrader]:
     """A track that was graded with outputs along the way, a few times."""
     patch = pytest.MonkeyPatch()
     patch.setattr("trecexam.outputs.update._LESS_OFTEN", 0)
@@ -47,8 +47,10 @@ def along(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, ModelGrader]:
     return root, grader
 
 
-def test_intermediate_outputs_show_how_many_cells_are_missing(along: tuple[Path, ModelGrader]) -> None:
-    _, grader = along
+def test_intermediate_outputs_show_how_many_cells_are_missing(
+    graded_with_updates: tuple[Path, ModelGrader],
+) -> None:
+    _, grader = graded_with_updates
     assert all(not manifest["complete"] for manifest, _ in grader.looks)
     counts = [manifest["counts"] for manifest, _ in grader.looks[::70]]
     assert [count["ok"] for count in counts] == [70, 140, 210]
@@ -58,8 +60,8 @@ def test_intermediate_outputs_show_how_many_cells_are_missing(along: tuple[Path,
         assert "all scores will change" in page
 
 
-def test_complete_outputs_say_so(along: tuple[Path, ModelGrader]) -> None:
-    root, _ = along
+def test_complete_outputs_say_so(graded_with_updates: tuple[Path, ModelGrader]) -> None:
+    root, _ = graded_with_updates
     assert json.loads((root / "out" / "manifest.json").read_text())["complete"]
     assert "all scores will change" not in (root / "out" / "report.html").read_text()
     # The history has the end alone.

@@ -117,7 +117,7 @@ NEW_RUN = {"q1": ["q1-d03"], "q2": ["q2-d01"], "q3": ["q3-d02"]}
 
 
 @pytest.fixture(scope="module")
-def undisturbed(graded_once: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
+def undisturbed_outputs(graded_once: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
     """What is written with the new run where nobody stops it."""
     root = Path(shutil.copytree(graded_once, tmp_path_factory.mktemp("undisturbed") / "track"))
     write_run(root / "runs" / "new.run", NEW_RUN)
@@ -128,7 +128,7 @@ def undisturbed(graded_once: Path, tmp_path_factory: pytest.TempPathFactory) -> 
 
 @pytest.mark.parametrize("stage", ["out/per_query.tsv", "out/agreement.tsv", "out/swaps.tsv"])
 def test_a_stop_while_outputs_are_written_ends_after_the_current_one(
-    graded: Path, undisturbed: dict[str, bytes], stage: str
+    graded: Path, undisturbed_outputs: dict[str, bytes], stage: str
 ) -> None:
     root = graded
     switch_report_on(root)
@@ -147,9 +147,9 @@ def test_a_stop_while_outputs_are_written_ends_after_the_current_one(
     with trecexam.open_track(root) as track:
         assert track.update().complete
     after = outputs(root)
-    assert after.keys() == undisturbed.keys()
+    assert after.keys() == undisturbed_outputs.keys()
     for name in ("leaderboard.tsv", "per_query.tsv", "correlation.tsv", "agreement.tsv", "rubric.qrels"):
-        assert after[f"out/{name}"] == undisturbed[f"out/{name}"], name
+        assert after[f"out/{name}"] == undisturbed_outputs[f"out/{name}"], name
 
 
 def test_a_stop_while_inputs_are_read_grades_and_writes_nothing(small_track: Path) -> None:

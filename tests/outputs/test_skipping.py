@@ -305,19 +305,19 @@ def rate(root: Path, chance: random.Random) -> None:
         track.override("q1", doc_id, chance.randint(0, 5), item=item, who="Ann", why="seen")
 
 
-def ask_otherwise(root: Path, chance: random.Random) -> None:
+def change_question(root: Path, chance: random.Random) -> None:
     bank = root / "bank.questions.jsonl"
     old, new = chance.sample(["question 1 of q1?", "another question?"], 2)
     bank.write_text(bank.read_text().replace(old, new))
 
 
-def retell(root: Path, chance: random.Random) -> None:
+def change_passage(root: Path, chance: random.Random) -> None:
     passages = root / "passages.jsonl"
     old, new = chance.sample(["passage 0 about q2", "told otherwise"], 2)
     passages.write_text(passages.read_text().replace(f'"{old}"', f'"{new}"'))
 
 
-def set_otherwise(root: Path, chance: random.Random) -> None:
+def change_settings(root: Path, chance: random.Random) -> None:
     scores = [
         "min_rating = 3",
         "min_rating = 4",
@@ -335,7 +335,7 @@ def edit_output(root: Path, chance: random.Random) -> None:
         chance.choice(paths).write_text("edited")
 
 
-CHANGES = (drop_run, remove_run, judge, rank, rate, ask_otherwise, retell, edit_output)
+CHANGES = (drop_run, remove_run, judge, rank, rate, change_question, change_passage, edit_output)
 
 
 @pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (1, 2))])
@@ -350,7 +350,7 @@ def test_after_any_changes_all_outputs_equal_those_made_from_scratch(
     update(small_track, grader)
     for _ in range(2 if thorough else 1):
         # What is kept in memory must hold, too; settings are read when a track is opened.
-        set_otherwise(small_track, chance)
+        change_settings(small_track, chance)
         with trecexam.open_track(small_track, grader=grader) as track:
             for _ in range(5):
                 for change in chance.sample(CHANGES, chance.randint(1, 2)):

@@ -20,7 +20,7 @@ tied = st.integers(2, 9).flatmap(
 )
 
 
-def one_way(truth: Sequence[float], estimate: Sequence[float]) -> float:
+def tau_ap_with_ties(truth: Sequence[float], estimate: Sequence[float]) -> float:
     """tau_AP with ties as AutoJudge has it: shares of the runs above, without the runs tied at the top."""
     shares = []
     for pivot, score in enumerate(estimate):
@@ -31,7 +31,7 @@ def one_way(truth: Sequence[float], estimate: Sequence[float]) -> float:
 
 
 def tau_ap_b(a: Sequence[float], b: Sequence[float]) -> float:
-    return (one_way(a, b) + one_way(b, a)) / 2
+    return (tau_ap_with_ties(a, b) + tau_ap_with_ties(b, a)) / 2
 
 
 def best_by(truth: Sequence[float], k: int) -> list[int]:

@@ -47,7 +47,7 @@ def put(path: Path, content: bytes) -> Path:
     return path
 
 
-def look_at(kind: str, path: Path) -> tuple[Finding, ...]:
+def check_file(kind: str, path: Path) -> tuple[Finding, ...]:
     return check_run(path, judged=TOPICS) if kind == "run" else check_qrels(path)
 
 
@@ -67,7 +67,7 @@ def test_trec_eval_accepts_a_file_if_and_only_if_check_does(
     accepted = compared = 0
     for seed in FILES:
         path = put(tmp_path / f"x.{kind}", damaged(seed))
-        findings = look_at(kind, path)
+        findings = check_file(kind, path)
         kinds = {finding.kind for finding in findings}
         if kinds & UNDEFINED:
             continue
@@ -95,7 +95,7 @@ def test_a_fixed_file_is_accepted_and_scores_as_the_original(
         evaluation = evaluate(kind, content, "-c")
         if "No queries with both" not in evaluation.message:
             assert evaluation.accepted, (seed, path.read_bytes(), content, evaluation)
-        if {finding.kind for finding in look_at(kind, path)} & MENDED_OTHERWISE:
+        if {finding.kind for finding in check_file(kind, path)} & MENDED_OTHERWISE:
             continue
         original = evaluate(kind, path.read_bytes(), "-c")
         if original.accepted:
@@ -120,7 +120,7 @@ def test_check_rejects_some_files_that_some_trec_eval_versions_accept(
     tmp_path: Path, trec_eval: TrecEval, evaluate: Any, kind: str, content: bytes, accepted: bool
 ) -> None:
     assert evaluate(kind, content, "-c").accepted == accepted
-    assert not takes(look_at(kind, put(tmp_path / f"x.{kind}", content)), trec_eval.version)
+    assert not takes(check_file(kind, put(tmp_path / f"x.{kind}", content)), trec_eval.version)
 
 
 @pytest.mark.parametrize(
@@ -137,7 +137,7 @@ def test_check_rejects_some_files_that_some_trec_eval_versions_accept(
 def test_comments_and_duplicate_docnos_affect_only_their_version_and_topic(
     tmp_path: Path, trec_eval: TrecEval, evaluate: Any, content: bytes, versions: tuple[int, ...]
 ) -> None:
-    findings = look_at("run", put(tmp_path / "x.run", content))
+    findings = check_file("run", put(tmp_path / "x.run", content))
     assert tuple(version for version in (9, 10) if takes(findings, version)) == versions
     if not any(finding.kind == "empty" for finding in findings):
         assert evaluate("run", content, "-c").accepted == (trec_eval.version in versions)

@@ -21,7 +21,7 @@ def question(text: str, number: int = 1, query_id: str = "q1", **more: Any) -> d
     return {"query_id": query_id, "question_id": f"{query_id}/{number}", "question": text, **more}
 
 
-def said(found: Checked) -> list[tuple[int | None, str, str]]:
+def problems_of(found: Checked) -> list[tuple[int | None, str, str]]:
     return [(row.line, row.item_id, row.problem) for row in found.problems]
 
 
@@ -52,7 +52,7 @@ def test_every_unreadable_line_is_reported_and_the_rest_is_checked(tmp_path: Pat
 def test_a_truncated_file_is_one_more_problem(tmp_path: Path) -> None:
     found = checked(tmp_path, question("a?"), "x\0y")
     assert [(row.line, row.problem) for row in found.problems] == [(2, "a NUL byte: this is not a text file")]
-    assert said(checked(tmp_path)) == [(None, "", "the file is empty")]
+    assert problems_of(checked(tmp_path)) == [(None, "", "the file is empty")]
 
 
 def test_duplicates_are_reported_once_with_the_first_one(tmp_path: Path) -> None:
@@ -64,7 +64,7 @@ def test_duplicates_are_reported_once_with_the_first_one(tmp_path: Path) -> None
         question("Why does it rain?", 1, "q2"),
         question("Why does it snow?", 4),
     )
-    assert said(found) == [
+    assert problems_of(found) == [
         (2, "q1/2", "duplicate of 'q1/1' on line 1"),
         (3, "q1/3", "duplicate of 'q1/1' on line 1, but for case, punctuation or blanks"),
     ]
@@ -132,7 +132,7 @@ def test_a_question_that_repeats_the_query_is_a_copy(
     tmp_path: Path, query: str, text: str, copy: bool
 ) -> None:
     rows = [question(text, query_text=query)]
-    assert (said(checked(tmp_path, *rows)) == [(1, "q1/1", "a copy of the query")]) == copy
+    assert (problems_of(checked(tmp_path, *rows)) == [(1, "q1/1", "a copy of the query")]) == copy
     rows = [question(text)]
     assert bool(checked(tmp_path, *rows, query_texts={"q1": query}).problems) == copy
 

@@ -68,7 +68,7 @@ def questions(query_id: str, number: int = 10) -> list[str]:
     ]
 
 
-def asked(exchange: Exchange) -> None:
+def answer_with_questions(exchange: Exchange) -> None:
     """Ten questions, as JSON."""
     exchange.say(json.dumps({"questions": questions(query_of(exchange))}))
 
@@ -83,7 +83,7 @@ def bank_of(root: Path, kind: str = "question") -> dict[str, list[str]]:
 def test_every_query_gets_the_generated_questions(
     track: Callable[..., Path], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    with serving(asked) as server:
+    with serving(answer_with_questions) as server:
         root = track(server.url, seed=7, price_in=1.0, price_out=10.0)
         assert run(["bank", "generate", str(root)]) == 0
     assert bank_of(root) == {key: questions(key) for key in QUERIES}
@@ -102,7 +102,7 @@ def test_every_query_gets_the_generated_questions(
 
 
 def test_a_bank_can_be_written_in_v3_form(track: Callable[..., Path], tmp_path: Path) -> None:
-    with serving(asked) as server:
+    with serving(answer_with_questions) as server:
         root = track(server.url)
         assert run(["bank", "generate", str(root), "--v3", str(tmp_path / "v3.jsonl")]) == 0
     rows = {row["query_id"]: row for row in map(json.loads, (tmp_path / "v3.jsonl").read_text().splitlines())}
@@ -117,7 +117,7 @@ def test_a_bank_can_be_written_in_v3_form(track: Callable[..., Path], tmp_path: 
 
 
 def test_a_second_run_sends_no_prompt_and_changes_no_byte(track: Callable[..., Path]) -> None:
-    with serving(asked) as server:
+    with serving(answer_with_questions) as server:
         root = track(server.url)
         run(["bank", "generate", str(root)])
         before = (root / "bank.questions.jsonl").read_bytes()
@@ -130,7 +130,7 @@ def test_a_second_run_sends_no_prompt_and_changes_no_byte(track: Callable[..., P
 
 
 def test_items_edited_retired_or_added_by_a_person_are_never_overwritten(track: Callable[..., Path]) -> None:
-    with serving(asked) as server:
+    with serving(answer_with_questions) as server:
         root = track(server.url)
         run(["bank", "generate", str(root), "--query", "q1"])
         path = root / "bank.questions.jsonl"
@@ -166,7 +166,7 @@ def test_items_edited_retired_or_added_by_a_person_are_never_overwritten(track: 
 
 
 def test_missing_items_are_generated_into_a_separate_file_too(track: Callable[..., Path]) -> None:
-    with serving(asked) as server:
+    with serving(answer_with_questions) as server:
         root = track(server.url)
         (root / "bank.mine.jsonl").write_text('{"query_id": "q2", "question": "By hand?"}\n')
         assert run(["bank", "generate", str(root), "-o", str(root / "bank.more.jsonl")]) == 0
@@ -175,7 +175,7 @@ def test_missing_items_are_generated_into_a_separate_file_too(track: Callable[..
 
 
 def test_the_folder_name_may_contain_brackets(track: Callable[..., Path]) -> None:
-    with serving(asked) as server:
+    with serving(answer_with_questions) as server:
         root = track(server.url)
         root = root.rename(root.with_name("my [track]"))
         assert run(["bank", "generate", str(root)]) == 0
@@ -257,14 +257,14 @@ def test_a_failing_server_is_a_one_line_error_and_its_answers_are_kept(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.setattr(exchange, "PATIENCE", 0.3)
-    with serving(lambda each: asked(each) if query_of(each) == "q1" else bad(each)) as server:
+    with serving(lambda each: answer_with_questions(each) if query_of(each) == "q1" else bad(each)) as server:
         root = track(server.url, timeout=0.3, retries=1, concurrency=1)
         assert run(["bank", "generate", str(root)]) in (1, 2)
         err = capsys.readouterr().err
         assert "Traceback" not in err
         assert KEY not in err
         assert server.url in err
-        server.script = asked
+        server.script = answer_with_questions
         assert run(["bank", "generate", str(root)]) == 0
         # Answered once, asked once.
         assert [prompt for prompt in server.seen if "nuclear" in prompt and server.seen[prompt] != 1] == []
@@ -299,7 +299,7 @@ def test_the_key_is_in_no_file_even_if_the_model_repeats_it(
 def test_a_budget_stops_generation_and_a_later_run_resumes(
     track: Callable[..., Path], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    with serving(asked) as server:
+    with serving(answer_with_questions) as server:
         root = track(server.url, budget_tokens=1300, concurrency=1)
         assert run(["bank", "generate", str(root)]) == 1
         assert "ended early: `budget_tokens` = 1,300 in [generator] is reached" in capsys.readouterr().err
@@ -316,7 +316,7 @@ def test_a_budget_stops_generation_and_a_later_run_resumes(
 
 
 def test_an_estimate_sends_no_prompt(track: Callable[..., Path], capsys: pytest.CaptureFixture[str]) -> None:
-    with serving(asked) as server:
+    with serving(answer_with_questions) as server:
         root = track(server.url, price_in=1.0, price_out=1.0)
         assert run(["bank", "generate", str(root), "--estimate"]) == 0
         assert server.bodies == []
@@ -331,7 +331,7 @@ def test_a_file_edited_during_generation_is_left_unchanged(
 ) -> None:
     def script(exchange: Exchange) -> None:
         (root / "bank.questions.jsonl").write_text('{"query_id": "q1", "question": "By hand?"}\n')
-        asked(exchange)
+        answer_with_questions(exchange)
 
     with serving(script) as server:
         root = track(server.url, concurrency=1)
@@ -344,7 +344,7 @@ def test_a_file_edited_during_generation_is_left_unchanged(
 
 
 def test_a_bank_that_is_a_symlink_stays_a_symlink(track: Callable[..., Path], tmp_path: Path) -> None:
-    with serving(asked) as server:
+    with serving(answer_with_questions) as server:
         root = track(server.url)
         kept = tmp_path / "kept.jsonl"
         kept.touch()
@@ -355,7 +355,7 @@ def test_a_bank_that_is_a_symlink_stays_a_symlink(track: Callable[..., Path], tm
 
 
 def test_cached_answers_that_are_not_text_are_requested_again(track: Callable[..., Path]) -> None:
-    with serving(asked) as server:
+    with serving(answer_with_questions) as server:
         root = track(server.url)
         assert run(["bank", "generate", str(root)]) == 0
         kept = root / ".trecexam" / "generated.jsonl"
@@ -369,7 +369,7 @@ def test_cached_answers_that_are_not_text_are_requested_again(track: Callable[..
 
 def test_cached_answers_of_another_version_are_requested_again(track: Callable[..., Path]) -> None:
     """Its lines are whole, but say neither how an answer ended nor whose budget paid."""
-    with serving(asked) as server:
+    with serving(answer_with_questions) as server:
         root = track(server.url)
         assert run(["bank", "generate", str(root)]) == 0
         kept = root / ".trecexam" / "generated.jsonl"
@@ -392,7 +392,7 @@ def test_a_kill_loses_no_answer(track: Callable[..., Path]) -> None:
         if query_of(exchange) == "q3":
             exchange.hang()
         else:
-            asked(exchange)
+            answer_with_questions(exchange)
 
     with serving(script) as server:
         root = track(server.url, concurrency=1)
@@ -408,7 +408,7 @@ def test_a_kill_loses_no_answer(track: Callable[..., Path]) -> None:
         process.wait()
         with kept.open("ab") as file:
             file.write(b'{"writer": "half a li')
-        server.script = asked
+        server.script = answer_with_questions
         assert run(["bank", "generate", str(root)]) == 0
         assert [each for prompt, each in server.seen.items() if "nuclear" in prompt] == [1]
         assert run(["bank", "generate", str(root), "--query", "q1", "--again"]) == 0
@@ -440,7 +440,7 @@ def test_a_prompt_is_sent_only_after_earlier_answers_are_on_disk(
                 del moments[0]
                 processes[-1].kill()
         time.sleep((0.0, 0.02, 0.005, 0.05)[exchange.number % 4])
-        asked(exchange)
+        answer_with_questions(exchange)
 
     with serving(script) as server:
         root = track(server.url, concurrency=concurrency)
@@ -474,7 +474,7 @@ def n_answers(kept: Path) -> int:
 def test_ctrl_c_waits_briefly_for_pending_answers(track: Callable[..., Path]) -> None:
     def script(exchange: Exchange) -> None:
         time.sleep(0.6)
-        asked(exchange)
+        answer_with_questions(exchange)
 
     with serving(script) as server:
         root = track(server.url, concurrency=1)
@@ -490,7 +490,7 @@ def test_ctrl_c_waits_briefly_for_pending_answers(track: Callable[..., Path]) ->
 def test_two_generations_at_once_are_rejected_but_a_daemon_may_run(track: Callable[..., Path]) -> None:
     from trecexam.files.track_lock import TrackLock
 
-    with serving(asked) as server:
+    with serving(answer_with_questions) as server:
         root = track(server.url)
         with (
             TrackLock(root / ".trecexam" / "generate.lock"),
@@ -505,7 +505,7 @@ def test_two_generations_at_once_are_rejected_but_a_daemon_may_run(track: Callab
 def test_generated_items_are_graded_and_an_edit_regrades_only_that_item(
     track: Callable[..., Path],
 ) -> None:
-    with serving(asked) as server:
+    with serving(answer_with_questions) as server:
         root = track(server.url)
         with trecexam.open_track(root) as opened:
             opened.bank.generate()
@@ -552,7 +552,7 @@ def test_a_broken_bank_is_not_extended(
 def test_an_unreadable_bank_is_a_one_line_error_and_no_prompt_is_sent(
     track: Callable[..., Path], name: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    with serving(asked) as server:
+    with serving(answer_with_questions) as server:
         root = track(server.url)
         (root / name).mkdir()
         assert run(["bank", "generate", str(root)]) == 2
@@ -570,7 +570,7 @@ def test_without_a_language_model_the_error_names_the_settings(
 
 
 def test_the_model_of_the_grader_is_the_default_generator(track: Callable[..., Path]) -> None:
-    with serving(asked) as server:
+    with serving(answer_with_questions) as server:
         root = track(server.url)
         toml = root / "trecexam.toml"
         toml.write_text(toml.read_text().replace("[generator]", "[grader]") + "[generator]\nseed = 3\n")

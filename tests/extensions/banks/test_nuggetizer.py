@@ -107,7 +107,7 @@ def items_of(root: Path) -> list[Item]:
     return list(read_bank(root / "bank.nuggets.jsonl"))
 
 
-def kept_of(created: Sequence[str]) -> list[tuple[str, str]]:
+def kept_by_nuggetizer(created: Sequence[str]) -> list[tuple[str, str]]:
     """What nuggetizer keeps of a list: vital ones first, each in their order, twenty in all."""
     labelled = [(nugget, importance(nugget)) for nugget in created]
     return sorted(labelled, key=lambda each: each[1] != "vital")[:20]
@@ -129,7 +129,7 @@ def test_nuggets_are_made_window_by_window_scored_and_the_first_twenty_kept(
         root = track(server.url, seed=7)
         assert generated(root) == 0
     created = [fact(f"{n:02}") for n in range(N_PASSAGES)]
-    assert bank_of(root) == dict.fromkeys(QUERIES, kept_of(created))
+    assert bank_of(root) == dict.fromkeys(QUERIES, kept_by_nuggetizer(created))
     of_q1 = [body for body in server.bodies if QUERIES["q1"] in body["messages"][-1]["content"]]
     creations = [body for body in of_q1 if "Updated Nugget" in body["messages"][-1]["content"]]
     prompts = [body["messages"][1]["content"] for body in creations]
@@ -210,7 +210,7 @@ def test_an_unreadable_list_is_requested_once_more(
     assert all(
         prompt.endswith("\nUpdated Nugget List:") and len(passages_in(prompt)) == 10 for prompt in again
     )
-    assert bank_of(root)["q1"] == kept_of([fact(f"{n:02}") for n in range(N_PASSAGES)])
+    assert bank_of(root)["q1"] == kept_by_nuggetizer([fact(f"{n:02}") for n in range(N_PASSAGES)])
 
 
 def test_a_step_that_stays_unreadable_keeps_the_previous_list_and_is_reported(
@@ -231,7 +231,7 @@ def test_a_step_that_stays_unreadable_keeps_the_previous_list_and_is_reported(
         assert max(server.seen.values()) == 1
     created = [fact(f"{n:02}") for n in (*range(10), *range(20, 25))]
     unlabelled = [(nugget, "") for nugget in created[10:]]
-    assert bank_of(root)["q1"] == [*kept_of(created[:10]), *unlabelled]
+    assert bank_of(root)["q1"] == [*kept_by_nuggetizer(created[:10]), *unlabelled]
     assert "query q1: passages 11 to 20 changed no nugget: its answer begins 'No." in err
     assert "nuggets 11 to 15 got no importance" in err
     assert "\x1b" not in err
@@ -268,7 +268,7 @@ def test_only_the_first_thirty_of_a_longer_list_count(track: Callable[..., Path]
     ) as server:
         root = track(server.url)
         assert generated(root, "--query", "q1", "--passages", "10") == 0
-    assert bank_of(root)["q1"] == kept_of(many[:30])
+    assert bank_of(root)["q1"] == kept_by_nuggetizer(many[:30])
     assert len(server.bodies) == 1 + 3
 
 
@@ -295,7 +295,9 @@ def test_a_generation_killed_between_steps_resumes(track: Callable[..., Path]) -
         assert generated(root) == 0
         # What was answered is not asked again; what hung is.
         assert {server.seen[prompt] for prompt in server.seen if "Text 20." not in prompt} == {1}
-    assert bank_of(root) == dict.fromkeys(QUERIES, kept_of([fact(f"{n:02}") for n in range(N_PASSAGES)]))
+    assert bank_of(root) == dict.fromkeys(
+        QUERIES, kept_by_nuggetizer([fact(f"{n:02}") for n in range(N_PASSAGES)])
+    )
 
 
 def test_when_stopped_after_a_step_finished_queries_are_written(track: Callable[..., Path]) -> None:
@@ -316,7 +318,7 @@ def test_when_stopped_after_a_step_finished_queries_are_written(track: Callable[
                 ),
             )
         assert (made.why, made.queries, made.complete) == ("stopped", 1, False)
-        assert bank_of(root) == {"q1": kept_of([fact(f"{n:02}") for n in range(10)])}
+        assert bank_of(root) == {"q1": kept_by_nuggetizer([fact(f"{n:02}") for n in range(10)])}
         assert generated(root) == 0
         assert set(server.seen.values()) == {1}
     assert set(bank_of(root)) == set(QUERIES)
@@ -474,7 +476,7 @@ def test_local_models_generate_nuggets_and_are_loaded_once(
     monkeypatch.setattr(LocalWriter, "_write", write)
     (root / ".trecexam" / "generated.jsonl").unlink()
     assert generated(root, "--query", "q1", "--passages", "3") == 0
-    assert bank_of(root)["q1"] == kept_of([fact(f"{n:02}") for n in range(3)])
+    assert bank_of(root)["q1"] == kept_by_nuggetizer([fact(f"{n:02}") for n in range(3)])
     assert (len(loaded), told) == (1, {system_of("creator"), system_of("scorer")})
 
 

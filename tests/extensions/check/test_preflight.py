@@ -31,7 +31,7 @@ def put(tmp_path: Path, content: str | bytes, name: str = "file") -> Path:
     return path
 
 
-def told(findings: tuple[Finding, ...]) -> list[tuple[int | None, str, tuple[int, ...], str]]:
+def summary_of(findings: tuple[Finding, ...]) -> list[tuple[int | None, str, tuple[int, ...], str]]:
     return [(found.line, found.severity, found.versions, found.kind) for found in findings]
 
 
@@ -79,7 +79,7 @@ BOTH = (9, 10)
 def test_findings_predict_what_trec_eval_does_with_a_run(
     tmp_path: Path, text: str, expected: list[Any]
 ) -> None:
-    found = told(check_run(put(tmp_path, text)))
+    found = summary_of(check_run(put(tmp_path, text)))
     assert [entry for entry in found if entry[3] != "carriage return"] == expected
     assert ("\rq" in text) == any(entry[3] == "carriage return" for entry in found)
 
@@ -107,7 +107,7 @@ def test_findings_predict_what_trec_eval_does_with_a_run(
 def test_findings_predict_what_trec_eval_does_with_qrels(
     tmp_path: Path, text: str, expected: list[Any]
 ) -> None:
-    assert told(check_qrels(put(tmp_path, text))) == expected
+    assert summary_of(check_qrels(put(tmp_path, text))) == expected
 
 
 def test_qrels_with_the_subtopic_in_the_second_column_are_recognised_as_ndeval_qrels(tmp_path: Path) -> None:
@@ -118,7 +118,7 @@ def test_qrels_with_the_subtopic_in_the_second_column_are_recognised_as_ndeval_q
 
 def test_gzip_is_rejected_and_its_content_is_checked(tmp_path: Path) -> None:
     found = check_run(put(tmp_path, gzip.compress((RUN + "q1\n").encode())))
-    assert told(found) == [(None, "fatal", BOTH, "gzip"), (3, "fatal", BOTH, "too few columns")]
+    assert summary_of(found) == [(None, "fatal", BOTH, "gzip"), (3, "fatal", BOTH, "too few columns")]
 
 
 def test_the_first_findings_of_a_kind_are_listed_and_the_others_counted(tmp_path: Path) -> None:
@@ -129,32 +129,32 @@ def test_the_first_findings_of_a_kind_are_listed_and_the_others_counted(tmp_path
 
 def test_more_than_a_thousand_lines_per_topic_are_reported(tmp_path: Path) -> None:
     lines = [f"q1 Q0 d{n} {n} {-n} t\n" for n in range(1, 1002)]
-    assert told(check_run(put(tmp_path, "".join(lines)))) == [(1001, "warning", BOTH, "many lines")]
+    assert summary_of(check_run(put(tmp_path, "".join(lines)))) == [(1001, "warning", BOTH, "many lines")]
     assert not check_run(put(tmp_path, "".join(lines[:1000])))
 
 
 def test_unknown_topics_and_docnos_are_reported_at_their_first_line(tmp_path: Path) -> None:
     path = put(tmp_path, RUN + "q2 Q0 x 1 1 t\nq3 Q0 x 1 1 t\n")
     found = check_run(path, topics={"q1", "q3"}, docs=iter(["a", "b", "z"]))
-    assert told(found) == [
+    assert summary_of(found) == [
         (3, "warning", BOTH, "unknown topic"),
         (3, "warning", BOTH, "unknown docno"),
     ]
-    assert told(check_qrels(put(tmp_path, QRELS, "qrels"), topics=["q9"], docs=["a", "b"])) == [
+    assert summary_of(check_qrels(put(tmp_path, QRELS, "qrels"), topics=["q9"], docs=["a", "b"])) == [
         (1, "warning", BOTH, "unknown topic")
     ]
 
 
 def test_a_missing_judged_topic_stops_trec_eval_10_and_no_common_topic_stops_both(tmp_path: Path) -> None:
     path = put(tmp_path, RUN)
-    assert told(check_run(path, judged=["q1", "q2"])) == [(None, "warning", (10,), "missing topic")]
+    assert summary_of(check_run(path, judged=["q1", "q2"])) == [(None, "warning", (10,), "missing topic")]
     (found,) = check_run(path, judged=["q2", "q3"])
     assert (found.severity, found.versions) == ("fatal", BOTH)
 
 
 def test_ties_that_only_trec_eval_9_has_are_found_beyond_the_range_of_floats(tmp_path: Path) -> None:
     found = check_run(put(tmp_path, "q1 Q0 a 1 1e300 t\nq1 Q0 b 2 1e299 t\n"))
-    assert told(found) == [(2, "silent", (9,), "ties past float precision")]
+    assert summary_of(found) == [(2, "silent", (9,), "ties past float precision")]
 
 
 @pytest.mark.parametrize(

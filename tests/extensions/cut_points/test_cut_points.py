@@ -38,7 +38,7 @@ def test_soft_cut_points_are_recovered_from_simulated_judgments() -> None:
         soft_link([np.array([0.1]), np.array([0.2])], [0, 1])
 
 
-def said(root: Path) -> subprocess.CompletedProcess[str]:
+def run_script(root: Path) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "trecexam.extensions.cut_points", root]
     return subprocess.run(command, capture_output=True, text=True, check=False)
 
@@ -55,7 +55,7 @@ def test_the_printed_cut_points_are_valid_settings(tmp_path: Path) -> None:
     assert [row["cut_point.built_in"] for row in rows] == list(CUT_POINTS)
     cuts = [row["cut_point"] for row in rows]
     assert cuts == sorted(cuts)
-    first, settings = said(root).stdout.split("\n", 1)
+    first, settings = run_script(root).stdout.split("\n", 1)
     assert first == f"set this in [grader] of {root / 'trecexam.toml'}:"
     assert tomllib.loads(settings) == {
         "cut_points": cuts,
@@ -66,7 +66,7 @@ def test_the_printed_cut_points_are_valid_settings(tmp_path: Path) -> None:
 
 def test_without_judgments_the_error_says_what_is_missing(small_track: Path) -> None:
     (small_track / "qrels.txt").unlink()
-    done = said(small_track)
+    done = run_script(small_track)
     assert done.returncode == 1
     why = "cut points need passages and official judgments as files"
     assert done.stderr == f"cut_points: {small_track}: {why}\n"

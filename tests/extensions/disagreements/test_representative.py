@@ -16,7 +16,7 @@ from trecexam.cli.main import run
 from trecexam.extensions.disagreements.representative import choose_queries, split_half
 
 
-def talk(capsys: pytest.CaptureFixture[str], *words: object, status: int = 0) -> tuple[str, str]:
+def run_command(capsys: pytest.CaptureFixture[str], *words: object, status: int = 0) -> tuple[str, str]:
     capsys.readouterr()
     assert run(["representative", *map(str, words)]) == status
     done = capsys.readouterr()
@@ -94,7 +94,7 @@ def many(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_the_table_shows_the_value_of_each_number_of_queries(
     many: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    out, err = talk(capsys, many, "-m", "nDCG@8", "--most", "4")
+    out, err = run_command(capsys, many, "-m", "nDCG@8", "--most", "4")
     table = rows(out)
     with trecexam.open_track(many) as track:
         names = [row.run for row in track.leaderboard(["nDCG@8"]).rows]
@@ -121,7 +121,7 @@ def test_the_table_shows_the_value_of_each_number_of_queries(
 
 
 def test_official_measures_and_json_work(many: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    out, _ = talk(capsys, many, "-m", "P@5", "--official-measure", "nDCG@10", "--json", "--most", "2")
+    out, _ = run_command(capsys, many, "-m", "P@5", "--official-measure", "nDCG@10", "--json", "--most", "2")
     table = json.loads(out)["queries"]
     assert [(row["measure"], row["n_queries"]) for row in table] == [
         ("P@5", 1), ("P@5", 2), ("nDCG@10 (official)", 1), ("nDCG@10 (official)", 2),
@@ -132,14 +132,14 @@ def test_official_judgments_are_not_needed_and_halves_need_more_than_three_runs(
     graded: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (graded / "qrels.txt").unlink()
-    out, err = talk(capsys, graded)
+    out, err = run_command(capsys, graded)
     table = rows(out)
     assert [row["n_queries"] for row in table] == ["1", "2", "3"]
     assert {row["kendall_tau.other_half"] for row in table} == {""}
     assert "too few runs" in err
     for path in (graded / "runs").glob("*.run"):
         path.unlink()
-    assert "no runs to compare yet" in talk(capsys, graded, status=2)[1]
+    assert "no runs to compare yet" in run_command(capsys, graded, status=2)[1]
 
 
 def test_all_halves_differ() -> None:

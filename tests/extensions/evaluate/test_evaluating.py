@@ -41,7 +41,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def own(folder: Path) -> Any:
+def track_rows(folder: Path) -> Any:
     """The rows of the track in that folder."""
     with trecexam.open_track(folder, grader=HashGrader()) as track:
         track.grading.grade()
@@ -96,7 +96,9 @@ RUN_FORMS = {
 
 
 @pytest.mark.parametrize("form", RUN_FORMS)
-def test_runs_in_every_form_give_the_values_of_the_folder_exactly(form: str, folder: Path, own: Any) -> None:
+def test_runs_in_every_form_give_the_values_of_the_folder_exactly(
+    form: str, folder: Path, track_rows: Any
+) -> None:
     runs = {
         name: RUN_FORMS[form](entries(folder, name), folder / "runs" / f"{name}.run")
         for name in ("run0", "run1", "run2")
@@ -109,7 +111,7 @@ def test_runs_in_every_form_give_the_values_of_the_folder_exactly(form: str, fol
         measures=MEASURES,
         settings=DEPTH,
     ) as done:
-        assert done.leaderboard.rows == own
+        assert done.leaderboard.rows == track_rows
 
 
 def bank_rows(folder: Path) -> list[dict[str, Any]]:
@@ -143,7 +145,7 @@ INPUT_FORMS = {
 
 @pytest.mark.parametrize("form", INPUT_FORMS)
 def test_banks_passages_and_judgments_in_every_form_give_the_values_of_the_folder(
-    form: str, folder: Path, own: Any
+    form: str, folder: Path, track_rows: Any
 ) -> None:
     passages = map(json.loads, (folder / "passages.jsonl").read_text().splitlines())
     texts = {row["docid"]: row["text"] for row in passages}
@@ -164,12 +166,12 @@ def test_banks_passages_and_judgments_in_every_form_give_the_values_of_the_folde
         ) as done,
         trecexam.open_track(folder) as track,
     ):
-        assert done.leaderboard.rows == own
+        assert done.leaderboard.rows == track_rows
         ours, its = (each.leaderboard(["nDCG@10"], official=True).rows for each in (done.track, track))
         assert ours == its
 
 
-def test_measures_may_come_from_a_generator(folder: Path, own: Any) -> None:
+def test_measures_may_come_from_a_generator(folder: Path, track_rows: Any) -> None:
     with trecexam.evaluate(
         {name: folder / "runs" / f"{name}.run" for name in ("run0", "run1", "run2")},
         bank=folder / "bank.questions.jsonl",
@@ -178,10 +180,10 @@ def test_measures_may_come_from_a_generator(folder: Path, own: Any) -> None:
         measures=(name for name in MEASURES),  # type: ignore[arg-type]
         settings=DEPTH,
     ) as done:
-        assert done.leaderboard.rows == own
+        assert done.leaderboard.rows == track_rows
 
 
-def test_items_of_a_bank_may_be_records(folder: Path, own: Any) -> None:
+def test_items_of_a_bank_may_be_records(folder: Path, track_rows: Any) -> None:
     with trecexam.evaluate(
         {"run0": folder / "runs" / "run0.run"},
         bank=list(converters.read(folder / "bank.questions.jsonl", "bank")),

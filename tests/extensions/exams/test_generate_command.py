@@ -48,7 +48,7 @@ def written(about: str) -> str:
     return f"Question: {stem}\n{body}\n\nCorrect Answer: B\nExplanation: so."
 
 
-def asked(exchange: Exchange) -> None:
+def answer_with_question(exchange: Exchange) -> None:
     """A question on what the passage is about; none on the third one."""
     about = next((row["docid"] for row in PASSAGES if row["text"] in exchange.prompt), "")
     exchange.say("I cannot do that." if about == "d3" else written(about))
@@ -61,7 +61,7 @@ def generate(root: Path, *more: str) -> int:
 def test_each_passage_gets_a_question_with_its_origin(
     track: Callable[..., Path], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    with serving(asked) as server:
+    with serving(answer_with_question) as server:
         root = track(server.url, seed=3)
         assert generate(root) == 0
     questions = list(read_exam(root / "exam.jsonl"))
@@ -96,7 +96,7 @@ def test_each_passage_gets_a_question_with_its_origin(
 
 
 def test_a_second_run_sends_no_prompt_and_changes_no_byte(track: Callable[..., Path]) -> None:
-    with serving(asked) as server:
+    with serving(answer_with_question) as server:
         root = track(server.url)
         whole = (root / "passages.jsonl").read_bytes()
         (root / "passages.jsonl").write_bytes(whole.splitlines(keepends=True)[0])
@@ -116,7 +116,7 @@ def test_a_second_run_sends_no_prompt_and_changes_no_byte(track: Callable[..., P
 def test_an_edited_exam_is_left_unchanged(
     track: Callable[..., Path], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    with serving(asked) as server:
+    with serving(answer_with_question) as server:
         root = track(server.url)
         generate(root)
         path = root / "exam.jsonl"
@@ -140,7 +140,7 @@ def test_an_unreachable_server_leaves_no_empty_exam(
 
 
 def test_a_stopped_generation_resumes(track: Callable[..., Path]) -> None:
-    with serving(asked) as server:
+    with serving(answer_with_question) as server:
         root = track(server.url, concurrency=1)
         with trecexam.open_track(root) as opened:
             made = opened.exam.generate("pumps", stop=lambda: len(server.bodies) >= 1)

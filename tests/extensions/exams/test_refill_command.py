@@ -68,7 +68,7 @@ def generate(root: Path, *more: str) -> int:
     return run(["exam", "generate", str(root), "--domain", "manuals of heat pumps", *more])
 
 
-def kept(root: Path) -> int:
+def n_kept(root: Path) -> int:
     out = root / "filtered"
     assert run(["exam", "filter", str(root), "-o", str(out)]) == 0
     return len((out / "kept.jsonl").read_text().splitlines())
@@ -80,7 +80,7 @@ def test_a_bad_wrong_candidate_is_replaced_and_the_question_passes_the_filters(
     with serving(answering(f"- {COPIED} of power\n- {GOOD}\n- Sand")) as server:
         root = made(tmp_path, server.url)
         before = {each.question_id: each for each in read_exam(root / "exam.jsonl")}
-        assert kept(root) == 1
+        assert n_kept(root) == 1
         assert generate(root, "--again") == 0
         assert len(server.bodies) == 4
         assert "1 question of 1 with bad wrong candidates refilled (1 new answer), 1 bad for other" in (
@@ -98,7 +98,7 @@ def test_a_bad_wrong_candidate_is_replaced_and_the_question_passes_the_filters(
     assert note["was"] == {str(old.choices.index(COPIED)): COPIED}
     assert note["model"] == "tiny"
     assert json.loads((root / "exam.generation.json").read_bytes())["refilled"] == 1
-    assert kept(root) == 2
+    assert n_kept(root) == 2
 
 
 def test_refilled_candidates_are_kept_when_the_exam_is_generated_again(tmp_path: Path) -> None:

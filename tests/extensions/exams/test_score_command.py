@@ -101,7 +101,7 @@ def test_each_retriever_with_each_number_of_examples_is_an_examinee(
     setup = ExamSetup("tiny", questions, oracle[0], 0, texts_of(None, oracle, questions))
     taken = Job(taking(models.examinee(settings, out), setup)).ask()
     assert taken.answers["x0"].detail["scores"] == pytest.approx(
-        plainly(
+        log_likelihoods_by_forward_pass(
             model, prompt(first, "Passage 0."), [f"{x}) {c}" for x, c in zip("ABCD", CHOICES, strict=True)]
         )
     )
@@ -111,7 +111,7 @@ def test_each_retriever_with_each_number_of_examples_is_an_examinee(
         assert float(shown[-1]) == pytest.approx(sum(map(int, row[1:])) / 3, abs=1e-6)
 
 
-def plainly(model: Path, asked: str, answers: list[str]) -> list[float]:
+def log_likelihoods_by_forward_pass(model: Path, asked: str, answers: list[str]) -> list[float]:
     """Log-likelihoods by length in characters."""
     from transformers import AutoModelForCausalLM, AutoTokenizer
 

@@ -29,7 +29,7 @@ def judgments(root: Path) -> dict[tuple[str, str], str]:
     return {(query_id, doc_id): label for query_id, _, doc_id, label in rows}
 
 
-def said(capsys: pytest.CaptureFixture[str], *arguments: str | Path, status: int = 0) -> str:
+def error_output(capsys: pytest.CaptureFixture[str], *arguments: str | Path, status: int = 0) -> str:
     capsys.readouterr()
     assert run(["learn", *map(str, arguments)]) == status
     return capsys.readouterr().err
@@ -168,7 +168,7 @@ def test_negative_labels_are_not_judgments_and_their_lines_stay(
     learnable: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     edit_qrels(learnable, lambda row: "-1" if row[2] == "q1-d01" else row[3])
-    assert "1 passages have a negative label" in said(capsys, learnable)
+    assert "1 passages have a negative label" in error_output(capsys, learnable)
     (row,) = (row for row in learned(learnable) if row["doc_id"] == "q1-d01")
     assert row["judged"] == "no"
     assert (learnable / "out" / "learned.qrels").read_text().count(" q1-d01 ") == 1
@@ -185,7 +185,7 @@ def test_judgments_without_variation_are_reported(
     learnable: Path, capsys: pytest.CaptureFixture[str], change: Callable[[list[str]], str], why: str
 ) -> None:
     edit_qrels(learnable, change)
-    error = said(capsys, learnable, status=2)
+    error = error_output(capsys, learnable, status=2)
     assert why in error
     assert "learned-next" in error
     assert not (learnable / "out" / "learned.tsv").exists()
@@ -195,7 +195,7 @@ def test_negative_labels_and_a_single_other_label_are_reported(
     learnable: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     edit_qrels(learnable, lambda row: "1" if row[3] == "2" else "-1")
-    error = said(capsys, learnable, status=2)
+    error = error_output(capsys, learnable, status=2)
     assert "judgments are 1; qrels.txt: " in error
     assert "passages have a negative label" in error
 
@@ -203,7 +203,7 @@ def test_negative_labels_and_a_single_other_label_are_reported(
 def test_an_empty_pool_is_reported_with_a_remedy(learnable: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for path in (learnable / "runs").iterdir():
         path.unlink()
-    assert "the pool is empty, so there is nothing to learn of: drop runs first" in said(
+    assert "the pool is empty, so there is nothing to learn of: drop runs first" in error_output(
         capsys, learnable, status=2
     )
 
@@ -212,14 +212,14 @@ def test_without_judgments_the_error_says_what_to_do(
     learnable: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (learnable / "qrels.txt").unlink()
-    assert "no official judgments: put qrels.txt here" in said(capsys, learnable, status=2)
+    assert "no official judgments: put qrels.txt here" in error_output(capsys, learnable, status=2)
 
 
 def test_judgments_of_a_single_query_are_used_with_a_warning(
     learnable: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     edit_qrels(learnable, lambda row: row[3] if row[0] == "q0" else None)
-    error = said(capsys, learnable)
+    error = error_output(capsys, learnable)
     assert "all judgments are of one query, 'q0'" in error
     assert "judgments only: see `trecexam cross-validate`" in error
     assert {row["query_id"] for row in learned(learnable)} == {f"q{at}" for at in range(5)}
@@ -231,14 +231,14 @@ def test_passages_without_text_are_reported_and_learned_from_votes(
     lines = (learnable / "passages.jsonl").read_text().splitlines(keepends=True)
     kept = [line for line in lines if '"q0-d01"' not in line and '"q0-d00"' not in line]
     (learnable / "passages.jsonl").write_text("".join(kept))
-    error = said(capsys, learnable)
+    error = error_output(capsys, learnable)
     assert "2 pooled passages ('q0-d00', 'q0-d01') without a text: known by the votes of the runs" in error
     rows = {row["doc_id"]: row for row in learned(learnable)}
     assert (rows["q0-d01"]["judged"], rows["q0-d00"]["judged"]) == ("yes", "no")
     assert 0 <= float(rows["q0-d00"]["gain"]) <= 2
     assert float(rows["q0-d00"]["sd"]) > 0
     (learnable / "passages.jsonl").write_text("")
-    assert "pooled passages ('q0-d00', 'q0-d01', ...) without a text" in said(capsys, learnable)
+    assert "pooled passages ('q0-d00', 'q0-d01', ...) without a text" in error_output(capsys, learnable)
     assert {row["label"] for row in learned(learnable)} == set("012")
 
 
@@ -260,7 +260,7 @@ def test_passages_in_another_script_or_language_are_reported(
     (learnable / "passages.jsonl").write_text(
         "".join(json.dumps({**row, "text": f"{text} {row['docid']}"}) + "\n" for row in rows)
     )
-    assert why in said(capsys, learnable)
+    assert why in error_output(capsys, learnable)
 
 
 def test_labels_of_a_model_are_not_learned_from(learnable: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -269,16 +269,18 @@ def test_labels_of_a_model_are_not_learned_from(learnable: Path, capsys: pytest.
     (learnable / "trecexam.toml").write_text(
         config.replace("[track]", '[track]\nqrels = "out/learned.qrels"')
     )
-    assert "labels of a machine are among these judgments" in said(capsys, learnable, status=2)
+    assert "labels of a machine are among these judgments" in error_output(capsys, learnable, status=2)
 
 
 def test_another_track_must_differ_and_its_labels_are_not_those_of_a_model(
     learnable: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert "is this track itself" in said(capsys, learnable, "--from", learnable / "runs" / "..", status=2)
+    assert "is this track itself" in error_output(
+        capsys, learnable, "--from", learnable / "runs" / "..", status=2
+    )
     other = make_learnable(tmp_path / "other")
     (other / "qrels.txt.sources.tsv").write_text("")
-    assert "labels of a machine are among" in said(capsys, learnable, "--from", other, status=2)
+    assert "labels of a machine are among" in error_output(capsys, learnable, "--from", other, status=2)
 
 
 def test_judgments_of_another_track_can_start_a_track_without_judgments(
@@ -299,7 +301,7 @@ def test_another_track_must_have_the_same_label_scale(
     learnable: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     other = make_learnable(tmp_path / "other", labels=2)
-    error = said(capsys, learnable, "--from", other, status=2)
+    error = error_output(capsys, learnable, "--from", other, status=2)
     assert "the highest judgment here is 2, and that of" in error
 
 
@@ -308,7 +310,7 @@ def test_a_few_judgments_below_the_highest_label_of_another_track_use_its_scale(
 ) -> None:
     other = make_learnable(tmp_path / "other", queries=3)
     edit_qrels(learnable, lambda row: row[3] if row[3] != "2" else None)
-    error = said(capsys, learnable, "--from", other)
+    error = error_output(capsys, learnable, "--from", other)
     assert "the highest judgment here is 1, and that of" in error
     assert "taken as of one scale, as there are few here" in error
     assert max(float(row["gain"]) for row in learned(learnable)) > 1
@@ -350,7 +352,7 @@ def test_a_query_without_text_does_not_stop_the_others(
         text = (learnable / name).read_text()
         text = text.replace("q0\tq0a q0b q0c", "q0\t ").replace('"query_text": "q0a"', '"query_text": ""')
         (learnable / name).write_text(text)
-    error = said(capsys, learnable)
+    error = error_output(capsys, learnable)
     assert "1 query ('q0') without a text: passages are known by votes and length alone" in error
     assert {row["query_id"] for row in learned(learnable)} == {"q0", "q1", "q2", "q3", "q4"}
     assert " q0-d01 " in (learnable / "out" / "learned.qrels").read_text()
@@ -367,10 +369,10 @@ def test_the_learned_leaderboard_of_removed_runs_is_deleted(
     table = learnable / "out" / "learned.tsv"
     table.unlink()
     (table / "not ours").mkdir(parents=True)
-    said(capsys, learnable, status=2)
+    error_output(capsys, learnable, status=2)
     assert (learnable / "out" / "learned-leaderboard.tsv").exists()
     shutil.rmtree(table)
-    said(capsys, learnable)
+    error_output(capsys, learnable)
     assert not (learnable / "out" / "learned-leaderboard.tsv").exists()
 
 

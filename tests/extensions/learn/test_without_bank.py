@@ -73,7 +73,7 @@ def of_several_graders(bankless: Path) -> Path:
     return bankless
 
 
-def shown(
+def run_command(
     capsys: pytest.CaptureFixture[str], root: Path, *arguments: str, status: int = 0
 ) -> tuple[str, str]:
     capsys.readouterr()
@@ -85,7 +85,7 @@ def shown(
 def test_learning_needs_no_bank_and_gives_the_same_result_as_with_one(
     bankless: Path, capsys: pytest.CaptureFixture[str], command: list[str]
 ) -> None:
-    out, err = shown(capsys, bankless, *command)
+    out, err = run_command(capsys, bankless, *command)
     assert "test bank" not in err
     (bankless / "bank.questions.jsonl").write_text(
         "".join(
@@ -94,14 +94,14 @@ def test_learning_needs_no_bank_and_gives_the_same_result_as_with_one(
             for at in range(6)
         )
     )
-    assert (out, err) == shown(capsys, bankless, *command)
+    assert (out, err) == run_command(capsys, bankless, *command)
 
 
 @pytest.mark.parametrize("command", LEARNING, ids=" ".join)
 def test_learning_on_a_track_with_several_graders_needs_no_bank(
     of_several_graders: Path, capsys: pytest.CaptureFixture[str], command: list[str]
 ) -> None:
-    _, err = shown(capsys, of_several_graders, *command)
+    _, err = run_command(capsys, of_several_graders, *command)
     assert "no test bank" not in err
 
 
@@ -109,22 +109,22 @@ def test_holes_are_filled_by_learned_labels_without_a_grader(
     bankless: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     output = bankless / "filled.qrels"
-    _, err = shown(capsys, bankless, "fill", "-o", str(output), status=2)
+    _, err = run_command(capsys, bankless, "fill", "-o", str(output), status=2)
     assert "no test bank" in err
     assert "`--by learned` fills without one" in err
     assert not output.exists()
-    _, err = shown(capsys, bankless, "fill", "--by", "grader", "-o", str(output), status=2)
+    _, err = run_command(capsys, bankless, "fill", "--by", "grader", "-o", str(output), status=2)
     assert "no test bank" in err
-    _, err = shown(capsys, bankless, "fill", "--by", "learned", "-o", str(output))
+    _, err = run_command(capsys, bankless, "fill", "--by", "learned", "-o", str(output))
     assert "0 cells to grade" in err
     official = (bankless / "qrels.txt").read_text()
     filled = output.read_text()
     assert filled.startswith(official)
     assert len(filled.splitlines()) > len(official.splitlines())
     # By the verdict of a cross-validation, too.
-    shown(capsys, bankless, "cross-validate")
+    run_command(capsys, bankless, "cross-validate")
     output.unlink()
-    _, err = shown(capsys, bankless, "fill", "-o", str(output))
+    _, err = run_command(capsys, bankless, "fill", "-o", str(output))
     assert "filled by learned labels; cross-validation here" in err
     assert output.read_text() == filled
 
@@ -133,7 +133,7 @@ def test_learned_labels_fill_holes_with_several_graders_too(
     of_several_graders: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     output = of_several_graders / "filled.qrels"
-    shown(capsys, of_several_graders, "fill", "--by", "learned", "-o", str(output))
+    run_command(capsys, of_several_graders, "fill", "--by", "learned", "-o", str(output))
     assert len(output.read_text().splitlines()) == 84
 
 
@@ -141,9 +141,9 @@ def test_learned_labels_fill_holes_with_several_graders_too(
 def test_commands_that_grade_still_report_a_missing_bank(
     bankless: Path, capsys: pytest.CaptureFixture[str], command: list[str]
 ) -> None:
-    for prepare in (lambda: None, lambda: shown(capsys, bankless, "learn")):
+    for prepare in (lambda: None, lambda: run_command(capsys, bankless, "learn")):
         prepare()
-        _, err = shown(capsys, bankless, *command, status=2)
+        _, err = run_command(capsys, bankless, *command, status=2)
         assert "no test bank: put bank.<name>.jsonl here" in err
         instead = f"; without one `trecexam learned-next {bankless}` says what to judge"
         assert err.rstrip().endswith(instead) == (command == ["judge-next"])
@@ -179,7 +179,7 @@ def test_a_configured_but_missing_bank_is_reported(
 ) -> None:
     config = (bankless / "trecexam.toml").read_text()
     (bankless / "trecexam.toml").write_text(config.replace("[track]", '[track]\nbank = ["gone.jsonl"]'))
-    _, err = shown(capsys, bankless, "learn", status=2)
+    _, err = run_command(capsys, bankless, "learn", status=2)
     assert "no such file" in err
     assert "gone.jsonl" in err
 
@@ -190,11 +190,11 @@ def test_queries_of_the_judgments_are_enough_and_none_at_all_is_an_error(
     (bankless / "queries.tsv").unlink()
     config = (bankless / "trecexam.toml").read_text()
     (bankless / "trecexam.toml").write_text(config.replace('queries = "queries.tsv"\n', ""))
-    _, err = shown(capsys, bankless, "learn")
+    _, err = run_command(capsys, bankless, "learn")
     assert "6 queries ('q0', 'q1', 'q2', ...) without a text" in err
     (bankless / "trecexam.toml").write_text("[track]\n")
     (bankless / "qrels.txt").unlink()
-    _, err = shown(capsys, bankless, "learn", "--from", str(inputs), status=2)
+    _, err = run_command(capsys, bankless, "learn", "--from", str(inputs), status=2)
     assert "no queries: put queries.tsv here" in err
 
 
@@ -203,6 +203,6 @@ def test_an_update_learns_as_soon_as_there_is_a_bank(
 ) -> None:
     with (bankless / "trecexam.toml").open("a") as config:
         config.write("\n[learn]\nupdate = true\n")
-    _, err = shown(capsys, bankless, "watch", "--once", status=2)
+    _, err = run_command(capsys, bankless, "watch", "--once", status=2)
     assert "no test bank" in err
     assert not (bankless / "out" / "learned.tsv").exists()

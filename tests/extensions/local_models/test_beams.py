@@ -26,7 +26,7 @@ SHORT = [
 
 
 @pytest.fixture(scope="module")
-def taught(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def trained_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A model that says a rating and then ends, as FLAN-T5 does, and is of two minds about which.
 
     With a short prompt of its own, in `short.toml` beside it: so small a model cannot learn a long one.
@@ -69,7 +69,9 @@ def test_beam_search_equals_transformers_with_the_settings_of_the_paper(
 # A model is taught first. At every commit: choices are the most probable, and beams are transformers' own.
 @pytest.mark.slow
 @pytest.mark.parametrize("beams", [5, 2, 1])
-def test_if_beam_search_returns_a_permitted_answer_choices_mostly_agree(taught: Path, beams: int) -> None:
+def test_if_beam_search_returns_a_permitted_answer_choices_mostly_agree(
+    trained_model: Path, beams: int
+) -> None:
     """Every disagreement has one of two reasons, and `choices` has the more probable answer.
 
     - length: beam search divides by the number of tokens, so that the longer answer may win with less
@@ -77,9 +79,11 @@ def test_if_beam_search_returns_a_permitted_answer_choices_mostly_agree(taught: 
       other way round);
     - pruned: the better answer's first token was not among the beams kept.
     """
-    settings = {"prompt": str(taught / "short.toml")}
-    chosen = made(taught / "tiny-t5", "seq2seq", **settings)
-    free = made(taught / "tiny-t5", "seq2seq", decode="beam", beams=beams, max_new_tokens=10, **settings)
+    settings = {"prompt": str(trained_model / "short.toml")}
+    chosen = made(trained_model / "tiny-t5", "seq2seq", **settings)
+    free = made(
+        trained_model / "tiny-t5", "seq2seq", decode="beam", beams=beams, max_new_tokens=10, **settings
+    )
     permitted = [answer for answer, _ in chosen.prompts["question"].answers]
     tokenizer: Any = chosen.backend.tokens.tokenizer  # type: ignore[attr-defined]
     sizes = {text: len(tokenizer(text)["input_ids"]) for text in permitted}

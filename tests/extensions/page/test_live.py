@@ -56,7 +56,7 @@ def test_a_dropped_run_is_shown_once_the_file_is_stable(live: LiveTrack, track: 
 AT_WORK, GO_ON = threading.Event(), threading.Event()
 
 
-def busy(track: object) -> None:
+def block_reader(track: object) -> None:
     """Keeps the reader from looking."""
     AT_WORK.set()
     assert GO_ON.wait(60)
@@ -73,7 +73,7 @@ def test_a_change_reverted_between_two_checks_is_not_shown(live: LiveTrack, trac
 
     path, folder = track / "overrides.tsv", open_folder(track)
     AT_WORK.clear(), GO_ON.clear()
-    caller = threading.Thread(target=live.call, args=("rubric", busy))
+    caller = threading.Thread(target=live.call, args=("rubric", block_reader))
     caller.start()
     assert AT_WORK.wait(60)
     with trecexam.open_track(track) as opened:

@@ -43,7 +43,7 @@ def browsers(team: Team) -> dict[str, TestClient]:
     return {"visitor": team.client(), **{role: team.client(name) for name, role in ROLES.items()}}
 
 
-def ways() -> Iterator[tuple[str, str]]:
+def routes_and_methods() -> Iterator[tuple[str, str]]:
     client = [(route.path, sorted((route.methods or set()) - {"HEAD"})) for route in routes_of()]
     return ((path, method) for path, methods in client for method in methods)
 
@@ -60,7 +60,7 @@ def routes_of():  # type: ignore[no-untyped-def]
 def test_the_permission_table_has_exactly_the_existing_routes() -> None:
     known = {route.path for route in routes_of()} | {"/static/{path:path}"}
     assert set(TABLE) == known
-    for path, method in ways():
+    for path, method in routes_and_methods():
         roles = TABLE[path][method == "POST"]
         assert roles, f"nobody may {method} {path}"
         assert roles_for(method, address(path)) == roles, f"{method} {path} is read as another one"
@@ -85,7 +85,7 @@ def test_a_reader_changes_nothing_and_a_visitor_sees_nothing() -> None:
     assert {path for path, (get, post) in TABLE.items() if "visitor" in get | post} == OPEN
 
 
-@pytest.mark.parametrize(("path", "method"), list(ways()), ids=str)
+@pytest.mark.parametrize(("path", "method"), list(routes_and_methods()), ids=str)
 def test_each_url_works_for_allowed_roles_and_reveals_nothing_to_others(
     browsers: dict[str, TestClient], path: str, method: str
 ) -> None:
@@ -154,7 +154,7 @@ def test_pages_for_assessors_show_no_runs_and_no_errors_of_the_track(
 
 
 def test_a_reader_sees_no_form_that_would_be_rejected(browsers: dict[str, TestClient]) -> None:
-    for path, method in ways():
+    for path, method in routes_and_methods():
         if method == "GET" and "reader" in TABLE[path][0] and path != "/login":
             answer = browsers["reader"].get(address(path), follow_redirects=True)
             for action in re.findall(r'<form method="post" action="([^"]+)"', answer.text):

@@ -85,7 +85,7 @@ def client(track: Path) -> Iterator[TestClient]:
         yield opened
 
 
-def settled(client: TestClient) -> None:
+def wait_until_listed(client: TestClient) -> None:
     """Waits until the track is read, and the list made of it."""
     state = client.app.state  # type: ignore[attr-defined]
     state.live.reload()
@@ -100,7 +100,7 @@ def settled(client: TestClient) -> None:
 
 
 def first(client: TestClient) -> str:
-    settled(client)
+    wait_until_listed(client)
     answer = client.get(JUDGE)
     assert answer.status_code == 303, answer.text
     return str(answer.headers["location"])
@@ -239,7 +239,7 @@ def test_the_last_remaining_label_can_be_undone_too(client: TestClient, track: P
     address = first(client)
     while address != JUDGE:
         last, address = address, label(client, address, "2").headers["location"]
-    settled(client)
+    wait_until_listed(client)
     page = client.get(JUDGE).text
     assert "No sentence is left to label" in page
     assert "Of 5 sentences with a cited passage 1 has a passage without a text" in page
@@ -271,7 +271,7 @@ def test_when_all_are_labelled_or_skipped_the_page_says_so_and_offers_the_skippe
         address = label(client, address, str(number)).headers["location"]
     skipped = address
     assert client.get(link(client.get(address).text, "next")).headers["location"] == JUDGE
-    settled(client)
+    wait_until_listed(client)
     page = client.get(JUDGE).text
     assert "but for those that you skipped" in page
     assert "Show the 1 that were skipped" in page

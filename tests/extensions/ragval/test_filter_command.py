@@ -128,7 +128,7 @@ def test_if_no_block_is_left_the_status_says_so(blocks: Path, tmp_path: Path) ->
     assert (out / "kept.jsonl").read_bytes() == b""
 
 
-def knowing(exchange: Exchange) -> None:
+def answer_known(exchange: Exchange) -> None:
     """Knows old news and no other; is at a loss for odd ones."""
     text = exchange.prompt
     known = "maybe" if "Odd" in text else "yes" if "Old" in text else "no"
@@ -140,7 +140,7 @@ def test_blocks_that_the_model_knows_are_dropped_with_one_request_each(
     blocks: Path, tmp_path: Path, plain: bool, capsys: pytest.CaptureFixture[str]
 ) -> None:
     out = tmp_path / "out"
-    with serving(knowing) as server:
+    with serving(answer_known) as server:
         root = track(tmp_path / "track", server.url, price_in=1.0, price_out=1.0)
         if plain:
             (root / "trecexam.toml").write_text(

@@ -211,7 +211,7 @@ def test_questions_answered_only_by_others_are_counted_and_reported() -> None:
     )
 
 
-def along(**values: str | None) -> Any:
+def sweep_of(**values: str | None) -> Any:
     return swept(
         "size",
         systems_of(
@@ -222,7 +222,7 @@ def along(**values: str | None) -> Any:
 
 
 def test_numeric_values_of_a_sweep_are_sorted_and_keep_their_notation() -> None:
-    found = along(a="1000", b="200", c="3e1", none=None)
+    found = sweep_of(a="1000", b="200", c="3e1", none=None)
     assert found.numeric
     assert [(point.system.run_id, point.value, point.x) for point in found.points] == [
         ("c", "3e1", 30.0), ("b", "200", 200.0), ("a", "1000", 1000.0)
@@ -231,6 +231,6 @@ def test_numeric_values_of_a_sweep_are_sorted_and_keep_their_notation() -> None:
 
 
 def test_if_one_value_of_a_sweep_is_not_a_number_all_are_sorted_as_text() -> None:
-    found = along(a="9", b="10", c="nan")
+    found = sweep_of(a="9", b="10", c="nan")
     assert not found.numeric
     assert [(point.value, point.x) for point in found.points] == [("10", 0.0), ("9", 1.0), ("nan", 2.0)]

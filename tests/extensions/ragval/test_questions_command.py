@@ -34,7 +34,7 @@ def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TEST_KEY", KEY)
 
 
-def asked(exchange: Exchange) -> None:
+def answer_with_question(exchange: Exchange) -> None:
     """Asks about what the text is of; another question for each seed."""
     text = exchange.prompt.rpartition("text: ")[2]
     seed = exchange.body["seed"]
@@ -56,7 +56,7 @@ def lines(path: Path) -> list[dict[str, Any]]:
 def test_each_block_gets_a_question_with_the_block_and_its_origin(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    with serving(asked) as server:
+    with serving(answer_with_question) as server:
         root = track(tmp_path / "track", server.url, price_in=1.0, price_out=1.0)
         assert run(["ragval", "questions", str(root), "--estimate"]) == 0
         assert capsys.readouterr().out.splitlines()[1].startswith("3\t")
@@ -95,7 +95,7 @@ def first_block(root: Path, per_block: int = 1) -> None:
 
 
 def test_several_questions_per_block_use_different_seeds_and_no_prompt_is_repeated(tmp_path: Path) -> None:
-    with serving(asked) as server:
+    with serving(answer_with_question) as server:
         root = track(tmp_path / "track", server.url, seed=7)
         path = root / "bank.questions.jsonl"
         first_block(root)
@@ -116,7 +116,7 @@ def test_several_questions_per_block_use_different_seeds_and_no_prompt_is_repeat
 
 
 def test_questions_edited_by_people_are_kept(tmp_path: Path) -> None:
-    with serving(asked) as server:
+    with serving(answer_with_question) as server:
         root = track(tmp_path / "track", server.url)
         path = root / "bank.questions.jsonl"
         first_block(root)
@@ -153,7 +153,7 @@ def test_a_long_block_is_cut_after_15000_characters_and_counted(
 
 
 def test_the_temperature_setting_of_the_generator_is_used(tmp_path: Path) -> None:
-    with serving(asked) as server:
+    with serving(answer_with_question) as server:
         root = track(tmp_path / "track", server.url, temperature=0.3)
         first_block(root)
         assert server.bodies[0]["temperature"] == 0.3
@@ -161,7 +161,7 @@ def test_the_temperature_setting_of_the_generator_is_used(tmp_path: Path) -> Non
 
 def test_lines_of_judged_answers_can_be_used_as_blocks(tmp_path: Path) -> None:
     rows = [{"title": "T", "content": "Heat.", "question": "Why?", "answer": "So.", "truthfulness": 3}] * 2
-    with serving(asked) as server:
+    with serving(answer_with_question) as server:
         root = track(tmp_path / "track", server.url, rows)
         assert run(["ragval", "questions", str(root)]) == 0
     (row,) = lines(root / "bank.questions.jsonl")
@@ -170,7 +170,7 @@ def test_lines_of_judged_answers_can_be_used_as_blocks(tmp_path: Path) -> None:
 
 
 def test_a_stopped_run_resumes(tmp_path: Path) -> None:
-    with serving(asked) as server:
+    with serving(answer_with_question) as server:
         root = track(tmp_path / "track", server.url, concurrency=1)
         with trecexam.open_track(root) as opened:
             made = opened.ragval.write_questions(per_block=2, stop=lambda: len(server.bodies) >= 1)
@@ -183,7 +183,7 @@ def test_a_stopped_run_resumes(tmp_path: Path) -> None:
 
 
 def test_a_budget_covers_all_seeds_together(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    with serving(asked) as server:
+    with serving(answer_with_question) as server:
         settings = {"budget_tokens": 230, "max_new_tokens": 100, "concurrency": 1}
         root = track(tmp_path / "track", server.url, BLOCKS[:2], **settings)
         assert run(["ragval", "questions", str(root), "--per-block", "20"]) == 1
@@ -203,7 +203,7 @@ def test_without_blocks_the_error_says_where_to_put_them(
 def test_a_line_that_is_not_a_block_is_reported_and_the_others_are_used(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    with serving(asked) as server:
+    with serving(answer_with_question) as server:
         root = track(tmp_path / "track", server.url, [BLOCKS[0], {"title": "nothing"}, BLOCKS[1]])
         assert run(["ragval", "questions", str(root)]) == 1
     assert len(lines(root / "bank.questions.jsonl")) == 2

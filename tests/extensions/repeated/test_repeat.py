@@ -44,7 +44,7 @@ def configured(root: Path, server: Scripted, **settings: object) -> None:
     (root / "trecexam.toml").write_text("\n".join(["[report]", "write = false", "[grader]", *lines]) + "\n")
 
 
-def asked(server: Scripted) -> int:
+def n_cell_requests(server: Scripted) -> int:
     """Requests about cells, without the one that asks what the server can do."""
     return sum(number for prompt, number in server.seen.items() if "about q" in prompt)
 
@@ -110,17 +110,17 @@ def test_no_prompt_is_sent_twice_and_more_repetitions_send_only_the_new_ones(
     with serving(noisy) as server:
         configured(small, server)
         assert run(["watch", str(small), "--once"]) == 0
-        cells = asked(server)
+        cells = n_cell_requests(server)
         outputs = (small / "out" / "leaderboard.tsv").read_bytes()
         command = ["repeat", str(small), "--samples"]
         capsys.readouterr()
         assert run([*command, "3", "--estimate"]) == 0
         assert capsys.readouterr().out.splitlines()[1].split("\t")[0] == str(2 * cells)
-        assert asked(server) == cells
+        assert n_cell_requests(server) == cells
         assert run([*command, "3"]) == 0
-        assert asked(server) == 3 * cells
+        assert n_cell_requests(server) == 3 * cells
         assert run([*command, "5", "--json", "-o", str(tmp_path / "five.json")]) == 0
-        assert asked(server) == 5 * cells
+        assert n_cell_requests(server) == 5 * cells
         assert set(server.seen.values()) - {1} == {5}
         capsys.readouterr()
         printed, notes = {}, set()
@@ -128,7 +128,7 @@ def test_no_prompt_is_sent_twice_and_more_repetitions_send_only_the_new_ones(
             assert run([*command, "5", *form.split()]) == 0
             printed[form], said = capsys.readouterr()
             notes.add(said)
-        assert asked(server) == 5 * cells
+        assert n_cell_requests(server) == 5 * cells
     assert len(notes) == 1
     assert "neither its bias nor what other queries would give" in notes.pop()
     assert printed["--json"] == (tmp_path / "five.json").read_text()
@@ -149,7 +149,7 @@ def test_an_incomplete_repetition_does_not_count_and_resumes(
 ) -> None:
     def stopping(exchange: Exchange) -> None:
         noisy(exchange)
-        if asked(exchange.server) == 28 and exchange.again == 2:
+        if n_cell_requests(exchange.server) == 28 and exchange.again == 2:
             signals.append(os.kill(os.getpid(), signal.SIGINT))
 
     signals: list[None] = []
@@ -158,7 +158,7 @@ def test_an_incomplete_repetition_does_not_count_and_resumes(
         assert run(["watch", str(small), "--once"]) == 0
         assert run(["repeat", str(small)]) == 130
         assert len(signals) == 1
-        assert 28 <= asked(server) < 48
+        assert 28 <= n_cell_requests(server) < 48
         assert "answers so far are stored: run it again for the rest" in capsys.readouterr().err
         with trecexam.open_track(small) as track:
             used = track.status().json_value()

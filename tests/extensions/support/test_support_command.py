@@ -54,7 +54,7 @@ def naive(table: list[dict[str, str]], run_: str, queries: tuple[str, ...]) -> t
     return tuple(sum(values) / len(queries) for values in zip(*of_queries, strict=True))  # type: ignore[return-value]
 
 
-def asked(server: Scripted) -> list[str]:
+def prompts_sent(server: Scripted) -> list[str]:
     return [str(body["messages"][-1]["content"]) for body in server.bodies]
 
 
@@ -73,7 +73,7 @@ def test_each_sentence_is_graded_once_with_its_first_cited_passage(
         assert len(server.bodies) == 4
         prompt = outside("prompts/support.txt").read_text().removesuffix("\n")
         filled = prompt.replace("{statement}", "Pumps move heat.").replace("{citation}", PASSAGES["q1-heat"])
-        assert filled in asked(server)
+        assert filled in prompts_sent(server)
         assert labels(root) == [
             ("good", "q1", "1", "q1-heat", "full_support"),
             ("good", "q1", "2", "q1-cost", "partial_support"),
@@ -370,7 +370,7 @@ def test_truncated_responses_lose_the_rest(tmp_path: Path, capsys: pytest.Captur
         assert [table[path]["long"]["over_limit"] for path in (whole, cut)] == ["1", "1"]
         assert table[whole]["good"] == table[cut]["good"]
         # The sentence that is cut is another one, and was asked about.
-        assert "Statement: Pumps\n" in asked(server)[-1]
+        assert "Statement: Pumps\n" in prompts_sent(server)[-1]
 
 
 def test_the_truncate_setting_applies_to_grading_too(tmp_path: Path) -> None:
@@ -437,7 +437,7 @@ def test_a_custom_prompt_grades_support(tmp_path: Path) -> None:
             track.update()
             done = track.support("citation")
         assert {row[-1] for row in done.table.rows if row[3] in PASSAGES} == {"full_support"}
-        assert any(text.startswith("Does The sea is salt. say") for text in asked(server))
+        assert any(text.startswith("Does The sea is salt. say") for text in prompts_sent(server))
 
 
 def test_all_301_responses_of_a_system_are_scored_by_stored_labels(tmp_path: Path) -> None:

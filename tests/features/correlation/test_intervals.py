@@ -36,7 +36,7 @@ def tied(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root
 
 
-def talk(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[str, str]:
+def run_command(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[str, str]:
     capsys.readouterr()
     assert run(list(arguments)) == 0
     written = capsys.readouterr()
@@ -46,13 +46,13 @@ def talk(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[str, str]
 def test_few_distinct_values_give_no_interval_and_every_output_says_so(
     tied: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    out, err = talk(capsys, "correlate", str(tied), *SIDES)
+    out, err = run_command(capsys, "correlate", str(tied), *SIDES)
     (row,) = csv.DictReader(out.splitlines(), delimiter="\t")
     assert row["kendall_tau"]
     assert {value for name, value in row.items() if name.endswith((".low", ".high"))} == {""}
     why = f"{WHY}P(rel=4)@8 has 3 distinct values, nDCG@10 (official) 3"
     assert f"{why}\n" in err
-    assert why in json.loads(talk(capsys, "correlate", str(tied), *SIDES, "--json")[0])["notes"]
+    assert why in json.loads(run_command(capsys, "correlate", str(tied), *SIDES, "--json")[0])["notes"]
     assert f"{WHY}P(rel=4)@8 has 3" in " ".join(
         json.loads((tied / "out" / "correlation.json").read_text())["notes"]
     )
@@ -64,15 +64,15 @@ def test_few_distinct_values_give_no_interval_and_every_output_says_so(
 def test_thresholds_graders_and_queries_show_the_reasons_that_apply(
     tied: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    err = talk(capsys, "correlate", str(tied), *SIDES, "--thresholds")[1]
+    err = run_command(capsys, "correlate", str(tied), *SIDES, "--thresholds")[1]
     assert "P(rel=2)@8 at min_rating 2 2" in err
-    assert WHY in talk(capsys, "compare-graders", str(tied))[1]
+    assert WHY in run_command(capsys, "compare-graders", str(tied))[1]
     # A query by itself has no interval anyway.
-    assert "no interval" not in talk(capsys, "correlate", str(tied), *SIDES, "--per-query")[1]
+    assert "no interval" not in run_command(capsys, "correlate", str(tied), *SIDES, "--per-query")[1]
 
 
 def test_few_queries_are_given_as_the_reason(graded: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    err = talk(capsys, "correlate", str(graded))[1]
+    err = run_command(capsys, "correlate", str(graded))[1]
     assert "no intervals: they need at least 5 queries\n" in err
     assert "distinct" not in err
 
@@ -84,7 +84,7 @@ def test_different_runs_have_intervals_and_no_reason(
     for number in range(3, 7):
         ranking = {f"q{q}": [f"q{q}-d{(d * 5 + number * q) % 12:02}" for d in range(12)] for q in range(1, 7)}
         write_run(root / "runs" / f"run{number}.run", ranking)
-    out, err = talk(capsys, "correlate", str(root), "-m", "nDCG@8", "--official-measure", "nDCG@8")
+    out, err = run_command(capsys, "correlate", str(root), "-m", "nDCG@8", "--official-measure", "nDCG@8")
     (row,) = csv.DictReader(out.splitlines(), delimiter="\t")
     for name in ("kendall_tau", "tau_ap", "tau_ap_b", "rbo"):
         assert float(row[f"{name}.low"]) <= float(row[name]) <= float(row[f"{name}.high"])

@@ -28,7 +28,7 @@ MEASURES = [Cover(rel=4) @ 5, nCover(rel=4) @ 5, Cover(rel=4), nCover(rel=4) @ 1
 Values = dict[tuple[str, str], float]
 
 
-def own(root: Path, measures: Iterable[Measure]) -> Values:
+def leaderboard_means(root: Path, measures: Iterable[Measure]) -> Values:
     """(run, measure) -> the mean that the track's leaderboard has."""
     with trecexam.open_track(root) as track:
         board = track.leaderboard(list(measures))
@@ -64,7 +64,7 @@ def test_the_subtopics_file_is_enough_to_compute_cover(graded: Path, tmp_path: P
     content = (graded / "out" / "rubric.subtopics.qrels").read_bytes()
     path.write_bytes(gzip.compress(content) if suffix else content)
     values = by_ir_measures(lambda: ir_measures.read_trec_qrels(str(path)), graded, at_1(MEASURES))
-    assert renamed(values) == pytest.approx(own(graded, MEASURES))
+    assert renamed(values) == pytest.approx(leaderboard_means(graded, MEASURES))
     with pytest.raises(ValueError, match="0 or 1"):
         by_ir_measures(lambda: ir_measures.read_trec_qrels(str(path)), graded, MEASURES)
 
@@ -75,7 +75,7 @@ def test_an_item_without_any_answer_counts_in_every_export(graded: Path) -> None
     shutil.rmtree(graded / ".trecexam")
     (graded / "grades.jsonl").write_text("".join(json.dumps(row) + "\n" for row in kept))
     run(["watch", str(graded), "--once"])
-    expected = own(graded, MEASURES)
+    expected = leaderboard_means(graded, MEASURES)
     path = str(graded / "out" / "rubric.subtopics.qrels")
     file_values = by_ir_measures(lambda: ir_measures.read_trec_qrels(path), graded, at_1(MEASURES))
     assert renamed(file_values) == pytest.approx(expected)
@@ -100,7 +100,7 @@ def test_the_labels_file_and_a_frame_of_qrels_are_rejected(graded: Path) -> None
 def test_a_frame_in_long_form_gives_cover_and_all_other_measures(graded: Path, tmp_path: Path) -> None:
     pandas = pytest.importorskip("pandas")
     measures = [*MEASURES, Cover(rel=2) @ 5, Cover(rel=5, partial=3) @ 5, nDCG @ 5, P(rel=4) @ 5, AP(rel=3)]
-    expected = own(graded, measures)
+    expected = leaderboard_means(graded, measures)
     with trecexam.open_track(graded) as track:
         frame = track.export.qrels_frame()
         rows = list(track.qrels())

@@ -69,7 +69,7 @@ def labels(path: Path) -> Labels:
     return found
 
 
-def said(path: Path) -> list[dict[str, str]]:
+def source_rows(path: Path) -> list[dict[str, str]]:
     with path.open(newline="") as file:
         return list(csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE))
 
@@ -112,7 +112,7 @@ def test_the_sources_file_says_who_labelled_each_line(
 ) -> None:
     official, merged = drop(graded, tmp_path / "half.qrels"), tmp_path / "merged.qrels"
     fill(capsys, graded, "--qrels", official, "-o", merged, "--map", "thresholds")
-    rows = said(tmp_path / "merged.qrels.sources.tsv")
+    rows = source_rows(tmp_path / "merged.qrels.sources.tsv")
     human = labels(official)
     lines = merged.read_text().splitlines()
     assert [f"{row['query_id']} {row['iteration']} {row['doc_id']} {row['label']}" for row in rows] == lines
@@ -696,7 +696,7 @@ def test_as_unjudged_changes_no_value_on_the_official_judgments(
     new = found.keys() - human.keys()
     assert new == {place for place in pool_of(graded) if place[0] != "q3"} - human.keys()
     assert {found[place] for place in new} == {-1}
-    rows = {(row["query_id"], row["doc_id"]): row for row in said(tmp_path / "m.sources.tsv")}
+    rows = {(row["query_id"], row["doc_id"]): row for row in source_rows(tmp_path / "m.sources.tsv")}
     filled = tmp_path / "filled"
     fill(capsys, graded, "--qrels", official, "-o", filled)
     for place in new:
@@ -774,7 +774,7 @@ def test_half_of_the_dl19_judgments_are_filled(dl19: Path, tmp_path: Path) -> No
     human, found, full = labels(official), labels(merged), labels(root / "qrels.txt")
     pooled = pool_of(root, 20)
     assert found.keys() == human.keys() | pooled
-    rows = said(tmp_path / "merged.qrels.sources.tsv")
+    rows = source_rows(tmp_path / "merged.qrels.sources.tsv")
     assert len(rows) == len(found)
     assert {row["model"] for row in rows if row["source"] == "model"} == {"google/flan-t5-large"}
     # Wrong by two or more on fewer of the dropped ones than if all had got the most frequent label, 0.

@@ -89,10 +89,12 @@ def pooled(root: Path, depth: int = 12) -> set[tuple[str, ...]]:
 def prefer(root: Path, way: str) -> None:
     """Makes another way the best one of the kept cross-validation."""
     losses = {"learned": 0.9, "grader": 0.8, "none": 0.7, way: 0.1}
-    write_kept(verdict_file(root), json.dumps({**kept(root), "best": way, "losses": losses}).encode())
+    write_kept(
+        verdict_file(root), json.dumps({**stored_verdict(root), "best": way, "losses": losses}).encode()
+    )
 
 
-def kept(root: Path) -> dict[str, Any]:
+def stored_verdict(root: Path) -> dict[str, Any]:
     content = read_kept(verdict_file(root))
     assert content is not None
     return dict(json.loads(content))
@@ -266,7 +268,7 @@ def test_the_grader_fills_without_a_cross_validation(track: Path, capsys: pytest
 def test_learned_labels_fill_if_cross_validation_found_them_the_best(
     validated: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    losses = kept(validated)["losses"]
+    losses = stored_verdict(validated)["losses"]
     said = fill(capsys, validated)
     assert f"filled by learned labels; cross-validation here: learned {losses['learned']:.3f}, " in said
     assert {row["source"] for row in sources(validated)} == {"human", "learned"}

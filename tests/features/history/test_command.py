@@ -19,7 +19,7 @@ def changed(graded: Path) -> Path:
     return graded
 
 
-def shown(
+def run_command(
     capsys: pytest.CaptureFixture[str], *arguments: str | Path, status: int = 0
 ) -> tuple[list[dict[str, str]], str]:
     """The rows of the table on stdout, and stderr."""
@@ -31,7 +31,7 @@ def shown(
 
 
 def test_an_entry_is_one_line(changed: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    rows, err = shown(capsys, changed)
+    rows, err = run_command(capsys, changed)
     assert [(row["entry"], row["new"], row["cause"]) for row in rows] == [
         ("1", "3", "the first leaderboard"),
         ("2", "1", "runs/new.run added"),
@@ -42,7 +42,7 @@ def test_an_entry_is_one_line(changed: Path, capsys: pytest.CaptureFixture[str])
 def test_an_entry_equals_its_rows_of_the_log_in_out(
     changed: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    rows, _ = shown(capsys, changed, "2")
+    rows, _ = run_command(capsys, changed, "2")
     header, *lines = (changed / "out" / "history" / "log.tsv").read_text().splitlines()
     log = [dict(zip(header.split("\t"), line.split("\t"), strict=True)) for line in lines]
     assert rows == [row for row in log if row["entry"] == "2"]
@@ -50,7 +50,7 @@ def test_an_entry_equals_its_rows_of_the_log_in_out(
 
 
 def test_labels_of_an_entry_are_a_table(changed: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    rows, _ = shown(capsys, changed, "2", "--labels")
+    rows, _ = run_command(capsys, changed, "2", "--labels")
     with trecexam.open_track(changed) as track:
         labels = track.history.entry(2).board.labels
     assert [(row["query_id"], row["doc_id"]) for row in rows] == [(r.query_id, r.doc_id) for r in labels]
@@ -76,16 +76,16 @@ def test_a_track_without_history_says_where_it_will_be(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     root = make_small_track(tmp_path / "t", config=RECORDED)
-    rows, err = shown(capsys, root)
+    rows, err = run_command(capsys, root)
     assert rows == []
     assert "no history yet: `trecexam watch" in err
-    assert "`trecexam watch` makes the first one" in shown(capsys, root, "1", status=2)[1]
+    assert "`trecexam watch` makes the first one" in run_command(capsys, root, "1", status=2)[1]
     assert not (root / "out").exists()
 
 
 def test_a_missing_entry_is_a_one_line_error(changed: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert "no entry 9: there are 1 to 2" in shown(capsys, changed, "9", status=2)[1]
-    assert "Traceback" not in shown(capsys, changed, "0", status=2)[1]
+    assert "no entry 9: there are 1 to 2" in run_command(capsys, changed, "9", status=2)[1]
+    assert "Traceback" not in run_command(capsys, changed, "0", status=2)[1]
 
 
 def test_a_damaged_entry_is_a_one_line_error_and_the_log_can_be_rebuilt(
@@ -98,8 +98,8 @@ def test_a_damaged_entry_is_a_one_line_error_and_the_log_can_be_rebuilt(
     assert log.read_text() == before
     entry = changed / "out" / "history" / "000002.json"
     entry.write_text(entry.read_text()[:100])
-    assert "000002.json: is damaged" in shown(capsys, changed, "2", status=2)[1]
-    rows, err = shown(capsys, changed)
+    assert "000002.json: is damaged" in run_command(capsys, changed, "2", status=2)[1]
+    rows, err = run_command(capsys, changed)
     assert [row["entry"] for row in rows] == ["1"]
     assert "000002.json: is damaged" in err
 
@@ -107,12 +107,12 @@ def test_a_damaged_entry_is_a_one_line_error_and_the_log_can_be_rebuilt(
 def test_labels_are_those_of_the_last_entry_by_default(
     changed: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert shown(capsys, changed, "--labels") == shown(capsys, changed, "2", "--labels")
-    assert shown(capsys, changed, "1", "--labels")[0] == []
+    assert run_command(capsys, changed, "--labels") == run_command(capsys, changed, "2", "--labels")
+    assert run_command(capsys, changed, "1", "--labels")[0] == []
 
 
 def test_the_history_is_read_without_the_inputs(changed: Path, capsys: pytest.CaptureFixture[str]) -> None:
     shutil.rmtree(changed / "runs")
     (changed / "bank.questions.jsonl").unlink()
     (changed / "grades.jsonl").unlink()
-    assert len(shown(capsys, changed)[0]) == 2
+    assert len(run_command(capsys, changed)[0]) == 2

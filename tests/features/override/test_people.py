@@ -40,7 +40,7 @@ def query_to_rate(track: Track) -> QueryToRate:
     return QueryToRate("q1", loaded.bank.items["q1"], (), texts, 8, 5)
 
 
-def standing(track: Track) -> list[tuple[str, int | None, str]]:
+def listed_ratings(track: Track) -> list[tuple[str, int | None, str]]:
     return [(row[5], row[3], row[-1]) for row in track.override.ratings().table.rows]
 
 
@@ -51,7 +51,7 @@ def test_undo_restores_the_earlier_rating_of_the_same_person(track: Track) -> No
     assert (undone.row.rating, undone.row.why) == (3, "it is 3")
     assert undone.after is not None
     assert undone.after.rating == 3
-    assert standing(track)[-1] == ("Ann", 3, "counts")
+    assert listed_ratings(track)[-1] == ("Ann", 3, "counts")
     # Once more: there is nothing before that.
     assert track.override(*CELL, None, who="Ann", why="all of it").after is None
     with pytest.raises(TrecexamError, match="no rating to withdraw"):
@@ -66,7 +66,7 @@ def test_undo_withdraws_only_ratings_of_the_same_person(track: Track) -> None:
     after = track.override(*CELL, None, who="Bob", why="a slip").after
     assert after is not None
     assert (after.who, after.rating) == ("Ann", 3)
-    assert standing(track) == [("Ann", 3, "counts"), ("Bob", 4, "replaced"), ("Bob", None, "withdrawn")]
+    assert listed_ratings(track) == [("Ann", 3, "counts"), ("Bob", 4, "replaced"), ("Bob", None, "withdrawn")]
     after = track.override(*CELL, None, who="Ann", why="a slip").after
     assert after is None
 
@@ -99,7 +99,7 @@ def test_cannot_judge_has_a_reason_and_changes_no_score(track: Track) -> None:
     row = take(track.folder, query_to_rate(track), "q1-d03", "", None, "Ann", "in Welsh", cannot=True).row
     assert row.cannot
     assert "\tcannot\t" in (track.folder.root / "overrides.tsv").read_text()
-    assert standing(track) == [("Ann", None, "cannot judge")]
+    assert listed_ratings(track) == [("Ann", None, "cannot judge")]
     assert track.leaderboard().rows == before.rows
     assert track.override.summary() == {"cells": 0, "passages": 0, "who": []}
 
@@ -122,7 +122,11 @@ def test_the_rule_is_a_setting_and_is_shown(track: Track, capsys: pytest.Capture
     assert "rule" not in track.status().facts
     assert "rule" not in track.override.ratings().table.header
     with with_settings(track, '[judging]\nrule = "majority"\n') as majority:
-        assert standing(majority) == [("Ann", 1, "counts"), ("Bob", 4, "overruled"), ("Cid", 1, "counts")]
+        assert listed_ratings(majority) == [
+            ("Ann", 1, "counts"),
+            ("Bob", 4, "overruled"),
+            ("Cid", 1, "counts"),
+        ]
         assert majority.override.ratings().table.header[-2:] == ("rule", "state")
         assert majority.status()["rule"] == "majority"
         majority.update()
@@ -154,7 +158,7 @@ def test_differing_ratings_do_not_count_until_they_are_adjudicated(track: Track)
             adjudicates=True,
         )
         assert decided.after == decided.row
-        assert [state for *_, state in standing(adjudicated)] == ["overruled", "overruled", "counts"]
+        assert [state for *_, state in listed_ratings(adjudicated)] == ["overruled", "overruled", "counts"]
 
 
 def test_judgments_on_the_scale_of_the_track_are_separate_from_grader_labels(track: Track) -> None:
@@ -165,7 +169,7 @@ def test_judgments_on_the_scale_of_the_track_are_separate_from_grader_labels(tra
         assert "q1-d03\t\t2\tAnn" in (scaled.folder.root / "judgments.tsv").read_text()
         assert done.after == done.row
         assert sorted(scaled.qrels()) == before
-        assert standing(scaled) == [("Ann", 2, "counts")]
+        assert listed_ratings(scaled) == [("Ann", 2, "counts")]
         assert scaled.status()["judgments"] == 1
         with pytest.raises(TrecexamError, match=r"3 is not on the track's scale, 0\.\.2"):
             scaled.override(*CELL, 3, who="Ann", why="x")
@@ -184,7 +188,7 @@ def test_a_judgment_outside_the_scale_is_reported(track: Track) -> None:
         assert len(reasons) == 2
         assert "`scale` in [judging] is 0..2" in reasons[0]
         assert "put it into overrides.tsv" in reasons[1]
-        assert standing(scaled)[-1] == ("ann", 1, "counts")
+        assert listed_ratings(scaled)[-1] == ("ann", 1, "counts")
 
 
 @pytest.mark.parametrize(

@@ -26,7 +26,7 @@ def graded(grader: ServerGrader, cells: Iterable[Cell]) -> dict[tuple[str, str],
     return answers
 
 
-def one(grader: ServerGrader, cell: Cell | None = None) -> Answer:
+def answer_of(grader: ServerGrader, cell: Cell | None = None) -> Answer:
     (answer,) = graded(grader, [cell or ask("Paris is big.", "How big is Paris?")]).values()
     return answer
 
@@ -84,7 +84,7 @@ def test_answers_are_parsed_leniently_and_stored_unchanged(
 ) -> None:
     with serving(lambda exchange: exchange.say(text)) as server:
         grader = make(server.url)
-        answer = one(grader)
+        answer = answer_of(grader)
     assert answer == Answer(rating, status, text.strip(), None)
     assert grader.read(ask("", "").item, answer.raw) == (rating, status)
 
@@ -92,23 +92,23 @@ def test_answers_are_parsed_leniently_and_stored_unchanged(
 def test_an_answer_that_ends_within_a_character_is_stored_with_a_replacement(make: Make) -> None:
     content = b'{"choices": [{"message": {"content": "4 \\ud83d"}}]}'
     with serving(lambda exchange: exchange.send(200, content)) as server:
-        assert one(make(server.url)) == Answer(4, "ok", "4 ?", None)
+        assert answer_of(make(server.url)) == Answer(4, "ok", "4 ?", None)
 
 
 def test_a_long_answer_of_blanks_is_read_quickly(make: Make) -> None:
     with serving(lambda exchange: exchange.say("<think>" + " " * 100_000 + "x")) as server:
         began = time.process_time()
-        assert one(make(server.url)).status == "unparsed"
+        assert answer_of(make(server.url)).status == "unparsed"
         assert time.process_time() - began < 5
 
 
 def test_a_refusal_is_an_answer(make: Make) -> None:
     with serving(lambda exchange: exchange.say(None, refusal="I will not.")) as server:
-        assert one(make(server.url))[:2] == (None, "refused")
+        assert answer_of(make(server.url))[:2] == (None, "refused")
     with serving(
         lambda exchange: exchange.fail(400, "The response was filtered", "content_filter")
     ) as server:
-        assert one(make(server.url))[:2] == (None, "refused")
+        assert answer_of(make(server.url))[:2] == (None, "refused")
         assert len(server.bodies) == 1
 
 
@@ -146,7 +146,7 @@ def test_probabilities_are_stored_if_complete(
     make: Make, logprobs: Any, expected: list[float] | None
 ) -> None:
     with serving(lambda exchange: exchange.say("4", logprobs)) as server:
-        answer = one(make(server.url))
+        answer = answer_of(make(server.url))
     assert server.bodies[0]["top_logprobs"] == 20
     assert (answer.rating, answer.status) == (4, "ok")
     if expected is None:
@@ -160,7 +160,7 @@ def test_probabilities_of_plain_completions_are_read_too(make: Make) -> None:
     top = {f" {name}": log(share) for name, share in ALL.items()}
     logprobs = {"tokens": [" 4"], "token_logprobs": [-0.1], "top_logprobs": [top]}
     with serving(lambda exchange: exchange.say(" 4", logprobs)) as server:
-        answer = one(make(server.url, api="completions"))
+        answer = answer_of(make(server.url, api="completions"))
     assert answer.probabilities is not None
     assert answer.probabilities[4] == pytest.approx(0.5 / 0.99, abs=1e-6)
 
@@ -168,7 +168,7 @@ def test_probabilities_of_plain_completions_are_read_too(make: Make) -> None:
 @pytest.mark.parametrize("structured", ["json_schema", "choice"])
 def test_the_model_is_restricted_to_the_permitted_answers_if_configured(make: Make, structured: str) -> None:
     with serving(lambda exchange: exchange.say('{"answer": "2"}')) as server:
-        answer = one(make(server.url, structured=structured))
+        answer = answer_of(make(server.url, structured=structured))
     assert answer.rating == 2
     body = server.bodies[0]
     permitted = ["5", "4", "3", "2", "1", "0"]
@@ -195,7 +195,7 @@ def test_fields_that_a_server_does_not_know_are_omitted_or_renamed(make: Make, c
         serving(lambda exchange: exchange.fail(400, "response_format is not supported")) as server,
         pytest.raises(GraderError, match="take `structured` out of"),
     ):
-        one(make(server.url, structured="json_schema"))
+        answer_of(make(server.url, structured="json_schema"))
 
 
 def test_the_identity_has_exactly_the_settings_that_change_answers(make: Make) -> None:
@@ -242,7 +242,7 @@ def test_a_passage_is_cut_at_a_word_and_contains_no_control_tokens(make: Make) -
     assert shortened("1 " + "\u6f22" * 300, 200) == "1 " + "\u6f22" * 198
     assert shortened(f"{'x' * 200} {'y' * 98} end", 300) == f"{'x' * 200} {'y' * 98}"
     with serving() as server:
-        one(
+        answer_of(
             make(server.url, max_characters=40), ask("<|im_end|> [/INST] </s> <b> word " + "more " * 20, "q?")
         )
     (prompt,) = server.seen
@@ -252,7 +252,7 @@ def test_a_passage_is_cut_at_a_word_and_contains_no_control_tokens(make: Make) -
 
 def test_an_item_without_the_key_that_a_prompt_needs_is_an_error_without_request(make: Make) -> None:
     with serving() as server:
-        answer = one(make(server.url, prompt="QuestionCompleteConcisePromptWithAnswerKey2"))
+        answer = answer_of(make(server.url, prompt="QuestionCompleteConcisePromptWithAnswerKey2"))
     assert answer.status == "error"
     assert "has no answer key" in answer.raw
     assert server.bodies == []
@@ -340,7 +340,7 @@ def test_an_answer_is_verified_by_the_model_that_gave_it(make: Make) -> None:
     with serving(verifying) as server:
         grader = make(server.url, prompt=VERIFIED, passage_first=False)
         found = graded(grader, cells)
-        keyless = one(make(server.url, prompt=VERIFIED))
+        keyless = answer_of(make(server.url, prompt=VERIFIED))
         estimate = grader.estimate(cells)
     by_place = {place: answer for (place, _), answer in found.items()}
     assert [(by_place[place].rating, by_place[place].status) for place in ("Paris", "Lyon", "Nice")] == [
@@ -375,7 +375,7 @@ def test_a_verification_that_is_refused_or_fails_gives_no_rating(make: Make) -> 
             exchange.say("Paris")
 
     with serving(script) as server:
-        answer = one(make(server.url, prompt=VERIFIED), ask("It is Paris", "Where?", key=["Paris"]))
+        answer = answer_of(make(server.url, prompt=VERIFIED), ask("It is Paris", "Where?", key=["Paris"]))
     assert (answer.rating, answer.status) == (None, "refused")
 
 
@@ -384,7 +384,7 @@ def test_answers_and_keys_cannot_contain_control_tokens_in_the_verification(make
         exchange.say("no" if exchange.prompt.startswith("For the question") else "</s> Paris")
 
     with serving(script) as server:
-        one(make(server.url, prompt=VERIFIED), ask("It is", "Where?", key=["<|im_end|> Paris"]))
+        answer_of(make(server.url, prompt=VERIFIED), ask("It is", "Where?", key=["<|im_end|> Paris"]))
     (verification,) = (text for text in server.seen if text.startswith("For the question"))
     assert '"< |im_end|> Paris"' in verification
     assert '"< /s> Paris"' in verification

@@ -31,7 +31,7 @@ FIRST_TELLS = "how long grading takes is known after a first grading of 20 reque
 
 
 @pytest.fixture(autouse=True)
-def _ten_seconds_a_look(monkeypatch: pytest.MonkeyPatch) -> None:
+def _clock_ticks_of_ten_seconds(monkeypatch: pytest.MonkeyPatch) -> None:
     """However busy the machine is, ten seconds go by from one look at the clock to the next."""
     ticks = itertools.count(0.0, 10.0)
     monkeypatch.setattr(grading, "time", SimpleNamespace(monotonic=lambda: next(ticks)))

@@ -62,7 +62,7 @@ def url(model: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         process.wait(20)
 
 
-def said(grader: object, cells: list[Cell]) -> dict[tuple[str, str], tuple[int | None, str, str]]:
+def answers_of(grader: object, cells: list[Cell]) -> dict[tuple[str, str], tuple[int | None, str, str]]:
     batches = grader.grade(cells)  # type: ignore[attr-defined]
     return {(c.doc_id, c.item.item_id): a[:3] for batch in batches for c, a in batch}
 
@@ -81,11 +81,11 @@ def test_a_server_answers_the_same_as_the_same_model_locally(
     )
     # What the model is held to and which probabilities are asked for, this server passes over silently.
     grader = make(url, model=str(model), max_new_tokens=6, structured="json_schema", key_env=None)
-    here, there = said(create(settings, model), cells), said(grader, cells)
+    here, there = answers_of(create(settings, model), cells), answers_of(grader, cells)
     assert there == here
     assert len(there) == len(cells)
     plain = make(url, model=str(model), max_new_tokens=6, api="completions", key_env=None)
-    assert said(plain, cells).keys() == here.keys()
+    assert answers_of(plain, cells).keys() == here.keys()
 
 
 def test_a_server_generates_the_same_text_as_the_same_model_locally(url: str, model: Path) -> None:

@@ -151,7 +151,7 @@ def test_only_plots_whose_numbers_changed_are_drawn_again(updated: Path, drawn: 
 
 
 @pytest.fixture(scope="module")
-def standing(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def shared_track(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A track that was updated, and that each test leaves as it was."""
     root = make_small_track(tmp_path_factory.mktemp("standing") / "track", config=REPORTED)
     update(root)
@@ -161,13 +161,13 @@ def standing(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize("name", ["report.html", "plots/scatter.svg", "plots/items.tsv", "plots/grades.png"])
 @pytest.mark.parametrize("change", [Path.unlink, lambda path: path.write_bytes(b"edited")])
 def test_removed_or_edited_files_are_restored(
-    standing: Path, name: str, change: Callable[[Path], object]
+    shared_track: Path, name: str, change: Callable[[Path], object]
 ) -> None:
-    before = plots(standing), page(standing)
-    change(standing / "out" / name)
-    done = update(standing)
-    assert [path.relative_to(standing / "out").as_posix() for path in done.written] == [name]
-    assert (plots(standing), page(standing)) == before
+    before = plots(shared_track), page(shared_track)
+    change(shared_track / "out" / name)
+    done = update(shared_track)
+    assert [path.relative_to(shared_track / "out").as_posix() for path in done.written] == [name]
+    assert (plots(shared_track), page(shared_track)) == before
 
 
 def test_switching_the_report_off_removes_it_without_a_history_entry(updated: Path) -> None:

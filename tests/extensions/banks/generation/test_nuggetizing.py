@@ -42,7 +42,7 @@ def nuggets_of(answer: Answer, passages: Sequence[str] = ("A text.",)) -> Nugget
             return nuggets
 
 
-def telling(list_answer: str, label: str = "okay") -> Answer:
+def answer_with(list_answer: str, label: str = "okay") -> Answer:
     """The list to each creation step, and one label for all nuggets."""
 
     def answer(prompt: NuggetPrompt) -> Kept:
@@ -60,7 +60,7 @@ def test_every_list_that_python_or_json_writes_is_read_exactly(
     texts: list[str], written: Callable[[object], str]
 ) -> None:
     expected = [text for each in texts if (text := tidy(each))]
-    nuggets = nuggets_of(telling(written(texts)))
+    nuggets = nuggets_of(answer_with(written(texts)))
     if expected or not texts:
         assert nuggets.unread == ()
     assert nuggets.texts == tuple(expected[:MOST_CREATED])
@@ -69,7 +69,7 @@ def test_every_list_that_python_or_json_writes_is_read_exactly(
 
 @given(st.text(max_size=60))
 def test_any_model_output_is_read_or_reported(said: str) -> None:
-    nuggets = nuggets_of(telling(said))
+    nuggets = nuggets_of(answer_with(said))
     assert len(nuggets.texts) == len(nuggets.importances)
     assert nuggets.texts or nuggets.unread or said.strip().startswith(("[", "(", "`"))
 
@@ -88,14 +88,14 @@ def test_any_model_output_is_read_or_reported(said: str) -> None:
     ],
 )
 def test_lists_are_read_leniently(said: str, texts: tuple[str, ...]) -> None:
-    assert nuggets_of(telling(said)).texts == texts
+    assert nuggets_of(answer_with(said)).texts == texts
 
 
 @pytest.mark.parametrize("said", ["No.", "", "[1, 2]", "<think>I wonder", "[1] says it all"])
 def test_an_unreadable_list_keeps_the_previous_list(said: str) -> None:
     def answer(prompt: NuggetPrompt) -> Kept:
         lists = prompt.stage == "creator" and "[1] second" in prompt.text
-        return Kept(said, cut=False, time="") if lists else telling('["a", "b"]')(prompt)  # type: ignore[return-value]
+        return Kept(said, cut=False, time="") if lists else answer_with('["a", "b"]')(prompt)  # type: ignore[return-value]
 
     nuggets = nuggets_of(answer, [*["first"] * 10, "second"])
     assert nuggets.texts == ("a", "b")

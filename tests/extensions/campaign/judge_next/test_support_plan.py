@@ -35,7 +35,7 @@ def answers(name: str, *of_queries: tuple[str, ...]) -> list[dict[str, object]]:
     ]  # fmt: skip
 
 
-def judging_but_odd(exchange: Exchange) -> None:
+def judging_with_unreadable_answers(exchange: Exchange) -> None:
     """As `judging`, but of odd sentences it says nothing that is a label."""
     if "Statement: Odd" in exchange.prompt:
         exchange.say("I would rather not.")
@@ -45,7 +45,7 @@ def judging_but_odd(exchange: Exchange) -> None:
 
 @pytest.fixture(scope="module")
 def planned_once(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    with serving(judging_but_odd) as server:
+    with serving(judging_with_unreadable_answers) as server:
         root = make_cited_track(tmp_path_factory.mktemp("plan") / "track", server.url)
         for name, of_queries in {
             "good": (("Pumps 0", "Freeze 0", "Odd 1", "Heat 0"), ("Salt 2",)),

@@ -31,13 +31,13 @@ def limits_of(*questions: ExamQuestion, settings: ExamSection = SETTINGS) -> Can
     return CandidateLimits.of(apply(questions, settings), settings, None)
 
 
-def stays(each: ExamQuestion, settings: ExamSection = SETTINGS) -> bool:
+def passes_filters(each: ExamQuestion, settings: ExamSection = SETTINGS) -> bool:
     return not apply([each], settings).reasons(0)
 
 
 def test_a_wrong_candidate_copied_from_the_passage_fails_and_the_others_pass() -> None:
     bad = question(choices=(CHOICES[0], CHOICES[1], COPIED, CHOICES[3]))
-    assert not stays(bad)
+    assert not passes_filters(bad)
     assert limits_of(bad).failing(bad) == (2,)
     assert limits_of(bad).failing(question()) == ()
 
@@ -139,7 +139,7 @@ def test_passing_candidates_replace_failed_ones_and_the_rest_stays() -> None:
     assert mended is not None
     assert mended.choices == (CHOICES[0], CHOICES[1], "Smoke from a chimney", CHOICES[3])
     assert (mended.question_id, mended.correct, mended.question) == (bad.question_id, 0, bad.question)
-    assert stays(mended)
+    assert passes_filters(mended)
 
 
 def test_with_too_few_good_candidates_the_question_is_unchanged() -> None:

@@ -30,11 +30,11 @@ ALL = ExamSection.model_validate({})
 WORDS = st.lists(st.sampled_from(["heat", "pump", "Air", "cold", "house."]), max_size=7).map(" ".join)
 
 
-def only(name: str, **more: object) -> ExamSection:
+def settings_for(name: str, **more: object) -> ExamSection:
     return ExamSection.model_validate({"without": [n for n in filters.FILTERS if n != name], **more})
 
 
-def gone(questions: Sequence[ExamQuestion], section: ExamSection = ALL) -> list[list[str]]:
+def failed_filters(questions: Sequence[ExamQuestion], section: ExamSection = ALL) -> list[list[str]]:
     found = apply(questions, section)
     return [list(found.reasons(place)) for place in range(len(questions))]
 
@@ -51,7 +51,7 @@ def tokens(text: str) -> list[str]:
 
 
 def test_a_good_question_is_kept() -> None:
-    assert gone([question()]) == [[]]
+    assert failed_filters([question()]) == [[]]
 
 
 @pytest.mark.parametrize(
@@ -69,7 +69,7 @@ def test_a_good_question_is_kept() -> None:
     ],
 )
 def test_a_stem_that_refers_to_its_text_is_removed(stem: str) -> None:
-    assert gone([question(stem=stem)]) == [["self-contained"]]
+    assert failed_filters([question(stem=stem)]) == [["self-contained"]]
 
 
 @pytest.mark.parametrize(
@@ -82,7 +82,7 @@ def test_a_stem_that_refers_to_its_text_is_removed(stem: str) -> None:
     ],
 )
 def test_a_self_contained_stem_is_kept(stem: str) -> None:
-    assert gone([question(stem=stem)]) == [[]]
+    assert failed_filters([question(stem=stem)]) == [[]]
 
 
 def test_the_published_patterns_are_included() -> None:
@@ -91,12 +91,12 @@ def test_the_published_patterns_are_included() -> None:
 
 
 def test_lengths_are_allowed_up_to_and_including_their_bounds() -> None:
-    section = only("length", min_question=10, max_question=12, min_choice=2, max_choice=4)
+    section = settings_for("length", min_question=10, max_question=12, min_choice=2, max_choice=4)
     sizes = [(9, 3), (10, 3), (12, 3), (13, 3), (11, 1), (11, 2), (11, 4), (11, 5)]
     made = [
         question(n, "q" * stem, ["abc", "abd", "abe", "c" * size]) for n, (stem, size) in enumerate(sizes)
     ]
-    assert [bool(each) for each in gone(made, section)] == [
+    assert [bool(each) for each in failed_filters(made, section)] == [
         True,
         False,
         False,
@@ -127,19 +127,19 @@ def test_a_wrong_candidate_may_be_closer_to_the_passage_by_at_most_the_threshold
     made = question(choices=["warm river", "cold air", "xx yy", "zz ww"])
     assert similarity.extra_jaccard(made) == pytest.approx(1 - 1 / 3)
     name = "extra-candidate-jaccard"
-    assert gone([made], only(name, extra_candidate_jaccard=2 / 3)) == [[]]
-    assert gone([made], only(name, extra_candidate_jaccard=0.66)) == [[name]]
+    assert failed_filters([made], settings_for(name, extra_candidate_jaccard=2 / 3)) == [[]]
+    assert failed_filters([made], settings_for(name, extra_candidate_jaccard=0.66)) == [[name]]
 
 
 def test_questions_with_equivalent_candidates_are_removed() -> None:
     name = "intra-candidate-jaccard"
     made = [question(correct=c, choices=["One is it", "is it one?", "two", "three"]) for c in range(4)]
-    assert gone(made, only(name)) == [[name]] * 4
+    assert failed_filters(made, settings_for(name)) == [[name]] * 4
     # By ten percent and by twenty are honest candidates; blanks, and marks alone, are not.
     fair = question(choices=["It rises by 10 percent", "It rises by 20 percent", "It falls", "It stays"])
-    assert gone([fair], only(name)) == [[]]
-    assert gone([question(choices=["?", "?", "a", "b"])], only(name)) == [[name]]
-    assert gone([question(choices=["+", "-", "*", "/"])], only(name)) == [[]]
+    assert failed_filters([fair], settings_for(name)) == [[]]
+    assert failed_filters([question(choices=["?", "?", "a", "b"])], settings_for(name)) == [[name]]
+    assert failed_filters([question(choices=["+", "-", "*", "/"])], settings_for(name)) == [[]]
 
 
 def test_near_duplicates_are_removed_and_the_first_good_one_is_kept() -> None:
@@ -150,7 +150,7 @@ def test_near_duplicates_are_removed_and_the_first_good_one_is_kept() -> None:
         "How is frost on the coil of a pump melted in winter?",
     ]
     made = [question(n, stem) for n, stem in enumerate(stems)]
-    assert gone(made, only("duplicates")) == [[], ["duplicates"], ["duplicates"], []]
+    assert failed_filters(made, settings_for("duplicates")) == [[], ["duplicates"], ["duplicates"], []]
     # The first one is too short for other reasons, so that the second one stays.
     section = ExamSection.model_validate(
         {"min_question": 1, "without": ["length", "extra-candidate-jaccard"]}
@@ -168,7 +168,7 @@ def test_stems_that_differ_in_numbers_are_not_duplicates() -> None:
         "How much heat does the pump give at any bar?",
     ]
     made = [question(n, stem) for n, stem in enumerate(stems)]
-    assert gone(made, only("duplicates", duplicates=0.8)) == [[], [], ["duplicates"], []]
+    assert failed_filters(made, settings_for("duplicates", duplicates=0.8)) == [[], [], ["duplicates"], []]
 
 
 def test_duplicates_across_blocks_equal_a_comparison_of_all_pairs(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -182,7 +182,7 @@ def test_duplicates_across_blocks_equal_a_comparison_of_all_pairs(monkeypatch: p
             kept.append(stem)
     monkeypatch.setattr(filters, "_BLOCK", 7)
     made = [question(number, stem) for number, stem in enumerate(stems)]
-    assert [each.question for each in apply(made, only("duplicates", duplicates=0.85)).kept] == kept
+    assert [each.question for each in apply(made, settings_for("duplicates", duplicates=0.85)).kept] == kept
     assert 1 < len(kept) < 60
 
 
@@ -232,4 +232,4 @@ def test_each_filter_finds_the_same_alone_and_among_others(rows: list[tuple[str,
     found = apply(made, ALL)
     for name in found.results:
         if name != "duplicates":
-            assert apply(made, only(name)).results[name] == found.results[name]
+            assert apply(made, settings_for(name)).results[name] == found.results[name]
