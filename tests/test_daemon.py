@@ -116,7 +116,7 @@ def test_a_file_still_being_written_waits_until_it_is_closed(track: Path) -> Non
             file.flush()
             time.sleep(1.0)
             assert board(track) == ALL
-            # One more look took note of the waiting file; growing further must not cause more.
+            # One more check noticed the waiting file; further growth must not cause more.
             assert daemon.updates <= 2
             file.write("q1 Q0 q1-d01 2 8.0 slow\n")
         until(lambda: "slow" in board(track), 10)
@@ -294,7 +294,7 @@ def test_the_file_system_of_a_path_is_the_longest_matching_mount() -> None:
 
 @contextmanager
 def started(track: Path, printed: Path, *options: str) -> Iterator[BaseProcess]:
-    """A daemon in a process of its own; killed where the block leaves it running."""
+    """A daemon in a separate process; killed if the block leaves it running."""
     child = start_forked(trecexam, ["watch", str(track), *options], folder=track, output=printed)
     try:
         yield child

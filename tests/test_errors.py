@@ -18,7 +18,7 @@ def test_an_unknown_name_gets_a_suggestion_if_one_is_near() -> None:
 
 
 LONG = "x" * 5_000
-#: What people type, too long, in all places where a message repeats it.
+#: Overlong user input, in all places where a message repeats it.
 TOO_LONG = (
     ("leaderboard", "TRACK", "-m", LONG),
     ("leaderboard", "TRACK", "-m", f"P@{LONG}"),
@@ -66,7 +66,7 @@ def test_long_input_is_shortened_in_the_message(
     assert printed.out == ""
     assert printed.err.startswith("trecexam: ")
     assert len(printed.err.splitlines()) == 1
-    # What to do is still there behind what was typed.
+    # The remedy is still shown after the input.
     assert 40 < len(printed.err) < 1_500, printed.err
     assert "x" * 500 not in printed.err
 

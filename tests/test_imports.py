@@ -45,7 +45,7 @@ def test_importing_and_help_load_no_heavy_library(code: str) -> None:
 
 
 def test_no_help_loads_numpy_or_pydantic() -> None:
-    """Of any command or sub-command: each is imported for it, and what it computes with is not."""
+    """For any command or sub-command: its module is imported, and its computing libraries are not."""
     code = """
 import sys
 import click
@@ -68,7 +68,7 @@ sys.exit(f"imported: {heavy & set(sys.modules)}" if heavy & set(sys.modules) els
 
 
 def test_pandas_is_not_loaded_even_if_installed(graded: Path, tmp_path: Path) -> None:
-    """pyarrow imports it for many a conversion."""
+    """pyarrow imports it for many conversions."""
     (tmp_path / "pandas.py").write_text("raise SystemExit('pandas was imported')")
     lines = (graded / "runs" / "run1.run").read_text().splitlines(keepends=True)
     for name, space in (("backwards", " "), ("aligned", "   ")):

@@ -156,7 +156,7 @@ def test_a_track_that_cannot_be_read_can_be_printed(folder: Path, tmp_path: Path
 
 
 def test_a_track_has_few_public_names() -> None:
-    """What extensions add is theirs; support becomes a grader's kind, and then has no name of its own."""
+    """Calls of extensions are excluded; support becomes a kind of grader, and then is not listed."""
     names = {name: getattr(trecexam.Track, name) for name in dir(trecexam.Track) if not name.startswith("_")}
     theirs = {"support", "estimate_support", "judge_answers", "write_learned"}
     for name, call in names.items():

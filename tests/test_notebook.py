@@ -22,7 +22,7 @@ STORED = nbformat.read(NOTEBOOK, as_version=4)
 
 
 def outputs(notebook: Any) -> Iterator[tuple[str, str, str]]:
-    """Cell, kind of output, text: of floats six digits, of pictures nothing, which hang on fonts."""
+    """Cell, kind of output, text: six digits of floats, nothing of pictures, which depend on fonts."""
     for cell in notebook.cells:
         for output in cell.get("outputs", ()):
             texts = output.get("data") or {output.get("name", output.output_type): output.get("text", "")}

@@ -18,7 +18,7 @@ PART, PATH = re.compile(r"shared(/|$)"), re.compile(r"(\./|/.*)?\.\./(.*/)?share
 
 
 def other_uses(source: str) -> Iterator[int]:
-    """The lines where a path into the folder is made; docstrings and texts of results may name it."""
+    """The lines that build a path into the folder; docstrings and texts of results may name it."""
     for node in ast.walk(ast.parse(source)):
         operands: list[ast.expr] = []
         if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div):
@@ -34,7 +34,7 @@ def other_uses(source: str) -> Iterator[int]:
 
 
 def _sources(pattern: str, *words: str) -> Iterator[tuple[Path, str]]:
-    """The files that have one of the words in them; to parse all takes two seconds."""
+    """The files that contain one of the words; parsing all takes two seconds."""
     for path in TESTS.rglob(pattern):
         source = path.read_text(encoding="utf-8")
         if any(word in source for word in words):
@@ -52,7 +52,7 @@ def test_tests_find_external_data_only_through_the_helper() -> None:
     assert not [*_sources("*.sh", "shared/")]
 
 
-#: Fixtures of conftest.py that skip where the data is missing.
+#: Fixtures of conftest.py that skip if the data is missing.
 FIXTURES = {"dl19", "trec_eval"}
 
 

@@ -12,7 +12,7 @@ from support import ROOT
 @pytest.mark.slow
 @pytest.mark.parametrize("name", PAGES)
 def test_the_page_shows_the_output_of_its_commands(name: str, tmp_path: Path) -> None:
-    """Where this fails: python tests/helpers/played_pages.py"""
+    """If this fails: python tests/helpers/played_pages.py"""
     if "dl19" in name and not DL19.is_dir():
         pytest.skip("shared/dl19 is not here")
     page = (ROOT / name).read_text()

@@ -41,7 +41,7 @@ def _commands(group: click.Group, above: str = "") -> Iterator[tuple[str, click.
 
 
 def test_each_page_equals_the_output_of_the_script(reference: ModuleType) -> None:
-    """Where this fails: python examples/mkdocs/reference.py"""
+    """If this fails: python examples/mkdocs/reference.py"""
     assert {path.name for path in COMMANDS.parent.iterdir()} <= {Path(name).name for name in reference.PAGES}
     for name in reference.PAGES:
         assert (ROOT / name).read_text() == reference.page(name), f"{name} is old"

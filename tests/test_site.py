@@ -20,7 +20,7 @@ from trecexam.calls import Accessor
 pytest.importorskip("mkdocstrings_handlers.python", reason="the extra `docs` is not installed")
 pytestmark = pytest.mark.slow
 
-#: What a browser fetches by itself.
+#: Elements that a browser loads automatically.
 FETCHED = re.compile(r"<(?:script|img|iframe)[^>]*\ssrc=\"?([^\s\">]+)|<link[^>]*\shref=\"?([^\s\">]+)")
 
 

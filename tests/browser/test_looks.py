@@ -155,7 +155,7 @@ def phone(page: Page) -> Page:
 
 
 def shot(page: Page, name: str, scheme: str) -> None:
-    """For who wants to look: TRECEXAM_SHOTS=FOLDER."""
+    """To look at the page: TRECEXAM_SHOTS=FOLDER."""
     if SHOTS:
         width = page.viewport_size["width"]
         page.screenshot(path=f"{SHOTS}/{name}-{width}-{scheme}.png", full_page=True)
@@ -169,7 +169,7 @@ def log_in(page: Page, place: Place, who: str) -> None:
 
 
 def go(page: Page, place: Place, address: str) -> None:
-    """To a page, as it is when it has what it waits for."""
+    """Opens a page and waits until its list is complete."""
     page.goto(place.served.url + address)
     while page.locator("#judge-waiting").count():
         time.sleep(0.1)
@@ -177,7 +177,7 @@ def go(page: Page, place: Place, address: str) -> None:
 
 
 def wrong(page: Page) -> list[str]:
-    """What of a page does not fit, cannot be read, or has no name."""
+    """What on a page does not fit, is unreadable, or has no name."""
     sideways = page.evaluate("document.scrollingElement.scrollWidth > innerWidth")
     empty = "– to –" in page.locator("body").inner_text()  # noqa: RUF001
     return [

@@ -26,13 +26,13 @@ HOSTILE = (
     "x" * 3000,
     "$a$",
 )
-#: Contrast that small letters need: WCAG 2, level AA.
+#: Contrast required for small letters: WCAG 2, level AA.
 CONTRAST = 4.5
 
 
 @pytest.fixture(scope="module")
 def report(tmp_path_factory: pytest.TempPathFactory, draw: Callable[[Plot], Drawing]) -> Path:
-    """The page of the demo track, with hostile names among its own, drawn for real."""
+    """The page of the demo track with additional hostile names, with real plots."""
     root = tmp_path_factory.mktemp("report") / "track"
     shutil.copytree(ROOT / "examples" / "track", root, ignore=shutil.ignore_patterns("out", ".trecexam"))
     bank = root / "bank.questions.jsonl"
@@ -54,7 +54,7 @@ def report(tmp_path_factory: pytest.TempPathFactory, draw: Callable[[Plot], Draw
 
 @pytest.fixture
 def opened(report: Path, page: Page) -> Iterator[Page]:
-    """The page in a tab that may reach nothing but it."""
+    """The page in a tab that can load nothing else."""
     asked: list[str] = []
     page.on("request", lambda request: asked.append(request.url))
     page.goto(report.as_uri())

@@ -31,7 +31,7 @@ LONG = ("word " * 19_990) + "x" * 50
 
 @pytest.fixture(scope="module")
 def hostile_track(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A track whose passages, answers and names are full of what could go wrong."""
+    """A track whose passages, answers and names contain hostile and unusual text."""
     root = tmp_path_factory.mktemp("odd") / "track"
     make_small_track(root, queries=2)
     texts = [f"{HOSTILE} in a passage", HEBREW, EMOJI, LONG]
@@ -123,7 +123,7 @@ def test_text_is_shown_as_it_was_written(hostile_server: Served, page: Page) -> 
         page.goto(hostile_server.url + urls.passage("q1", f"q1-d{number:02}"))
         assert page.locator("#passage-text").text_content() == text
     page.goto(hostile_server.url + urls.passage("q1", "q1-d01"))
-    # `dir="auto"` found out that it is read from the right.
+    # `dir="auto"` detected right-to-left text.
     assert page.evaluate("getComputedStyle(document.getElementById('passage-text')).direction") == "rtl"
     page.goto(hostile_server.url + urls.passage("q1", "q1-d03"))
     assert page.evaluate("document.getElementById('passage-text').clientHeight <= innerHeight")
@@ -248,7 +248,7 @@ def test_another_site_can_neither_frame_the_page_nor_submit_its_forms(
     served: Served, context: BrowserContext
 ) -> None:
     page = context.new_page()
-    # A page of another origin: `data:` is none of ours.
+    # A page of another origin: `data:` has a different one.
     page.goto(f"data:text/html,<iframe id=f src='{served.url}/'></iframe>")
     page.wait_for_timeout(300)
     frame = page.frames[-1]

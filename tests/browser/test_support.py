@@ -36,7 +36,7 @@ def cited(tmp_path: Path) -> Iterator[Served]:
             track.update()
     make = lambda: child.Thread(look, root)  # noqa: E731
     with JudgeNext(root, make=make, rest=0) as judging, serving(root, judging=judging) as running:
-        # The list is there before anybody looks, and no page has to wait for it.
+        # The list is computed before the first visit, so no page waits for it.
         wanted, version = judging.of(Wish(grader="support")), running.live.version
         while not wanted.want(version).as_of or wanted.want(version).total:
             time.sleep(0.02)

@@ -77,7 +77,7 @@ def test_an_assessor_starts_on_the_assessor_page(page: Page, team: dict[str, Any
 def test_a_logged_out_user_is_told_and_can_continue_after_login_in_another_tab(
     context: BrowserContext, team: dict[str, Any]
 ) -> None:
-    # Without the fixture `page`: a refused request is an error in the console.
+    # Without the fixture `page`: a rejected request is an error in the console.
     page = context.new_page()
     page.goto(f"{team['url']}query/q1/passage/q1-d00")
     log_in(page, team, "orla")

@@ -284,7 +284,7 @@ def test_init_writes_about_twenty_lines_of_settings_and_config_prints_them_all(
     for name in ("depth", "pool_judged", "min_rating", "measures", "min_relevant"):
         assert f"\n# {name} = " in short
     whole = out(capsys, "config", made)
-    # These count by being there.
+    # These files are used if they exist.
     switches = {"support", "judging", "graders"}
     (made / "trecexam.toml").write_text(whole)
     assert load_config(made / "trecexam.toml").model_dump(exclude_unset=True) == {
@@ -304,7 +304,7 @@ def test_init_writes_about_twenty_lines_of_settings_and_config_prints_them_all(
         for name, field in info.annotation.model_fields.items():  # type: ignore[union-attr]
             assert f"{name} = " in whole or f", {name}" in whole
             assert field.description
-    # Twice is nothing to do.
+    # The second time there is nothing to do.
     assert "nothing to do" in err(capsys, "init", made, *given, status=0)
     assert "with other settings" in err(capsys, "init", made, *given, "--pool-judged")
     (made / "trecexam.toml").write_text(whole)
@@ -380,7 +380,7 @@ def test_init_never_overwrites_files(tmp_path: Path, capsys: pytest.CaptureFixtu
 
 
 def judged_track(tmp_path: Path, *options: str, bank: bool = True) -> list[str]:
-    """Arguments of an `init` with runs of three ranks: nine of each query's twelve judged passages."""
+    """Arguments of an `init` with runs of three ranks: nine of twelve judged passages per query."""
     source = make_small_track(tmp_path / "source")
     for path in (source / "runs").iterdir():
         rows = [line for line in path.read_text().splitlines(keepends=True) if int(line.split()[3]) <= 3]

@@ -40,8 +40,8 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def root(tmp_path: Path, model: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A track that each of the commands has something to ask of: a tiny model writes, and judges."""
-    # However busy the machine is, the samples are the same.
+    """A track on which each command has work for a model: a tiny model writes and judges."""
+    # The samples are the same on a busy machine.
     monkeypatch.setattr(sampling, "_ENOUGH", 1e9)
     root = tmp_path / "track"
     root.mkdir()
@@ -126,11 +126,11 @@ def test_time_is_extrapolated_from_the_last_part_of_a_sample(monkeypatch: pytest
     def work(part: object, load: float = 10.0, each: float = 0.25) -> None:
         now[0] += (load if now[0] == 0 else 0) + each * len(part)  # type: ignore[arg-type]
 
-    # Parts of 1, 4 and 16: then more than three seconds have gone by since the start.
+    # Parts of 1, 4 and 16: by then more than three seconds have passed.
     sample = sampling.measured(work, iter(range(1000)), 2000, lambda _: 2)
     assert sample == (10.25 + 2000 / 2 * 0.25, 10.25, 32, 16, 4.0, 0, "")
     now[0] = 0.0
-    # All of the work was the first part.
+    # The first part was all the work.
     assert sampling.measured(work, [7], 1) == (10.25, 10.25, 1, 1, 10.25, 0, "")
 
 
@@ -143,7 +143,7 @@ def test_json_has_the_minutes_and_the_number_of_measured_cells(
     monkeypatch: pytest.MonkeyPatch,
     words: str,
 ) -> None:
-    # A minute a look at the clock: what a part of the sample took is known.
+    # The clock advances by a minute per call, so the time of each part is known.
     ticks = itertools.count(0.0, 60.0)
     monkeypatch.setattr(sampling, "time", SimpleNamespace(monotonic=lambda: next(ticks)))
     small = make_small_track(tmp_path / "small", queries=1, docs=3, items=2)
@@ -153,7 +153,7 @@ def test_json_has_the_minutes_and_the_number_of_measured_cells(
     printed = capsys.readouterr()
     (value,) = json.loads(printed.out)
     n_cells = value.get("cells", value.get("prompts"))
-    # The first part of the sample has the model loaded, in a minute; so does the last, which gives the pace.
+    # The first part loads the model, in a minute; the last part, also a minute, gives the speed.
     assert 0 < value["measured"] < n_cells
     assert value["minutes"] == round(1 + n_cells / value["measured"], 2)
     assert "would take about" in printed.err
@@ -194,7 +194,7 @@ def test_all_commands_that_generate_text_have_the_same_estimate_json(
             (value,) = json.loads(printed.out)
             assert value["prompts"] == prompts
             assert value["tokens_in"] > 0
-            # Nothing is kept of how fast a server writes.
+            # The speed of a writing server is not stored.
             assert [*value][-2:] == ["minutes", "measured"]
             assert (value["minutes"], value["measured"]) == (None, None)
             assert "would take" not in printed.err

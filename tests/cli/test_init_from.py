@@ -59,7 +59,7 @@ def test_a_beir_folder_becomes_a_track(folder: Path, capsys: pytest.CaptureFixtu
         "nevertheless",
     ]
     assert init_messages(capsys, "--from", "beir") == lines
-    # Again, it changes nothing.
+    # A second run changes nothing.
     assert init_messages(capsys, "--from", "beir") == lines
     track = TrackFolder.open(Path("track"))
     assert [path.name for path in track.run_files()] == ["bm25.tsv"]

@@ -27,7 +27,7 @@ MEASURES = ("P(rel=4)@5", "nDCG@5", "Cover(rel=4)@5", "AP(rel=4)", "RR(rel=4)", 
 
 @pytest.fixture
 def run_on_terminal(monkeypatch: pytest.MonkeyPatch) -> Shown:
-    """Runs a command with a terminal as its standard output, and gives the lines that arrive there."""
+    """Runs a command with a terminal as its standard output, and returns the lines printed there."""
     for name in ("COLUMNS", "LINES", "NO_COLOR"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("TERM", "xterm-256color")
@@ -57,7 +57,7 @@ def run_on_terminal(monkeypatch: pytest.MonkeyPatch) -> Shown:
 
 
 def graded(root: Path, names: list[str]) -> Path:
-    """A track with these runs alone, graded."""
+    """A graded track with only these runs."""
     make_small_track(root, config=f"{QUIET}[scores]\nmeasures = {list(MEASURES)}\n")
     for path in (root / "runs").iterdir():
         path.unlink()

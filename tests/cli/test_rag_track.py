@@ -38,7 +38,7 @@ Board = Mapping[str, Mapping[str, str]]
 
 @pytest.fixture
 def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder with the files of two queries, which commands run in."""
+    """A folder with the files of two queries, in which commands run."""
     monkeypatch.chdir(tmp_path)
     lay_out_two_queries(tmp_path)
     return tmp_path
@@ -70,7 +70,7 @@ def board_of(printed: pytest.CaptureFixture[str], *words: str) -> Board:
 
 
 def measures_of(board: Board) -> tuple[str, ...]:
-    """All that the leaderboard has, in its order."""
+    """All columns of the leaderboard, in order."""
     _, *names = next(iter(board.values()))
     return tuple(name for name in names if not name.endswith(".stderr"))
 
@@ -131,7 +131,7 @@ def printed(capsys: pytest.CaptureFixture[str], *words: str) -> str:
 
 
 def boards_of_one(server: Scripted, root: Path, capsys: pytest.CaptureFixture[str]) -> dict[str, Board]:
-    """Name -> the leaderboard of a track that has this grader alone, on the banks that were written."""
+    """Name -> the leaderboard of a track with only this grader, on the written banks."""
     model = ("--grader", "openai", "--model", "M", "--base-url", server.url)
     nuggets, questions = (str(root / f"bank.{name}.jsonl") for name in ("nuggets", "questions"))
     boards = {}
@@ -158,7 +158,7 @@ def boards_of_one(server: Scripted, root: Path, capsys: pytest.CaptureFixture[st
 
 
 def check_by_hand(root: Path, board: Board) -> None:
-    """A, V and support F1 from what the server says of each nugget and each sentence."""
+    """A, V and support F1 from the server's answers on each nugget and sentence."""
     texts = {
         row["docid"]: row["text"]
         for row in map(json.loads, (root / "passages.jsonl").read_text().splitlines())
@@ -230,7 +230,7 @@ def test_the_settings_have_a_section_for_each_grader(desk: Path) -> None:
         "umbrela": {"prompt": "UMBRELA", "pool": "citations"},
         "rubric": {"bank": ["bank.questions.jsonl"], "write_bank": "questions"},
     }
-    # What each is for stands there.
+    # The purpose of each section is in a comment.
     for name, word in zip(NAMES, ("Nuggets:", "Support:", "Retrieval:", "Coverage:"), strict=True):
         assert f"[graders.{name}]\n# {word}" in text
 
@@ -266,7 +266,7 @@ def test_a_generated_bank_can_be_edited_by_the_user(desk: Path, capsys: pytest.C
         edited = "".join([json.dumps(reworded) + "\n", *kept[1:]])
         bank.write_text(edited)
         assert run(["watch", "mytrack", "--once"]) == 0
-        # The second query has no item any more, and none is written; the reworded one is asked about alone.
+        # The second query has no items left and none are written; only the edited one is graded again.
         assert bank.read_text() == edited
         (asked,) = [body["messages"][-1]["content"] for body in server.bodies[n_asked:]]
         assert "A pump carries heat indoors" in asked
@@ -318,7 +318,7 @@ def test_banks_and_graders_share_one_budget(desk: Path, capsys: pytest.CaptureFi
         config.write_text(config.read_text().replace("= 4000", "= 400000"))
         assert run(["watch", "mytrack", "--once"]) == 0
         assert set(server.seen.values()) == {1}
-        # What writing the banks took counts: a grader that comes later has that much less.
+        # Writing the banks uses budget that later graders lack.
         total = used(server)
         config.write_text(
             config.read_text().replace("= 400000", f"= {total + 200}")
@@ -331,7 +331,7 @@ def test_banks_and_graders_share_one_budget(desk: Path, capsys: pytest.CaptureFi
 
 
 def used(server: Scripted) -> int:
-    """Tokens as the server counted them, in and out."""
+    """Tokens in and out, as counted by the server."""
     return sum(len(str(body["messages"][-1]["content"]).split()) + 3 for body in server.bodies)
 
 
@@ -435,7 +435,7 @@ def test_with_embedding_only_supported_measures_are_scored_and_the_rest_is_repor
     assert measures_of(board) == ("support:SupportF1", "support:SupportP", "support:SupportR")
     statuses = json.loads(printed(capsys, "status", "mytrack", "--json"))["graders"]
     assert [name for name in NAMES if "unable" in statuses[name]] == [*lacking]
-    # A question that one grader answers goes to the first that can.
+    # A question for one grader goes to the first grader that can answer it.
     history = json.loads(printed(capsys, "history", "mytrack", "--json"))
     assert history["history"]
     assert "shown for the grader support; --grader selects another: " in history["notes"][0]
@@ -467,7 +467,7 @@ def test_with_embedding_a_given_bank_is_graded_and_never_modified(
     assert Path("mytrack/bank.nuggets.jsonl").read_bytes() == given
     board = board_of(capsys, "mytrack")
     assert measures_of(board)[:3] == COLUMNS[:3]
-    # Nuggets and support are of responses alone: runs are compared by the grader that has them.
+    # Nuggets and support are only for responses: runs are compared by the grader that ranks them.
     shutil.copy(track / "bank.questions.jsonl", "mytrack")
     assert run(["watch", "mytrack", "--once"]) == 0
     capsys.readouterr()
@@ -498,7 +498,7 @@ def test_the_report_is_written_while_the_first_grader_waits(desk: Path) -> None:
     assert "nuggets cannot go on: " in board
     assert "official:" in taus
     assert [name for name in NAMES if f'<a href="{name}/report.html">' in page] == ["support", "rubric"]
-    # Nothing directly in out/ is of one grader: the first, whose it would be, has none.
+    # No file directly in out/ belongs to a grader: the first grader has no files.
     assert {path.name for path in out.iterdir() if path.is_file()} == {
         "leaderboard.tsv", "leaderboard.json", "report.html", "rejected.tsv", "manifest.json",
     }  # fmt: skip
@@ -552,7 +552,7 @@ def test_runs_without_the_first_column_are_listed_below_with_a_note(
     people = capsys.readouterr().err
     note = "2 runs have no nuggets:A and are listed below the runs that have it, ordered by umbrela:nDCG: "
     assert note in people
-    # Of the two that pools have to do with, nDCG@10 alone is shown.
+    # Of the two that depend on the pool, only nDCG@10 is shown.
     assert people.count("do not compare") == 1
     with trecexam.open_track("mytrack") as track:
         board = track.leaderboard()

@@ -21,7 +21,7 @@ SECTIONS = '[graders.rubric]\n[graders.umbrela]\n[graders.mini]\nkind = "rubric"
 
 
 def answer(exchange: Exchange) -> None:
-    """Of UMBRELA a final score, of rubrics a rating."""
+    """A final score for UMBRELA, a rating for rubrics."""
     score = sum(exchange.prompt.encode()) % 4
     exchange.say(f"##final score: {score}" if "final score" in exchange.prompt else str(score + 2))
 
@@ -67,7 +67,7 @@ def test_each_grader_sends_the_same_prompts_as_alone_in_a_track(
     shutil.copytree(graded_by_three / ".trecexam", alone / ".trecexam", dirs_exist_ok=True)
     asked = len(server.bodies)
     with trecexam.open_track(alone) as plain, trecexam.open_track(graded_by_three) as track:
-        # The keys of grades are the same: nothing is asked again, whichever way it goes.
+        # The keys of grades are the same: nothing is requested again in either direction.
         assert plain.grading.counts().missing == 0
         assert plain.leaderboard().rows == track["umbrela"].leaderboard().rows
         assert plain.update().graded == 0
@@ -115,7 +115,7 @@ def test_the_estimate_has_a_row_for_each_grader_and_a_sum(
     )
     rows = {row["grader"]: row for row in json.loads(out(capsys, "watch", root, "--estimate", "--json"))}
     assert list(rows) == ["rubric", "umbrela", "mini", "sum"]
-    # UMBRELA asks about queries.
+    # UMBRELA grades whole queries.
     assert rows["umbrela"]["cells"] == 0
     assert rows["rubric"]["cells"] == rows["mini"]["cells"] > 0
     assert rows["sum"]["cells"] == rows["rubric"]["cells"] + rows["mini"]["cells"]
@@ -140,7 +140,7 @@ def test_a_command_for_one_grader_says_which_grader_it_used(
     assert "shown for the grader" not in capsys.readouterr().err
     assert run(["holes", str(root), "--grader", "umbrel"]) == 2
     assert "no grader 'umbrel' in this track; did you mean 'umbrela'?" in capsys.readouterr().err
-    # The next command is not of that grader.
+    # The next command does not support that grader.
     assert run(["verify", "grading", str(root)]) == 0
     assert "for the grader rubric" in capsys.readouterr().err
 
@@ -205,7 +205,7 @@ def test_graders_that_inherit_a_budget_share_it(server: Scripted, tmp_path: Path
     asked, why = left("")
     assert asked == 0
     assert f"`budget_tokens` = {tokens + 10:,} in [grader] is reached" in why
-    # Its own is its own.
+    # Its own budget is separate.
     asked, why = left("budget_tokens = 1000\n")
     assert asked > 0
     assert "`budget_tokens` = 1,000 in [graders.mini] is reached" in why
@@ -317,7 +317,7 @@ def test_compare_graders_compares_graders_of_the_same_cells(
     with trecexam.open_track(root) as track:
         pairs = track.compare_graders(["rubric", "mini"]).tables["pairs"].records()
         assert {(row["grader"], row["other_grader"]) for row in pairs} == {("rubric", "mini")}
-        # The same numbers as of each by itself.
+        # The same numbers as for each grader alone.
         for name in ("rubric", "mini"):
             own = track[name].correlate(["P(rel=4)@4"], ["nDCG@10"])
             found = track.compare_graders([name], measures=["P(rel=4)@4"], official_measures=["nDCG@10"])

@@ -44,7 +44,7 @@ def track(graded_erag: Path, tmp_path: Path) -> Path:
 
 
 def leaves(command: click.Command, *names: str) -> Iterator[tuple[tuple[str, ...], click.Command]]:
-    """The words of each command that is no group, with the command."""
+    """The words of each command that is not a group, with the command."""
     if not isinstance(command, click.Group):
         yield names, command
         return
@@ -56,7 +56,7 @@ def leaves(command: click.Command, *names: str) -> Iterator[tuple[tuple[str, ...
 
 
 def least_arguments(command: click.Command, track: Path, scratch: Path) -> list[str]:
-    """Values for all arguments and required options of a command, the track wherever there can be one."""
+    """Values for all arguments and required options of a command, with the track wherever possible."""
     words: list[str] = []
     for parameter in command.params:
         if isinstance(parameter, click.Option) and not parameter.required:

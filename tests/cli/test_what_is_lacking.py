@@ -12,10 +12,10 @@ from support import make_small_track
 from trecexam.cli.main import run
 
 Damage = Callable[[Path], object]
-#: Commands that compare with official judgments, and that evaluate on them, whatever they are of.
+#: Commands that compare with official judgments or evaluate on them, whatever their input.
 COMPARE = ("agreement TRACK", "verify missing TRACK", "verify spurious TRACK")
 EVALUATE = ("simulate runs TRACK", "simulate removal TRACK", "leaderboard TRACK --official")
-#: Commands that do without, and say so.
+#: Commands that work without them and say so.
 WITHOUT = ("verify grading TRACK", "verify grid TRACK", "holes TRACK")
 ABSENT = "no official judgments: put qrels.txt here"
 
@@ -25,7 +25,7 @@ def qrels(text: str) -> Damage:
 
 
 def error_output(capsys: pytest.CaptureFixture[str], command: str, root: Path, status: int) -> str:
-    """What goes to stderr; of a refusal one line, and nothing to stdout."""
+    """What is printed to stderr; an error is one line, with nothing on stdout."""
     capsys.readouterr()
     assert run([str(root) if word == "TRACK" else word for word in command.split()]) == status
     printed = capsys.readouterr()

@@ -31,7 +31,7 @@ def test_an_empty_file_gives_the_defaults(tmp_path: Path) -> None:
 def test_the_rendered_template_is_valid_and_means_the_defaults(tmp_path: Path) -> None:
     config = load_config(write(tmp_path, render_config({})))
     assert config == config_class()()
-    # Sections that count by being there are not there.
+    # Optional sections are not there.
     assert not config.has_judging
     assert load_config(write(tmp_path, render_config({"judging": {}}))).has_judging
 
@@ -175,11 +175,11 @@ def test_graders_use_their_own_settings_then_shared_ones_then_those_of_their_kin
         "max_new_tokens": 64,
     }
     assert (umbrela.track.depth, umbrela.track.unit) == (3, "response")
-    # With a model of its own, it has neither prices nor revision of another one.
+    # With another model, it does not inherit prices or revision.
     assert (mini.grader.model, mini.grader.base_url) == ("n", "http://localhost:8000/v1")
     assert (mini.grader.price_in, mini.grader.revision, mini.grader.budget_tokens) == (None, None, 5)
     assert (mini.track.depth, mini.scores.measures, mini.scores.min_relevant) == (7, ["nDCG@5"], 2)
-    # With a name of its own, nothing of [grader] holds.
+    # With another name, it inherits nothing of [grader].
     assert own.grader.model_dump(exclude_unset=True) == {"name": "embedding", "max_new_tokens": 64}
     for each in (umbrela, mini, own):
         assert each.graders == {}

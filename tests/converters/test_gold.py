@@ -64,7 +64,7 @@ BAD = [
 
 @pytest.mark.parametrize(
     ("line", "reason", "first"),
-    # What is there twice cannot be the first line.
+    # A duplicate cannot be the first line.
     [(*bad, first) for bad in BAD for first in (False, True) if not (first and "twice" in bad[1])],
 )
 def test_a_bad_line_is_reported_and_the_others_are_read(

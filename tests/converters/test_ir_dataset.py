@@ -44,7 +44,7 @@ class Store:
 
 
 class Dataset:
-    """As much of an ir_datasets dataset as is asked for."""
+    """As much of an ir_datasets dataset as the tests need."""
 
     def __init__(self, broken: bool = False) -> None:
         self.broken = broken

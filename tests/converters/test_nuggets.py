@@ -90,7 +90,7 @@ def test_two_nuggets_with_the_same_text_are_two_items_in_banks_and_assignments(t
     assert not errors
     assert [item.item_id for item in items] == [*ids, made_id("q2", "x")]
     assert [item.importance for item in items] == ["vital", "", "", "", ""]
-    # They are sent once: what a grader is asked is the same.
+    # They are sent once: the prompts are the same.
     assert len({item_digest(item) for item in items if item.text == "x"}) == 1
     converters.write(items, tmp_path / "again", "bank")
     assert list(converters.read(tmp_path / "again")) == items
@@ -100,7 +100,7 @@ def test_two_nuggets_with_the_same_text_are_two_items_in_banks_and_assignments(t
 
 
 def test_an_edited_nugget_keeps_its_id_when_another_has_the_same_text(tmp_path: Path) -> None:
-    """An edited text gets the id that it had, written out: the other one must not take it."""
+    """An edited text keeps its id explicitly, so that the other one must not get it."""
     first, second = ({"text": "x"}, {"text": "x"})
     (kept, other) = converters.read(put(tmp_path, {"qid": "q", "nuggets": [first, second]}))
     edited = {"text": "new", "id": kept.item_id}

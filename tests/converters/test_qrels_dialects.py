@@ -179,7 +179,7 @@ judgment = st.tuples(ids, spaces, ids, spaces, ids, spaces, labels).map("".join)
 ends = st.sampled_from(["\n", "\n", "\n", "\n", "\r\n", "\n\n", " \n", "\0\n"])
 plain = st.builds("q{} 0 d{} {}\n".format, st.integers(1, 2), st.integers(0, 99), st.integers(0, 3))
 some_plain = st.lists(plain, max_size=4).map("".join)
-#: Lines of which one at most is not as nearly all are.
+#: Lines of which at most one differs from the usual form.
 lines = st.tuples(some_plain, st.tuples(judgment, ends).map("".join) | st.just(""), some_plain).map("".join)
 
 
@@ -190,7 +190,7 @@ lines = st.tuples(some_plain, st.tuples(judgment, ends).map("".join) | st.just("
 def test_fast_and_slow_parsing_give_the_same_judgments(
     tmp_path: Path, content: str, whole: bool, before: bytes
 ) -> None:
-    """A blank line has the file read line by line."""
+    """A blank line makes the reader parse line by line."""
     outcomes = []
     path = tmp_path / "file"
     for blank in (b"", b"\n"):

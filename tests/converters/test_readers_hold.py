@@ -130,14 +130,14 @@ def test_a_first_query_that_looks_like_a_header_is_read_back(tmp_path: Path) -> 
 @pytest.mark.parametrize(
     "name",
     [
-        # Of each way to read one.
+        # For each way to read a run.
         name if name in ("run", "qrels", "bank", "workbench") else pytest.param(name, marks=pytest.mark.slow)
         for name in (known.name for known in converters.formats())
     ],
 )
 def test_a_decompression_bomb_is_rejected_at_a_stated_limit(tmp_path: Path, name: str) -> None:
     path = tmp_path / "bomb.gz"
-    # 100 MB in 100 kB, and not one line end.
+    # 100 MB in 100 kB, without a line end.
     with gzip.open(path, "wb", compresslevel=1) as file:
         for _ in range(100):
             file.write(b"a" * 1_000_000)

@@ -29,7 +29,7 @@ GOOD = {
 }
 GOOD["leaderboard"] = b'{"run1": 1,\n "run2": 2}\n'
 FORMATS = sorted(GOOD)
-#: Formats in which a line stands for itself, so that one can be added at the end.
+#: Formats in which each line is independent, so that one can be appended.
 BY_LINE = [name for name in FORMATS if name != "leaderboard"]
 
 

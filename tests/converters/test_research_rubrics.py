@@ -38,7 +38,7 @@ def test_criteria_are_items_with_their_weights(tmp_path: Path) -> None:
         Item("2", "r", "x", "nugget", weight=1.0),
     ]
     assert list(read_bank_queries(path)) == [converters.Query("q1", "what is it")]
-    # A grader is not told the weight: what is asked stays the same with another one.
+    # The prompt has no weight: it stays the same when the weight changes.
     assert item_digest(items[0]) == item_digest(items[0]._replace(weight=None))
 
 

@@ -28,7 +28,7 @@ def rows(run: Run) -> list[tuple[str, str, int, float]]:
 
 
 PLAIN = "q1 Q0 d1 1 2.5 tag\nq1 Q0 d2 2 1.5 tag\nq2 Q0 d1 1 1 tag\n"
-#: Reads a run while signals come, which a handler takes, as that of `trecexam watch` does.
+#: Reads a run while signals arrive, with a handler like that of `trecexam watch`.
 UNDER_SIGNALS = """\
 import os, signal, sys, threading, time
 from converters.trec_run import read_run
@@ -154,7 +154,7 @@ def test_the_fast_and_the_slow_parser_agree(
     try:
         fast = ordered(*_fast(path))
     except _RefusedError:
-        # Only unusual white space may make the fast way refuse a good file.
+        # Only unusual white space may make the fast parser reject a good file.
         assert any(set(d) & set("\t\v\f \0") for _, d, _ in found)
         return
     assert list(fast) == list(careful) == list(read_run(path))

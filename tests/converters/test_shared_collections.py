@@ -51,7 +51,7 @@ def test_fields_are_recognised_read_and_written_back(
 @pytest.mark.parametrize(
     ("text", "kind"),
     [
-        # Labels of documents 1, 2, 3 that fall, without fractions and with one iteration a query.
+        # Decreasing labels of documents 1, 2, 3, without fractions and with one iteration per query.
         ("q 0 1 3\nq 0 2 2\nq 0 3 1\n", "qrels"),
         ("1 1 1 0\n1 1 2 1\n", "qrels"),
         ("q d9 1 9\nq d3 2 8\nq d1 3 5\n", "run"),
@@ -127,7 +127,7 @@ def test_umbrela_judgments_with_ids_are_qrels(tmp_path: Path) -> None:
     assert first == TextJudgment(
         "how do heat pumps work", "Heat pumps move heat.", 3, "##final score: 3", "gpt-4o"
     )
-    # umbrela writes 0 where it could not read the answer.
+    # umbrela writes 0 if it could not parse the answer.
     assert (second.label, second.query_id, second.doc_id) == (None, "q1", "d2")
     with pytest.raises(ConversionError, match="trecexam init --recorded"):
         list(converted(path, None, "qrels"))
@@ -154,7 +154,7 @@ def test_a_ragas_sample_is_a_response_that_cites_its_contexts(tmp_path: Path) ->
     assert [cited.doc_id for cited in response.sentences[0].citations] == list(response.references)
     named = put(tmp_path, json.dumps({**sample, "retrieved_context_ids": ["a", 2]}) + "\n", "named.jsonl")
     assert next(converters.read(named)).references == ("a", "2")
-    # Queries and runs of the same samples go together: ids are made of the text.
+    # Queries and runs of the same samples match: ids are made from the text.
     (query,) = converted(path, None, "queries")
     run = converted(path, None, "run", "citations")
     assert query.text == "who?"

@@ -18,7 +18,7 @@ from converters.records import Item, MeasureValue, Origin
 
 
 def put(path: Path, *rows: Any) -> Path:
-    """A JSONL file of these rows."""
+    """Writes a JSONL file of these rows."""
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
     return path
 

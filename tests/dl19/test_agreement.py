@@ -34,7 +34,7 @@ def graded(dl19: Path) -> Graded:
 
 
 def ours(graded: Graded, thresholds: Thresholds) -> Agreement:
-    """Through our ratings and labels."""
+    """Agreement by our ratings and labels."""
     own: dict[str, dict[str, int]] = {}
     judged: dict[str, dict[str, int]] = {}
     for query_id in {query_id for query_id, _ in graded}:
@@ -133,7 +133,7 @@ def test_with_pool_judged_the_command_prints_the_tables_of_the_workbench(
         counts, kappas = published(graded, 2, rows, columns, paired)
         of_table = [cell for cell in cells if cell["table"] == name]
         assert [int(cell["count"]) for cell in of_table] == [count for row in counts for count in row]
-        # A row's kappa stands at the judgment that it is paired with.
+        # The kappa of a row is in the column of the judgment it is paired with.
         assert [float(cell["kappa"]) for cell in of_table if cell["kappa"]] == pytest.approx(kappas, abs=1e-6)
 
 

@@ -1,4 +1,4 @@
-"""From runs to scores on TREC DL 2019, 21 queries, 37 runs, FLAN-T5-large's recorded grades."""
+"""From runs to scores on TREC DL 2019: 21 queries, 37 runs, FLAN-T5-large's recorded grades."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ Rankings = Mapping[str, Mapping[str, list[str]]]
 
 @pytest.fixture(scope="module")
 def pooled(ratings: Ratings, rankings: Rankings) -> Ratings:
-    """The ratings of pooled passages alone."""
+    """Only the ratings of pooled passages."""
     pool = {(q, d) for run in rankings.values() for q, docs in run.items() for d in docs[:20]}
     return {q: {d: of for d, of in docs.items() if (q, d) in pool} for q, docs in ratings.items()}
 
@@ -83,7 +83,7 @@ def test_values_equal_ir_measures_on_the_written_files(track: Path) -> None:
         scored = list(ir_measures.read_trec_run(str(track / "runs" / f"{row['run']}.run")))
         for measure, value in ir_measures.calc_aggregate(measures, qrels, scored).items():
             assert float(row[str(measure)]) == pytest.approx(value, abs=1e-6)
-    # pyndeval breaks ties in another direction, so one run without ties stands for all.
+    # pyndeval breaks ties in the other direction, so a run without ties is used.
     alpha = ir_measures.alpha_nDCG @ 20
     scored = list(ir_measures.read_trec_run(str(track / "runs" / "p_bert.run")))
     board = {row["run"]: row for row in tsv_rows(track / "out" / "leaderboard.tsv")}
@@ -252,10 +252,10 @@ def test_embedding_agrees_with_the_official_judgments(dl19: Path, tmp_path: Path
     arguments = ["--bank", bank, "--passages", dl19 / "passages.jsonl.gz",
                  "--qrels", dl19 / "qrels.txt", "--runs", dl19 / "runs"]  # fmt: skip
     assert run(["init", str(root), *map(str, arguments)]) == 0
-    # The other queries are noted as not in the bank.
+    # The other queries are noted as missing from the bank.
     assert run(["watch", str(root), "--once"]) == 0
     found = {(r["measure"], r["official_measure"]): r for r in tsv_rows(root / "out" / "correlation.tsv")}
-    # Measured 0.770 (0.846 on all queries); a lexical grader is near zero here.
+    # Measured 0.770 (0.846 on all queries); a lexical grader has about zero here.
     assert float(found["P(rel=4)@20", "P@20"]["kendall_tau"]) > 0.75
 
 

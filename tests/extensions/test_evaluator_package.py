@@ -33,7 +33,7 @@ with client_of(Path(sys.argv[1])) as client:
 
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The python of an environment with this checkout, what it depends on, and the evaluator."""
+    """The python of an environment with this checkout, its dependencies, and the evaluator."""
     folder = tmp_path_factory.mktemp("evaluator")
     source = folder / "source"
     shutil.copytree(ROOT / "examples" / "evaluator", source, ignore=shutil.ignore_patterns("__pycache__"))

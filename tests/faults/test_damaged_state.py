@@ -19,9 +19,9 @@ from trecexam.files.kept import HEAD, sealed
 from trecexam.files.track_lock import open_lock_file
 from trecexam.line import run_columns
 
-#: All that an update of the track below keeps, beside store and locks.
+#: All files that an update of the track below caches, besides store and locks.
 KEPT = ("codes", "history.json.gz", "last-update.json", "plots.json", "runs/*.arrow", "vectors.sqlite")
-#: Seconds after which an update hangs.
+#: After this many seconds an update counts as hanging.
 PATIENCE = 100
 
 
@@ -35,11 +35,11 @@ def patched() -> Iterator[None]:
 
 @pytest.fixture(scope="module")
 def track(patched: None, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A track that was updated once."""
+    """A track with one update."""
     root = make_learnable(tmp_path_factory.mktemp("damaged") / "track")
     with (root / "trecexam.toml").open("a") as config:
         config.write("[learn]\nupdate = true\n")
-    # One run that goes further than the ranks that lie apart.
+    # One run is longer than the ranks that are stored separately.
     lines = [f"q0 Q0 q0-d{rank:02} {rank} {200 - rank} long\n" for rank in range(150)]
     (root / "runs" / "long.run").write_text("".join(lines))
     update(root)
@@ -88,7 +88,7 @@ def test_all_cached_files_of_an_update_are_covered_by_these_tests(track: Path) -
 
 
 def is_whole(path: Path) -> bool:
-    """Rows of vectors have digests of their own."""
+    """Rows of vectors have separate digests."""
     begins = b"SQLite format 3" if path.suffix == ".sqlite" else b"trecexam-kept "
     return path.read_bytes().startswith(begins)
 
@@ -166,14 +166,14 @@ DAMAGES = (
     "first", [pytest.param(n, marks=[pytest.mark.slow] * (n % 2)) for n in range(len(DAMAGES))]
 )
 def test_damaged_cache_files_are_written_again(track: Path, expected: dict[str, bytes], first: int) -> None:
-    """All kept files at once, each with a damage of its own; in ten updates each file has each damage."""
+    """All cached files at once, each with its own damage; in ten updates each file has each damage."""
     rng = random.Random(first)
     paths = [rng.choice(sorted((track / ".trecexam").glob(pattern))) for pattern in KEPT]
     damages = {path: DAMAGES[(first + place) % len(DAMAGES)] for place, path in enumerate(paths)}
-    # Another file's content is taken while that is whole.
+    # The content of another file is used while that is undamaged.
     for path, damage in sorted(damages.items(), key=lambda pair: pair[1] is not another_file):
         damage(path, rng)
-    # Else the update would have nothing to do.
+    # Otherwise the update would have nothing to do.
     (track / "out" / "leaderboard.tsv").unlink()
     (track / "out" / "learned.tsv").unlink()
     update(track)

@@ -20,7 +20,7 @@ from converters.errors import StoppedError
 from converters.lines import iter_lines, stoppable
 from trecexam.cli.main import run
 
-#: Seconds after which an update hangs.
+#: After this many seconds an update counts as hanging.
 PATIENCE = 100
 OFFICIAL = '{"run0": 1, "run1": 2, "run2": 3}'
 HEADER = "query_id\tdoc_id\titem_id\trating\twho\twhy\n"
@@ -60,7 +60,7 @@ def test_an_input_that_is_not_a_file_is_reported_at_once(graded: Path, tmp_path:
     assert [line["kind"] for line in results] == ["pipe", "socket", "device", "folder", "link"]
     for line in results:
         if name == "runs/run1.run" and line["kind"] == "folder":
-            # Runs may lie in sub-folders.
+            # Runs may be in sub-folders.
             assert line["status"] == 0, line
             continue
         assert line["status"] == (2 if name in NEEDED else 1), line
@@ -120,7 +120,7 @@ def test_reading_a_large_file_stops_on_request(tmp_path: Path) -> None:
 
 
 def slow_update(root: Path, printed: Path) -> BaseProcess:
-    """An update that reads a file of a terabyte, most of it holes, once it is at it."""
+    """An update that reads a file of a terabyte, most of it sparse, once it has begun."""
     with (root / "passages.jsonl").open("r+b") as file:
         file.truncate(1 << 40)
     child = start_forked(trecexam, ["watch", str(root), "--once"], folder=root, output=printed)
@@ -161,7 +161,7 @@ def test_a_second_sigterm_kills_a_process_that_ignores_the_first(tmp_path: Path)
     try:
         assert child.stdout is not None
         child.stdout.readline()
-        # As `timeout` does, to the process and to its group.
+        # Like `timeout`, to the process and to its group.
         child.send_signal(signal.SIGTERM)
         child.send_signal(signal.SIGTERM)
         time.sleep(1)

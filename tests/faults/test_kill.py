@@ -18,7 +18,7 @@ NO_REPORT = "[report]\nwrite = false\n"
 
 
 def start(root: Path, *, own: bool = False) -> BaseProcess:
-    """An update in a process of its own, which has loaded all and begins now."""
+    """An update in a separate process, which has loaded all and begins now."""
     output = printed(root)
     output.write_text("")
     child = start_forked(update_slowly, root, own=own, folder=root, output=output)
@@ -55,7 +55,7 @@ def finish(child: BaseProcess, root: Path) -> None:
 def stored(root: Path) -> list[tuple[object, ...]]:
     with sqlite3.connect(root / ".trecexam" / "grades.sqlite") as db:
         if not db.execute("PRAGMA user_version").fetchone()[0]:
-            return []  # killed before its tables were made
+            return []  # killed before its tables were created
         found = db.execute(
             "SELECT hex(grader.digest), hex(item.digest), hex(passage.digest), rating, status, answer "
             "FROM grade JOIN grader ON grader.id = grader_id JOIN item ON item.id = item_id "
@@ -66,7 +66,7 @@ def stored(root: Path) -> list[tuple[object, ...]]:
 
 
 def outputs(root: Path) -> dict[str, bytes]:
-    """Of out/ and out/plots/."""
+    """In out/ and out/plots/."""
     paths = sorted(path for folder in ("out", "out/plots") for path in (root / folder).glob("*.*"))
     return {path.name: path.read_bytes() for path in paths}
 
@@ -85,10 +85,10 @@ def test_after_random_kills_the_result_equals_an_undisturbed_run(tmp_path: Path)
     killed, seen = 0, 0
     while killed < ROUNDS:
         child = start(stormy)
-        # Short lives first, so that some rounds die while grading; later ones while writing.
+        # Short times first, so that some rounds die while grading; later ones while writing.
         time.sleep(rng.uniform(0, whole * (0.2 if killed < ROUNDS // 2 else 1.1)))
         if not kill(child):
-            # It was done before the signal came: put it back to work.
+            # It finished before the signal came: create work again.
             (stormy / "out" / "manifest.json").unlink(missing_ok=True)
         killed += 1
         now = len(stored(stormy)) if (stormy / ".trecexam" / "grades.sqlite").exists() else 0
@@ -100,7 +100,7 @@ def test_after_random_kills_the_result_equals_an_undisturbed_run(tmp_path: Path)
     finish(start(stormy), stormy)
     assert stored(stormy) == stored(calm)
     assert outputs(stormy) == outputs(calm)
-    # However often it was killed: one leaderboard, one entry.
+    # After any number of kills: one leaderboard, one entry.
     assert [path.name for path in sorted((stormy / "out" / "history").iterdir())] == [
         "000001.json",
         "log.tsv",

@@ -10,7 +10,7 @@ from trecexam.files.cache import Cache
 
 
 class Value:
-    """Something that can be referred to weakly."""
+    """A value that supports weak references."""
 
 
 def unexpected() -> Value:

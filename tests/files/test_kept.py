@@ -57,7 +57,7 @@ def test_no_flipped_bit_and_no_lost_or_added_byte_gives_another_payload(
         b"[" * 200_000,
         sealed("other.json", b"{}"),
         sealed("memory.json", b"{}") + b" ",
-        # A head that fits does not make the rest harmless.
+        # A valid head does not make the rest safe.
         sealed("memory.json", b'{"a": ' + b"[" * 100_000 + b"]" * 100_000 + b"}"),
         sealed("memory.json", b'{"a": ' + b"[" * 200 + b"]" * 200 + b"}"),
         sealed("memory.json", b"\xff"),

@@ -42,7 +42,7 @@ def grader(request: pytest.FixtureRequest) -> EmbeddingGrader:
 
 
 def _grader(dtype: str, **settings: object) -> EmbeddingGrader:
-    # Random weights of a few words peak at the same numbers whatever the batch: a real model it must be.
+    # Random weights give the same maximum for most words, whatever the batch: a real model is needed.
     folder = offline_folder()
     if folder is None:
         pytest.skip("the extra `offline` is not installed")
@@ -71,7 +71,7 @@ def test_answers_do_not_depend_on_how_cells_are_split_over_updates(
     assert len(expected) == len(asked)
     for seed in range(2):
         rng = random.Random(seed)
-        # What a process remembers is gone with it.
+        # In-memory state is lost with the process.
         grader._items = {}
         rest = rng.sample(asked, len(asked))
         answers = {}
@@ -149,7 +149,7 @@ def test_the_thread_count_of_torch_is_restored_after_concurrent_embedding() -> N
     try:
         with ThreadPoolExecutor(3) as pool:
             made = list(pool.map(lambda _: embedder.embed(passages(3)).tobytes(), range(6)))
-        # A new thread has torch's own number.
+        # A new thread has torch's default number.
         with ThreadPoolExecutor(1) as pool:
             assert pool.submit(torch.get_num_threads).result() == 4
     finally:
@@ -174,10 +174,10 @@ def test_of_long_passages_fewer_are_embedded_before_storing(monkeypatch: pytest.
 
 
 def _of_silu(folder: Path, first: str | None) -> Path:
-    """A model whose activation torch parts among threads.
+    """A model whose activation torch splits among threads.
 
     Args:
-        first: a prompt that stands before each text.
+        first: a prompt that precedes each text.
     """
     from sentence_transformers import SentenceTransformer
     from sentence_transformers.sentence_transformer.modules import Pooling, Transformer

@@ -121,7 +121,7 @@ def test_graders_lists_what_is_available_and_what_is_missing(
 
 
 class Plain:
-    """A grader that says nothing of itself but what it must."""
+    """A grader with only the required attributes."""
 
     identity: Mapping[str, Any] = {"grader": "plain"}
 
@@ -172,7 +172,7 @@ def test_the_prompt_name_of_a_recording_is_not_a_prompt(tmp_path: Path) -> None:
 def test_the_documented_properties_of_the_embedding_grader_equal_the_measured_ones(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """The figures of `trecexam graders` and of the docs, by the newest results."""
+    """The figures in `trecexam graders` and in the docs equal the newest results."""
     results = (ROOT / "tests" / "benchmarks" / "results" / "embedding-elsewhere.md").read_text()
     rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in results.splitlines() if "|" in line]
     tables = [row for row in rows if row[1:2] == ["nDCG@10"]]

@@ -141,7 +141,7 @@ def test_the_oldest_vectors_are_removed_if_there_are_too_many(
 
 
 class Counting(EmbeddingGrader):
-    """Remembers what it embeds."""
+    """Records what it embeds."""
 
     seen: list[str]
 
@@ -151,7 +151,7 @@ class Counting(EmbeddingGrader):
 
 
 def graded(path: Path, items: Sequence[str]) -> tuple[list[str], dict[str, str]]:
-    """What a new process embeds, and the cosines of the passages and items."""
+    """The texts that a new process embeds, and the cosines of the passages and items."""
     folder = offline_folder()
     if folder is None:
         pytest.skip("the extra `offline` is not installed")

@@ -20,7 +20,7 @@ from trecexam.graders.prompts.assignments import read_labels
 from trecexam.graders.server.messages import excerpt
 
 SIZE = 3_500_000
-#: What broken models and servers go on with.
+#: Endless output of broken models and servers.
 PARTS = (
     *(
         "4 ",

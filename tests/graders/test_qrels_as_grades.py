@@ -28,7 +28,7 @@ def write_qrels(path: Path, labels: Labels) -> Path:
 
 
 def init(root: Path, *arguments: object, status: int = 0) -> None:
-    """Makes and updates a track; 1 where something of its files is rejected."""
+    """Makes and updates a track; 1 if some of its files are rejected."""
     assert run(["init", str(root), *map(str, arguments)]) == 0
     assert run(["watch", str(root), "--once"]) == status
 
@@ -52,7 +52,7 @@ def test_passages_without_a_label_are_reported_with_results_but_not_at_every_upd
     }
     lacking = len(pooled - labels.keys())
     assert run(["leaderboard", str(root)]) == 0
-    # What has a label is pooled, too, whoever ranks it.
+    # Labelled passages are pooled, too, whichever run ranks them.
     note = f"{lacking} of {len(pooled | labels.keys())} pooled passages have no label in umbrela.qrels"
     assert capsys.readouterr().err.count(note) == 1
     assert note[1:] in html.unescape((root / "out" / "report.html").read_text())
@@ -60,14 +60,14 @@ def test_passages_without_a_label_are_reported_with_results_but_not_at_every_upd
 
 @pytest.fixture
 def labels() -> Labels:
-    """Labels 0..3 of some documents of three queries; of more than the runs have, and not of all."""
+    """Labels 0..3 of some documents of three queries; some not in the runs, and not all of the runs."""
     rng = random.Random(5)
     return {(f"q{q}", f"d{d:02}"): rng.choice((0, 0, 1, 2, 3)) for q in range(3) for d in range(40) if d % 7}
 
 
 @pytest.fixture
 def runs(tmp_path: Path) -> Path:
-    """Four runs of 30 documents a query; one lacks a query, and one has a query that nobody judged."""
+    """Four runs of 30 documents per query; one lacks a query, and one has an unjudged query."""
     rng = random.Random(6)
     for number in range(4):
         ranking = {f"q{q}": rng.sample([f"d{d:02}" for d in range(50)], 30) for q in range(number // 3, 4)}
@@ -273,7 +273,7 @@ def test_umbrela_labels_of_rag_2025_alone_give_a_leaderboard(tmp_path: Path) -> 
     for line in gzip.decompress(path.read_bytes()).decode().splitlines():
         query_id, _, doc_id, label = line.split()
         grades.setdefault(query_id, {})[doc_id] = int(label)
-    # No run is there: two orders of the passages that are graded.
+    # Without runs: two orders of the graded passages.
     write_run(tmp_path / "runs" / "by-id.run", {q: sorted(of_query)[:100] for q, of_query in grades.items()})
     best = {q: sorted(of_query, key=lambda d: (-of_query[d], d))[:100] for q, of_query in grades.items()}
     write_run(tmp_path / "runs" / "best.run", best)
@@ -314,7 +314,7 @@ def test_an_open_track_notices_a_changed_recording(tmp_path: Path, labels: Label
         assert track.grading.thresholds() == (1, 2, 3, 4)
         after = track.leaderboard()
         assert after != before
-        # Going back finds what was stored.
+        # Switching back finds the stored values.
         write_qrels(root / "umbrela.qrels", labels)
         assert track.leaderboard() == before
         assert track.update().graded == 0

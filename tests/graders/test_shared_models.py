@@ -38,7 +38,7 @@ def test_two_prompts_of_one_model_load_it_once(tmp_path: Path, monkeypatch: pyte
         done = track.update()
         assert done.complete, done.why
         assert all(each.graded for each in done.graders.values())
-        # The third one's numbers are on another device, as far as its settings say.
+        # The third one is on another device, by its settings.
         assert len(loaded) == 2
         assert track["rubric"].grading.counts().ok + track["rubric"].grading.counts().unparsed > 0
 

@@ -86,7 +86,7 @@ def test_a_passage_cited_by_many_sentences_is_embedded_once_and_batches_are_smal
     batches = list(grader.grade(iter(cells)))
     assert sorted(cell for batch in batches for cell, _ in batch) == sorted(cells)
     assert max(len(batch) for batch in batches) <= 1000
-    # What a batch ends within is embedded twice.
+    # Texts at the end of a batch are embedded twice.
     assert sum(text in texts for text in embedded) < 5 + len(batches)
 
 
@@ -107,7 +107,7 @@ def test_a_local_model_chooses_one_of_the_permitted_answers(tmp_path: Path) -> N
     from tiny_models import save_t5
 
     save_t5(tmp_path / "t5")
-    # The tiny tokenizer makes too many tokens of the published one.
+    # The tiny tokenizer makes too many tokens of the published prompt.
     (tmp_path / "short.toml").write_text("template = '{statement}: {citation}'\nparser = 'support'\n")
     settings = GraderSection(name="seq2seq", model=str(tmp_path / "t5"), device="cpu", prompt="short.toml")
     grader = create(settings, tmp_path)

@@ -15,7 +15,7 @@ from trecexam.graders.written import WritingGrader
 
 
 class Echo:
-    """A writer that says the length of each prompt, in batches of two."""
+    """A writer that answers with the length of each prompt, in batches of two."""
 
     model, seed, paid, used, meter = "echo", None, False, Usage(), None
     identity: Mapping[str, Any] = {"writer": "echo"}

@@ -7,7 +7,7 @@ from trecexam.line.assessment import Assessment
 
 
 def counted(track: Assessment, query_id: str) -> int:
-    """How many passages the query has in the pool."""
+    """The number of passages of the query in the pool."""
     return len(track.sheets[query_id].doc_ids)
 
 

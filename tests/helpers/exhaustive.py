@@ -27,7 +27,7 @@ def log_softmax(logits: Tensor) -> Tensor:
 
 @torch.inference_mode()
 def exhaustive(grader: LanguageGrader, cell: Cell) -> list[float]:
-    """log P(answer, end | prompt) for each permitted answer, one forward pass each, nothing shared."""
+    """log P(answer, end | prompt) for each permitted answer, one forward pass each, without sharing."""
     backend: Any = grader.backend
     tokenizer, model = backend.tokens.tokenizer, backend.model
     prompt = grader.prompts[cell.item.kind]

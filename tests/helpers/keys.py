@@ -9,6 +9,6 @@ if TYPE_CHECKING:
 
 
 def press(page: Page, key: str) -> None:
-    """Presses a key once the page's scripts run: their text is there before they listen."""
+    """Presses a key once the scripts of the page run: its text appears earlier."""
     page.wait_for_load_state()
     page.keyboard.press(key)

@@ -21,7 +21,7 @@ TRACK = "[track]\ndepth = 8\n"
 
 
 class ModelGrader(HashGrader):
-    """A grader that asks a language model, as it says."""
+    """A grader that declares to use a language model."""
 
     cells_share: str | None = "nothing"
 
@@ -75,7 +75,7 @@ def test_passages_at_high_ranks_in_many_runs_are_graded_first(tmp_path: Path) ->
     update(root, grader)
     weights = [weight(root, cell.query_id, cell.doc_id) for cell in grader.asked]
     assert weights == pytest.approx(sorted(weights, reverse=True))
-    # One answer is for all items of a passage, so these stay together.
+    # One answer covers all items of a passage, so these stay together.
     passages = [cell.doc_id for cell in grader.asked]
     assert len(list(dict.fromkeys(passages))) == 1 + sum(
         one != other for one, other in itertools.pairwise(passages)
@@ -124,7 +124,7 @@ def test_any_order_gives_the_same_grades_and_bytes(tmp_path: Path, share: str) -
             done = track.update(
                 stop=lambda grader=grader, most=batches: most is not None and grader.batches >= most
             )
-        # What is being asked when it is to stop is not stored.
+        # Cells in progress at the stop are not stored.
         seen += [(cell.doc_id, cell.item.item_id) for cell in grader.asked[: done.graded]]
         assert done.complete == (batches is None)
     assert len(seen) == len(set(seen)) == done.counts.cells

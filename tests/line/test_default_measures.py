@@ -18,7 +18,7 @@ A, V = "Cover(rel=5,partial=3)@8", "Cover(rel=5,partial=3,weights='vital')@8"
 
 
 def with_responses(root: Path, *names: str, alone: bool = True) -> Path:
-    """Systems that answer each query in a sentence, in place of the track's runs or beside them."""
+    """Systems that answer each query in a sentence, instead of the track's runs or in addition to them."""
     for path in (root / "runs").iterdir() if alone else ():
         path.unlink()
     for name in names:
@@ -31,7 +31,7 @@ def with_responses(root: Path, *names: str, alone: bool = True) -> Path:
 
 
 def with_importance(root: Path, *importances: str) -> Path:
-    """The items of each query are called so in turn."""
+    """Gives the items of each query these importances in turn."""
     path = root / "bank.questions.jsonl"
     rows = [json.loads(line) for line in path.read_text().splitlines()]
     for row in rows:
@@ -42,7 +42,7 @@ def with_importance(root: Path, *importances: str) -> Path:
 
 
 def measures(root: Path, grader: HashGrader | None = None) -> list[str]:
-    """The leaderboard's, after an update."""
+    """The measures of the leaderboard, after an update."""
     with trecexam.open_track(root, grader=grader or HashGrader()) as track:
         track.update()
         return list(track.leaderboard().measures)
@@ -66,7 +66,7 @@ def test_if_all_runs_are_responses_they_are_ranked_by_cover_everywhere(small_tra
         (root / "grades.jsonl").write_text("".join(json.dumps(row) + "\n" for row in track.grades()))
         assert list(track.leaderboard().measures) == RESPONSES
         assert track.judge_next().measure == RESPONSES[0]
-        # A whole passage's label changes no Cover; the first measure that it changes is the default then.
+        # A whole passage's label changes no Cover; then the default is the first measure that it changes.
         assert track.judge_next(level="passage").measure == "nDCG@8"
         assert track.compare().measures[0].measure == RESPONSES[0]
         swaps = track.correlate.swaps()
@@ -118,7 +118,7 @@ def test_with_importance_in_the_bank_runs_are_ranked_by_nuggetizer_a_and_v(small
     root = with_importance(small_track, "vital", "okay")
     assert measures(root) == [A, V, *STANDARD]
     assert measures(with_responses(root, "a", "b")) == [A, V, *RESPONSES]
-    # What nothing can have is no default.
+    # Measures that are always zero are not defaults.
     assert measures(with_importance(root, "okay")) == [A, *RESPONSES]
 
 

@@ -27,7 +27,7 @@ def cosine(text: str, item: str) -> float:
 
 
 class CosineGrader(HashGrader):
-    """Grades by numbers that stand for cosines."""
+    """Grades by numbers in place of cosines."""
 
     def grade(self, cells: Iterable[Cell]) -> Iterator[Sequence[tuple[Cell, Answer]]]:
         for cell in cells:
@@ -40,7 +40,7 @@ class CosineGrader(HashGrader):
 
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
-    """Twelve runs that know nothing of the grader, one that ranks as it does, one that does so in part."""
+    """Twelve runs unrelated to the grader, one that ranks like it, one that does so in part."""
     root = make_small_track(tmp_path / "track", queries=QUERIES, docs=DOCS, items=2, config="[track]\n")
     for path in (root / "runs").iterdir():
         path.unlink()

@@ -19,7 +19,7 @@ CUDA = {"device": "cuda", "processor": "two", "dtype": "bfloat16", "torch": "2.1
 
 
 class Placed(HashGrader):
-    """Says what it runs on once it has graded."""
+    """Reports its environment once it has graded."""
 
     def __init__(self, where: dict[str, str]) -> None:
         super().__init__()
@@ -52,7 +52,7 @@ def root(tmp_path: Path) -> Path:
 
 
 def add_run(root: Path) -> None:
-    """Another run, which has a passage that no run had in its first ranks."""
+    """Adds a run with a passage that no run had in its first ranks."""
     texts = [json.loads(line) for line in (root / "passages.jsonl").read_text().splitlines()]
     with (root / "passages.jsonl").open("a") as file:
         for name in ("new", "newer"):

@@ -21,7 +21,7 @@ WEIGHTS = (5, -4.5, 2, 1)
 
 @pytest.fixture
 def rubrics(tmp_path: Path) -> Path:
-    """A small track with rubrics in place of questions."""
+    """A small track with rubrics instead of questions."""
     root = make_small_track(tmp_path / "track", config="[track]\ndepth = 8\n")
     (root / "bank.questions.jsonl").unlink()
     write(root, WEIGHTS)
@@ -52,7 +52,7 @@ def test_the_leaderboard_uses_weighted_coverage_and_a_changed_weight_runs_no_gra
         runs = track.export.runs()
         frame = track.export.qrels_frame(library="pandas")
         assert set(frame["weight"]) == set(map(float, WEIGHTS))
-        # What carries the weights elsewhere gives the same scores there.
+        # Exports that carry the weights give the same scores.
         for qrels in (frame, list(track.qrels())):
             run = {
                 query_id: {entry.doc_id: entry.score for entry in runs["run1"] if entry.query_id == query_id}

@@ -22,9 +22,9 @@ from trecexam.line.pool import PooledQuery
 OFF = "[report]\nwrite = false\n[track]\ndepth = 3\n"
 ON = f"{OFF}pool_judged = true\n"
 QUERIES = ("q1", "q2", "q3")
-#: A passage that no run has at all, one without a text, one with an empty text.
+#: A passage in no run, one without a text, one with an empty text.
 ALONE, LOST, EMPTY = "only-judged", "no-text", "empty-text"
-#: Measures that look at ranks alone, and those that divide by what there is to be retrieved.
+#: Measures that use only ranks, and those that divide by the number of relevant passages.
 RANKED = ("P(rel=4)@3", "P(rel=3)@2", "RR(rel=4)@3", "Success(rel=4)@3", "Cover(rel=4)@3", "NumRet")
 DIVIDED = ("nCover(rel=4)@3", "AP(rel=4)", "nDCG@3", "R(rel=4)@3", "Rprec(rel=4)")
 
@@ -38,7 +38,7 @@ def root(tmp_path: Path) -> Path:
         passages.write(json.dumps({"docid": EMPTY, "text": ""}) + "\n")
     with (root / "qrels.txt").open("a") as qrels:
         qrels.write(f"q1 0 {ALONE} 3\nq1 0 {LOST} 2\nq2 0 {EMPTY} 1\n")
-        # Of no query of the bank; and not judged, as trec_eval reads it.
+        # For no query of the bank; and unjudged, by trec_eval's rules.
         qrels.write(f"q9 0 q1-d01 3\nq2 0 {ALONE} -1\n")
     return root
 
@@ -217,7 +217,7 @@ def test_a_judged_passage_is_not_a_hole_and_in_no_counts_of_runs(root: Path) -> 
     assert (root / "out" / "holes.tsv").read_bytes() == holes
     with trecexam.open_track(root, grader=HashGrader()) as track:
         assert track.fill.find().holes == to_fill.holes
-        # Deeper than the pool a judged passage has a grade now, and had none.
+        # A judged passage below the pool depth now has a grade.
         assert sum(row.holes.ungraded for row in deep.sums() if row.depth == 8) < sum(
             row.holes.ungraded for row in track.holes([3, 8]).sums() if row.depth == 8
         )
@@ -228,7 +228,7 @@ def test_agreement_fill_and_verify_include_judged_passages(root: Path) -> None:
     with trecexam.open_track(root, grader=HashGrader()) as track:
         agreed, rule = track.agreement(), track.fill.find().rule
         outside = sum(track.verify.missing(per_query=True)["outside_pool"])
-    # What has no text is only judged.
+    # Passages without text are only judged.
     assert (agreed.n_both, agreed.n_label_only, agreed.n_judgment_only) == (37, 0, 2)
     assert rule.n_both == 37
     assert outside == 2
@@ -244,7 +244,7 @@ def test_a_removed_judgment_is_filled_only_if_a_run_has_the_passage(root: Path) 
     with trecexam.open_track(root, grader=HashGrader()) as track:
         (row, *_) = [row for row in track.simulate.removal(["AP"], repeats=8).rows if row.removed == 90]
         in_both, judged = 27, 40
-        # Nine of ten judgments go, and with them those of nine of ten passages of the runs.
+        # Nine of ten judgments are removed, including those of nine of ten passages of the runs.
         assert row.filled < in_both
         assert row.filled / row.n_removed == pytest.approx(in_both / judged, abs=0.08)
         notes = track.simulate.removal(["AP"], repeats=1).notes

@@ -23,7 +23,7 @@ from trecexam.track import TrackFolder
 
 @pytest.fixture
 def root(updated: Path) -> Path:
-    """A track whose grades are stored and whose codes are kept."""
+    """A track with stored grades and cached codes."""
     assert codes_of(updated).exists()
     return updated
 
@@ -33,7 +33,7 @@ def codes_of(root: Path) -> Path:
 
 
 def values(root: Path) -> Any:
-    """What a fresh process makes of the track."""
+    """The values that a new process computes for the track."""
     with TrackLoader(TrackFolder.open(root), HashGrader()) as loader:
         track = loader.load()
         return leaderboard(track), {
@@ -42,13 +42,13 @@ def values(root: Path) -> Any:
 
 
 def read_without_cache(root: Path) -> Any:
-    """The same without what is kept."""
+    """The same without the cache."""
     codes_of(root).unlink(missing_ok=True)
     return values(root)
 
 
 def change_grade(root: Path) -> None:
-    """One stored rating is another one now."""
+    """Changes one stored rating."""
     with GradeStore(root / ".trecexam" / "grades.sqlite") as store:
         grader = store.grader_id(identity_digest(HashGrader().identity))
         assert grader is not None
@@ -129,7 +129,7 @@ def test_an_update_that_grades_caches_its_codes_although_its_store_stays_open(
         with monkeypatch.context() as patched:
             refuse_to_read(patched)
             assert values(root)[0] == expected
-    # Nothing that closing does makes them another store's.
+    # Closing does not change which store they belong to.
     refuse_to_read(monkeypatch)
     assert values(root)[0] == expected
 
@@ -210,7 +210,7 @@ def test_another_parser_of_a_prompt_is_used_although_its_file_looks_unchanged(tm
         loader.keep_codes(loader.refreshed(loader.load()))
     assert codes() == {3}
     before = prompt.stat()
-    # Of as many characters, in the same file.
+    # With equally many characters, in the same file.
     prompt.write_text(PROMPT.format(parser="answer"))
     os.utime(prompt, ns=(before.st_atime_ns, before.st_mtime_ns))
     assert (after := prompt.stat()).st_mtime_ns == before.st_mtime_ns

@@ -55,7 +55,7 @@ def lines(path: Path, rows: list[dict[str, Any]]) -> Path:
 
 
 def answers(name: str) -> list[dict[str, Any]]:
-    """A run's file of assignments; long answers, which are not cut."""
+    """A run's file of assignments; long answers, which are not truncated."""
     return [
         {
             "query": f"what about {query_id}",
@@ -73,7 +73,7 @@ def answers(name: str) -> list[dict[str, Any]]:
 
 @pytest.fixture
 def judged(tmp_path: Path) -> Path:
-    """A track as the documentation makes it."""
+    """A track as in the documentation."""
     bank = lines(
         tmp_path / "nuggets.jsonl",
         [{"query": f"what about {q}", "qid": q, "nuggets": nuggets(q)} for q in IMPORTANCE],
@@ -144,7 +144,7 @@ def test_scores_from_nuggetizer_assignments_equal_those_of_nuggetizer(
         for key in NAMES:
             total = math.fsum(scores[key] for scores in expected[name].values())
             assert ours[key] == pytest.approx(total / len(expected[name]))
-    # Where nuggetizer has a line for an answer that is none, "all" is what it averages over.
+    # If nuggetizer has a line for an invalid answer, "all" is what it averages over.
     assert means(judged)["quiet"]["all"] > sum(s["all"] for s in expected["quiet"].values()) / 3
 
 
@@ -194,10 +194,10 @@ def test_a_changed_importance_changes_scores_but_no_grade(judged: Path) -> None:
         for old, row in zip(table_of(before["per_query.tsv"]), table_of(after["per_query.tsv"]), strict=True)
         if old != row
     }
-    # q3 has a vital nugget now, which `good` supports, and `quiet` in part.
+    # q3 has a vital nugget now, which `good` supports, and `quiet` partly.
     vital, strict = NAMES["vital"], NAMES["strict_vital"]
     assert moved == {("good", "q3", strict), ("good", "q3", vital), ("quiet", "q3", vital)}
-    # What was kept in memory is what a fresh process computes.
+    # Values cached in memory equal those of a new process.
     with trecexam.open_track(judged) as fresh:
         assert fresh.leaderboard() == kept
 
@@ -255,7 +255,7 @@ def test_commands_that_evaluate_measures_accept_weighted_ones(
         shown = capsys.readouterr().out
         if command[0] == "correlate":
             assert "Cover(rel=5" in shown
-            # From 3 on, partial support is support.
+            # With threshold 3, partial support counts as support.
             assert ("Cover(rel=3,weights='vital')@20" in shown) == ("--thresholds" in command)
 
 
@@ -285,7 +285,7 @@ def test_without_vital_nuggets_v_scores_are_0_with_a_note(
     assert len(board) == len(ASSIGNED)
     assert {float(row[name]) for row in board for name in vital} == {0.0}
     assert line.replace("'", "&#39;").removeprefix("no") in (judged / "out" / "report.html").read_text()
-    # The other measures are what they were.
+    # The other measures are unchanged.
     for name, by_query in ASSIGNED.items():
         total = math.fsum(published(nuggets(q, of))["all"] for q, of in by_query.items())
         assert means(judged)[name.replace(" ", "%20")]["all"] == pytest.approx(total / len(IMPORTANCE))
@@ -316,7 +316,7 @@ def test_weighting_a_bank_without_importance_is_a_one_line_error(
 def test_two_nuggets_with_the_same_text_are_graded_once_and_counted_twice(
     tmp_path: Path, hash_grader: HashGrader
 ) -> None:
-    """Published scores count both, in Cover, its weighted forms, labels and what is exported."""
+    """Published scores count both, in Cover, its weighted forms, labels and exports."""
     listed = [*nuggets("q1"), {"text": "fact 0 of q1", "importance": "okay"}]
     root = tmp_path / "track"
     lines(root / "bank.jsonl", [{"query": "what", "qid": "q1", "nuggets": listed}])
@@ -380,7 +380,7 @@ def test_in_a_bank_with_some_importances_missing_ones_count_as_okay(judged: Path
     for row in rows:
         for nugget in row["nuggets"]:
             if nugget["importance"] == "okay":
-                # nuggetizer's word where its model said nothing.
+                # nuggetizer's label if its model gave none.
                 nugget["importance"] = "failed"
     before = means_after_update(judged)
     lines(bank, rows)

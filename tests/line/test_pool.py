@@ -28,7 +28,7 @@ def run_of(name: str, ranked: Ranked) -> Run:
 def brute_force(
     runs: Sequence[Ranked], query_ids: Sequence[str], depth: int
 ) -> dict[str, tuple[tuple[str, ...], list[list[int]]]]:
-    """query_id -> its passages, sorted, and for each run the place of the passage at each rank, or -1."""
+    """query_id -> its passages, sorted, and for each run the index of the passage at each rank, or -1."""
     pooled = {}
     for query_id in query_ids:
         tops = [list(ranked.get(query_id, ()))[:depth] for ranked in runs]
@@ -51,7 +51,7 @@ def check(
         assert pooled[query_id].ranks.tolist() == ranks
 
 
-# Ids whose order as text, as bytes, and as they come are different ones.
+# Ids whose orders as text, as bytes, and of appearance differ.
 DOCS = st.sampled_from(["d1", "d10", "d2", "D1", "é", "e\u0301", "\uffee", "\U0001f600", "z"])
 RANKED = st.dictionaries(
     st.sampled_from(["q1", "q2", "q3", "elsewhere"]), st.lists(DOCS, min_size=1, unique=True), max_size=4

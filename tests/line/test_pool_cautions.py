@@ -24,7 +24,7 @@ CAUTION = (
     "do not compare nDCG@8, AP(rel=4), nCover(rel=4)@8, alpha_nDCG@8 with values from another pool: this one "
     "has passages of 3 runs alone; `pool_judged` in [track] adds the passages of official judgments"
 )
-#: What a measure may need to be computed.
+#: Inputs that a measure may need.
 SHAPES = ("", "@5", "(max_rel=5)", "(max_rel=5)@5", "(recall=0.5)", "(rel=4)@5")
 GIVEN = ("SetP(relative=True)", "Compat(normalize=False)", "NumRet(rel=4)", "Cover(weights='equal')", "R@3")
 
@@ -54,7 +54,7 @@ def value(of: Measure, ratings: dict[tuple[str, int], int], ranking: list[str]) 
 @pytest.mark.parametrize("of", tuple(_measures()), ids=str)
 def test_a_measure_depends_on_the_pool_if_passages_of_other_runs_change_its_value(of: Measure) -> None:
     if of.NAME.startswith(("ECover", "Support")):
-        # Their qrels have probabilities, or are none: both look at the run's own passages and at the bank.
+        # Their qrels have probabilities, or do not exist: both use only the run's own passages and the bank.
         assert not depends_on_pool(of)
         return
     changes = False
@@ -62,7 +62,7 @@ def test_a_measure_depends_on_the_pool_if_passages_of_other_runs_change_its_valu
         draw = random.Random(seed)
         own, others = [f"d{n}" for n in range(8)], [f"x{n}" for n in range(12)]
         alone = {(doc, item): draw.choice([0, 0, 2, 4, 5]) for doc in own for item in range(1, 5)}
-        # Accuracy divides by zero where all passages are relevant, or none is.
+        # Accuracy divides by zero if all or no passages are relevant.
         alone |= {(own[0], item): 0 for item in range(1, 5)} | {(own[1], 1): 5}
         # Items that no passage of this run reaches.
         alone |= {(doc, item): 0 for doc in own for item in (5, 6)}
@@ -74,7 +74,7 @@ def test_a_measure_depends_on_the_pool_if_passages_of_other_runs_change_its_valu
 def test_the_docs_name_each_measure_that_depends_on_the_pool() -> None:
     page = (ROOT / "examples" / "what-may-i-compare.md").read_text()
     (line,) = (line for line in page.splitlines() if line.startswith("These depend on the pool:"))
-    # Where this fails: a measure of scores/columns/measures/ says `depends_on_pool`, and the page does not.
+    # If this fails, a measure of scores/columns/measures/ sets `depends_on_pool`, but the page lacks it.
     assert re.findall(r"`([^`]+)`", line) == list(pool_measures())
 
 

@@ -16,7 +16,7 @@ from trecexam.scores.columns.ranked import rows_at_ranks
 
 @pytest.fixture
 def root(small_track: Path) -> Path:
-    """With a run that skips queries, and passages that nobody judged."""
+    """With a run that skips queries, and unjudged passages."""
     write_run(small_track / "runs" / "few.run", {"q2": ["q2-d03", "q2-d11", "q2-d00"]})
     return small_track
 

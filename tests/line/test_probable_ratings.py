@@ -26,7 +26,7 @@ EXPECTED = '[track]\ndepth = 8\n[scores]\nlabel = "expected"\n'
 
 
 def shares_of(rating: int) -> tuple[float, ...]:
-    """Sure by 0.6, and for the rest of the next worse and the next better rating."""
+    """Probability 0.6, and the rest on the next lower and the next higher rating."""
     shares = [0.0] * 6
     for place, share in ((rating, 0.6), (max(rating - 1, 0), 0.2), (min(rating + 1, 5), 0.2)):
         shares[place] += share
@@ -55,7 +55,7 @@ def unsure(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def by_hand(track: Any, rated: dict[tuple[str, str], int] | None = None) -> dict[str, dict[str, Any]]:
-    """query_id -> doc_id -> P(rating >= r), shape (4, 5), from what the grader is known to say."""
+    """query_id -> doc_id -> P(rating >= r), shape (4, 5), from the known behaviour of the grader."""
     chances: dict[str, dict[str, Any]] = {}
     for row in track.grades():
         shares = np.array(shares_of(row["rating"]))
@@ -221,7 +221,7 @@ UNUSABLE: tuple[tuple[float, ...], ...] = (
 
 
 class OddGrader(HashGrader):
-    """Gives what are no probabilities with the first item of each query."""
+    """Gives invalid probabilities with the first item of each query."""
 
     def __init__(self, odd: tuple[float, ...]) -> None:
         super().__init__()

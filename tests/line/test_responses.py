@@ -70,7 +70,7 @@ def test_the_converted_run_scores_the_leaderboard_value_on_the_exported_qrels(
     run_ = [ir_measures.ScoredDoc(*entry) for entry in entries]
     value = ir_measures.calc_aggregate([ir_measures.nDCG @ 8], qrels, run_)[ir_measures.nDCG @ 8]
     assert row["scores"]["nDCG@8"]["mean"] == pytest.approx(value, abs=1e-6)
-    # The query that it does not answer counts 0.
+    # The unanswered query counts 0.
     assert 0 < value <= 2 / 3
 
 
@@ -147,7 +147,7 @@ def test_unusable_responses_are_reported_and_the_rest_is_used(
     assert "give these another run id" in reasons["runs/b.jsonl"][1]
     assert "none of its queries is in the bank" in reasons["runs/d.jsonl"][1]
     assert "make a file for each" in reasons["runs/e.jsonl"][1]
-    # A citation of no reference is counted, and its response is taken.
+    # A citation without a reference is counted, and its response is accepted.
     assert done.runs == 5
 
 
@@ -318,7 +318,7 @@ def test_a_conversion_skips_bad_lines_of_responses_and_reports_them(
 
 @pytest.mark.slow
 def test_real_responses_are_ranked_next_to_runs(tmp_path: Path) -> None:
-    """Responses of TREC RAG 2024 beside a run that ranks them by the number of shared words."""
+    """Responses of TREC RAG 2024 and a run that ranks them by the number of shared words."""
     pytest.importorskip("sentence_transformers")
     source = outside("rag24/responses.gpt-4o.jsonl.gz")
     found = list(converters.read(source))[:15]
@@ -411,7 +411,7 @@ def test_unit_response_with_pool_both_ranks_the_response_before_its_citations(
     assert [*run_of_system.ranking("q1")] == ["gen/q1", "q1-d03"]
 
 
-#: How many runs are left out, and what brings them back.
+#: The number of excluded runs, and how to include them.
 LEFT_OUT = (
     '3 ranked runs are left out, neither graded nor ranked: with `unit = "response"` in [track] only '
     'responses are; `unit = "passage"` brings the runs back'
@@ -526,7 +526,7 @@ def test_a_track_that_changes_its_unit_shows_the_new_texts_and_keeps_both_grades
 def test_the_leaderboard_of_another_track_can_be_the_official_one(
     tmp_path: Path, hash_grader: HashGrader
 ) -> None:
-    """The two units of one track, each in a folder of its own."""
+    """The two units of one track, each in a separate folder."""
     roots = [make_small_track(tmp_path / value) for value in ("passage", "response")]
     for root in roots:
         for number in range(4):
@@ -546,5 +546,5 @@ def test_the_leaderboard_of_another_track_can_be_the_official_one(
     assert ranks == {
         name: 1 + sum(other > value for other in values.values()) for name, value in values.items()
     }
-    # The ranked runs are left out where whole responses are graded.
+    # Ranked runs are excluded if whole responses are graded.
     assert {correlation.n_runs for _, correlation in compared.pairs} == {4}

@@ -36,7 +36,7 @@ def retire(root: Path, *item_ids: str, query_id: str = "q1", retired: bool = Tru
 
 
 def updated(root: Path) -> tuple[HashGrader, Any]:
-    """The grader of an update, which knows what it was asked, and what the update did."""
+    """The grader of an update, which records its cells, and the outcome of the update."""
     grader = HashGrader()
     with trecexam.open_track(root, grader=grader) as track:
         return grader, track.update()
@@ -47,7 +47,7 @@ def outputs(root: Path) -> dict[str, bytes]:
 
 
 def cover(root: Path, run_name: str, query_id: str, items: list[str], depth: int = 8) -> float:
-    """Cover(rel=4)@depth recomputed from the hash that stands for a grader."""
+    """Cover(rel=4)@depth recomputed from the hash grader's function."""
     lines = (root / "runs" / f"{run_name}.run").read_text().splitlines()
     docs = [line.split()[2] for line in lines if line.split()[0] == query_id][:depth]
     texts = {
@@ -237,7 +237,7 @@ def test_a_converted_bank_keeps_retired_items_and_origins(tmp_path: Path) -> Non
 
 
 def test_the_daemon_grades_only_the_items_that_an_editor_changed(small_track: Path) -> None:
-    """What `watch` does at each look at the folder, in one open track, as the daemon has it."""
+    """What `watch` does at each check of the folder, in one open track, like the daemon."""
     grader = HashGrader()
     with trecexam.open_track(small_track, grader=grader) as track:
 

@@ -20,7 +20,7 @@ from converters.errors import ConversionError
 from trecexam.line import run_columns
 from trecexam.line.run_columns import RunColumns
 
-#: Passages of each query: none, few, just as many as lie apart from the rest, and more.
+#: Passages of each query: none, few, exactly as many as are stored separately, and more.
 COUNTS = {"q3": 1, "q1": 260, "q2": 100, "ü-q": 101, "q10": 99, "q4": 3}
 DEPTHS = (0, 1, 5, 99, 100, 101, 150, 259, 260, 1000)
 
@@ -40,7 +40,7 @@ def run_file(path: Path, counts: dict[str, int] = COUNTS, tag: str = "bm25", see
 
 
 def check_equal(run: Run, expected: Run) -> None:
-    """Whatever is asked of the one is what the other says."""
+    """Both give the same for every attribute."""
     assert (run.name, run.query_ids, len(run)) == (expected.name, expected.query_ids, len(expected))
     assert list(run) == list(expected)
     assert run.doc_ids.to_pylist() == expected.doc_ids.to_pylist()
@@ -68,7 +68,7 @@ def _small(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def refused(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
-    """From when this is called on, a run that is read from its own file fails the test."""
+    """After this call, reading a run from its own file fails the test."""
 
     def refuse(*_: object) -> None:
         raise AssertionError("a run was read from its own file")
@@ -110,7 +110,7 @@ def test_a_memory_mapped_run_has_the_same_content(
     refused()
     mapped = RunColumns(columns).read(path)
     check_equal(mapped, expected)
-    # What was read of the file is given back, and read again.
+    # Memory is released and read again.
     check_equal(mapped, expected)
 
 
@@ -377,7 +377,7 @@ def test_outputs_are_the_same_from_columns_and_removing_a_run_deletes_its_column
         with trecexam.open_track(small_track, grader=HashGrader()) as track:
             track.update()
 
-    # Two with the same tag: these are called by their paths.
+    # Two with the same tag are named by their paths.
     for name in ("one", "two"):
         write_run(small_track / "runs" / f"{name}.run", {"q1": [f"q1-d{n:02}" for n in (3, 1, 2)]}, "same")
     with monkeypatch.context() as patch:

@@ -26,7 +26,7 @@ depth = 4
 
 
 def with_sections(root: Path, sections: str = TWO, shared: str | None = None) -> Path:
-    """The track with these sections, behind the settings that it has, or `shared`."""
+    """The track with these sections after its settings, or after `shared`."""
     path = root / "trecexam.toml"
     path.write_text((path.read_text() if shared is None else shared) + sections)
     return root
@@ -74,7 +74,7 @@ def test_shared_inputs_are_read_once(two: Path) -> None:
         assert rubric.runs is third.runs is other.runs
         assert rubric.texts is third.texts
         assert rubric.grades.store is other.grades.store
-        # Four ranks are another pool.
+        # Four ranks give another pool.
         assert all(len(other.pool[q].doc_ids) <= len(rubric.pool[q].doc_ids) for q in rubric.pool)
         assert other.pool is not rubric.pool
 

@@ -137,7 +137,7 @@ def test_columns_of_answers_equal_the_rows_for_any_text(tmp_path: Path, limit: i
         rows = [GradeRow(odd, p, None, "unparsed", text) for p, text in zip(passages, texts, strict=True)]
         store.add(grader, rows)
         if limit is not None:
-            # Joined, the answers are longer than SQLite lets a text be.
+            # Joined, the answers exceed SQLite's maximum length of a text.
             store._db.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, limit)
         for size in (1, 2, 256):
             blocks = list(store.columns(grader, [plain, odd, none], size, answers=True))

@@ -17,7 +17,7 @@ from trecexam.graders.base import Scale
 
 
 def cautions(root: Path, measures: list[str | ir_measures.Measure] | None = None, **how: bool) -> list[str]:
-    """Those on thresholds."""
+    """Only the notes on thresholds."""
     with trecexam.open_track(root, grader=HashGrader()) as track:
         return [
             line for line in track.leaderboard(measures, **how).notes if " on; " in line or " on, " in line

@@ -20,18 +20,18 @@ MEASURES = ("P@5", "nDCG@10")
 
 
 def run_of(content: Hashable) -> Run:
-    """A run that is known by its content alone, whatever it is called."""
+    """A run that is identified by its content, whatever its name."""
     return Run.from_entries(str(content), [("q", "d", 1.0)])
 
 
 def value(content: Hashable, query_id: str, token: Hashable, measure: str) -> float:
-    """Another one for other arguments."""
+    """Different for other arguments."""
     return float(int.from_bytes(repr((str(content), query_id, token, measure)).encode()[-80:]) % 1_000_003)
 
 
 @dataclass
 class Asked:
-    """Asks a cache, and notes what it has evaluated."""
+    """Calls a cache, and records what it has evaluated."""
 
     cache: ValueCache = field(default_factory=ValueCache)
     pairs: list[tuple[str, str]] = field(default_factory=list)

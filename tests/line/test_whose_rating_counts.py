@@ -43,9 +43,9 @@ ANN, BOB, EVE = line("ann", 3), line("bob", 1), line("eve", 1)
     [
         ("latest", [ANN, BOB], 1, ["replaced", "counts"]),
         ("majority", [BOB, EVE, ANN], 1, ["counts", "counts", "overruled"]),
-        # Of equally many the lowest.
+        # The lowest of equally frequent ones.
         ("majority", [ANN, BOB], 1, ["overruled", "counts"]),
-        # Each person has one vote, her last.
+        # Each person has one vote, the last one.
         (
             "majority",
             [BOB, BOB, BOB, ANN, line("eve", 3)],
@@ -56,14 +56,14 @@ ANN, BOB, EVE = line("ann", 3), line("bob", 1), line("eve", 1)
         ("adjudicated", [BOB, EVE], 1, ["counts", "counts"]),
         ("adjudicated", [ANN], 3, ["counts"]),
         ("adjudicated", [ANN, BOB, line("org", 2, "adjudicated")], 2, ["overruled", "overruled", "counts"]),
-        # A reason that begins with the word is no adjudication.
+        # A reason that begins with the word is not an adjudication.
         (
             "adjudicated",
             [ANN, BOB, line("org", 2)._replace(why="adjudicated")],
             None,
             ["not adjudicated"] * 3,
         ),
-        # What was decided stays, whatever is said later, until it is taken back.
+        # A decision stays, whatever is rated later, until it is withdrawn.
         (
             "adjudicated",
             [ANN, BOB, line("org", 2, "adjudicated"), line("bob", 4)],
@@ -77,7 +77,7 @@ ANN, BOB, EVE = line("ann", 3), line("bob", 1), line("eve", 1)
             ["not adjudicated"] * 2 + ["replaced", "withdrawn"],
         ),
         ("majority", [BOB, EVE, line("org", 5, "adjudicated")], 5, ["overruled", "overruled", "counts"]),
-        # Who decides between people has a rating of her own beside that.
+        # An adjudicator can also have a rating.
         (
             "adjudicated",
             [ANN, BOB, line("ann", 2, "adjudicated"), line("ann", None, "adjudicated")],
@@ -98,7 +98,7 @@ def test_cannot_judge_is_not_a_rating_and_does_not_change_that_of_others(rule: R
     assert counting([line("ann", -1)], rule) is None
     assert counting([ANN, line("bob", -1)], rule) == 3
     assert states([ANN, line("bob", -1)], rule) == ["counts", "cannot judge"]
-    # Her own rating is replaced by it.
+    # It replaces her own rating.
     assert counting([BOB, ANN, line("ann", -1)], rule) == 1
     assert counting([ANN, line("ann", -1)], rule) is None
 
@@ -110,7 +110,7 @@ def test_withdrawing_a_rating_keeps_those_of_others() -> None:
     assert counting([ANN, line("eve", None, "undone")], "latest") == 3
     for rule in ("majority", "adjudicated"):
         assert counting([ANN, BOB, line("bob", None)], rule) == 3
-    # Without that kind, as in files from before, a withdrawal takes back all that was said.
+    # Without that kind, as in older files, a withdrawal withdraws everything.
     assert counting([ANN, BOB, line("bob", None)], "latest") is None
     assert counting([ANN, BOB, line("eve", None)], "latest") is None
 

@@ -17,7 +17,7 @@ EVERY = "[track]\ndepth = 8\n[cells]\noutputs_every = 1e-6\n"
 
 
 class ModelGrader(HashGrader):
-    """A grader that asks a language model, as it says; looks at out/ before each cell."""
+    """A grader that declares to use a language model; looks at out/ before each cell."""
 
     cells_share: str | None = "nothing"
 
@@ -36,7 +36,7 @@ class ModelGrader(HashGrader):
 
 @pytest.fixture(scope="module")
 def graded_with_updates(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, ModelGrader]:
-    """A track that was graded with outputs along the way, a few times."""
+    """A track that was graded with a few intermediate outputs."""
     patch = pytest.MonkeyPatch()
     patch.setattr("trecexam.outputs.update._LESS_OFTEN", 0)
     root = make_small_track(tmp_path_factory.mktemp("along") / "t", items=6, config=EVERY)
@@ -64,7 +64,7 @@ def test_complete_outputs_say_so(graded_with_updates: tuple[Path, ModelGrader]) 
     root, _ = graded_with_updates
     assert json.loads((root / "out" / "manifest.json").read_text())["complete"]
     assert "all scores will change" not in (root / "out" / "report.html").read_text()
-    # The history has the end alone.
+    # The history has only the final state.
     with trecexam.open_track(root) as track:
         assert {row.cause for row in track.history()} == {"the first leaderboard"}
 

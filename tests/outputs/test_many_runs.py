@@ -23,7 +23,7 @@ from trecexam.line.evaluation import rubric_values
 from trecexam.line.loader import opened
 from trecexam.scores.paired_tests import MOST_RUNS, holm
 
-#: An update in a process: CPU seconds when the leaderboard is written and at the end, its peak in MiB.
+#: An update in a process: CPU seconds until the leaderboard is written and at the end, its peak in MiB.
 MEASURED = """\
 import re, sys, time
 from pathlib import Path
@@ -118,7 +118,7 @@ NEW_RUN = {"q1": ["q1-d03"], "q2": ["q2-d01"], "q3": ["q3-d02"]}
 
 @pytest.fixture(scope="module")
 def undisturbed_outputs(graded_once: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
-    """What is written with the new run where nobody stops it."""
+    """The outputs with the new run without a stop."""
     root = Path(shutil.copytree(graded_once, tmp_path_factory.mktemp("undisturbed") / "track"))
     write_run(root / "runs" / "new.run", NEW_RUN)
     with trecexam.open_track(root) as track:
@@ -142,7 +142,7 @@ def test_a_stop_while_outputs_are_written_ends_after_the_current_one(
     assert "stopped before the end" in printed.read_text()
     stopped = outputs(root)
     assert b"new" in stopped["out/leaderboard.tsv"]
-    # The manifest is last: it is of a whole update, always.
+    # The manifest is written last, always for a whole update.
     assert stopped["out/manifest.json"] == before["out/manifest.json"]
     with trecexam.open_track(root) as track:
         assert track.update().complete

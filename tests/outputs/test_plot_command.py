@@ -21,7 +21,7 @@ Talk = Callable[..., tuple[str, str]]
 
 @pytest.fixture(scope="module")
 def track(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A graded track, of whose plots no update has drawn any."""
+    """A graded track without drawn plots."""
     root = make_small_track(tmp_path_factory.mktemp("plots") / "track")
     record_grades(root)
     (root / "trecexam.toml").write_text(RECORDED)

@@ -25,7 +25,7 @@ NUGGETS = '[graders.third]\nkind = "nuggets"\nname = "recorded"\nrecorded = "now
 
 
 class Contrary(HashGrader):
-    """Gives 5 where the other one gives 0."""
+    """Gives 5 where the other grader gives 0."""
 
     def __init__(self) -> None:
         super().__init__(version=2)
@@ -50,7 +50,7 @@ def track(root: Path) -> Iterator[trecexam.Track]:
 
 
 def files(root: Path) -> dict[str, bytes]:
-    """Of out/, but for the history."""
+    """All of out/ except the history."""
     out = root / "out"
     paths = sorted(path for path in out.rglob("*") if path.is_file() and "history" not in path.parts)
     return {path.relative_to(out).as_posix(): path.read_bytes() for path in paths}
@@ -81,7 +81,7 @@ def test_the_joint_leaderboard_has_the_columns_of_each_grader(track: trecexam.Tr
     board = track.leaderboard()
     assert board.measures[:2] == ("rubric:Cover(rel=4)@8", "other:Cover(rel=2)@4")
     assert [row.run for row in board.rows] == list(joint)
-    # A terminal is shown the first columns, all others are there, too.
+    # On a terminal the first columns are shown; all others exist, too.
     assert board.first == 2
     assert set(board.measures) == {
         f"{name}:{measure}" for name in columns for measure in track[name].leaderboard().measures
@@ -194,7 +194,7 @@ def test_a_grader_that_cannot_go_on_does_not_stop_the_others(root: Path) -> None
         assert any(line.startswith("third cannot go on: ") for line in board.notes)
         with pytest.raises(GraderError, match=r"nowhere\.jsonl"):
             track["third"].leaderboard()
-        # Nothing is done over and over for it.
+        # It causes no repeated work.
         assert not track.update().changed
     manifest = json.loads((root / "out" / "manifest.json").read_text())
     assert not manifest["complete"]
@@ -278,7 +278,7 @@ def test_rejected_inputs_are_listed_once_and_those_of_one_grader_with_its_name(r
 
 
 class Killed(BaseException):
-    """As a kill, but for the process."""
+    """Simulates a kill without ending the process."""
 
 
 def test_an_update_killed_at_any_step_ends_like_an_undisturbed_one(
@@ -331,7 +331,7 @@ def sections(page: str) -> list[str]:
 
 
 def broken_links(out: Path) -> list[str]:
-    """Links to files in all pages of out/ that lead nowhere."""
+    """Broken links to files in all pages of out/."""
     return [
         f"{page.relative_to(out)}: {link}"
         for page in out.rglob("report.html")
@@ -530,7 +530,7 @@ def test_a_rating_belongs_to_the_first_grader_that_has_the_cell(root: Path) -> N
 def test_an_unqualified_measure_belongs_to_the_grader_that_has_the_column(root: Path) -> None:
     with trecexam.open_track(root, graders=graders()) as track:
         track.update()
-        # Of both: the first. Of the column of the second alone: that one.
+        # For both graders: the first. For a column of the second alone: the second.
         assert track.leaderboard(["nDCG@10"]).measures == ("rubric:nDCG@10",)
         assert track.leaderboard(["Cover(rel=2)@4"]).measures == ("other:Cover(rel=2)@4",)
 

@@ -41,7 +41,7 @@ def stamps(root: Path) -> dict[str, tuple[int, int]]:
 
 
 def content(root: Path) -> dict[str, bytes]:
-    """All of out/ but its history, which tells when."""
+    """All of out/ except its history, which has times."""
     out = root / "out"
     paths = [path for path in sorted(out.rglob("*")) if path.is_file() and path.parent != out / "history"]
     return {path.relative_to(out).as_posix(): path.read_bytes() for path in paths}
@@ -50,7 +50,7 @@ def content(root: Path) -> dict[str, bytes]:
 def recording(
     monkeypatch: pytest.MonkeyPatch, before: Callable[[str], None] = lambda name: None
 ) -> list[str]:
-    """The names of the outputs that are made from now on, in their order; `before` each it is called."""
+    """Records the names of outputs made from now on, in order; `before` is called before each."""
     made: list[str] = []
 
     def spied(group: OutputFiles) -> OutputFiles:
@@ -76,14 +76,14 @@ def made(small_track: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 @pytest.fixture(scope="module")
 def updated(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A track that was updated, and that each test leaves as it was."""
+    """An updated track; tests must not change it."""
     root = make_small_track(tmp_path_factory.mktemp("updated") / "track")
     update(root)
     return root
 
 
 def new_run(root: Path) -> None:
-    """Of passages that are pooled and graded already."""
+    """Of passages that are already pooled and graded."""
     write_run(root / "runs" / "new.run", {"q1": ["q1-d03", "q1-d00"], "q2": ["q2-d01"]})
 
 
@@ -220,7 +220,7 @@ def test_the_leaderboard_is_written_before_other_outputs_are_computed(
     assert all("new" in runs for runs in standing.values()), standing
 
 
-#: Says what a process of its own makes of the track in its first argument.
+#: Prints what a separate process makes of the track in its first argument.
 PROCESS = """
 import dataclasses, json, sys
 import trecexam
@@ -349,7 +349,7 @@ def test_after_any_changes_all_outputs_equal_those_made_from_scratch(
     changes: list[str] = []
     update(small_track, grader)
     for _ in range(2 if thorough else 1):
-        # What is kept in memory must hold, too; settings are read when a track is opened.
+        # In-memory state must hold, too; settings are read when a track is opened.
         change_settings(small_track, chance)
         with trecexam.open_track(small_track, grader=grader) as track:
             for _ in range(5):

@@ -14,7 +14,7 @@ from converters import ConversionError, Item, Origin, Passage, Qrel, Query, Reco
 
 FORMATS = sorted(known.name for known in converters.formats())
 
-#: What may stand in a white-space separated file, and what may stand in a JSON one.
+#: Characters allowed in a white-space separated file, and those allowed in JSON.
 word = st.text(st.characters(codec="utf-8", exclude_categories=["C", "Z"]), min_size=1, max_size=8)
 line = st.text(
     st.characters(codec="utf-8", exclude_categories=["C", "Z"], include_characters=" "), min_size=1
@@ -106,7 +106,7 @@ def test_grades_survive_a_round_trip(path: Path, grades: list[RecordedGrade]) ->
 
 
 def take(path: Path, name: str | None) -> None:
-    """Reads a whole file; only a ConversionError may come out of it, on one line, with the path."""
+    """Reads a whole file; it may only raise a ConversionError, in one line, with the path."""
     refused: ConversionError | None = None
     try:
         for _ in converters.read(path, name):

@@ -83,7 +83,7 @@ def test_weighted_cover_equals_a_naive_loop(
     assert found.cover == (covered / whole if covered else 0)
     assert found.ncover == (covered / reachable if covered else 0)
     assert 0 <= found.cover <= found.ncover <= 1
-    # More credit, or a stricter threshold, or a rank more: never the other way.
+    # More credit, a stricter threshold or one more rank never changes it in the other direction.
     strict = cover_values(q.ratings, ranking, rel, k, None, weights)
     assert (
         strict.cover
@@ -181,7 +181,7 @@ def test_tau_ap_is_bounded_and_independent_of_the_order_of_runs(
     assert -1 - 1e-12 <= value <= 1 + 1e-12
     again = data.draw(st.permutations(pairs))
     assert abs(tau_ap(*zip(*again, strict=True)) - value) < 1e-12
-    # Turning the truth round turns every concordance round.
+    # Reversing the truth reverses every concordance.
     assert abs(tau_ap([-t for t in truth], estimate) + value) < 1e-12
 
 
@@ -204,7 +204,7 @@ def test_correlation(data: st.DataObject, n_runs: int, n_queries: int) -> None:
             assert -1 <= found.rho_low <= found.spearman_rho + 1e-12 <= found.rho_high + 2e-12 <= 1 + 3e-12
             assert -1 <= found.ap_low <= found.tau_ap + 1e-12 <= found.ap_high + 2e-12 <= 1 + 3e-12
             assert 0 <= found.rbo_low <= found.rbo + 1e-12 <= found.rbo_high + 2e-12 <= 1 + 3e-12
-        # All but tau_AP, for which one side is the truth, are the same the other way round.
+        # All except tau_AP, which treats one side as the truth, are symmetric.
         turned = correlate(official, rubric, resamples=0)
         assert turned.kendall_tau == found.kendall_tau
         np.testing.assert_allclose([turned.spearman_rho, turned.rbo], [found.spearman_rho, found.rbo])

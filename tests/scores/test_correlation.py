@@ -218,7 +218,7 @@ def test_an_official_leaderboard_is_fixed_while_queries_are_left_out() -> None:
     found = correlate(rubric, board)
     assert found.kendall_tau - found.tau_low >= min(half, found.kendall_tau + 1) - 1e-9
     assert found.tau_high - found.kendall_tau >= min(half, 1 - found.kendall_tau) - 1e-9
-    # One of the ends is as far as the error alone; the bias widens the other.
+    # One end is determined by the error alone; the bias widens the other.
     assert min(found.kendall_tau - found.tau_low, found.tau_high - found.kendall_tau) == pytest.approx(half)
 
 

@@ -59,7 +59,7 @@ def test_the_error_names_the_measure_and_a_row_without_an_item() -> None:
     named = [Qrel("q0", "a", 1, "1"), Qrel("q0", "a", 0, "2")]
     with pytest.raises(ValueError, match=r"^Cover\(rel=1\)@20 needs .* qrels of query 'q1' .*iteration 0"):
         ir_measures.calc_aggregate([Cover(rel=1) @ 20], [*named, *LABELS], RUN)
-    # Of one query, too, labels beside items would be an item more.
+    # Even for one query, labels next to items would be an additional item.
     with pytest.raises(ValueError, match="query 'q0'"):
         ir_measures.calc_aggregate([Cover(rel=1)], [*named, Qrel("q0", "a", 5)], RUN)
 
@@ -113,7 +113,7 @@ def test_columns_are_as_strict_as_the_provider() -> None:
     with pytest.raises(ValueError, match="0 or 1"):
         ColumnEvaluator([Cover(rel=2)], zeros)
     assert ColumnEvaluator([Cover(rel=1)], zeros).measures == (Cover(rel=1),)
-    # What is wrong with a query that is not chosen is no reason.
+    # Errors in queries that are not selected do not matter.
     assert ColumnEvaluator([Cover(rel=1)], judged.select(["q1"])).judged.query_ids == ("q1",)
 
 

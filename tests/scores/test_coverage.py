@@ -11,7 +11,7 @@ from trecexam.scores.ratings import QueryRatings, covered_items
 
 
 def ranks_of(q: QueryRatings, rankings: list[list[str]]) -> np.ndarray[Any, Any]:
-    """The rows of the rankings' passages; -1 where one is not in the pool, and beyond the end."""
+    """The rows of the rankings' passages; -1 for passages outside the pool, and beyond the end."""
     ranks = np.full((len(rankings), max(map(len, rankings), default=0)), -1, np.int32)
     for run, ranking in enumerate(rankings):
         for rank, doc_id in enumerate(ranking):

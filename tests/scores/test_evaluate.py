@@ -102,7 +102,7 @@ def test_label_measures_equal_their_formulas(
         hits = len({*good[1]} & {*ranking})
         precision, recall = hits / len(ranking), hits / len(good[1])
         assert found["SetF"] == pytest.approx(2 * precision * recall / (precision + recall))
-        # trec_eval's set_F weighs recall by beta itself, not by its square.
+        # trec_eval's set_F weights recall by beta itself, not by its square.
         assert found["SetF(beta=2.0)"] == pytest.approx(3 * precision * recall / (recall + 2 * precision))
 
 
@@ -156,7 +156,7 @@ def test_queries_do_not_affect_each_other(queries: list[QueryRatings], rankings:
 
 
 def test_values_depend_only_on_ranks(queries: list[QueryRatings]) -> None:
-    # Whatever a provider does with ties, a ranking is taken as it comes, in either docno direction.
+    # Whatever a provider does with ties, the order of a ranking is kept, in either docno direction.
     q = queries[0]
     gains = labels(q)
     for ranking in (sorted(q.doc_ids), sorted(q.doc_ids, reverse=True)):
@@ -252,7 +252,7 @@ def test_a_duplicate_passage_counts_at_its_first_rank() -> None:
 
 
 def test_a_query_with_only_junk_labels_scores_zero_and_stops_nothing() -> None:
-    """Web track qrels have labels of -2; pytrec_eval dies of a query that has no higher one."""
+    """Web track qrels have labels of -2; pytrec_eval crashes on a query without a higher one."""
     qrels = [Qrel("q1", f"d{n}", -2) for n in range(5)] + [Qrel("q2", "d0", 1), Qrel("q2", "d1", -2)]
     names = ["P@2", "nDCG@10", "AP", "RR", "Rprec", "Bpref", "Judged@2", "infAP", "nDCG"]
     rankings = {"q1": ["d0", "d1"], "q2": ["d1", "d0"]}
@@ -262,7 +262,7 @@ def test_a_query_with_only_junk_labels_scores_zero_and_stops_nothing() -> None:
 
 
 def test_only_junk_labels_score_zero_whatever_uninitialised_memory_contains() -> None:
-    """pytrec_eval reads counts that it has not cleared: with some contents of memory it counted for hours."""
+    """pytrec_eval reads uninitialised counts: with some contents of memory it counted for hours."""
     code = """
 from ir_measures import Qrel
 from trecexam.scores.evaluate import OfficialJudgments

@@ -33,7 +33,7 @@ def drawn(seed: int, n_docs: int = 3, n_items: int = 2) -> tuple[QueryRatings, n
 
 
 def outcomes(stated: np.ndarray) -> list[tuple[np.ndarray, float]]:
-    """Every matrix of ratings that may come out, and how probable it is."""
+    """Every possible matrix of ratings, and its probability."""
     shape, cells = stated.shape[:2], stated.reshape(-1, 6)
     listed = []
     for ratings in itertools.product(*(np.flatnonzero(cell).tolist() for cell in cells)):
@@ -74,7 +74,7 @@ def test_ecover_is_the_mean_cover_over_all_outcomes_of_the_ratings(
 
 
 def weighted(q: QueryRatings) -> QueryRatings:
-    """With weights of the bank's, every third of which counts against."""
+    """With weights of the bank, every third one negative."""
     return replace(q, weights=tuple((0.7, 2.0, -1.3)[item % 3] for item in range(q.n_items)))
 
 

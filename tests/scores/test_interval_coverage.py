@@ -14,7 +14,7 @@ from trecexam.scores.rank_correlation.tau import tau_b_columns
 
 
 def test_intervals_of_tau_cover_the_tau_of_all_queries_although_noise_lowers_it() -> None:
-    """12 runs whose true leaderboards agree by 0.73 in the mean, 25 queries: those measured agree by 0.64."""
+    """12 runs whose true leaderboards agree by 0.73 on average, 25 queries: those measured agree by 0.64."""
     rng = np.random.default_rng(0)
     held, truths, measured, trials = 0, 0.0, 0.0, 300
     for _ in range(trials):

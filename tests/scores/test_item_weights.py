@@ -39,7 +39,7 @@ def naive(q: QueryRatings, ranking: list[str], rel: int, k: int | None, partial:
 
 
 def weighted(queries: list[QueryRatings], seed: int = 3) -> list[QueryRatings]:
-    """With weights; the last query has negative ones alone, and that before it none of its own."""
+    """With weights; the last query has only negative ones, and that before it has none."""
     rng = random.Random(seed)
     weights = [tuple(rng.choice((-7.5, -3, 0.1, 0.7, 2, 5)) for _ in range(q.n_items)) for q in queries]
     queries = [replace(q, weights=of_query) for q, of_query in zip(queries, weights, strict=True)]
@@ -72,7 +72,7 @@ def test_weighted_coverage_equals_a_naive_loop(
     values = per_query(one, list(label_qrels(queries)), as_run(rankings))
     assert values == pytest.approx(expected, abs=1e-12)
     assert expected[queries[-1].query_id] == 0
-    # On columns the values are the same to the last bit.
+    # On columns the values are bit-identical.
     on_columns = RubricJudgments(queries).evaluator([one], list(expected))(rankings)
     assert {query_id: of_query[str(one)] for query_id, of_query in on_columns.items()} == values
 

@@ -35,7 +35,7 @@ def naive_kappa(ratings: Ratings, disagreement: int | None = None) -> float:
 
 
 def naive_error(ratings: Ratings, shift: float = 1e-6) -> tuple[float, float]:
-    """The standard error and the effective number of queries: slopes by adding a bit of a passage."""
+    """The standard error and the effective number of queries: slopes by adding a fraction of a passage."""
 
     def value(shares: np.ndarray) -> float:
         shares = shares / shares.sum()
@@ -114,12 +114,12 @@ def test_with_one_passage_per_query_the_error_equals_fleiss_cohen_and_everitt() 
     counts[np.arange(n), cells // 3, cells % 3] = 1
     found = kappa(counts)
     error = math.sqrt(variance * n / (n - 1))
-    # At most Student's t with a degree of freedom a query, at least the normal distribution's.
+    # At most Student's t with one degree of freedom per query, at least the normal distribution's.
     assert 1.96 * error < found.high - found.value <= stats.t.ppf(0.975, n / 10) * error
 
 
 def test_the_interval_has_about_its_nominal_coverage() -> None:
-    """21 queries that differ much, as in TREC DL 2019; ignoring them, it would hold it half as often."""
+    """21 queries that differ much, as in TREC DL 2019; ignoring them halves the coverage."""
     rng = np.random.default_rng(0)
     alpha = np.array([3.0, 1.5, 1.0, 2.5])
     share = (alpha / alpha.sum()).reshape(2, 2)

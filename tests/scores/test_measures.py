@@ -111,17 +111,17 @@ def test_cover_is_registered_first() -> None:
         ("Cover(rel=4)@20", False, "Cover(rel=3)@20"),
         ("nCover@5", True, "nCover(rel=3)@5"),
         ("Cover(rel=5,partial=2,weights=vital)@5", False, "Cover(rel=3,partial=2,weights='vital')@5"),
-        # From 3 on an item has full credit already.
+        # With threshold 3 an item has full credit already.
         ("Cover(rel=5,partial=3,weights=vital)@5", False, "Cover(rel=3,weights='vital')@5"),
         ("nCover(rel=5,partial=4)", True, "nCover(rel=3)"),
         # Their subtopics are made with min_rating.
         ("alpha_nDCG@20", False, "alpha_nDCG@20"),
         ("alpha_nDCG(rel=5,alpha=0.3)@20", False, "alpha_nDCG(alpha=0.3)@20"),
-        # Ratings as labels: no threshold. Retrieved passages, or relevant ones where it says from where on.
+        # Ratings as labels: no threshold. Retrieved passages, or relevant ones from a given label.
         ("nDCG@10", False, None),
         ("NumRet", False, None),
         ("NumRet(rel=2)", False, "NumRet(rel=3)"),
-        # Labels that count items: it is the labels that change.
+        # Labels that count items: the labels change.
         ("nDCG@10", True, "nDCG@10"),
         ("P(rel=2)@20", True, "P(rel=2)@20"),
     ],

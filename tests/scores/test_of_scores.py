@@ -23,7 +23,7 @@ both_sides = st.integers(3, 14).flatmap(
 
 
 def tau_gap(truth: Sequence[float], estimate: Sequence[float]) -> float:
-    """By the paper's sum."""
+    """By the sum in the paper."""
     order = sorted(range(len(truth)), key=lambda run: (-estimate[run], run))
     shares = []
     for place in range(1, len(order)):

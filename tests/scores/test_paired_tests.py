@@ -58,7 +58,7 @@ def test_p_of_many_queries_is_sampled_and_reproducible() -> None:
     assert (drawn == randomisation_p(values, *pairs(4), 20_000, 3)).all()
     assert (drawn != randomisation_p(values, *pairs(4), 20_000, 4)).any()
     assert drawn.min() >= 1 / 20_001
-    # The two tests agree where differences are normal.
+    # The two tests agree if differences are normal.
     assert drawn == pytest.approx(paired_t(values, *pairs(4)).p, abs=0.02)
 
 

@@ -21,7 +21,7 @@ tied = st.integers(2, 9).flatmap(
 
 
 def tau_ap_with_ties(truth: Sequence[float], estimate: Sequence[float]) -> float:
-    """tau_AP with ties as AutoJudge has it: shares of the runs above, without the runs tied at the top."""
+    """tau_AP with ties as in AutoJudge: shares of the runs above, without the runs tied at the top."""
     shares = []
     for pivot, score in enumerate(estimate):
         above = [other for other, theirs in enumerate(estimate) if theirs > score]
@@ -35,7 +35,7 @@ def tau_ap_b(a: Sequence[float], b: Sequence[float]) -> float:
 
 
 def best_by(truth: Sequence[float], k: int) -> list[int]:
-    """The k best runs, and those that tie with the last of them."""
+    """The k best runs, and those tied with the last of them."""
     least = sorted(truth, reverse=True)[k - 1]
     return [run for run, score in enumerate(truth) if score >= least]
 
@@ -52,7 +52,7 @@ def test_tau_ap_b_equals_autojudge(sides: tuple[list[int], list[int]]) -> None:
         assert math.isnan(found)
         return
     assert found == pytest.approx(tau_ap_b(ours, truth), abs=1e-12)
-    # It knows no truth: the same the other way round.
+    # Neither side is the truth: it is symmetric.
     assert found == pytest.approx(correlate(column(truth), column(ours)).tau_ap_b, abs=1e-12)
     assert -1 - 1e-12 <= found <= 1 + 1e-12
 
@@ -108,7 +108,7 @@ def test_kendall_at_the_number_of_runs_equals_kendall_tau(sides: tuple[list[int]
 
 
 def test_intervals_of_both_equal_naive_subsets_and_samples() -> None:
-    """As that of tau in test_correlation: the wider side has the bias, the other the error alone."""
+    """Like that of tau in test_correlation: the wider side has the bias, the other only the error."""
     rng = np.random.default_rng(3)
     n_runs, n = 12, 7
     ours = rng.random((n_runs, n)) + np.arange(n_runs)[:, None] / 6
@@ -135,7 +135,7 @@ def test_intervals_of_both_equal_naive_subsets_and_samples() -> None:
 
 
 def test_a_side_with_few_distinct_values_has_no_interval() -> None:
-    """Six of seven runs at 0, as SupportF1 had them: an interval of .04 was printed."""
+    """Six of seven runs at 0, as with SupportF1: an interval of .04 was printed."""
     rng = np.random.default_rng(0)
     ours = np.zeros((7, 12))
     ours[6] = rng.random(12)
@@ -158,7 +158,7 @@ def test_five_distinct_values_are_enough_and_four_are_not() -> None:
 
 
 def test_for_the_best_runs_only_their_distinct_values_are_counted() -> None:
-    """The ten best by the truth are tied on our side but for two; the others are not."""
+    """The ten best by the truth are tied on our side except for two; the others are not."""
     rng = np.random.default_rng(2)
     official = np.arange(20.0)[:, None] * 3 + rng.random((20, 9))
     ours = rng.random((20, 9))

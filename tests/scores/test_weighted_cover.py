@@ -125,12 +125,12 @@ def nuggetizer_scores(nuggets: list[dict[str, str]]) -> dict[str, float]:
     }
 
 
-#: What nuggetizer's code calculates.
+#: The scores that nuggetizer's code calculates.
 CALCULATED = ("strict_vital", "strict_all", "vital", "all")
 
 
 def calculate_nugget_scores(nuggets: list[dict[str, str]]) -> dict[str, float]:
-    """As nuggetizer's function of that name adds up, to the last bit."""
+    """Sums in the same order as nuggetizer's function of that name, bit for bit."""
     scores = {}
     for name, of in (("all", nuggets), ("vital", [n for n in nuggets if n["importance"] == "vital"])):
         full = sum(1 for n in of if n["assignment"] == "support")
@@ -257,7 +257,7 @@ def test_qrels_without_importance_are_rejected_with_the_reason(queries: list[Que
         for one in (Cover(weights="vital") @ 5, nCover(weights="importance")):
             with pytest.raises(ValueError, match="needs the importance of items, and these qrels carry none"):
                 ir_measures.calc([one], qrels, {"q": {"a": 1.0}})
-    # Half credit and equal weights need none.
+    # Half credit and equal weights need no importance.
     found = ir_measures.calc_aggregate([Cover(partial=2, weights="equal")], frame, {"q": {"a": 1.0}})
     assert list(found.values()) == [1]
 

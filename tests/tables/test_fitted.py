@@ -17,7 +17,7 @@ MEASURES = ("P(rel=4)@20", "nDCG@10", "Cover(rel=4)@20", "AP(rel=4)", "RR")
 
 
 def board(names: list[str], measures: tuple[str, ...] = MEASURES) -> Table:
-    """A leaderboard's table."""
+    """The table of a leaderboard."""
     header = ("run", *(column for name in measures for column in (name, f"{name}.stderr")))
     rows = tuple((name, *(0.5 - n / 1000, 0.042) * len(measures)) for n, name in enumerate(names))
     return Table(header, rows)

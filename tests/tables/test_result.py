@@ -19,7 +19,7 @@ from trecexam.tables.table import Layout, Table
 
 @dataclass(frozen=True)
 class Heights(Result):
-    """A small kind of result, as a feature declares one."""
+    """A small result class, as a feature declares one."""
 
     rows: tuple[tuple[str, float, float | None, str], ...]
     notes: tuple[str, ...] = ()

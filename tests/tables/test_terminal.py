@@ -11,7 +11,7 @@ from trecexam.tables.table import Table, to_aligned, to_json, to_tsv
 from trecexam.tables.terminal import columns, cut, padded, printable, wrapped
 
 HOSTILE = "\x1b]0;title\x07 \x1b[31mred \x9b2J \u202egnp.exe \ud800 \U000e0041"
-#: What a terminal may act upon, or cannot be encoded.
+#: Characters that a terminal may act upon, or that cannot be encoded.
 STEERS = re.compile(
     "[\x00-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff\U000e0000-\U000e007f]"
 )

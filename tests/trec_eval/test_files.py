@@ -22,9 +22,9 @@ MEASURES = ("map", "ndcg", "ndcg_cut.2", "P.2", "recip_rank", "bpref", "num_ret"
 TOPICS = ["q1", "q2"]
 QRELS = "".join(f"{topic} 0 {doc} {n}\n" for topic in TOPICS for n, doc in enumerate("cbaé"))
 RUN = "".join(f"{topic} Q0 {doc} 1 {n} t\n" for topic in TOPICS for n, doc in enumerate("dbca"))
-#: Where these are, what trec_eval does hangs on memory that is not its own.
+#: With these, the behaviour of trec_eval depends on uninitialised memory.
 UNDEFINED = {"only negative labels", "empty"}
-#: Mended files with these score otherwise than the original, as trecexam/extensions/check/mending.py says.
+#: Fixed files with these have other scores than the original, as trecexam/extensions/check/mending.py says.
 MENDED_OTHERWISE = {"byte-order mark", "comment", "score not a number", "only negative labels"}
 
 
@@ -71,7 +71,7 @@ def test_trec_eval_accepts_a_file_if_and_only_if_check_does(
         kinds = {finding.kind for finding in findings}
         if kinds & UNDEFINED:
             continue
-        # With -c, 10 gives zeros to every topic that a run does not have, be it all of them.
+        # With -c, version 10 gives zeros to every topic that a run does not have, even if these are all.
         evaluation = evaluate(kind, path.read_bytes(), *(() if "no common topic" in kinds else ("-c",)))
         no_topic = "No queries with both" in evaluation.message and kind == "qrels"
         says = takes(findings, trec_eval.version) and not no_topic
@@ -107,10 +107,10 @@ def test_a_fixed_file_is_accepted_and_scores_as_the_original(
 @pytest.mark.parametrize(
     ("kind", "content", "accepted"),
     [
-        # From here on it reads nothing, and says nothing.
+        # From here it reads nothing, and reports nothing.
         ("run", RUN.encode().replace(b"q2", b"\0q2"), True),
         ("qrels", QRELS.encode().replace(b"q2", b"\0q2"), True),
-        # The first topic's labels find no memory; a later one's are counted in what the first one had.
+        # The first topic's labels find no memory; a later one's are counted in the first one's memory.
         ("qrels", b"q1 0 a -1\nq2 0 a 1\n", False),
         ("qrels", b"q1 0 a 1\nq2 0 a -1\n", True),
         ("qrels", b"q1 0 a 1\nq2 0 a -2\n", False),

@@ -12,7 +12,7 @@ from trecexam.watching.events import Wake
 def test_a_signal_at_any_moment_wakes_the_thread_and_never_hangs() -> None:
     wake, calls = Wake(), []
     before = signal.signal(signal.SIGALRM, lambda *_: (calls.append(1), wake.set()))
-    # So often that some come while it is being cleared, or begins to wait.
+    # So often that some arrive during clearing, or at the start of a wait.
     signal.setitimer(signal.ITIMER_REAL, 0.0003, 0.0003)
     try:
         end = time.monotonic() + 60

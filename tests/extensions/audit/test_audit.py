@@ -31,7 +31,7 @@ Capture = pytest.CaptureFixture[str]
 
 
 class Desk:
-    """Files of eight runs, twelve queries and two sets of judgments with holes, and what is in them."""
+    """Files of eight runs, twelve queries and two sets of judgments with holes, and their content."""
 
     def __init__(self, folder: Path) -> None:
         random = np.random.default_rng(0)
@@ -54,7 +54,7 @@ class Desk:
         return [self.folder / "people.qrels", self.folder / "judge.qrels"]
 
     def words(self, *sides: str) -> list[str]:
-        """The command on these sets of judgments."""
+        """The command line for these sets of judgments."""
         options = [word for side in sides for word in ("--qrels", f"{self.folder}/{side}.qrels")]
         return ["audit", *options, "--runs", f"{self.folder}/runs"]
 
@@ -75,7 +75,7 @@ def desk(tmp_path: Path) -> Desk:
 
 
 def evaluated(measure: Any, qrels: Qrels, ranking: Mapping[str, Mapping[str, float]]) -> list[float]:
-    """What ir_measures gives, 0 for queries that it leaves out."""
+    """The values of ir_measures, 0 for queries that it omits."""
     by_query = {each.query_id: each.value for each in ir_measures.iter_calc([measure], qrels, ranking)}
     return [by_query.get(query, 0.0) for query in sorted(qrels)]
 
@@ -222,7 +222,7 @@ def test_tests_tau_and_power_equal_scipy(desk: Desk) -> None:
 def test_unjudged_passages_are_attributed_to_the_run_and_to_other_teams() -> None:
     rows = np.array([[[1, 2], [11, 12]], [[3, 4], [11, 13]], [[5, 1], [14, 12]]], np.int32)
     unjudged = np.isin(rows, (2, 12))
-    # Without the second run, which is of the first one's team: 1, 2, 5 and 11, 12, 14.
+    # Without the second run, which belongs to the first one's team: 1, 2, 5 and 11, 12, 14.
     p = [stats.hypergeom.pmf(range(3), 3, 1, 2)] * 2
     assert dealt_p(rows, unjudged, np.array([0, 0, 1]))[0] == pytest.approx(np.convolve(*p)[2:].sum())
     p = [stats.hypergeom.pmf(range(3), size, 1, 2) for size in (5, 4)]

@@ -33,7 +33,7 @@ COLUMNS = {
 
 @pytest.fixture
 def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A data set in `data`, a judge in `judge`, answers kept in `cache`; nothing to ask."""
+    """A data set in `data`, a judge in `judge`, answers in `cache`; no prompt is confirmed by a person."""
     lay_out_autojudge(tmp_path / "data")
     assert run(["autojudge", str(tmp_path / "judge")]) == 0
     monkeypatch.chdir(tmp_path)
@@ -58,7 +58,7 @@ def leaderboard(path: Path) -> dict[tuple[str, str, str], float]:
 
 
 def contents(folder: Path) -> dict[str, bytes]:
-    """What is in a folder, but for the file that says when it was made."""
+    """The content of a folder, except for the file with the time of creation."""
     files = (path for path in folder.rglob("*") if path.is_file() and not path.name.endswith(".config.yml"))
     return {str(path.relative_to(folder)): path.read_bytes() for path in files}
 
@@ -83,7 +83,7 @@ def test_all_graders_give_leaderboard_nuggets_and_qrels_and_a_rerun_sends_no_pro
         assert max(server.seen.values()) == 1
         judge("again", "all")
         assert len(server.bodies) == asked
-    # The server is gone, and the address is another one.
+    # The server is down, and the address is another one.
     monkeypatch.setenv("OPENAI_BASE_URL", "EMPTY")
     judge("off", "all")
     assert contents(desk / "again") == contents(desk / "off") == contents(desk / "out")
@@ -97,11 +97,11 @@ def test_all_graders_give_leaderboard_nuggets_and_qrels_and_a_rerun_sends_no_pro
         for row in means.rows:
             for measure, score in zip(sorted(measures), row.scores, strict=True):
                 answered = [found[row.run, topic, measure] for topic in RUNS[row.run]]
-                # What is not answered counts 0, here as there.
+                # Unanswered queries count 0 on both sides.
                 assert found[row.run, "all", measure] == pytest.approx(sum(answered) / len(TOPICS))
                 assert found[row.run, "all", measure] == round(score.mean, 12)
         labels = {(row.query_id, row.doc_id): row.relevance for row in track["umbrela"].qrels()}
-        # People's leaderboard, which all graders' columns are compared with.
+        # The official leaderboard, which the columns of all graders are compared with.
         (root / "official_leaderboard.txt").write_text((desk / "data" / "truth.txt").read_text())
         compared = track.correlate().to_pandas()
     with_truth = compared[compared.other_measure == "official_leaderboard:RELEVANCE"]
@@ -163,7 +163,7 @@ def test_a_killed_judge_resumes(desk: Path, monkeypatch: pytest.MonkeyPatch) -> 
         before = server.seen.copy()
         killed.clear()
         judge("out", "all")
-        # Those in flight when it was killed are asked again, and no others.
+        # Only prompts in flight at the kill are sent again.
         again = [prompt for prompt, times in server.seen.items() if times > 1]
         assert sum(before.values()) >= 12
         assert len(again) < sum(before.values())

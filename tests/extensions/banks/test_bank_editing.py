@@ -33,7 +33,7 @@ def plain(content: bytes) -> list[bytes]:
 
 
 def changed_lines(old: bytes, new: bytes) -> tuple[list[bytes], list[bytes]]:
-    """The lines between those that both begin and those that both end with."""
+    """The lines that differ, without common lines at both ends."""
     before, after = plain(old), plain(new)
     while before and after and before[0] == after[0]:
         del before[0], after[0]
@@ -151,7 +151,7 @@ def test_a_new_item_of_another_kind_or_query_gets_its_own_line() -> None:
         (("q1/1", "q1/2", "q1/10"), "q1/11"),
         (("q1/q1", "q1/q2"), "q1/q3"),
         (("q1-01", "q1-02"), "q1-03"),
-        (("1", "2"), "4"),  # 3 is another query's
+        (("1", "2"), "4"),  # 3 belongs to another query
         (("q1/1", "other/2"), made_id("q1", "new")),
         ((made_id("q1", "x"),), made_id("q1", "new")),
         ((), made_id("q1", "new")),
@@ -245,7 +245,7 @@ def test_any_sequence_of_edits_is_stored_and_leaves_other_lines_unchanged(
         assert len(after) <= 2
         assert len(before) <= 1
         if len(after) == 2:
-            # What was the last line has a line end now.
+            # The former last line has a line end now.
             assert after[0].rstrip(b"\r\n") == before[0]
 
 

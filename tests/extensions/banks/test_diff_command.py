@@ -39,7 +39,7 @@ def retire_two(rows: Rows) -> None:
 
 
 def graded_with(root: Path, path: Path) -> None:
-    """Has the store hold the grades of another bank as well."""
+    """Adds the grades of another bank to the store."""
     own = bank(root).read_bytes()
     shutil.copy(path, bank(root))
     with trecexam.open_track(root, grader=HashGrader()) as track:
@@ -48,7 +48,7 @@ def graded_with(root: Path, path: Path) -> None:
 
 
 def outputs_under(root: Path, path: Path, measures: list[str]) -> tuple[dict[str, int], dict[str, Any]]:
-    """Labels and leaderboards of a copy of the track that is graded with another bank."""
+    """Labels and leaderboards of a copy of the track graded with another bank."""
     copy = root.parent / f"copy-{path.stem}"
     shutil.copytree(root, copy, ignore=shutil.ignore_patterns("out", ".trecexam"))
     shutil.copy(path, bank(copy))
@@ -189,7 +189,7 @@ def test_items_without_grades_are_counted_and_listed(track: Path, tmp_path: Path
         pooled = {q: {r["doc_id"] for r in opened.grades() if r["query_id"] == q} for q in ("q2", "q3")}
     assert found.new.ungraded == {("q2", "q2/0"): len(pooled["q2"]), ("q3", "q3/new"): len(pooled["q3"])}
     assert found.old.ungraded == {}
-    # What can still be graded can only raise a label of the new bank.
+    # Missing grades can only raise a label of the new bank.
     low = {(row.query_id, row.doc_id): row.after or 0 for row in found.labels}
     graded_with(track, new)
     full = difference(track, bank(track), new)
@@ -257,7 +257,7 @@ def test_a_query_in_only_one_bank_is_reported_with_its_effect(
     assert "OLD alone has query q2: each mean is over all queries of its bank" in err
     value = json.loads(out)
     assert value["old"]["queries"] == ["q1", "q2", "q3"]
-    # Nothing but the query differs, so that over the others nothing moves.
+    # Only the query differs, so nothing changes on the others.
     assert [row["moved"] for row in value["measures"] if row["queries"] == "both"] == [0]
     assert value["measures"][0]["moved"] > 0
 
@@ -382,7 +382,7 @@ def test_a_bank_without_the_importance_that_a_measure_needs_is_reported(
     for weights in ("importance", "vital"):
         name = f"Cover(rel=4,weights='{weights}')@8"
         config.write_text(f'[scores]\nmeasures = ["{name}"]\n')
-        # Without a vital item the measure is 0; without any importance there is nothing to weigh by.
+        # Without a vital item the measure is 0; without any importance there are no weights.
         needed = weights == "importance"
         assert run(["bank", "diff", str(old), str(bank(track)), str(track)]) == (2 if needed else 0)
         said = capsys.readouterr().err

@@ -42,7 +42,7 @@ def test_an_edit_regrades_only_that_item(small_track: Path, hash_grader: HashGra
         pooled = {cell.doc_id for cell in hash_grader.asked[:asked] if cell.item.query_id == "q1"}
         assert {cell.item.text for cell in new} == {"another question?"}
         assert {cell.doc_id for cell in new} == pooled
-        # Going back costs nothing.
+        # Restoring the text costs nothing.
         track.bank.edit_item("q1/2", "question 2 of q1?", who="Ann")
         assert track.update().graded == 0
         assert [edit["before"] for edit in track.bank.edits("q1")["q1/2"]] == [
@@ -160,7 +160,7 @@ def test_findings_of_bank_check_are_warnings(small_track: Path) -> None:
     with trecexam.open_track(small_track) as track:
         assert track.bank.edit_item("q1/0", "Query number q1", who="A").warnings == ("a copy of the query",)
         assert "31 words" in track.bank.edit_item("q1/0", "word " * 31, who="A").warnings[0]
-        # It stands before the one that it is like.
+        # It comes before the duplicate.
         near = track.bank.edit_item("q1/0", "Question 3 of Q1", who="A")
         assert near.warnings == (
             "item 'q1/3': duplicate of 'q1/0' on line 1, but for case, punctuation or blanks",
@@ -205,7 +205,7 @@ def test_the_item_is_added_to_the_last_file_of_its_kind(small_track: Path) -> No
         assert track.bank.add_item("q1", "new?", who="A").file.name == BANK
         done = track.bank.add_item("q1", "another fact", who="A", kind="nugget", importance="okay")
         assert (done.file, done.item.importance) == (nuggets, "okay")
-        # No query that the nuggets' file knows: still the file of nuggets.
+        # A query that is new to the nuggets file is still added there.
         assert track.bank.add_item("q2", "a fact", who="A", kind="nugget").file == nuggets
 
 

@@ -122,7 +122,7 @@ def test_a_second_run_sends_no_prompt_and_changes_no_byte(track: Callable[..., P
         run(["bank", "generate", str(root)])
         before = (root / "bank.questions.jsonl").read_bytes()
         assert run(["bank", "generate", str(root)]) == 0
-        # What was answered stays known even where the bank is lost.
+        # Answers are reused even if the bank is lost.
         (root / "bank.questions.jsonl").unlink()
         assert run(["bank", "generate", str(root)]) == 0
         assert len(server.bodies) == 3
@@ -152,7 +152,7 @@ def test_items_edited_retired_or_added_by_a_person_are_never_overwritten(track: 
     content = path.read_bytes()
     for line in (edited, retired, vital, noted, by_hand):
         assert content.count(line) == 1
-    # Of the four that the model wrote, those of the first two lines are a person's now.
+    # Two of the four generated items are now a person's.
     assert bank_of(root)["q1"] == [
         "My own words?",
         questions("q1")[1],
@@ -266,7 +266,7 @@ def test_a_failing_server_is_a_one_line_error_and_its_answers_are_kept(
         assert server.url in err
         server.script = answer_with_questions
         assert run(["bank", "generate", str(root)]) == 0
-        # Answered once, asked once.
+        # Each prompt is sent once.
         assert [prompt for prompt in server.seen if "nuclear" in prompt and server.seen[prompt] != 1] == []
     assert bank_of(root) == {key: questions(key) for key in QUERIES}
 
@@ -305,7 +305,7 @@ def test_a_budget_stops_generation_and_a_later_run_resumes(
         assert "ended early: `budget_tokens` = 1,300 in [generator] is reached" in capsys.readouterr().err
         some = len(bank_of(root))
         assert 0 < some < 3
-        # What it took before counts when it is started again.
+        # The earlier usage counts when it is started again.
         assert run(["bank", "generate", str(root)]) == 1
         assert len(server.bodies) == some
         toml = root / "trecexam.toml"
@@ -368,7 +368,7 @@ def test_cached_answers_that_are_not_text_are_requested_again(track: Callable[..
 
 
 def test_cached_answers_of_another_version_are_requested_again(track: Callable[..., Path]) -> None:
-    """Its lines are whole, but say neither how an answer ended nor whose budget paid."""
+    """Its lines are complete, but lack the finish reason and the budget that paid."""
     with serving(answer_with_questions) as server:
         root = track(server.url)
         assert run(["bank", "generate", str(root)]) == 0
@@ -412,7 +412,7 @@ def test_a_kill_loses_no_answer(track: Callable[..., Path]) -> None:
         assert run(["bank", "generate", str(root)]) == 0
         assert [each for prompt, each in server.seen.items() if "nuclear" in prompt] == [1]
         assert run(["bank", "generate", str(root), "--query", "q1", "--again"]) == 0
-        # What was answered after half a line was left is known as well.
+        # Answers after a partial line are read as well.
         asked_for = len(server.bodies)
         (root / "bank.questions.jsonl").unlink()
         assert run(["bank", "generate", str(root)]) == 0
@@ -423,9 +423,9 @@ def test_a_kill_loses_no_answer(track: Callable[..., Path]) -> None:
 def test_a_prompt_is_sent_only_after_earlier_answers_are_on_disk(
     track: Callable[..., Path],
 ) -> None:
-    """Killed at any moment, at most `concurrency` prompts are asked again."""
+    """After a kill at any moment, at most `concurrency` prompts are sent again."""
     concurrency, n_queries = 4, 60
-    #: It is killed when more prompts than these have come: soon after the first answer, and later.
+    #: It is killed after this many prompts: soon after the first answer, and later.
     moments = [4, 5, 22, 41]
     prompts: set[str] = set()
     unsaved: list[int] = []
@@ -464,7 +464,7 @@ def test_a_prompt_is_sent_only_after_earlier_answers_are_on_disk(
 
 
 def n_answers(kept: Path) -> int:
-    """How many prompts have an answer in the file; a line that is half written is none."""
+    """The number of prompts with an answer in the file; a partial line does not count."""
     if not kept.exists():
         return 0
     rows = [json.loads(line) for line in kept.read_bytes().splitlines(keepends=True) if line.endswith(b"\n")]

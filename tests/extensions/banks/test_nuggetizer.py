@@ -33,7 +33,7 @@ from trecexam.extensions.banks.generation.prompts import prompt_text
 from trecexam.graders.writing import WrittenText
 
 QUERIES = {"q1": "cost of nuclear power", "q2": "how do {query} bees fly"}
-#: Passages of each query's runs; d00 is everybody's first.
+#: Passages of each query's runs; d00 is first in all.
 N_PASSAGES = 25
 
 
@@ -64,7 +64,7 @@ def is_creation(exchange: Exchange) -> bool:
 
 
 def list_in(prompt: str) -> list[str]:
-    """The nuggets that a prompt names."""
+    """The nuggets in a prompt."""
     match = re.search(r"Nugget List: (\[.*\])$", prompt, re.M)
     assert match is not None
     nuggets: list[str] = ast.literal_eval(match[1])
@@ -80,7 +80,7 @@ def fact(passage: str) -> str:
 
 
 def extending(exchange: Exchange) -> None:
-    """A nugget for each passage, added to the list; every third nugget is vital."""
+    """Adds a nugget for each passage to the list; every third nugget is vital."""
     nuggets = list_in(exchange.prompt)
     if is_creation(exchange):
         exchange.say(str(nuggets + [fact(passage) for passage in passages_in(exchange.prompt)]))
@@ -108,7 +108,7 @@ def items_of(root: Path) -> list[Item]:
 
 
 def kept_by_nuggetizer(created: Sequence[str]) -> list[tuple[str, str]]:
-    """What nuggetizer keeps of a list: vital ones first, each in their order, twenty in all."""
+    """The nuggets that nuggetizer keeps of a list: vital ones first, each in order, at most twenty."""
     labelled = [(nugget, importance(nugget)) for nugget in created]
     return sorted(labelled, key=lambda each: each[1] != "vital")[:20]
 
@@ -136,7 +136,7 @@ def test_nuggets_are_made_window_by_window_scored_and_the_first_twenty_kept(
     assert [passages_in(prompt) for prompt in prompts] == [
         [f"{n:02}" for n in range(start, min(start + 10, 25))] for start in (0, 10, 20)
     ]
-    # Each step is given the list so far, and numbers its passages from 1.
+    # Each step gets the list so far and numbers its passages from 1.
     assert [list_in(prompt) for prompt in prompts] == [[], created[:10], created[:20]]
     assert "Initial Nugget List Length: 20\n" in prompts[2]
     assert "\n[1] Text 20.\n" in prompts[2]
@@ -145,7 +145,7 @@ def test_nuggets_are_made_window_by_window_scored_and_the_first_twenty_kept(
     assert sorted(len(list_in(body["messages"][1]["content"])) for body in scored) == [5, 10, 10]
     for bodies, stage in ((creations, "creator"), (scored, "scorer")):
         assert {body["messages"][0]["content"] for body in bodies} == {system_of(stage)}  # type: ignore[arg-type]
-    # A query's braces are no slots.
+    # Braces in a query are not slots.
     assert any("Search Query: how do {query} bees fly" in prompt for prompt in server.seen)
     row = json.loads((root / "bank.nuggets.jsonl").read_text().splitlines()[0])
     assert row["importance"] == row["origin"]["importance"] == "vital"
@@ -167,7 +167,7 @@ def test_relevant_passages_come_first_by_label_then_by_best_rank(track: Callable
         assert generated(root, "--passages", "12") == 0
     (of_q1,) = (passages_in(prompt) for prompt in server.seen if "nuclear" in prompt and "Updated" in prompt)
     assert of_q1 == ["39", "09", "03", "30"]
-    # The other query has no relevant one: the first twelve by rank.
+    # The other query has no relevant passages: the first twelve by rank are used.
     of_q2 = [passages_in(p) for p in server.seen if "bees" in p and "Updated" in p]
     assert [each for window in of_q2 for each in window] == [f"{n:02}" for n in range(12)]
 
@@ -293,7 +293,7 @@ def test_a_generation_killed_between_steps_resumes(track: Callable[..., Path]) -
         assert not (root / "bank.nuggets.jsonl").exists()
         server.script = extending
         assert generated(root) == 0
-        # What was answered is not asked again; what hung is.
+        # Answered prompts are not sent again; pending ones are.
         assert {server.seen[prompt] for prompt in server.seen if "Text 20." not in prompt} == {1}
     assert bank_of(root) == dict.fromkeys(
         QUERIES, kept_by_nuggetizer([fact(f"{n:02}") for n in range(N_PASSAGES)])
@@ -302,7 +302,7 @@ def test_a_generation_killed_between_steps_resumes(track: Callable[..., Path]) -
 
 def test_when_stopped_after_a_step_finished_queries_are_written(track: Callable[..., Path]) -> None:
     def script(exchange: Exchange) -> None:
-        # q2 ends a round later than q1: its first answer is asked for again.
+        # q2 ends a round later than q1: its first prompt is sent again.
         first = "bees" in exchange.prompt and is_creation(exchange) and "earlier" not in exchange.prompt
         exchange.say("No.") if first else extending(exchange)
 
@@ -336,7 +336,7 @@ def test_edits_by_a_person_survive_a_second_generation(track: Callable[..., Path
         rows.append({"query_id": "q1", "nugget": "by hand", "importance": "vital"})
         path.write_text("".join(json.dumps(row) + "\n" for row in rows))
         before = path.read_text().splitlines()
-        # Nothing is missing; and with another model's answers, the touched ones stay as they are.
+        # Nothing is missing; with answers of another model, items edited by people stay.
         assert generated(root, "--query", "q1") == 0
         assert path.read_text().splitlines() == before
         toml = root / "trecexam.toml"
@@ -346,7 +346,7 @@ def test_edits_by_a_person_survive_a_second_generation(track: Callable[..., Path
     assert set(after).intersection(before) == {*before[:3], before[-1]}
     items = items_of(root)
     assert {item.origin.model for item in items if item.origin} == {"tiny", "other"}
-    # Neither the reworded one's old text nor the retired one comes again.
+    # Neither the old text of the edited item nor the retired one comes back.
     texts = [item.text for item in items]
     assert len(set(texts)) == len(texts)
     assert rows[0]["origin"]["text"] not in texts
@@ -363,13 +363,13 @@ def test_an_estimate_bounds_the_number_of_prompts_and_sends_none(
 
     with serving(extending) as server:
         root = track(server.url, price_in=1.0, price_out=1.0)
-        # Of each query three windows of passages, and three of at most thirty nuggets.
+        # Three windows of passages per query, and three of at most thirty nuggets.
         assert prompts() == 2 * (3 + 3)
         assert server.bodies == []
         assert generated(root, "--query", "q1") == 0
         assert prompts() == 3 + 3
         (root / "bank.nuggets.jsonl").unlink()
-        # What is kept is asked for nothing.
+        # Cached answers need no prompts.
         assert prompts() == 3 + 3
 
 
@@ -382,13 +382,13 @@ def test_unreadable_answers_take_at_most_the_estimated_number_of_calls(
         header, row = (line.split("\t") for line in capsys.readouterr().out.splitlines())
         found = dict(zip(header, row, strict=True))
         generated(root)
-        # Of each query three windows are asked about twice; then there is no nugget to ask about.
+        # Three windows per query are requested twice; then there is no nugget to ask about.
         assert len(server.bodies) == 2 * 3 * 2 < int(found["calls_at_most"]) == 2 * int(found["calls"])
         assert found["calls"] == found["prompts"]
 
 
 class OwnWriter:
-    """A writer of a user's own, which is told no system message."""
+    """A custom writer, which gets no separate system message."""
 
     model, seed, paid, meter, environment = "own", None, False, None, None
 
@@ -456,13 +456,13 @@ def test_local_models_generate_nuggets_and_are_loaded_once(
     (root / "trecexam.toml").write_text(
         f'[generator]\nname = "{kind}"\nmodel = "{tmp_path / "model"}"\ndevice = "cpu"\nmax_new_tokens = 8\n'
     )
-    # A random model writes no list: it is asked twice, and the query named.
+    # A random model writes no list: it is requested twice, and the query is reported.
     assert generated(root, "--query", "q1", "--passages", "10") == 1
     err = capsys.readouterr().err
     assert "query q1: passages 1 to 10 changed no nugget" in err
     assert not (root / "bank.nuggets.jsonl").exists()
     if kind == "seq2seq":
-        # The tokenizer of this one makes more of the prompt than the model takes.
+        # This tokenizer makes more tokens of the prompt than the model accepts.
         assert "the model takes 512 tokens beside its answer, and the prompt has" in err
         return
     loaded, told = set(), set()

@@ -21,7 +21,7 @@ UNITS = [[value for value in unit if value is not None] for unit in zip(*OBSERVE
 
 
 def recounted(units: list[list[int]]) -> float:
-    """Alpha by going through all pairs of ratings, as its definition says."""
+    """Alpha by its definition, with a loop over all pairs of ratings."""
     units = [unit for unit in units if len(unit) > 1]
     values = [value for unit in units for value in unit]
     n = len(values)
@@ -50,7 +50,7 @@ def test_alpha_equals_a_naive_count_over_all_pairs(topics: list[list[list[int]]]
 
 def test_the_interval_resamples_topics_and_needs_at_least_five() -> None:
     rng = np.random.default_rng(7)
-    # Topics on which people agree, and topics on which they do not.
+    # Alternating topics with and without agreement.
     topics = [
         [[a, a if agree else int(rng.integers(4))] for a in rng.integers(0, 4, 30).tolist()]
         for agree in (True, False) * 5

@@ -59,7 +59,7 @@ def test_each_person_has_separate_judgments_and_undo_restores_the_earlier_one(gr
         assert own_assessments(folder, "ada", "q2") == ()
         (bob,) = own_assessments(folder, "bob")
         assert bob.rating == 0
-        # An undo of nothing is no undo of Bob's.
+        # Undoing nothing does not undo Bob's rating.
         with pytest.raises(TrecexamError, match="no rating to withdraw"):
             record_assessment(folder, query, "q1-d03", "", None, who="ada")
 

@@ -48,7 +48,7 @@ def test_each_topic_has_one_assessor_with_even_work_within_budget_and_overlap(
     assert all(len(of) == 1 for of in owners(plan).values())
     own = [row for row in plan.rows if not row.overlap]
     twice = [row for row in plan.rows if row.overlap]
-    # Each passage once, the overlap by somebody else.
+    # Each passage once, plus the overlap by another assessor.
     assert len({row[1:3] for row in own}) == len(own)
     first = {row[1:3]: row.assessor for row in own}
     assert all(first[row[1:3]] != row.assessor for row in twice)
@@ -62,10 +62,10 @@ def test_each_topic_has_one_assessor_with_even_work_within_budget_and_overlap(
     if each is not None:
         assert max(Counter(name for of in owners(plan).values() for name in of).values()) <= each
     else:
-        # Nobody has more than the largest topic above another one's work.
+        # Nobody has more than the largest topic in excess of another's work.
         work = Counter(dict.fromkeys(names, 0)) + Counter(row.assessor for row in own)
         assert max(work.values()) - min(work[name] for name in names) <= max(sizes)
-    # A topic's passages in their order, one block for each.
+    # Passages of a topic in order, in one block each.
     for name in plan.assessors:
         blocks = [
             key for key, _ in groupby(plan.by_assessor[name], key=lambda row: (row.query_id, row.overlap))
@@ -99,7 +99,7 @@ def test_planning_again_with_the_same_names_changes_nothing(
     plan = divided(topics(*sizes), NAMES, **arguments)  # type: ignore[arg-type]
     done = {row for place, row in enumerate(plan.rows) if place in places}
     judged = {row[1:3] for row in done}
-    # What is judged is no candidate any more.
+    # Judged passages are not candidates any more.
     left = [
         topic._replace(doc_ids=tuple(d for d in topic.doc_ids if (topic.query_id, d) not in judged))
         for topic in topics(*sizes)
@@ -129,7 +129,7 @@ def test_an_assessor_who_leaves_keeps_done_tasks_and_the_others_get_the_rest(
     )
     if not done:
         return
-    # What was planned of topics that go on is still planned.
+    # Planned tasks of continuing topics stay planned.
     if budget is None:
         assert {row[1:3] for row in again.rows} == {row[1:3] for row in plan.rows}
 

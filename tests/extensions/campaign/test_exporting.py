@@ -44,7 +44,7 @@ def test_judgments_on_a_scale_become_qrels_that_trec_eval_accepts(graded: Path, 
         done = track.judging.export(tmp_path / "out")
         assert [path.name for path in done.paths] == list(FILES)
         assert (done.n_judged, done.n_lines) == (2, 6)
-        # Who cannot judge gives no 0.
+        # "Cannot judge" does not count as 0.
         assert lines(tmp_path / "out/qrels.txt") == ["q1 0 q1-d00 2", "q1 0 q1-d01 0"]
         assert lines(tmp_path / "out/qrels-6.txt") == [
             "q1 Q0 q1-d00 2 0.6667 Eve_L+ada+bob",
@@ -92,7 +92,7 @@ def test_an_adjudicator_counts_in_the_share_of_people_that_is_the_confidence(
         judge(track, "bob", d00=1, d01=0, d03=1, d04=1)
         judge(track, "org", d03=0)
         decide(track, "d00", 1)
-        # What neither of them said; and where she had said something else before.
+        # A decision that neither of them gave; and one where she had another rating before.
         decide(track, "d03", 2)
         decide(track, "d04", 0)
         done = track.judging.export(tmp_path)
@@ -101,7 +101,7 @@ def test_an_adjudicator_counts_in_the_share_of_people_that_is_the_confidence(
         "q1 Q0 q1-d03 2 0.6667 ada+bob+org",
         "q1 Q0 q1-d04 0 0.3333 ada+bob+org",
     ]
-    # What nobody decided has no label.
+    # Undecided passages have no label.
     assert done.undecided == {"q1": 1}
 
 

@@ -141,7 +141,7 @@ def test_a_given_list_of_passages_is_planned_in_its_order_and_nothing_else(
         assert set(by_runs.plan.tasks("ada")) == set(tasks)
         every = track.judging.plan(["ada"], by="retrieved").plan.tasks("ada")
         assert list(by_runs.plan.tasks("ada")) == [row for row in every if row in tasks]
-        # What is judged is in no plan again.
+        # Judged passages are not planned again.
         query_id, doc_id = pool[0]
         record_assessment(track.folder, to_rate(track, query_id), doc_id, "", 2, who="zoe")
         assert (query_id, doc_id) not in track.judging.plan(["ada"], passages=listed).plan.tasks("ada")

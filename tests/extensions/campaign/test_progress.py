@@ -22,7 +22,7 @@ def test_progress_shows_per_assessor_and_topic_what_is_left_and_the_speed(graded
                 track.folder, to_rate(track, query_id), doc_id, "", rating,  # type: ignore[arg-type]
                 who="ada", why="x", seconds=seconds,
             )  # fmt: skip
-        # What nobody planned is not of the plan.
+        # Unplanned judgments are not part of the plan.
         record_assessment(track.folder, to_rate(track, "q1"), "q1-d00", "", 1, who="zoe", seconds=1.0)
         found = track.judging.progress()
         ada, bob = found.assessors

@@ -17,7 +17,7 @@ BROKEN = "q1 Q0 a 1 2 t\nq1 Q0 a 2 1 t\n"
 
 @pytest.fixture
 def graded(tmp_path: Path) -> Path:
-    """A track with a recording of every grade that it needs."""
+    """A track with a recording of all grades that it needs."""
     root = make_small_track(tmp_path / "track", config=RECORDED)
     (root / "grades.jsonl").write_text("")
     record_grades(root)

@@ -204,7 +204,7 @@ def test_numbers_are_parsed_as_in_c(text: bytes) -> None:
 
 
 def values(qrels: bytes, run: bytes) -> Any:
-    """What trec_eval 9 (pytrec_eval) computes from the text of two files."""
+    """The values that trec_eval 9 (pytrec_eval) computes from the text of two files."""
     judged: dict[str, dict[str, int]] = {}
     ranked: dict[str, dict[str, float]] = {}
     for topic, _, doc, label in (line.split() for line in qrels.splitlines()):
@@ -236,7 +236,7 @@ def test_a_fixed_run_has_the_same_scores(
     qrels = "".join(f"q1 0 {doc} {len(doc) + n % 3 - 1}\n" for n, doc in enumerate(sorted(docs)))
     if version == 9:
         assert values(qrels.encode(), fixed) == values(qrels.encode(), path.read_bytes())
-    # 10 keeps doubles; there is no binding for it here, so its order is worked out naively.
+    # Version 10 keeps doubles; there is no binding for it, so its order is computed by naive code.
     ordered = sorted(zip(docs, scores, strict=True), key=lambda row: row[0].encode(), reverse=True)
     if version == 10:
         ordered.sort(key=lambda row: -atof(row[1].encode())[0])

@@ -27,7 +27,7 @@ pytestmark = pytest.mark.ray
 
 
 def run(cluster: Any, recipe: Doubling, numbers: int, **settings: Any) -> dict[int, Any]:
-    """What became of each number; fails where one has two results."""
+    """The result of each number; fails if one has two results."""
     section = RaySection(address=cluster.address, **{"wait": 60.0, **settings})
     pool: Pool[int, int] = Pool(section, recipe, "double")
     found: dict[int, Any] = {}
@@ -114,7 +114,7 @@ def test_stopping_is_prompt_and_leaves_no_worker(cluster: Any, tmp_path: Path) -
         assert next(results) == []
     assert actors()
     results.close()  # type: ignore[attr-defined]
-    # Their batches are not done.
+    # Their batches are not finished.
     until(lambda: not actors())
 
 

@@ -33,13 +33,13 @@ from trecexam.graders.base import UngradedError
 from trecexam.graders.traits import traits_of
 
 PROMPT = 'template = "{context} Does it say: {nugget}?"\nmax_rating = 1\nanswers = { Yes = 1, No = 0 }\n'
-#: Nobody listens there.
+#: Nothing listens there.
 NOWHERE = RaySection(address="127.0.0.1:9")
 
 
 @pytest.fixture(scope="module")
 def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A track's folder with a model and a prompt of its own."""
+    """A track folder with a model and a custom prompt."""
     root = tmp_path_factory.mktemp("track")
     save_t5(root / "models" / "tiny-t5")
     (root / "mine.toml").write_text(PROMPT)

@@ -78,7 +78,7 @@ def test_items_that_kill_workers_are_given_up_and_all_others_are_done_once(
             done.update((piece.number, place) for place in piece.places)
     assert done == Counter(item for item in items if item not in deadly)
     assert given_up == Counter(deadly)
-    # Two for the whole, one for each halving (20 items: 5), and what a single one may end.
+    # Two for the whole, one for each halving (20 items: 5), plus the deaths that a single item may cause.
     assert deaths <= len(deadly) * (2 + 5 + MOST_ALONE)
 
 

@@ -36,7 +36,7 @@ PROMPT = 'template = "{context} Is this in it: {question}"\nanswers = { "5" = 5,
 
 @pytest.fixture
 def track(tmp_path: Path) -> Callable[..., Path]:
-    """Makes a small track with this grader, and with its work on this cluster."""
+    """Makes a small track with this grader, and runs it on this cluster."""
 
     def make(grader: str, address: str = "", wait: float = 60.0, nuggets: int = 0) -> Path:
         root = make_small_track(tmp_path / "track", queries=2, docs=10, items=3)
@@ -145,7 +145,7 @@ def test_the_daemon_reports_missing_workers_and_resumes_when_one_appears(
     thread.start()
     try:
         until(lambda: any("ended early" in line for line in lines))
-        # More tries say nothing new.
+        # More retries give no new information.
         time.sleep(4)
         said = [line for line in lines if "ended early" in line]
         add_machine(cluster)

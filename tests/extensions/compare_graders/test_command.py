@@ -23,7 +23,7 @@ QUERIES, DOCS, ITEMS = ("q1", "q2", "q3"), range(12), range(4)
 
 
 def run_command(capsys: pytest.CaptureFixture[str], *arguments: object, status: int = 0) -> tuple[str, str]:
-    """What a command writes to stdout and to stderr."""
+    """Returns what a command writes to stdout and to stderr."""
     capsys.readouterr()
     assert run([str(argument) for argument in arguments]) == status
     written = capsys.readouterr()
@@ -41,7 +41,7 @@ def table(capsys: pytest.CaptureFixture[str], *arguments: object) -> Rows:
 
 
 def between(capsys: pytest.CaptureFixture[str], name: str, *arguments: object) -> Rows:
-    """`pairs` or `items`, as a TSV has them."""
+    """`pairs` or `items`, as in a TSV."""
     found = json.loads(run_command(capsys, "compare-graders", *arguments, "--json")[0])[name]
     return [{key: "" if value is None else text(value) for key, value in row.items()} for row in found]
 
@@ -51,7 +51,7 @@ def text(value: object) -> str:
 
 
 def random_ratings(seed: int, *, near: Ratings | None = None) -> Ratings:
-    """A rating of every cell; or one that is near another grader's."""
+    """A rating of every cell, or one close to another grader's."""
     rng = random.Random(seed)
     ratings = {}
     for q, d, i in itertools.product(QUERIES, DOCS, ITEMS):
@@ -132,7 +132,7 @@ def label(ratings: Ratings, q: str, d: str) -> int:
 
 @pytest.fixture
 def track(tmp_path: Path) -> Path:
-    """A track with eight runs, whose own grader never graded."""
+    """An ungraded track with eight runs."""
     root = make_small_track(tmp_path / "track")
     rng = random.Random(1)
     for number in range(5):
@@ -143,7 +143,7 @@ def track(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def two(tmp_path: Path) -> tuple[Path, dict[str, Ratings]]:
-    """A recording of two prompts, and what is in it."""
+    """A recording of two prompts, and its content."""
     first = random_ratings(1)
     by_prompt = {"first": first, "second": random_ratings(2, near=first)}
     return write_recording(tmp_path / "two.jsonl", by_prompt), by_prompt
@@ -198,7 +198,7 @@ def test_kappa_between_two_graders_equals_a_naive_count(
         assert (row["n"], row["grader_only"], row["other_only"]) == (str(len(pairs)), "0", "0")
         assert row["agreement"] == f"{sum(a == b for a, b in pairs) / len(pairs):.6f}"
         assert row["kappa"] == formatted(cohens_kappa(pairs))
-        # Of fewer than five queries.
+        # Fewer than five queries.
         assert row["kappa.low"] == row["kappa.high"] == ""
         assert row["kappa.linear"] == ("" if t else f"{weighted(pairs, 1):z.6f}")
         assert row["kappa.quadratic"] == ("" if t else f"{weighted(pairs, 2):z.6f}")

@@ -29,7 +29,7 @@ def rows(text: str) -> list[dict[str, str]]:
 
 
 def tau(values: np.ndarray, queries: list[int]) -> float:
-    """Of the leaderboard on these queries with that on all, by scipy; -1 where one of them ties all runs."""
+    """Kendall's tau of the board on these queries with that on all, by scipy; -1 if one ties all runs."""
     few, everything = values[:, queries].mean(axis=1).round(12), values.mean(axis=1).round(12)
     if len(set(few)) == 1 or len(set(everything)) == 1:
         return -1.0
@@ -47,7 +47,7 @@ def test_each_query_is_the_best_one_to_add(seed: int) -> None:
         possible = {other: tau(values, [*before, other]) for other in range(9) if other not in before}
         best = max(possible.values())
         assert reached == pytest.approx(best)
-        # Of equally good ones it is the first.
+        # The first of equally good ones.
         assert query == min(other for other, value in possible.items() if value == pytest.approx(best))
     chosen, taus = choose_queries(values, 50)
     assert sorted(chosen) == list(range(9))
@@ -69,7 +69,7 @@ def test_queries_fitted_to_noise_on_one_half_do_not_help_on_the_other() -> None:
     assert fitted.shape == other.shape == drawn.shape == (3,)
     assert (fitted - other > 0.2).all(), "choosing among 40 queries of noise fits the runs"
     assert (abs(other - drawn) < 0.1).all(), "and is worth no more than queries drawn at random"
-    # Where all queries order the runs alike, nothing is lost.
+    # If all queries order the runs alike, nothing is lost.
     alike = np.arange(10)[:, None] + rng.random((10, 6)) / 4
     for figures in split_half(alike, 2):
         assert figures == pytest.approx(1)
@@ -80,7 +80,7 @@ def test_queries_fitted_to_noise_on_one_half_do_not_help_on_the_other() -> None:
 
 @pytest.fixture(scope="module")
 def many(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Six queries and nine runs; tests read only."""
+    """Six queries and nine runs; read-only."""
     root = make_small_track(tmp_path_factory.mktemp("many") / "track", queries=6)
     for number in range(3, 9):
         ranking = {f"q{q}": [f"q{q}-d{(d * 5 + number * q) % 12:02}" for d in range(12)] for q in range(1, 7)}
@@ -98,7 +98,7 @@ def test_the_table_shows_the_value_of_each_number_of_queries(
     table = rows(out)
     with trecexam.open_track(many) as track:
         names = [row.run for row in track.leaderboard(["nDCG@8"]).rows]
-        # The same by hand, from the values query by query.
+        # The same by hand, from the values per query.
         capsys.readouterr()
         found = track.correlate.representative(["nDCG@8"], most=4)
     assert [row["query_id"] for row in table] == [row["query_id"] for row in found]

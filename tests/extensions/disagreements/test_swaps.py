@@ -17,7 +17,7 @@ from trecexam.scores.paired_tests import holm, paired_p
 
 
 def test_holm_equals_a_hand_computation() -> None:
-    # Sorted 0.005, 0.01, 0.03, 0.04: times 4, 3, 2, 1 is 0.02, 0.03, 0.06, 0.04; the last may not fall.
+    # Sorted 0.005, 0.01, 0.03, 0.04: times 4, 3, 2, 1 is 0.02, 0.03, 0.06, 0.04; the last may not decrease.
     assert holm([0.01, 0.04, 0.03, 0.005]).tolist() == pytest.approx([0.03, 0.06, 0.06, 0.02])
     assert holm([0.5, 0.6]).tolist() == [1, 1]
     assert holm([]).tolist() == []
@@ -30,7 +30,7 @@ def test_a_missing_p_value_counts_as_a_hypothesis_that_is_never_rejected() -> No
 
 
 def stepwise_rejections(p: list[float], alpha: float) -> set[int]:
-    """Holm's procedure as he states it: step down through the sorted p values until one is too large."""
+    """Holm's original procedure: step down through the sorted p values until one is too large."""
     rejected = set()
     for step, index in enumerate(sorted(range(len(p)), key=p.__getitem__)):
         if p[index] > alpha / (len(p) - step):
@@ -45,7 +45,7 @@ def test_adjusted_values_reject_what_the_stepwise_procedure_rejects(p: list[floa
     assert (adjusted >= p).all()
     assert (adjusted <= 1).all()
     alpha = 0.05
-    # Where a product rounds to alpha itself the two may differ.
+    # If a product rounds to alpha itself, the two may differ.
     if not np.isclose(adjusted, alpha, atol=1e-12).any():
         assert set(np.flatnonzero(adjusted <= alpha).tolist()) == stepwise_rejections(p, alpha)
 
@@ -117,7 +117,7 @@ def test_one_swap_equals_a_hand_computation() -> None:
     assert swap.rubric_difference == pytest.approx(-0.6)
     assert swap.official_p == swap.official_p_holm == pytest.approx(stats.ttest_rel(*official).pvalue)
     assert swap.rubric_p == swap.rubric_p_holm == pytest.approx(stats.ttest_rel(*rubric).pvalue)
-    # It does not matter which of the two comes first.
+    # The order of the two does not matter.
     assert find_swaps(["bad", "good"], rubric[::-1], official[::-1]).swaps == (swap,)
 
 

@@ -21,7 +21,7 @@ PAIRS = sorted({(q, d) for ranking in RUNS.values() for q, docs in ranking.items
 
 @pytest.fixture
 def track(tmp_path: Path) -> Path:
-    """Without a model, and without outputs."""
+    """Without model and outputs."""
     root = erag_track(tmp_path / "track")
     texts = {**SAYS, "d4": "the bard, that is William-Shakespeare", "d2": "Parisian, of the paris-basin"}
     del texts["d6"]
@@ -72,7 +72,7 @@ def test_provenance_uses_the_qrels_of_the_track_and_counts_documents_no_run_foun
     ones = {("q1", "d2"), ("q2", "d3"), ("q2", "d9")}
     assert labels(track) == {pair: str(int(pair in ones)) for pair in sorted({*PAIRS, *ones})}
     out = {line.split("\t")[0]: line.split("\t")[1:] for line in capsys.readouterr().out.splitlines()[1:]}
-    # Of q2's two one is found; q1's one is; q3 has none.
+    # q2 has one of its two found, q1 has one found, q3 has none.
     assert [float(value) for value in out["two"]] == pytest.approx(
         [(1 + 1 / 2 + 0) / 3, (1 + 1 + 0) / 3], abs=1e-6
     )
@@ -138,5 +138,5 @@ def test_a_run_with_equal_scores_gives_a_warning_on_the_order_of_ties(track: Pat
         "run 'tied': all scores of a query are the same, so its documents are in trec_eval's order"
     )
     assert "by falling docid" in line
-    # d6 and d4 stand before d3, which alone is right.
+    # d6 and d4 come before d3, the only correct one.
     assert f"tied\t{(1 + 1 / 3 + 0) / 3:.6f}" in said.out

@@ -52,7 +52,7 @@ def test_labels_scores_and_qrels_are_written(track: Path, capsys: Capture) -> No
     assert values["one", "MAP", "q2"] == 0.5
     assert values["one", "nDCG@5", "q2"] == pytest.approx(1 / math.log2(3), abs=1e-6)
     assert values["two", "MAP", "q1"] == 0.5
-    # The run has nothing for q3, which counts.
+    # The run has nothing for q3, which counts as 0.
     assert values["two", "Hit", "q3"] == 0
     assert values["two", "Hit", "all"] == pytest.approx(2 / 3, abs=1e-6)
     out, err = capsys.readouterr()
@@ -79,7 +79,7 @@ def test_fractional_labels_are_written_and_rounded_in_qrels(track: Path, capsys:
     err = capsys.readouterr().err
     assert "MRR needs labels of 0 and 1, and some are fractions; P, Hit and nDCG take these" in err
     assert "R@5 needs" in err
-    # Where no measure is named, what fractions allow is no failure.
+    # If no measure is given, measures that reject fractions are omitted without an error.
     assert erag(track, "--metric", "f1") == 0
     assert {row[1] for row in rows(got / "scores.tsv")} == {"P@10", "nDCG@10", "Success@10"}
 
@@ -93,7 +93,7 @@ def test_one_run_can_be_selected_by_name(track: Path, capsys: Capture) -> None:
         ("q2", "d3"),
     }
     alone = (track / "got" / "scores.tsv").read_bytes()
-    # The run has nothing for q3, which is the track's, with a file of queries and without.
+    # The run has nothing for q3, which the track has, with and without a file of queries.
     (track / "queries.tsv").unlink()
     assert erag(track, "--run", "two") == 0
     assert (track / "got" / "scores.tsv").read_bytes() == alone
@@ -210,7 +210,7 @@ def test_end_to_end_scores_are_correlated_per_query(track: Path, capsys: Capture
     )
     assert erag(track, "-m", "MAP", "--end-to-end", str(scores)) == 1
     assert sorted(int(row[1]) for row in rows(track / "got" / "rejected.tsv")) == [7, 8, 9, 10, 11]
-    # Scores of runs that were not asked for are nothing to speak of.
+    # Scores of runs that were not requested are not mentioned.
     scores.write_text("\n".join(lines) + "\n")
     assert erag(track, "-m", "MAP", "--run", "one", "--end-to-end", str(scores)) == 0
 

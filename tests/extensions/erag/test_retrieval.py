@@ -61,7 +61,7 @@ def test_labels_of_0_and_1_give_the_usual_measures(
 def test_fractions_give_the_mean_the_maximum_and_the_gain(
     ranking: list[str], labels: dict[str, float], k: int | None
 ) -> None:
-    # One fraction anywhere makes all of them fractions.
+    # One fraction makes all labels fractions.
     every = {"q1": labels, "other": {"x": 0.5}}
     measures = [retrieval_measure(named(base, k)) for base in ("Precision", "Hit", "NDCG")]
     found = retrieval_evaluator(every, measures, ["q1"])({"q1": ranking})["q1"]

@@ -29,7 +29,7 @@ DEPTH = {"track": {"depth": 8}}
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A track with ties: many passages share a score, and only the docid orders them."""
+    """A track with ties: many passages share a score and are ordered by docid only."""
     root = make_small_track(tmp_path_factory.mktemp("evaluating") / "track")
     for number, path in enumerate(sorted((root / "runs").iterdir())):
         lines = [line.split() for line in path.read_text().splitlines()]
@@ -42,7 +42,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def track_rows(folder: Path) -> Any:
-    """The rows of the track in that folder."""
+    """The leaderboard rows of the track in that folder."""
     with trecexam.open_track(folder, grader=HashGrader()) as track:
         track.grading.grade()
         return track.leaderboard(MEASURES).rows
@@ -50,7 +50,7 @@ def track_rows(folder: Path) -> Any:
 
 @pytest.fixture(autouse=True)
 def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """Where temporary folders are made, of which none is left."""
+    """The place of temporary folders; none may be left."""
     place = tmp_path / "temporary"
     place.mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(place))

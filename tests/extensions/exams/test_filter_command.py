@@ -63,7 +63,7 @@ def test_kept_and_removed_questions_are_written_with_reasons(
     said = capsys.readouterr()
     assert said.out.splitlines()[1].split("\t") == ["self-contained", "1", "1", ""]
     assert "5 questions: 3 dropped, 2 kept" in said.err
-    # What is kept is an exam again, and none of it goes a second time.
+    # The kept questions are an exam again, and none is removed a second time.
     exam.write_bytes((out / "kept.jsonl").read_bytes())
     assert run(["exam", "filter", track, "-o", str(out / "again")]) == 0
     assert lines(out / "again" / "kept.jsonl") == kept

@@ -23,7 +23,7 @@ from trecexam.extensions.exams.irt.settings import Settings
 
 @pytest.fixture
 def matrix(tmp_path: Path) -> Path:
-    """15 examinees by 12 questions; one question that all got right, two responses missing."""
+    """15 examinees by 12 questions; one question answered right by all, two missing responses."""
     rng = np.random.default_rng(4)
     theta = np.array([(n % 3) * 0.8 - 0.8 + (n // 3 % 2) * 0.5 for n in range(15)])
     chance = probability(
@@ -305,7 +305,7 @@ def naive_responses(track: Track, min_rating: int, depth: int) -> dict[tuple[str
 
 @pytest.fixture(scope="module")
 def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A track that is graded: eight runs, of which four answer with few passages."""
+    """A graded track: eight runs, of which four return few passages."""
     root = make_small_track(tmp_path_factory.mktemp("exam") / "track")
     for number in (3, 5, 7, 8, 9):
         write_run(
@@ -370,7 +370,7 @@ def test_exam_fit_of_a_track_writes_a_leaderboard_and_its_agreement(
     quality = tsv_rows(out / "item_quality.tsv")
     assert {row["query_id"] for row in quality} == {"q1", "q2", "q3"}
     assert quality[0]["text"].startswith("question")
-    # What was written can be read back as a matrix.
+    # The written file can be read back as a matrix.
     again = fitting.fit_exam(out / "matrix.tsv", Settings.of("2pl", priors=True))
     assert again.fit.log_likelihood == pytest.approx(
         json.loads((out / "fit.json").read_text())["log_likelihood"]

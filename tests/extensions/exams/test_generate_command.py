@@ -49,7 +49,7 @@ def written(about: str) -> str:
 
 
 def answer_with_question(exchange: Exchange) -> None:
-    """A question on what the passage is about; none on the third one."""
+    """Writes a question on the topic of the passage; none on the third one."""
     about = next((row["docid"] for row in PASSAGES if row["text"] in exchange.prompt), "")
     exchange.say("I cannot do that." if about == "d3" else written(about))
 
@@ -80,7 +80,7 @@ def test_each_passage_gets_a_question_with_its_origin(
     origin = dict(first.rest["origin"])
     assert origin.pop("time").endswith("Z")
     assert origin == {"prompt": "mcq-generation", "model": "tiny", "seed": 3}
-    # The published prompt, with its own braces, and a passage's braces, as they are.
+    # The braces of the published prompt and of a passage are unchanged.
     prompts = sorted(body["messages"][-1]["content"] for body in server.bodies)
     start = "### Human: Here is some documentation from manuals of heat pumps: "
     assert any(f"{start}Pumps\nHeat pumps move heat..\nFrom this" in prompt for prompt in prompts)

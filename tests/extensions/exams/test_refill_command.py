@@ -30,7 +30,7 @@ STEMS = {
 
 
 def answering(*answers: str) -> Callable[[Exchange], None]:
-    """Writes exams with a copied candidate in the second and third question; then these answers, in turn."""
+    """Generates exams with a copied candidate in questions two and three; then gives these answers."""
     todo = list(answers)
 
     def answer(exchange: Exchange) -> None:
@@ -110,7 +110,7 @@ def test_refilled_candidates_are_kept_when_the_exam_is_generated_again(tmp_path:
         assert generate(root, "--again") == 0
         assert generate(root) == 0
         assert [path.read_bytes() for path in files] == before
-        # Without the exam, it is made from kept answers alone, and refilled from them.
+        # A deleted exam is made again from cached answers only, and refilled from them.
         (root / "exam.jsonl").unlink()
         assert generate(root) == 0
         assert not any("refilled" in each.rest for each in read_exam(root / "exam.jsonl"))
@@ -129,7 +129,7 @@ def test_unsuitable_candidates_are_requested_again_at_most_three_times(
         prompts = [body["messages"][-1]["content"] for body in server.bodies[3:]]
         assert f"- {COPIED}\n- {COPIED} of\n" in prompts[1]
         assert "0 questions of 1 with bad" in capsys.readouterr().err
-    # The second answer had nothing in it, so that the third prompt is the second one, and is not asked again.
+    # The second answer was empty, so the third prompt equals the second and is not sent again.
     assert len(prompts) == 2
     assert (root / "exam.jsonl").read_bytes() == before
 

@@ -88,7 +88,7 @@ def test_each_retriever_with_each_number_of_examples_is_an_examinee(
     assert components[2] == "tiny+closed-book+2\ttiny\tclosed-book\t2"
     assert "tiny+bm25+0: 1 retrieved documents have no text" in said.err
     assert "tiny+bm25+0: 1 questions are not in the run" in said.err
-    # The matrix says what the scores say, and these what a plain forward pass says.
+    # The matrix follows from the scores, and these equal a plain forward pass.
     details = {(row["examinee"], row["question_id"]): row for row in rows(out / "answers.jsonl")}
     for row in matrix[1:]:
         for question_id, value in zip(matrix[0][1:], row[1:], strict=True):

@@ -118,7 +118,7 @@ def test_a_threshold_reached_by_no_or_every_judgment_is_reported(
     config = (learnable / "trecexam.toml").read_text()
     (learnable / "trecexam.toml").write_text(config.replace("min_relevant = 2", f"min_relevant = {least}"))
     if not least:
-        # Settings begin at 1.
+        # Settings start at 1.
         (learnable / "trecexam.toml").write_text(config.replace("min_relevant = 2", "min_relevant = 1"))
         text = (learnable / "qrels.txt").read_text()
         (learnable / "qrels.txt").write_text(text.replace(" 0\n", " 1\n"))
@@ -166,11 +166,11 @@ def test_progress_is_reported_step_by_step(learnable: Path) -> None:
     assert told[5:] == [(1, 1)]
 
 
-# Which way to fill is the best.
+# The best method to fill.
 
 
 def with_grades(root: Path, rating: Any) -> Path:
-    """The same with recorded grades: of each passage what `rating(label)` says of it."""
+    """The same with recorded grades: `rating(label)` for each passage."""
     rows = map(str.split, (root / "qrels.txt").read_text().splitlines())
     truth = {(query, doc): int(label) for query, _, doc, label in rows}
     with (root / "grades.jsonl").open("w") as grades:
@@ -232,7 +232,7 @@ def test_a_more_accurate_grader_is_the_best_method(tmp_path: Path) -> None:
 
 
 def test_labels_of_a_grader_are_cut_where_they_agree_best_with_the_judgments(tmp_path: Path) -> None:
-    """Its ratings are 2 for what is judged 1, and 3 for 2; the threshold of the track is 4."""
+    """Ratings are 2 for judgment 1 and 3 for judgment 2; the threshold of the track is 4."""
     root = with_grades(
         make_learnable(tmp_path / "track", queries=6),
         lambda label, doc: 0 if doc.endswith("4") else [0, 2, 3][label],

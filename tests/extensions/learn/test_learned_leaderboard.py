@@ -133,7 +133,7 @@ def test_an_unjudged_query_is_scored_from_the_judgments_of_other_queries(learnab
     assert (board.scores.values[0, :, 4] > 0).all()
 
 
-# Where another way orders the runs better.
+# A track on which another method orders the runs better.
 
 DOUBTS = "with half of the judgments hidden `unjudged = 0` orders the runs better than learned labels do"
 
@@ -191,7 +191,7 @@ def test_learn_writes_no_untrusted_leaderboard_and_says_why(
     root = make_misleading(tmp_path / "track")
     board = root / "out" / "learned-leaderboard.tsv"
     board.parent.mkdir()
-    # Of other judgments than these.
+    # Judgments changed since.
     board.write_text("run\n")
     _, err = printed(capsys, "learn", root)
     assert f"no leaderboard by learned labels: {DOUBTS}" in err
@@ -254,7 +254,7 @@ def test_if_all_is_judged_it_equals_the_official_leaderboard_without_uncertainty
             assert float(row[f"{name}.low"]) < value < float(row[f"{name}.high"])
 
 
-# Runs that rank as the encoder does.
+# Runs that rank like the encoder.
 
 
 def make_of_the_encoder(root: Path) -> Path:
@@ -303,7 +303,7 @@ def test_without_a_run_similar_to_the_encoder_there_is_no_note(tmp_path: Path) -
         assert not any("encoder" in note for note in track.learn.leaderboard(insist=True).notes)
 
 
-# What `learn` leaves of it.
+# The output of `learn`.
 
 
 def test_learn_writes_the_same_leaderboard_and_prints_its_name(

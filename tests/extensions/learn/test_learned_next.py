@@ -44,7 +44,7 @@ def test_the_most_retrieved_unjudged_passages_come_first_and_a_tenth_is_random(t
     assert Counter(row.why for row in plan.rows) == {"most retrieved": 36, "random": 4}
     assert len(set(pairs(plan))) == 40
     assert not set(pairs(plan)) & judged(root)
-    # By hand: what runs have highest and most often, of those without a judgment.
+    # By hand: unjudged passages that runs rank highest and most often.
     weights: Counter[tuple[str, str]] = Counter()
     runs: Counter[tuple[str, str]] = Counter()
     for path in (root / "runs").iterdir():
@@ -142,7 +142,7 @@ def test_if_nothing_can_be_learned_the_plan_uses_only_the_runs_with_a_note(
     assert {(row["gain"], row["sd"]) for row in rows} == {("", "")}
     assert ("nothing to learn: the only judgment is 1" if qrels else "nothing is judged yet") in err
     assert "gains are learned" not in err
-    # Nothing is encoded for nothing.
+    # Nothing is encoded without need.
     assert bool(encoder.encoded) == bool(qrels)
 
 
@@ -155,7 +155,7 @@ def test_passages_rated_as_a_whole_count_as_judged_and_are_learned_from(learnabl
     assert after.n_learned == before.n_learned + 1
     assert (rated.query_id, rated.doc_id) not in pairs(after)
     assert any("1 unjudged passage that people rated as a whole" in note for note in after.notes)
-    # The command that writes labels keeps to the official ones.
+    # The command that writes labels uses only official ones.
     with trecexam.open_track(learnable) as track:
         assert track.learn.labels().identity["judgments"]["count"] == before.n_learned
 

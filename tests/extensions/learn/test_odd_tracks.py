@@ -12,7 +12,7 @@ from trecexam.cli.main import run
 
 Change = Callable[[Path], object]
 
-#: The statuses below are of these, in this order.
+#: The statuses below belong to these commands, in this order.
 COMMANDS = (
     ["learn"],
     ["learned-leaderboard"],
@@ -31,7 +31,7 @@ def lines(path: Path) -> list[str]:
 
 
 def labels(change: Callable[[str, str], object]) -> Change:
-    """Of each judgment what `change(passage, label)` gives; None for none."""
+    """Replaces each label by `change(passage, label)`; None removes the line."""
 
     def changed(root: Path) -> None:
         rows = [line.split() for line in lines(root / "qrels.txt")]
@@ -61,7 +61,7 @@ def one_run(root: Path) -> None:
 
 
 def without(name: str, *parts: str) -> Change:
-    """A file without the lines that have one of these in them; without any line, where none is given."""
+    """Removes the lines that contain one of these; without words, all lines."""
 
     def changed(root: Path) -> None:
         kept = [line for line in lines(root / name) if parts and not any(part in line for part in parts)]

@@ -63,5 +63,5 @@ def test_judgments_on_the_scale_of_the_track_are_used_unchanged(graded: Path, is
         assert {row[:2]: row.relevance for row in official.rows} == expected
         assert n_people == len(expected) - len(known)
         assert is_official or official.source == "judgments.tsv"
-        # What compares with official judgments has none of them.
+        # Commands that compare with official judgments see none of these.
         assert {row[:2]: row.relevance for row in loaded.official or ()} == known

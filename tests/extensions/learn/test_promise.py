@@ -25,7 +25,7 @@ class ModelGrader(HashGrader):
 
 
 class DigitEncoder:
-    """A text's vector is of its last digit."""
+    """The vector of a text depends on its last digit."""
 
     def __init__(self) -> None:
         self.encoded: list[str] = []
@@ -54,7 +54,7 @@ def test_the_item_nearest_to_a_passage_is_its_most_promising_one(tmp_path: Path,
         assert places is not None
         for query_id, sheet in track.sheets.items():
             for row, text in enumerate(sheet.texts):
-                # "passage 7 about q1": of its nearest item, "question 3 of q1?", the first digit is the same.
+                # "passage 7 about q1" and its nearest item, "question 3 of q1?", have the same first digit.
                 assert int(places[query_id][row].argmin()) == int(str(text).split()[1][0]) % 4
                 assert sorted(places[query_id][row]) == [0, 1, 2, 3]
         n_encoded = len(encoder.encoded)
@@ -143,7 +143,7 @@ def test_watch_prints_how_many_passages_are_encoded(
 ) -> None:
     monkeypatch.setattr(promise, "track_encoder", lambda track: DigitEncoder())
     monkeypatch.setattr("trecexam.cli.show.LOG_EVERY", 0.0)
-    # A daemon ends after its first update.
+    # The daemon stops after its first update.
     monkeypatch.setattr("trecexam.daemon.Daemon._report", lambda daemon, update: daemon.stop())
     shutil.rmtree(graded / ".trecexam")
     (graded / "trecexam.toml").write_text(f'{RECORDED}[cells]\norder = "useful"\n')

@@ -25,7 +25,7 @@ from trecexam.line.loader import opened
 
 @pytest.fixture
 def partly_judged(tmp_path: Path) -> Path:
-    """Every fourth passage is judged, so that orders are open."""
+    """Every fourth passage is judged, so that orders are undecided."""
     root = make_learnable(tmp_path / "half", queries=6, docs=20, runs="abcdef")
     lines = (root / "qrels.txt").read_text().splitlines(keepends=True)
     (root / "qrels.txt").write_text("".join(lines[::3]))
@@ -45,7 +45,7 @@ def names_and_standing(root: Path) -> tuple[tuple[str, ...], Standing]:
 
 
 def rename(root: Path, old: str, new: str) -> None:
-    """A run is called as its lines say."""
+    """A run is named by the tag in its lines."""
     path = root / "runs" / f"{old}.run"
     path.write_text(path.read_text().replace(f" {old}\n", f" {new}\n"))
 
@@ -116,7 +116,7 @@ def test_a_run_name_may_contain_the_separator(partly_judged: Path) -> None:
         assert settle_claim(partly_judged, claim).claim.runs == runs
     with pytest.raises(TrecexamError, match="'x>y' is no claim"):
         settle_claim(partly_judged, "x>y")
-    # Once "y" is a run, too, both are named rather than one.
+    # Once "y" is a run, too, the claim is ambiguous and both are named.
     rename(partly_judged, "d", "y")
     assert settle_claim(partly_judged, "x>y").claim.runs == ("x", "y")
 
@@ -144,7 +144,7 @@ def test_the_probability_is_that_of_the_mean_scores_of_the_runs(partly_judged: P
     share = ((drawn[:, a] > drawn[:, b]) & (drawn[:, b] > drawn[:, c])).mean()
     found = settle_claim(partly_judged, "a > c > d")
     assert found.probability == pytest.approx(share)
-    # Each pair is to be so sure that both together are.
+    # Each pair must be certain enough that both together are.
     assert [row[-1] for row in found.pairs] == [
         known.needed((a, b), 0.95**0.5),
         known.needed((b, c), 0.95**0.5),

@@ -12,7 +12,7 @@ import trecexam
 from trecexam.cli.main import run
 from trecexam.errors import TrecexamError
 
-#: What needs no bank.
+#: Commands that need no bank.
 LEARNING = [
     ["learn"],
     ["learned-leaderboard"],
@@ -43,7 +43,7 @@ def inputs(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def bankless(inputs: Path, tmp_path: Path) -> Path:
-    """As somebody with runs and qrels begins."""
+    """A user who starts with runs and qrels."""
     root = tmp_path / "track"
     given = ["queries.tsv", "passages.jsonl", "qrels.txt"]
     files = [part for name in given for part in (f"--{name.split('.')[0]}", str(inputs / name))]
@@ -121,7 +121,7 @@ def test_holes_are_filled_by_learned_labels_without_a_grader(
     filled = output.read_text()
     assert filled.startswith(official)
     assert len(filled.splitlines()) > len(official.splitlines())
-    # By the verdict of a cross-validation, too.
+    # Also by the result of a cross-validation.
     run_command(capsys, bankless, "cross-validate")
     output.unlink()
     _, err = run_command(capsys, bankless, "fill", "-o", str(output))

@@ -33,7 +33,7 @@ MEASURES += [Cover(rel=5, partial=3, weights="vital") @ 5]
 
 @pytest.fixture(scope="module")
 def track(tmp_path_factory: pytest.TempPathFactory) -> Iterator[trecexam.Track]:
-    """Queries 01, 02 and 03; each run has passages that are not judged, and one skips a query."""
+    """Queries 01, 02 and 03; each run has unjudged passages, and one skips a query."""
     root = make_small_track(tmp_path_factory.mktemp("pyterrier") / "track")
     for path in (*root.glob("*.*"), *root.glob("runs/*")):
         path.write_text(path.read_text().replace("q1", "01").replace("q2", "02").replace("q3", "03"))

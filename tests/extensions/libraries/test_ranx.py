@@ -43,7 +43,7 @@ def test_ranx_gets_our_values_with_trec_eval_order_of_ties_and_the_run_scores(gr
         f"{q} {zero} {doc_id} {rank} {int(rank) // 4 * -0.1} run0\n" for q, zero, doc_id, rank, *_ in lines
     ]
     (graded / "runs" / "run0.run").write_text("".join(rows))
-    # Compiled, ranx takes a minute to start.
+    # ranx compiles on first use, which takes a minute.
     done = subprocess.run(
         [sys.executable, "-c", RANX, graded],
         env={**os.environ, "NUMBA_DISABLE_JIT": "1", "PYTHONPATH": str(ROOT)},

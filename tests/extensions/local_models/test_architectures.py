@@ -49,7 +49,7 @@ MODELS: dict[str, dict[str, Any]] = {
     "qwen3": {**SMALL, "head_dim": 8},
     "smollm3": SMALL,
     "stablelm": SMALL,
-    # Not on the list: attention by distance, by chunks, by windows of another name, or none at all.
+    # Not in the list: attention by distance, by chunks, by windows of another name, or none at all.
     "bloom": {"hidden_size": 32, "n_layer": 2, "n_head": 4},
     "mpt": {"d_model": 32, "n_layers": 2, "n_heads": 4, "max_seq_len": 1024},
     "gpt_neo": {
@@ -97,7 +97,7 @@ def test_choices_equal_an_exhaustive_search_in_every_architecture(
     name: str, tmp_path: Path, tokenizer: Any, cells: list[Cell]
 ) -> None:
     with warnings.catch_warnings():
-        # Some models of transformers warn of themselves.
+        # Some models of transformers emit warnings.
         warnings.simplefilter("ignore")
         grader = made(saved(tmp_path / name, name, tokenizer), "causal")
         jobs = grader._prepare([*zip(cells[:6])], [])

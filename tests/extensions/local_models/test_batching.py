@@ -64,7 +64,7 @@ def test_the_first_window_is_short_and_later_ones_are_long() -> None:
 
 
 class Device:
-    """A model with room for so many tokens; records the batches it is given."""
+    """A model with a token limit; records the batches it gets."""
 
     def __init__(self, room: float = float("inf"), *, late: bool = False, together: bool = False) -> None:
         self.room, self.late, self.together = room, late, together
@@ -121,7 +121,7 @@ def test_the_budget_stays_lowered_after_running_out_of_memory() -> None:
     batcher: Batcher[Prompt, Prompt, int] = Batcher(lambda window: window, device.launch, 160)
     assert len([job for batch in batcher.run(prompts(*[10] * 100), 20, 20) for job in batch]) == 100
     assert batcher.max_tokens == 40
-    # 16 and 8 prompts did not fit; each was tried once, not once a window.
+    # 16 and 8 prompts did not fit; each size was tried once, not once per window.
     assert device.calls == 25 + 2
 
 
@@ -152,7 +152,7 @@ def test_the_next_window_is_tokenised_in_another_thread_while_this_one_runs() ->
         return window
 
     def launch(batch: Sequence[Prompt]) -> Callable[[], list[int]]:
-        # The first window's batch waits for the second window: it must come without being asked for.
+        # The first window's batch waits for the second window, which must arrive without a request.
         assert ready.wait(10)
         return lambda: [0] * len(batch)
 

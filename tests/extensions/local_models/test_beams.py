@@ -27,9 +27,9 @@ SHORT = [
 
 @pytest.fixture(scope="module")
 def trained_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A model that says a rating and then ends, as FLAN-T5 does, and is of two minds about which.
+    """A model that gives a rating and then ends, as FLAN-T5 does, with some uncertainty between ratings.
 
-    With a short prompt of its own, in `short.toml` beside it: so small a model cannot learn a long one.
+    With a custom short prompt in `short.toml`: so small a model cannot learn a long one.
     """
     root = tmp_path_factory.mktemp("taught")
     (root / "short.toml").write_text('template = "{question} : {context}"')
@@ -66,7 +66,7 @@ def test_beam_search_equals_transformers_with_the_settings_of_the_paper(
         assert raw == backend.tokens.tokenizer.decode(found[0], skip_special_tokens=True).strip()
 
 
-# A model is taught first. At every commit: choices are the most probable, and beams are transformers' own.
+# The model is trained first. Choices are the most probable, and beams equal those of transformers.
 @pytest.mark.slow
 @pytest.mark.parametrize("beams", [5, 2, 1])
 def test_if_beam_search_returns_a_permitted_answer_choices_mostly_agree(

@@ -52,7 +52,7 @@ def test_grades_do_not_depend_on_batch_size_order_and_budget(
     def grader(budget: int | None) -> LanguageGrader:
         return made(models[model], name, decode=decode, max_new_tokens=8, max_batch_tokens=budget)
 
-    # Six passages: as many prompts as can fill a batch, and leave one over.
+    # Six passages: enough prompts to fill a batch and leave one.
     cells = cells[:24]
     expected = grades(grader(None), cells)
     assert len({answer.raw for answer in expected.values()}) > 1
@@ -129,7 +129,7 @@ def test_the_out_of_memory_error_of_torch_is_recognised(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     grader = made(models["t5"], "seq2seq", max_batch_tokens=4_000)
-    # As if this machine had many cores.
+    # Simulates a machine with many cores.
     monkeypatch.setattr(grader.backend, "reading_tokens", {"cpu": 4_000})
     scorer: Any = grader.backend.scorer  # type: ignore[attr-defined]
     encode, failures = scorer.encode, []
@@ -280,7 +280,7 @@ def test_choices_decoding_is_rejected_for_a_free_text_prompt(models: dict[str, P
 def test_beams_follow_the_settings_and_not_the_defaults_of_the_model(
     models: dict[str, Path], tmp_path: Path
 ) -> None:
-    """Penalties, sampling and lengths in generation_config.json would change what beam search finds."""
+    """Penalties, sampling and lengths in generation_config.json would change the result of beam search."""
     import json
     import shutil
 

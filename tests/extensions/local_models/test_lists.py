@@ -55,7 +55,7 @@ def graded(grader: LanguageGrader, cells: Sequence[Cell]) -> dict[Cell, Answer]:
 
 @torch.inference_mode()
 def next_scores(grader: LanguageGrader, prompt: Sequence[int], written: Sequence[int]) -> torch.Tensor:
-    """The logits of the token after what is written, by one plain forward pass."""
+    """The logits of the next token, by one plain forward pass."""
     model: Any = grader.backend.model  # type: ignore[attr-defined]
     if grader.backend.name == "seq2seq":
         start = model.config.decoder_start_token_id
@@ -67,7 +67,7 @@ def next_scores(grader: LanguageGrader, prompt: Sequence[int], written: Sequence
 def shares(
     grader: LanguageGrader, prompt: Sequence[int], written: list[int], ways: dict[str, list[int]], at: int = 0
 ) -> dict[str, float]:
-    """P of each label, where only tokens count that a label goes on with, by going through all of them."""
+    """P of each label among all continuations that are labels, by enumeration."""
     if len(ways) == 1:
         return dict.fromkeys(ways, 1.0)
     logits = next_scores(grader, prompt, written)
@@ -117,7 +117,7 @@ def test_labels_and_their_probabilities_equal_plain_forward_passes(
 def test_lists_are_bit_identical_in_every_batch_and_have_their_own_length(
     folders: dict[str, Path], name: str, model: str
 ) -> None:
-    # One word more each: one prompt in 16 fills the rows of its tile, so that alone it is not padded.
+    # One more word each: one prompt in 16 fills the rows of its tile, so that alone it is not padded.
     cells = [
         ask("about " * (passage + 1), f"n {place}", place, doc_id=f"d{passage}", kind="nugget")
         for passage in range(20)

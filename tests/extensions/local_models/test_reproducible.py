@@ -26,13 +26,13 @@ from trecexam.graders import Answer, Cell, create
 from trecexam.graders.activations import evenly_parted
 
 MODELS = [("seq2seq", "t5"), ("seq2seq", "mt5"), ("causal", "llama"), ("causal", "gpt2"), ("causal", "bloom")]
-#: Of a cell its answer, and log P of each permitted answer as the model gives it.
+#: The answer of a cell, and log P of each permitted answer by the model.
 Bits = tuple[Answer, tuple[float, ...]]
 
 
 @pytest.fixture(scope="module")
 def folders(models: dict[str, Path], tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """The tiny models, and one that cannot share what prompts begin with."""
+    """The tiny models, and one that cannot share prefixes."""
     folder = tmp_path_factory.mktemp("models") / "bloom"
     torch.manual_seed(3)
     tokenizer = bpe_tokenizer(chat=False)
@@ -54,7 +54,7 @@ def made(folder: Path, name: str, dtype: str, **settings: Any) -> LanguageGrader
 def bits(
     grader: LanguageGrader, parts: Iterator[Sequence[Cell]] | Sequence[Sequence[Cell]]
 ) -> dict[Cell, Bits]:
-    """What comes of grading in these parts, one update after the other."""
+    """The answers when these parts are graded one update after the other."""
     scores: dict[Cell, tuple[float, ...]] = {}
     score = grader.backend.score
 
@@ -77,7 +77,7 @@ def bits(
 
 
 def splits(cells: Sequence[Cell], rng: random.Random) -> Iterator[Sequence[Cell]]:
-    """The cells in a random order, in updates of random sizes."""
+    """The cells in random order, in updates of random sizes."""
     rest = rng.sample(cells, len(cells))
     while rest:
         size = rng.choice([1, 2, 5, len(cells)])
@@ -85,7 +85,7 @@ def splits(cells: Sequence[Cell], rng: random.Random) -> Iterator[Sequence[Cell]
         rest = rest[size:]
 
 
-# In bfloat16 sums in another order differ most. T5 has an encoder, Llama shares prefixes, BLOOM cannot.
+# In bfloat16 the order of sums matters most. T5 has an encoder, Llama shares prefixes, BLOOM cannot.
 @pytest.mark.parametrize("dtype", [pytest.param("float32", marks=pytest.mark.slow), "bfloat16"])
 @pytest.mark.parametrize(
     ("name", "model"),
@@ -97,13 +97,13 @@ def splits(cells: Sequence[Cell], rng: random.Random) -> Iterator[Sequence[Cell]
 def test_an_answer_is_bit_identical_whatever_else_is_graded(
     folders: dict[str, Path], cells: list[Cell], thorough: bool, name: str, model: str, dtype: str
 ) -> None:
-    # What shares nothing is slow.
+    # Models without prefix sharing are slow.
     cells = cells[: (12 if model == "bloom" else 48) if thorough else 10]
     expected = bits(made(folders[model], name, dtype), [cells])
     assert len({answer.probabilities for answer, _ in expected.values()}) > len(cells) // 2
     for seed, budget in enumerate((None, 1, 3_000)):
         rng = random.Random(seed)
-        # A process that goes on where another was killed has a model of its own.
+        # A process that resumes after a kill loads the model again.
         grader = made(folders[model], name, dtype, max_batch_tokens=budget)
         assert bits(grader, splits(cells, rng)) == expected
 
@@ -161,7 +161,7 @@ def test_a_list_is_the_same_with_any_number_of_threads(
 
 @pytest.fixture(scope="module")
 def wide(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """Models whose products and activations torch parts among threads."""
+    """Models whose products and activations torch splits among threads."""
     root = tmp_path_factory.mktemp("wide")
     return {
         "wide-t5": save_t5(root / "t5", inner=1_088),
@@ -181,7 +181,7 @@ def test_a_generated_text_is_the_same_whatever_else_is_generated(
 
 
 def test_with_batches_of_any_shape_answers_differ(folders: dict[str, Path], cells: list[Cell]) -> None:
-    """Else the tests here would show little."""
+    """Otherwise these tests would show little."""
     grader = made(folders["t5"], "seq2seq", "bfloat16")
     grader.backend.reproducible = False
     assert bits(grader, [cells]) != bits(grader, splits(cells, random.Random(1)))

@@ -79,7 +79,7 @@ def test_the_encoder_output_equals_that_of_transformers(models: dict[str, Path])
 
 
 def test_the_most_probable_answers_vary_with_the_prompt(models: dict[str, Path], cells: list[Cell]) -> None:
-    """Else the tests here would show little."""
+    """Otherwise these tests would show little."""
     grader = made(models["t5"], "seq2seq")
     assert len({answer.rating for batch in grader.grade(cells) for _, answer in batch}) >= 2
 

@@ -95,7 +95,7 @@ def test_free_text_is_parsed_again_when_the_parser_changes(track: Make, models: 
         assert update.changed
         assert update.graded == 0
         theirs = {(row["doc_id"], row["item_id"]): row["rating"] for row in opened.grades()}
-    # The tiny model babbles: unparsed in the paper's reading, 0 or 1 in the workbench's.
+    # The tiny model gives nonsense: unparsed by the paper's parser, 0 or 1 by the workbench's.
     assert ours.keys() == theirs.keys()
     assert None in ours.values()
     assert None not in theirs.values()
@@ -110,7 +110,7 @@ def test_a_prompt_file_is_watched_and_its_parser_is_applied_to_stored_answers(
     assert set(ratings(root).values()) == {None}
     with trecexam.open_track(root) as opened:
         answers = {(row["doc_id"], row["item_id"]): row["answer"] for row in opened.grades()}
-    # A made-up model may say nothing, which no prompt can permit.
+    # A random model may answer nothing, which no prompt permits.
     permitted = sorted({answer for answer in answers.values() if answer.strip()})
     chosen = "".join(f"{json.dumps(answer)} = 3\n" for answer in permitted)
     (root / "mine.toml").write_text(f"{text}[answers]\n{chosen}")

@@ -26,7 +26,7 @@ SUN = published()["Sun"]
 
 
 class Characters:
-    """A tokenizer with a token per character and one at the end."""
+    """A tokenizer with one token per character and one at the end."""
 
     def encode(self, texts: Sequence[str]) -> list[list[int]]:
         return [[*map(ord, text), 0] for text in texts]
@@ -127,7 +127,7 @@ def test_no_prompt_is_longer_than_the_model_accepts(
         joined = " ".join(map(str, job.tokens))
         assert " ".join(map(str, question[1:-1])) in joined
     assert len(jobs[0].tokens) < grader.max_length
-    # A token of the passage may be two in place: at most a few are left unused.
+    # A token of the passage may become two: at most a few are left unused.
     assert len(jobs[-1].tokens) >= grader.max_length - 3
 
 

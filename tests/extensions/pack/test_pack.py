@@ -25,7 +25,7 @@ OF_DATASET = {"queries": "queries.tsv", "qrels": "qrels.txt", "passages": "passa
 
 
 def graded_by_hash(root: Path, config: str = QUIET, **shape: int) -> Path:
-    """A track whose grader exists in this file alone, packed beside it as NAME.trecexam."""
+    """A track whose grader exists only in this file, with its pack next to it as NAME.trecexam."""
     make_small_track(root, config=config, **shape)
     switch_report_on(root)
     with trecexam.open_track(root, grader=HashGrader()) as track:
@@ -43,7 +43,7 @@ def test_the_demo_with_its_two_graders_is_reproduced_without_its_texts(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     assert run(["demo", "demo"]) == 0
-    # A person's rating holds for one text, which it names by its digest.
+    # A rating by a person belongs to one text, named by its digest.
     query, _, doc, label = Path("demo/out/rubric.qrels").read_text().split()[:4]
     rated = [
         "--query",
@@ -74,7 +74,7 @@ def test_the_demo_with_its_two_graders_is_reproduced_without_its_texts(
     whole = b"".join(parts_of(Path("paper.trecexam")).values()).decode(errors="replace")
     assert len(of_demo) == 96
     assert not any(text in whole for text in of_demo)
-    # The reproduced track is one: packed again it says the same, and merged with the first nothing new.
+    # The reproduced track works: packing it again and merging with the first adds nothing.
     assert run(["pack", "paper", "-o", "again.trecexam"]) == 0
     assert parts_of(Path("again.trecexam"))["texts.jsonl"] == parts_of(Path("paper.trecexam"))["texts.jsonl"]
     assert (
@@ -98,7 +98,7 @@ def test_the_same_track_gives_identical_bytes_and_each_part_has_its_digest(tmp_p
         name: hashlib.sha256(part).hexdigest() for name, part in parts.items()
     }
     assert parts["track/runs/run0.run"] == (tmp_path / "track" / "runs" / "run0.run").read_bytes()
-    # What an answer is of is known by content alone.
+    # Answers are matched by content only.
     answers, text = lines_of(first, "answers.jsonl"), "passage 3 about q1"
     assert len(answers) == len({(row["passage"], row["item"]) for row in answers})
     assert hashlib.sha256(text.encode()).hexdigest() in {row["passage"] for row in answers}
@@ -182,7 +182,7 @@ def test_answers_are_parsed_without_their_server_and_parser_differences_are_coun
     rows[0]["rating"] = (rows[0]["rating"] + 1) % 6
     other = forged(pack, tmp_path / "other.trecexam", {"answers.jsonl": jsonl(rows)})
     done = reproduce(other, tmp_path / "read")
-    # What counts is the reading of now; what was read then is compared with it.
+    # The current parser counts; the recorded result is compared with it.
     assert done.reproduced
     assert f"1 of {len(rows)} answers of rubric are read otherwise than then" in done.notes
 
@@ -235,7 +235,7 @@ def test_a_track_that_cannot_be_packed_is_reported(
     said = capsys.readouterr().err
     assert "trecexam.toml:2: `qrels` in [track] names '../qrels.txt', which is not in the track" in said
     assert "link it into the track, and name the link" in said
-    # A link is packed as the file that it is.
+    # A symlink is packed as its target file.
     (root / "qrels.txt").symlink_to(tmp_path / "qrels.txt")
     (root / "trecexam.toml").write_text(QUIET)
     with trecexam.open_track(root, grader=HashGrader()) as track:
@@ -248,7 +248,7 @@ def test_a_track_that_cannot_be_packed_is_reported(
 def test_the_shipped_pack_is_of_the_demo_and_can_be_reproduced(tmp_path: Path) -> None:
     done = reproduce(SHIPPED, tmp_path / "demo")
     for name, outcome, why in done.files:
-        # On other machines pictures may be drawn by another matplotlib, which is then said.
+        # Other machines may have another matplotlib, which is then reported.
         assert outcome == "same" or " then, " in why, (name, why)
     pack_demo(tmp_path / "demo.trecexam")
     made, shipped = parts_of(tmp_path / "demo.trecexam"), parts_of(SHIPPED)

@@ -61,7 +61,7 @@ def open_team(track: Path, tmp_path: Path) -> Iterator[Callable[..., Team]]:
 
 
 def fields(page: str, form: str = "rate-form") -> dict[str, str]:
-    """The hidden fields of a form of a page: of that id, or that has this text in it."""
+    """The hidden fields of a form of a page: the one with that id or containing this text."""
     chosen = next(
         text for text in re.findall(r"<form method=\"post\".*?</form>", page, re.DOTALL) if form in text
     )
@@ -76,13 +76,13 @@ def first(browser: TestClient) -> str:
 
 
 def judge(browser: TestClient, address: str, form: str = "rate-form", **given: str) -> Any:
-    """Sends a form of a page."""
+    """Submits a form of a page."""
     given = {name.replace("item_", "item-"): value for name, value in given.items()}
     return browser.post("/assess", data={**fields(browser.get(address).text, form), **given})
 
 
 def lines(track: Path, name: str) -> list[tuple[str, ...]]:
-    """doc_id, item_id, rating, who, note of each line of a file of people's ratings."""
+    """doc_id, item_id, rating, who, note of each line of a ratings file."""
     rows = [line.split("\t") for line in (track / name).read_text().splitlines()]
     columns = [rows[0].index(column) for column in ("doc_id", "item_id", "rating", "who")]
     note = rows[0].index("note") if "note" in rows[0] else None
@@ -121,7 +121,7 @@ def test_a_finished_assessor_opens_and_changes_her_judgments(
     for rating in ("2", "0"):
         judge(browser, first(browser), item_1=rating)
     judge(browser, first(browser), "cannot-why", act="cannot", why="in Welsh")
-    # After a new login there is nothing to undo, and the list.
+    # After a new login there is nothing to undo, and the list is empty.
     browser = team.client("ada")
     page = browser.get("/assess").text
     assert "Undo your last judgment" not in page
@@ -249,7 +249,7 @@ def test_a_rating_from_another_window_is_shown_next_to_the_form_before_it_is_rep
     )
     assert browser.post("/assess", data=again).status_code == 303
     assert [(row[2], row[4]) for row in lines(track, "judgments.tsv")] == [("2", ""), ("0", "typed")]
-    # The same once more, as by a second click, is no conflict, and no line.
+    # Sending the same again, as by a double click, is not a conflict and adds no line.
     assert browser.post("/assess", data=again).status_code == 303
     assert len(lines(track, "judgments.tsv")) == 2
 
@@ -382,7 +382,7 @@ def test_undo_of_a_judgment_restores_cannot_judge(open_team: Callable[..., Team]
     assert 'You cannot judge it: <span dir="auto">cut off' in page
     assert " checked" not in page
     assert ' now"' not in page
-    # The same click again says nothing more.
+    # The same click again changes nothing.
     assert browser.post("/assess", data={**undo, "act": "withdraw"}).status_code in (303, 409)
     assert browser.get(address).text.count("You cannot judge it: ") == 1
 

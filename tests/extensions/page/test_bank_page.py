@@ -66,7 +66,7 @@ def test_an_item_is_added_retired_and_restored(client: TestClient, post: Post, t
 def test_a_long_message_fits_into_a_cookie_that_browsers_accept(client: TestClient, post: Post) -> None:
     for text in ("\u6587" * 1000, "a" * 2000):
         answer = post(ADD, text=text, kind="question", who="Ann")
-        # RFC 6265, 6.1: browsers drop longer ones, and nobody would be told.
+        # RFC 6265, 6.1: browsers drop longer ones silently.
         assert max(len(cookie) for cookie in answer.headers.get_list("set-cookie")) <= 4096
         assert f"Added: {text[:200]}" in client.get(PAGE).text
 
@@ -93,7 +93,7 @@ def test_of_two_concurrent_edits_of_an_item_the_second_is_a_conflict(
     form = {name: unescape(value) for name, value in fields}
     assert client.post(EDIT, data=form).status_code == 303
     assert item(track, "q1/1").text == "Bob's <i>?"
-    # Retired meanwhile, by what somebody saw before.
+    # Retired in the meantime; the edit is based on the old state.
     answer = post(RETIRE, item="q1/1", retired="yes", who="Bob", seen=seen)
     assert answer.status_code == 409
     assert "To retire it" in answer.text

@@ -76,7 +76,7 @@ def test_a_download_has_the_filter_and_order_of_the_page_and_all_rows(reading: T
 
 def test_an_unknown_format_shows_the_page(reading: TestClient) -> None:
     assert "<h1" in reading.get("/?format=xlsx").text
-    # A page without a table is the page, too.
+    # A page without a table is shown, too.
     assert "<h1" in reading.get(urls.passage("q1", "q1-d00") + "?format=csv").text
 
 

@@ -26,13 +26,13 @@ from trecexam.extensions.page.export.exporting import export
 from trecexam.extensions.page.export.naming import canonical, file_of
 from trecexam.extensions.page.export.placing import IN_WORK, MARKER, new_copy
 
-#: Runs whose names say which system it was, and one that a path and a page must not take amiss.
+#: Runs whose names reveal the system, and one with characters special in paths and pages.
 SYSTEM, ODD = "webis_gpt-4o_top20", "../<b>&a%2F#?"
 
 
 @pytest.fixture(scope="module")
 def track(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A track with passages that are called by a run, and a rating of a person."""
+    """A track with passage ids that contain a run name, and a rating by a person."""
     root = make_small_track(tmp_path_factory.mktemp("export") / "track", queries=2, docs=4, items=2)
     docs = {f"q{q}": [f"q{q}-d{n:02}" for n in range(4)] for q in (1, 2)}
     own = f"{SYSTEM}/2024-{'x' * 200}/1"
@@ -109,7 +109,7 @@ def test_a_blind_copy_has_no_track_name_no_reasons_and_no_ids_next_to_marks(
     for name, content in files.items():
         for telling in ("secret-track", "q1-d9", "q1-d0", "acme"):
             assert telling not in name + content.decode(), (telling, name)
-    # Who sees all sees them.
+    # The full view shows them.
     export(root, tmp_path / "open")
     page = (tmp_path / "open" / "query" / "q1" / "passage" / "q1-d02.html").read_text()
     assert all(f'dir="auto">{reason}<' in page for reason in reasons)
@@ -166,11 +166,11 @@ def test_a_blind_copy_contains_no_name_of_a_run_person_or_file(track: Path, tmp_
     assert not re.search(r"run\d|<title>42", whole)
     board = files["index.html"].decode()
     assert len(set(re.findall(r"run \d", board))) == len(list((track / "runs").iterdir()))
-    # All links lead somewhere here as well.
+    # All links work here as well.
     for name, content in files.items():
         for href in re.findall(r'href="([^"#]+)', content.decode() if name.endswith(".html") else ""):
             assert (tmp_path / "blind" / name).parent.joinpath(unquote(unescape(href))).is_file()
-    # The same names the next time.
+    # The same names on a second export.
     export(track, tmp_path / "again", blind=True)
     assert contents(tmp_path / "again") == files
 

@@ -79,7 +79,7 @@ def test_invalid_options_are_a_one_line_error(
 
 
 def hosts(preserved: bool) -> dict[str, str]:
-    """What a proxy makes of a browser's headers: Host as it came, or the page's own."""
+    """A browser's headers as changed by a proxy: Host unchanged, or the page's address."""
     return {"host": "nuggets.uni.edu" if preserved else "127.0.0.1:8377", "origin": PUBLIC}
 
 
@@ -109,7 +109,7 @@ def test_ratings_work_through_a_proxy_and_all_links_have_the_prefix(
     done = client.post(f"{inner}/override", data=form, headers={**headers, "sec-fetch-site": "same-origin"})
     assert (done.status_code, done.headers["location"]) == (303, "/trec/query/q1?sort=rank")
     assert len((track / "overrides.tsv").read_text().splitlines()) == 2
-    # Starlette's own redirection names neither the page's own host nor loses the prefix.
+    # Starlette's own redirect keeps the public host and the prefix.
     slash = client.get(f"{inner}/queries/", headers=headers)
     assert slash.headers["location"] == f"{PUBLIC}/trec/queries"
 
@@ -156,7 +156,7 @@ def test_the_token_url_redirects_below_the_prefix(track: Path, open_client: Open
 
 
 class TestTrust:
-    """Of which senders which headers count."""
+    """Which headers count from which senders."""
 
     @pytest.fixture
     def opened(self, graded: Path, tmp_path: Path) -> Iterator[Callable[..., Team]]:
@@ -203,7 +203,7 @@ class TestTrust:
         csrf = browser.get("/trec/state", headers=named).json()["csrf"]
         sent = {"csrf": csrf, "who": "x"}
         assert browser.post("/trec/who", data=sent, headers=named).status_code == 200
-        # Another one's form is none of hers, though the browser is the same.
+        # A form of another user is rejected even in the same browser.
         assert browser.post("/trec/who", data=sent, headers={"x-remote-user": "rudi"}).status_code == 403
 
     @pytest.mark.parametrize("name", ["mallory", "a,b", "ada\tx", b"\xff", "x" * 70])

@@ -25,7 +25,7 @@ def running(work: child.Work, root: Path, **seconds: float) -> Iterator[tuple[Re
 
 
 def until(holds: Callable[[], bool]) -> None:
-    """Waits; one that waits for ever is ended by pytest-timeout."""
+    """Waits; an endless wait is ended by pytest-timeout."""
     while not holds():
         time.sleep(0.01)
 
@@ -57,7 +57,7 @@ def test_progress_can_be_read_while_grading_runs(tmp_path: Path) -> None:
             assert regrader.now.since is not None
             assert began <= regrader.now.since
         finally:
-            # Else the end of `running` waits for it.
+            # Otherwise the end of `running` would wait for it.
             go.set()
         until(lambda: regrader.now == GradingState())
         assert lines == ["hello"]

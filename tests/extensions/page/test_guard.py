@@ -21,13 +21,13 @@ FORM = "application/x-www-form-urlencoded"
 
 @pytest.fixture
 def written() -> list[dict[str, str]]:
-    """The forms that got through."""
+    """The accepted forms."""
     return []
 
 
 @pytest.fixture
 def guarded(written: list[dict[str, str]]) -> Callable[..., TestClient]:
-    """(**options of Guard) -> a client of a page that takes a form at /write."""
+    """(**options of Guard) -> a client of a page that accepts a form at /write."""
 
     def made(**options: object) -> TestClient:
         def write(request):  # type: ignore[no-untyped-def]
@@ -197,7 +197,7 @@ def test_ids_are_looked_up_and_never_opened_as_files(client: TestClient, name: s
 
 
 class TestWithAToken:
-    """Beyond this machine."""
+    """Not on the loopback address."""
 
     @pytest.fixture
     def asked(self, graded: Path, open_client: Callable[..., TestClient]) -> TestClient:
@@ -218,7 +218,7 @@ class TestWithAToken:
 
     def test_wrong_tokens_delay_nobody_and_the_right_one_works_after_them(self, asked: TestClient) -> None:
         for number in range(200):
-            # A cookie is made of the token, and would do to guess it.
+            # The cookie is derived from the token, so it must not be guessable.
             cookie = {"headers": {"cookie": f"trecexam-1={number}"}}
             guess = {"params": {"token": str(number)}}
             assert asked.get("/", **(cookie if number % 2 else guess)).status_code == 401  # type: ignore[arg-type]

@@ -31,7 +31,7 @@ LIST = "/judge?judged=yes"
 
 
 def first(client: TestClient) -> str:
-    """The address of the best judgment."""
+    """The URL of the best judgment."""
     for _ in range(100):
         answer = client.get(LIST)
         if answer.status_code == 303:
@@ -83,7 +83,7 @@ def test_rating_continues_with_the_next_best_and_rated_ones_leave_the_list(clien
     assert set(given) <= set(best)
     state = client.app.state.live.view.query(given[0].query_id)  # type: ignore[attr-defined]
     assert state.human[given[0][1:]].rating == 0
-    # A browser that was never here gets what is left.
+    # A new browser gets what is left.
     client.cookies.clear()
     assert key_of(first(client)) not in given
     csrf_of(client)
@@ -98,7 +98,7 @@ def test_passages_can_be_skipped_revisited_and_started_again(client: TestClient)
     page = client.get(two).text
     back = unescape(re.search(r'id="judge-previous" rel="prev" href="([^"]*)"', page)[1])  # type: ignore[index]
     assert key_of(client.get(back).headers["location"]) == key_of(one)
-    # What was skipped is not shown again by itself, and is on demand.
+    # Skipped passages are shown again only on request.
     seen, address = {key_of(one)}, two
     for _ in range(100):
         seen.add(key_of(address))
@@ -123,7 +123,7 @@ def test_the_number_left_is_unchanged_when_a_page_is_fetched_again(client: TestC
         return int(line[1].replace(",", ""))
 
     address = first(client)
-    # The list grows until every query was looked at.
+    # The list grows until every query was searched.
     looks = client.app.state.judging.of(Wish(judged=True, grader="rubric"))  # type: ignore[attr-defined]
     until = time.monotonic() + 30
     while (queue := looks.want(1)).total or len(queue.as_of) < queue.queries:

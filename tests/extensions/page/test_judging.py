@@ -114,7 +114,7 @@ def test_a_failed_search_is_reported_and_retried_when_the_track_changes(tmp_path
         nonlocal looks
         looks += 1
         if looks == 2:
-            return  # as one that is killed
+            return  # as if killed
         say(LookFailed("only one run"))
 
     with JudgeNext(tmp_path, make=lambda: child.Thread(failing, tmp_path), rest=0) as judging:
@@ -138,7 +138,7 @@ def test_an_unused_list_is_dropped(tmp_path: Path, scripted: Scripted) -> None:
 def test_a_real_search_finds_the_same_as_judge_next(tmp_path: Path, wish: Wish) -> None:
     root = graded_track(tmp_path / "track")
     with trecexam.open_track(root) as track:
-        # The recorded grader says nothing of chances: the list is of what may be overrated.
+        # The recorded grader has no probabilities: the list has passages that may be overrated.
         found = track.judge_next(
             wish.measure or None, level="cell" if wish.level else None, include_judged=wish.judged
         )
@@ -160,6 +160,6 @@ def test_a_separate_process_searches_too_and_ends_with_the_page(tmp_path: Path) 
         wanted.want(1)
         assert wanted.wait(60).best
     with JudgeNext(root) as judging:
-        # Ended in the middle of it.
+        # Killed in the middle.
         judging.of(Wish(judged=True)).want(1)
         time.sleep(0.2)

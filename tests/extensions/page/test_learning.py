@@ -45,11 +45,11 @@ def page_of(root: Path, work: child.Work = learn_on_demand) -> Iterator[TestClie
 
 
 def line_of(client: TestClient, *, wait: bool = True) -> str:
-    """What the page says, after it has learned of what is there now."""
+    """The text of the page after it has learned from the present judgments."""
     state = client.app.state  # type: ignore[attr-defined]
     if wait:
         client.get(PAGE)
-        # The track may have been read once more since: then no visit has asked for what is there now.
+        # The track may have been read again since: then no visit has requested the present state.
         version = state.live.view.version
         state.learning.want(state.live.view.own, version)
         assert state.learning.wait(state.live.view.own, version, 60)

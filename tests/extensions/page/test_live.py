@@ -57,7 +57,7 @@ AT_WORK, GO_ON = threading.Event(), threading.Event()
 
 
 def block_reader(track: object) -> None:
-    """Keeps the reader from looking."""
+    """Blocks the reader."""
     AT_WORK.set()
     assert GO_ON.wait(60)
 
@@ -160,7 +160,7 @@ def test_an_unreadable_store_is_reported_next_to_the_ratings(track: Path, client
 
 
 def test_writers_never_wait_for_readers(track: Path, client: TestClient) -> None:
-    """Readers go on all the time; no transaction of a writer with no patience at all is refused."""
+    """Readers run all the time; no transaction of a writer without patience is rejected."""
     stop = threading.Event()
 
     def read() -> None:
@@ -234,7 +234,7 @@ def test_progress_is_shown_while_a_grader_works(tmp_path: Path) -> None:
 
 
 def test_a_thousand_changes_during_a_read_cause_one_more_read(track: Path) -> None:
-    """With one look for each, the pipes to the reader and back filled, and the page stood still."""
+    """With one message per change, the pipes to the reader and back filled up, and the page blocked."""
     with LiveTrack(track, apart=False) as live:
         assert live.reload()
         send, sent = live._link.send, []

@@ -98,7 +98,7 @@ def test_behind_https_the_cookie_is_secure(
         assert path in parts
         assert ("Secure" in parts) is url.startswith("https")
         assert not any(part.startswith("Domain") for part in parts)
-        # All others too.
+        # All other logins too.
         for line in client.get(f"{front.prefix}/judge").headers.get_list("set-cookie"):
             assert path in line
             assert ("Secure" in line) is url.startswith("https")
@@ -239,7 +239,7 @@ def test_the_right_token_is_accepted_after_wrong_guesses(track: Path, tmp_path: 
         place = urlsplit(page.url)
 
         def ask(address: str, sender: str, token: str) -> tuple[int, str]:
-            """Logs in from an address of this machine, and says for whom."""
+            """Logs in from a local address, as this user."""
             connection = HTTPConnection(place.hostname or "", place.port, 20, source_address=(address, 0))
             headers = {"x-forwarded-for": sender, "content-type": "application/x-www-form-urlencoded"}
             with closing(connection):
@@ -266,7 +266,7 @@ def test_a_link_fills_in_the_token_and_one_click_logs_in(team: Team) -> None:
     browser = team.client()
     page = browser.get("/login", params={"token": team.tokens["rudi"]})
     assert page.status_code == 200
-    # Nobody is logged in by a link that another site has put there.
+    # A link from another site logs nobody in.
     assert browser.get("/queries").status_code == 303
     filled = re.search(r'name="token" value="([^"]*)"', page.text)
     assert filled
@@ -274,7 +274,7 @@ def test_a_link_fills_in_the_token_and_one_click_logs_in(team: Team) -> None:
     assert browser.get("/queries").status_code == 200
     again = browser.get("/login", params={"token": team.tokens["rudi"]})
     assert (again.status_code, again.headers["location"]) == (303, "/")
-    # The link of somebody else asks first: ratings carry the name of who is logged in.
+    # A link with another user's token asks first: ratings carry the name of the logged-in user.
     other = browser.get("/login", params={"token": team.tokens["orla"]})
     assert other.status_code == 200
     assert "Log out" in other.text

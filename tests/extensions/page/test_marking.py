@@ -30,7 +30,7 @@ def found(passage: str, answer: str) -> list[str]:
         ("THE REFRIGERANT,\n boils!", ["the refrigerant boils"]),
         ("air source heat pump", ["air-source heat pump"]),
         ("heat", ["Heat"]),
-        ("eat pumps", []),  # no part of a word
+        ("eat pumps", []),  # not a part of a word
         ("Below -25 °C.", ["below -25 °C"]),
         ("", []),
         ("4", []),
@@ -106,7 +106,7 @@ def test_a_hundred_thousand_letters_take_less_than_half_a_second() -> None:
     for answer, marks in (
         (near, 1),
         (". ".join(" ".join(chance.choices(words, k=12)) for _ in range(40)), 0),
-        # What rapidfuzz alone takes a quarter of a second for.
+        # A case for which rapidfuzz alone takes a quarter of a second.
         ("d wor" * 100 + "z", 0),
     ):
         for text in (passage, "word " * 20_000) if not marks else (passage,):

@@ -19,7 +19,7 @@ from trecexam.extensions.page import urls
 
 @pytest.fixture(scope="module")
 def reading(graded: Path) -> Iterator[TestClient]:
-    """A client of a page that nothing is written to."""
+    """A client of a read-only page."""
     with client_of(graded) as client:
         yield client
 
@@ -201,7 +201,7 @@ HOSTILE = [
 
 
 def test_foreign_text_is_never_markup(tmp_path: Path, open_client: Callable[..., TestClient]) -> None:
-    """In every place that comes from a file: ids, texts, answers, run and file names, people's names."""
+    """In every field that comes from a file: ids, texts, answers, run and file names, people's names."""
     root = tmp_path / "tr<b>ack"
     root.mkdir()
     word = "".join(HOSTILE[n] for n in (0, 1, 2, 4))
@@ -266,7 +266,7 @@ def test_names_that_are_not_valid_text_are_still_shown(
 ) -> None:
     (track / "runs" / "x").mkdir()
     for number in range(2):
-        # Two of the same tag are named by their files.
+        # Two with the same tag are named by their files.
         path = Path(os.fsdecode(os.fsencode(track / "runs" / "x") + b"/\xff\xfe%d.run" % number))
         write_run(path, {"q1": ["q1-d00"]}, tag="same")
     client = open_client(track)
@@ -294,7 +294,7 @@ def test_a_passage_of_a_hundred_thousand_characters_is_shown_and_searched(
 
 
 class TestThereIsNothingYet:
-    """What a reader sees of a track that lacks something, and what to do."""
+    """The page of a track that lacks something, and the advice."""
 
     def test_without_a_bank_the_reason_is_shown_and_the_page_waits(
         self, track: Path, open_client: Callable[..., TestClient]

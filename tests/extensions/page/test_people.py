@@ -52,17 +52,17 @@ def test_a_rating_shown_before_the_reload_equals_the_one_after_it(
         before = state_of(client)
         place = before.place("q1-d00")
         assert place is not None
-        # Never the grader's own, which would show nothing.
+        # Never equal to the grader's rating, which would show nothing.
         rating = str(5 - int(before.ratings[place, 0]))
         form = {"csrf": csrf_of(client), **CELL, "item": item, "who": "Ann", "why": "w", "rating": rating}
         with monkeypatch.context() as patched:
-            # The reader never comes to it.
+            # The reader never gets to it.
             patched.setattr(live._link, "send", lambda message: None)
             assert client.post("/override", data=form).status_code == 303
             shown = state_of(client)
         assert shown.human.keys() == {("q1-d00", item)}
         assert shown is not before
-        # Else what is read would be patched too, and be as it was shown whatever that is.
+        # Otherwise the reload would be patched too, and always equal the shown state.
         live._patches.clear()
         live._looking = None
         assert live.reload()
@@ -95,7 +95,7 @@ def test_of_two_concurrent_ratings_the_second_is_told_who_rated_first(
         "Say 1 all the same",
     ):
         assert text in answer.text
-    # The second of the two ways out.
+    # The second exit of the function.
     form = dict(re.findall(r'type="hidden" name="(\w+)" value="([^"]*)"', answer.text))
     form["why"] = "no & no"
     done = client.post("/override", data=form)

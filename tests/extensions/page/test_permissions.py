@@ -18,12 +18,12 @@ from trecexam.extensions.page.permissions import TABLE, roles_for
 from trecexam.extensions.page.urls import segment
 from trecexam.extensions.page.users import Users
 
-#: What stands for a name in a route's path.
+#: Values for the names in a route's path.
 NAMES = {"run": "run0", "query_id": "q1", "doc_id": "q1-d00", "item_id": segment("q1/1"), "way": "next"}
 NAMES |= {"path": "app.js", "passage": "p1", "section": "no-such", "grader": "rubric"}
-#: Addresses that say nothing of the track, and where people come in.
+#: URLs that reveal nothing of the track, and the login.
 OPEN = {"/healthz", "/login", "/static/{path:path}"}
-#: What assessors reach: nothing else, and whoever adds to it looks for what unblinds.
+#: URLs for assessors only; check additions for anything that breaks blinding.
 ASSESSING = {"/assess", "/logout", *OPEN}
 
 

@@ -24,7 +24,7 @@ from trecexam.errors import TrecexamError
 from trecexam.extensions.page import guard, server
 from trecexam.extensions.page.running import address, is_loopback
 
-#: The beginning of a form that is sent.
+#: The beginning of a form request.
 HEAD = "POST /override HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/x-www-form-urlencoded\r\n"
 
 
@@ -36,7 +36,7 @@ def connected(url: str) -> Iterator[socket.socket]:
 
 
 def answer(made: socket.socket) -> bytes:
-    """All that comes until the other side closes."""
+    """All bytes until the other side closes."""
     found = b""
     try:
         while part := made.recv(65536):
@@ -115,7 +115,7 @@ def test_the_server_does_not_wait_for_a_missing_form_body(
         assert made.recv(100).startswith(b"HTTP/1.1 408 ")
 
 
-#: What somebody does who keeps connections to himself.
+#: A client that keeps connections open.
 IDLE: dict[str, Callable[[socket.socket], object]] = {
     "silent": lambda made: None,
     "in the middle of a head": lambda made: made.sendall(b"GET / HTTP/1.1\r\nHos"),
@@ -125,7 +125,7 @@ HEALTH = b"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
 
 
 def is_healthy(made: socket.socket) -> bool:
-    """Whether the page answers on this connection, which stays open."""
+    """Whether the page responds on this connection, which stays open."""
     made.sendall(HEALTH)
     found = b""
     while not found.endswith(b"ok\n") and (part := made.recv(4096)):
@@ -143,7 +143,7 @@ def test_idle_connections_do_not_block_readers(served: Served, idle: str) -> Non
                 assert b"run0" in page.read()
         latest = stack.enter_context(connected(served.url))
         assert is_healthy(latest)
-        # It is not closed for those who only connect: the oldest go.
+        # It is not closed for clients that only connect: the oldest of those are dropped.
         for _ in range(100):
             stack.enter_context(connected(served.url))
         assert is_healthy(latest)
@@ -178,7 +178,7 @@ def test_of_too_many_concurrent_requests_as_many_as_possible_are_answered(
 
 
 def until_all_wait(served: Served) -> None:
-    """Returns when the page has no room: then it says so to who asks."""
+    """Returns when the page is full and tells new clients so."""
     end = time.monotonic() + 20
     while time.monotonic() < end:
         with connected(served.url) as made:
@@ -210,7 +210,7 @@ def test_ctrl_c_exits_at_once_with_130_and_leaves_no_process_or_log(track: Path)
     command = [sys.executable, "-m", "trecexam", "serve", str(track), "--port", "0", "--no-grade"]
     token = "s3cret-token-of-22-letters"
     command += ["--token", token]
-    # A shell that is not interactive has what it runs in the background ignore Ctrl-C.
+    # A non-interactive shell makes background processes ignore Ctrl-C.
     with subprocess.Popen(
         command, stderr=subprocess.PIPE, text=True, env=environment(), preexec_fn=_heed_control_c
     ) as child:
@@ -223,7 +223,7 @@ def test_ctrl_c_exits_at_once_with_130_and_leaves_no_process_or_log(track: Path)
         readers = children(child.pid)
         child.send_signal(signal.SIGINT)
         assert child.wait(60) == 130
-        # The token that was shown is in no log.
+        # The displayed token is in no log.
         assert child.stderr.read().strip() == ""
         page.close()
     assert not [pid for pid in readers if Path(f"/proc/{pid}").exists()]

@@ -47,7 +47,7 @@ def words(page: str) -> str:
 
 
 def header(page: str) -> dict[str, str]:
-    """The graders in the header -> where they lead."""
+    """The graders in the header -> their links."""
     nav = page.partition('aria-label="Graders">')[2].partition("</nav>")[0]
     return {unescape(name): href for href, name in re.findall(r'href="([^"]*)"[^>]*><bdi>([^<]*)<', nav)}
 
@@ -97,7 +97,7 @@ def test_urls_without_a_grader_are_those_of_the_first_grader(pages: TestClient) 
     assert here(pages.get("/").text) == ["All graders"]
     assert here(pages.get("/queries").text) == ["rubric"]
     assert header(pages.get("/queries").text)["support"] == "/grader/support/queries"
-    # What is of no grader leads to their leaderboards.
+    # Pages without a grader link to the leaderboards.
     assert header(pages.get("/rejected").text)["support"] == "/grader/support"
     assert here(pages.get("/rejected").text) == []
 
@@ -137,7 +137,7 @@ def test_the_leaderboard_of_a_grader_has_its_own_values(demo: Path, pages: TestC
 
 
 def _cells_of(pages: TestClient, grader: str) -> Iterator[dict[str, str]]:
-    """Cells of a grader, as forms have them."""
+    """Cells of a grader, as form fields."""
     view = pages.app.state.live.view.of(grader)  # type: ignore[attr-defined]
     for query_id in view.query_ids:
         state = view.query(query_id)
@@ -153,7 +153,7 @@ def _rate(pages: TestClient, grader: str, cell: dict[str, str], rating: str) -> 
 
 @pytest.fixture
 def track(demo: Path, tmp_path: Path) -> Path:
-    """The demo with a third grader, which asks what `rubric` asks."""
+    """The demo with a third grader, with the same items as `rubric`."""
     root = Path(shutil.copytree(demo, tmp_path / "track"))
     settings = root / "trecexam.toml"
     recorded = re.search(r"(?m)^recorded = .*$", settings.read_text())
@@ -204,7 +204,7 @@ def test_each_grader_has_its_own_list_and_trail_for_judging(track: Path) -> None
                 time.sleep(0.02)
             addresses[grader] = answer.headers["location"]
             assert addresses[grader].startswith(f"/grader/{grader}/judge?")
-        # The browser's way: what it was shown of one grader is not behind what it is shown of another.
+        # Trails are separate: what was shown for one grader is not in the trail of another.
         pages.get(addresses["rubric"])
         page = pages.get(addresses["second"]).text
         assert "judge-previous" not in page
@@ -342,7 +342,7 @@ def test_if_the_first_grader_cannot_go_on_people_rate_for_the_next(demo: Path, t
         assert answer.status_code == 404
         assert "This form is for the grader rubric, which cannot go on" in words(answer.text)
         assert sorted(path.name for path in track.glob("overrides*")) == ratings
-        # The forms of the pages without a name say whom they are for.
+        # Forms of pages without a grader in the URL name their grader.
         key = next(key for key in _cells_of(client, "support"))
         page = client.get(f"/query/{key['query']}/passage/{key['doc']}").text
         assert 'action="/grader/support/override"' in page

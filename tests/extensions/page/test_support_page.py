@@ -28,7 +28,7 @@ from trecexam.extensions.page.judging import JudgeNext, Wish, look
 from trecexam.extensions.page.marking import marked_support
 
 DOCS = ["q1-heat", "q1-cost", "q2-sea", "lost"]
-#: What the grader answers, which nobody must see before a label of one's own.
+#: The grader's answer, which must be hidden before the first label of the person.
 ANSWER = "I am sure: "
 
 
@@ -86,7 +86,7 @@ def client(track: Path) -> Iterator[TestClient]:
 
 
 def wait_until_listed(client: TestClient) -> None:
-    """Waits until the track is read, and the list made of it."""
+    """Waits until the track is read and its list is made."""
     state = client.app.state  # type: ignore[attr-defined]
     state.live.reload()
     wanted, until = state.judging.of(Wish(grader="support")), time.monotonic() + 60
@@ -107,7 +107,7 @@ def first(client: TestClient) -> str:
 
 
 def fields(page: str, *, undo: bool = False) -> dict[str, str]:
-    """The hidden fields of the form that labels, or of the one that takes a label back."""
+    """The hidden fields of the labelling form, or of the undo form."""
     forms = [
         {
             name: unescape(value)
@@ -157,7 +157,7 @@ def test_the_number_left_is_unchanged_when_a_page_is_fetched_again(client: TestC
     assert left(address) == f"{number} more to judge."
     following = client.get(link(client.get(address).text, "next")).headers["location"]
     assert [left(following) for _ in range(2)] == [f"{number - 1} more to judge."] * 2
-    # Labelled, it is left no more, however it is come to.
+    # Labelled citations are not left, however they are opened.
     label(client, following, "1")
     assert left(following) == left(following) == f"{number - 2} more to judge."
 
@@ -168,7 +168,7 @@ def test_neither_run_nor_grader_is_visible_before_the_first_label(client: TestCl
         answer = client.get(address)
         told = answer.text + address + str(answer.headers)
         assert not re.search("sysalpha|sysbeta", told)
-        # The three labels stand on the buttons, and in the help, and nowhere else.
+        # The three labels are only on the buttons and in the help.
         assert [told.count(f"{word} support") for word in ("full", "partial", "no")] == [2, 2, 2]
         assert 'class="rating' not in told
         assert ANSWER not in told
@@ -193,7 +193,7 @@ def test_the_sentence_is_in_context_next_to_the_passage_with_matches_highlighted
 
 def test_a_label_is_saved_and_then_the_label_of_the_grader_is_shown(client: TestClient, track: Path) -> None:
     one = first(client)
-    # What two runs share goes first.
+    # Citations shared by two runs come first.
     assert sentence_of(client.get(one).text) == "Both move heat."
     answer = label(client, one, "0")
     assert answer.status_code == 303
@@ -213,7 +213,7 @@ def test_a_label_is_saved_and_then_the_label_of_the_grader_is_shown(client: Test
     board = client.get("/").text
     assert re.search(r"4 of 4 cells graded by openai tiny, 1 rated by people, 1 without a text", board)
     assert f'href="{JUDGE}"' in board
-    # Another person does not see it, and is told that it is there.
+    # Another person does not see the label, but is told that it exists.
     client.cookies.clear()
     page = client.get(one).text
     assert "Somebody labelled it already" in page
@@ -397,7 +397,7 @@ def test_a_label_shown_before_the_reload_equals_the_one_after_it(
     form = fields(client.get(one).text)
     ours = live.view.query(form["query"])
     with monkeypatch.context() as patched:
-        # The reader never comes to it.
+        # The reader never gets to it.
         patched.setattr(live._link, "send", lambda message: None)
         label(client, one, "0")
         shown = live.view.others["support"].query(form["query"])

@@ -28,7 +28,7 @@ from trecexam.extensions.page.users import (
 )
 from trecexam.track import TrackFolder
 
-#: As an earlier version of the file had it.
+#: In the form of an earlier version of the file.
 HASH = "$argon2id$v=19$m=8,t=1,p=1$c29tZXNhbHQ$LS6NR/AMNYk"
 
 
@@ -294,7 +294,7 @@ def test_a_symlink_stays_a_symlink(path: Path, tmp_path: Path) -> None:
     assert not list(tmp_path.glob(".*.tmp"))
 
 
-#: But for the few letters whose composed form is two characters, a letter and a mark.
+#: Except for the few letters whose composed form is two characters, a letter and a mark.
 NAMES = st.from_regex(r"[\w.@+-]{1,8}( [\w.@+-]{1,8})?", fullmatch=True).filter(
     lambda name: re.fullmatch(r"[\w.@+ -]+", unicodedata.normalize("NFC", name))
 )

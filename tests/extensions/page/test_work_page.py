@@ -15,13 +15,13 @@ def test_the_speed_is_that_of_the_last_minutes() -> None:
     assert pace.cells_a_second(10.0) is None
     pace.note(150, 10.0)
     assert pace.cells_a_second(10.0) == 5
-    # Nothing came since: it falls, and in the end there is none.
+    # Without progress the speed decreases, and finally there is none.
     assert pace.cells_a_second(50.0) == 1
     assert pace.cells_a_second(PACE_SECONDS + 20) is None
     pace.note(180, PACE_SECONDS + 20)
     pace.note(190, PACE_SECONDS + 30)
     assert pace.cells_a_second(PACE_SECONDS + 30) == pytest.approx(1)
-    # A bank with other items: what was there before says nothing.
+    # A bank with other items: the earlier speed does not apply.
     pace.note(3, PACE_SECONDS + 40)
     assert pace.cells_a_second(PACE_SECONDS + 41) is None
 

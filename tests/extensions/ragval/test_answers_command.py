@@ -27,7 +27,7 @@ def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def script(exchange: Exchange) -> None:
-    """Answers well where there is a block; judges well what was answered so."""
+    """Answers well if there is a block; judges such answers well."""
     if "Chatbot generated answer" in exchange.prompt:
         good = "It is in the block." in exchange.prompt
         exchange.say(f'{{"relevance": {5 if good else 1}, "truthfulness": {5 if good else 2}}}')
@@ -91,7 +91,7 @@ def test_without_a_generator_the_model_of_the_judge_answers(tmp_path: Path) -> N
         root = make_track(tmp_path / "track", server.url)
         assert run(["ragval", "answers", str(root)]) == 0
         assert {body["model"] for body in server.bodies} == {"tiny"}
-        # What it is told as a judge is not for this.
+        # The system message of the judge is not used here.
         assert {len(body["messages"]) for body in server.bodies} == {1}
 
 

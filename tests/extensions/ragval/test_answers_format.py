@@ -34,7 +34,7 @@ def put(tmp_path: Path, *rows: Any, name: str = "sys.jsonl") -> Path:
 def judged(
     *paths: Path, parameter: str | None = None
 ) -> tuple[list[JudgedAnswer], list[tuple[str, int | None, str]]]:
-    """What is read, and (file, line, reason) of what is left out."""
+    """The rows that are read, and (file, line, reason) of those that are skipped."""
     errors: list[ConversionError] = []
     rows = list(read_judged(paths, errors.append, parameter=parameter))
     return rows, [(Path(error.path).name, error.line, error.reason) for error in errors]

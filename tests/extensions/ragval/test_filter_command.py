@@ -84,7 +84,7 @@ def test_blocks_are_selected_by_date_and_each_dropped_one_has_a_reason(
     [
         *(("2023-06-01", True), ("2023-05-31", False), ("2023-05-31T23:59:59Z", False), ("2023-06", True)),
         *(("2023-06-01T00:00:00Z", True), ("2023-06-01T00:30:00+01:00", False), ("20230601", True)),
-        # Perhaps before June, perhaps after it.
+        # Possibly before June, possibly after.
         *(("2023", False), (2023, False), (2024, True), ("2023-W22", False), ("2023-W23", True)),
     ],
 )
@@ -129,7 +129,7 @@ def test_if_no_block_is_left_the_status_says_so(blocks: Path, tmp_path: Path) ->
 
 
 def answer_known(exchange: Exchange) -> None:
-    """Knows old news and no other; is at a loss for odd ones."""
+    """Knows old news and no other; gives no clear answer on "odd" ones."""
     text = exchange.prompt
     known = "maybe" if "Odd" in text else "yes" if "Old" in text else "no"
     exchange.say(json.dumps({"known": known}) if "response_format" in exchange.body else f"{known.title()}.")

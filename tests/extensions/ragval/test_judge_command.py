@@ -78,7 +78,7 @@ def test_dropped_answers_are_judged_once_and_reported(
             ["good", "3", "0", "4.8333", "4.6667", "9.5000", "10", "2"],
             ["fair", "2", "0", "2.0000", "2.0000", "4.0000", "", ""],
         ]
-        # A second look asks nobody and changes no byte.
+        # A second update sends no prompt and changes no byte.
         before = {path: path.read_bytes() for path in (root / "out").rglob("*") if path.is_file()}
         assert run(["watch", str(root), "--once"]) == 0
         assert {path: path.read_bytes() for path in (root / "out").rglob("*") if path.is_file()} == before
@@ -232,7 +232,7 @@ def test_a_rating_by_a_person_replaces_that_of_the_judge(tmp_path: Path) -> None
         write_lines(root / "runs" / "a.jsonl", [answer("k1", 4.5, 3)])
         assert run(["watch", str(root), "--once"]) == 0
         by = ["--doc", "a/k1%2F1", "--who", "me", "--why", "so"]
-        # A 0, which the judge does not know, counts as its lowest score.
+        # A 0, which is not on the judge's scale, counts as its lowest score.
         for item, rating, shown in (
             ("k1/1/relevance", "5", ["4.5000", "5.0000", "9.5000"]),
             ("k1/1/truthfulness", "0", ["1.0000", "5.0000", "6.0000"]),
@@ -249,7 +249,7 @@ def test_init_makes_a_track_with_a_working_judge(tmp_path: Path) -> None:
     with serving(judging) as server:
         words = ["--grader", "ragval", "--model", "tiny", "--base-url", server.url]
         assert run(["init", str(root), "--bank", str(bank), *words]) == 0
-        # Nothing was dropped yet.
+        # Nothing has been dropped yet.
         assert run(["watch", str(root), "--once"]) == 0
         write_lines(root / "runs" / "a.jsonl", [answer("k1", 5, 5)])
         assert run(["watch", str(root), "--once"]) == 0

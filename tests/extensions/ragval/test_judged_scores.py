@@ -31,7 +31,7 @@ def answer(
 
 @pytest.fixture(scope="module")
 def rows() -> list[JudgedAnswer]:
-    """Four systems on thirty questions, each without some of them."""
+    """Four systems on thirty questions, each with some missing."""
     chance = random.Random(3)
     found = []
     for run, good in (("a", 0.9), ("b", 0.7), ("c", 0.4), ("d", 0.1)):

@@ -154,6 +154,6 @@ def test_published_answers_can_be_read_as_blocks_and_as_questions() -> None:
     assert [block.content for block in read_blocks(path)] == [row["content"] for row in rows]
     left_out: list[ConversionError] = []
     items = list(read_bank(path, left_out.append))
-    # Six of the 256 blocks stand there twice, with their questions.
+    # Six of the 256 blocks are duplicates, with their questions.
     assert (len(items), len(left_out)) == (500, 6)
     assert {item.text for item in items} == {row["question"] for row in rows}

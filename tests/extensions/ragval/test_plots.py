@@ -33,7 +33,7 @@ def test_every_plot_is_drawn_for_any_system_names_and_values(values: str) -> Non
     sweep = swept(HOSTILE[0], found)
     plots = ragval_plots(found, found[0], found[1], sweep)
     assert [plot.name for plot in plots] == ["means", "histogram", "sweep"]
-    # The first two are the same for all values.
+    # The first two are equal for all values.
     for plot in plots if values.startswith("1 ") else plots[2:]:
         drawing = draw(plot)
         assert drawing.why == ""
@@ -41,7 +41,7 @@ def test_every_plot_is_drawn_for_any_system_names_and_values(values: str) -> Non
             element.tag.rpartition("}")[2] for element in ET.fromstring(drawing.svg).iter()
         }
         picture = imread(BytesIO(drawing.png))
-        # Something is drawn in it, and it is not blown up by a name.
+        # Something is drawn, and no name enlarges it.
         assert picture.std() > 0.05
         assert picture.shape[1] < 900
 

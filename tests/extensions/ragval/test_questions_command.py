@@ -35,7 +35,7 @@ def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def answer_with_question(exchange: Exchange) -> None:
-    """Asks about what the text is of; another question for each seed."""
+    """Asks about the topic of the text; another question for each seed."""
     text = exchange.prompt.rpartition("text: ")[2]
     seed = exchange.body["seed"]
     exchange.say("I will not." if text.startswith("No") else f'Question: "Why {text.split()[0]}, in {seed}?"')
@@ -67,7 +67,7 @@ def test_each_block_gets_a_question_with_the_block_and_its_origin(
         f"Generate a creative question about the contents of the following text: {row['content']}"
         for row in BLOCKS
     }
-    # Hot, and with a seed that is noted.
+    # With sampling, and a seed that is stored.
     assert {(body["temperature"], body["seed"]) for body in bodies.values()} == {(1.0, 0)}
     first, second = lines(root / "bank.questions.jsonl")
     assert first["origin"].pop("time").endswith("Z")
@@ -88,7 +88,7 @@ def test_each_block_gets_a_question_with_the_block_and_its_origin(
 
 
 def first_block(root: Path, per_block: int = 1) -> None:
-    """Has questions about the first block written."""
+    """Generates questions about the first block."""
     first = write_lines(root / "first.jsonl", BLOCKS[:1])
     with trecexam.open_track(root) as opened:
         assert opened.ragval.write_questions(first, per_block=per_block).complete

@@ -98,8 +98,8 @@ def test_retrieved_blocks_are_counted_if_the_answers_list_them(
     assert run(["ragval", "report", str(path), *map(str, files)]) == 0
     header, rag, good, _ = capsys.readouterr().out.splitlines()
     assert header == f"{HEADER}\tn_retrieved\tmean_blocks"
-    # Something is retrieved by a list, a number, true, a text and an object; five say how many.
-    # -3 says neither.
+    # Retrieval is stated by a list, a number, true, a text and an object; five give a count.
+    # -3 states neither.
     assert rag.split("\t")[-2:] == ["5", f"{(2 + 0 + 3 + 0 + 0) / 5:.4f}"]
     assert good.split("\t")[-2:] == ["", ""]
     assert run(["ragval", "report", str(path), *map(str, files), "--json"]) == 0

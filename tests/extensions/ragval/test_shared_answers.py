@@ -90,7 +90,7 @@ def test_replaying_the_recorded_scores_gives_the_recorded_report(
     from ragval import make_track, write_lines
     from scripted_server import Exchange, serving
 
-    # Some blocks stand there twice; a question of a bank is one.
+    # Some blocks are duplicates; a question is in a bank once.
     slices = {
         name: list({row["question"]: row for row in rows}.values())[:24] for name, rows in published.items()
     }

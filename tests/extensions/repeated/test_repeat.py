@@ -29,7 +29,7 @@ def is_relevant(query: int, doc: int) -> bool:
 
 
 def noisy(exchange: Exchange) -> None:
-    """Answers wrongly with a chance of NOISE, by the prompt and how often it was asked."""
+    """Answers wrongly with probability NOISE, depending on the prompt and its repetition."""
     found = re.search(r"passage (\d+) about q(\d+)", exchange.prompt)
     if found is None:
         return exchange.say("1")
@@ -45,7 +45,7 @@ def configured(root: Path, server: Scripted, **settings: object) -> None:
 
 
 def n_cell_requests(server: Scripted) -> int:
-    """Requests about cells, without the one that asks what the server can do."""
+    """Requests about cells, without the one that probes the server."""
     return sum(number for prompt, number in server.seen.items() if "about q" in prompt)
 
 
@@ -77,7 +77,7 @@ def test_the_spread_of_ranks_equals_that_of_judging_again(tmp_path: Path) -> Non
     labels = [[is_relevant(query, doc) for doc in range(DOCS)] for query in range(1, QUERIES + 1)]
     chances = np.where(labels, 1 - NOISE, NOISE)
 
-    # Ranks of many judgings of two times each, from chances that only the test knows.
+    # Ranks of many judgings of two times each, from probabilities that only the test knows.
     answers = np.random.default_rng(1).random((2000, 2, QUERIES, DOCS)) < chances
     scores = np.einsum("jtqd,rqd->jr", answers, tops)
     above = (scores[:, None, :] > scores[:, :, None]).sum(axis=2)
@@ -89,7 +89,7 @@ def test_the_spread_of_ranks_equals_that_of_judging_again(tmp_path: Path) -> Non
     judgings = []
     with serving(noisy) as server:
         for revision in range(6):
-            # Another revision is another grader: the whole judging anew, each prompt's next answers.
+            # Another revision is another grader: all is judged again, with the next answers to each prompt.
             configured(root, server, revision=str(revision))
             with trecexam.open_track(root) as track:
                 track.grading.grade()
@@ -138,7 +138,7 @@ def test_no_prompt_is_sent_twice_and_more_repetitions_send_only_the_new_ones(
     ratings = [row["ratings"].split() for row in value["differing"]]
     assert ratings
     assert {len(of_cell) for of_cell in ratings} == {5}
-    # By pairs of times, which the program does not count.
+    # By pairs of times, which the program does not store.
     pairs = sum(a != b for of_cell in ratings for a in of_cell for b in of_cell)
     assert value["flips"] == pytest.approx(pairs / (5 * 4 * cells))
     assert (small / "out" / "leaderboard.tsv").read_bytes() == outputs
@@ -165,7 +165,7 @@ def test_an_incomplete_repetition_does_not_count_and_resumes(
             cells = track.grading.counts().ok
             with pytest.raises(TrecexamError, match=r"yet: time 2 .* cells .*; stopped"):
                 track.repeat(2, stop=lambda: True)
-        # The budget is that of all times: a little more than two of them.
+        # The budget covers all times: a little more than two of them.
         each = used["tokens_in"] + used["tokens_out"]
         configured(small, server, budget_tokens=int(2.6 * each), max_new_tokens=8)
         capsys.readouterr()

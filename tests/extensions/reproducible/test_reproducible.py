@@ -21,7 +21,7 @@ from trecexam.graders import Answer
 
 
 class Sociable(HashGrader):
-    """Gives other probabilities, and sometimes other answers, to cells that come with others."""
+    """Gives other probabilities, and sometimes other answers, to cells in larger batches."""
 
     def grade(self, cells: Any) -> Any:
         for batch in super().grade(cells):
@@ -63,7 +63,7 @@ def test_a_grader_that_grades_each_cell_alone_gives_equal_grades_and_stores_noth
         (name, 5, 0, 0.0) for name in ("stored-alone", "stored-company", "alone-company")
     ]
     assert counts[-1][:2] == (10, 10)
-    # Each alone, then all of them with three others each.
+    # Each alone, then each with three others.
     again = grader.asked[asked:]
     assert len(again) == 5 + 20
     assert again[:5] == [cell.cell for cell in done.cells]
@@ -123,7 +123,7 @@ def test_a_stopped_check_says_so_and_does_not_report_equality(tmp_path: Path) ->
     assert not done.same
     assert [cell.alone is not None for cell in done.cells] == [True] * 3 + [False] * 5
     assert done.differences[0].cells == 3
-    # What is lacking is counted, and not called another answer.
+    # Missing answers are counted, and not reported as different.
     assert (done.facts["lacking"], done.json_value()["differing"]) == (8, [])
     assert done.notes[-1] == "8 of 36 graded cells looked at: no other answer; 8 were not answered both times"
 
@@ -197,7 +197,7 @@ def test_the_command_reports_the_same_as_the_python_call(
     for form in ("--latex", "--table", "--wide"):
         assert run(["verify", "reproducible", str(root), "--sample", "3", form]) == status
         assert "company" in capsys.readouterr().out
-    # Stored on one device, asked on another: that is said.
+    # Stored on one device, graded again on another: this is reported.
     path = root / ".trecexam" / "grades.sqlite"
     from trecexam.line.store import GradeRow, GradeStore
 

@@ -35,7 +35,7 @@ def refused(capsys: pytest.CaptureFixture[str], kind: str, *arguments: str | Pat
 
 
 def with_runs(graded: Path, **rankings: dict[str, list[str]]) -> Path:
-    """The track with these runs in place of its own."""
+    """The track with only these runs."""
     for path in (graded / "runs").iterdir():
         path.unlink()
     for name, ranking in rankings.items():
@@ -45,7 +45,7 @@ def with_runs(graded: Path, **rankings: dict[str, list[str]]) -> Path:
 
 @pytest.fixture
 def disjoint_runs(graded: Path) -> Path:
-    """Runs that have passages of their own; all pooled ones have grades, as the old pool had them."""
+    """Runs with passages of their own; all pooled ones have grades, as in the old pool."""
     return with_runs(
         graded,
         a={"q1": ["q1-d00", "q1-d01", "q1-d02"], "q2": ["q2-d01", "q2-d03"]},
@@ -164,7 +164,7 @@ def test_a_team_is_left_out_as_a_whole(
         capsys, "runs", disjoint_runs, "--teams", tmp_path / "teams.tsv", "--official-measure", "P@2"
     )
     assert {row["run"]: row["left_out"] for row in rows} == {"a": "T", "b": "b", "c": "T"}
-    # q2-d01 is in a and c alone.
+    # q2-d01 is only in a and c.
     assert {row["run"]: row["unique"] for row in rows} == {"a": "8", "b": "2", "c": "8"}
     assert "1 of 3 runs have no team in" in said
     assert "2 of 2 teams have judged passages" in said

@@ -27,7 +27,7 @@ WEIGHT = {"full_support": 1.0, "partial_support": 0.5}
 
 
 def graded_now(root: Path) -> int:
-    """What `watch --once` says of the track, then what `support` shows of it."""
+    """What `watch --once` prints about the track, then what `support` prints."""
     status = run(["watch", str(root), "--once"])
     return run(["support", str(root)]) or status
 
@@ -104,7 +104,7 @@ def test_each_sentence_is_graded_once_with_its_first_cited_passage(
         assert float(poor["SupportF1"]) == 0
         assert "1 citation of passages without a text, first 'lost'" in shown.err
         assert "1 citation out of range" in shown.err
-        # A second time asks nobody; a changed response asks about its new sentence alone.
+        # The second time nothing is graded; a changed response has only its new sentence graded.
         assert graded_now(root) == 0
         assert len(server.bodies) == 4
         changed = json.loads(json.dumps(GOOD[0]))
@@ -175,7 +175,7 @@ def test_updates_grade_support_and_show_it_in_leaderboard_and_report(
     capsys.readouterr()
     assert run(["leaderboard", str(root), "-m", "SupportR"]) == 0
     assert capsys.readouterr().out.splitlines()[0] == "run\tSupportR\tSupportR.stderr"
-    # What is written is what the command makes.
+    # The written file equals the output of the command.
     before = (root / "out" / "support_runs.tsv").read_bytes()
     assert run(["support", str(root), "-o", str(tmp_path / "again.tsv")]) == 0
     assert (tmp_path / "again.tsv").read_bytes() == before
@@ -219,7 +219,7 @@ def test_other_commands_work_with_support_measures(
         assert "is of labels of documents, and the grader support labels what" in capsys.readouterr().err
         assert run(["verify", "grading", str(root)]) == 0
         shown = capsys.readouterr().out
-        # A sentence is asked of what it cites: with other passages it is no cell.
+        # A cell is a sentence with its citation: with other passages it is not a cell.
         assert "missing" not in shown
         assert len(shown.splitlines()) == 1 + 5
         capsys.readouterr()
@@ -278,7 +278,7 @@ def test_a_run_of_passages_has_no_support(tmp_path: Path) -> None:
             track.update()
             assert {row.run for row in track.leaderboard().rows} == {"good", "poor"}
             assert {row[0] for row in track.support().table.rows} == {"good", "poor"}
-        # The one grader of a track that says so by its prompt alone looks at all runs.
+        # A single grader selected by its prompt alone uses all runs.
         config = root / "trecexam.toml"
         config.write_text(
             config.read_text().replace("[graders.support]", '[grader]\nprompt = "TRECRAG2024Support"')
@@ -369,7 +369,7 @@ def test_truncated_responses_lose_the_rest(tmp_path: Path, capsys: pytest.Captur
         assert [float(table[path]["long"]["words"]) for path in (whole, cut)] == [402, 400]
         assert [table[path]["long"]["over_limit"] for path in (whole, cut)] == ["1", "1"]
         assert table[whole]["good"] == table[cut]["good"]
-        # The sentence that is cut is another one, and was asked about.
+        # The truncated sentence is a different one, and was graded.
         assert "Statement: Pumps\n" in prompts_sent(server)[-1]
 
 

@@ -75,7 +75,7 @@ def test_a_sentence_of_two_runs_is_recorded_with_the_citations_of_each(tmp_path:
         "run\tquery_id\tsentence\tdoc_id\tlabel\none\tq1\t1\tq1-heat\tfull_support\n"
         "two\tq1\t1\tq1-cost\tpartial_support\n"
     )
-    # Of what the file does not know nothing is graded.
+    # Cells that are not in the file stay ungraded.
     assert run(["watch", str(root), "--once"]) == 1
     known = {row[:4]: row[4] for row in labels(root / "out" / "support.tsv")}
     assert known["one", "q1", "1", "q1-heat"] == "full_support"
@@ -116,7 +116,7 @@ def test_an_empty_answer_leaves_out_only_its_query(
     assert "rejected: runs/good.jsonl:1: the response to query 'q1' has no text" in shown.err
     assert "rejected: runs/poor.jsonl:1: the response to query 'q1' has no text" in shown.err
     (row,) = csv.DictReader(shown.out.splitlines(), delimiter="\t")
-    # 1 of q2, and 0 of the query that it does not answer.
+    # 1 for q2, and 0 for the query without an answer.
     assert (row["run"], row["responses"], float(row["SupportP"])) == ("good", "1", 0.5)
 
 
@@ -176,7 +176,7 @@ def test_after_a_kill_only_pending_prompts_are_sent_again(tmp_path: Path) -> Non
         child.join(60)
         assert child.exitcode == -signal.SIGKILL
         assert run(command) == 0
-        # Sentences that two runs have in common are sent once; 4 are of the other runs.
+        # Sentences shared by two runs are sent once; 4 belong to the other runs.
         assert len(server.seen) == 64
         again = sum(server.seen.values()) - 64
         assert again <= 16

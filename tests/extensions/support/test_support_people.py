@@ -23,7 +23,7 @@ import trecexam
 from trecexam.cli.main import run
 from trecexam.errors import StoreError
 
-#: Says just what `good` says of salt, and twice what `poor` says of cats.
+#: Has the sentence of `good` on salt, and twice that of `poor` on cats.
 SHARED = (
     response(
         "shared", "q1", ("Cats purr.", [0]), ("Cats purr.", [1]), references=["q1-heat", "q1-cost"]
@@ -218,7 +218,7 @@ def test_exported_labels_can_be_recorded_with_the_same_scores(root: Path, tmp_pa
     # A copy of overrides.tsv in another folder of the same track says the same.
     other = Path(shutil.copytree(root, tmp_path / "other"))
     assert labels(other) == labels(root)
-    # A passage needs no text for a label that is recorded.
+    # A recorded label needs no text of the passage.
     (other / "overrides.support.tsv").unlink()
     (other / "labels.tsv").write_bytes((tmp_path / "support.tsv").read_bytes())
     (other / "trecexam.toml").write_text('[graders.support]\nname = "recorded"\nrecorded = "labels.tsv"\n')

@@ -23,7 +23,7 @@ WEIGHTS = st.sampled_from([0.0, 0.5, 1.0])
 
 
 def test_a_response_of_four_sentences_has_the_scores_of_the_definition() -> None:
-    # Full, partial, none, and a sentence that cites nothing.
+    # Full, partial, none, and a sentence without citations.
     precision, recall, f1 = support_scores([(1.0,), (0.5,), (0.0,), ()])
     assert (precision, recall) == (1.5 / 3, 1.5 / 4)
     assert f1 == pytest.approx(2 * 0.5 * 0.375 / 0.875)
@@ -86,13 +86,13 @@ ANSWERS = st.lists(
 def test_scores_of_any_response_equal_the_definition_on_its_json(
     tmp_path: Path, answer: list[Any], labels: dict[tuple[int, str], int], citations: Literal["first", "all"]
 ) -> None:
-    # A sentence of its own, so that there is text.
+    # An additional sentence, so that there is text.
     answer = [*answer, ("Last.", [0])]
     row = {"run_id": "r", "topic_id": "q", "references": REFERENCES}
     row["answer"] = [{"text": text, "citations": cited} for text, cited in answer]
     labels = labels | {(len(answer), "a"): 1}
     root = tmp_path / "track"
-    # The labels of a file are stored: those of another response are no labels of this one.
+    # The labels of a file are stored: those of another response do not count here.
     shutil.rmtree(root, ignore_errors=True)
     (root / "runs").mkdir(parents=True)
     (root / "runs" / "r.jsonl").write_text(json.dumps(row) + "\n")
@@ -110,7 +110,7 @@ def test_scores_of_any_response_equal_the_definition_on_its_json(
         values = cited_values(track, ["r"], ["q", "not answered"])
         table = SupportTables(track).labels()
 
-    #: A sentence that stands there twice has one label of a passage: that where it cites it first.
+    #: A duplicate sentence has one label per passage: that of its first citation.
     label_of: dict[tuple[str, str], int] = {}
     cited_weights, sentence_weights, uncited = [], [], 0
     for place, (text, cited) in enumerate(answer, 1):

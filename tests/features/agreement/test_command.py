@@ -41,7 +41,7 @@ def rows_of(text: str) -> list[dict[str, str]]:
 
 
 def both_labels(track: Path) -> list[tuple[list[int], int]]:
-    """Of each pooled passage its ratings, best first, and its judgment; read naively."""
+    """The ratings of each pooled passage, best first, and its judgment; by naive code."""
     ratings: dict[tuple[str, str], list[int]] = {}
     for row in map(json.loads, (track / "grades.jsonl").read_text().splitlines()):
         ratings.setdefault((row["query_id"], row["doc_id"]), []).append(row["rating"])

@@ -49,7 +49,7 @@ def brute_kappa(labels: Labels, judgments: Labels, min_label: int, min_judgment:
 def make_track(
     folder: Path, labels: Labels, judgments: Labels, settings: str = "", name: str = "track"
 ) -> Path:
-    """A track of qrels that are grades, beside other qrels."""
+    """A track with qrels as grades, next to other qrels."""
     folder.mkdir(exist_ok=True)
     for file, rows in (("umbrela.qrels", labels), ("people.qrels", judgments)):
         (folder / file).write_text("".join(f"{q} 0 {d} {label}\n" for (q, d), label in rows.items()))
@@ -111,7 +111,7 @@ def test_kappa_on_one_scale_uses_one_threshold(
 def test_qrels_of_two_llms_have_the_threshold_of_their_common_scale(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """UMBRELA's real distribution of 0..4, beside a stricter judge drawn from it."""
+    """UMBRELA's real distribution of 0..4, and a stricter judge drawn from it."""
     path = outside("rag25/umbrela.qwen3.5-9b.qrels.gz")
     rng = random.Random(0)
     with gzip.open(path, "rt") as file:
@@ -163,7 +163,7 @@ def test_of_two_settings_on_one_scale_the_greater_one_is_used(
 def test_the_scale_of_judgments_is_read_from_the_whole_file(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Of the queries of this track nobody judged a passage 3, of others somebody did."""
+    """In the queries of this track no passage is judged 3; in others some are."""
     labels, judgments = drawn(3, 6, (4, 3, 2, 1))
     judgments = {key: min(label, 2) for key, label in judgments.items()} | {("q99", "d"): 3}
     row, _ = agreement(capsys, make_track(tmp_path, labels, judgments))
@@ -242,7 +242,7 @@ def test_graders_compared_on_the_scale_of_judgments_use_its_threshold(tmp_path: 
 
 
 def test_ratings_by_people_on_the_scale_of_judgments_are_learned_unchanged(tmp_path: Path) -> None:
-    """A rating of 1 by a person is a judgment of 1, where both are 0..3."""
+    """A rating of 1 by a person equals a judgment of 1, if both scales are 0..3."""
     labels, judgments = drawn(3, 8, (4, 3, 2, 1))
     for number in range(4):
         del judgments["q1", f"d01{number}"]
@@ -279,7 +279,7 @@ def test_a_min_relevant_above_all_judgments_stops_no_update(
 def test_official_measures_use_the_threshold_of_agreement(
     tmp_path: Path, best: int, settings: str, threshold: int
 ) -> None:
-    """Labels had P(rel=2) and judgments P, which counted from 1 on."""
+    """Labels had P(rel=2) and judgments P, which counted from 1."""
     labels, judgments = drawn(best, 3, (8, 2, 2, 2, 1)[: best + 1])
     with trecexam.open_track(make_track(tmp_path, labels, judgments, settings)) as track:
         assert track.agreement().found[0].thresholds.min_relevant == threshold

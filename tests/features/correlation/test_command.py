@@ -28,7 +28,7 @@ Rows = list[dict[str, str]]
 def run_command(
     capsys: pytest.CaptureFixture[str], *arguments: str | Path, status: int = 0
 ) -> tuple[str, str]:
-    """What a command writes to stdout and to stderr."""
+    """Returns what a command writes to stdout and to stderr."""
     capsys.readouterr()
     assert run([str(argument) for argument in arguments]) == status
     found = capsys.readouterr()
@@ -103,7 +103,7 @@ def test_a_threshold_option_equals_the_setting_of_the_same_name(
         plain = table(capsys, many, *[part for name in names for part in ("-m", name)], *options)
         expected += [{"min_rating": rating, **row} for row in plain]
     if label == "max":
-        # The label is a rating: nDCG knows no threshold and stands there once.
+        # The label is a rating: nDCG has no threshold and is listed once.
         ungraded = [row for row in expected if row["measure"] == "nDCG@4"][:2]
         expected = [row for row in expected if row["measure"] != "nDCG@4"]
         expected += [{**row, "min_rating": ""} for row in ungraded]
@@ -225,7 +225,7 @@ def test_runs_missing_from_the_official_leaderboard_are_reported(
     assert "not in the official leaderboard, and so not compared with it: 'run1'" in said
     ranked = [row for row in rows(text) if row["official_measure"] == "official_leaderboard"]
     assert {row["n_runs"] for row in ranked} == {"2"}
-    # It can be asked for by name, and then stands alone.
+    # It can be requested by name, and is then the only one.
     alone = table(capsys, graded, "--official-measure", "official_leaderboard")
     assert alone == ranked
     far = table(capsys, graded, "--official-measure", "official_leaderboard", command="outliers")
@@ -247,7 +247,7 @@ def test_an_official_leaderboard_alone_is_enough(graded: Path, capsys: pytest.Ca
 
 
 def refusal(capsys: pytest.CaptureFixture[str], root: Path) -> str:
-    """The one line with which every form of the command refuses."""
+    """The one-line error, the same in every form of the command."""
     found = set()
     for command, *options in (["correlate"], ["swaps"], ["outliers"], ["correlate", "--thresholds"]):
         out, err = run_command(capsys, command, root, *options, status=2)
@@ -363,7 +363,7 @@ def test_every_command_has_a_python_call(graded: Path) -> None:
 def test_unsupported_official_measures_are_reported_and_stop_nothing_else(
     graded: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Diversity measures on judgments without subtopics: `watch` ended in a traceback, and wrote nothing."""
+    """Diversity measures on judgments without subtopics: `watch` ended in a traceback and wrote nothing."""
     settings = graded / "trecexam.toml"
     settings.write_text(settings.read_text() + '[scores]\nofficial_measures = ["alpha_nDCG@20", "nDCG@10"]\n')
     shutil.rmtree(graded / "out")

@@ -23,7 +23,7 @@ SIDES = ["-m", "P(rel=4)@8", "--official-measure", "nDCG@10"]
 
 @pytest.fixture(scope="module")
 def tied(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Six queries and seven runs, of which five are the same; tests read only."""
+    """Six queries and seven runs, five of them equal; read-only."""
     root = make_small_track(tmp_path_factory.mktemp("tied") / "track", queries=6)
     same = {f"q{q}": [f"q{q}-d{d:02}" for d in range(8)] for q in range(1, 7)}
     for number in range(3, 7):
@@ -67,7 +67,7 @@ def test_thresholds_graders_and_queries_show_the_reasons_that_apply(
     err = run_command(capsys, "correlate", str(tied), *SIDES, "--thresholds")[1]
     assert "P(rel=2)@8 at min_rating 2 2" in err
     assert WHY in run_command(capsys, "compare-graders", str(tied))[1]
-    # A query by itself has no interval anyway.
+    # A single query has no interval anyway.
     assert "no interval" not in run_command(capsys, "correlate", str(tied), *SIDES, "--per-query")[1]
 
 

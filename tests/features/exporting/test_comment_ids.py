@@ -12,7 +12,7 @@ from trecexam.cli.main import run
 
 @pytest.fixture
 def renamed(graded: Path) -> Path:
-    """The graded track, its query q2 named #2."""
+    """The graded track, with its query q2 named #2."""
     for path in (*graded.glob("*.*"), *(graded / "runs").glob("*")):
         if path.is_file():
             path.write_text(path.read_text().replace("q2", "#2"))

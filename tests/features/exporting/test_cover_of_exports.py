@@ -29,7 +29,7 @@ Values = dict[tuple[str, str], float]
 
 
 def leaderboard_means(root: Path, measures: Iterable[Measure]) -> Values:
-    """(run, measure) -> the mean that the track's leaderboard has."""
+    """(run, measure) -> the mean on the track's leaderboard."""
     with trecexam.open_track(root) as track:
         board = track.leaderboard(list(measures))
     return {
@@ -179,7 +179,7 @@ def test_without_pandas_the_error_says_what_to_install(graded: Path, monkeypatch
 
 
 def test_the_ir_measures_command_does_not_know_cover(graded: Path) -> None:
-    """As the README says; the day that it does, the README has to say so."""
+    """As the README says; if this changes, the README must change."""
     words = [sys.executable, "-m", "ir_measures", "out/rubric.qrels", "runs/run0.run"]
     done = subprocess.run(
         [*words, "Cover(rel=4)@20"], cwd=graded, env={"PYTHONPATH": str(ROOT)}, capture_output=True, text=True

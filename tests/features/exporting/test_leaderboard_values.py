@@ -78,7 +78,7 @@ def test_auto_judge_evaluate_reads_equal_values(
     assert {(e.run_id, e.topic_id, e.measure): e.value for e in read.entries} == {
         (row["run_id"], row["topic_id"], row["measure"]): row["value"] for row in rows
     }
-    # The means are those that it makes itself.
+    # It computes the means itself.
     again = results.load(
         files[0].parent if form == "trec_eval" else files[0],
         form,

@@ -30,7 +30,7 @@ Labels = dict[tuple[str, str], int]
 
 
 class SureGrader(HashGrader):
-    """Gives a distribution with each rating."""
+    """Gives a probability distribution with each rating."""
 
     def _done(self, batch: list[tuple[Cell, Answer]]) -> list[tuple[Cell, Answer]]:
         return super()._done(
@@ -234,7 +234,7 @@ def test_grading_a_hole_with_the_text_of_a_judged_passage_keeps_later_output_equ
     )
     (root / "qrels.txt").write_text("".join(f"q1 0 q1-d{d:02} {d // 2 % 3}\n" for d in range(0, 12, 2)))
     with trecexam.open_track(root, grader=HashGrader()) as track:
-        # What is first in the runs is graded, and so are judged passages of the same text.
+        # The top passages of the runs are graded, and so are judged passages with the same text.
         track.fill(track.fill.find(depth=2, rule="identity"))
         found = track.fill.find()
         one, two = track.fill(found), track.fill(track.fill.find())
@@ -604,7 +604,7 @@ def test_a_failing_grader_keeps_its_grades_and_nothing_is_written(tmp_path: Path
     assert filled.rows == undisturbed.rows
 
 
-#: Fills a track and is killed, with no time to clean up: in the 3rd batch, or before the 1st renaming.
+#: Fills a track and is killed without cleaning up: in the 3rd batch, or before the 1st rename.
 KILLED = """
 import os, signal, sys
 from pathlib import Path
@@ -686,7 +686,7 @@ def test_as_unjudged_changes_no_value_on_the_official_judgments(
 
     official, merged = tmp_path / "half.qrels", tmp_path / "m"
     half = drop(graded, tmp_path / "all.qrels").read_text()
-    # q3 is judged by nobody, and one judgment is negative.
+    # q3 is unjudged, and one judgment is negative.
     official.write_text(
         "".join(line + "\n" for line in half.splitlines() if line[:2] != "q3") + "q1 0 extra -2\n"
     )
@@ -710,8 +710,8 @@ def test_as_unjudged_changes_no_value_on_the_official_judgments(
         for line in path.read_text().splitlines():
             query_id, _, doc_id, _, score, _ = line.split()
             ranked.setdefault(query_id, {})[doc_id] = float(score)
-        # infAP alone tells passages that are in the pool and not judged from those outside: that is what
-        # the label -1 was made for.
+        # Only infAP distinguishes unjudged passages in the pool from those outside: this is the purpose of
+        # the label -1.
         measures = pytrec_eval.supported_measures - {"infAP", "runid"}
         result: dict[str, dict[str, float]] = pytrec_eval.RelevanceEvaluator(by_query, measures).evaluate(
             ranked
@@ -742,7 +742,7 @@ def test_for_any_judgments_and_grades_no_human_line_changes(tmp_path: Path, seed
         try:
             found = track.fill.find(official, depth=depth, rule=rule)
         except TrecexamError:
-            # Nothing that is judged has a grade.
+            # No judged passage has a grade.
             found = track.fill.find(official, depth=depth, rule="identity")
         filled = track.fill(found, output=merged)
     human = labels(official)
@@ -777,7 +777,7 @@ def test_half_of_the_dl19_judgments_are_filled(dl19: Path, tmp_path: Path) -> No
     rows = source_rows(tmp_path / "merged.qrels.sources.tsv")
     assert len(rows) == len(found)
     assert {row["model"] for row in rows if row["source"] == "model"} == {"google/flan-t5-large"}
-    # Wrong by two or more on fewer of the dropped ones than if all had got the most frequent label, 0.
+    # Fewer errors of two or more than giving the most frequent label, 0, to all dropped ones.
     lost = [place for place in pooled - human.keys() if place in full]
     assert len(lost) > 700
     wrong = sum(abs(found[place] - full[place]) >= 2 for place in lost)

@@ -29,7 +29,7 @@ def encoder(monkeypatch: pytest.MonkeyPatch) -> WordEncoder:
 
 @pytest.fixture(scope="module")
 def validated_once(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """A track whose grades lie in a file, with what its cross-validation keeps."""
+    """A track whose grades are in a file, with a stored cross-validation."""
     root = make_learnable(tmp_path_factory.mktemp("fill") / "track", queries=6, docs=20)
     with (root / "grades.jsonl").open("w") as grades:
         for line in (root / "passages.jsonl").read_text().splitlines():
@@ -55,7 +55,7 @@ def validated(validated_once: Path, tmp_path: Path) -> Path:
 
 @pytest.fixture
 def track(validated: Path) -> Path:
-    """The same without what cross-validation keeps."""
+    """The same without the stored cross-validation."""
     verdict_file(validated).unlink()
     return validated
 
@@ -87,7 +87,7 @@ def pooled(root: Path, depth: int = 12) -> set[tuple[str, ...]]:
 
 
 def prefer(root: Path, way: str) -> None:
-    """Makes another way the best one of the kept cross-validation."""
+    """Makes another method the best one of the stored cross-validation."""
     losses = {"learned": 0.9, "grader": 0.8, "none": 0.7, way: 0.1}
     write_kept(
         verdict_file(root), json.dumps({**stored_verdict(root), "best": way, "losses": losses}).encode()
@@ -151,7 +151,7 @@ def test_labels_that_share_a_cut_are_reported_as_never_given(
 ) -> None:
     root = make_learnable(tmp_path / "track", queries=6, docs=20)
     rows = [line.split() for line in (root / "qrels.txt").read_text().splitlines()]
-    # One passage alone has the label 1, and it is none of the best.
+    # Only one passage has the label 1, and it is not among the best.
     labels = [{0: 0, 1: 2, 2: 3}[int(row[3])] for row in rows]
     labels[labels.index(0)] = 1
     lines = (" ".join([*row[:3], str(label)]) for row, label in zip(rows, labels, strict=True))
@@ -254,7 +254,7 @@ def test_encoding_progress_is_shown_and_python_has_the_same_choice(track: Path, 
     assert {row.source for row in filled.rows} == {"human", "learned"}
 
 
-# Which way is taken where none is named.
+# The default method.
 
 
 def test_the_grader_fills_without_a_cross_validation(track: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -344,7 +344,7 @@ def test_an_outdated_cross_validation_is_ignored_with_a_note(
 ) -> None:
     assert callable(change)
     change(validated)
-    # What another grader says of judged passages is not known yet.
+    # The ratings of judged passages by another grader are not known yet.
     told = fill(capsys, validated, "--dry-run", status=2 if change is change_grader else 0)
     assert f"the kept cross-validation {said}: `trecexam cross-validate {validated}`" in told
     assert "until then the grader fills" in told
@@ -387,7 +387,7 @@ def test_learned_labels_that_are_not_the_best_fill_only_by_choice_with_a_warning
 def test_without_cross_validation_and_map_nothing_is_written(
     track: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """No judged passage has a grade, as where a grader graded holes alone."""
+    """No judged passage has a grade, as if a grader graded only holes."""
     lines = (track / "grades.jsonl").read_text().splitlines(keepends=True)
     judged = {line.split()[2] for line in (track / "qrels.txt").read_text().splitlines()}
     (track / "grades.jsonl").write_text("".join(of for of in lines if json.loads(of)["doc_id"] not in judged))

@@ -13,7 +13,7 @@ from trecexam.cli.main import run
 
 @pytest.fixture
 def changed(graded: Path) -> Path:
-    """A track with two entries: the second is a run that was dropped."""
+    """A track with two entries: the second is a dropped run."""
     write_run(graded / "runs" / "new.run", {q: [f"{q}-d0{n}" for n in (3, 7, 1)] for q in ("q1", "q2", "q3")})
     assert run(["watch", str(graded), "--once"]) == 0
     return graded

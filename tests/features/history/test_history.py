@@ -78,7 +78,7 @@ def test_the_first_leaderboard_is_entry_1_with_all_runs_new(small_track: Path) -
 
 def test_an_update_that_changes_nothing_adds_no_entry(logged: Path) -> None:
     assert not update(logged).changed
-    # The file is another one, and says the same.
+    # The file is another one with the same content.
     run = logged / "runs" / "run0.run"
     run.write_text(run.read_text())
     (logged / "qrels.txt").write_text("q1 0 q1-d00 1\n")
@@ -228,7 +228,7 @@ def test_a_stopped_update_is_not_logged_and_the_next_is_compared_with_the_last_l
     update(logged)
     entry = last(logged)
     assert (entry.entry, entry.before) == (2, first.after)
-    # Against the half graded outputs, labels would have come into being.
+    # Compared with the half graded outputs, labels would seem new.
     assert all(row.before is not None for row in entry.board.labels)
 
 
@@ -331,7 +331,7 @@ def test_an_unwritable_history_leaves_the_outputs_unchanged(
 
 
 class _Killed(BaseException):
-    """Stands for kill -9: nothing that the program does catches it."""
+    """Simulates kill -9: nothing in the program catches it."""
 
 
 @pytest.mark.parametrize("changed_meanwhile", [False, True])
@@ -344,7 +344,7 @@ def test_a_kill_between_any_two_writes_neither_loses_nor_duplicates_an_entry(
     first = make_small_track(tmp_path / "first", config="[track]\ndepth = 8\n[report]\nwrite = false\n")
     update(first)
     for survives in range(100):
-        # Each file more is one moment more.
+        # Each additional file is one more moment.
         root = Path(shutil.copytree(first, tmp_path / str(survives)))
         write_run(root / "runs" / "new.run", {"q1": ["q1-d03", "q1-d11"]})
         writes = 0

@@ -37,7 +37,7 @@ def make_holes(root: Path) -> None:
 def counted(
     root: Path, depth: int, pool_depth: int = 8
 ) -> dict[tuple[str, str], tuple[int, int, int, float]]:
-    """run, query -> retrieved, unjudged, ungraded, Judged; of files in which ranks are scores' order."""
+    """run, query -> retrieved, unjudged, ungraded, Judged; from files whose ranks follow the scores."""
     judged = {tuple(line.split()[::2]) for line in (root / "qrels.txt").read_text().splitlines()}
     texts = {json.loads(line)["docid"] for line in (root / "passages.jsonl").read_text().splitlines()}
     ranked: dict[str, dict[str, list[str]]] = {}

@@ -26,7 +26,7 @@ Row = dict[str, str]
 
 @pytest.fixture(scope="module")
 def track(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Nine queries, six runs: one skips queries, two are equal. No test changes it."""
+    """Nine queries, six runs: one skips queries, two are equal. Read-only."""
     root = make_small_track(tmp_path_factory.mktemp("differences") / "track", queries=9)
     write_run(root / "runs" / "skips.run", {"q1": ["q1-d03", "q1-d00"], "q7": ["q7-d00"]})
     docs = [3, 1, 8, 4, 5, 2]
@@ -53,7 +53,7 @@ def per_query(root: Path, measure: str) -> dict[str, list[float]]:
 
 
 def holm_by_hand(p: dict[tuple[str, str], float]) -> dict[tuple[str, str], float]:
-    """Each p times how many are not smaller; not less than those before it."""
+    """Each p times the number of p values that are not smaller; not less than those before it."""
     adjusted, least = {}, 0.0
     for place, pair in enumerate(sorted(p, key=lambda pair: p[pair])):
         least = max(least, min(1.0, p[pair] * (len(p) - place)))

@@ -32,7 +32,7 @@ def test_two_runs_share_a_letter_if_and_only_if_they_do_not_differ(drawn: tuple)
     assert all(groups)
     for a, b in itertools.combinations(range(n), 2):
         assert letters(groups[a]).isdisjoint(letters(groups[b])) == ((a, b) in pairs)
-    # No group is there in vain.
+    # No group is redundant.
     for letter in set().union(*map(letters, groups)):
         members = [run for run in range(n) if letter in letters(groups[run])]
         others = [letters(groups[run]) - {letter} for run in members]

@@ -207,7 +207,7 @@ def test_a_bad_line_of_overrides_is_reported_and_the_rest_counts(graded: Path) -
 def test_a_line_of_invalid_bytes_loses_only_itself_and_ratings_can_be_added(
     graded: Path, line: bytes, reason: str
 ) -> None:
-    """One NUL took everybody's ratings out of the scores, and refused all new ones."""
+    """One NUL byte removed all ratings from the scores and blocked new ones."""
     (query_id, doc_id), machine = next(iter(labels(graded).items()))
     rating = (machine + 1) % 6
     good = f"{query_id}\t{doc_id}\t\t{rating}\tann\tgood\n".encode()
@@ -361,7 +361,7 @@ def test_unreadable_overrides_are_never_overwritten(graded: Path) -> None:
 def test_nothing_is_added_to_a_file_whose_lines_would_not_count(
     graded: Path, capsys: pytest.CaptureFixture[str], content: bytes, says: str
 ) -> None:
-    """It said "1 (ann) in place of the grader's", and wrote an empty line, or one that nobody reads."""
+    """It printed "1 (ann) in place of the grader's", and wrote an empty line, or one that is never read."""
     (graded / "overrides.tsv").write_bytes(content)
     query_id, doc_id = next(iter(labels(graded)))
     capsys.readouterr()

@@ -26,7 +26,7 @@ def track(small_track: Path, hash_grader: HashGrader) -> Iterator[Track]:
 
 
 def with_settings(track: Track, text: str) -> Track:
-    """The same track with more in its trecexam.toml."""
+    """The same track with additional settings."""
     path = track.folder.config_path
     path.write_text(path.read_text() + text)
     track.close()
@@ -52,7 +52,7 @@ def test_undo_restores_the_earlier_rating_of_the_same_person(track: Track) -> No
     assert undone.after is not None
     assert undone.after.rating == 3
     assert listed_ratings(track)[-1] == ("Ann", 3, "counts")
-    # Once more: there is nothing before that.
+    # A second undo: there is nothing before that.
     assert track.override(*CELL, None, who="Ann", why="all of it").after is None
     with pytest.raises(TrecexamError, match="no rating to withdraw"):
         track.override(*CELL, None, who="Ann", why="again")
@@ -85,7 +85,7 @@ def test_an_assessor_sees_and_withdraws_only_her_ratings(track: Track) -> None:
     take(folder, query, "q1-d03", "", 3, "Ann", "a")
     with pytest.raises(TrecexamError, match="no rating to withdraw"):
         take(folder, query, "q1-d03", "", None, "Bob", "b", own_only=True)
-    # Bob did not see Ann's, and need not.
+    # Bob did not see Ann's rating, and need not.
     bob = take(folder, query, "q1-d03", "", 1, "Bob", "b", seen_token(None), own_only=True)
     assert bob.written
     with pytest.raises(RatingConflictError, match="Bob says 1"):

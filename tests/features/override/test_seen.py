@@ -23,7 +23,7 @@ def test_a_rating_does_not_replace_one_that_was_not_seen(small_track: Path, hash
             track.override(*CELL, 1, item="q1/0", who="Bob", why="b", seen=nobody)
         assert caught.value.now == ann
         assert (small_track / "overrides.tsv").read_bytes() == content
-        # Other cells are nobody's.
+        # Other cells have no rating.
         track.override(*CELL, 1, item="q1/1", who="Bob", why="b", seen=nobody)
         track.override(*CELL, 1, who="Bob", why="b", seen=nobody)
         bob = track.override(*CELL, 1, item="q1/0", who="Bob", why="b", seen=seen_token(ann))

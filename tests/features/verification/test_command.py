@@ -31,7 +31,7 @@ def out(capsys: pytest.CaptureFixture[str], *arguments: str | Path) -> str:
 
 
 def on_terminal(capsys: pytest.CaptureFixture[str], *arguments: str | Path) -> str:
-    """What it prints on a terminal."""
+    """The output on a terminal."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("trecexam.cli.show.on_terminal", lambda: True)
         return out(capsys, *arguments)
@@ -320,7 +320,7 @@ def test_a_run_without_relevant_passages_is_not_an_error(
 
 @pytest.fixture(scope="module")
 def hostile(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A graded track whose passages, items and answers have in them what steers a terminal."""
+    """A graded track whose passages, items and answers contain terminal control characters."""
     bad = "\x1b]0;owned\x07 \x9b2J \u202e evil"
     root = make_small_track(tmp_path_factory.mktemp("hostile") / "t", queries=1)
     for name in ("passages.jsonl", "bank.questions.jsonl"):

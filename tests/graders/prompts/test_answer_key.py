@@ -41,9 +41,9 @@ def test_answers_that_differ_only_in_form_are_correct(answer: str, key: list[str
     [
         ("London", ["Paris"]),
         ("", ["Paris"]),
-        ("cat", ["car"]),  # three letters: likeness does not count
+        ("cat", ["car"]),  # three letters: similarity does not count
         ("1889", ["1989"]),  # 75%
-        ("the", ["a"]),  # stop words alone
+        ("the", ["a"]),  # only stop words
         ("Paris is the capital of France", ["Paris"]),
         ("unanswerable", ["Paris"]),
         ("anything", []),
@@ -99,7 +99,7 @@ def test_the_stop_words_equal_those_of_nltk() -> None:
         # In four letters -ies and -ied leave -ie, not -i.
         ("die", ["dies", "died", "dying"]), ("lie", ["lies", "lied", "lying"]),
         ("tie", ["ties", "tied", "tying"]),
-        # Longer words leave -i, a final y after a consonant too, vowel before it or none.
+        # Longer words leave -i, a final y after a consonant too, with or without a vowel before it.
         ("fli", ["flies", "fly"]), ("tri", ["tries", "tried", "try"]), ("spi", ["spied", "spies", "spy"]),
         # A y after a vowel stays.
         ("enjoy", ["enjoy", "enjoys", "enjoyed", "enjoying"]), ("day", ["day", "days"]),
@@ -107,7 +107,7 @@ def test_the_stop_words_equal_those_of_nltk() -> None:
         ("sky", ["sky", "skies"]), ("news", ["news"]), ("inning", ["inning", "innings"]),
         ("outing", ["outing", "outings"]), ("canning", ["canning", "cannings"]), ("howe", ["howe"]),
         ("proceed", ["proceed"]), ("exceed", ["exceed"]), ("succeed", ["succeed"]),
-        # -fulli and -logi are suffixes of step 2; -alli goes first, then the step again.
+        # -fulli and -logi are suffixes of step 2; -alli is removed first, then the step is applied again.
         ("hope", ["hopefully"]), ("geolog", ["geology"]), ("theolog", ["theology"]),
         ("sensat", ["sensationally"]),
         # A word of a vowel and a consonant is short: an e comes back.

@@ -181,7 +181,7 @@ def test_very_long_answers_are_read_quickly() -> None:
         ("There is no full support for it.", None),
         ("The citation lacks full support", None),
         ("This comes without partial support.", None),
-        # What a label of its own is followed by is a reason, and may say "not".
+        # After a complete label comes a reason, which may contain "not".
         ("partial_support\n\nThe citation does not mention the price, so it isn't full support.", 1),
         ("**Full Support**. The citation doesn't contradict it.", 2),
         ("Answer: no_support\nReason: it does not say so.", 0),

@@ -78,7 +78,7 @@ PRINTED = {
     "Thomas": THOMAS,
     "HELM": HELM,
 }
-#: Too long to print here: the sha256 of their texts.
+#: Too long to include here: the sha256 of their texts.
 DIGESTS = {
     "Sun_few": "60bb06788ee24ba545412b4e16bcfe52ba7060279bedb9d55bfbc5aef5a237ad",
     "FagB_few": "489a74707f0669ba64d582f7dcc0eb8df57deae61b7c8a5ead1b27150eb69a23",
@@ -112,7 +112,7 @@ def test_a_long_prompt_is_unchanged_byte_for_byte(name: str) -> None:
 def test_a_direct_prompt_equals_the_released_one(name: str) -> None:
     text = released(RELEASED[name]).replace("{{QUERY}}", "{query}").replace("{{PASSAGE}}", "{passage}")
     if name == "Sun":
-        # The released file has a tab before the first line's end; the papers' table has none.
+        # The released file has a tab before the first line end; the papers' table has none.
         text = text.replace('"No".\t\n', '"No".\n')
     assert published()[name].template == text.removesuffix("\n")
 

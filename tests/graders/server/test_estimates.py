@@ -84,7 +84,7 @@ def track(root: Path, url: str, **settings: Any) -> Path:
     return root
 
 
-#: These are asked as others are, one call a cell.
+#: These have one call per cell.
 ALIKE = ("Sun", "Sun_few", "HELM", "FagB", "FagB_few", "Thomas")
 
 

@@ -46,7 +46,7 @@ def graded(grader: ServerGrader, cells: list[Cell]) -> list[tuple[Cell, Answer]]
 
 
 def first_time(bad: Callable[[Exchange], None]) -> Callable[[Exchange], None]:
-    """A script that goes wrong the first time that something is asked."""
+    """A script that fails the first time that a prompt is sent."""
     return lambda exchange: bad(exchange) if exchange.again == 1 else exchange.say()
 
 
@@ -128,7 +128,7 @@ def test_a_server_that_rejects_everything_gets_no_more_requests(
 
 
 def test_an_invalid_address_is_a_one_line_error(make: Make, cells: list[Cell]) -> None:
-    # What is plainly none is refused in trecexam.toml.
+    # Obviously invalid addresses are rejected in trecexam.toml.
     with pytest.raises(GraderError, match=r"base_url|cannot be reached"):
         graded(make("http://\u200b/v1"), cells)
 
@@ -418,12 +418,12 @@ def test_the_daemon_stops_soon_while_the_server_hangs(
         finally:
             daemon.stop()
             thread.join(60)
-        # The server goes on hanging.
+        # The server still hangs.
         assert not thread.is_alive()
 
 
 def echo(exchange: Exchange) -> None:
-    """Says back what proves who asks: as an answer, an error, a header, or a part of it."""
+    """Sends the key back: as an answer, an error, a header, or a part of it."""
     key = str(exchange.headers["Authorization"])
     kind = exchange.number % 6
     if kind == 0:

@@ -124,9 +124,9 @@ ALL = {"4": 0.5, "5": 0.2, "3": 0.1, "2": 0.1, "1": 0.05, "0": 0.04, "Rating": 0
     ("logprobs", "expected"),
     [
         (chat_logprobs(ALL), [0.04, 0.05, 0.1, 0.1, 0.5, 0.2]),
-        # Fewer than asked: what is not listed could be anything.
+        # Fewer than requested: the missing probability could be anything.
         (chat_logprobs({"4": 0.5, "5": 0.2}), None),
-        # Fewer than asked, but nothing of weight is missing.
+        # Fewer than requested, but nothing of weight is missing.
         (chat_logprobs({"4": 0.9, "5": 0.099}), [0, 0, 0, 0, 0.9, 0.099]),
         ({"content": []}, None),
         ({"content": None}, None),
@@ -238,7 +238,7 @@ def test_a_passage_is_cut_at_a_word_and_contains_no_control_tokens(make: Make) -
     assert shortened("one two three", 7) == "one two"
     assert shortened("abcdefgh", 3) == "abc"
     assert shortened("one", 3) == "one"
-    # Scripts without spaces, and a blank long before.
+    # Scripts without spaces, and a blank much earlier.
     assert shortened("1 " + "\u6f22" * 300, 200) == "1 " + "\u6f22" * 198
     assert shortened(f"{'x' * 200} {'y' * 98} end", 300) == f"{'x' * 200} {'y' * 98}"
     with serving() as server:
@@ -322,7 +322,7 @@ VERIFIED = "QuestionCompleteConcisePromptWithT5VerifiedAnswerKey2"
 
 
 def verifying(exchange: Exchange) -> None:
-    """Answers with the passage's last word, and takes what is a part of the key for right."""
+    """Answers with the passage's last word, and accepts parts of the key as correct."""
     prompt = exchange.prompt
     if not prompt.startswith("For the question"):
         exchange.say(prompt.split()[-1])
@@ -351,7 +351,7 @@ def test_an_answer_is_verified_by_the_model_that_gave_it(make: Make) -> None:
     assert len(server.bodies) == 6
     asked = 'the correct answer is "Paris". Is "Lyon" an equally correct response to this question?'
     assert any(asked in text for text in server.seen)
-    # What is stored is read again without a model, by the grader whose own words it is.
+    # Stored answers are parsed again without a model, by the grader that wrote them.
     assert grader.free_text
     assert grader.read(cells[0].item, raw) == (1, "ok")
     assert grader.read(cells[0].item, "yes") == (None, "unparsed")

@@ -30,7 +30,7 @@ def server() -> Iterator[Scripted]:
 
 @pytest.fixture
 def paid_track(track: MakeTrack, server: Scripted) -> Path:
-    """A track whose cells the server was asked about."""
+    """A track whose cells were graded by the server."""
     root = track(server.url)
     assert run(["watch", str(root), "--once"]) == 0
     return root

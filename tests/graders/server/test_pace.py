@@ -32,13 +32,13 @@ FIRST_TELLS = "how long grading takes is known after a first grading of 20 reque
 
 @pytest.fixture(autouse=True)
 def _clock_ticks_of_ten_seconds(monkeypatch: pytest.MonkeyPatch) -> None:
-    """However busy the machine is, ten seconds go by from one look at the clock to the next."""
+    """However busy the machine is, the clock advances by ten seconds per call."""
     ticks = itertools.count(0.0, 10.0)
     monkeypatch.setattr(grading, "time", SimpleNamespace(monotonic=lambda: next(ticks)))
 
 
 def estimate(root: Path, capsys: pytest.CaptureFixture[str]) -> tuple[dict[str, Any], str]:
-    """What `watch --estimate --json` gives, and what it says."""
+    """The output and messages of `watch --estimate --json`."""
     capsys.readouterr()
     assert run(["watch", str(root), "--estimate", "--json"]) == 0
     printed = capsys.readouterr()
@@ -47,13 +47,13 @@ def estimate(root: Path, capsys: pytest.CaptureFixture[str]) -> tuple[dict[str, 
 
 
 def grown(root: Path) -> None:
-    """A new text of each passage: all cells are to be graded again."""
+    """Changes the text of each passage: all cells need grading again."""
     passages = root / "passages.jsonl"
     passages.write_text(passages.read_text().replace("passage", "newer passage"))
 
 
 def graded(track: MakeTrack, server: Scripted, **settings: Any) -> tuple[Path, int]:
-    """A track that was graded once, and has everything to grade again; and how many cells that were."""
+    """A track that was graded once and needs all cells graded again; and the number of cells."""
     root = track(server.url, **settings)
     with trecexam.open_track(root) as opened:
         cells = opened.grading.counts().missing
@@ -131,7 +131,7 @@ def test_with_a_damaged_or_missing_file_minutes_are_unknown(
             assert value["minutes"] is None
             assert FIRST_TELLS in said
         path.write_bytes(b"\xff{")
-        # The next grading tells it again.
+        # The next grading measures it again.
         assert run(["watch", str(root), "--once"]) == 0
         assert [*recall(path)] == [digest]
 

@@ -79,7 +79,7 @@ def test_a_server_answers_the_same_as_the_same_model_locally(
         device="cpu",
         dtype="float32",
     )
-    # What the model is held to and which probabilities are asked for, this server passes over silently.
+    # This server silently ignores restricted answers and the requested probabilities.
     grader = make(url, model=str(model), max_new_tokens=6, structured="json_schema", key_env=None)
     here, there = answers_of(create(settings, model), cells), answers_of(grader, cells)
     assert there == here

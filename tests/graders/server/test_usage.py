@@ -209,7 +209,7 @@ def test_grading_stops_before_a_budget_is_exceeded_and_resumes_when_it_is_raised
         first = len(server.bodies)
         with trecexam.open_track(root) as opened:
             assert len(list(opened.grades())) == first == total["requests"]
-        # The same again: what was spent is remembered.
+        # A second estimate: the usage is stored.
         assert run(["watch", str(root), "--once"]) == 1
         assert usage(root)["total"]["tokens_in"] + usage(root)["total"]["tokens_out"] <= 4 * 3000
         again = len(server.bodies)

@@ -17,7 +17,7 @@ from trecexam.graders.writing.kept_answers import AnswerFile, KeepingWriter
 
 
 class Echo:
-    """Answers a prompt with itself, one at a time; what it cannot answer is in `fails`."""
+    """Answers a prompt with itself, one at a time; prompts in `fails` raise an error."""
 
     model, paid, meter = "echo", True, None
     environment: ClassVar = {"device": "test"}
@@ -126,7 +126,7 @@ def test_an_answer_has_its_environment_and_finish_reason(tmp_path: Path) -> None
 
 
 def two_rounds(writer: Echo, folder: Path, saved: list[str]) -> Rounds[tuple[AskingResult[str], list[str]]]:
-    """Asks about x, then about what was said of it."""
+    """Asks about x, then about the answer."""
     first = prompts_to(writer, folder, a="x")
     result: AskingResult[str] = yield [first]
     second = prompts_to(writer, folder, a=dict(first.answered())["a"].text)

@@ -46,7 +46,7 @@ def test_after_any_damage_an_answer_is_unchanged_or_missing(path: Path) -> None:
         found = {prompt: answer for prompt in ANSWERS if (answer := kept.get(WRITER, prompt))}
         assert found.items() <= ANSWERS.items()
         assert kept.used_by(WRITER) in (USED, Usage())
-        # A newline that is another character spoils two lines.
+        # A damaged newline spoils two lines.
         assert number % 4 == 0 or len(found) >= len(ANSWERS) - 2
 
 

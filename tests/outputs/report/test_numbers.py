@@ -52,7 +52,7 @@ def bank(root: Path) -> dict[str, dict[str, str]]:
 
 
 def ratings(root: Path) -> dict[tuple[str, str, str], int | None]:
-    """(query, passage, item) -> rating, None where it is unparsed, of every pooled passage with a text."""
+    """(query, passage, item) -> rating, None if it is unparsed, of every pooled passage with a text."""
     texts = {
         r["docid"]: r["text"] for r in map(json.loads, (root / "passages.jsonl").read_text().splitlines())
     }

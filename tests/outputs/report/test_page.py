@@ -44,7 +44,7 @@ def page(root: Path) -> str:
 
 
 class _Text(HTMLParser):
-    """The words of a page by the id of the section that they are in, and its tags, which must match."""
+    """The text of a page by the id of its sections, and its tags, which must match."""
 
     VOID = frozenset(("meta", "link", "br", "img"))
 
@@ -152,7 +152,7 @@ def test_only_plots_whose_numbers_changed_are_drawn_again(updated: Path, drawn: 
 
 @pytest.fixture(scope="module")
 def shared_track(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A track that was updated, and that each test leaves as it was."""
+    """An updated track; tests must not change it."""
     root = make_small_track(tmp_path_factory.mktemp("standing") / "track", config=REPORTED)
     update(root)
     return root

@@ -83,7 +83,7 @@ def test_a_measure_alone_has_the_same_values_as_among_others(place: int) -> None
 
 
 def test_sums_over_long_rankings_equal_trec_eval() -> None:
-    """Where thousands of terms are added, another order of additions would show."""
+    """With thousands of terms, another order of additions would be visible."""
     rng = np.random.default_rng(3)
     by_query = {f"q{q}": {f"d{n}": int(rng.integers(0, 4)) for n in range(3000)} for q in range(4)}
     ranks = {q: rng.permutation(4000).tolist() for q in by_query}

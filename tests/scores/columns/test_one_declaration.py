@@ -25,7 +25,7 @@ DEPTH = 8
 
 
 class _Lead(Measure):
-    """How many relevant passages come before the first other one, as a share of all relevant ones."""
+    """The number of relevant passages before the first other one, as a share of all relevant ones."""
 
     __name__ = "Lead"
     NAME = "Lead"
@@ -58,7 +58,7 @@ LEAD = ColumnMeasure(
 
 @pytest.fixture
 def lead(monkeypatch: pytest.MonkeyPatch) -> _Lead:
-    """As a file of scores/columns/measures/ would have it."""
+    """As in a file of scores/columns/measures/."""
     made = _Lead()
     monkeypatch.setitem(measures.registry, "Lead", made)
     monkeypatch.setitem(MEASURES, "Lead", LEAD)

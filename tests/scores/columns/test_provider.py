@@ -36,7 +36,7 @@ RUN = {"q1": {"x": 3.0, "a": 2.0, "c": 2.0}, "q2": {"b": 1.0}, "q9": {"a": 1.0}}
 
 
 class Frame:
-    """What ir_measures uses of a pandas data frame; pandas is no dependency of ours."""
+    """The part of a pandas data frame that ir_measures uses; pandas is not a dependency of ours."""
 
     def __init__(self, rows: Sequence[Any]) -> None:
         self._rows = rows
@@ -84,7 +84,7 @@ def test_a_score_that_is_not_finite_is_rejected() -> None:
 
 
 def test_the_docs_list_the_parameters_of_each_measure() -> None:
-    """The table of examples/columns.md is what the measures declare; where this fails, it is to be pasted."""
+    """The table of examples/columns.md equals the declarations of the measures; if this fails, paste it."""
     page = (ROOT / "examples" / "columns.md").read_text()
     table = page.partition("| Measure | Parameters |\n|---|---|\n")[2].partition("\n\n")[0]
     assert table == "\n".join(f"| {each.name} | {each.documented} |" for each in DECLARED.values())

@@ -136,7 +136,7 @@ def test_alpha_ndcg_of_diversity_qrels_equals_pyndeval_bit_for_bit(
 
 @pytest.mark.parametrize("cells", [1, 100_000, 1 << 22])
 def test_alpha_ndcg_of_many_passages_equals_pyndeval(cells: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Also where ideal rankings are made in several pieces, of queries of several sizes."""
+    """Also if ideal rankings are made in several pieces, from queries of several sizes."""
     monkeypatch.setattr("trecexam.scores.columns.measures.alpha_ideal._CELLS", cells)
     rng = np.random.default_rng(5)
     queries = []

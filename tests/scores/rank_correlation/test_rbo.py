@@ -24,7 +24,7 @@ def orders(scores: Sequence[float]) -> Iterator[tuple[int, ...]]:
 
 
 def extrapolated(one: Sequence[int], other: Sequence[int], p: float) -> float:
-    """RBO_ext as the paper defines it: the sum to infinity, the last agreement going on for ever."""
+    """RBO_ext as the paper defines it: the sum to infinity, with the last agreement continued."""
     n = len(one)
     agreement = [len(set(one[:d]) & set(other[:d])) / d for d in range(1, n + 1)]
     return (1 - p) * sum(p ** (d - 1) * agreement[min(d, n) - 1] for d in range(1, 3000))
@@ -39,7 +39,7 @@ def test_rbo_equals_hand_computed_values() -> None:
     # a, b, c and b, a, c: agreement 0, 1, 1 at depths 1, 2, 3.
     assert rbo([3, 2, 1], [2, 3, 1], 0.5) == pytest.approx(0.5)
     assert rbo([3, 2, 1], [30, 20, 10], 0.9) == 1
-    # Of two tied runs either is first: they agree at depth 1 half the time.
+    # Either of two tied runs is first: they agree at depth 1 half the time.
     assert rbo([1, 1], [2, 1], 0.9) == pytest.approx(0.1 * 0.5 + 0.9)
     assert rbo([5], [7]) == 1
     assert math.isnan(rbo([], []))

@@ -106,9 +106,9 @@ def test_names_of_outliers_cover_no_points_of_other_runs() -> None:
     figure.draw_without_rendering()
     (axes,) = figure.axes
     dots = axes.transData.transform([(float(row[4] or 0), float(row[1] or 0)) for row in plot.table.rows])
-    # Without the lines that tie names to dots.
+    # Without the lines from names to dots.
     boxes = [Text.get_window_extent(name) for name in axes.texts]
-    # Four that are far from the diagonal, and the one that is beyond the axes.
+    # Four that are far from the diagonal, and the one beyond the axes.
     assert len(boxes) == 5
     assert not [box for box in boxes for x, y in dots if box.contains(x, y)]
 

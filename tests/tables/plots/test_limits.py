@@ -43,7 +43,7 @@ def test_no_value_is_left_out_if_that_would_show_less(values: list[float]) -> No
 
 @given(st.lists(st.integers(0, 60), max_size=22))
 def test_the_fewest_values_that_halve_the_range_are_left_out(numbers: list[int]) -> None:
-    """Against every choice of so many values, one by one."""
+    """Compared with every choice of that many values."""
 
     def halved(values: list[int], most: int) -> list[int]:
         for left_out in range(1, most + 1):

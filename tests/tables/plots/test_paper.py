@@ -20,12 +20,12 @@ from trecexam.tables.plots.model import Plot
 from trecexam.tables.plots.paper import paper_figure
 
 NAMES = ("leaderboard", "scatter", "thresholds", "coverage", "grades", "grades_by_item", "items")
-#: Of one column, where room is short, and of two.
+#: One column, where room is short, and two columns.
 WIDTHS = (3.33, pytest.param(7.0, marks=pytest.mark.slow))
 
 
 def crowd(n: int, *, outlier: bool = False) -> Plot:
-    """A scatter plot of `n` runs that lie close together, and with `outlier` of one that is far below."""
+    """A scatter plot of `n` runs close together, and with `outlier` one far below."""
     runs = [f"bm25tuned_rm3_rerank_{number:03}" for number in range(n)]
     chance = np.random.default_rng(0)
     official = np.repeat(chance.normal(0.6, 0.08, n)[:, None], 2, 1)

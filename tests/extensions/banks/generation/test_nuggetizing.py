@@ -29,7 +29,7 @@ Answer = Callable[[NuggetPrompt], Kept | Unread]
 
 
 def nuggets_of(answer: Answer, passages: Sequence[str] = ("A text.",)) -> Nuggets:
-    """What comes of a query where each prompt is answered so."""
+    """The nuggets of a query if each prompt is answered like this."""
     steps = nuggetize(
         ItemRequest("q", "a query"), passages, str, lambda render, text: Fitted(render(text), cut=False)
     )
@@ -43,7 +43,7 @@ def nuggets_of(answer: Answer, passages: Sequence[str] = ("A text.",)) -> Nugget
 
 
 def answer_with(list_answer: str, label: str = "okay") -> Answer:
-    """The list to each creation step, and one label for all nuggets."""
+    """Answers each creation step with the list, and labels all nuggets the same."""
 
     def answer(prompt: NuggetPrompt) -> Kept:
         text = list_answer if prompt.stage == "creator" else str([label] * prompt.n_labels)

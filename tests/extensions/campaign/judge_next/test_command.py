@@ -321,7 +321,7 @@ def test_tied_runs_can_be_separated(tmp_path: Path) -> None:
         track.update()
         found = track.judge_next()
     assert found.tied
-    # Each label is 5 and its item ratings are 5, 0, 0, 0: with 3 in 4 the runs part, which is half a swap.
+    # Labels are 5 with item ratings 5, 0, 0, 0: at probability 3/4 the runs separate, which is half a swap.
     assert [row.expected_swaps for row in found.rows] == [0.375, 0.375]
 
 

@@ -26,7 +26,7 @@ DOCS = ["q1-heat", "q1-cost", "q2-sea", "lost"]
 
 
 def answers(name: str, *of_queries: tuple[str, ...]) -> list[dict[str, object]]:
-    """A run's responses: each sentence cites the passage whose place in DOCS it ends with."""
+    """Responses of a run: each sentence cites the passage whose index in DOCS it ends with."""
     return [
         response(
             name, f"q{number}", *((text, [int(text[-1])]) for text in sentences), references=DOCS
@@ -36,7 +36,7 @@ def answers(name: str, *of_queries: tuple[str, ...]) -> list[dict[str, object]]:
 
 
 def judging_with_unreadable_answers(exchange: Exchange) -> None:
-    """As `judging`, but of odd sentences it says nothing that is a label."""
+    """As `judging`, but answers on sentences with "Odd" are unreadable."""
     if "Statement: Odd" in exchange.prompt:
         exchange.say("I would rather not.")
     else:
@@ -73,7 +73,7 @@ def test_unlabelled_citations_come_first_then_those_shared_by_runs_spread_over_q
 ) -> None:
     order = sentences(root)
     assert order[0] == "Odd 1"
-    # The first of each query's responses before the second of any.
+    # The first response of each query comes before the second of any.
     assert order[1] == "Pumps 0"
     assert set(order[2:4]) == {"Salt 2", "Sea 2"}
     assert set(order[4:]) == {"Freeze 0", "Heat 0", "Cats 1"}

@@ -30,7 +30,7 @@ words = st.lists(st.sampled_from(["the", "cat", "sat", "on", "a", "mat", "Cat", 
         ("em", "The Eiffel-Tower!", ["eiffeltower"], 1),
         ("em", "a  cat", ["dog", "Cat."], 1),
         ("em", "cats", ["cat"], 0),
-        # Texts of articles alone have no word, and no word is the same as no word, but shares none.
+        # Texts of only articles have no words: equal to other empty texts in EM, with no overlap in F1.
         ("em", "", ["the"], 1),
         ("em", "", ["cat"], 0),
         ("f1", "AN.", ["the"], 0),

@@ -74,7 +74,7 @@ def test_a_watched_track_gets_the_usual_outputs_and_those_of_erag(tmp_path: Path
     assert set(files(root / "out" / "erag")) == {"labels.tsv", "labels.qrels", "scores.tsv"}
     manifest = json.loads((root / "out" / "manifest.json").read_text())
     assert "erag/labels.tsv" in manifest["outputs"]
-    # The same as by the outputs that the server gave, through the command.
+    # The same as with the server's outputs given on the command line.
     words = ["erag", str(root), "--metric", "em", "--outputs", str(outputs_file(tmp_path / "o.jsonl"))]
     assert run([*words, "-o", str(tmp_path / "got")]) == 0
     assert files(tmp_path / "got") == files(root / "out" / "erag")
@@ -402,7 +402,7 @@ def test_after_a_kill_received_answers_are_not_requested_again(tmp_path: Path) -
         assert not (tmp_path / "got").exists()
         server.script = answer
         assert run(words[3:]) == 0
-        # What was on its way may be asked for once more, and nothing else.
+        # Only pending prompts may be sent once more.
         assert sum(count - 1 for prompt, count in server.seen.items() if "Document:" in prompt) <= 1
     assert (
         run(

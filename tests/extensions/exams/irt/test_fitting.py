@@ -25,7 +25,7 @@ def naive_log_likelihood(values: np.ndarray, found: Fit) -> float:
 
 
 def reference(values: np.ndarray, settings: Settings) -> float:
-    """The best log-likelihood of a slow optimiser: no gradient of ours, ends of the bounds by projection."""
+    """The best log-likelihood of a slow optimiser: without our gradient, with projection onto the bounds."""
 
     def negative(vector: np.ndarray) -> float:
         n = values.shape[1]
@@ -44,7 +44,7 @@ def reference(values: np.ndarray, settings: Settings) -> float:
         for name, size in (("a", n), ("b", n), ("c", n), ("theta", m))
         for _ in range(size)
     ]
-    # scipy's own numerical gradient, a dense quasi-Newton matrix, and active sets: nothing of L-BFGS-B.
+    # scipy's numerical gradient, a dense quasi-Newton matrix, and active sets: nothing of L-BFGS-B.
     done = minimize(negative, start, method="SLSQP", bounds=bounds, options={"maxiter": 500, "ftol": 1e-10})
     return -float(done.fun)
 

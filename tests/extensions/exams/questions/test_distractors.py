@@ -23,7 +23,7 @@ from trecexam.extensions.exams.questions.filters import apply
 from trecexam.extensions.exams.settings import ExamSection
 
 SETTINGS = ExamSection.model_validate({})
-#: In the passage word by word, so closer to it than the right candidate.
+#: Copied from the passage, so closer to it than the right candidate.
 COPIED = "electric power for its compressor"
 
 
@@ -49,7 +49,7 @@ def test_of_two_similar_wrong_candidates_the_later_fails_and_never_the_right_one
     texts = (CHOICES[0], "Water from the tap", "Water from the taps", "the water from the tap")
     bad = question(choices=[texts[n] for n in order], correct=order.index(0))
     wrong = [place for place in range(4) if place != bad.correct]
-    # "tap" and "taps" are other words: 3 of 5 in common.
+    # "tap" and "taps" are different words: 3 of 5 in common.
     close = [place for place in wrong if "taps" not in bad.choices[place]]
     limits = limits_of(bad)
     assert limits.failing(bad) == (max(close),)
@@ -74,7 +74,7 @@ def test_candidates_are_compared_by_embeddings_if_the_filters_are() -> None:
 
     bad = question()
     limits = CandidateLimits.of(apply([bad], settings, embed), settings, embed)
-    # The fourth one is as close to the passage as can be, by 0.4 closer than the right one.
+    # The fourth one is as close to the passage as possible, by 0.4 closer than the right one.
     assert limits.failing(bad) == (2, 3)
 
 

@@ -26,7 +26,7 @@ from trecexam.extensions.exams.questions.statistics import (
 from trecexam.extensions.exams.settings import ExamSection
 
 ALL = ExamSection.model_validate({})
-#: Five words to make texts of that often share some.
+#: Five words, so that texts often share some.
 WORDS = st.lists(st.sampled_from(["heat", "pump", "Air", "cold", "house."]), max_size=7).map(" ".join)
 
 
@@ -135,7 +135,7 @@ def test_questions_with_equivalent_candidates_are_removed() -> None:
     name = "intra-candidate-jaccard"
     made = [question(correct=c, choices=["One is it", "is it one?", "two", "three"]) for c in range(4)]
     assert failed_filters(made, settings_for(name)) == [[name]] * 4
-    # By ten percent and by twenty are honest candidates; blanks, and marks alone, are not.
+    # "By 10 percent" and "by 20 percent" are valid candidates; blanks and punctuation alone are not.
     fair = question(choices=["It rises by 10 percent", "It rises by 20 percent", "It falls", "It stays"])
     assert failed_filters([fair], settings_for(name)) == [[]]
     assert failed_filters([question(choices=["?", "?", "a", "b"])], settings_for(name)) == [[name]]
@@ -151,7 +151,7 @@ def test_near_duplicates_are_removed_and_the_first_good_one_is_kept() -> None:
     ]
     made = [question(n, stem) for n, stem in enumerate(stems)]
     assert failed_filters(made, settings_for("duplicates")) == [[], ["duplicates"], ["duplicates"], []]
-    # The first one is too short for other reasons, so that the second one stays.
+    # The first one is too short, so the second one stays.
     section = ExamSection.model_validate(
         {"min_question": 1, "without": ["length", "extra-candidate-jaccard"]}
     )

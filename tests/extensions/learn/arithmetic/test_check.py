@@ -32,7 +32,7 @@ WAYS = {"learned": expectations, "zero": zeros, "condensed": condensed, "labels"
 
 
 def most_retrieved(queries: Sequence[QueryPassages], k: int) -> list[QueryPassages]:
-    """Only the k of each query that have most votes are judged."""
+    """Only the k most voted passages of each query are judged."""
     return [query.hiding(np.argsort(np.argsort(query.features[:, 0])) >= k) for query in queries]
 
 
@@ -44,9 +44,9 @@ def most_retrieved(queries: Sequence[QueryPassages], k: int) -> list[QueryPassag
         (drawn_track(1, 6, known=0.1), "random"),
         (most_retrieved(drawn_track(1, 6), 5), "most retrieved"),
         (most_retrieved(drawn_track(1, 6), 20), "most retrieved"),
-        # Some queries are judged as a whole, as judges come to one after the other.
+        # Some queries are judged completely, as when judges go from one to the next.
         ([q if at % 2 else q.hiding(q.judged) for at, q in enumerate(drawn_track(1, 6))], "random"),
-        # Least retrieved ones alone are no sample, but votes are not what they were chosen for.
+        # Judging only the least retrieved is not random, but the passages were not chosen by votes.
         ([q.hiding(q.features[:, 0] < 2.5) for q in drawn_track(1, 6)], "random"),
     ],
 )
@@ -166,13 +166,13 @@ def test_for_the_most_retrieved_the_loss_is_the_error_of_runs_relative_to_each_o
                     if hidden[doc]
                 ) / (ideal or 1)
         assert compared.ways[name].loss == pytest.approx(off.mean(axis=1).std())
-        # Subsets leave out the same queries for each way.
+        # Subsets leave out the same queries for each method.
         subsets = QueryDraws().subset_means(off)
         assert compared.ways[name].of_subsets == pytest.approx(subsets.std(axis=0))
 
 
 def test_unjudged_passages_do_not_affect_the_comparison() -> None:
-    """As many more, like those that are there, below the first ten ranks of each run."""
+    """Adds as many similar passages below the first ten ranks of each run."""
     for queries in (drawn_track(8, 6, known=0.4), most_retrieved(drawn_track(8, 6), 8)):
         more = [
             replace(

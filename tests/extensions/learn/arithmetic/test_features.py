@@ -20,7 +20,7 @@ def test_fusion_is_the_rank_by_reciprocal_rank_sums_with_mean_ranks_for_ties() -
     places = [1.5, 1.5, 3, 4, 5.5, 5.5]
     assert sorted(sums, reverse=True)[2] == sums[2]
     assert fusion(ranks, 6) == pytest.approx(np.log1p(places))
-    # Whoever has none of the runs' votes is behind all of them.
+    # Passages without votes are behind all others.
     assert unretrieved(6) == pytest.approx(math.log(1 + 7))
 
 

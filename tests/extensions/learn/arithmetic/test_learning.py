@@ -62,7 +62,7 @@ def test_ndcg_equals_trec_eval_and_condensed_lists_drop_unjudged_passages() -> N
 def unseen_gains(
     queries: list[QueryPassages], learned: Learned
 ) -> tuple[list[np.ndarray], list[tuple[np.ndarray, np.ndarray]]]:
-    """Of each query's judged passages gains by regressions that have not seen it; vectors and residuals."""
+    """Gains of judged passages by regressions without their query; vectors and residuals."""
     predicted = unseen(queries, learned.regression.columns, learned.scale)
     gains = [expected(p, learned.scale)[q.judged] for p, q in zip(predicted, queries, strict=True)]
     return gains, [
@@ -103,7 +103,7 @@ def test_the_process_is_used_if_it_lowers_the_squared_error_by_a_standard_error(
     for seed in range(4):
         queries = drawn_track(30 + seed, 6, known=0.5)
         if seed % 2:
-            # Labels that passages alike do not share.
+            # Labels that similar passages do not share.
             rng = np.random.default_rng(seed)
             queries = [
                 replace(q, judgments=np.where(q.judged, rng.integers(0, 4, 40), np.nan)) for q in queries
@@ -119,7 +119,7 @@ def test_the_process_is_used_if_it_lowers_the_squared_error_by_a_standard_error(
         counts.add(is_worth_it)
         alone = fit(queries, neighbours=False)
         assert alone.kernel is None
-        # Leaderboards are made without it either way.
+        # Leaderboards are made without the process either way.
         assert (by_regression(alone, queries[0]) == by_regression(learned, queries[0])).all()
         labels = np.concatenate([query.judgments[query.judged] for query in queries])
         assert (alone.cuts == fit_cuts(np.concatenate(gains), labels, learned.scale)).all()
@@ -196,7 +196,7 @@ def test_judgments_that_cannot_be_learned_from_are_reported(labels: list[float],
 
 @st.composite
 def pools(draw: st.DrawFn) -> list[QueryPassages]:
-    """Small pools, some of them odd: no vector, no background, no run, features that are all the same."""
+    """Small pools with edge cases: no vector, no background, no run, constant features."""
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
     scale = draw(st.sampled_from([(0.0, 1.0), (0.0, 1.0, 2.0, 3.0), (1.0, 3.0), (0.0, 4.0)]))
     queries = []
@@ -211,7 +211,7 @@ def pools(draw: st.DrawFn) -> list[QueryPassages]:
         queries.append(
             replace(query, judgments=judgments, vectors=vectors, background=background, features=features)
         )
-    # Two different judgments at least.
+    # At least two different judgments.
     first = queries[0].judgments
     first[:2] = scale[0], scale[-1]
     return queries

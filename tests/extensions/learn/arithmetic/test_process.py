@@ -23,7 +23,7 @@ def covariance(kernel: Kernel, a: np.ndarray, b: np.ndarray) -> float:
 
 
 def naive(kernel: Kernel, judged: np.ndarray, residuals: np.ndarray, passage: np.ndarray) -> float:
-    """The mean of a passage's residual, by the others'."""
+    """The mean of a passage's residual given the others'."""
     among = np.array([[covariance(kernel, a, b) for b in judged] for a in judged])
     across = np.array([covariance(kernel, a, passage) for a in judged])
     return float(across @ np.linalg.inv(among + kernel.noise * np.eye(len(judged))) @ residuals)
@@ -34,7 +34,7 @@ def test_the_residual_of_a_passage_equals_the_joint_normal_solution(n: int) -> N
     rng = np.random.default_rng(4)
     kernel = Kernel(0.2, 0.4, 0.5)
     judged, passages, residuals = unit(rng, n), unit(rng, 3), rng.normal(size=n)
-    # Those without a text have no vector.
+    # Passages without text have no vector.
     passages[2] = 0
     shares = carried(kernel, judged, passages)
     assert shares.shape == (3, n)

@@ -25,13 +25,13 @@ ALL = (0, 1, 2)
 
 
 def standardised(queries: Sequence[QueryPassages], columns: Sequence[int]) -> list[np.ndarray]:
-    """The columns of each query's passages, by mean and deviation of all passages of all queries."""
+    """The columns of each query's passages, standardised over all passages of all queries."""
     every = np.vstack([query.features for query in queries])[:, list(columns)]
     return [(query.features[:, list(columns)] - every.mean(axis=0)) / every.std(axis=0) for query in queries]
 
 
 def by_sklearn(queries: Sequence[QueryPassages], columns: Sequence[int], step: float, of: int) -> np.ndarray:
-    """Of each passage of query `of`, that it is judged at least `step`, from all judged ones."""
+    """P(judged at least `step`) for each passage of query `of`, from all judged ones."""
     tables = standardised(queries, columns)
     known = [query.judged for query in queries]
     rows = np.vstack([table[rows] for table, rows in zip(tables, known, strict=True)])
@@ -80,7 +80,7 @@ def test_the_background_of_each_query_counts_as_one_passage_with_the_lowest_labe
     )
     assert fitted.weights == pytest.approx(by_hand.coef_, abs=1e-3)
     assert fitted.intercepts == pytest.approx(by_hand.intercept_, abs=1e-3)
-    # It is seen: with none the votes tell less.
+    # It has an effect: without background, votes have less weight.
     assert fit_regression(list(map(without_background, queries)), ALL).weights[0, 0] > fitted.weights[0, 0]
 
 

@@ -53,7 +53,7 @@ def test_measures_of_drawn_labels_equal_trec_eval_and_ir_measures() -> None:
     nothing = np.zeros((1, 40))
     assert not drawn_ndcg(query.ranks, nothing, 10, np.empty(0)).any()
     assert not drawn_ap(query.ranks, nothing, 2, np.empty(0)).any()
-    # A negative label gains nothing, as trec_eval has it.
+    # A negative label has gain 0, as in trec_eval.
     assert (drawn_ndcg(query.ranks, np.maximum(labels - 1, 0), 10, query.elsewhere) >= 0).all()
     negative = np.where(labels == 0, -1.0, labels)
     assert drawn_ndcg(query.ranks, negative, 10, query.elsewhere).tolist() == ndcg.tolist()
@@ -72,7 +72,7 @@ def test_labels_are_drawn_with_their_probability_and_judgments_stay() -> None:
 
 
 def test_expected_scores_equal_the_sum_over_all_labels() -> None:
-    """At most six binary passages of a pool are not judged, so that all 64 labellings are gone through."""
+    """At most six binary passages per pool are unjudged, so that all 64 labellings can be enumerated."""
     queries = [
         drawn_query(np.random.default_rng([3, at]), f"q{at}", passages=14, depth=12, labels=2)
         for at in range(5)
@@ -155,7 +155,7 @@ def test_scores_depend_on_the_seed_and_not_on_the_order_of_runs() -> None:
     turned = values([replace(query, ranks=query.ranks[::-1]) for query in queries])
     assert (once.of_runs([3, 2, 1, 0]).values == turned.values).all()
     assert (once.of_runs([3, 2, 1, 0]).left == turned.left).all()
-    # Nor does it matter which other queries there are.
+    # Other queries do not matter, either.
     assert (once.values[..., :2] == values(queries[:2]).values).all()
 
 
@@ -182,5 +182,5 @@ def test_intervals_have_their_nominal_coverage_for_a_known_model() -> None:
         held.append(off <= half_width(np.sqrt(scores.variances()), 10))
         narrow.append(off <= np.sqrt(scores.variances()) / 2)
     assert 0.85 <= np.mean(held) <= 1
-    # And they are not merely wide.
+    # They are not just very wide.
     assert np.mean(narrow) < 0.75

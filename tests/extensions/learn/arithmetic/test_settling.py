@@ -25,7 +25,7 @@ PAIRS = list(itertools.combinations(range(4), 2))
 
 @pytest.fixture
 def independent(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Labels do not hang together within a query."""
+    """Labels within a query are independent."""
     monkeypatch.setattr(settling, "_overdispersion", lambda *_: 1.0)
 
 
@@ -34,7 +34,7 @@ def without_model(known: Standing) -> Standing:
 
 
 def made(*, runs: int = 4, seed: int = 0) -> Standing:
-    """Of three queries; a third of their passages is judged."""
+    """Three queries with a third of their passages judged."""
     rng = np.random.default_rng(seed)
     spreads = tuple(np.where(rng.random(n) < 1 / 3, 0, rng.random(n)) for n in (9, 7, 12))
     shares = tuple(
@@ -139,7 +139,7 @@ def test_variances_include_labels_and_fits_without_one_group_of_queries_each() -
         assert spread == pytest.approx(np.sqrt(np.maximum(variance, 0)))
         assert not spread[query.judged].any()
     assert known.judged == sum(query.judged.sum() for query in queries)
-    # Beside labels the best ranking is uncertain, so scores vary more than their sums of labels do.
+    # With uncertain ideal rankings, scores vary more than sums of labels.
     alone = sum((of * spread**2) @ of.T for of, spread in zip(known.shares, known.spreads, strict=True)) / 81
     assert (np.linalg.eigvalsh(known.labels - alone) > -1e-12).all()
     assert (np.diag(known.labels) > np.diag(alone)).all()
@@ -148,7 +148,7 @@ def test_variances_include_labels_and_fits_without_one_group_of_queries_each() -
 def test_correlated_labels_within_a_query_make_orders_less_certain(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Of each query all passages that run 0 alone has are relevant, or none is."""
+    """In each query, the passages that only run 0 has are all relevant or all not."""
     queries = []
     for at, query in enumerate(drawn_track(4, 12, labels=2)):
         ranks = np.array([range(10), range(10, 20)] * 2, np.int32)
@@ -174,7 +174,7 @@ def test_draws_have_the_given_means_and_covariances_and_are_reproducible() -> No
 
 
 def of_pair(known: Standing, pair: tuple[int, int], spreads: Sequence[np.ndarray]) -> float:
-    """The variance of a pair's difference by labels, with these spreads."""
+    """The variance of a pair's difference due to labels, with these spreads."""
     a, b = pair
     return (
         sum(
@@ -216,9 +216,9 @@ def test_for_several_pairs_the_gain_of_a_judgment_is_the_sum_over_pairs() -> Non
 
 
 def needed_by_hand(known: Standing, pair: tuple[int, int], confidence: float) -> int:
-    """Judges one passage after the other, the one that takes off most first.
+    """Judges one passage after the other, always the one that removes most variance.
 
-    What the model has wrong is less by the square of the weight that is judged.
+    The model error decreases with the square of the judged weight.
     """
     spreads = [of.copy() for of in known.spreads]
     a, b = pair

@@ -60,7 +60,7 @@ def test_one_request_with_the_published_system_prompt_answers_both_items() -> No
     assert schema["required"] == ["relevance", "truthfulness"]
     assert schema["properties"]["truthfulness"]["enum"] == [1, 1.5, 2, 2.5, 3, 3.5, 4, 4.5, 5]
     raw = '{"relevance": 3, "truthfulness": 4.5}'
-    # A rating is the score, rounded down; the score itself is read from what is stored.
+    # A rating is the score, rounded down; the score itself is read from the stored answer.
     assert found == {"truthfulness": Answer(4, "ok", raw), "relevance": Answer(3, "ok", raw)}
     assert judge(server.url).scores_in(raw) == (4.5, 3)
 
@@ -169,7 +169,7 @@ def test_a_local_model_can_judge_too(local: Path) -> None:
     asked = [*cells("They fly.", "the cost of it " * 400), *cells("Who was that?")]
     answers = [pair for batch in grader.grade(asked) for pair in batch]
     assert {cell for cell, _ in answers} == set(asked)
-    # It has learnt nothing, and says no scores.
+    # The model is untrained, and gives no scores.
     assert {(answer.rating, answer.status) for _, answer in answers} == {(None, "unparsed")}
     assert grader.cut == 1
     assert "system" in grader.identity["writer"]

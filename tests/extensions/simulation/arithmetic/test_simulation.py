@@ -19,14 +19,14 @@ from trecexam.extensions.simulation.arithmetic.removal import STEPS, remove
 from trecexam.extensions.simulation.arithmetic.simulation import Simulation, ranks
 from trecexam.features.fill.arithmetic.scale_map import IDENTITY, ScaleMap, fitted, thresholds
 
-#: a is good, b is a less so, c found a relevant passage that nobody else has, in each query.
+#: a is good, b is less good, c found a relevant passage that no other run has, in each query.
 RANKINGS = {
     "a": {"q1": ["r1", "r2"], "q2": ["r1", "n1"]},
     "b": {"q1": ["r1", "n1"], "q2": ["n1", "n2"]},
     "c": {"q1": ["r3", "n1"], "q2": ["r2", "n1"]},
 }
 OFFICIAL = {"q1": {"r1": 1, "r2": 1, "r3": 1, "n1": 0}, "q2": {"r1": 1, "r2": 1, "n1": 0, "n2": 0, "x": 1}}
-#: Right but for q1's r2 and q2's r2; x is in no pool.
+#: Equal to the judgments except for q1's r2 and q2's r2; x is in no pool.
 AUTOMATIC = {"q1": {"r1": 5, "r2": 0, "r3": 5, "n1": 0}, "q2": {"r1": 5, "r2": 1, "n1": 0, "n2": 0, "y": 5}}
 FOUR_UP = thresholds({4: 1})
 
@@ -43,7 +43,7 @@ def naive_tau(x: np.ndarray, y: np.ndarray) -> float:
 
 
 def naive_means(labels: dict[str, dict[str, int]], measure: str, queries: list[str], rankings: dict) -> list:  # type: ignore[type-arg]
-    """By ir_measures alone, over all queries, each run by itself."""
+    """Computed by ir_measures, over all queries, each run separately."""
     one = ir_measures.parse_measure(measure)
     qrels = [ir_measures.Qrel(q, d, label) for q, by in labels.items() for d, label in by.items()]
     means = []

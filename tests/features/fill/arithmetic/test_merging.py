@@ -9,7 +9,7 @@ from trecexam.features.fill.arithmetic.scale_map import IDENTITY, thresholds
 
 QUERIES = st.sampled_from(["q1", "q2", "q10"])
 DOCS = st.sampled_from([f"d{n}" for n in range(12)])
-#: Official rows: no document twice for a query and subtopic, in any order.
+#: Official rows: no duplicate document for a query and subtopic, in any order.
 OFFICIAL = st.dictionaries(
     st.tuples(QUERIES, DOCS, st.sampled_from(["0", "1", "2"])), st.integers(-2, 4), max_size=25
 ).map(lambda rows: [Qrel(q, d, label, i) for (q, d, i), label in rows.items()])

@@ -76,7 +76,7 @@ def test_several_graders_have_one_vote_each() -> None:
     assert cells.values[0, 1] == pytest.approx([1 / 3, 0, 0, 0, 2 / 3, 0])
     assert cells.source.tolist() == [["graders", "graders"], ["items", "graders"]]
     assert cells.values[1, 1].tolist() == [0, 1, 0, 0, 0, 0]
-    # As a whole: the best rating by each of the three; the second passage was rated whole by one alone.
+    # Whole passages: the best rating by each of the three; one grader alone rated all of the second passage.
     passages = passage_chances(q, opinions)
     assert passages.values[0] == pytest.approx([0, 0, 0, 1 / 3, 2 / 3, 0])
     assert passages.source.tolist() == ["graders", "items"]

@@ -118,7 +118,7 @@ def test_standard_errors_of_components_equal_a_model_without_redundant_parameter
     settings = Settings.of("2pl", priors=True)
     components = Components.of(("x", "y"), [(str(i), str(j)) for i, j in codes])
     found = fit(values, settings, components)
-    # The same model with as many columns as there are abilities to know: mean, x, y.
+    # The same model with as many columns as identifiable parameters: mean, x, y.
     x, y = np.array(codes).T
     small = np.stack([np.ones(24), x - 0.5, y - 0.5], axis=1)
     objective = Objective(Responses(values), settings, small)
