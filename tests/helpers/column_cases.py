@@ -86,9 +86,9 @@ def qrels_of(by_query: Labels) -> list[Qrel]:
 def for_trec_eval(by_query: Labels) -> dict[str, dict[str, int]]:
     """The same labels as trec_eval distinguishes them, plus a passage that prevents a crash.
 
-    pytrec_eval crashes on a query whose best label is below -1. With nDCG it may hang on a query whose best label
-    is -1, because it uses the number of levels of the previous query. One more irrelevant passage that no run
-    retrieves prevents both and changes no value.
+    pytrec_eval crashes on a query whose best label is below -1. With nDCG it may hang on a query whose best
+    label is -1, because it uses the number of levels of the previous query. One more irrelevant passage that
+    no run retrieves prevents both and changes no value.
     """
     return {
         query_id: {"not retrieved": 0} | {doc_id: max(label, -1) for doc_id, label in of.items()}

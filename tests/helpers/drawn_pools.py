@@ -31,8 +31,8 @@ def drawn_query(
 ) -> QueryPassages:
     """A query whose passages are all judged 0 to `labels` - 1, by a latent value.
 
-    It is the sum of cosine, words, a Gaussian process over passages, the query and noise. Each run ranks by it
-    with additional noise. Five passages are background.
+    It is the sum of cosine, words, a Gaussian process over passages, the query and noise. Each run ranks by
+    it with additional noise. Five passages are background.
     """
     vectors, signal = unit(rng, passages, 8), rng.normal(size=(passages + 5, 4))
     signal[passages:] -= 1
