@@ -21,7 +21,7 @@ from support import RECORDED, REPORTED, HashGrader, graded_track, make_small_tra
 import trecexam
 from trecexam.tables.plots.model import Drawing, Plot
 
-# A machine that has other work to do is slow, not wrong. `bash tests/run.sh --all` is thorough.
+# A busy machine is slow, not wrong. `bash tests/run.sh --all` is thorough.
 for name, examples in (("trecexam", 20), ("thorough", 100)):
     hypothesis.settings.register_profile(
         name,
@@ -31,10 +31,10 @@ for name, examples in (("trecexam", 20), ("thorough", 100)):
     )
 hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "trecexam"))
 
-#: The files of each of these folders share what is dear: a track of TREC DL 2019, models, a Ray cluster, of
-#: which two on a machine are in each other's way.
+#: The files of each of these folders share expensive fixtures: a track of TREC DL 2019, models, a Ray
+#: cluster. Two Ray clusters on one machine disturb each other.
 TOGETHER = ("tests/dl19/", "tests/graders/language/", "tests/extensions/cluster/")
-#: What takes longest begins first, so that one process is not left alone with it at the end.
+#: The slowest tests begin first, so that no process is left alone with them at the end.
 LONGEST = (
     *TOGETHER,
     "tests/test_docs.py",
@@ -43,13 +43,13 @@ LONGEST = (
     "tests/features",
     "tests/graders",
 )
-#: What is killed at every step is tried by `bash tests/run.sh --all` alone.
+#: Kills at every step are tested only by `bash tests/run.sh --all`.
 KILLS = re.compile(r"::test_\w*kill")
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
-    """Shares the tests out to pytest-xdist's processes by files, and a few folders as a whole."""
+    """Distributes files of tests, and a few whole folders, over the processes of pytest-xdist."""
     from xdist.scheduler import LoadScopeScheduling
 
     class ByFile(LoadScopeScheduling):
@@ -61,7 +61,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """A file whose mark leaves out all of its tests is not imported: Ray alone takes a second."""
+    """A file whose tests are all deselected by marks is not imported: Ray alone takes a second."""
     if not collection_path.name.startswith("test_"):
         return None
     marked = re.search(r"^pytestmark = \[?pytest\.mark\.(\w+)", collection_path.read_text(), re.MULTILINE)
@@ -78,11 +78,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_collection_finish() -> None:
-    # What is imported by now stays; looking through it for garbage took a fifth of the time of tests/scores.
+    # Imported modules stay; garbage collection of them took a fifth of the time of tests/scores.
     gc.freeze()
     # Each update asks whether anything is frozen, and counting it takes as long as half of the update.
     gc.get_freeze_count = lambda: 1
-    # Looking less often takes another 9% off.
+    # Collecting less often saves another 9%.
     gc.set_threshold(20_000, 10, 10)
 
 
@@ -98,7 +98,7 @@ SPENT: Counter[str] = Counter()
 def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
     outcome = yield
     spent = sum(os.times()[:4])
-    # What pytest-xdist's processes report has it, too.
+    # The reports of pytest-xdist's processes have it, too.
     outcome.get_result().cpu = spent - item.session.__dict__.get("_spent", spent)  # type: ignore[attr-defined]
     item.session.__dict__["_spent"] = spent
 
@@ -108,7 +108,7 @@ def pytest_runtest_logreport(report: pytest.TestReport) -> None:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """The CPU seconds of the costliest files; TRECEXAM_CPU_SECONDS names a file for those of all tests."""
+    """The CPU seconds of the slowest files; TRECEXAM_CPU_SECONDS names a file for those of all tests."""
     files: Counter[str] = Counter()
     for name, seconds in SPENT.items():
         files[name.split("::", 1)[0]] += seconds
@@ -136,7 +136,7 @@ def small_track(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def with_report(small_track: Path) -> None:
-    """Has updates of `small_track` write the report, too."""
+    """Makes updates of `small_track` write the report, too."""
     (small_track / "trecexam.toml").write_text(REPORTED)
 
 
@@ -148,7 +148,7 @@ def updated(updated_once: Path, tmp_path: Path) -> Path:
 
 @pytest.fixture(scope="session")
 def updated_once(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """What `updated` copies."""
+    """The track that `updated` copies."""
     root = make_small_track(tmp_path_factory.mktemp("updated") / "track")
     with trecexam.open_track(root, grader=HashGrader()) as track:
         track.update()
@@ -173,7 +173,7 @@ def graded(graded_once: Path, tmp_path: Path) -> Path:
 
 @pytest.fixture(scope="session")
 def graded_once(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """What `graded` copies."""
+    """The track that `graded` copies."""
     return graded_track(tmp_path_factory.mktemp("graded") / "track")
 
 
@@ -184,7 +184,7 @@ def dl19() -> Path:
 
 @pytest.fixture
 def threads() -> Iterator[Callable[[int], None]]:
-    """Sets torch's number of threads, whatever OMP_NUM_THREADS is."""
+    """Sets the number of threads of torch, whatever OMP_NUM_THREADS is."""
     torch = pytest.importorskip("torch")
     before = torch.get_num_threads()
     yield torch.set_num_threads
@@ -193,13 +193,13 @@ def threads() -> Iterator[Callable[[int], None]]:
 
 @pytest.fixture(params=(9, 10), ids=("9.0.8", "10.0-rc3"))
 def trec_eval(request: pytest.FixtureRequest) -> real_trec_eval.TrecEval:
-    """NIST's program, in both versions; skipped with the reason where it cannot be built."""
+    """NIST's program, in both versions; skipped with the reason if it cannot be built."""
     return real_trec_eval.build(request.param)
 
 
 @pytest.fixture(scope="session", autouse=True)
 def draw() -> Iterator[Callable[[Plot], Drawing]]:
-    """Every update makes the whole report, but only tests with the mark `plots` have it drawn, by this."""
+    """Every update makes the whole report, but this draws plots only for tests with the mark `plots`."""
     from trecexam.tables.plots import canvas
 
     with pytest.MonkeyPatch.context() as patch:

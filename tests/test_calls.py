@@ -30,7 +30,7 @@ def root(folder: TrackFolder, name: str = "out") -> Path:
     return folder.root / name
 
 
-def test_a_method_is_the_function_on_the_track_as_it_is(small_track: Path) -> None:
+def test_a_method_calls_the_function_with_the_current_state_of_the_track(small_track: Path) -> None:
     class Opened(Track):
         depth = on_loaded(depth)
         loads = on_loader(loads)
@@ -45,14 +45,14 @@ def test_a_method_is_the_function_on_the_track_as_it_is(small_track: Path) -> No
             track.depth(depths=1)  # type: ignore[call-arg]
 
 
-def test_help_shows_the_functions_own_arguments_and_words() -> None:
+def test_help_shows_the_arguments_and_the_docstring_of_the_function() -> None:
     method = on_loaded(depth)
     assert str(inspect.signature(method)) == "(self, more: 'int' = 0, *, times: 'int' = 1) -> 'int'"
     assert inspect.getdoc(method) == "The depth, and more."
     assert set(inspect.get_annotations(method)) == {"more", "times", "return"}
 
 
-def test_the_track_has_few_methods_of_its_own_and_documents_every_call() -> None:
+def test_the_track_has_few_own_methods_and_documents_every_call() -> None:
     calls: dict[str, Callable[..., Any]] = {
         name: call for name, call in inspect.getmembers(Track, inspect.isfunction) if name[0] != "_"
     }
@@ -68,7 +68,7 @@ def test_the_track_has_few_methods_of_its_own_and_documents_every_call() -> None
     assert {name for name, call in calls.items() if "self" not in inspect.signature(call).parameters} == set()
 
 
-def test_a_methods_name_is_the_one_by_which_it_is_called(small_track: Path) -> None:
+def test_the_name_of_a_method_is_the_one_it_is_called_by(small_track: Path) -> None:
     assert trecexam.Track.agreement.__name__ == "agreement"
     with trecexam.open_track(small_track) as track, pytest.raises(TypeError, match=r"^agreement\(\) got an"):
         track.agreement(foo=1)  # type: ignore[call-arg]

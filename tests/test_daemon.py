@@ -90,7 +90,7 @@ ALL = {"run0", "run1", "run2"}
 
 
 @pytest.mark.parametrize("poll", [False, True])
-def test_dropped_replaced_and_removed_runs_show_on_the_leaderboard(
+def test_dropped_replaced_and_removed_runs_are_on_the_leaderboard(
     track: Path, poll: bool, tmp_path: Path
 ) -> None:
     with running(track, poll=poll, settle=0.3):
@@ -116,13 +116,13 @@ def test_a_file_still_being_written_waits_until_it_is_closed(track: Path) -> Non
             file.flush()
             time.sleep(1.0)
             assert board(track) == ALL
-            # One more look took note of the waiting file; growing further must not cause more.
+            # One more check noticed the waiting file; further growth must not cause more.
             assert daemon.updates <= 2
             file.write("q1 Q0 q1-d01 2 8.0 slow\n")
         until(lambda: "slow" in board(track), 10)
 
 
-def test_a_run_that_is_moved_in_from_outside_counts_at_once(track: Path, tmp_path: Path) -> None:
+def test_a_run_moved_in_from_outside_is_read_at_once(track: Path, tmp_path: Path) -> None:
     with running(track, settle=60) as (_, lines):
         until(lambda: board(track) == ALL)
         # Written just now: by its age alone it would wait for a minute.
@@ -132,7 +132,7 @@ def test_a_run_that_is_moved_in_from_outside_counts_at_once(track: Path, tmp_pat
     assert not any("looking" in line for line in lines)
 
 
-def test_a_file_that_is_being_written_makes_no_update_before_it_counts(track: Path) -> None:
+def test_a_file_being_written_causes_no_update_before_it_is_complete(track: Path) -> None:
     with running(track, poll=True, settle=1.5) as (daemon, _):
         until(lambda: board(track) == ALL)
         memory = track / ".trecexam" / "last-update.json"
@@ -144,7 +144,7 @@ def test_a_file_that_is_being_written_makes_no_update_before_it_counts(track: Pa
         until(lambda: board(track) == ALL | {"slow"} and daemon.updates == before[0] + 1)
 
 
-def test_a_hard_link_counts_after_the_settle_time(track: Path, tmp_path: Path) -> None:
+def test_a_hard_link_is_read_after_the_settle_time(track: Path, tmp_path: Path) -> None:
     source = write_run(tmp_path / "linked.run", {"q1": ["q1-d00"]})
     with running(track, settle=0.3):
         until(lambda: board(track) == ALL)
@@ -152,7 +152,7 @@ def test_a_hard_link_counts_after_the_settle_time(track: Path, tmp_path: Path) -
         until(lambda: "linked" in board(track))
 
 
-def test_an_in_place_replacement_by_rename_counts(track: Path) -> None:
+def test_an_in_place_replacement_by_rename_is_read(track: Path) -> None:
     with running(track, settle=0.3):
         until(lambda: board(track) == ALL)
         write_run(track / "runs" / ".tmp-run0", {"q1": ["q1-d00"]}, tag="replaced")
@@ -160,7 +160,7 @@ def test_an_in_place_replacement_by_rename_counts(track: Path) -> None:
         until(lambda: board(track) == {"replaced", "run1", "run2"})
 
 
-def test_a_bad_file_is_logged_and_the_next_one_is_taken(track: Path) -> None:
+def test_a_bad_file_is_logged_and_the_next_one_is_accepted(track: Path) -> None:
     with running(track, settle=0.2) as (_, lines):
         until(lambda: board(track) == ALL)
         (track / "runs" / "bad.run").write_text("q1 Q0 q1-d00 1\n")
@@ -169,7 +169,7 @@ def test_a_bad_file_is_logged_and_the_next_one_is_taken(track: Path) -> None:
         until(lambda: board(track) == ALL | {"good"})
 
 
-def test_what_is_odd_of_a_run_that_was_taken_is_logged_once(track: Path) -> None:
+def test_warnings_about_an_accepted_run_are_logged_once(track: Path) -> None:
     with running(track) as (_, lines):
         until(lambda: board(track) == ALL)
         write_run(track / "runs" / "more.run", {"q1": ["q1-d00"], "q9": ["q1-d00"]})
@@ -179,7 +179,7 @@ def test_what_is_odd_of_a_run_that_was_taken_is_logged_once(track: Path) -> None
     assert sum("note: " in line for line in lines) == 1
 
 
-def test_a_pipe_and_a_link_to_nothing_are_logged_and_stop_nothing(track: Path) -> None:
+def test_a_pipe_and_a_broken_symlink_are_logged_and_stop_nothing(track: Path) -> None:
     with running(track) as (_, lines):
         until(lambda: board(track) == ALL)
         os.mkfifo(track / "runs" / "pipe.run")
@@ -191,7 +191,7 @@ def test_a_pipe_and_a_link_to_nothing_are_logged_and_stop_nothing(track: Path) -
     assert not any("caution" in line for line in lines)
 
 
-def test_settings_that_a_full_disk_emptied_are_a_caution(track: Path) -> None:
+def test_settings_emptied_by_a_full_disk_give_a_warning(track: Path) -> None:
     with running(track) as (daemon, lines):
         until(lambda: daemon.updates == 1)
         (track / "trecexam.toml").write_text("")
@@ -202,7 +202,7 @@ def test_settings_that_a_full_disk_emptied_are_a_caution(track: Path) -> None:
         )
 
 
-def test_a_broken_bank_waits_to_be_mended_and_says_so_once(track: Path) -> None:
+def test_a_broken_bank_is_reported_once_and_waits_to_be_fixed(track: Path) -> None:
     bank = track / "bank.questions.jsonl"
     good = bank.read_text()
     with running(track, settle=0.1) as (_, lines):
@@ -221,14 +221,14 @@ def test_a_broken_bank_waits_to_be_mended_and_says_so_once(track: Path) -> None:
         )
 
 
-def test_changed_settings_are_taken_while_it_runs(track: Path) -> None:
+def test_changed_settings_are_applied_while_the_daemon_runs(track: Path) -> None:
     with running(track, settle=0.1):
         until(lambda: board(track) == ALL)
         (track / "trecexam.toml").write_text(CONFIG + '[scores]\nmeasures = ["P(rel=4)@5"]\n')
         until(lambda: (track / "out" / "leaderboard.tsv").read_text().startswith("run\tP(rel=4)@5\t"))
 
 
-def test_a_recording_that_is_replaced_while_it_runs_is_graded_from(track: Path) -> None:
+def test_a_recording_replaced_while_the_daemon_runs_is_used(track: Path) -> None:
     recording = track / "grades.jsonl"
     grades = [json.loads(line) for line in recording.read_text().splitlines()]
     with running(track, settle=0.2):
@@ -238,7 +238,7 @@ def test_a_recording_that_is_replaced_while_it_runs_is_graded_from(track: Path) 
         until(lambda: qrels.exists() and {x.split()[3] for x in qrels.read_text().splitlines()} == {"5"})
 
 
-def test_settings_that_are_written_while_they_are_read_are_read_again(
+def test_settings_written_while_they_are_read_are_read_again(
     track: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     read = TrackFolder.open
@@ -278,14 +278,14 @@ def test_nothing_new_means_no_update(track: Path) -> None:
         assert daemon.updates == 1
 
 
-def test_one_daemon_a_track(track: Path) -> None:
+def test_a_track_has_at_most_one_daemon(track: Path) -> None:
     with running(track):
         until(lambda: board(track) == ALL)
         with pytest.raises(LockedError, match=str(os.getpid())):
             Daemon(track, log=lambda line: None).run()
 
 
-def test_the_file_system_of_a_path_is_the_longest_mount_that_holds_it() -> None:
+def test_the_file_system_of_a_path_is_the_longest_matching_mount() -> None:
     mounts = "/dev/sda / ext4 rw 0 0\nserver:/x /mnt/my\\040share nfs4 rw 0 0\ntmpfs /tmp tmpfs rw 0 0\n"
     assert file_system(Path("/mnt/my share/track"), mounts) == "nfs4"
     assert file_system(Path("/home/me"), mounts) == "ext4"
@@ -294,7 +294,7 @@ def test_the_file_system_of_a_path_is_the_longest_mount_that_holds_it() -> None:
 
 @contextmanager
 def started(track: Path, printed: Path, *options: str) -> Iterator[BaseProcess]:
-    """A daemon in a process of its own; killed where the block leaves it running."""
+    """A daemon in a separate process; killed if the block leaves it running."""
     child = start_forked(trecexam, ["watch", str(track), *options], folder=track, output=printed)
     try:
         yield child
@@ -304,7 +304,7 @@ def started(track: Path, printed: Path, *options: str) -> Iterator[BaseProcess]:
 
 
 @pytest.mark.parametrize(("number", "status"), [(signal.SIGTERM, 0), (signal.SIGINT, 130)])
-def test_a_signal_ends_the_daemon_with_consistent_outputs_and_a_free_lock(
+def test_a_signal_stops_the_daemon_with_consistent_outputs_and_a_free_lock(
     track: Path, tmp_path: Path, number: signal.Signals, status: int
 ) -> None:
     printed = tmp_path / "printed"
@@ -318,7 +318,7 @@ def test_a_signal_ends_the_daemon_with_consistent_outputs_and_a_free_lock(
     assert (track / ".trecexam" / "lock").read_text() == ""
 
 
-def test_killed_and_started_again_it_goes_on(track: Path, tmp_path: Path) -> None:
+def test_a_killed_daemon_resumes_when_restarted(track: Path, tmp_path: Path) -> None:
     printed = tmp_path / "printed"
     with started(track, printed, "--settle", "0.1") as child:
         until(lambda: board(track) == ALL)
@@ -334,7 +334,7 @@ def test_killed_and_started_again_it_goes_on(track: Path, tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("poll", [False, True])
-def test_a_persons_rating_is_taken_while_the_daemon_runs(track: Path, poll: bool) -> None:
+def test_a_rating_by_a_person_is_applied_while_the_daemon_runs(track: Path, poll: bool) -> None:
     import trecexam
 
     with running(track, poll=poll):

@@ -32,10 +32,10 @@ from trecexam.graders.prompts import load_prompt
 PAGES = [ROOT / "README.md", *sorted((ROOT / "examples").glob("*.md"))]
 #: Their commands run in tests/test_played_pages.py.
 PLAYED = [ROOT / name for name in played_pages.PAGES]
-#: Not ours, or run by other means: the two scripts are what CI and test_demo run.
+#: External, or run by other means: the two scripts are run by CI and test_demo.
 NOT_RUN = ("bash ", "pip ", "trec_eval ", "ndeval ", "eval ", "python -m pip ")
 
-#: A model takes as long as there are words and items: of each passage so many, of each query so many.
+#: The time of a model depends on words and items: this many per passage and per query.
 WORDS, ITEMS = 15, 5
 
 pytest.importorskip("sentence_transformers", reason="the extra `offline` is not installed")
@@ -47,7 +47,7 @@ def blocks(page: Path, language: str) -> list[str]:
 
 @pytest.fixture(scope="module")
 def desk(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with the files that the pages speak of, made from the demo track."""
+    """A folder with the files named on the pages, made from the demo track."""
     preload("sentence_transformers", "transformers.models.t5.modeling_t5")
     folder = tmp_path_factory.mktemp("desk")
     track = ROOT / "examples" / "track"
@@ -58,7 +58,7 @@ def desk(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ("qrels.txt", "qrels.txt"),
         *((f"runs/{path.name}", f"runs/{path.name}") for path in track.glob("runs/*.*")),
     ):
-        # Half of the queries, for a grader is slow.
+        # Half of the queries, because a grader is slow.
         lines = (track / source).read_text().splitlines(keepends=True)
         (folder / name).write_text("".join(line for line in lines if re.search(r"\bq0[1-4]\b", line)))
     rows = [json.loads(line) for line in (track / "passages.jsonl").read_text().splitlines()]
@@ -186,7 +186,7 @@ def run_command(line: str, desk: Path) -> None:
 
 
 def copy_grades(source: Path, target: Path) -> None:
-    """Copies a store of grades, if there is one: what a page before has graded is not graded again."""
+    """Copies a store of grades, if there is one: cells graded for an earlier page are not graded again."""
     if source.exists():
         target.parent.mkdir(exist_ok=True)
         with closing(sqlite3.connect(source)) as old, closing(sqlite3.connect(target)) as new:
@@ -236,7 +236,7 @@ def test_every_command_on_the_page_runs(page: Path, desk: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_rag_track_is_scored_by_a_model_and_only_what_is_new_is_asked(
+def test_a_rag_track_is_scored_by_a_model_and_only_new_cells_are_graded(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -278,7 +278,7 @@ def test_a_rag_track_is_scored_by_a_model_and_only_what_is_new_is_asked(
         )
         assert "frost" in late
         (tmp_path / "mytrack" / "runs" / "late.jsonl").write_text(late + "\n")
-        # A new response: its nuggets, its one new sentence, its passages; what it cites has its label.
+        # A new response: its nuggets, its one new sentence, its passages; its citations have labels.
         again = ask_all(watch)
         assert 0 < again < asked_at_first / 4
         assert sum("Statement: " in body["messages"][-1]["content"] for body in server.bodies[-again:]) == 1
@@ -286,7 +286,7 @@ def test_a_rag_track_is_scored_by_a_model_and_only_what_is_new_is_asked(
         assert not any(writes_a_bank(body["messages"][-1]["content"]) for body in server.bodies[-again:])
 
 
-def test_the_prompt_files_on_the_page_are_prompts(tmp_path: Path) -> None:
+def test_the_prompt_files_on_the_page_are_valid(tmp_path: Path) -> None:
     text, listing = blocks(ROOT / "examples" / "prompts.md", "toml")
     (tmp_path / "mine.toml").write_text(text)
     prompt = load_prompt(tmp_path / "mine.toml")
@@ -300,7 +300,7 @@ def test_the_prompt_files_on_the_page_are_prompts(tmp_path: Path) -> None:
 
 
 def prepare(desk: Path) -> None:
-    """The track that pages about its outputs take for granted."""
+    """The track that pages about its outputs assume."""
     for line in (
         "trecexam init mytrack --passages passages.jsonl --bank bank.jsonl --qrels qrels.txt --runs runs/",
         "trecexam watch mytrack --once",
@@ -311,7 +311,7 @@ def prepare(desk: Path) -> None:
 
 
 def record(desk: Path, *, judged: bool) -> None:
-    """graded.jsonl.gz, made from what the track has been graded with so far, and judged passages."""
+    """graded.jsonl.gz, made from the grades of the track so far, and judged passages."""
     config = desk / "mytrack" / "trecexam.toml"
     lines = ["trecexam export grades mytrack -o grades.jsonl"]
     if judged:
@@ -322,7 +322,7 @@ def record(desk: Path, *, judged: bool) -> None:
     (desk / "graded.jsonl.gz").write_bytes(gzip.compress((desk / "grades.jsonl").read_bytes()))
 
 
-def test_links_between_pages_lead_somewhere() -> None:
+def test_links_between_pages_work() -> None:
     notes = (ROOT / "examples" / "design").glob("*.md")
     reference = (ROOT / "examples" / "reference").glob("*.md")
     for page in [*PAGES, *notes, *reference, ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md"]:

@@ -1,4 +1,4 @@
-"""Messages of errors: guesses at what was meant, and nothing of thousands of letters."""
+"""Error messages: suggestions for misspelled names, and bounded length."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from trecexam.cli.main import run
 from trecexam.errors import did_you_mean
 
 
-def test_a_name_that_is_not_known_has_a_guess_where_one_is_near() -> None:
+def test_an_unknown_name_gets_a_suggestion_if_one_is_near() -> None:
     assert did_you_mean("recal", ("recall", "precision")) == "did you mean 'recall'?"
     assert did_you_mean("recal", {"recall"}, before="; ") == "; did you mean 'recall'?"
     assert did_you_mean("zzz", ("recall",), "known: recall", before="; ") == "known: recall"
 
 
 LONG = "x" * 5_000
-#: What people type, too long, in all places where a message repeats it.
+#: Overlong user input, in all places where a message repeats it.
 TOO_LONG = (
     ("leaderboard", "TRACK", "-m", LONG),
     ("leaderboard", "TRACK", "-m", f"P@{LONG}"),
@@ -53,7 +53,7 @@ TOO_LONG = (
 
 
 @pytest.mark.parametrize("words", TOO_LONG, ids=lambda words: " ".join(words)[:40])
-def test_what_is_too_long_is_shortened_in_the_message(
+def test_long_input_is_shortened_in_the_message(
     words: tuple[str, ...],
     small_track: Path,
     tmp_path: Path,
@@ -66,12 +66,12 @@ def test_what_is_too_long_is_shortened_in_the_message(
     assert printed.out == ""
     assert printed.err.startswith("trecexam: ")
     assert len(printed.err.splitlines()) == 1
-    # What to do is still there behind what was typed.
+    # The remedy is still shown after the input.
     assert 40 < len(printed.err) < 1_500, printed.err
     assert "x" * 500 not in printed.err
 
 
-def test_from_python_it_is_shortened_too(small_track: Path) -> None:
+def test_long_input_is_shortened_from_python_too(small_track: Path) -> None:
     with trecexam.open_track(small_track) as track:
         for ask in (
             lambda: track.leaderboard([LONG]),

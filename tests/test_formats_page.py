@@ -1,4 +1,4 @@
-"""Each format of examples/formats.md says how it is told apart, and has a file in the fuzz corpus."""
+"""Each format in examples/formats.md says how it is recognised, and has a file in the fuzz corpus."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import converters
 ROOT = Path(__file__).parents[1]
 
 
-def test_each_format_says_how_it_is_told_apart() -> None:
+def test_each_format_says_how_it_is_recognised() -> None:
     assert all(known.told_by for known in converters.formats())
 
 

@@ -9,7 +9,7 @@ import pytest
 from support import ROOT
 
 
-def test_imports_go_one_way_features_know_no_other_and_there_is_no_circle() -> None:
+def test_import_contracts_hold() -> None:
     """The contracts are in pyproject.toml, `[tool.importlinter]`."""
     done = subprocess.run(
         [Path(sys.executable).with_name("lint-imports"), "--no-logo"],
@@ -30,7 +30,7 @@ def test_imports_go_one_way_features_know_no_other_and_there_is_no_circle() -> N
         "from trecexam.cli.main import run; run(['leaderboard', '--help'])",
     ],
 )
-def test_nothing_heavy_is_imported_by_importing_or_asking_for_help(code: str) -> None:
+def test_importing_and_help_load_no_heavy_library(code: str) -> None:
     check = (
         f"import sys; {code}; "
         "heavy = {'torch', 'transformers', 'scipy', 'sentence_transformers', 'ir_datasets'}; "
@@ -44,8 +44,8 @@ def test_nothing_heavy_is_imported_by_importing_or_asking_for_help(code: str) ->
     assert done.returncode == 0, done.stderr
 
 
-def test_no_help_waits_for_numpy_or_pydantic() -> None:
-    """Of any command or sub-command: each is imported for it, and what it computes with is not."""
+def test_no_help_loads_numpy_or_pydantic() -> None:
+    """For any command or sub-command: its module is imported, and its computing libraries are not."""
     code = """
 import sys
 import click
@@ -67,8 +67,8 @@ sys.exit(f"imported: {heavy & set(sys.modules)}" if heavy & set(sys.modules) els
     assert done.stdout.count("Usage: ") > 40
 
 
-def test_nothing_waits_for_pandas_where_it_is_installed(graded: Path, tmp_path: Path) -> None:
-    """pyarrow imports it for many a conversion."""
+def test_pandas_is_not_loaded_even_if_installed(graded: Path, tmp_path: Path) -> None:
+    """pyarrow imports it for many conversions."""
     (tmp_path / "pandas.py").write_text("raise SystemExit('pandas was imported')")
     lines = (graded / "runs" / "run1.run").read_text().splitlines(keepends=True)
     for name, space in (("backwards", " "), ("aligned", "   ")):

@@ -1,4 +1,4 @@
-"""Own modules that are imported inside functions: only where a heavy library is behind them."""
+"""Our modules are imported inside functions only to defer a heavy library."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from typing import NamedTuple
 from support import ROOT
 
 OURS = ("trecexam", "converters")
-#: What takes long to import, the longest first. Not a library, but a fifth of the time of `--help`,
-#: are the file formats: to the command line `converters` is heavy, too.
+#: Slow imports, the slowest first. Not a library, but a fifth of the time of `--help`,
+#: are the file formats: for the command line `converters` is slow, too.
 HEAVY = (
     "torch",
     "scipy",
@@ -26,7 +26,7 @@ HEAVY = (
     "pydantic",
     "converters",
 )
-#: Behind the library: the modules that import one of ours inside a function so as not to wait for it.
+#: For each library: the modules that import one of ours inside a function to defer it.
 PERMITTED = {
     "torch": {
         "trecexam.extensions.local_models.causal",
@@ -95,7 +95,7 @@ class InnerImport(NamedTuple):
 
 
 class Imports(NamedTuple):
-    """What a module imports when it is imported, and what not before a function is called."""
+    """The imports of a module at import time, and those inside functions."""
 
     at_once: set[str]
     later: list[tuple[int, str]]
@@ -110,14 +110,14 @@ MODULES = {_module(path): path for top in OURS for path in sorted((ROOT / top).r
 
 
 def _named(node: ast.Import | ast.ImportFrom) -> set[str]:
-    """The modules of ours that an import names, and the libraries."""
+    """Our modules that an import names, and the libraries."""
     names = [alias.name for alias in node.names]
     if isinstance(node, ast.ImportFrom):
         names = [str(node.module), *(f"{node.module}.{name}" for name in names)]
     if names[0].partition(".")[0] not in OURS:
         return {names[0].partition(".")[0]}
     ours = {name for name in names if name in MODULES}
-    # The package that they lie in is imported with them.
+    # The package that contains them is imported with them.
     return {name for name in ours if not any(other.startswith(f"{name}.") for other in ours)}
 
 
@@ -140,7 +140,7 @@ def _imports_of(module: str) -> Imports:
 
 @cache
 def _loaded(module: str) -> frozenset[str]:
-    """All that is imported when this module is, with the packages that it and the others lie in."""
+    """All that is imported with this module, including the packages that contain it and the others."""
     loaded, waiting = set(), [module]
     while waiting:
         name = waiting.pop()
@@ -159,13 +159,13 @@ def _inner_imports() -> Iterator[InnerImport]:
 
 
 def _hidden(inner: InnerImport) -> str | None:
-    """The heaviest library that an import keeps from being loaded with its module."""
+    """The slowest library that an import inside a function defers."""
     behind = _loaded(inner.imported) - _loaded(inner.importer)
     formats = inner.importer.startswith("trecexam.tables.terminal") or ".cli" in inner.importer
     return next((name for name in HEAVY if name in behind and (name != "converters" or formats)), None)
 
 
-def test_an_own_module_is_imported_inside_a_function_only_to_keep_a_heavy_library_out() -> None:
+def test_an_import_inside_a_function_is_allowed_only_to_defer_a_heavy_library() -> None:
     permitted: dict[str, set[str]] = defaultdict(set)
     needless = []
     for inner in _inner_imports():

@@ -1,4 +1,4 @@
-"""What people try first from Python works, or the error names what does."""
+"""Calls that people try first from Python work, or the error suggests the right one."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def track(folder: Path) -> Iterator[trecexam.Track]:
         yield track
 
 
-def test_a_run_and_a_measure_of_a_leaderboard(track: trecexam.Track) -> None:
+def test_a_leaderboard_can_be_indexed_by_run_and_measure(track: trecexam.Track) -> None:
     board = track.leaderboard()
     assert board["bm25"].run == "bm25"
     assert board["bm25"]["nDCG@10"] == pytest.approx(0.538, abs=1e-3)
@@ -40,7 +40,7 @@ def test_a_run_and_a_measure_of_a_leaderboard(track: trecexam.Track) -> None:
     assert [row.run for row in board] == [row.run for row in board.rows]
 
 
-def test_the_best_run(track: trecexam.Track) -> None:
+def test_the_best_run_is_an_attribute(track: trecexam.Track) -> None:
     board = track.leaderboard(["nDCG@10"])
     assert board.best.run == "dense-rerank"
     assert board.best.scores["nDCG@10"] == board.best.scores[0]
@@ -48,7 +48,7 @@ def test_the_best_run(track: trecexam.Track) -> None:
         board.best.scores["AP"]
 
 
-def test_a_leaderboard_as_a_data_frame(track: trecexam.Track) -> None:
+def test_a_leaderboard_converts_to_a_data_frame(track: trecexam.Track) -> None:
     board = track.leaderboard()
     with pytest.raises(AttributeError, match=r"Leaderboard has no 'to_df'; use .to_pandas\(\) or .to_polars"):
         board.to_df()  # type: ignore[attr-defined]
@@ -57,7 +57,7 @@ def test_a_leaderboard_as_a_data_frame(track: trecexam.Track) -> None:
     assert list(frame["run"]) == [row.run for row in board.rows]
 
 
-def test_correlations_and_differences_as_data_frames(track: trecexam.Track) -> None:
+def test_correlations_and_differences_convert_to_data_frames(track: trecexam.Track) -> None:
     assert "kendall_tau" in track.correlate().to_pandas().columns
     assert "kendall_tau" in pandas.DataFrame(track.correlate()).columns
     assert "group" in track.compare().to_pandas().columns
@@ -65,13 +65,13 @@ def test_correlations_and_differences_as_data_frames(track: trecexam.Track) -> N
         track.differences()  # type: ignore[attr-defined]
 
 
-def test_kappa(track: trecexam.Track) -> None:
+def test_agreement_has_kappa_and_accuracy_as_attributes(track: trecexam.Track) -> None:
     found = track.agreement()
     assert found.kappa == found.found[0].binary.kappa.value  # type: ignore[attr-defined]
     assert found.accuracy == found.found[0].accuracy  # type: ignore[attr-defined]
 
 
-def test_what_verify_shows_as_data_frames(track: trecexam.Track) -> None:
+def test_results_of_verify_convert_to_data_frames(track: trecexam.Track) -> None:
     grading = track.verify.grading(query_ids=["q01"])
     assert set(pandas.DataFrame(grading)["rating"]) <= {0, 1, 2, 3, 4, 5}
     (row,) = [row for row in grading if row.doc_id == "heat-pump-05" and row.item_id == "q01/q2"]
@@ -83,7 +83,7 @@ def test_what_verify_shows_as_data_frames(track: trecexam.Track) -> None:
     assert track.verify.spurious(top=3).to_pandas().shape == (3, 14)
 
 
-def test_name_queries_and_measures(track: trecexam.Track) -> None:
+def test_a_track_has_name_queries_and_measures(track: trecexam.Track) -> None:
     assert track.name == "mytrack"
     assert next(iter(track.queries)) == "q01"
     assert "heat" in track.queries["q01"]
@@ -91,7 +91,7 @@ def test_name_queries_and_measures(track: trecexam.Track) -> None:
     assert track["rubric"].measures == track["rubric"].leaderboard().measures
 
 
-def test_how_far_grading_is(track: trecexam.Track) -> None:
+def test_status_of_a_grader_has_the_grading_counts(track: trecexam.Track) -> None:
     found = track["rubric"].status()
     assert found.cells == found["cells"] > found["missing"] == 0  # type: ignore[attr-defined]
     assert "cells" in list(found.to_pandas().name)
@@ -100,12 +100,12 @@ def test_how_far_grading_is(track: trecexam.Track) -> None:
         found["celsl"]
 
 
-def test_a_plot_without_a_name(track: trecexam.Track) -> None:
+def test_a_plot_call_without_a_name_is_an_error_that_lists_the_plots(track: trecexam.Track) -> None:
     with pytest.raises(trecexam.TrecexamError, match=r"which plot\? There are leaderboard, .*scatter"):
         track.plot()
 
 
-def test_printing_a_track_says_what_it_is(track: trecexam.Track) -> None:
+def test_printing_a_track_describes_it(track: trecexam.Track) -> None:
     shown = repr(track)
     assert shown.startswith("<Track 'mytrack': 7 runs, 8 queries; rubric has graded ")
     assert "of 2,9" in shown or "cells>" in shown
@@ -118,7 +118,7 @@ def test_printing_a_track_says_what_it_is(track: trecexam.Track) -> None:
         *("verify.missing", "verify.spurious"),
     ],
 )
-def test_printing_a_result_is_the_table_and_its_notes(track: trecexam.Track, ask: str) -> None:
+def test_printing_a_result_shows_the_table_and_its_notes(track: trecexam.Track, ask: str) -> None:
     result = attrgetter(ask)(track)()
     shown = str(result)
     assert 3 <= len(shown.splitlines()) <= LINES
@@ -139,7 +139,9 @@ def test_printing_a_result_is_the_table_and_its_notes(track: trecexam.Track, ask
         ("qrels_frame", "use track.export.qrels_frame"),
     ],
 )
-def test_a_name_that_a_track_does_not_have(track: trecexam.Track, name: str, said: str) -> None:
+def test_an_unknown_attribute_of_a_track_is_an_error_with_a_suggestion(
+    track: trecexam.Track, name: str, said: str
+) -> None:
     with pytest.raises(AttributeError, match=f"a track has no '{name}'; {said}"):
         getattr(track, name)
 
@@ -153,8 +155,8 @@ def test_a_track_that_cannot_be_read_can_be_printed(folder: Path, tmp_path: Path
         assert "which cannot be read: " in repr(track) or "cannot grade" in repr(track)
 
 
-def test_a_track_has_few_names_of_its_own() -> None:
-    """What extensions add is theirs; support becomes a grader's kind, and then has no name of its own."""
+def test_a_track_has_few_public_names() -> None:
+    """Calls of extensions are excluded; support becomes a kind of grader, and then is not listed."""
     names = {name: getattr(trecexam.Track, name) for name in dir(trecexam.Track) if not name.startswith("_")}
     theirs = {"support", "estimate_support", "judge_answers", "write_learned"}
     for name, call in names.items():
@@ -175,12 +177,12 @@ def test_a_track_has_few_names_of_its_own() -> None:
         ("rubric", r'use track\["rubric"\]'),
     ],
 )
-def test_what_a_group_or_an_extension_has_is_named(track: trecexam.Track, name: str, said: str) -> None:
+def test_calls_of_a_group_or_an_extension_are_suggested(track: trecexam.Track, name: str, said: str) -> None:
     with pytest.raises(AttributeError, match=f"a track has no '{name}'; {said}"):
         getattr(track, name)
 
 
-def test_whether_a_run_a_column_or_a_grader_is_there(track: trecexam.Track) -> None:
+def test_the_in_operator_finds_runs_columns_and_facts(track: trecexam.Track) -> None:
     board = track.leaderboard()
     assert "bm25" in board
     assert "nDCG@10" in board
@@ -203,7 +205,7 @@ def test_whether_a_run_a_column_or_a_grader_is_there(track: trecexam.Track) -> N
         ("grading", (".counts()", ".kind")),
     ],
 )
-def test_printing_a_group_of_calls_says_what_it_has(
+def test_printing_a_group_of_calls_lists_them(
     track: trecexam.Track, group: str, has: tuple[str, ...]
 ) -> None:
     shown = repr(getattr(track, group))
@@ -224,14 +226,14 @@ def test_printing_a_group_of_calls_says_what_it_has(
         ("bank", "zzzz", "it has .*generate"),
     ],
 )
-def test_a_name_that_a_group_of_calls_does_not_have(
+def test_an_unknown_attribute_of_a_group_of_calls_is_an_error(
     track: trecexam.Track, group: str, name: str, said: str
 ) -> None:
     with pytest.raises(AttributeError, match=rf"track\.{group} has no '{name}'; {said}"):
         getattr(getattr(track, group), name)
 
 
-def test_type_checkers_know_what_extensions_add() -> None:
+def test_type_checkers_know_the_calls_of_extensions() -> None:
     """The stub has all names that our extensions declare, each with its class."""
     stub = ast.parse((Path(trecexam.__file__).parent / "of_extensions.pyi").read_text())
     modules = {
@@ -251,7 +253,7 @@ def test_type_checkers_know_what_extensions_add() -> None:
 
 
 @pytest.mark.slow
-def test_mypy_finds_names_that_there_are_not(tmp_path: Path) -> None:
+def test_mypy_finds_unknown_names(tmp_path: Path) -> None:
     import mypy.api
 
     lines = (
@@ -274,7 +276,7 @@ def test_mypy_finds_names_that_there_are_not(tmp_path: Path) -> None:
     assert all("has no attribute" in line for line in said[2:])
 
 
-def test_a_track_of_a_folder_and_one_run_name_the_right_call(folder: Path) -> None:
+def test_wrong_arguments_for_a_track_or_runs_suggest_the_right_call(folder: Path) -> None:
     with pytest.raises(trecexam.TrecexamError, match=r"use trecexam.open_track\(\"mytrack\"\)"):
         trecexam.Track("mytrack")  # type: ignore[arg-type]
     with pytest.raises(

@@ -1,4 +1,4 @@
-"""examples/notebook.ipynb: it runs from a clean kernel, and what is stored in it is what comes out."""
+"""examples/notebook.ipynb runs from a clean kernel and gives its stored outputs."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ STORED = nbformat.read(NOTEBOOK, as_version=4)
 
 
 def outputs(notebook: Any) -> Iterator[tuple[str, str, str]]:
-    """Cell, kind of output, text: of floats six digits, of pictures nothing, which hang on fonts."""
+    """Cell, kind of output, text: six digits of floats, nothing of pictures, which depend on fonts."""
     for cell in notebook.cells:
         for output in cell.get("outputs", ()):
             texts = output.get("data") or {output.get("name", output.output_type): output.get("text", "")}
@@ -32,7 +32,7 @@ def outputs(notebook: Any) -> Iterator[tuple[str, str, str]]:
 
 
 @pytest.mark.slow
-def test_the_notebook_runs_and_its_stored_outputs_are_what_comes_out() -> None:
+def test_the_notebook_runs_and_gives_its_stored_outputs() -> None:
     assert list(outputs(executed(NOTEBOOK))) == list(outputs(STORED)), AGAIN
 
 
@@ -48,7 +48,7 @@ def test_the_stored_outputs_are_small_clean_and_complete() -> None:
     assert all(cell.outputs for cell in cells[:-1])
 
 
-def test_the_stored_pictures_show_something() -> None:
+def test_the_stored_pictures_are_not_blank() -> None:
     from matplotlib.image import imread
 
     pictures = [

@@ -1,4 +1,4 @@
-"""Tests pass in a checkout that has no data next to it: they find such data in one way, which skips."""
+"""Tests that need external data find it with one helper and are skipped without it."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ HELPER = TESTS / "helpers" / "outside.py"
 PART, PATH = re.compile(r"shared(/|$)"), re.compile(r"(\./|/.*)?\.\./(.*/)?shared(/|$)")
 
 
-def other_ways(source: str) -> Iterator[int]:
-    """The lines where a path into the folder is made; docstrings and texts of results may name it."""
+def other_uses(source: str) -> Iterator[int]:
+    """The lines that build a path into the folder; docstrings and texts of results may name it."""
     for node in ast.walk(ast.parse(source)):
         operands: list[ast.expr] = []
         if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div):
@@ -34,25 +34,25 @@ def other_ways(source: str) -> Iterator[int]:
 
 
 def _sources(pattern: str, *words: str) -> Iterator[tuple[Path, str]]:
-    """The files that have one of the words in them; to parse all takes two seconds."""
+    """The files that contain one of the words; parsing all takes two seconds."""
     for path in TESTS.rglob(pattern):
         source = path.read_text(encoding="utf-8")
         if any(word in source for word in words):
             yield path, source
 
 
-def test_no_file_finds_data_outside_the_repository_in_another_way() -> None:
+def test_tests_find_external_data_only_through_the_helper() -> None:
     found = [
         f"{path.relative_to(ROOT)}:{line}"
         for path, source in sorted(_sources("*.py", "shared"))
         if path != HELPER
-        for line in other_ways(source)
+        for line in other_uses(source)
     ]
     assert not found
     assert not [*_sources("*.sh", "shared/")]
 
 
-#: Fixtures of conftest.py that skip where the data is missing.
+#: Fixtures of conftest.py that skip if the data is missing.
 FIXTURES = {"dl19", "trec_eval"}
 
 
@@ -68,7 +68,7 @@ def uses_data(source: str) -> bool:
     return False
 
 
-def test_the_whole_run_runs_each_file_that_uses_the_data_without_it_too() -> None:
+def test_the_full_run_repeats_each_file_that_uses_external_data_without_it() -> None:
     (pattern,) = re.findall(
         r"grep -rlE --include='test_\*\.py' '([^']*)' tests", (TESTS / "run.sh").read_text()
     )
@@ -92,8 +92,8 @@ def test_the_whole_run_runs_each_file_that_uses_the_data_without_it_too() -> Non
         'ROOT.parent.glob("shared/*")',
     ],
 )
-def test_other_ways_are_found(line: str) -> None:
-    assert [*other_ways(line)] == [1]
+def test_other_uses_of_external_data_are_detected(line: str) -> None:
+    assert [*other_uses(line)] == [1]
 
 
 def test_a_test_without_its_data_is_skipped_with_the_reason(

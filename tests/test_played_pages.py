@@ -1,4 +1,4 @@
-"""Pages that show a session at a terminal show what the commands print."""
+"""Terminal sessions in the docs show the output of the commands."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from support import ROOT
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", PAGES)
-def test_the_page_shows_what_its_commands_print(name: str, tmp_path: Path) -> None:
-    """Where this fails: python tests/helpers/played_pages.py"""
+def test_the_page_shows_the_output_of_its_commands(name: str, tmp_path: Path) -> None:
+    """If this fails: python tests/helpers/played_pages.py"""
     if "dl19" in name and not DL19.is_dir():
         pytest.skip("shared/dl19 is not here")
     page = (ROOT / name).read_text()

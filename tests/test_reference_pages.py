@@ -1,4 +1,4 @@
-"""The reference pages are what `examples/mkdocs/reference.py` writes from the code."""
+"""The reference pages equal the output of `examples/mkdocs/reference.py`."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ def _commands(group: click.Group, above: str = "") -> Iterator[tuple[str, click.
             yield from _commands(command, f"{above}{name} ")
 
 
-def test_each_page_is_what_the_script_writes(reference: ModuleType) -> None:
-    """Where this fails: python examples/mkdocs/reference.py"""
+def test_each_page_equals_the_output_of_the_script(reference: ModuleType) -> None:
+    """If this fails: python examples/mkdocs/reference.py"""
     assert {path.name for path in COMMANDS.parent.iterdir()} <= {Path(name).name for name in reference.PAGES}
     for name in reference.PAGES:
         assert (ROOT / name).read_text() == reference.page(name), f"{name} is old"

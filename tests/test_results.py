@@ -1,4 +1,4 @@
-"""What calls give is one kind of thing, and reading commands show it in all forms."""
+"""Calls return results of one class, and reading commands show them in all formats."""
 
 from __future__ import annotations
 
@@ -64,11 +64,11 @@ def track(demo: Path) -> Iterator[trecexam.Track]:
 
 
 @pytest.mark.parametrize("call", CALLS)
-def test_a_call_gives_tables_by_name_notes_and_facts(track: trecexam.Track, call: str) -> None:
+def test_a_call_returns_tables_by_name_notes_and_facts(track: trecexam.Track, call: str) -> None:
     found = CALLS[call](track)
     value = json.loads(found.to_json())
     assert value["notes"] == list(found.notes)
-    # The table of a status is made of its facts, and JSON has these.
+    # The table of a status consists of its facts, and JSON has these.
     for name, table in () if call.startswith("status") else found.tables.items():
         assert [list(row) for row in value[name]] == [list(table.header)] * len(table)
     assert not set(found.facts) & {"notes", *found.tables}
@@ -109,7 +109,7 @@ def test_a_call_gives_tables_by_name_notes_and_facts(track: trecexam.Track, call
         (("judge", "agreement", "TRACK"), 0),
     ],
 )
-def test_a_reading_command_has_every_form_and_a_file_for_it(
+def test_a_reading_command_has_every_format_and_an_output_file(
     demo: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], words: tuple[str, ...], status: int
 ) -> None:
     files = {"LABELS": demo / "support.tsv", "BANK": demo / "bank.nuggets.jsonl"}
@@ -127,26 +127,26 @@ def test_a_reading_command_has_every_form_and_a_file_for_it(
         printed[form], said = capsys.readouterr()
         notes.add(said)
     assert len(notes) == 1
-    # Of two forms the last one counts.
+    # Of two formats the last one counts.
     assert run([*command, "--table", "--json", "-o", str(tmp_path / "answer")]) == status
     assert (tmp_path / "answer").read_text() == printed["--json"]
     assert json.loads(printed["--json"])["notes"] == notes.pop().splitlines()
 
 
-#: Commands that write, run or serve something. What they print of it is not all that they are for.
+#: Commands that write, run or serve something. Their output is not their only purpose.
 WRITE = {
     *("demo", "init", "watch", "serve", "serve-user add", "serve-user remove", "override", "learn", "fill"),
     *("convert", "plot", *(f"export {what}" for what in ("qrels", "official", "grades"))),
     *("export pool", "export runs", "judge plan", "judge export", "judge import", "bank generate"),
     *("export leaderboard", "export assignments", "autojudge", "pack"),
     *("export subtopics", "export responses", "exam generate", "ragval questions", "ragval answers"),
-    # Prints a file, which is neither a table nor JSON; asks a model.
+    # Prints a file, which is neither a table nor JSON; runs a model.
     *("config", "verify reproducible"),
 }
 
 
 def commands(command: click.Command, words: tuple[str, ...] = ()) -> Iterator[tuple[str, set[str]]]:
-    """Each command that is no group, with its options."""
+    """Each command that is not a group, with its options."""
     if isinstance(command, click.Group):
         context = click.Context(command)
         for name in command.list_commands(context):
@@ -157,7 +157,7 @@ def commands(command: click.Command, words: tuple[str, ...] = ()) -> Iterator[tu
         yield " ".join(words), {option for param in command.params for option in param.opts}
 
 
-def test_each_command_that_only_answers_has_the_five_forms() -> None:
+def test_each_read_only_command_has_the_five_formats() -> None:
     forms = {"--json", "--latex", "--table", "--wide", "-o"}
     found = dict(commands(cli))
     lacking = {name: forms - options for name, options in found.items() if not forms <= options}
@@ -165,7 +165,7 @@ def test_each_command_that_only_answers_has_the_five_forms() -> None:
     assert found.keys() >= WRITE
 
 
-#: What other calls give than a `Result`, and why.
+#: Calls that return something other than a `Result`, and why.
 OTHERWISE = {
     "an iterator of what other tools take, or of millions": (
         *("track.qrels", "track.grades", "export.official_qrels", "export.subtopics", "export.pool"),
@@ -197,7 +197,7 @@ OTHERWISE = {
 
 
 def calls() -> Iterator[tuple[str, str]]:
-    """Each public call on a track, and the name of what it says that it gives."""
+    """Each public call on a track, and the name of its declared return type."""
     kinds: list[tuple[str, type]] = [("track", trecexam.Track)]
     for name, made in vars(trecexam.Track).items():
         if isinstance(made, property):
@@ -214,13 +214,13 @@ def calls() -> Iterator[tuple[str, str]]:
 
 
 def results(kind: type = Result) -> Iterator[str]:
-    """The names of every kind of result."""
+    """The names of all result classes."""
     yield kind.__name__
     for each in kind.__subclasses__():
         yield from results(each)
 
 
-def test_each_call_that_answers_a_question_gives_a_result() -> None:
+def test_each_call_that_answers_a_question_returns_a_result() -> None:
     given = dict(calls())
     reasons = [name for names in OTHERWISE.values() for name in names]
     assert len(reasons) == len(set(reasons))

@@ -1,4 +1,4 @@
-"""The site of the docs, as `mkdocs build --strict` makes it: no link or anchor of a page leads nowhere."""
+"""The docs site, built by `mkdocs build --strict`: every link and anchor works."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from trecexam.calls import Accessor
 pytest.importorskip("mkdocstrings_handlers.python", reason="the extra `docs` is not installed")
 pytestmark = pytest.mark.slow
 
-#: What a browser fetches by itself.
+#: Elements that a browser loads automatically.
 FETCHED = re.compile(r"<(?:script|img|iframe)[^>]*\ssrc=\"?([^\s\">]+)|<link[^>]*\shref=\"?([^\s\">]+)")
 
 
@@ -40,7 +40,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_every_page_of_the_repository_is_there_and_can_be_searched(site: Path) -> None:
+def test_every_page_of_the_repository_is_on_the_site_and_searchable(site: Path) -> None:
     index = json.loads((site / "search" / "search_index.json").read_text())
     texts = {entry["location"]: entry["text"] for entry in index["docs"]}
     for page in (ROOT / "examples").glob("*.md"):
@@ -69,7 +69,7 @@ def test_every_public_name_is_in_the_reference(site: Path) -> None:
     assert [name for name in names if f'id="{name}"' not in page] == []
 
 
-def test_a_page_fetches_nothing_from_elsewhere(site: Path) -> None:
+def test_a_page_loads_nothing_from_other_hosts(site: Path) -> None:
     for page in site.rglob("*.html"):
         fetched = [match[1] or match[2] for match in FETCHED.finditer(page.read_text())]
         assert fetched

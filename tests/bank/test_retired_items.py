@@ -11,7 +11,7 @@ RETIRED = Item("q1", "q1/3", "c?", retired=True)
 GONE = Item("q2", "q2/1", "d", "nugget", retired=True)
 
 
-def test_retired_items_are_kept_apart_and_not_counted() -> None:
+def test_retired_items_are_stored_separately_and_not_counted() -> None:
     bank = Bank.from_items([Q1, RETIRED, Q2, GONE])
     assert bank.items == {"q1": (Q1, Q2)}
     assert bank.retired == {"q1": (RETIRED,), "q2": (GONE,)}
@@ -19,18 +19,18 @@ def test_retired_items_are_kept_apart_and_not_counted() -> None:
 
 
 @pytest.mark.parametrize("retired", [(True, False), (False, True), (True, True)])
-def test_an_id_that_stands_twice_is_found_on_retired_items_too(retired: tuple[bool, bool]) -> None:
+def test_a_duplicate_id_is_found_among_retired_items_too(retired: tuple[bool, bool]) -> None:
     with pytest.raises(ValueError, match="'q1/1' is there twice"):
         Bank.from_items(Q1._replace(retired=flag) for flag in retired)
 
 
-def test_only_retired_items_of_the_kinds_that_are_asked_count() -> None:
+def test_only_retired_items_of_the_graded_kinds_count() -> None:
     bank = Bank.from_items([Q1, RETIRED, GONE])
     assert asked(bank, ("question",), {}).retired == {"q1": (RETIRED,)}
     assert asked(bank, ("nugget",), {}).retired == {"q2": (GONE,)}
 
 
-def test_where_relevance_is_graded_directly_a_query_leaves_with_its_last_item() -> None:
+def test_with_direct_relevance_grading_a_query_is_removed_with_its_last_item() -> None:
     texts = {"q1": "one", "q2": "two", "q3": "three"}
     assert asked(Bank.from_items([Q1, GONE]), ("query",), texts).query_ids == ("q1",)
     assert asked(Bank.from_items([GONE]), ("query",), texts).query_ids == ()

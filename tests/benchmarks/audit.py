@@ -1,4 +1,4 @@
-"""What `trecexam audit` finds of what was planted, and how often it raises an alarm where nothing was.
+"""Planted problems that `trecexam audit` finds, and its rate of false alarms.
 
     PYTHONPATH=tests/helpers python tests/benchmarks/audit.py [CASES]
 

@@ -1,10 +1,10 @@
 # ruff: noqa: E501
-"""How good the `embedding` grader is where its cut points were not fitted, and how far it favours runs of its own encoder.
+"""Accuracy of the `embedding` grader on other collections, and its bias towards runs of its encoder.
 
     python tests/benchmarks/embedding_elsewhere.py ../shared WORK
 
-Reads `collections/` and `dl19/` in the first folder; tracks are made in WORK, or taken from there where they were made
-before: encoding takes some ten minutes of two idle cores. Writes results/embedding-elsewhere.md.
+Reads `collections/` and `dl19/` in the first folder; tracks are made in WORK, or reused if they are there:
+encoding takes about ten minutes on two idle cores. Writes results/embedding-elsewhere.md.
 """
 
 from __future__ import annotations

@@ -1,12 +1,11 @@
-"""How fast the `embedding` grader embeds texts, beside sentence-transformers on the same model.
+"""Speed of the `embedding` grader compared with sentence-transformers on the same model.
 
 python tests/benchmarks/embedding_speed.py [--dl19 ../shared/dl19] [--out FILE.md]
 
 The model is that of the extra `offline`. Texts have about 76 tokens: passages of TREC DL 2019, or words of
-the README. All ways take turns, so that what else runs on the machine slows all of them; the figures are
-medians over the rounds. The daemon's rate is of an update of a track: a run of passages that nobody has seen
-comes, and the leaderboard, the report and the rest are written. Then a question comes, whose texts are all
-kept but one.
+the README. All variants take turns, so that other load slows all of them; the figures are medians over the
+rounds. The daemon's rate is that of updating a track: a run of new passages is added, and all outputs are
+written. Then a question is added, for which all texts except one are cached.
 """
 
 from __future__ import annotations

@@ -1,15 +1,15 @@
-"""What eRAG costs, a document at a time, beside one prompt with all k documents: seconds and memory.
+"""Cost of eRAG with one document per prompt, compared with all k documents in one prompt.
 
 python tests/benchmarks/erag_cost.py [--tokens 400] [--out FILE.md]
 
 The claim of Salemi and Zamani (SIGIR 2024, section 3): for l tokens of output and k documents of d tokens,
 attention costs l*k*d^2 document by document, and l*k^2*d^2 for all of them together. The model is a Llama
-with random weights, made here: cost does not depend on what they say. Both ways write equally many tokens an
-answer, with a cache of keys and values; eRAG writes k answers. Seconds are those of one core, which other
-work on the machine changes little.
+with random weights: cost does not depend on their values. Both variants generate equally many tokens per
+answer, with a cache of keys and values; eRAG generates k answers. Seconds are CPU time of one core, which
+other load changes little.
 
-Each way and kind of attention runs in a process of its own, k rising, and what
-is given is that process's highest resident memory above what it had with its model loaded.
+Each variant and kind of attention runs in a separate process with increasing k. The figure is the peak
+resident memory of that process above the memory with its model loaded.
 """
 
 from __future__ import annotations

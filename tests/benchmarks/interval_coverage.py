@@ -1,5 +1,5 @@
 # ruff: noqa: E501
-"""How often the intervals that the program prints hold the truth. Writes tests/benchmarks/results/intervals.md.
+"""Coverage of the intervals that the program prints. Writes tests/benchmarks/results/intervals.md.
 
     python tests/benchmarks/interval_coverage.py TRACK [FOLDER of RAGVAL's answers]
 

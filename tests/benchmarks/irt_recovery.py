@@ -1,5 +1,5 @@
 # ruff: noqa: E501
-"""How well item response models find what a matrix was drawn from. Writes tests/benchmarks/results/irt.md.
+"""How well item response models recover the parameters of simulated matrices. Writes results/irt.md.
 
     python tests/benchmarks/irt_recovery.py [TRACK of dl19]
 

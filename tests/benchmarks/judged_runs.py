@@ -1,5 +1,5 @@
 # ruff: noqa: E501
-"""Runs with people's labels and with judges, recorded, learned and made up: for corrected.py and repeated_judging.py.
+"""Runs with people's labels and recorded, learned or simulated judges, for corrected.py and repeated_judging.py.
 
 It reads ../shared: dl19, collections, rag24 and rag25.
 """

@@ -1,13 +1,13 @@
-"""How fast self-rating prompts are graded, beside the published way of running the same model.
+"""Speed of grading self-rating prompts, compared with the published code on the same model.
 
 python tests/benchmarks/language_speed.py --shape base --dl19 ../shared/dl19 [--device cuda] [--out FILE.md]
 
 Both sides get the same prompts (TREC DL 2019 passages and questions), the same tokenizer (trained on those
-passages) and the same random weights of FLAN-T5's shape: speed does not depend on what the weights say. The
-published way is the Rubric workbench's: transformers' `generate` on the ten questions of a passage, 5 beams,
+passages) and the same random weights of FLAN-T5's shape: speed does not depend on the weights. The
+published code is the Rubric workbench's: transformers' `generate` on the ten questions of a passage, 5 beams,
 `max_length=512`, early stopping, float32. Random weights never end an answer, so it is made to end after two
 tokens: 80% of FLAN-T5-large's recorded answers to this prompt on TREC DL 2019 are "0", which is two tokens in
-its vocabulary. Without that it would go on for 512.
+its vocabulary. Without that it would generate 512.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
 # ruff: noqa: E501
-"""How good learning from judgments is on four collections. Writes results/learned.md, a table a question.
+"""Accuracy of learning from judgments on four collections. Writes results/learned.md.
 
     python tests/benchmarks/learned.py WORK --part boards --draws 3     (and teams, intervals, settle, plans, next)
     python tests/benchmarks/learned.py WORK
 
-WORK is a folder for the tracks, whose texts are encoded once, and for what each part found; a part goes on where it
-ended. Without --part the page is written of what is there. Data is ../shared/collections and ../shared/dl19.
+WORK is a folder for the tracks, whose texts are encoded once, and for the results of each part, which resumes
+after a stop. Without --part the page is written from the available results. Data is ../shared/collections and ../shared/dl19.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Collections with complete judgments, and what the benchmark of learning hides of them and compares."""
+"""Collections with complete judgments, with hidden and compared parts for the benchmark of learning."""
 
 from __future__ import annotations
 

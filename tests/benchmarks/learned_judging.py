@@ -1,5 +1,5 @@
 # ruff: noqa: E501
-"""What to judge next, simulated on collections with complete judgments: whether claims are settled rightly and soon."""
+"""What to judge next, simulated on collections with complete judgments: whether claims are settled correctly and early."""
 
 from __future__ import annotations
 

@@ -5,7 +5,7 @@
 
 PYTHON is an interpreter of a scratch environment, for `model_calls_of_peers.py`:
 `pip install --no-deps nuggetizer==0.0.5 open-rag-eval==0.3.0` and `pip install numpy openai pandas pydantic python-dotenv tenacity`.
-Half an hour on two busy cores; without it trecexam alone is counted, in two minutes, and shown, and no file is written.
+Half an hour on two busy cores; without it only trecexam is counted, in two minutes, and no file is written.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 # ruff: noqa: E501
-"""Has nuggetizer or open-rag-eval evaluate the responses of a file; `model_calls.py` counts what they ask.
+"""Runs nuggetizer or open-rag-eval on the responses of a file; `model_calls.py` counts the calls.
 
     PYTHON tests/benchmarks/model_calls_of_peers.py nuggetizer|open-rag-eval DATA.json URL [QUERY_ID ...]
 
 PYTHON has nuggetizer and open-rag-eval (installed with `--no-deps`), numpy, openai, pandas, pydantic, python-dotenv and tenacity.
-What they import beside that is for other models' servers, or for counting tokens: stand-ins take its place.
+Their other imports, for other model servers and token counting, are replaced by stubs.
 """
 
 from __future__ import annotations

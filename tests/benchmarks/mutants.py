@@ -1,13 +1,13 @@
-"""How many of a sample of small errors in `scores/` and `line/` the tests of these folders find.
+"""The share of a sample of mutants of `scores/` and `line/` that the tests of these folders kill.
 
 python tests/benchmarks/mutants.py --into FOLDER [--sample 200] [--seed 33] [--out TSV] [FOLDER:TESTS ...]
 
-A mutant changes one comparison, operator, constant, condition or return value. Each is run by those tests
-alone that come past its line (coverage.py with contexts says which), the fastest first, until one fails; what
-no test comes past lives. A run that takes ten times as long as it may is found, too. Everything is done in
-processes that are forked from one that has the libraries loaded: a mutant costs its tests and no imports.
+A mutant changes one comparison, operator, constant, condition or return value. Each is run only
+with the tests that execute its line (by coverage.py with contexts), the fastest first, until one fails; a
+mutant without such a test survives. A test that takes ten times its usual time counts as failed. Everything
+runs in forks of a process that has the libraries loaded: a mutant costs its tests and no imports.
 
-Needs `coverage`. The shares of a day are in tests/benchmarks/results/mutants.md.
+Needs `coverage`. The latest shares are in tests/benchmarks/results/mutants.md.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""All that only a GPU can tell: tests/gpu, how fast grading is, what reproducible grades cost, `embedding`.
+"""All GPU measurements: tests/gpu, speed of grading, cost of reproducible grades, `embedding`.
 
 python tests/benchmarks/on_gpu.py [--device cuda] [--shape large] [--out FILE.md]
 

@@ -1,13 +1,13 @@
-"""How fast `trecexam serve` answers a click on a track with a million grades, idle and under load.
+"""Response times of `trecexam serve` on a track with a million grades, idle and under load.
 
     python tests/helpers/big_track.py /tmp/big          # once, half a minute
     trecexam watch --once /tmp/big                      # once
     python tests/benchmarks/page_speed.py /tmp/big [--rounds 20] [--out FILE.md]
 
-Every kind of page is asked for, each time for another run, query, passage or item, by a browser's kind of
-connection: idle; while the track is read again and again (a line of overrides.tsv changes as fast as it is
-read); and while a writer fills the store, some ten thousand grades a second.
-The track must have no overrides.tsv, and is left as it was.
+Every kind of page is requested, each time for another run, query, passage or item, over a keep-alive
+connection: idle; while the track is reloaded continuously (a line of overrides.tsv changes after each read);
+and while a writer fills the store with about ten thousand grades a second.
+The track must have no overrides.tsv, and is restored at the end.
 """
 
 from __future__ import annotations

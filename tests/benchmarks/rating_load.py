@@ -1,10 +1,10 @@
-"""Fifty people who rate on the page at once for a minute, on loopback, and a kill in the middle.
+"""Fifty people rate on the page concurrently for a minute, on loopback, with a kill in a second run.
 
     python tests/benchmarks/rating_load.py [--people 50] [--seconds 60] [--pause 2] [--out FILE.md]
 
-Each has a login and a connection, and asks for the page that a rating leads to before the next one. Half-way
-through a second run of a third of the time, the server is killed (SIGKILL); what it had taken must stand.
-Then as many assessors judge for as long on their blind page, by a plan that gives all of them everything.
+Each has a login and a connection, and loads the page after a rating before the next one. Half-way through a
+second run of a third of the time, the server is killed (SIGKILL); accepted ratings must be stored. Then as
+many assessors judge for as long on their blind page, by a plan that gives every passage to all of them.
 """
 
 from __future__ import annotations

@@ -1,5 +1,7 @@
 # ruff: noqa: E501
-"""Whether ranks' spread, from answers drawn anew, is that of judging again. Writes results/repeated-judging.md.
+"""Whether the spread of ranks over resampled answers equals that of judging again.
+
+Writes results/repeated-judging.md.
 
     python tests/benchmarks/repeated_judging.py SHARED
 

@@ -3,8 +3,8 @@
 python tests/benchmarks/reproducible.py --shape base --dl19 ../shared/dl19 [--device cuda] [--out FILE.md]
 
 Random weights of FLAN-T5's shape (seq2seq), and of a Llama of its width (causal); prompts as for
-language_speed.py. Both settings take turns, in bfloat16; on a CPU the time is the process's own, so that
-other work there does not count. The answers are compared between one update of all cells and random updates
+language_speed.py. Both settings take turns, in bfloat16; on a CPU the time is CPU time, so that
+other load does not count. The answers are compared between one update of all cells and random updates
 of 1 to 50, bit for bit.
 """
 

@@ -1,9 +1,9 @@
-"""What a second grader costs on the same pool: CPU seconds and peak memory of an update, one against two.
+"""Cost of a second grader on the same pool: CPU seconds and peak memory of an update with one and two.
 
     python tests/benchmarks/several_graders.py TRACK
 
-TRACK is a track with one grader whose cells are all graded, as `update_cost.py --work FOLDER` leaves one in
-FOLDER/pristine/A/track. It is copied; the second grader is the first at another min_rating: nothing is asked.
+TRACK is a track with one grader whose cells are all graded, for example from `update_cost.py --work FOLDER`
+in FOLDER/pristine/A/track. It is copied; the second grader is the first at another min_rating: no model runs.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 # ruff: noqa: E501
-"""What expected labels and ECover are worth on TREC DL 2019, without any judgment. Writes results/soft.md.
+"""Accuracy of expected labels and ECover on TREC DL 2019, without judgments. Writes results/soft.md.
 
     python tests/benchmarks/soft.py TRACK
 

@@ -16,7 +16,7 @@ from trecexam.outputs import outputs
 pytestmark = [pytest.mark.benchmark, pytest.mark.plots]
 
 
-def test_it_is_written_in_ten_seconds_and_stays_below_five_megabytes(
+def test_the_report_is_written_in_ten_seconds_and_stays_below_five_megabytes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     root = make_big_track(tmp_path / "track")

@@ -83,7 +83,7 @@ def fresh(what: str, path: Path) -> tuple[float, float]:
     return float(seconds), float(megabytes)
 
 
-def test_a_run_of_3_million_lines_takes_twice_pyarrows_time_at_most(
+def test_a_run_of_3_million_lines_takes_at_most_twice_the_time_of_pyarrow(
     large: Path, report: list[str], benchmark: Any
 ) -> None:
     ours, theirs = [], []
@@ -113,7 +113,7 @@ OTHERS = {
 }
 
 
-def test_a_run_of_3_million_lines_is_read_faster_than_by_the_fields_other_readers(
+def test_a_run_of_3_million_lines_is_read_faster_than_by_other_ir_libraries(
     large: Path, report: list[str]
 ) -> None:
     ours = statistics.median(fresh(OURS, large)[0] for _ in range(3))
@@ -123,7 +123,9 @@ def test_a_run_of_3_million_lines_is_read_faster_than_by_the_fields_other_reader
         assert ours < seconds
 
 
-def test_a_bad_line_in_3_million_is_named_exactly(large: Path, tmp_path: Path, report: list[str]) -> None:
+def test_a_bad_line_among_3_million_is_reported_with_its_number(
+    large: Path, tmp_path: Path, report: list[str]
+) -> None:
     planted = 2_345_678
     bad = tmp_path / "bad.run"
     with large.open() as source, bad.open("w") as file:
@@ -165,7 +167,7 @@ def track(dl19: Path, tmp_path: Path) -> Path:
     return root
 
 
-def test_a_scan_that_finds_nothing_new(track: Path, benchmark: Any, report: list[str]) -> None:
+def test_speed_of_a_scan_that_finds_nothing_new(track: Path, benchmark: Any, report: list[str]) -> None:
     with trecexam.open_track(track) as opened:
         opened.update()
         result = benchmark(opened.update)
@@ -175,7 +177,7 @@ def test_a_scan_that_finds_nothing_new(track: Path, benchmark: Any, report: list
     assert seconds < 0.3
 
 
-def test_a_scan_in_a_fresh_process(track: Path, benchmark: Any, report: list[str]) -> None:
+def test_speed_of_a_scan_in_a_new_process(track: Path, benchmark: Any, report: list[str]) -> None:
     words = [sys.executable, "-m", "trecexam", "watch", str(track), "--once"]
     subprocess.run(words, check=True, capture_output=True, cwd=ROOT)
     benchmark.pedantic(
@@ -186,7 +188,7 @@ def test_a_scan_in_a_fresh_process(track: Path, benchmark: Any, report: list[str
     assert seconds < 0.3
 
 
-def test_the_37th_run(track: Path, benchmark: Any, report: list[str]) -> None:
+def test_speed_of_adding_the_37th_run(track: Path, benchmark: Any, report: list[str]) -> None:
     last = track / "runs" / "UNH_bm25.run"
     aside = track / "UNH_bm25.run"
     with trecexam.open_track(track) as opened:
@@ -204,7 +206,9 @@ def test_the_37th_run(track: Path, benchmark: Any, report: list[str]) -> None:
     )
 
 
-def test_a_round_trip_of_a_graded_pool(dl19: Path, tmp_path: Path, benchmark: Any, report: list[str]) -> None:
+def test_speed_of_a_round_trip_of_a_graded_pool(
+    dl19: Path, tmp_path: Path, benchmark: Any, report: list[str]
+) -> None:
     graded, again = dl19 / "graded.flan-t5-large.jsonl.gz", tmp_path / "again.jsonl.gz"
 
     def round_trip() -> None:
@@ -218,7 +222,7 @@ def test_a_round_trip_of_a_graded_pool(dl19: Path, tmp_path: Path, benchmark: An
     assert seconds < 3
 
 
-def test_help(benchmark: Any, report: list[str]) -> None:
+def test_speed_of_help(benchmark: Any, report: list[str]) -> None:
     words = [sys.executable, "-m", "trecexam", "--help"]
     benchmark.pedantic(
         subprocess.run, (words,), {"capture_output": True, "check": True, "cwd": ROOT}, rounds=10

@@ -1,12 +1,12 @@
-"""How large a track of TREC RAG's size becomes, and how fast its grades are stored. No model runs.
+"""Disk size of a track of TREC RAG's size, and speed of storing its grades. No model runs.
 
 python tests/benchmarks/track_size.py [--topics 300] [--runs 100] [--items 15] [--out FILE.md]
 
 Makes a track in a temporary folder: every run ranks 20 of a topic's candidates, the popular ones more often
-than the others, so that runs overlap as they do in an evaluation campaign (how much is printed). A grader
-that answers at once fills the real store, once with what a language model leaves there (an answer and the
-probabilities of six ratings) and, on a tenth of the topics, once without. Every step runs in a process of its
-own, whose peak of memory is read from the operating system.
+than the others, so that runs overlap as they do in an evaluation campaign (how much is printed). A fast
+fake grader fills the real store, once with the data of a language model (an answer and the probabilities of
+six ratings) and, on a tenth of the topics, once without. Every step runs in a separate process, whose peak
+memory is measured.
 """
 
 from __future__ import annotations

@@ -1,13 +1,13 @@
-"""What an update costs: CPU seconds, memory, and how soon the leaderboard is there. No model runs.
+"""Cost of an update: CPU seconds, memory, and time until the leaderboard. No model runs.
 
     python tests/benchmarks/update_cost.py --label before [--only A1,B4] [--large]
         [--work FOLDER] [--json FILE.jsonl] [--out FILE.md]
 
-Tracks are made once in the folder --work (by default a temporary one) and serve later calls, of other
-checkouts too; each measurement works on a copy. Every measured thing is a process of its own, in the checkout
-that this file lies in, and what is measured are its CPU seconds (user and system, its children's included):
-other work on the machine changes these least. --json adds a line for each figure; the table has a column for
-each label in that file, so that a later call, with another label, stands beside an earlier one.
+Tracks are made once in the folder --work (by default a temporary one) and are reused by later calls,
+also from other checkouts; each measurement works on a copy. Each measurement is a separate process in the
+checkout of this file, and counts its CPU seconds (user and system, with children), which other load changes
+least. --json adds a line for each figure; the table has a column for each label in that file, so that calls
+with different labels can be compared.
 
 Measurements (--only): help; A1 (one run more, in a fresh process, then another one in the same process; A3 is
 the same); A1-noqrels; A1-grade (A7 is the same); A2 (trec_eval 10); A5 (commands); B4; C4; D4 (--large); E6

@@ -1,10 +1,10 @@
 # ruff: noqa: E501
-"""How soon a leaderboard is right where the most useful cells are graded first. Writes results/useful-cells.md.
+"""How early a leaderboard is right if the most useful cells are graded first. Writes results/useful-cells.md.
 
     python tests/benchmarks/useful_cells.py TRACK
 
 TRACK is a track of ../shared/dl19 with `pool_judged = true` that the recorded grader has graded. Its grades are
-taken away and come back in different orders. Some minutes, after encoding.
+removed and added again in different orders. Some minutes, after encoding.
 """
 
 from __future__ import annotations

@@ -22,7 +22,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(autouse=True)
 def no_thread_left() -> Iterator[None]:
-    """As for all tests, but that playwright's own loop lives as long as the browser."""
+    """Same as for all tests, except that playwright's event loop lives as long as the browser."""
     before = set(threading.enumerate())
     yield
     ours = [t for t in threading.enumerate() if t not in before and not t.daemon and "asyncio_" not in t.name]
@@ -36,7 +36,7 @@ def browser() -> Iterator[Browser]:
     path = shutil.which("chromium") or shutil.which("google-chrome")
     if path is None:
         why = "no chromium here: apt-get install chromium"
-        # CI is where nobody reads why a test was skipped.
+        # On CI nobody reads why a test was skipped.
         pytest.fail(why) if os.environ.get("CI") else pytest.skip(why)
     from playwright.sync_api import sync_playwright
 
@@ -48,7 +48,7 @@ def browser() -> Iterator[Browser]:
 
 @pytest.fixture
 def context(browser: Browser) -> Iterator[BrowserContext]:
-    """A desktop window of its own, with no cookie of another test."""
+    """A separate desktop window without cookies of other tests."""
     made = browser.new_context(viewport={"width": 1280, "height": 900}, locale="en-GB")
     made.set_default_timeout(60_000)
     yield made

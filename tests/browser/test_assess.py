@@ -1,4 +1,4 @@
-"""The page of assessors in a real Chromium: judging by keys, on a phone, and without a script."""
+"""The page of assessors in a real Chromium: judging by keys, on a phone, and without JavaScript."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def log_in(page: Page, served: Served, token: str) -> None:
     page.wait_for_selector("#judge")
 
 
-def test_a_passage_is_judged_by_one_key_and_undone_by_another(
+def test_one_key_judges_a_passage_and_another_undoes_it(
     graded_once: Path, tmp_path: Path, page: Page
 ) -> None:
     with opened(graded_once, tmp_path, SCALE) as (served, token):
@@ -68,7 +68,7 @@ def test_a_passage_is_judged_by_one_key_and_undone_by_another(
     assert rows[0].seconds is not None
 
 
-def test_items_are_rated_by_digits_arrows_and_enter(graded_once: Path, tmp_path: Path, page: Page) -> None:
+def test_items_are_rated_with_digits_arrows_and_enter(graded_once: Path, tmp_path: Path, page: Page) -> None:
     with opened(graded_once, tmp_path, "") as (served, token):
         log_in(page, served, token)
         address, n_items = page.url, page.locator("[data-question]").count()
@@ -83,7 +83,7 @@ def test_items_are_rated_by_digits_arrows_and_enter(graded_once: Path, tmp_path:
     assert [row.rating for row in rows] == [*[3] * (n_items - 2), 5, 3]
 
 
-def test_who_is_done_changes_a_judgment_from_the_list_by_keys_on_a_phone(
+def test_a_finished_assessor_changes_a_judgment_from_the_list_by_keys_on_a_phone(
     graded_once: Path, tmp_path: Path, page: Page
 ) -> None:
     page.set_viewport_size({"width": 390, "height": 800})
@@ -112,7 +112,7 @@ def test_who_is_done_changes_a_judgment_from_the_list_by_keys_on_a_phone(
 
 @pytest.mark.parametrize("settings", [SCALE, ""], ids=["a scale", "items"])
 @pytest.mark.parametrize("width", [390, 1280])
-def test_nothing_is_wider_than_the_screen_nameless_or_faint(
+def test_no_element_is_too_wide_unnamed_or_low_in_contrast(
     graded_once: Path, tmp_path: Path, page: Page, width: int, settings: str
 ) -> None:
     page.set_viewport_size({"width": width, "height": 900})
@@ -123,7 +123,7 @@ def test_nothing_is_wider_than_the_screen_nameless_or_faint(
         assert page.evaluate(FAINT) == []
 
 
-def test_without_a_script_the_form_does_it(graded_once: Path, tmp_path: Path, browser: Browser) -> None:
+def test_the_form_works_without_javascript(graded_once: Path, tmp_path: Path, browser: Browser) -> None:
     context = browser.new_context(java_script_enabled=False)
     context.set_default_timeout(60_000)
     page = context.new_page()

@@ -1,4 +1,4 @@
-"""What people change, in a real Chromium: two at once, the bank, judging by keyboard, a daemon beside it."""
+"""Edits in a real Chromium: two people at once, the bank, judging by keyboard, a daemon at the same time."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def track(graded: Path) -> Path:
 
 @contextmanager
 def working(root: Path, *, grade: bool = False, **options: object) -> Iterator[Served]:
-    """The page with all that works beside it."""
+    """The page with all background processes running."""
     with ExitStack() as stack:
         judging = stack.enter_context(JudgeNext(root))
         grader = stack.enter_context(Regrader(root, log=lambda line: None)) if grade else None
@@ -68,13 +68,13 @@ def other(browser: Browser) -> Iterator[BrowserContext]:
 
 
 def until(holds: Callable[[], bool]) -> None:
-    """Waits; one that waits for ever is ended by pytest-timeout."""
+    """Waits; an endless wait is ended by pytest-timeout."""
     while not holds():
         time.sleep(0.05)
 
 
 def shot(page: Page, name: str) -> None:
-    """For who wants to look: TRECEXAM_SHOTS=FOLDER."""
+    """To look at the page: TRECEXAM_SHOTS=FOLDER."""
     for width in (1280, 390) if SHOTS else ():
         page.set_viewport_size({"width": width, "height": 900})
         page.screenshot(path=f"{SHOTS}/{name}-{width}.png", full_page=True)
@@ -102,13 +102,13 @@ def overrides(root: Path) -> list[list[str]]:
     return [line.split("\t")[:6] for line in lines]
 
 
-def test_two_people_rate_the_same_cell_and_none_is_lost_or_overwritten_unseen(
+def test_concurrent_ratings_of_a_cell_are_not_lost_and_conflicts_are_shown(
     served: Served, page: Page, other: BrowserContext
 ) -> None:
     theirs = other.new_page()
     page.goto(served.url + PASSAGE)
     theirs.goto(served.url + PASSAGE)
-    # What Bob is at is rejected from him by Ann's new state.
+    # Ann's new state rejects Bob's edit.
     theirs.locator("#rate-1 summary").click()
     theirs.locator("#rate-1").get_by_label("1", exact=True).check()
     theirs.locator("#rate-1").get_by_label("Why").fill("it does not")
@@ -125,7 +125,7 @@ def test_two_people_rate_the_same_cell_and_none_is_lost_or_overwritten_unseen(
     theirs.get_by_role("button", name="Say 1 all the same").click()
     theirs.get_by_text("1 by Bob counts now, in place of Ann's 5").wait_for()
     assert [row[3:5] for row in overrides(served.root)] == [["5", "Ann"], ["1", "Bob"]]
-    # Ann's page follows by itself.
+    # Ann's page updates automatically.
     page.locator("#item-1").get_by_text("by Bob").wait_for()
     page.locator("#rate-1 summary").click()
     page.get_by_role("button", name="Withdraw the 1").click()
@@ -133,7 +133,7 @@ def test_two_people_rate_the_same_cell_and_none_is_lost_or_overwritten_unseen(
     assert page.get_by_text("Your name").count() == 0  # remembered
 
 
-def test_all_of_it_goes_without_script(served: Served, browser: Browser) -> None:
+def test_all_edits_work_without_javascript(served: Served, browser: Browser) -> None:
     context = browser.new_context(java_script_enabled=False)
     context.set_default_timeout(60_000)
     page = context.new_page()
@@ -145,7 +145,7 @@ def test_all_of_it_goes_without_script(served: Served, browser: Browser) -> None
     page.get_by_role("button", name="Add").click()
     page.get_by_text("Added: Without script?").wait_for()
     until(lambda: _judge(page, served))
-    # Enter in a field rates nothing.
+    # Enter in a text field rates nothing.
     page.locator("#why").press("Enter")
     page.get_by_role("button", name="2", exact=True).click()
     page.get_by_text("2 by Ann counts now").wait_for()
@@ -161,15 +161,15 @@ def _judge(page: Page, served: Served) -> bool:
     return page.locator("#judge").count() > 0
 
 
-def test_judging_by_keyboard_alone(served: Served, page: Page) -> None:
+def test_judging_works_by_keyboard_alone(served: Served, page: Page) -> None:
     page.goto(f"{served.url}/judge?judged=yes")
     page.locator("#judge").wait_for(timeout=60_000)
     shot(page, "judge")
     one = page.url
-    # Nobody is known yet: the key asks for a name, and rates nothing.
+    # No name is known yet: the key asks for a name and rates nothing.
     press(page, "4")
     assert page.evaluate("document.activeElement.name") == "who"
-    # In a field keys are letters.
+    # In a text field, keys are letters.
     page.keyboard.type("Ann 5 n p u ?")
     assert page.url == one
     press(page, "Tab")
@@ -222,7 +222,7 @@ def stored(root: Path) -> int:
         return store.count()
 
 
-def test_an_edit_grades_that_item_again_and_nothing_else(
+def test_an_edited_item_is_graded_again_and_no_other_item_is(
     tmp_path: Path, server: scripted_server.Scripted, page: Page
 ) -> None:
     root = model_track(tmp_path / "track", server.url)
@@ -238,7 +238,7 @@ def test_an_edit_grades_that_item_again_and_nothing_else(
         page.get_by_text("Changed: Something else that is asked?").wait_for()
         item(page, 1).get_by_text("6 to be graded").wait_for()
         shot(page, "bank-changed")
-        # The page tells how far it is, and that it is done.
+        # The page shows the progress and the end.
         page.get_by_text(re.compile(r"3\d of 36 cells graded")).wait_for()
         item(page, 1).get_by_text("rated on 6 passages").wait_for(timeout=60_000)
         page.locator("#graded").wait_for(state="detached")
@@ -246,7 +246,7 @@ def test_an_edit_grades_that_item_again_and_nothing_else(
         assert len(server.bodies) == asked + 6
         assert all("Something else" in json.dumps(body) for body in server.bodies[asked:])
         until(lambda: "edited" in "".join(p.read_text() for p in (root / "out" / "history").glob("*")))
-        # Retired: nobody is asked anything.
+        # Retired: nothing is graded.
         item(page, 1).get_by_text("Edit or retire").click()
         item(page, 1).get_by_role("button", name="Retire it").click()
         page.get_by_text("Retired: Something else that is asked?").wait_for()
@@ -255,7 +255,7 @@ def test_an_edit_grades_that_item_again_and_nothing_else(
         assert len(server.bodies) == asked + 6
 
 
-def test_what_stands_in_the_way_of_grading_is_on_the_page(
+def test_the_page_shows_why_grading_cannot_go_on(
     tmp_path: Path, server: scripted_server.Scripted, page: Page
 ) -> None:
     root = model_track(tmp_path / "track", server.url)
@@ -275,7 +275,7 @@ def test_what_stands_in_the_way_of_grading_is_on_the_page(
         until(lambda: stored(root) == 36 + 12)
 
 
-def test_a_daemon_that_grades_at_the_same_time_takes_up_what_the_page_writes(
+def test_a_daemon_that_grades_at_the_same_time_reads_what_the_page_writes(
     tmp_path: Path, server: scripted_server.Scripted, page: Page
 ) -> None:
     root = model_track(tmp_path / "track", server.url)
@@ -294,7 +294,7 @@ def test_a_daemon_that_grades_at_the_same_time_takes_up_what_the_page_writes(
                     page.get_by_label("Your name").last.fill("Ann")
                 page.get_by_role("button", name="Add").click()
                 page.get_by_text(f"Added: Number {number}?").wait_for()
-                # Pages answer while it works.
+                # Pages respond while it works.
                 page.goto(served.url + PASSAGE)
                 page.get_by_role("heading", name="Passage").first.wait_for()
                 page.goto(served.url + urls.bank("q1"))

@@ -36,7 +36,7 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(params=["http", "file"])
 def start(request: pytest.FixtureRequest, copy: Path) -> Iterator[str]:
-    """Where the copy begins."""
+    """The start page of the copy."""
     if request.param == "file":
         yield (copy / "index.html").as_uri()
         return
@@ -49,12 +49,12 @@ def start(request: pytest.FixtureRequest, copy: Path) -> Iterator[str]:
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_a_reader_goes_from_the_leaderboard_to_a_passage(start: str, page: Page, scheme: str) -> None:
+def test_links_lead_from_the_leaderboard_to_a_passage(start: str, page: Page, scheme: str) -> None:
     page.set_viewport_size({"width": 390, "height": 800})
     page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
     page.goto(start)
     for name in ("run1", "q1", "q1-d05"):
-        # Until all is loaded, the style sheet too.
+        # Until everything is loaded, including the style sheet.
         with page.expect_navigation():
             page.get_by_role("link", name=name, exact=True).first.click()
         assert page.evaluate("document.documentElement.scrollWidth") <= 390

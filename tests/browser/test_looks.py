@@ -1,4 +1,4 @@
-"""How pages and report look on a phone and a screen, light and dark. TRECEXAM_SHOTS=FOLDER keeps pictures."""
+"""Layout of pages and report, on phone and screen, light and dark. TRECEXAM_SHOTS=FOLDER keeps images."""
 
 from __future__ import annotations
 
@@ -140,7 +140,7 @@ def scheme(request: pytest.FixtureRequest) -> Scheme:
 
 
 @pytest.fixture(params=WIDTHS)
-def look(browser: Browser, request: pytest.FixtureRequest, scheme: Scheme) -> Iterator[Page]:
+def page_tab(browser: Browser, request: pytest.FixtureRequest, scheme: Scheme) -> Iterator[Page]:
     """A tab of this width and colours."""
     context = browser.new_context(viewport={"width": request.param, "height": 900}, color_scheme=scheme)
     context.set_default_timeout(60_000)
@@ -155,7 +155,7 @@ def phone(page: Page) -> Page:
 
 
 def shot(page: Page, name: str, scheme: str) -> None:
-    """For who wants to look: TRECEXAM_SHOTS=FOLDER."""
+    """To look at the page: TRECEXAM_SHOTS=FOLDER."""
     if SHOTS:
         width = page.viewport_size["width"]
         page.screenshot(path=f"{SHOTS}/{name}-{width}-{scheme}.png", full_page=True)
@@ -169,7 +169,7 @@ def log_in(page: Page, place: Place, who: str) -> None:
 
 
 def go(page: Page, place: Place, address: str) -> None:
-    """To a page, as it is when it has what it waits for."""
+    """Opens a page and waits until its list is complete."""
     page.goto(place.served.url + address)
     while page.locator("#judge-waiting").count():
         time.sleep(0.1)
@@ -177,7 +177,7 @@ def go(page: Page, place: Place, address: str) -> None:
 
 
 def wrong(page: Page) -> list[str]:
-    """What of a page does not fit, cannot be read, or has no name."""
+    """What on a page does not fit, is unreadable, or has no name."""
     sideways = page.evaluate("document.scrollingElement.scrollWidth > innerWidth")
     empty = "– to –" in page.locator("body").inner_text()  # noqa: RUF001
     return [
@@ -189,29 +189,29 @@ def wrong(page: Page) -> list[str]:
 
 
 @pytest.mark.plots
-def test_every_page_fits_and_can_be_read(place: Place, look: Page, scheme: str) -> None:
-    look.goto(f"{place.served.url}/login")
-    found = {"login": wrong(look)}
-    shot(look, "login", scheme)
-    log_in(look, place, "orla")
+def test_every_page_fits_and_is_readable(place: Place, page_tab: Page, scheme: str) -> None:
+    page_tab.goto(f"{place.served.url}/login")
+    found = {"login": wrong(page_tab)}
+    shot(page_tab, "login", scheme)
+    log_in(page_tab, place, "orla")
     for name, address in place.pages.items():
-        go(look, place, address)
-        found[name] = wrong(look)
-        shot(look, name, scheme)
+        go(page_tab, place, address)
+        found[name] = wrong(page_tab)
+        shot(page_tab, name, scheme)
     assert {name: trouble for name, trouble in found.items() if trouble} == {}
 
 
 @pytest.mark.plots
 @pytest.mark.parametrize("name", ["report.html", "rubric/report.html", "support/report.html"])
-def test_every_report_fits_and_can_be_read(track: Path, look: Page, scheme: str, name: str) -> None:
-    look.goto((track / "out" / name).as_uri())
-    found = wrong(look)
-    shot(look, name.replace("/", "-").removesuffix(".html"), scheme)
+def test_every_report_fits_and_is_readable(track: Path, page_tab: Page, scheme: str, name: str) -> None:
+    page_tab.goto((track / "out" / name).as_uri())
+    found = wrong(page_tab)
+    shot(page_tab, name.replace("/", "-").removesuffix(".html"), scheme)
     assert found == []
 
 
 @pytest.mark.plots
-def test_on_a_phone_the_first_score_is_on_the_screen(place: Place, phone: Page) -> None:
+def test_the_first_score_is_visible_on_a_phone(place: Place, phone: Page) -> None:
     log_in(phone, place, "orla")
     for address in ("/", urls.grader("rubric"), f"{urls.grader('rubric')}?baseline=bm25"):
         phone.goto(place.served.url + address)
@@ -227,7 +227,7 @@ def test_on_a_phone_the_first_score_is_on_the_screen(place: Place, phone: Page) 
 
 @pytest.mark.plots
 @pytest.mark.parametrize("width", WIDTHS)
-def test_steps_of_a_scale_are_in_one_row_or_one_column(place: Place, page: Page, width: int) -> None:
+def test_the_steps_of_a_scale_are_in_one_row_or_one_column(place: Place, page: Page, width: int) -> None:
     page.set_viewport_size({"width": width, "height": 900})
     log_in(page, place, "orla")
     for address in ("/assess", urls.grader("support", "/judge")):
@@ -238,7 +238,7 @@ def test_steps_of_a_scale_are_in_one_row_or_one_column(place: Place, page: Page,
 
 
 @pytest.mark.plots
-def test_guidelines_are_open_for_the_first_passage_alone(place: Place, page: Page) -> None:
+def test_guidelines_are_open_for_the_first_passage_only(place: Place, page: Page) -> None:
     log_in(page, place, "orla")
     page.goto(f"{place.served.url}/assess")
     assert page.locator("header .brand").text_content() == "demo"
@@ -255,7 +255,7 @@ PAIRS = [
 
 
 @pytest.mark.parametrize(("scheme", "place_of"), [("light", 1), ("dark", 2)])
-def test_colours_of_text_stand_out(scheme: str, place_of: int) -> None:
+def test_text_colours_have_enough_contrast(scheme: str, place_of: int) -> None:
     block = (LOOK / "look.css").read_text().split(":root {")[place_of + 1].split("}")[0]
     colours = dict(re.findall(r"--([\w-]+): #(\w+);", block))
 

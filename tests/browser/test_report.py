@@ -1,4 +1,4 @@
-"""out/report.html in a browser: it needs nothing else, fits a phone, and prints."""
+"""out/report.html in a browser: it is self-contained, fits a phone, and prints."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ HOSTILE = (
     "x" * 3000,
     "$a$",
 )
-#: Contrast that small letters need: WCAG 2, level AA.
+#: Contrast required for small letters: WCAG 2, level AA.
 CONTRAST = 4.5
 
 
 @pytest.fixture(scope="module")
 def report(tmp_path_factory: pytest.TempPathFactory, draw: Callable[[Plot], Drawing]) -> Path:
-    """The page of the demo track, with hostile names among its own, drawn for real."""
+    """The page of the demo track with additional hostile names, with real plots."""
     root = tmp_path_factory.mktemp("report") / "track"
     shutil.copytree(ROOT / "examples" / "track", root, ignore=shutil.ignore_patterns("out", ".trecexam"))
     bank = root / "bank.questions.jsonl"
@@ -54,7 +54,7 @@ def report(tmp_path_factory: pytest.TempPathFactory, draw: Callable[[Plot], Draw
 
 @pytest.fixture
 def opened(report: Path, page: Page) -> Iterator[Page]:
-    """The page in a tab that may reach nothing but it."""
+    """The page in a tab that can load nothing else."""
     asked: list[str] = []
     page.on("request", lambda request: asked.append(request.url))
     page.goto(report.as_uri())
@@ -63,7 +63,7 @@ def opened(report: Path, page: Page) -> Iterator[Page]:
 
 
 @pytest.mark.plots
-def test_all_plots_are_there_and_have_words(opened: Page) -> None:
+def test_all_plots_are_present_with_a_text_alternative(opened: Page) -> None:
     for name in PLOTS:
         picture = opened.locator(f"svg#{name}")
         assert picture.get_attribute("role") == "img"
@@ -79,7 +79,7 @@ def test_all_plots_are_there_and_have_words(opened: Page) -> None:
 
 @pytest.mark.plots
 @pytest.mark.parametrize("width", [320, 390, 1280])
-def test_no_width_makes_the_page_scroll_sideways(opened: Page, width: int) -> None:
+def test_the_page_does_not_scroll_sideways_at_any_width(opened: Page, width: int) -> None:
     opened.set_viewport_size({"width": width, "height": 800})
     opened.evaluate("document.querySelectorAll('details').forEach(e => e.open = true)")
     assert opened.evaluate("document.documentElement.scrollWidth") <= width
@@ -90,7 +90,7 @@ def test_no_width_makes_the_page_scroll_sideways(opened: Page, width: int) -> No
 
 
 @pytest.mark.plots
-def test_letters_in_pictures_can_be_read_on_a_phone(opened: Page) -> None:
+def test_letters_in_pictures_are_readable_on_a_phone(opened: Page) -> None:
     opened.set_viewport_size({"width": 390, "height": 800})
     sizes = opened.evaluate(
         "[...document.querySelectorAll('figure svg text')].map(e => e.getBoundingClientRect())"
@@ -102,7 +102,7 @@ def test_letters_in_pictures_can_be_read_on_a_phone(opened: Page) -> None:
 
 
 @pytest.mark.plots
-def test_texts_stand_out_from_their_background(opened: Page) -> None:
+def test_text_has_enough_contrast_with_its_background(opened: Page) -> None:
     worst = opened.evaluate(
         """() => {
           const light = c => c.map(v => v / 255)
@@ -128,7 +128,7 @@ def test_texts_stand_out_from_their_background(opened: Page) -> None:
 
 
 @pytest.mark.plots
-def test_it_prints_with_what_is_folded_away(opened: Page) -> None:
+def test_collapsed_sections_are_printed(opened: Page) -> None:
     assert opened.get_by_text("Too hard, about something no run finds").is_visible() is False
     content = opened.pdf(format="A4")
     assert content.startswith(b"%PDF")
@@ -138,7 +138,7 @@ def test_it_prints_with_what_is_folded_away(opened: Page) -> None:
 
 
 @pytest.mark.plots
-def test_it_can_be_read_with_the_keyboard(opened: Page) -> None:
+def test_the_report_can_be_read_by_keyboard(opened: Page) -> None:
     opened.keyboard.press("Tab")
     assert opened.evaluate("document.activeElement.textContent") == "To the leaderboard"
     summary = opened.locator("summary").last
@@ -148,7 +148,7 @@ def test_it_can_be_read_with_the_keyboard(opened: Page) -> None:
 
 
 @pytest.mark.usefixtures("with_report")
-def test_a_plot_that_failed_leaves_the_page_in_order(
+def test_a_failed_plot_does_not_break_the_page(
     tmp_path: Path, small_track: Path, page: Page, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def draw(plot: object) -> Drawing:

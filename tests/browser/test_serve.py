@@ -30,8 +30,8 @@ LONG = ("word " * 19_990) + "x" * 50
 
 
 @pytest.fixture(scope="module")
-def odd_track(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A track whose passages, answers and names are full of what could go wrong."""
+def hostile_track(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A track whose passages, answers and names contain hostile and unusual text."""
     root = tmp_path_factory.mktemp("odd") / "track"
     make_small_track(root, queries=2)
     texts = [f"{HOSTILE} in a passage", HEBREW, EMOJI, LONG]
@@ -55,8 +55,8 @@ def odd_track(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def odd(odd_track: Path) -> Iterator[Served]:
-    with serving(odd_track) as running:
+def hostile_server(hostile_track: Path) -> Iterator[Served]:
+    with serving(hostile_track) as running:
         yield running
 
 
@@ -94,8 +94,8 @@ ADDRESSES = [
 
 
 @pytest.mark.parametrize(("width", "scheme"), [(390, "light"), (1280, "light"), (390, "dark")])
-def test_every_page_fits_can_be_read_and_runs_nothing_of_others(
-    odd: Served, browser: Browser, width: int, scheme: Literal["light", "dark"]
+def test_every_page_fits_is_readable_and_runs_no_injected_code(
+    hostile_server: Served, browser: Browser, width: int, scheme: Literal["light", "dark"]
 ) -> None:
     context = browser.new_context(viewport={"width": width, "height": 800}, color_scheme=scheme)
     page = context.new_page()
@@ -103,9 +103,12 @@ def test_every_page_fits_can_be_read_and_runs_nothing_of_others(
     page.on("dialog", lambda dialog: (trouble.append("a dialog"), dialog.dismiss()))
     page.on("pageerror", lambda error: trouble.append(str(error)))
     page.on("console", lambda said: trouble.append(said.text) if "Content Security" in said.text else None)
-    page.on("request", lambda asked: None if asked.url.startswith(odd.url) else trouble.append(asked.url))
+    page.on(
+        "request",
+        lambda asked: None if asked.url.startswith(hostile_server.url) else trouble.append(asked.url),
+    )
     for address in ADDRESSES:
-        page.goto(odd.url + address)
+        page.goto(hostile_server.url + address)
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), address
         assert page.evaluate(FAINT) == [], address
         assert page.evaluate(NAMELESS) == [], address
@@ -115,18 +118,18 @@ def test_every_page_fits_can_be_read_and_runs_nothing_of_others(
     context.close()
 
 
-def test_text_stands_there_as_it_was_written(odd: Served, page: Page) -> None:
+def test_text_is_shown_as_it_was_written(hostile_server: Served, page: Page) -> None:
     for number, text in enumerate((f"{HOSTILE} in a passage", HEBREW, EMOJI, LONG)):
-        page.goto(odd.url + urls.passage("q1", f"q1-d{number:02}"))
+        page.goto(hostile_server.url + urls.passage("q1", f"q1-d{number:02}"))
         assert page.locator("#passage-text").text_content() == text
-    page.goto(odd.url + urls.passage("q1", "q1-d01"))
-    # `dir="auto"` found out that it is read from the right.
+    page.goto(hostile_server.url + urls.passage("q1", "q1-d01"))
+    # `dir="auto"` detected right-to-left text.
     assert page.evaluate("getComputedStyle(document.getElementById('passage-text')).direction") == "rtl"
-    page.goto(odd.url + urls.passage("q1", "q1-d03"))
+    page.goto(hostile_server.url + urls.passage("q1", "q1-d03"))
     assert page.evaluate("document.getElementById('passage-text').clientHeight <= innerHeight")
 
 
-def test_a_reader_gets_from_the_leaderboard_to_the_answer_without_a_script(
+def test_a_reader_gets_from_the_leaderboard_to_an_answer_without_javascript(
     served: Served, browser: Browser
 ) -> None:
     context = browser.new_context(java_script_enabled=False)
@@ -146,7 +149,7 @@ def test_a_reader_gets_from_the_leaderboard_to_the_answer_without_a_script(
     context.close()
 
 
-def test_the_keyboard_is_enough(served: Served, page: Page) -> None:
+def test_the_page_works_by_keyboard_alone(served: Served, page: Page) -> None:
     page.goto(served.url)
     page.keyboard.press("Tab")
     skip = page.locator(":focus")
@@ -164,24 +167,26 @@ def test_the_keyboard_is_enough(served: Served, page: Page) -> None:
     page.wait_for_url("**/run/run1")
 
 
-def test_a_new_state_shows_by_itself_and_takes_nothing_from_the_reader(served: Served, page: Page) -> None:
+def test_a_new_state_is_shown_automatically_and_keeps_the_readers_position(
+    served: Served, page: Page
+) -> None:
     page.set_viewport_size({"width": 1280, "height": 500})
     page.goto(served.url + urls.query("q1"))
     link = page.locator("tbody th a").nth(5)
     link.focus()
     page.evaluate("window.scrollTo(0, 150)")
     target = link.get_attribute("href")
-    say(served, 1)
+    publish_rating(served, 1)
     page.locator('body[data-version="2"]').wait_for(timeout=60_000)
     assert page.evaluate("document.activeElement.getAttribute('href')") == target
     assert page.evaluate("scrollY") == 150
     assert "new state" in (page.locator("#told").text_content() or "")
 
 
-def test_what_is_half_typed_stays_until_the_reader_wants_the_new_state(served: Served, page: Page) -> None:
+def test_half_typed_text_stays_until_the_reader_asks_for_the_new_state(served: Served, page: Page) -> None:
     page.goto(served.url + "/")
     page.locator("#filter").fill("half a wo")
-    say(served, 2)
+    publish_rating(served, 2)
     page.locator("#notice").wait_for(state="visible", timeout=60_000)
     assert page.locator("#filter").input_value() == "half a wo"
     assert page.evaluate("document.activeElement.id") == "filter"
@@ -190,14 +195,14 @@ def test_what_is_half_typed_stays_until_the_reader_wants_the_new_state(served: S
     assert page.locator("#notice").is_hidden()
 
 
-def say(served: Served, rating: int) -> None:
+def publish_rating(served: Served, rating: int) -> None:
     with trecexam.open_track(served.root) as track:
         track.override("q1", "q1-d00", rating, item="q1/0", who="me", why="it does")
         track.update()
     served.live.reload()
 
 
-def test_while_it_is_read_for_the_first_time_the_page_waits_for_itself(
+def test_the_page_reloads_itself_while_the_track_is_first_read(
     graded: Path, tmp_path: Path, context: BrowserContext
 ) -> None:
     root = Path(shutil.copytree(graded, tmp_path / "track"))
@@ -213,7 +218,7 @@ def test_while_it_is_read_for_the_first_time_the_page_waits_for_itself(
         assert not (page.locator("#status").text_content() or "").strip()
 
 
-def test_the_token_opens_the_page_and_is_seen_nowhere_after(
+def test_the_token_opens_the_page_and_is_not_visible_afterwards(
     graded: Path, tmp_path: Path, context: BrowserContext, page: Page
 ) -> None:
     root = Path(shutil.copytree(graded, tmp_path / "track"))
@@ -229,7 +234,9 @@ def test_the_token_opens_the_page_and_is_seen_nowhere_after(
         page.get_by_role("heading", name="Holes").wait_for()
 
 
-def test_when_the_server_ends_the_page_says_so(graded: Path, tmp_path: Path, context: BrowserContext) -> None:
+def test_the_page_says_so_when_the_server_stops(
+    graded: Path, tmp_path: Path, context: BrowserContext
+) -> None:
     page = context.new_page()
     with serving(Path(shutil.copytree(graded, tmp_path / "track"))) as running:
         page.goto(running.url)
@@ -237,11 +244,11 @@ def test_when_the_server_ends_the_page_says_so(graded: Path, tmp_path: Path, con
     assert page.get_by_role("link", name="run1").is_visible()
 
 
-def test_another_site_can_neither_frame_the_page_nor_send_its_forms(
+def test_another_site_can_neither_frame_the_page_nor_submit_its_forms(
     served: Served, context: BrowserContext
 ) -> None:
     page = context.new_page()
-    # A page of another origin: `data:` is none of ours.
+    # A page of another origin: `data:` has a different one.
     page.goto(f"data:text/html,<iframe id=f src='{served.url}/'></iframe>")
     page.wait_for_timeout(300)
     frame = page.frames[-1]
@@ -255,7 +262,7 @@ def test_another_site_can_neither_frame_the_page_nor_send_its_forms(
     assert answered.value.status == 403
 
 
-def test_the_header_leads_from_a_list_of_one_grader_to_that_of_another(page: Page, tmp_path: Path) -> None:
+def test_the_header_links_a_list_of_one_grader_to_that_of_another(page: Page, tmp_path: Path) -> None:
     assert run(["demo", str(tmp_path / "demo")]) == 0
     with serving(tmp_path / "demo") as running:
         page.goto(running.url)

@@ -1,4 +1,4 @@
-"""Judging what responses cite in a real Chromium: by the keys 1, 2, 3, on a phone, and without a script."""
+"""Labelling citations in a real Chromium: by the keys 1, 2, 3, on a phone, and without JavaScript."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def cited(tmp_path: Path) -> Iterator[Served]:
             track.update()
     make = lambda: child.Thread(look, root)  # noqa: E731
     with JudgeNext(root, make=make, rest=0) as judging, serving(root, judging=judging) as running:
-        # The list is there before anybody looks, and no page has to wait for it.
+        # The list is computed before the first visit, so no page waits for it.
         wanted, version = judging.of(Wish(grader="support")), running.live.version
         while not wanted.want(version).as_of or wanted.want(version).total:
             time.sleep(0.02)
@@ -47,7 +47,7 @@ def cited(tmp_path: Path) -> Iterator[Served]:
 JUDGE = "/grader/support/judge"
 
 
-def test_the_keys_label_go_on_and_undo(cited: Served, page: Page) -> None:
+def test_keys_label_a_citation_go_to_the_next_and_undo(cited: Served, page: Page) -> None:
     page.goto(cited.url)
     page.get_by_role("link", name="support", exact=True).first.click()
     page.get_by_role("link", name="Judge", exact=True).click()
@@ -73,7 +73,9 @@ def test_the_keys_label_go_on_and_undo(cited: Served, page: Page) -> None:
 
 
 @pytest.mark.parametrize("width", [390, 1280])
-def test_it_fits_can_be_read_and_works_without_a_script(cited: Served, browser: Browser, width: int) -> None:
+def test_the_support_page_fits_is_readable_and_works_without_javascript(
+    cited: Served, browser: Browser, width: int
+) -> None:
     context = browser.new_context(viewport={"width": width, "height": 800}, java_script_enabled=True)
     page = context.new_page()
     page.goto(cited.url + JUDGE)

@@ -66,7 +66,7 @@ def test_an_organizer_logs_in_rates_sees_a_new_run_and_logs_out(page: Page, team
     page.wait_for_url(f"{team['url']}login")
 
 
-def test_an_assessor_lands_on_her_page(page: Page, team: dict[str, Any]) -> None:
+def test_an_assessor_starts_on_the_assessor_page(page: Page, team: dict[str, Any]) -> None:
     page.goto(team["url"])
     log_in(page, team, "ada")
     page.wait_for_url(f"{team['url']}assess/passage/*")
@@ -74,10 +74,10 @@ def test_an_assessor_lands_on_her_page(page: Page, team: dict[str, Any]) -> None
     assert page.get_by_role("link", name="Leaderboard").count() == 0
 
 
-def test_who_is_out_is_told_and_goes_on_after_a_login_in_another_tab(
+def test_a_logged_out_user_is_told_and_can_continue_after_login_in_another_tab(
     context: BrowserContext, team: dict[str, Any]
 ) -> None:
-    # Without the fixture `page`: a refused request is an error in the console.
+    # Without the fixture `page`: a rejected request is an error in the console.
     page = context.new_page()
     page.goto(f"{team['url']}query/q1/passage/q1-d00")
     log_in(page, team, "orla")

@@ -34,14 +34,16 @@ def err(capsys: pytest.CaptureFixture[str], *arguments: str | Path, status: int 
     return text
 
 
-def test_leaderboard_in_a_pipe_is_the_file_in_out(graded: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_leaderboard_in_a_pipe_equals_the_file_in_out(
+    graded: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert out(capsys, "leaderboard", graded) == (graded / "out" / "leaderboard.tsv").read_text()
     assert json.loads(out(capsys, "leaderboard", graded, "--json")) == json.loads(
         (graded / "out" / "leaderboard.json").read_text()
     )
 
 
-def test_a_track_is_the_folder_that_one_stands_in(
+def test_the_current_folder_is_the_default_track(
     graded: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run(["leaderboard", str(graded)]) == 0
@@ -52,14 +54,14 @@ def test_a_track_is_the_folder_that_one_stands_in(
     assert run(["watch", ".", "--once"]) == 0
 
 
-def test_correlate_in_a_pipe_is_the_file_in_out(graded: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_correlate_in_a_pipe_equals_the_file_in_out(graded: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert out(capsys, "correlate", graded) == (graded / "out" / "correlation.tsv").read_text()
     assert json.loads(out(capsys, "correlate", graded, "--json")) == json.loads(
         (graded / "out" / "correlation.json").read_text()
     )
 
 
-def test_asked_measures_are_the_columns_and_the_first_one_sorts(
+def test_requested_measures_are_the_columns_and_the_first_one_sorts(
     graded: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     text = out(capsys, "leaderboard", graded, "-m", "Cover(rel=3)@5", "-m", "P@3")
@@ -69,14 +71,16 @@ def test_asked_measures_are_the_columns_and_the_first_one_sorts(
     assert values == sorted(values, reverse=True)
 
 
-def test_a_track_that_was_never_graded_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_leaderboard_of_an_ungraded_track_says_that_nothing_is_graded(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     root = make_small_track(tmp_path / "t", config=RECORDED)
     (root / "grades.jsonl").write_text('{"query_id": "q1", "doc_id": "d", "item_id": "i", "rating": 1}\n')
     assert "144 of 144 cells have no grade; `trecexam watch" in err(capsys, "leaderboard", root, status=0)
     assert not (root / ".trecexam").exists()
 
 
-def test_official_leaderboard_is_on_the_official_judgments(
+def test_the_official_leaderboard_uses_the_official_judgments(
     graded: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     import ir_measures
@@ -90,14 +94,14 @@ def test_official_leaderboard_is_on_the_official_judgments(
         assert value == pytest.approx(expected[ir_measures.nDCG @ 10], abs=1e-6)
 
 
-def test_correlate_per_query_has_a_row_a_query(graded: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_correlate_per_query_has_one_row_per_query(graded: Path, capsys: pytest.CaptureFixture[str]) -> None:
     text = out(capsys, "correlate", graded, "-m", "P@3", "--official-measure", "nDCG@5", "--per-query")
     header, *rows = [line.split("\t") for line in text.splitlines()]
     assert header[:3] == ["measure", "official_measure", "query_id"]
     assert [row[2] for row in rows] == ["q1", "q2", "q3"]
 
 
-def test_exported_qrels_are_the_file_in_out_and_go_to_a_file(
+def test_exported_qrels_equal_the_file_in_out_and_can_go_to_a_file(
     graded: Path, tmp_path: Path, capsysbinary: pytest.CaptureFixture[bytes]
 ) -> None:
     assert run(["export", "qrels", str(graded)]) == 0
@@ -125,7 +129,7 @@ def test_export_rules_change_the_labels(graded: Path, tmp_path: Path) -> None:
     assert labels("--min-answers", "2") == {doc: sorted(v)[-2] for doc, v in ratings.items()}
 
 
-def test_exported_grades_come_back_through_the_recorded_grader(graded: Path, tmp_path: Path) -> None:
+def test_exported_grades_can_be_read_by_the_recorded_grader(graded: Path, tmp_path: Path) -> None:
     again = tmp_path / "again"
     shutil.copytree(graded, again, ignore=shutil.ignore_patterns("out", ".trecexam"))
     assert run(["export", "grades", str(graded), "-o", str(again / "grades.jsonl")]) == 0
@@ -134,7 +138,7 @@ def test_exported_grades_come_back_through_the_recorded_grader(graded: Path, tmp
         assert (again / "out" / name).read_bytes() == (graded / "out" / name).read_bytes()
 
 
-def test_status_counts_and_names_the_process_at_work(
+def test_status_shows_counts_and_the_running_process(
     graded: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     values = json.loads(out(capsys, "status", graded, "--json"))
@@ -156,7 +160,7 @@ def test_reading_commands_change_nothing(graded: Path, capsys: pytest.CaptureFix
     assert state() == before
 
 
-def test_once_exits_1_when_something_was_rejected_also_when_nothing_is_new(
+def test_watch_once_exits_1_if_a_file_was_rejected_even_when_nothing_is_new(
     graded: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (graded / "runs" / "bad.run").write_text("q1 Q0 q1-d00 1 nan bad\n")
@@ -165,7 +169,7 @@ def test_once_exits_1_when_something_was_rejected_also_when_nothing_is_new(
         assert "rejected: runs/bad.run:1: the score (column 5) is not finite" in text
 
 
-def test_queries_that_the_bank_does_not_have_are_a_note_and_no_rejection(
+def test_queries_missing_from_the_bank_give_a_note_and_no_rejection(
     graded: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     write_run(graded / "runs" / "more.run", {"q1": ["q1-d00"], "q77": ["q1-d00"]})
@@ -181,7 +185,7 @@ def test_queries_that_the_bank_does_not_have_are_a_note_and_no_rejection(
     assert json.loads(out(capsys, "status", graded, "--json"))["notes"] == [note.removeprefix("note: ")]
 
 
-def test_an_empty_settings_file_is_a_caution_and_no_error(
+def test_an_empty_settings_file_is_a_warning_not_an_error(
     graded: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("trecexam.line.track_grader.create", lambda *_, **__: HashGrader())
@@ -193,7 +197,9 @@ def test_an_empty_settings_file_is_a_caution_and_no_error(
     assert "caution" not in err(capsys, "watch", graded, "--once", status=0)
 
 
-def test_errors_are_one_line_with_path_and_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_errors_are_one_line_with_path_and_line_number(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     text = err(capsys, "watch", tmp_path / "nowhere", "--once")
     assert text == f"trecexam: {tmp_path / 'nowhere'}: no such track folder; make one with `trecexam init`\n"
     root = make_small_track(tmp_path / "t", config="[track]\ndetph = 1\n")
@@ -221,7 +227,7 @@ def test_errors_are_one_line_with_path_and_line(tmp_path: Path, capsys: pytest.C
         ),
     ],
 )
-def test_wrong_usage_is_one_line_and_status_2(
+def test_wrong_usage_is_a_one_line_error_with_status_2(
     capsys: pytest.CaptureFixture[str], arguments: list[str], reason: str
 ) -> None:
     text = err(capsys, *arguments)
@@ -231,7 +237,7 @@ def test_wrong_usage_is_one_line_and_status_2(
 
 
 @pytest.mark.parametrize("what", ["qrels", "subtopics", "grades", "pool"])
-def test_export_makes_no_folder(
+def test_export_does_not_create_folders(
     graded: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path, what: str
 ) -> None:
     target = tmp_path / "ouput" / "a.txt"
@@ -242,7 +248,7 @@ def test_export_makes_no_folder(
     assert not target.parent.exists()
 
 
-def test_a_measure_that_does_not_exist_is_said(graded: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_unknown_measure_is_reported(graded: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert "nDCG" in err(capsys, "leaderboard", graded, "-m", "nDGC@10")
     assert "Cover" in err(capsys, "correlate", graded, "--official-measure", "Cover(rel=4)@20")
 
@@ -255,7 +261,7 @@ def test_every_command_has_help_with_an_example(capsys: pytest.CaptureFixture[st
         assert "Example: trecexam" in out(capsys, name, "--help")
 
 
-def test_a_reader_that_goes_away_is_no_error(graded: Path) -> None:
+def test_a_closed_pipe_is_not_an_error(graded: Path) -> None:
     done = subprocess.run(
         f"{sys.executable} -m trecexam export grades {graded} | head -c 10 >/dev/null",
         shell=True, capture_output=True, text=True, check=False, cwd=ROOT,
@@ -278,7 +284,7 @@ def test_init_writes_about_twenty_lines_of_settings_and_config_prints_them_all(
     for name in ("depth", "pool_judged", "min_rating", "measures", "min_relevant"):
         assert f"\n# {name} = " in short
     whole = out(capsys, "config", made)
-    # These count by being there.
+    # These files are used if they exist.
     switches = {"support", "judging", "graders"}
     (made / "trecexam.toml").write_text(whole)
     assert load_config(made / "trecexam.toml").model_dump(exclude_unset=True) == {
@@ -298,7 +304,7 @@ def test_init_writes_about_twenty_lines_of_settings_and_config_prints_them_all(
         for name, field in info.annotation.model_fields.items():  # type: ignore[union-attr]
             assert f"{name} = " in whole or f", {name}" in whole
             assert field.description
-    # Twice is nothing to do.
+    # The second time there is nothing to do.
     assert "nothing to do" in err(capsys, "init", made, *given, status=0)
     assert "with other settings" in err(capsys, "init", made, *given, "--pool-judged")
     (made / "trecexam.toml").write_text(whole)
@@ -311,7 +317,7 @@ def test_config_without_a_track_prints_the_defaults(capsys: pytest.CaptureFixtur
     assert all(line.startswith(("#", "[")) for line in text.splitlines() if line)
 
 
-def test_init_copies_everything_and_says_where_it_is(
+def test_init_copies_all_files_and_prints_their_destinations(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     source = make_small_track(tmp_path / "source")
@@ -354,7 +360,7 @@ def test_init_copies_everything_and_says_where_it_is(
     assert {p: p.stat().st_mtime_ns for p in made.rglob("*")} == before
 
 
-def test_init_links_when_asked(tmp_path: Path) -> None:
+def test_init_links_files_with_the_link_option(tmp_path: Path) -> None:
     source = make_small_track(tmp_path / "source")
     assert (
         run(["init", str(tmp_path / "made"), "--link", "--bank", str(source / "bank.questions.jsonl")]) == 0
@@ -362,7 +368,7 @@ def test_init_links_when_asked(tmp_path: Path) -> None:
     assert (tmp_path / "made" / "bank.questions.jsonl").is_symlink()
 
 
-def test_init_never_overwrites(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_init_never_overwrites_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     source = make_small_track(tmp_path / "source")
     made = tmp_path / "made"
     made.mkdir()
@@ -374,7 +380,7 @@ def test_init_never_overwrites(tmp_path: Path, capsys: pytest.CaptureFixture[str
 
 
 def judged_track(tmp_path: Path, *options: str, bank: bool = True) -> list[str]:
-    """Arguments of an `init` with runs of three ranks: nine of each query's twelve judged passages."""
+    """Arguments of an `init` with runs of three ranks: nine of twelve judged passages per query."""
     source = make_small_track(tmp_path / "source")
     for path in (source / "runs").iterdir():
         rows = [line for line in path.read_text().splitlines(keepends=True) if int(line.split()[3]) <= 3]
@@ -388,7 +394,7 @@ def judged_track(tmp_path: Path, *options: str, bank: bool = True) -> list[str]:
 
 @pytest.mark.parametrize("bank", [True, False])
 @pytest.mark.parametrize("grader", ["seq2seq", "openai", "recorded"])
-def test_init_says_how_many_judged_passages_are_outside_of_the_pool(
+def test_init_prints_how_many_judged_passages_are_not_in_the_pool(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], grader: str, bank: bool
 ) -> None:
     assert run(judged_track(tmp_path, "--grader", grader, bank=bank)) == 0
@@ -397,7 +403,7 @@ def test_init_says_how_many_judged_passages_are_outside_of_the_pool(
     assert load_config(tmp_path / "made" / "trecexam.toml").track.pool_judged is False
 
 
-def test_init_with_pool_judged_sets_it_and_says_no_more(
+def test_init_with_pool_judged_sets_it_and_prints_no_note(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run(judged_track(tmp_path, "--pool-judged")) == 0
@@ -405,7 +411,7 @@ def test_init_with_pool_judged_sets_it_and_says_no_more(
     assert load_config(tmp_path / "made" / "trecexam.toml").track.pool_judged is True
 
 
-def test_init_with_a_bank_that_cannot_be_read_says_nothing_of_the_judged(
+def test_init_with_an_unreadable_bank_prints_no_note_on_judged_passages(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     arguments = judged_track(tmp_path)
@@ -414,7 +420,7 @@ def test_init_with_a_bank_that_cannot_be_read_says_nothing_of_the_judged(
     assert "outside" not in capsys.readouterr().err
 
 
-def test_init_without_files_makes_an_empty_track_that_says_what_it_needs(
+def test_init_without_files_makes_an_empty_track_and_lists_what_it_needs(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     pytest.importorskip("sentence_transformers")
@@ -435,7 +441,7 @@ def test_debug_shows_the_traceback(tmp_path: Path) -> None:
     assert done.returncode != 0
 
 
-def test_a_terminal_gets_aligned_columns(
+def test_on_a_terminal_columns_are_aligned(
     graded: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr("trecexam.cli.show.sys.stdout.isatty", lambda: True, raising=False)
@@ -445,7 +451,7 @@ def test_a_terminal_gets_aligned_columns(
     assert STYLE.sub("", legend) == "± standard error"
 
 
-def test_an_output_that_cannot_be_written_is_one_line(small_track: Path) -> None:
+def test_an_unwritable_output_is_a_one_line_error(small_track: Path) -> None:
     if not Path("/dev/full").exists():
         pytest.skip("no /dev/full here")
     with open("/dev/full", "w") as full:  # noqa: PTH123 - it is a device
@@ -462,7 +468,7 @@ def test_an_output_that_cannot_be_written_is_one_line(small_track: Path) -> None
 
 
 @pytest.fixture
-def given(tmp_path: Path) -> dict[str, Path]:
+def init_files(tmp_path: Path) -> dict[str, Path]:
     """A file for each option of `init`."""
     source = make_small_track(tmp_path / "source")
     (source / "queries.jsonl").write_text('{"query_id": "q1", "text": "query number q1"}\n')
@@ -498,23 +504,23 @@ def given(tmp_path: Path) -> dict[str, Path]:
         ("queries", "recorded", "looks like a graded pool, and was given as --queries; is --recorded meant?"),
     ],
 )
-def test_init_refuses_a_file_that_is_surely_another_thing(
-    given: dict[str, Path],
+def test_init_rejects_a_file_of_a_clearly_different_format(
+    init_files: dict[str, Path],
     capsys: pytest.CaptureFixture[str],
     tmp_path: Path,
     option: str,
     other: str,
     reason: str,
 ) -> None:
-    text = err(capsys, "init", tmp_path / "made", f"--{option}", given[other])
-    assert text.startswith(f"trecexam: {given[other]}: {reason}")
+    text = err(capsys, "init", tmp_path / "made", f"--{option}", init_files[other])
+    assert text.startswith(f"trecexam: {init_files[other]}: {reason}")
     assert not (tmp_path / "made").exists()
 
 
-def test_init_takes_each_file_as_what_it_is_and_what_may_be_several_things(
-    given: dict[str, Path], capsys: pytest.CaptureFixture[str], tmp_path: Path
+def test_init_accepts_matching_files_and_files_of_ambiguous_format(
+    init_files: dict[str, Path], capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    for option, path in given.items():
+    for option, path in init_files.items():
         text = err(capsys, "init", tmp_path / option, f"--{option}", path, status=0)
         assert "looks like" not in text
     lines = {
@@ -534,11 +540,11 @@ def test_init_takes_each_file_as_what_it_is_and_what_may_be_several_things(
             assert "looks like" not in err(capsys, "init", made, f"--{option}", path, status=0)
 
 
-def test_init_says_which_file_of_a_folder_of_runs_is_none(
-    given: dict[str, Path], capsys: pytest.CaptureFixture[str], tmp_path: Path
+def test_init_reports_the_file_in_a_runs_folder_that_is_not_a_run(
+    init_files: dict[str, Path], capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    folder = given["runs"].parent
-    (folder / "nist.txt").write_bytes(given["qrels"].read_bytes())
+    folder = init_files["runs"].parent
+    (folder / "nist.txt").write_bytes(init_files["qrels"].read_bytes())
     text = err(capsys, "init", tmp_path / "made", "--runs", folder, status=0)
     assert (
         f"note: {folder / 'nist.txt'}: looks like qrels, and was given as --runs; is --qrels meant?" in text
@@ -548,7 +554,7 @@ def test_init_says_which_file_of_a_folder_of_runs_is_none(
 
 
 @pytest.mark.parametrize("group", [(), ("export",), ("simulate",), ("exam",)])
-def test_a_group_alone_prints_its_help_on_one_screen(
+def test_a_command_group_alone_prints_its_help_on_one_screen(
     group: tuple[str, ...], capsys: pytest.CaptureFixture[str]
 ) -> None:
     text = out(capsys, *group)

@@ -35,7 +35,7 @@ def contents(folder: Path) -> dict[str, bytes]:
     return {str(path.relative_to(folder)): path.read_bytes() for path in files}
 
 
-def test_the_readme_shows_what_its_recipes_print(
+def test_the_readme_shows_the_output_of_its_recipes(
     demo: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(demo.parent)
@@ -47,7 +47,7 @@ def test_the_readme_shows_what_its_recipes_print(
         assert [row.rstrip() for row in capsys.readouterr().out.splitlines()] == table.splitlines()
 
 
-def test_its_responses_have_a_label_for_each_citation_and_the_report_shows_them(demo: Path) -> None:
+def test_demo_responses_have_a_label_per_citation_and_the_report_shows_them(demo: Path) -> None:
     recorded = (demo / "support.tsv").read_text()
     assert (demo / "out" / "support" / "support.tsv").read_text() == recorded
     weights = {"full_support": 1, "partial_support": 0.5, "no_support": 0}
@@ -70,7 +70,7 @@ def test_its_responses_have_a_label_for_each_citation_and_the_report_shows_them(
     assert 'href="rubric/report.html"' in (demo / "out" / "report.html").read_text()
 
 
-def test_its_table_has_the_order_of_the_leaderboard(demo: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_demo_table_is_in_leaderboard_order(demo: Path, capsys: pytest.CaptureFixture[str]) -> None:
     orders = []
     for command in ("demo", "leaderboard"):
         capsys.readouterr()
@@ -80,7 +80,7 @@ def test_its_table_has_the_order_of_the_leaderboard(demo: Path, capsys: pytest.C
 
 
 @pytest.mark.parametrize("command", ["swaps", "outliers", "compare", "representative"])
-def test_what_goes_by_another_measure_than_the_leaderboard_says_so(
+def test_a_table_ordered_by_another_measure_says_so(
     demo: Path, capsys: pytest.CaptureFixture[str], command: str
 ) -> None:
     def told() -> str:
@@ -100,7 +100,9 @@ def test_what_goes_by_another_measure_than_the_leaderboard_says_so(
         assert "the leaderboard of all graders goes by" not in capsys.readouterr().err
 
 
-def test_again_it_prints_the_same_and_changes_no_file(demo: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_second_demo_prints_the_same_and_changes_no_file(
+    demo: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     before = contents(demo)
     assert run(["demo", str(demo)]) == 0
     printed = capsys.readouterr()
@@ -112,7 +114,7 @@ def test_again_it_prints_the_same_and_changes_no_file(demo: Path, capsys: pytest
     assert f"trecexam correlate {demo} " in printed.err
 
 
-def test_any_run_on_its_passages_has_grades_for_all_of_them(
+def test_all_passages_of_the_demo_have_grades_for_any_run(
     demo: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     doc_ids = sorted(json.loads(line)["docid"] for line in (demo / "passages.jsonl").read_text().splitlines())
@@ -126,14 +128,14 @@ def test_any_run_on_its_passages_has_grades_for_all_of_them(
         assert (track.grading.counts().cells, track.grading.counts().missing) == (7760, 0)
 
 
-def test_what_was_edited_stays_and_what_is_missing_comes_back(demo: Path) -> None:
+def test_edited_files_are_kept_and_missing_files_are_restored(demo: Path) -> None:
     (demo / "qrels.txt").write_text("q01 0 heat-pump-01 1\n")
     (demo / "runs" / "dense.run").unlink()
     assert [path.name for path in trecexam.make_demo_track(demo)] == ["dense.run"]
     assert (demo / "qrels.txt").read_text() == "q01 0 heat-pump-01 1\n"
 
 
-def test_a_folder_that_was_made_in_part_is_finished(tmp_path: Path) -> None:
+def test_a_partly_made_demo_folder_is_completed(tmp_path: Path) -> None:
     shutil.copy(DATA / "trecexam.toml", tmp_path)
     made = trecexam.make_demo_track(tmp_path)
     assert len(made) == len(contents(DATA)) - 1
@@ -141,7 +143,7 @@ def test_a_folder_that_was_made_in_part_is_finished(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["trecexam.toml", "passages.jsonl"])
-def test_a_file_whose_copying_breaks_off_is_not_there_in_part(
+def test_an_interrupted_copy_leaves_no_partial_file(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     replaced = Path.replace
@@ -160,7 +162,7 @@ def test_a_file_whose_copying_breaks_off_is_not_there_in_part(
     assert contents(tmp_path / "demo") == contents(DATA)
 
 
-def test_a_folder_of_something_else_is_refused_and_left_as_it_is(
+def test_a_folder_with_other_content_is_rejected_and_left_unchanged(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "thesis.tex").write_text("chapter 1")
@@ -171,13 +173,15 @@ def test_a_folder_of_something_else_is_refused_and_left_as_it_is(
     assert contents(tmp_path) == {"thesis.tex": b"chapter 1"}
 
 
-def test_a_folder_that_cannot_be_made_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_folder_that_cannot_be_created_is_a_one_line_error(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     (tmp_path / "file").write_text("")
     assert run(["demo", str(tmp_path / "file" / "demo")]) == 2
     assert capsys.readouterr().err == f"trecexam: {tmp_path}/file/demo: cannot be written: Not a directory\n"
 
 
-def test_grading_here_names_the_embedder_in_the_settings(tmp_path: Path) -> None:
+def test_grading_the_demo_locally_puts_the_embedder_into_the_settings(tmp_path: Path) -> None:
     trecexam.make_demo_track(tmp_path, grade=True)
     with trecexam.open_track(tmp_path) as track:
         assert (track.folder.config.grader.name, track.folder.config.grader.recorded) == ("embedding", None)

@@ -1,4 +1,4 @@
-"""How long a model in this process would take, as each command that has one asked says it."""
+"""The estimated time of a local model, in every command that runs one."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def root(tmp_path: Path, model: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A track that each of the commands has something to ask of: a tiny model writes, and judges."""
-    # However busy the machine is, the samples are the same.
+    """A track on which each command has work for a model: a tiny model writes and judges."""
+    # The samples are the same on a busy machine.
     monkeypatch.setattr(sampling, "_ENOUGH", 1e9)
     root = tmp_path / "track"
     root.mkdir()
@@ -71,7 +71,7 @@ def root(tmp_path: Path, model: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         ("ragval answers TRACK", "asking", 6),
     ],
 )  # fmt: skip
-def test_each_command_says_how_long_a_model_here_would_take_and_keeps_nothing(
+def test_each_command_estimates_the_time_of_a_local_model_and_stores_nothing(
     root: Path, model: Path, capsys: pytest.CaptureFixture[str], words: str, doing: str, n: int
 ) -> None:
     before = sorted(path.name for path in root.iterdir())
@@ -91,7 +91,7 @@ def test_each_command_says_how_long_a_model_here_would_take_and_keeps_nothing(
     assert not store.exists() or GradeStore(store, write=False).is_empty()
 
 
-def test_a_server_is_asked_for_no_time(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_no_time_is_measured_for_a_server(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with serving() as server:
         lines = f'[generator]\nname = "openai"\nmodel = "tiny"\nbase_url = "{server.url}"\n'
         (root / "trecexam.toml").write_text(lines)
@@ -106,7 +106,7 @@ def test_a_server_is_asked_for_no_time(root: Path, capsys: pytest.CaptureFixture
         assert track.bank.estimate(timed=True).time is None
 
 
-def test_where_the_model_cannot_run_the_counts_are_shown_and_a_line_says_why(
+def test_if_the_model_cannot_run_counts_are_shown_with_the_reason(
     root: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def broken(*_: object) -> None:
@@ -126,16 +126,16 @@ def test_time_is_extrapolated_from_the_last_part_of_a_sample(monkeypatch: pytest
     def work(part: object, load: float = 10.0, each: float = 0.25) -> None:
         now[0] += (load if now[0] == 0 else 0) + each * len(part)  # type: ignore[arg-type]
 
-    # Parts of 1, 4 and 16: then more than three seconds have gone by since the start.
+    # Parts of 1, 4 and 16: by then more than three seconds have passed.
     sample = sampling.measured(work, iter(range(1000)), 2000, lambda _: 2)
     assert sample == (10.25 + 2000 / 2 * 0.25, 10.25, 32, 16, 4.0, 0, "")
     now[0] = 0.0
-    # All of the work was the first part.
+    # The first part was all the work.
     assert sampling.measured(work, [7], 1) == (10.25, 10.25, 1, 1, 10.25, 0, "")
 
 
 @pytest.mark.parametrize("words", ["watch SMALL", "erag TRACK --gold TRACK/gold.jsonl --run one"])
-def test_json_has_the_minutes_and_on_how_many_they_were_measured(
+def test_json_has_the_minutes_and_the_number_of_measured_cells(
     root: Path,
     model: Path,
     tmp_path: Path,
@@ -143,7 +143,7 @@ def test_json_has_the_minutes_and_on_how_many_they_were_measured(
     monkeypatch: pytest.MonkeyPatch,
     words: str,
 ) -> None:
-    # A minute a look at the clock: what a part of the sample took is known.
+    # The clock advances by a minute per call, so the time of each part is known.
     ticks = itertools.count(0.0, 60.0)
     monkeypatch.setattr(sampling, "time", SimpleNamespace(monotonic=lambda: next(ticks)))
     small = make_small_track(tmp_path / "small", queries=1, docs=3, items=2)
@@ -153,13 +153,13 @@ def test_json_has_the_minutes_and_on_how_many_they_were_measured(
     printed = capsys.readouterr()
     (value,) = json.loads(printed.out)
     n_cells = value.get("cells", value.get("prompts"))
-    # The first part of the sample has the model loaded, in a minute; so does the last, which gives the pace.
+    # The first part loads the model, in a minute; the last part, also a minute, gives the speed.
     assert 0 < value["measured"] < n_cells
     assert value["minutes"] == round(1 + n_cells / value["measured"], 2)
     assert "would take about" in printed.err
 
 
-def test_a_servers_json_has_no_minutes_before_it_graded_and_json_is_an_estimate(
+def test_json_for_a_server_has_no_minutes_before_it_graded_and_implies_estimate(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     root = make_small_track(tmp_path / "small", queries=1, docs=3, items=2)
@@ -174,7 +174,7 @@ def test_a_servers_json_has_no_minutes_before_it_graded_and_json_is_an_estimate(
         assert server.bodies == []
 
 
-def test_all_that_ask_a_model_to_write_have_the_same_json(
+def test_all_commands_that_generate_text_have_the_same_estimate_json(
     root: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     jsonl(root / "blocks.jsonl", {"content": "The tower is 300 metres high.", "block_id": "b1"})
@@ -194,7 +194,7 @@ def test_all_that_ask_a_model_to_write_have_the_same_json(
             (value,) = json.loads(printed.out)
             assert value["prompts"] == prompts
             assert value["tokens_in"] > 0
-            # Nothing is kept of how fast a server writes.
+            # The speed of a writing server is not stored.
             assert [*value][-2:] == ["minutes", "measured"]
             assert (value["minutes"], value["measured"]) == (None, None)
             assert "would take" not in printed.err
@@ -205,7 +205,7 @@ def test_all_that_ask_a_model_to_write_have_the_same_json(
         assert server.bodies == []
 
 
-def test_support_says_how_long_a_model_here_would_take_and_stores_nothing(
+def test_support_estimates_the_time_of_a_local_model_and_stores_nothing(
     tmp_path: Path, model: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sampling, "_ENOUGH", 1e9)

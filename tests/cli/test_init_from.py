@@ -1,4 +1,4 @@
-"""`init --from FOLDER`, and what becomes of such files in a track."""
+"""`init --from FOLDER`, and how a track uses these files."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "beir"
 
 
-def said(capsys: pytest.CaptureFixture[str], *words: str) -> list[str]:
+def init_messages(capsys: pytest.CaptureFixture[str], *words: str) -> list[str]:
     capsys.readouterr()
     assert run(["init", "track", *words]) == 0
     return [line for line in capsys.readouterr().err.splitlines() if line.startswith(("took", "left out"))]
@@ -59,9 +59,9 @@ def test_a_beir_folder_becomes_a_track(folder: Path, capsys: pytest.CaptureFixtu
         "left out runs/other.run: none of the queries at its beginning is in queries.jsonl; --runs takes it "
         "nevertheless",
     ]
-    assert said(capsys, "--from", "beir") == lines
-    # Again, it changes nothing.
-    assert said(capsys, "--from", "beir") == lines
+    assert init_messages(capsys, "--from", "beir") == lines
+    # A second run changes nothing.
+    assert init_messages(capsys, "--from", "beir") == lines
     track = TrackFolder.open(Path("track"))
     assert [path.name for path in track.run_files()] == ["bm25.tsv"]
     assert track.qrels().read_text() == BEIR["qrels/test.tsv"]  # type: ignore[union-attr]
@@ -73,22 +73,26 @@ def test_pipes_devices_and_dead_links_are_left_out_by_name(
     os.mkfifo(folder / "runs" / "pipe.run")
     (folder / "runs" / "zero.run").symlink_to("/dev/zero")
     (folder / "runs" / "gone.run").symlink_to("nowhere")
-    lines = said(capsys, "--from", "beir")
+    lines = init_messages(capsys, "--from", "beir")
     assert "left out runs/gone.run: a link to a file that is gone" in lines
     assert "left out runs/pipe.run: a pipe or a device" in lines
     assert "left out runs/zero.run: a pipe or a device" in lines
     assert [path.name for path in TrackFolder.open(Path("track")).run_files()] == ["bm25.tsv"]
 
 
-def test_what_options_name_goes_first(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    lines = said(capsys, "--from", "beir", "--qrels", "beir/qrels/train.tsv", "--runs", "beir/runs/other.run")
+def test_files_named_by_options_take_precedence_over_the_folder(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lines = init_messages(
+        capsys, "--from", "beir", "--qrels", "beir/qrels/train.tsv", "--runs", "beir/runs/other.run"
+    )
     assert "left out qrels/test.tsv: --qrels is given" in lines
     assert "left out runs/bm25.tsv: --runs is given" in lines
     assert Path("track/qrels.txt").read_text() == BEIR["qrels/train.tsv"]
     assert [path.name for path in Path("track/runs").iterdir()] == ["other.run"]
 
 
-def test_ids_tell_a_collection_from_queries_whatever_their_names(
+def test_a_collection_is_told_from_queries_by_its_ids_not_its_name(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "notes.md").write_text("nothing\n")
@@ -105,7 +109,7 @@ def test_ids_tell_a_collection_from_queries_whatever_their_names(
 @pytest.mark.parametrize(
     ("name", "roles"), [("rag24", [None, "queries", "runs"]), ("rag25", ["bank", "queries", "recorded"])]
 )
-def test_a_download_of_a_rag_track_goes_with_its_graders(
+def test_a_downloaded_rag_track_is_set_up_with_its_graders(
     tmp_path: Path, name: str, roles: list[str | None]
 ) -> None:
     download, track = outside(name), tmp_path / "track"
@@ -115,7 +119,7 @@ def test_a_download_of_a_rag_track_goes_with_its_graders(
     assert list(TrackFolder.open(track).config.graders) == ["nuggets", "support", "umbrela", "rubric"]
 
 
-def test_files_that_are_alike_are_told_apart_by_what_they_were_given_as(
+def test_ambiguous_files_are_read_as_the_option_that_named_them(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     for option, file, meant in (
@@ -130,7 +134,7 @@ def test_files_that_are_alike_are_told_apart_by_what_they_were_given_as(
     assert "the file looks like 'run': --from run" in capsys.readouterr().err
 
 
-def test_umbrelas_judgments_grade_by_texts(tmp_path: Path) -> None:
+def test_umbrela_judgments_grade_by_text(tmp_path: Path) -> None:
     root = make_small_track(tmp_path / "track", queries=1, docs=3)
     texts = {p.doc_id: p.text for p in converters.read(root / "passages.jsonl")}
     labels = {"q1-d00": 3, "q1-d01": 0, "q1-d02": 2}
@@ -150,7 +154,7 @@ def test_umbrelas_judgments_grade_by_texts(tmp_path: Path) -> None:
         assert max(row.scores[0].mean for row in board.rows) == pytest.approx(1.0)
 
 
-def test_ragas_samples_are_scored_and_each_gets_its_scores(tmp_path: Path) -> None:
+def test_ragas_samples_are_scored_one_by_one(tmp_path: Path) -> None:
     root = make_small_track(tmp_path / "track")
     samples = [
         {"user_input": f"query number q{n}", "response": f"Text {n}.", "retrieved_contexts": ["c"]}
@@ -171,9 +175,7 @@ def test_ragas_samples_are_scored_and_each_gets_its_scores(tmp_path: Path) -> No
             list(track.export.responses("run0"))
 
 
-def test_metadata_of_runs_is_kept_on_disk_and_written_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_run_metadata_is_stored_and_written_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(run_columns, "LEAST", 1)
     root = make_small_track(tmp_path / "track")
     path = root / "runs" / "run0.run"

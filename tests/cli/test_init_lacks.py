@@ -1,4 +1,4 @@
-"""What `init` says at once: what a file is that was given as another one, and what the grader will lack."""
+"""Warnings of `init`: files given under the wrong option, and inputs that the grader will need."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         ("runs", "queries.tsv", "looks like queries, and was given as --runs; is --queries meant?"),
     ],
 )
-def test_a_file_that_is_surely_another_thing_is_refused(
+def test_a_file_of_a_clearly_different_format_is_rejected(
     here: Path, capsys: pytest.CaptureFixture[str], option: str, file: str, meant: str
 ) -> None:
     assert run(["init", "track", f"--{option}", file]) == 2
@@ -74,7 +74,7 @@ def warnings(capsys: pytest.CaptureFixture[str], *words: str) -> list[str]:
         ([], ["track: no test bank", "track: no passages"]),
     ],
 )
-def test_what_the_grader_lacks_is_a_warning_with_what_to_do(
+def test_missing_inputs_of_the_grader_are_a_warning_with_a_remedy(
     here: Path, capsys: pytest.CaptureFixture[str], words: list[str], lacks: list[str]
 ) -> None:
     found = warnings(capsys, *words)
@@ -97,7 +97,7 @@ ASKS_QUERY = "Query: {query} Question: {question} Passage: {context} Rating:"
         ("UMBRELA", ["--queries", "queries.tsv"], ""),
     ],
 )  # fmt: skip
-def test_texts_of_queries_that_the_prompt_asks_with_are_missed_at_once(
+def test_missing_query_texts_that_the_prompt_needs_are_reported_at_once(
     here: Path, capsys: pytest.CaptureFixture[str], prompt: str, words: list[str], lacks: str
 ) -> None:
     (here / "own.toml").write_text(f'template = "{ASKS_QUERY}"\n')
@@ -127,7 +127,7 @@ def test_texts_of_queries_that_the_prompt_asks_with_are_missed_at_once(
     ],
 )
 @pytest.mark.parametrize("content", [b"", b" \n\n"], ids=["empty", "blank"])
-def test_a_file_without_a_record_is_named_with_what_to_do(
+def test_a_file_without_records_is_reported_with_a_remedy(
     here: Path,
     capsys: pytest.CaptureFixture[str],
     option: str,
@@ -149,7 +149,7 @@ def test_a_file_without_a_record_is_named_with_what_to_do(
     assert (here / "track" / target).exists()
 
 
-def test_files_with_records_are_not_named(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_files_with_records_are_not_reported(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     words = ("--queries", "queries.tsv", "--bank", "bank.jsonl", "--passages", "passages.jsonl")
     said = warnings(capsys, *words, "--qrels", "qrels.txt", "--runs", "a.run", "--runs", "said.jsonl")
     assert not any("or remove it" in line for line in said)

@@ -1,4 +1,4 @@
-"""The budget of [grader] is one purse: for grades, and for all that its model is asked to write."""
+"""The budget of [grader] covers grading and all text that its model generates."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from trecexam.cli.main import run
 
 
 def answer(exchange: Exchange) -> None:
-    """Of prompts that ask for items two, else a rating."""
+    """Two items for prompts that ask for items, else a rating."""
     if "rate" in exchange.prompt.lower():
         exchange.say("4")
     else:
@@ -38,24 +38,24 @@ def settings(server: Scripted, more: str = "", writes: str = "") -> str:
 
 
 def spent(server: Scripted, err: str) -> int:
-    """The tokens that a command says it used."""
+    """The tokens that a command reports."""
     counts = re.search(r"([\d,]+) tokens in, ([\d,]+) out", err)
     return sum(int(count.replace(",", "")) for count in counts.groups()) if counts else 0
 
 
 def counted(server: Scripted) -> int:
-    """The tokens of all that the server answered."""
+    """The tokens of all answers of the server."""
     return sum(len(body["messages"][-1]["content"].split()) + 3 for body in server.bodies)
 
 
 def add_passage(root: Path) -> None:
-    """Something that is not graded yet."""
+    """Adds a cell that is not graded yet."""
     (root / "runs" / "new.run").write_text("q1 Q0 d7 1 1 new\n")
     passages = root / "passages.jsonl"
     passages.write_text(passages.read_text() + json.dumps({"docid": "d7", "text": "New."}) + "\n")
 
 
-def test_what_grading_used_counts_for_all_that_the_model_writes_and_the_other_way_round(
+def test_grading_and_text_generation_share_one_budget(
     server: Scripted, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     root = make_small_track(tmp_path / "track", config=settings(server), queries=2)
@@ -76,7 +76,7 @@ def test_what_grading_used_counts_for_all_that_the_model_writes_and_the_other_wa
         assert run(command) == 1
         assert f"`budget_tokens` = {tokens + 10:,} in [grader] is reached" in capsys.readouterr().err
     assert len(server.bodies) == asked
-    # A model of its own has a purse of its own.
+    # A separate model has a separate budget.
     own = f'[generator]\nname = "openai"\nmodel = "n"\nbase_url = "{server.url}"\nmax_new_tokens = 20\n'
     (root / "trecexam.toml").write_text(settings(server, f"budget_tokens = {tokens + 10}\n", own))
     run(commands[2])
@@ -87,7 +87,7 @@ def test_what_grading_used_counts_for_all_that_the_model_writes_and_the_other_wa
     run(commands[1])
     written = spent(server, capsys.readouterr().err)
     assert written > 0
-    # What is written now leaves nothing for grades.
+    # Generated text leaves no budget for grades.
     add_passage(root)
     enough = tokens + written + 10
     (root / "trecexam.toml").write_text(settings(server, f"budget_tokens = {enough}\n"))
@@ -100,11 +100,11 @@ def test_what_grading_used_counts_for_all_that_the_model_writes_and_the_other_wa
 GOLD = [{"query_id": query, "outputs": ["4"]} for query in ("q1", "q2")]
 
 
-def tell_budget(root: Path, server: Scripted, tokens: int) -> None:
+def set_budget(root: Path, server: Scripted, tokens: int) -> None:
     (root / "trecexam.toml").write_text(settings(server, f"budget_tokens = {tokens}\n"))
 
 
-def test_erag_spends_from_the_purse_of_the_grader_whose_model_it_asks_and_the_other_way_round(
+def test_erag_shares_the_budget_of_the_grader_whose_model_it_uses(
     server: Scripted, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     root = make_small_track(tmp_path / "track", config=settings(server), queries=2)
@@ -114,18 +114,18 @@ def test_erag_spends_from_the_purse_of_the_grader_whose_model_it_asks_and_the_ot
         assert track.update().complete
         used = track.status()
     tokens, asked = used["tokens_in"] + used["tokens_out"], len(server.bodies)
-    tell_budget(root, server, tokens + 10)
+    set_budget(root, server, tokens + 10)
     assert run(command) == 1
     assert f"`budget_tokens` = {tokens + 10:,} in [grader] is reached" in capsys.readouterr().err
     assert len(server.bodies) == asked
 
-    # What eRAG spends now leaves nothing for grades, nor for what the model writes.
+    # eRAG leaves no budget for grades or for other text of the model.
     (root / "trecexam.toml").write_text(settings(server))
     with trecexam.open_track(root) as track:
         track.erag.score(root / "gold.jsonl")
     assert len(server.bodies) > asked
     enough = counted(server) + 10
-    tell_budget(root, server, enough)
+    set_budget(root, server, enough)
     add_passage(root)
     asked = len(server.bodies)
     with trecexam.open_track(root) as track:
@@ -136,7 +136,7 @@ def test_erag_spends_from_the_purse_of_the_grader_whose_model_it_asks_and_the_ot
     assert len(server.bodies) == asked
 
 
-def test_erag_spends_from_the_purse_of_the_generator_whose_model_it_asks(
+def test_erag_shares_the_budget_of_the_generator_whose_model_it_uses(
     server: Scripted, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     model = f'[generator]\nname = "openai"\nmodel = "n"\nbase_url = "{server.url}"\nmax_new_tokens = 20\n'

@@ -1,4 +1,4 @@
-"""Options: as few as there can be, and each is used by a command line of the docs."""
+"""Options: their number does not grow, and each is used in the docs."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ import click
 from trecexam.cli.main import cli
 
 ROOT = Path(__file__).parents[2]
-#: What every command that answers has, and those of one grader of several.
+#: Options of every command that prints a result, and those that select one of several graders.
 SHARED = frozenset({"--json", "--latex", "--table", "--wide", "--output", "--grader"})
-#: All options of all commands, and those of one command alone. Lower these; raise them with a reason only.
+#: Numbers of options of all commands and of any one command. Lower them; raise them only with a reason.
 AT_MOST, OWN_AT_MOST = 530, 220
-#: Of the program as a whole, and those that a page need not use.
+#: Options of the whole program that a docs page need not use.
 PROGRAM = frozenset({"--version", "--debug", "--trust-code"})
 
-#: Of other programs, and what click adds.
+#: Options of other programs, and those that click adds.
 ELSEWHERE = frozenset({"--help", "--address", "--qrel-query-facets"})
 
 
@@ -41,12 +41,12 @@ def _options() -> Iterator[tuple[str, click.Option]]:
 
 
 def _is_shared(command: str, option: click.Option) -> bool:
-    """Whether it is one that all have; `init --grader` names a kind of grader instead."""
+    """Whether it is a common option; `init --grader` names a kind of grader instead."""
     return bool(SHARED & {*option.opts}) and (command, option.opts) != ("init", ["--grader"])
 
 
 def _command_lines() -> list[str]:
-    """What follows `trecexam` wherever a page of the docs has a command line."""
+    """The words after `trecexam` in every command line of the docs."""
     pages = [ROOT / "README.md", *sorted((ROOT / "examples").glob("*.md"))]
     texts = [page.read_text() for page in pages]
     for notebook in (ROOT / "examples").glob("*.ipynb"):
@@ -56,15 +56,15 @@ def _command_lines() -> list[str]:
     return [line.strip() for line in re.findall(r"\btrecexam ([^\n|;`#&]*)", whole)]
 
 
-def test_there_are_no_more_options_than_there_were() -> None:
+def test_the_number_of_options_does_not_grow() -> None:
     options = list(_options())
     own = [option for command, option in options if not _is_shared(command, option)]
     assert len(options) <= AT_MOST
     assert len(own) <= OWN_AT_MOST
 
 
-def test_a_command_that_prints_a_result_has_all_of_its_forms() -> None:
-    """Those that have --json alone print no result: it is the JSON of an estimate."""
+def test_a_command_that_prints_a_result_has_all_output_formats() -> None:
+    """Commands with --json but no other format print an estimate, not a result."""
     forms: dict[str, set[str]] = {}
     for command, option in _options():
         if {*option.opts} & {"--json", "--latex", "--table", "--wide"}:
@@ -73,7 +73,7 @@ def test_a_command_that_prints_a_result_has_all_of_its_forms() -> None:
     assert lacking == {"bank generate", "exam generate", "ragval answers", "ragval questions", "watch"}
 
 
-def test_a_page_of_the_docs_uses_every_option() -> None:
+def test_every_option_is_used_in_the_docs() -> None:
     lines = _command_lines()
     unused = []
     for command, option in _options():
@@ -88,7 +88,7 @@ def test_a_page_of_the_docs_uses_every_option() -> None:
     assert unused == []
 
 
-def test_what_the_program_says_names_options_that_there_are() -> None:
+def test_messages_name_only_options_that_exist() -> None:
     there = {name for _, option in _options() for name in (*option.opts, *option.secondary_opts)} | ELSEWHERE
     wrong = []
     for path in (*(ROOT / "trecexam").rglob("*.py"), *(ROOT / "trecexam").rglob("*.html")):

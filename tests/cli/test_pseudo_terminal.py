@@ -1,4 +1,4 @@
-"""What commands show on a terminal of some width, and what colour does; the terminal is a pseudo-terminal."""
+"""Output and colour of commands on a pseudo-terminal of a given width."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ MEASURES = ("P(rel=4)@5", "nDCG@5", "Cover(rel=4)@5", "AP(rel=4)", "RR(rel=4)", 
 
 
 @pytest.fixture
-def shown(monkeypatch: pytest.MonkeyPatch) -> Shown:
-    """Runs a command with a terminal as its standard output, and gives the lines that arrive there."""
+def run_on_terminal(monkeypatch: pytest.MonkeyPatch) -> Shown:
+    """Runs a command with a terminal as its standard output, and returns the lines printed there."""
     for name in ("COLUMNS", "LINES", "NO_COLOR"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("TERM", "xterm-256color")
@@ -57,7 +57,7 @@ def shown(monkeypatch: pytest.MonkeyPatch) -> Shown:
 
 
 def graded(root: Path, names: list[str]) -> Path:
-    """A track with these runs alone, graded."""
+    """A graded track with only these runs."""
     make_small_track(root, config=f"{QUIET}[scores]\nmeasures = {list(MEASURES)}\n")
     for path in (root / "runs").iterdir():
         path.unlink()
@@ -87,10 +87,10 @@ def tracks(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 @pytest.mark.parametrize("width", [40, 80, 120])
 @pytest.mark.parametrize("kind", RUNS)
-def test_a_leaderboard_keeps_to_the_terminal(
-    kind: str, width: int, tracks: dict[str, Path], shown: Shown
+def test_a_leaderboard_fits_the_terminal_width(
+    kind: str, width: int, tracks: dict[str, Path], run_on_terminal: Shown
 ) -> None:
-    lines = [STYLE.sub("", line) for line in shown("leaderboard", tracks[kind], width=width)]
+    lines = [STYLE.sub("", line) for line in run_on_terminal("leaderboard", tracks[kind], width=width)]
     heading, *rows = lines[: 1 + len(RUNS[kind])]
     notes = " ".join(lines[len(rows) + 1 :])
     assert max(map(wcswidth, lines)) <= width
@@ -125,32 +125,34 @@ def test_a_leaderboard_keeps_to_the_terminal(
     ids=" ".join,
 )
 @pytest.mark.filterwarnings("ignore:An input array is constant")
-def test_other_tables_keep_to_the_terminal(
-    command: tuple[str, ...], width: int, tracks: dict[str, Path], shown: Shown
+def test_other_tables_fit_the_terminal_width(
+    command: tuple[str, ...], width: int, tracks: dict[str, Path], run_on_terminal: Shown
 ) -> None:
     name, *options = command
     if name == "simulate":
         name, options = "simulate", [options[0], str(tracks["alike"]), *options[1:]]
     else:
         options = [str(tracks["alike"]), *options]
-    lines = [STYLE.sub("", line) for line in shown(name, *options, width=width)]
+    lines = [STYLE.sub("", line) for line in run_on_terminal(name, *options, width=width)]
     assert len(lines) > 1
     assert max(map(wcswidth, lines)) <= width
 
 
-def test_wide_shows_all_measures_and_whole_names(tracks: dict[str, Path], shown: Shown) -> None:
-    lines = shown("leaderboard", tracks["alike"], "--wide", width=40)
+def test_wide_shows_all_measures_and_full_names(tracks: dict[str, Path], run_on_terminal: Shown) -> None:
+    lines = run_on_terminal("leaderboard", tracks["alike"], "--wide", width=40)
     text = STYLE.sub("", "\n".join(lines))
     assert text.split()[:8] == ["rank", "run", *MEASURES]
     assert all(name in text for name in RUNS["alike"])
     assert "left out" not in text
 
 
-def test_all_measures_that_are_named_are_shown_within_the_width(
-    tracks: dict[str, Path], shown: Shown
+def test_all_requested_measures_are_shown_within_the_width(
+    tracks: dict[str, Path], run_on_terminal: Shown
 ) -> None:
     named = [word for name in MEASURES for word in ("-m", name)]
-    lines = [STYLE.sub("", line) for line in shown("leaderboard", tracks["hundred"], *named, width=80)]
+    lines = [
+        STYLE.sub("", line) for line in run_on_terminal("leaderboard", tracks["hundred"], *named, width=80)
+    ]
     headings = [line.split() for line in lines if line.startswith("rank")]
     assert [name for heading in headings for name in heading[2:]] == list(MEASURES)
     assert max(map(wcswidth, lines)) <= 80
@@ -158,29 +160,31 @@ def test_all_measures_that_are_named_are_shown_within_the_width(
     assert "left out" not in "\n".join(lines)
 
 
-def test_runs_with_the_same_mean_share_a_rank(tmp_path: Path, shown: Shown) -> None:
+def test_runs_with_the_same_mean_share_a_rank(tmp_path: Path, run_on_terminal: Shown) -> None:
     track = graded(tmp_path / "t", ["a", "b", "c"])
     (track / "runs" / "b.run").write_text((track / "runs" / "a.run").read_text())
     assert run(["watch", str(track), "--once"]) == 0
-    rows = [line.split() for line in shown("leaderboard", track)[1:4]]
+    rows = [line.split() for line in run_on_terminal("leaderboard", track)[1:4]]
     rank = {row[1]: row[0] for row in rows}
     assert rank["a"] == rank["b"]
     assert set(rank.values()) in ({"1", "2"}, {"1", "3"})
 
 
-def test_holes_on_a_terminal_are_sums_by_run_and_by_query_on_demand(
-    tracks: dict[str, Path], shown: Shown
+def test_holes_on_a_terminal_shows_sums_per_run_and_queries_on_request(
+    tracks: dict[str, Path], run_on_terminal: Shown
 ) -> None:
-    lines = [STYLE.sub("", line) for line in shown("holes", tracks["hundred"])]
+    lines = [STYLE.sub("", line) for line in run_on_terminal("holes", tracks["hundred"])]
     assert lines[0] == "sums over all queries"
     assert lines[1].split() == ["run", "depth", "retrieved", "unjudged", "ungraded", "Judged"]
     assert len(lines) == 102
-    by_query = [STYLE.sub("", line).split() for line in shown("holes", tracks["hundred"], "--by", "query")]
+    by_query = [
+        STYLE.sub("", line).split() for line in run_on_terminal("holes", tracks["hundred"], "--by", "query")
+    ]
     assert by_query[0][:2] == ["run", "query_id"]
     assert len(by_query) == 1 + 100 * 4
 
 
-def test_a_pipe_gets_the_file_of_out_whatever_wide_says(
+def test_in_a_pipe_the_file_of_out_is_printed_whatever_wide_says(
     tracks: dict[str, Path], capsys: pytest.CaptureFixture[str]
 ) -> None:
     track = tracks["alike"]
@@ -194,13 +198,13 @@ def test_a_pipe_gets_the_file_of_out_whatever_wide_says(
     assert capsys.readouterr().out == (track / "out" / "holes.tsv").read_text()
 
 
-def test_table_in_a_pipe_is_what_a_terminal_shows_without_colour(
+def test_table_in_a_pipe_equals_the_terminal_output_without_colour(
     tracks: dict[str, Path],
-    shown: Shown,
+    run_on_terminal: Shown,
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    on_terminal = shown("leaderboard", tracks["alike"], width=100)
+    on_terminal = run_on_terminal("leaderboard", tracks["alike"], width=100)
     assert any(map(STYLE.search, on_terminal))
     monkeypatch.setenv("COLUMNS", "100")
     for command, expected in (("leaderboard", on_terminal), ("holes", None)):
@@ -214,11 +218,11 @@ def test_table_in_a_pipe_is_what_a_terminal_shows_without_colour(
             assert len(piped.splitlines()) < 20, "sums by run"
 
 
-def test_json_stays_whatever_the_terminal(
-    tracks: dict[str, Path], shown: Shown, capsys: pytest.CaptureFixture[str]
+def test_json_does_not_depend_on_the_terminal(
+    tracks: dict[str, Path], run_on_terminal: Shown, capsys: pytest.CaptureFixture[str]
 ) -> None:
     for command in ("leaderboard", "holes"):
-        on_terminal = shown(command, tracks["alike"], "--json", width=40)
+        on_terminal = run_on_terminal(command, tracks["alike"], "--json", width=40)
         capsys.readouterr()
         assert run([command, str(tracks["alike"]), "--json"]) == 0
         assert capsys.readouterr().out.splitlines() == on_terminal
@@ -227,18 +231,18 @@ def test_json_stays_whatever_the_terminal(
 
 
 @pytest.mark.parametrize(("name", "value"), [("NO_COLOR", "1"), ("TERM", "dumb")])
-def test_nothing_is_coloured_where_that_is_not_wanted(
-    name: str, value: str, tracks: dict[str, Path], shown: Shown, monkeypatch: pytest.MonkeyPatch
+def test_nothing_is_coloured_when_colour_is_disabled(
+    name: str, value: str, tracks: dict[str, Path], run_on_terminal: Shown, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    coloured = shown("leaderboard", tracks["one"])
+    coloured = run_on_terminal("leaderboard", tracks["one"])
     assert STYLE.findall(coloured[0]) == ["\x1b[1m", "\x1b[0m"]
     monkeypatch.setenv(name, value)
-    plain = shown("leaderboard", tracks["one"])
+    plain = run_on_terminal("leaderboard", tracks["one"])
     assert "\x1b" not in "".join(plain)
     assert plain == [STYLE.sub("", line) for line in coloured]
 
 
-def test_a_terminal_that_has_no_ellipsis_is_shown_a_tilde(tracks: dict[str, Path], shown: Shown) -> None:
-    lines = shown("leaderboard", tracks["alike"], width=40, encoding="ascii")
+def test_a_terminal_without_ellipsis_shows_a_tilde(tracks: dict[str, Path], run_on_terminal: Shown) -> None:
+    lines = run_on_terminal("leaderboard", tracks["alike"], width=40, encoding="ascii")
     assert max(len(STYLE.sub("", line)) for line in lines) <= 40
     assert " ~0." in lines[1]

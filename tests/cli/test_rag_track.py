@@ -38,7 +38,7 @@ Board = Mapping[str, Mapping[str, str]]
 
 @pytest.fixture
 def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder with the files of two queries, which commands run in."""
+    """A folder with the files of two queries, in which commands run."""
     monkeypatch.chdir(tmp_path)
     lay_out_two_queries(tmp_path)
     return tmp_path
@@ -70,7 +70,7 @@ def board_of(printed: pytest.CaptureFixture[str], *words: str) -> Board:
 
 
 def measures_of(board: Board) -> tuple[str, ...]:
-    """All that the leaderboard has, in its order."""
+    """All columns of the leaderboard, in order."""
     _, *names = next(iter(board.values()))
     return tuple(name for name in names if not name.endswith(".stderr"))
 
@@ -94,7 +94,7 @@ def texts_of(folder: Path) -> dict[str, str]:
     return {row["docid"]: row["text"] for row in rows}
 
 
-def test_three_commands_give_five_columns_which_are_those_of_four_tracks_with_one_grader(
+def test_three_commands_give_the_five_columns_of_four_single_grader_tracks(
     desk: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     write_other_responses(desk)
@@ -131,7 +131,7 @@ def printed(capsys: pytest.CaptureFixture[str], *words: str) -> str:
 
 
 def boards_of_one(server: Scripted, root: Path, capsys: pytest.CaptureFixture[str]) -> dict[str, Board]:
-    """Name -> the leaderboard of a track that has this grader alone, on the banks that were written."""
+    """Name -> the leaderboard of a track with only this grader, on the written banks."""
     model = ("--grader", "openai", "--model", "M", "--base-url", server.url)
     nuggets, questions = (str(root / f"bank.{name}.jsonl") for name in ("nuggets", "questions"))
     boards = {}
@@ -158,7 +158,7 @@ def boards_of_one(server: Scripted, root: Path, capsys: pytest.CaptureFixture[st
 
 
 def check_by_hand(root: Path, board: Board) -> None:
-    """A, V and support F1 from what the server says of each nugget and each sentence."""
+    """A, V and support F1 from the server's answers on each nugget and sentence."""
     texts = {
         row["docid"]: row["text"]
         for row in map(json.loads, (root / "passages.jsonl").read_text().splitlines())
@@ -188,7 +188,7 @@ def check_by_hand(root: Path, board: Board) -> None:
 
 
 @pytest.mark.parametrize("at", ["Updated Nugget List:", "concise insightful", "Nugget List: [", "##final"])
-def test_killed_at_any_stage_it_goes_on_and_asks_nothing_twice(desk: Path, at: str) -> None:
+def test_a_killed_update_resumes_at_any_stage_and_sends_no_prompt_twice(desk: Path, at: str) -> None:
     def hanging(exchange: Exchange) -> None:
         exchange.hang() if at in exchange.prompt else answer_as_a_judge(exchange)
 
@@ -230,12 +230,12 @@ def test_the_settings_have_a_section_for_each_grader(desk: Path) -> None:
         "umbrela": {"prompt": "UMBRELA", "pool": "citations"},
         "rubric": {"bank": ["bank.questions.jsonl"], "write_bank": "questions"},
     }
-    # What each is for stands there.
+    # The purpose of each section is in a comment.
     for name, word in zip(NAMES, ("Nuggets:", "Support:", "Retrieval:", "Coverage:"), strict=True):
         assert f"[graders.{name}]\n# {word}" in text
 
 
-def test_a_bank_that_is_given_is_asked_about_and_none_is_written(
+def test_a_given_bank_is_graded_and_no_bank_is_written(
     desk: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     shutil.copy(ROOT / "examples" / "track" / "bank.nuggets.jsonl", desk / "mine.jsonl")
@@ -252,7 +252,7 @@ def test_a_bank_that_is_given_is_asked_about_and_none_is_written(
     assert board_of(capsys, "mytrack")["rag-demo"][COLUMNS[4]]
 
 
-def test_a_written_bank_is_the_users_to_edit(desk: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_generated_bank_can_be_edited_by_the_user(desk: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with serving(answer_as_a_judge) as server:
         root = made(server)
         assert run(["watch", "mytrack", "--once"]) == 0
@@ -266,7 +266,7 @@ def test_a_written_bank_is_the_users_to_edit(desk: Path, capsys: pytest.CaptureF
         edited = "".join([json.dumps(reworded) + "\n", *kept[1:]])
         bank.write_text(edited)
         assert run(["watch", "mytrack", "--once"]) == 0
-        # The second query has no item any more, and none is written; the reworded one is asked about alone.
+        # The second query has no items left and none are written; only the edited one is graded again.
         assert bank.read_text() == edited
         (asked,) = [body["messages"][-1]["content"] for body in server.bodies[n_asked:]]
         assert "A pump carries heat indoors" in asked
@@ -277,7 +277,7 @@ def test_a_written_bank_is_the_users_to_edit(desk: Path, capsys: pytest.CaptureF
         assert len(server.bodies) == n_asked + 1
 
 
-def test_an_estimate_has_a_row_for_each_bank_and_asks_nobody(
+def test_an_estimate_has_a_row_for_each_bank_and_sends_no_prompt(
     desk: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with serving(answer_as_a_judge) as server:
@@ -301,7 +301,7 @@ def test_an_estimate_has_a_row_for_each_bank_and_asks_nobody(
 
 
 @pytest.mark.slow
-def test_banks_and_graders_have_one_purse(desk: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_banks_and_graders_share_one_budget(desk: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with serving(answer_as_a_judge) as server:
         root = made(server, settings="concurrency = 1\nbudget_tokens = 4000")
         assert run(["watch", "mytrack", "--once"]) == 1
@@ -318,7 +318,7 @@ def test_banks_and_graders_have_one_purse(desk: Path, capsys: pytest.CaptureFixt
         config.write_text(config.read_text().replace("= 4000", "= 400000"))
         assert run(["watch", "mytrack", "--once"]) == 0
         assert set(server.seen.values()) == {1}
-        # What writing the banks took counts: a grader that comes later has that much less.
+        # Writing the banks uses budget that later graders lack.
         total = used(server)
         config.write_text(
             config.read_text().replace("= 400000", f"= {total + 200}")
@@ -331,12 +331,12 @@ def test_banks_and_graders_have_one_purse(desk: Path, capsys: pytest.CaptureFixt
 
 
 def used(server: Scripted) -> int:
-    """Tokens as the server counted them, in and out."""
+    """Tokens in and out, as counted by the server."""
     return sum(len(str(body["messages"][-1]["content"]).split()) + 3 for body in server.bodies)
 
 
 @pytest.mark.slow
-def test_a_server_that_is_gone_ends_its_bank_and_others_go_on(
+def test_an_unreachable_server_stops_its_bank_and_the_others_continue(
     desk: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with serving(answer_as_a_judge) as server, serving(lambda exchange: exchange.fail(401)) as closed:
@@ -357,7 +357,7 @@ def test_a_server_that_is_gone_ends_its_bank_and_others_go_on(
 
 
 @pytest.mark.slow
-def test_a_query_without_passages_gets_no_nuggets_and_is_named(
+def test_a_query_without_passages_gets_no_nuggets_and_is_reported(
     desk: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with (desk / "queries.tsv").open("a") as file:
@@ -371,7 +371,7 @@ def test_a_query_without_passages_gets_no_nuggets_and_is_named(
 
 
 @pytest.mark.slow
-def test_a_watching_daemon_writes_the_banks_too(desk: Path) -> None:
+def test_a_watching_daemon_generates_the_banks_too(desk: Path) -> None:
     with serving(answer_as_a_judge) as server:
         root = made(server)
         child = start_forked(trecexam_command, ["watch", "mytrack"], folder=desk, output=desk / "printed")
@@ -390,7 +390,7 @@ def test_a_watching_daemon_writes_the_banks_too(desk: Path) -> None:
         assert len(server.bodies) == n_asked
 
 
-def test_without_runs_nuggets_are_made_from_what_responses_cite(desk: Path) -> None:
+def test_without_runs_nuggets_are_generated_from_cited_passages(desk: Path) -> None:
     for path in (desk / "runs").glob("*.run"):
         path.unlink()
     with serving(answer_as_a_judge) as server:
@@ -410,7 +410,7 @@ def test_without_runs_nuggets_are_made_from_what_responses_cite(desk: Path) -> N
     assert set(nuggets_of(root)) == {"q01", "q02"}
 
 
-def test_by_embedding_it_scores_what_embeddings_can_say_and_says_what_is_missing(
+def test_with_embedding_only_supported_measures_are_scored_and_the_rest_is_reported(
     desk: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     pytest.importorskip("sentence_transformers", reason="the extra `offline` is not installed")
@@ -435,7 +435,7 @@ def test_by_embedding_it_scores_what_embeddings_can_say_and_says_what_is_missing
     assert measures_of(board) == ("support:SupportF1", "support:SupportP", "support:SupportR")
     statuses = json.loads(printed(capsys, "status", "mytrack", "--json"))["graders"]
     assert [name for name in NAMES if "unable" in statuses[name]] == [*lacking]
-    # A question that one grader answers goes to the first that can.
+    # A question for one grader goes to the first grader that can answer it.
     history = json.loads(printed(capsys, "history", "mytrack", "--json"))
     assert history["history"]
     assert "shown for the grader support; --grader selects another: " in history["notes"][0]
@@ -448,7 +448,7 @@ def test_by_embedding_it_scores_what_embeddings_can_say_and_says_what_is_missing
 
 
 @pytest.mark.slow
-def test_by_embedding_a_bank_that_is_put_there_is_asked_about_and_never_written_to(
+def test_with_embedding_a_given_bank_is_graded_and_never_modified(
     desk: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     pytest.importorskip("sentence_transformers", reason="the extra `offline` is not installed")
@@ -467,7 +467,7 @@ def test_by_embedding_a_bank_that_is_put_there_is_asked_about_and_never_written_
     assert Path("mytrack/bank.nuggets.jsonl").read_bytes() == given
     board = board_of(capsys, "mytrack")
     assert measures_of(board)[:3] == COLUMNS[:3]
-    # Nuggets and support are of responses alone: runs are compared by the grader that has them.
+    # Nuggets and support are only for responses: runs are compared by the grader that ranks them.
     shutil.copy(track / "bank.questions.jsonl", "mytrack")
     assert run(["watch", "mytrack", "--once"]) == 0
     capsys.readouterr()
@@ -483,7 +483,7 @@ def test_by_embedding_a_bank_that_is_put_there_is_asked_about_and_never_written_
     assert json.loads(capsys.readouterr().out)["notes"][0].startswith("shown for the grader rubric")
 
 
-def test_the_report_is_there_when_the_first_grader_waits(desk: Path) -> None:
+def test_the_report_is_written_while_the_first_grader_waits(desk: Path) -> None:
     pytest.importorskip("sentence_transformers", reason="the extra `offline` is not installed")
     assert run(["init", "mytrack", "--rag", *FILES, "--qrels", "qrels.txt"]) == 0
     shutil.copy(ROOT / "examples" / "track" / "bank.questions.jsonl", "mytrack")
@@ -498,15 +498,13 @@ def test_the_report_is_there_when_the_first_grader_waits(desk: Path) -> None:
     assert "nuggets cannot go on: " in board
     assert "official:" in taus
     assert [name for name in NAMES if f'<a href="{name}/report.html">' in page] == ["support", "rubric"]
-    # Nothing directly in out/ is of one grader: the first, whose it would be, has none.
+    # No file directly in out/ belongs to a grader: the first grader has no files.
     assert {path.name for path in out.iterdir() if path.is_file()} == {
         "leaderboard.tsv", "leaderboard.json", "report.html", "rejected.tsv", "manifest.json",
     }  # fmt: skip
 
 
-def test_labels_of_relevance_that_there_are_stand_for_a_model(
-    desk: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_existing_relevance_labels_replace_a_model(desk: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with serving(answer_as_a_judge) as server:
         lines = [line for path in desk.glob("runs/*.run") for line in path.read_text().splitlines()]
         rows = {tuple(line.split()[:3:2]) for line in lines}
@@ -526,7 +524,7 @@ def test_labels_of_relevance_that_there_are_stand_for_a_model(
         (("--recorded", "runs/rag-demo.jsonl"), "with --rag these are labels of relevance (qrels)"),
     ],
 )
-def test_what_is_of_one_grader_is_refused(
+def test_options_of_a_single_grader_are_rejected(
     desk: Path, capsys: pytest.CaptureFixture[str], words: tuple[str, ...], reason: str
 ) -> None:
     assert run(["init", "mytrack", "--rag", *FILES, *words]) == 2
@@ -534,7 +532,7 @@ def test_what_is_of_one_grader_is_refused(
     assert not Path("mytrack").exists()
 
 
-def test_a_prompt_is_that_of_coverage(desk: Path) -> None:
+def test_the_prompt_option_sets_the_prompt_of_the_rubric_grader(desk: Path) -> None:
     words = ("--grader", "openai", "--model", "M", "--base-url", "http://host/v1", "--prompt", "Thomas")
     assert run(["init", "mytrack", "--rag", *FILES, *words]) == 0
     settings = tomllib.loads(Path("mytrack/trecexam.toml").read_text())
@@ -543,7 +541,7 @@ def test_a_prompt_is_that_of_coverage(desk: Path) -> None:
     assert settings["graders"]["umbrela"]["prompt"] == "UMBRELA"
 
 
-def test_runs_without_the_first_column_are_in_a_group_of_their_own_and_notes_are_on_what_is_shown(
+def test_runs_without_the_first_column_are_listed_below_with_a_note(
     desk: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with serving(answer_as_a_judge) as server:
@@ -554,7 +552,7 @@ def test_runs_without_the_first_column_are_in_a_group_of_their_own_and_notes_are
     people = capsys.readouterr().err
     note = "2 runs have no nuggets:A and are listed below the runs that have it, ordered by umbrela:nDCG: "
     assert note in people
-    # Of the two that pools have to do with, nDCG@10 alone is shown.
+    # Of the two that depend on the pool, only nDCG@10 is shown.
     assert people.count("do not compare") == 1
     with trecexam.open_track("mytrack") as track:
         board = track.leaderboard()
@@ -566,7 +564,7 @@ def test_runs_without_the_first_column_are_in_a_group_of_their_own_and_notes_are
     assert sum("do not compare" in note for note in board.notes) == 1
 
 
-def test_a_wider_bank_changes_no_mean_of_graders_that_need_none(
+def test_a_larger_bank_does_not_change_means_of_graders_without_a_bank(
     desk: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     row = {
@@ -589,7 +587,7 @@ def test_a_wider_bank_changes_no_mean_of_graders_that_need_none(
     assert means == [2, 2]
 
 
-def test_without_a_usable_run_it_says_so(desk: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_without_a_usable_run_the_command_says_so(desk: Path, capsys: pytest.CaptureFixture[str]) -> None:
     files = ("--queries", "queries.tsv", "--passages", "passages.jsonl")
     assert run(["init", "mytrack", "--rag", *files, "--grader", "embedding"]) == 0
     set_up(Path("mytrack"))

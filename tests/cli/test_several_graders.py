@@ -1,4 +1,4 @@
-"""Commands on a track with several graders, which a server plays: a row for each, one purse, `--grader`."""
+"""Commands on a track with several graders behind a scripted server: rows, shared budget, `--grader`."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SECTIONS = '[graders.rubric]\n[graders.umbrela]\n[graders.mini]\nkind = "rubric"
 
 
 def answer(exchange: Exchange) -> None:
-    """Of UMBRELA a final score, of rubrics a rating."""
+    """A final score for UMBRELA, a rating for rubrics."""
     score = sum(exchange.prompt.encode()) % 4
     exchange.say(f"##final score: {score}" if "final score" in exchange.prompt else str(score + 2))
 
@@ -58,7 +58,7 @@ def out(capsys: pytest.CaptureFixture[str], *arguments: str | Path, status: int 
     return capsys.readouterr().out
 
 
-def test_each_prompt_and_model_asks_what_it_asks_alone(
+def test_each_grader_sends_the_same_prompts_as_alone_in_a_track(
     server: Scripted, graded_by_three: Path, tmp_path: Path
 ) -> None:
     models = {body["model"] for body in server.bodies}
@@ -67,14 +67,16 @@ def test_each_prompt_and_model_asks_what_it_asks_alone(
     shutil.copytree(graded_by_three / ".trecexam", alone / ".trecexam", dirs_exist_ok=True)
     asked = len(server.bodies)
     with trecexam.open_track(alone) as plain, trecexam.open_track(graded_by_three) as track:
-        # The keys of grades are the same: nothing is asked again, whichever way it goes.
+        # The keys of grades are the same: nothing is requested again in either direction.
         assert plain.grading.counts().missing == 0
         assert plain.leaderboard().rows == track["umbrela"].leaderboard().rows
         assert plain.update().graded == 0
     assert len(server.bodies) == asked
 
 
-def test_the_leaderboard_in_a_pipe_is_the_file_in_out(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_leaderboard_in_a_pipe_equals_the_file_in_out(
+    root: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert out(capsys, "leaderboard", root) == (root / "out" / "leaderboard.tsv").read_text()
     assert out(capsys, "leaderboard", root, "--grader", "umbrela") == (
         (root / "out" / "umbrela" / "leaderboard.tsv").read_text()
@@ -113,7 +115,7 @@ def test_the_estimate_has_a_row_for_each_grader_and_a_sum(
     )
     rows = {row["grader"]: row for row in json.loads(out(capsys, "watch", root, "--estimate", "--json"))}
     assert list(rows) == ["rubric", "umbrela", "mini", "sum"]
-    # UMBRELA asks about queries.
+    # UMBRELA grades whole queries.
     assert rows["umbrela"]["cells"] == 0
     assert rows["rubric"]["cells"] == rows["mini"]["cells"] > 0
     assert rows["sum"]["cells"] == rows["rubric"]["cells"] + rows["mini"]["cells"]
@@ -126,7 +128,7 @@ def test_the_estimate_has_a_row_for_each_grader_and_a_sum(
     assert len(server.bodies) == asked
 
 
-def test_a_command_that_can_be_of_one_alone_says_which_it_took(
+def test_a_command_for_one_grader_says_which_grader_it_used(
     root: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     capsys.readouterr()
@@ -138,12 +140,12 @@ def test_a_command_that_can_be_of_one_alone_says_which_it_took(
     assert "shown for the grader" not in capsys.readouterr().err
     assert run(["holes", str(root), "--grader", "umbrel"]) == 2
     assert "no grader 'umbrel' in this track; did you mean 'umbrela'?" in capsys.readouterr().err
-    # The next command is not of that grader.
+    # The next command does not support that grader.
     assert run(["verify", "grading", str(root)]) == 0
     assert "for the grader rubric" in capsys.readouterr().err
 
 
-def test_overrides_shows_the_ratings_of_all_graders(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_overrides_lists_the_ratings_of_all_graders(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with trecexam.open_track(root) as track:
         cell = next(iter(track["rubric"].grades()))
     of_cell = ("--query", cell["query_id"], "--doc", cell["doc_id"], "--item", cell["item_id"])
@@ -169,7 +171,7 @@ def test_overrides_shows_the_ratings_of_all_graders(root: Path, capsys: pytest.C
     assert "rejected: overrides.mini.tsv:3: " in capsys.readouterr().err
 
 
-def test_a_track_with_one_grader_is_of_that_one_and_says_no_more(
+def test_a_track_with_one_grader_prints_no_note_on_the_grader(
     graded: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     plain = out(capsys, "leaderboard", graded)
@@ -182,7 +184,7 @@ def test_a_track_with_one_grader_is_of_that_one_and_says_no_more(
     assert "no grader 'x' in this track; there is rubric" in capsys.readouterr().err
 
 
-def test_one_budget_is_of_all_that_inherit_it(server: Scripted, tmp_path: Path) -> None:
+def test_graders_that_inherit_a_budget_share_it(server: Scripted, tmp_path: Path) -> None:
     sections = '[graders.rubric]\n[graders.mini]\nkind = "rubric"\nmodel = "n"\n'
     root = make_small_track(
         tmp_path / "track", config=settings(server, "max_new_tokens = 20\n", sections), queries=1
@@ -203,7 +205,7 @@ def test_one_budget_is_of_all_that_inherit_it(server: Scripted, tmp_path: Path) 
     asked, why = left("")
     assert asked == 0
     assert f"`budget_tokens` = {tokens + 10:,} in [grader] is reached" in why
-    # Its own is its own.
+    # Its own budget is separate.
     asked, why = left("budget_tokens = 1000\n")
     assert asked > 0
     assert "`budget_tokens` = 1,000 in [graders.mini] is reached" in why
@@ -212,7 +214,7 @@ def test_one_budget_is_of_all_that_inherit_it(server: Scripted, tmp_path: Path) 
     assert why == ""
 
 
-def test_a_server_that_is_gone_ends_its_own_part_alone(server: Scripted, tmp_path: Path) -> None:
+def test_an_unreachable_server_stops_only_its_own_grader(server: Scripted, tmp_path: Path) -> None:
     sections = (
         '[graders.gone]\nkind = "rubric"\nmodel = "k"\nbase_url = "http://127.0.0.1:9/v1"\nretries = 0\n'
     )
@@ -228,7 +230,7 @@ def test_a_server_that_is_gone_ends_its_own_part_alone(server: Scripted, tmp_pat
     assert done.graders["rubric"].complete
 
 
-def test_watch_names_the_grader_that_cannot_go_on(
+def test_watch_reports_the_grader_that_cannot_go_on(
     root: Path, server: Scripted, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (root / "trecexam.toml").write_text(settings(server, sections=SECTIONS + "[graders.nuggets]\n"))
@@ -241,7 +243,7 @@ def test_watch_names_the_grader_that_cannot_go_on(
     assert "3 runs; 3 graders" in told
 
 
-def test_settings_of_one_grader_that_cannot_be_used_stop_no_other(
+def test_invalid_settings_of_one_grader_stop_no_other_grader(
     root: Path, server: Scripted, capsys: pytest.CaptureFixture[str]
 ) -> None:
     odd = '[graders.odd]\nkind = "nonsense"\n'
@@ -262,7 +264,9 @@ def test_settings_of_one_grader_that_cannot_be_used_stop_no_other(
     assert "odd cannot go on: " in shown.err
 
 
-def test_it_is_said_whose_the_files_in_out_are(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_messages_say_which_grader_the_files_in_out_belong_to(
+    root: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     capsys.readouterr()
     assert run(["watch", str(root), "--once"]) == 0
     told = capsys.readouterr().err
@@ -273,7 +277,7 @@ def test_it_is_said_whose_the_files_in_out_are(root: Path, capsys: pytest.Captur
     }  # fmt: skip
 
 
-def test_a_measure_of_a_grader_that_is_not_there_names_those_that_are(
+def test_a_measure_of_an_unknown_grader_lists_the_graders(
     root: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     for measure, said in (
@@ -286,7 +290,7 @@ def test_a_measure_of_a_grader_that_is_not_there_names_those_that_are(
 
 
 @pytest.mark.parametrize("words", [["exam", "fit"], ["bank", "check"], ["plot", "leaderboard"]])
-def test_a_grader_is_chosen_on_commands_that_take_other_things_too(
+def test_the_grader_option_works_on_commands_with_other_arguments_too(
     root: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], words: list[str]
 ) -> None:
     more = ["-o", str(tmp_path / "it.svg")] if words[0] == "plot" else []
@@ -296,7 +300,7 @@ def test_a_grader_is_chosen_on_commands_that_take_other_things_too(
     assert "no grader 'nobody' in this track" in capsys.readouterr().err
 
 
-def test_compare_graders_compares_those_of_the_same_cells(
+def test_compare_graders_compares_graders_of_the_same_cells(
     root: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def compared(*more: str) -> tuple[list[str], str]:
@@ -313,7 +317,7 @@ def test_compare_graders_compares_those_of_the_same_cells(
     with trecexam.open_track(root) as track:
         pairs = track.compare_graders(["rubric", "mini"]).tables["pairs"].records()
         assert {(row["grader"], row["other_grader"]) for row in pairs} == {("rubric", "mini")}
-        # The same numbers as of each by itself.
+        # The same numbers as for each grader alone.
         for name in ("rubric", "mini"):
             own = track[name].correlate(["P(rel=4)@4"], ["nDCG@10"])
             found = track.compare_graders([name], measures=["P(rel=4)@4"], official_measures=["nDCG@10"])
@@ -324,7 +328,7 @@ def test_compare_graders_compares_those_of_the_same_cells(
             assert {key: row[key] for key in names} == {key: correlation[key] for key in names}
 
 
-def test_correlate_has_tau_of_each_two_columns_and_with_people(
+def test_correlate_has_tau_of_each_pair_of_columns_and_with_people(
     root: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     header, *rows = (line.split("\t") for line in out(capsys, "correlate", root).splitlines())
@@ -365,7 +369,7 @@ def tau_b(one: dict[str, float], other: dict[str, float]) -> float:
     return same / math.sqrt(untied) if untied else float("nan")
 
 
-def test_a_grader_without_one_grade_has_empty_columns_and_no_zeros(tmp_path: Path) -> None:
+def test_a_grader_without_grades_has_empty_columns_not_zeros(tmp_path: Path) -> None:
     folder = tmp_path / "demo"
     trecexam.make_demo_track(folder)
     with (folder / "trecexam.toml").open("a") as settings:
@@ -382,7 +386,7 @@ def test_a_grader_without_one_grade_has_empty_columns_and_no_zeros(tmp_path: Pat
     assert not any(name.startswith("x:") for name in [*compared["measure"], *compared["other_measure"]])
 
 
-def test_an_output_file_in_a_folder_that_is_not_there_is_refused(
+def test_an_output_file_in_a_missing_folder_is_rejected(
     root: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     capsys.readouterr()

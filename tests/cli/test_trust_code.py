@@ -1,4 +1,4 @@
-"""No command runs code that a track names, unless --trust-code is given."""
+"""No command runs code of a track without --trust-code."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def track(graded_erag: Path, tmp_path: Path) -> Path:
 
 
 def leaves(command: click.Command, *names: str) -> Iterator[tuple[tuple[str, ...], click.Command]]:
-    """The words of each command that is no group, with the command."""
+    """The words of each command that is not a group, with the command."""
     if not isinstance(command, click.Group):
         yield names, command
         return
@@ -56,7 +56,7 @@ def leaves(command: click.Command, *names: str) -> Iterator[tuple[tuple[str, ...
 
 
 def least_arguments(command: click.Command, track: Path, scratch: Path) -> list[str]:
-    """Values for all arguments and required options of a command, the track wherever there can be one."""
+    """Values for all arguments and required options of a command, with the track wherever possible."""
     words: list[str] = []
     for parameter in command.params:
         if isinstance(parameter, click.Option) and not parameter.required:
@@ -79,7 +79,7 @@ COMMANDS = dict(leaves(cli))
 
 
 @pytest.mark.parametrize("names", COMMANDS, ids=" ".join)
-def test_no_command_runs_code_of_a_track_that_is_not_trusted(
+def test_no_command_runs_code_of_an_untrusted_track(
     track: Path, tmp_path: Path, names: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -106,7 +106,7 @@ def test_no_command_runs_code_of_a_track_that_is_not_trusted(
     ],
     ids=" ".join,
 )
-def test_a_command_that_needs_such_code_names_its_file_and_the_option(
+def test_a_command_that_needs_untrusted_code_names_the_file_and_the_option(
     track: Path,
     tmp_path: Path,
     words: list[str],
@@ -125,7 +125,7 @@ def test_a_command_that_needs_such_code_names_its_file_and_the_option(
 
 
 @pytest.mark.parametrize("metric", ["shutil:rmtree", "elsewhere:metric"])
-def test_a_track_runs_no_code_from_elsewhere_either(
+def test_a_track_does_not_run_code_from_outside_its_folder(
     track: Path,
     tmp_path: Path,
     metric: str,
@@ -144,7 +144,7 @@ def test_a_track_runs_no_code_from_elsewhere_either(
 @pytest.mark.parametrize(
     "words", [["--trust-code", "leaderboard", "TRACK"], ["leaderboard", "TRACK", "--trust-code"]]
 )
-def test_trusted_code_runs_for_this_command_alone(track: Path, words: list[str]) -> None:
+def test_code_is_trusted_for_one_command_only(track: Path, words: list[str]) -> None:
     command = [str(track) if word == "TRACK" else word for word in words]
     assert run(command) == 0
     assert (track / "ran").exists()
@@ -157,7 +157,7 @@ def test_a_copy_of_the_page_runs_trusted_code(track: Path, tmp_path: Path) -> No
     assert (track / "ran").exists()
 
 
-def test_code_is_trusted_through_the_environment_and_from_python(
+def test_code_can_be_trusted_by_environment_variable_and_from_python(
     track: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with trecexam.open_track(track) as opened, pytest.raises(TrecexamError, match="trust_code=True"):

@@ -1,4 +1,4 @@
-"""What commands say of a track without runs, grades or official judgments: all of them the same."""
+"""Messages on a track without runs, grades or official judgments are the same in all commands."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from support import make_small_track
 from trecexam.cli.main import run
 
 Damage = Callable[[Path], object]
-#: Commands that compare with official judgments, and that evaluate on them, whatever they are of.
+#: Commands that compare with official judgments or evaluate on them, whatever their input.
 COMPARE = ("agreement TRACK", "verify missing TRACK", "verify spurious TRACK")
 EVALUATE = ("simulate runs TRACK", "simulate removal TRACK", "leaderboard TRACK --official")
-#: Commands that do without, and say so.
+#: Commands that work without them and say so.
 WITHOUT = ("verify grading TRACK", "verify grid TRACK", "holes TRACK")
 ABSENT = "no official judgments: put qrels.txt here"
 
@@ -24,8 +24,8 @@ def qrels(text: str) -> Damage:
     return lambda root: (root / "qrels.txt").write_text(text)
 
 
-def said(capsys: pytest.CaptureFixture[str], command: str, root: Path, status: int) -> str:
-    """What goes to stderr; of a refusal one line, and nothing to stdout."""
+def error_output(capsys: pytest.CaptureFixture[str], command: str, root: Path, status: int) -> str:
+    """What is printed to stderr; an error is one line, with nothing on stdout."""
     capsys.readouterr()
     assert run([str(root) if word == "TRACK" else word for word in command.split()]) == status
     printed = capsys.readouterr()
@@ -51,14 +51,14 @@ def said(capsys: pytest.CaptureFixture[str], command: str, root: Path, status: i
         (qrels("q1 0 msmarco_1 1\n"), COMPARE, "are document ids written in another form?"),
     ],
 )
-def test_official_judgments_that_cannot_be_used_are_told(
+def test_unusable_official_judgments_are_reported(
     graded: Path, capsys: pytest.CaptureFixture[str], damage: Damage, refuse: tuple[str, ...], reason: str
 ) -> None:
     damage(graded)
     for command in refuse:
-        assert reason in said(capsys, command, graded, 2)
+        assert reason in error_output(capsys, command, graded, 2)
     for command in WITHOUT:
-        told = said(capsys, command, graded, 0)
+        told = error_output(capsys, command, graded, 0)
         if command.startswith("holes") or reason is not ABSENT:
             assert reason in told
         else:
@@ -73,30 +73,30 @@ def test_official_judgments_that_cannot_be_used_are_told(
         *((f"{name} TRACK", 2, "no runs to compare yet") for name in ("correlate", "swaps", "outliers")),
     ],
 )
-def test_without_runs_it_says_so(
+def test_without_runs_commands_say_so(
     graded: Path, capsys: pytest.CaptureFixture[str], command: str, status: int, reason: str
 ) -> None:
     for path in (graded / "runs").iterdir():
         path.unlink()
-    assert reason in said(capsys, command, graded, status)
+    assert reason in error_output(capsys, command, graded, status)
 
 
 @pytest.mark.parametrize(
     "command",
     ["agreement TRACK", *(f"verify {view} TRACK" for view in ("grading", "grid", "missing", "spurious"))],
 )
-def test_a_track_that_was_never_graded_says_what_to_do(
+def test_an_ungraded_track_says_what_to_do(
     graded: Path, capsys: pytest.CaptureFixture[str], command: str
 ) -> None:
     shutil.rmtree(graded / ".trecexam")
-    assert f"`trecexam watch {graded} --once` grades" in said(capsys, command, graded, 2)
+    assert f"`trecexam watch {graded} --once` grades" in error_output(capsys, command, graded, 2)
     if command.startswith("verify"):
         shutil.rmtree(graded / "runs")
         (graded / "runs").mkdir()
-        assert f"drop runs into {graded / 'runs'}, then" in said(capsys, command, graded, 2)
+        assert f"drop runs into {graded / 'runs'}, then" in error_output(capsys, command, graded, 2)
 
 
-def test_a_grader_whose_package_is_gone_is_told_with_what_to_do(
+def test_a_missing_grader_package_is_reported_with_a_remedy(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     root = make_small_track(tmp_path / "track", config='[grader]\nname = "overlap"\n')

@@ -31,12 +31,12 @@ def test_an_empty_file_gives_the_defaults(tmp_path: Path) -> None:
 def test_the_rendered_template_is_valid_and_means_the_defaults(tmp_path: Path) -> None:
     config = load_config(write(tmp_path, render_config({})))
     assert config == config_class()()
-    # Sections that count by being there are not there.
+    # Optional sections are not there.
     assert not config.has_judging
     assert load_config(write(tmp_path, render_config({"judging": {}}))).has_judging
 
 
-def test_the_rendered_template_keeps_what_is_set(tmp_path: Path) -> None:
+def test_the_rendered_template_keeps_changed_settings(tmp_path: Path) -> None:
     text = render_config({"track": {"bank": ["bank.a.jsonl", 'b"q.jsonl']}, "grader": {"name": "recorded"}})
     config = load_config(write(tmp_path, text))
     assert config.track.bank == ["bank.a.jsonl", 'b"q.jsonl']
@@ -100,7 +100,7 @@ def test_every_setting_has_a_description() -> None:
         ("[grader]\nbase_url = 'host:80'\n", 2, "`grader.base_url`: Value error, give an address such as"),
     ],
 )
-def test_a_wrong_setting_is_named_with_its_line(tmp_path: Path, text: str, line: int, reason: str) -> None:
+def test_a_wrong_setting_is_reported_with_its_line(tmp_path: Path, text: str, line: int, reason: str) -> None:
     path = write(tmp_path, text)
     with pytest.raises(ConfigError) as caught:
         load_config(path)
@@ -110,7 +110,7 @@ def test_a_wrong_setting_is_named_with_its_line(tmp_path: Path, text: str, line:
     assert "\n" not in str(caught.value)
 
 
-def test_a_folder_without_settings_is_no_track(tmp_path: Path) -> None:
+def test_a_folder_without_settings_is_not_a_track(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="trecexam init"):
         load_config(tmp_path / "trecexam.toml")
 
@@ -126,9 +126,7 @@ def test_default_measures_follow_depth_and_label() -> None:
 @pytest.mark.parametrize(
     "address", ["http://host:99999/v1", "http://host:abc/v1", "http://[::1", "http://:80/v1"]
 )
-def test_an_address_that_can_be_none_is_refused_before_anything_is_asked(
-    tmp_path: Path, address: str
-) -> None:
+def test_an_invalid_address_is_rejected_before_any_request(tmp_path: Path, address: str) -> None:
     with pytest.raises(ConfigError, match=r"`grader\.base_url`: .*give an address such as"):
         load_config(write(tmp_path, f'[grader]\nbase_url = "{address}"\n'))
 
@@ -158,7 +156,7 @@ name = "embedding"
 """
 
 
-def test_each_of_several_graders_has_its_own_settings_then_the_shared_then_those_of_its_kind(
+def test_graders_use_their_own_settings_then_shared_ones_then_those_of_their_kind(
     tmp_path: Path,
 ) -> None:
     path = write(tmp_path, SEVERAL)
@@ -177,18 +175,18 @@ def test_each_of_several_graders_has_its_own_settings_then_the_shared_then_those
         "max_new_tokens": 64,
     }
     assert (umbrela.track.depth, umbrela.track.unit) == (3, "response")
-    # With a model of its own, it has neither prices nor revision of another one.
+    # With another model, it does not inherit prices or revision.
     assert (mini.grader.model, mini.grader.base_url) == ("n", "http://localhost:8000/v1")
     assert (mini.grader.price_in, mini.grader.revision, mini.grader.budget_tokens) == (None, None, 5)
     assert (mini.track.depth, mini.scores.measures, mini.scores.min_relevant) == (7, ["nDCG@5"], 2)
-    # With a name of its own, nothing of [grader] holds.
+    # With another name, it inherits nothing of [grader].
     assert own.grader.model_dump(exclude_unset=True) == {"name": "embedding", "max_new_tokens": 64}
     for each in (umbrela, mini, own):
         assert each.graders == {}
         assert "graders" not in each.model_dump()
 
 
-def test_what_holds_for_one_of_several_graders_must_go_together(tmp_path: Path) -> None:
+def test_inconsistent_settings_of_one_grader_are_rejected(tmp_path: Path) -> None:
     path = write(tmp_path, '[graders.x]\nunit = "response"\npool = "citations"\n')
     with pytest.raises(ConfigError, match=r"`unit` in \[graders\.x\]: .*no text of a response is graded"):
         effective(load_config(path), "x", {}, path)
@@ -220,7 +218,7 @@ def test_what_holds_for_one_of_several_graders_must_go_together(tmp_path: Path) 
         ),
     ],
 )
-def test_a_wrong_setting_of_several_graders_is_named_with_its_line(
+def test_a_wrong_setting_of_one_of_several_graders_is_reported_with_its_line(
     tmp_path: Path, text: str, line: int, reason: str
 ) -> None:
     path = write(tmp_path, text)
@@ -230,7 +228,7 @@ def test_a_wrong_setting_of_several_graders_is_named_with_its_line(
     assert reason in str(caught.value)
 
 
-def test_what_is_rendered_of_several_graders_means_the_same(tmp_path: Path) -> None:
+def test_rendered_settings_of_several_graders_mean_the_same(tmp_path: Path) -> None:
     config = load_config(write(tmp_path, SEVERAL))
     for full in (True, False):
         text = render_config(config.model_dump(exclude_unset=True), full=full)

@@ -26,7 +26,7 @@ def md5(text: str) -> str:
     return hashlib.md5(text.encode()).hexdigest()
 
 
-def test_a_line_a_query_with_questions_and_nuggets(tmp_path: Path) -> None:
+def test_one_line_per_query_holds_questions_and_nuggets(tmp_path: Path) -> None:
     path = put(
         tmp_path,
         {"query_id": "q1", "query_text": "a query", "facet_id": "f",
@@ -42,7 +42,7 @@ def test_a_line_a_query_with_questions_and_nuggets(tmp_path: Path) -> None:
     assert list(read_bank_queries(path)) == [converters.Query("q1", "a query")]
 
 
-def test_a_line_a_question_with_choices_and_key(tmp_path: Path) -> None:
+def test_one_line_per_question_holds_choices_and_key(tmp_path: Path) -> None:
     path = put(
         tmp_path,
         {"query_id": "q1", "qid": "a", "question": "x?", "facet_id": "f", "choices": {"A": "yes", "B": "no"},
@@ -55,7 +55,7 @@ def test_a_line_a_question_with_choices_and_key(tmp_path: Path) -> None:
     ]
 
 
-def test_blank_questions_are_left_out_and_said(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_blank_questions_are_skipped_and_reported(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     rows = [{"query_id": "q1", "qid": "same", "question": text} for text in ("x?", "  ", "    ")]
     path = put(tmp_path, *rows)
     errors: list[ConversionError] = []
@@ -66,7 +66,7 @@ def test_blank_questions_are_left_out_and_said(tmp_path: Path, caplog: pytest.Lo
     assert "bank.jsonl:2: an item of query 'q1' is blank: left out (2 such lines)" in caplog.text
 
 
-def test_a_line_an_item_with_its_origin_and_what_is_retired(tmp_path: Path) -> None:
+def test_one_line_per_item_holds_its_origin_and_whether_it_is_retired(tmp_path: Path) -> None:
     origin = {"prompt": "questions", "model": "m", "seed": 7, "time": "2026-11-21T10:00:00Z", "text": "x?"}
     path = put(
         tmp_path,
@@ -88,7 +88,7 @@ def test_a_line_an_item_with_its_origin_and_what_is_retired(tmp_path: Path) -> N
         ({"origin": {"model": 7}}, '"model" of the origin is not text: 7'),
     ],
 )
-def test_an_origin_that_is_none_is_named_with_its_line(
+def test_an_invalid_origin_is_reported_with_its_line(
     tmp_path: Path, fields: dict[str, Any], reason: str
 ) -> None:
     path = put(tmp_path, {"query_id": "q1", "question": "x?", **fields})
@@ -96,13 +96,13 @@ def test_an_origin_that_is_none_is_named_with_its_line(
         list(read_bank(path))
 
 
-def test_the_dl19_bank_has_ids_of_query_and_md5() -> None:
+def test_ids_of_the_dl19_bank_are_query_id_and_md5() -> None:
     items = list(converters.read(outside("dl19/bank.questions.jsonl.gz")))
     assert len(items) == 210
     assert all(item.item_id == f"{item.query_id}/{md5(item.text)}" for item in items)
 
 
-def test_the_older_car_bank_is_read_but_for_its_blank_questions() -> None:
+def test_the_older_car_bank_is_read_without_its_blank_questions() -> None:
     errors: list[ConversionError] = []
     items = list(read_bank(outside("car-y3/bank.genq.jsonl.gz"), errors.append))
     assert (len(items), len(errors)) == (1984, 16)
@@ -131,7 +131,7 @@ def test_answers_without_ratings_are_grades_without_a_rating(tmp_path: Path) -> 
     ]
 
 
-def test_a_paragraph_without_text_or_grades_is_no_error(tmp_path: Path) -> None:
+def test_a_paragraph_without_text_or_grades_is_not_an_error(tmp_path: Path) -> None:
     path = put(
         tmp_path, ["q1", [{"paragraph_id": "d", "text": None}, {"paragraph_id": "e", "exam_grades": None}]]
     )
@@ -170,12 +170,12 @@ def test_real_files_are_recognised_and_read(name: str, kind: str, records: int) 
         ("x.txt", "q1 3 d1 1\n", "qrels"),
     ],
 )
-def test_content_tells_the_format(tmp_path: Path, name: str, content: str, kind: str) -> None:
+def test_the_format_is_recognised_by_content(tmp_path: Path, name: str, content: str, kind: str) -> None:
     (tmp_path / name).write_text(content)
     assert converters.sniff(tmp_path / name) == kind
 
 
-def test_queries_keep_leading_zeros_take_numbers_and_skip_a_header(tmp_path: Path) -> None:
+def test_queries_keep_leading_zeros_accept_numbers_and_skip_a_header(tmp_path: Path) -> None:
     path = tmp_path / "queries"
     path.write_text("query_id\ttext\n007\tx\ty\n\n7\tz\n")
     assert list(converters.read(path)) == [converters.Query("007", "x\ty"), converters.Query("7", "z")]
@@ -183,7 +183,7 @@ def test_queries_keep_leading_zeros_take_numbers_and_skip_a_header(tmp_path: Pat
     assert list(converters.read(path)) == [converters.Query("7", "x"), converters.Query("007", "y")]
 
 
-def test_formats_have_examples_that_are_recognised_as_themselves(tmp_path: Path) -> None:
+def test_format_examples_are_recognised_as_their_format(tmp_path: Path) -> None:
     for known in converters.formats():
         path = tmp_path / known.name
         path.write_text(known.example.replace("<TAB>", "\t") + "\n")
@@ -203,7 +203,7 @@ def test_official_leaderboards_are_json_or_tsv(tmp_path: Path, content: str) -> 
     assert list(converters.read(path, "leaderboard")) == ranks
 
 
-def test_a_tracks_own_leaderboard_ranks_runs_by_its_first_measure(tmp_path: Path) -> None:
+def test_a_leaderboard_of_trecexam_ranks_runs_by_its_first_measure(tmp_path: Path) -> None:
     path = tmp_path / "leaderboard.tsv"
     header = "run\tP@5\tP@5.stderr\tAP\tAP.stderr\n"
     path.write_text(f"{header}a\t0.5\t0.1\t0.9\t0\nb\t0.25\t0\t1\t0\nc\t0.5\t0\t0\t0\nd\t0.1\t\t\t\n")
@@ -227,7 +227,7 @@ def test_a_tracks_own_leaderboard_ranks_runs_by_its_first_measure(tmp_path: Path
         ("{}", None, "no runs in it"),
     ],
 )
-def test_a_bad_official_leaderboard_is_named(
+def test_a_bad_official_leaderboard_is_reported(
     tmp_path: Path, content: str, line: int | None, reason: str
 ) -> None:
     path = tmp_path / "official"

@@ -12,7 +12,7 @@ from trecexam.files.stamps import Rejected
 
 
 @given(st.text(), st.text(min_size=1).filter(lambda text: "/" not in text and "\0" not in text))
-def test_an_error_is_one_line_that_steers_no_terminal(reason: str, name: str) -> None:
+def test_an_error_is_one_line_without_terminal_control_characters(reason: str, name: str) -> None:
     error = ConversionError(name, 3, reason)
     for text in (str(error), error.reason, str(Rejected(name, 3, reason, "line"))):
         assert not any(sign in text for sign in "\n\r\x00\x1b\x7f\x9b\u202e\u2028\u2066")
@@ -21,7 +21,7 @@ def test_an_error_is_one_line_that_steers_no_terminal(reason: str, name: str) ->
     assert error.path == name
 
 
-def test_a_run_with_an_escape_in_an_id_is_named_without_it(tmp_path: Path) -> None:
+def test_an_escape_character_in_an_id_is_not_printed_in_the_error(tmp_path: Path) -> None:
     path = tmp_path / "a\x1b[2J.run"
     path.write_bytes(b"q1 Q0 d\x1b[31m 1 1.0 a\nq1 Q0 d\x1b[31m 2 0.5 a\n")
     with pytest.raises(ConversionError) as caught:

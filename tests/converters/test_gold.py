@@ -1,4 +1,4 @@
-"""Gold outputs as banks: both forms, what is wrong with a line, and the way there and back."""
+"""Gold outputs as banks: both forms, errors in lines, and round trips."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def write(path: Path, *rows: object) -> Path:
     return path
 
 
-def test_both_forms_are_one_item_a_query_with_all_outputs(tmp_path: Path) -> None:
+def test_both_forms_give_one_item_per_query_with_all_outputs(tmp_path: Path) -> None:
     path = write(
         tmp_path / "g.jsonl", {"query_id": 7, "outputs": ["x", "y", " ", "x"], "query_text": "?"}, KILT
     )
@@ -64,10 +64,10 @@ BAD = [
 
 @pytest.mark.parametrize(
     ("line", "reason", "first"),
-    # What is there twice cannot be the first line.
+    # A duplicate cannot be the first line.
     [(*bad, first) for bad in BAD for first in (False, True) if not (first and "twice" in bad[1])],
 )
-def test_a_bad_line_is_named_and_the_others_are_read(
+def test_a_bad_line_is_reported_and_the_others_are_read(
     tmp_path: Path, line: object, reason: str, first: bool
 ) -> None:
     rows = [{"query_id": "q0", "outputs": ["a"]}, {"query_id": "q1", "outputs": ["b"]}]
@@ -80,7 +80,7 @@ def test_a_bad_line_is_named_and_the_others_are_read(
     assert {query.query_id for query in read_bank_queries(path)} <= {"q2"}
 
 
-def test_a_bad_line_of_a_bank_of_questions_still_stops(tmp_path: Path) -> None:
+def test_a_bad_line_of_a_question_bank_is_still_an_error(tmp_path: Path) -> None:
     path = write(tmp_path / "b.jsonl", {"query_id": "q0", "question": "who?"}, "{broken")
     with pytest.raises(converters.ConversionError, match="not valid JSON"):
         list(read_bank(path))
@@ -94,7 +94,7 @@ def test_a_bad_line_of_a_bank_of_questions_still_stops(tmp_path: Path) -> None:
         text, st.tuples(st.lists(text, min_size=1, max_size=4, unique=True), st.booleans()), min_size=1
     )
 )
-def test_what_is_written_comes_back(tmp_path: Path, golds: dict[str, tuple[list[str], bool]]) -> None:
+def test_written_gold_outputs_are_read_back(tmp_path: Path, golds: dict[str, tuple[list[str], bool]]) -> None:
     items = [
         Item(query_id, f"{query_id}/gold", outputs[0], "gold", tuple(outputs), retired=retired)
         for query_id, (outputs, retired) in golds.items()
@@ -104,13 +104,13 @@ def test_what_is_written_comes_back(tmp_path: Path, golds: dict[str, tuple[list[
     assert list(converters.read(path, "bank")) == items
 
 
-def test_questions_and_gold_outputs_of_a_query_come_back_together(tmp_path: Path) -> None:
+def test_questions_and_gold_outputs_of_a_query_are_read_back_together(tmp_path: Path) -> None:
     items = [Item("q1", "q1/1", "who?"), Item("q1", "q1/gold", "Ann", "gold", ("Ann",))]
     converters.write(items, tmp_path / "g.jsonl", "bank")
     assert list(converters.read(tmp_path / "g.jsonl")) == items
 
 
-def test_gold_outputs_can_be_retired_but_not_reworded_as_a_question_is(tmp_path: Path) -> None:
+def test_gold_outputs_can_be_retired_but_not_edited_like_questions(tmp_path: Path) -> None:
     path = write(tmp_path / "g.jsonl", {"query_id": "q1", "outputs": ["a", "b"]}, KILT)
     content = with_retired(path.read_bytes(), path, "q1/gold", retired=True, note={"who": "Ann"})
     assert [item.retired for item in items_of(content, path)] == [True, False]

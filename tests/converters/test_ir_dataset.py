@@ -44,7 +44,7 @@ class Store:
 
 
 class Dataset:
-    """As much of an ir_datasets dataset as is asked for."""
+    """As much of an ir_datasets dataset as the tests need."""
 
     def __init__(self, broken: bool = False) -> None:
         self.broken = broken
@@ -74,20 +74,20 @@ def registered(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ir_datasets, "load", lambda name: known[name])
 
 
-def test_queries_qrels_and_asked_passages_come_as_records() -> None:
+def test_queries_qrels_and_requested_passages_are_read_as_records() -> None:
     assert next(iter(dataset_queries("tiny/one"))) == Query("q1", "dataset query 1")
     assert list(dataset_qrels("tiny/one")) == [Qrel("q1", "q1-d00", 2)]
     assert dataset_passages("tiny/one", {"q1-d00", "nowhere"}) == {"q1-d00": Passage("q1-d00", "text 0 of 1")}
 
 
-def test_an_unknown_dataset_is_said() -> None:
+def test_an_unknown_dataset_is_reported() -> None:
     with pytest.raises(
         ConversionError, match="ir_datasets:tiny/none: no such dataset; see `ir_datasets list`"
     ):
         list(dataset_queries("tiny/none"))
 
 
-def test_data_that_does_not_load_is_said_on_one_line_with_what_to_do() -> None:
+def test_a_dataset_that_does_not_load_is_a_one_line_error_with_a_remedy() -> None:
     with pytest.raises(
         ConversionError, match=r"did not load \(download failed: no network\); fetch it"
     ) as caught:

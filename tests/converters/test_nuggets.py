@@ -1,4 +1,4 @@
-"""Nuggets with their importance, and which answers hold them, as nuggetizer and TREC RAG write them."""
+"""Nuggets with importance, and their assignments to answers, in the forms of nuggetizer and TREC RAG."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def test_the_nuggets_of_trec_rag_2025_are_a_bank() -> None:
     assert len(Bank.from_items(items).query_ids) == 22
 
 
-def test_the_query_may_be_an_object_and_its_id_have_another_name(tmp_path: Path) -> None:
+def test_the_query_may_be_an_object_with_another_name_for_its_id(tmp_path: Path) -> None:
     nuggets = [{"text": "one"}]
     rows = (
         {"query": {"qid": "q1", "text": "what"}, "nuggets": nuggets},
@@ -90,7 +90,7 @@ def test_two_nuggets_with_the_same_text_are_two_items_in_banks_and_assignments(t
     assert not errors
     assert [item.item_id for item in items] == [*ids, made_id("q2", "x")]
     assert [item.importance for item in items] == ["vital", "", "", "", ""]
-    # They are sent once: what a grader is asked is the same.
+    # They are sent once: the prompts are the same.
     assert len({item_digest(item) for item in items if item.text == "x"}) == 1
     converters.write(items, tmp_path / "again", "bank")
     assert list(converters.read(tmp_path / "again")) == items
@@ -99,8 +99,8 @@ def test_two_nuggets_with_the_same_text_are_two_items_in_banks_and_assignments(t
     assert [grade.item_id for grade in grades] == ids
 
 
-def test_a_nuggets_made_id_stays_where_its_twin_is_edited(tmp_path: Path) -> None:
-    """An edited text gets the id that it had, written out: the other one must not take it."""
+def test_an_edited_nugget_keeps_its_id_when_another_has_the_same_text(tmp_path: Path) -> None:
+    """An edited text keeps its id explicitly, so that the other one must not get it."""
     first, second = ({"text": "x"}, {"text": "x"})
     (kept, other) = converters.read(put(tmp_path, {"qid": "q", "nuggets": [first, second]}))
     edited = {"text": "new", "id": kept.item_id}
@@ -112,7 +112,7 @@ def test_a_nuggets_made_id_stays_where_its_twin_is_edited(tmp_path: Path) -> Non
     ]
 
 
-def test_a_nugget_whose_id_and_text_stand_twice_is_left_out_and_named(
+def test_a_nugget_with_duplicate_id_and_text_is_skipped_and_reported(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     first = {"qid": "q1", "nuggets": [{"text": "x", "importance": "vital"}, {"text": "x"}, {"text": " "}]}
@@ -130,18 +130,18 @@ def test_a_nugget_whose_id_and_text_stand_twice_is_left_out_and_named(
     assert "the first one counts (2 such lines)" in caplog.text
 
 
-def test_an_id_that_two_texts_share_is_refused(tmp_path: Path) -> None:
+def test_an_id_shared_by_two_texts_is_rejected(tmp_path: Path) -> None:
     path = put(tmp_path, {"qid": "q", "nuggets": [{"id": 1, "text": "x"}, {"id": 1, "text": "y"}]})
     with pytest.raises(ConversionError, match=r":1: item id '1' is there twice"):
         list(converters.read(path))
 
 
-def test_importance_changes_nothing_that_a_grader_is_asked() -> None:
+def test_importance_does_not_change_the_prompts_of_a_grader() -> None:
     item = Item("q", "q/1", "a fact", "nugget")
     assert item_digest(item) == item_digest(item._replace(importance="vital"))
 
 
-def test_a_query_for_which_nobody_wrote_a_nugget_stops_none_of_the_others(tmp_path: Path) -> None:
+def test_a_query_without_nuggets_does_not_stop_the_others(tmp_path: Path) -> None:
     rows = nuggets_of("q1", one="vital"), {"qid": "q", "nuggets": []}, nuggets_of("q2", two="okay")
     path = put(tmp_path, *rows)
     left_out: list[ConversionError] = []
@@ -167,7 +167,7 @@ def test_a_query_for_which_nobody_wrote_a_nugget_stops_none_of_the_others(tmp_pa
         ({"qid": "q", "nuggets": [{"text": "x", "assignment": "support"}]}, "they are grades, not a bank"),
     ],
 )
-def test_a_bad_nugget_is_named(tmp_path: Path, row: Any, reason: str) -> None:
+def test_a_bad_nugget_is_reported(tmp_path: Path, row: Any, reason: str) -> None:
     path = put(tmp_path, nuggets_of("q0", one="vital"), row)
     with pytest.raises(ConversionError) as caught:
         list(converters.read(path, "bank"))
@@ -204,7 +204,7 @@ def test_assignments_may_have_other_names(tmp_path: Path) -> None:
     assert list(converters.read(path)) == [grade]
 
 
-def test_an_answers_id_is_free_of_white_space_and_no_other_answers(tmp_path: Path) -> None:
+def test_answer_ids_are_unique_and_have_no_white_space(tmp_path: Path) -> None:
     assigned = [{"text": "x", "assignment": "support"}]
     pairs = (("my run", "q1"), ("a/b", "c"), ("a", "b/c"), ("a%2Fb", "c"))
     rows = [{"run_id": run, "qid": query_id, "nuggets": assigned} for run, query_id in pairs]
@@ -212,7 +212,7 @@ def test_an_answers_id_is_free_of_white_space_and_no_other_answers(tmp_path: Pat
     assert doc_ids == ["my%20run/q1", "a%2Fb/c", "a/b%2Fc", "a%252Fb/c"]
 
 
-def test_an_answer_is_a_response_under_its_grades_id() -> None:
+def test_an_answer_is_a_response_with_the_id_of_its_grades() -> None:
     said = Response("q1", "r", (Sentence("it is"),), "what")
     assert assigned_answer("f", 1, {**ANSWER, "nuggets": ASSIGNED}) == ("r/q1", said)
     empty = assigned_answer("f", 1, {**ANSWER, "answer_text": " "})
@@ -222,7 +222,7 @@ def test_an_answer_is_a_response_under_its_grades_id() -> None:
         assigned_answer("f", 1, {"qid": "q1"})
 
 
-def test_nuggetizers_failed_importance_is_none(tmp_path: Path) -> None:
+def test_the_failed_importance_of_nuggetizer_counts_as_none(tmp_path: Path) -> None:
     path = put(tmp_path, nuggets_of("q1", one="failed", two="vital"))
     assert [item.importance for item in converters.read(path)] == ["", "vital"]
 
@@ -247,7 +247,7 @@ def test_a_bank_and_its_assignments_have_the_same_ids(tmp_path: Path) -> None:
         ({**PASSAGE, "docid": 1.5, "nuggets": ASSIGNED}, '"docid" is no id'),
     ],
 )
-def test_a_bad_assignment_is_named(tmp_path: Path, row: Any, reason: str) -> None:
+def test_a_bad_assignment_is_reported(tmp_path: Path, row: Any, reason: str) -> None:
     path = put(tmp_path, {**ANSWER, "nuggets": ASSIGNED}, row)
     with pytest.raises(ConversionError) as caught:
         list(converters.read(path, "grades"))
@@ -258,7 +258,7 @@ def test_a_bad_assignment_is_named(tmp_path: Path, row: Any, reason: str) -> Non
 @pytest.mark.parametrize(
     ("row", "kind"), [(nuggets_of("q1", one="vital"), "bank"), (ANSWER, "grades"), (PASSAGE, "grades")]
 )
-def test_a_line_longer_than_what_is_looked_at_is_told_by_its_keys(
+def test_a_very_long_first_line_is_recognised_by_its_keys(
     tmp_path: Path, row: dict[str, Any], kind: str
 ) -> None:
     nuggets = [{"text": "word " * 20_000, "assignment": "support"}]
@@ -267,7 +267,7 @@ def test_a_line_longer_than_what_is_looked_at_is_told_by_its_keys(
     assert converters.sniff(put(tmp_path, {**row, "nuggets": nuggets})) == kind
 
 
-def test_recorded_assignments_are_answers_of_the_recorded_grader(tmp_path: Path) -> None:
+def test_the_recorded_grader_reads_recorded_assignments(tmp_path: Path) -> None:
     from trecexam.graders import Cell
     from trecexam.graders.recorded import RecordedGrader
 
@@ -284,7 +284,7 @@ importance = st.sampled_from(["vital", "okay", ""])
 
 
 @given(st.dictionaries(st.tuples(text, text), importance, min_size=1, max_size=8))
-def test_the_importance_of_nuggets_goes_through_a_written_bank(
+def test_importance_survives_writing_and_reading_a_bank(
     tmp_path: Path, nuggets: dict[tuple[str, str], str]
 ) -> None:
     rows = ({"qid": q, "nuggets": [{"text": t, "importance": i}]} for (q, t), i in nuggets.items())
@@ -294,7 +294,7 @@ def test_the_importance_of_nuggets_goes_through_a_written_bank(
     assert sorted(converters.read(tmp_path / "again")) == sorted(items)
 
 
-def test_an_importance_that_is_none_is_not_written(tmp_path: Path) -> None:
+def test_an_unknown_importance_is_not_written(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="importance of item 'i' is none: 'high'"):
         converters.write([Item("q", "i", "x", importance="high")], tmp_path / "x", "bank")
 

@@ -41,7 +41,7 @@ def read(path: Path) -> tuple[list[HumanRating], list[str]]:
 
 
 @given(st.lists(ROW))
-def test_what_is_written_line_by_line_is_read_back(
+def test_appended_lines_are_read_back(
     tmp_path_factory: pytest.TempPathFactory, rows: list[HumanRating]
 ) -> None:
     content = b""
@@ -52,7 +52,7 @@ def test_what_is_written_line_by_line_is_read_back(
     assert read(path) == (rows, [])
 
 
-def test_a_file_gets_the_later_columns_with_the_first_line_that_needs_them_and_keeps_its_lines() -> None:
+def test_later_columns_are_added_with_the_first_line_that_needs_them() -> None:
     row = HumanRating("q1", "d1", "", 3, "ann", "read it")
     old = with_override(b"", row)
     assert old == f"{HEADER}q1\td1\t\t3\tann\tread it\t\t\t\n".encode()
@@ -63,13 +63,13 @@ def test_a_file_gets_the_later_columns_with_the_first_line_that_needs_them_and_k
     assert with_override(timed, row) == timed + b"q1\td1\t\t3\tann\tread it\t\t\t\t\n"
 
 
-def test_who_cannot_judge_gives_no_rating(tmp_path: Path) -> None:
+def test_a_cannot_judge_line_gives_no_rating(tmp_path: Path) -> None:
     path = tmp_path / "overrides.tsv"
     path.write_text("query_id\tdoc_id\trating\twho\twhy\nq1\td1\tcannot\tann\tin Welsh\n")
     assert read(path) == ([HumanRating("q1", "d1", "", None, "ann", "in Welsh", cannot=True)], [])
 
 
-def test_only_lines_with_a_text_are_parsed_where_that_is_asked(tmp_path: Path) -> None:
+def test_with_naming_only_lines_that_contain_a_given_text_are_parsed(tmp_path: Path) -> None:
     path = tmp_path / "overrides.tsv"
     path.write_text(f"{HEADER}q1\td1\t\t9\tann\tbad\nq2\td1\t\t1\tann\tx\nq2\td2\t\t1\tbob\tx\n")
     rows = list(read_overrides(path, lambda refused: pytest.fail(str(refused)), naming=["q2"]))
@@ -79,7 +79,7 @@ def test_only_lines_with_a_text_are_parsed_where_that_is_asked(tmp_path: Path) -
 
 
 @given(st.lists(ROW), st.text(max_size=2), st.sampled_from(["\n", "\r\n", "\n \n"]))
-def test_lines_with_a_text_are_those_of_the_whole_file(
+def test_lines_that_contain_a_text_equal_those_of_the_whole_file(
     tmp_path_factory: pytest.TempPathFactory, rows: list[HumanRating], text: str, end: str
 ) -> None:
     content = b"\n"
@@ -96,13 +96,13 @@ def test_lines_with_a_text_are_those_of_the_whole_file(
         assert numbered([text]) == [row for row in numbered([]) if text.encode() in lines[row[0] - 1]]
 
 
-def test_columns_may_stand_in_any_order_and_others_are_left_out(tmp_path: Path) -> None:
+def test_columns_may_be_in_any_order_and_extra_ones_are_ignored(tmp_path: Path) -> None:
     path = tmp_path / "overrides.tsv"
     path.write_text("why\tplace\trating\tdoc_id\tquery_id\twho\n\nodd\t1\t3\td1\tq1\tann\n")
     assert read(path) == ([HumanRating("q1", "d1", "", 3, "ann", "odd")], [])
 
 
-def test_a_line_is_added_in_the_columns_of_the_header_that_is_there() -> None:
+def test_a_line_is_appended_with_the_columns_of_the_existing_header() -> None:
     row = HumanRating("q1", "d1", "", 3, "ann", "a\tb\nc")
     assert with_override(b"rating\twhy\tdoc_id\tquery_id\twho", row) == (
         b"rating\twhy\tdoc_id\tquery_id\twho\n3\ta b c\td1\tq1\tann\n"
@@ -124,7 +124,7 @@ def test_a_line_is_added_in_the_columns_of_the_header_that_is_there() -> None:
         ("q1\td1\t\t1\tann\tbad\t\t\t\tmore", "has 10 columns, the header line has 9"),
     ],
 )
-def test_a_bad_line_is_refused_with_its_number_and_the_others_hold(
+def test_a_bad_line_is_rejected_with_its_number_and_the_others_count(
     tmp_path: Path, line: str, reason: str
 ) -> None:
     path = tmp_path / "overrides.tsv"
@@ -144,7 +144,7 @@ def test_a_bad_line_is_refused_with_its_number_and_the_others_hold(
         ("query_id\tdoc_id\twho\twhy\trating\trating\n", "names rating twice"),
     ],
 )
-def test_a_file_without_a_usable_header_is_refused_as_a_whole(
+def test_a_file_without_a_usable_header_is_rejected_as_a_whole(
     tmp_path: Path, content: str, reason: str
 ) -> None:
     path = tmp_path / "overrides.tsv"
@@ -153,14 +153,14 @@ def test_a_file_without_a_usable_header_is_refused_as_a_whole(
         read(path)
 
 
-def test_a_file_whose_lines_end_in_cr_alone_is_refused_and_not_taken_for_a_header(tmp_path: Path) -> None:
+def test_a_file_with_cr_line_ends_is_rejected_and_not_read_as_a_header(tmp_path: Path) -> None:
     path = tmp_path / "overrides.tsv"
     path.write_bytes(b"query_id\tdoc_id\trating\twho\twhy\rq1\td1\t3\tann\tread it\r")
     with pytest.raises(ConversionError, match="CR alone"):
         read(path)
 
 
-def test_an_items_rating_is_not_written_where_it_would_become_the_passages() -> None:
+def test_an_item_rating_is_not_written_if_it_would_rate_the_whole_passage() -> None:
     with pytest.raises(ValueError, match="no item_id"):
         with_override(b"query_id\tdoc_id\trating\twho\twhy\n", HumanRating("q1", "d1", "q1/2", 3, "ann", "x"))
 
@@ -175,7 +175,7 @@ def test_an_items_rating_is_not_written_where_it_would_become_the_passages() -> 
         ("kind", "adjudicate", "the kind is not adjudicated, undone or empty: 'adjudicate'"),
     ],
 )
-def test_a_later_column_that_is_wrong_refuses_its_line(
+def test_an_invalid_optional_column_rejects_its_line(
     tmp_path: Path, later: str, value: str, reason: str
 ) -> None:
     path = tmp_path / "overrides.tsv"

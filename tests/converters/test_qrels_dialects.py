@@ -1,4 +1,4 @@
-"""Judgments in other columns than four, and what tells them from runs."""
+"""Judgments with other than four columns, and how they are told from runs."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_judgments_with_confidence_and_run_id_are_qrels(
     assert caplog.messages == [f"{path}: confidences and run ids (columns 5 and 6) are left out"]
 
 
-def test_real_judgments_are_told_with_confidences_too(tmp_path: Path) -> None:
+def test_real_judgments_with_confidences_are_recognised(tmp_path: Path) -> None:
     rows = list(converters.read(outside("rag25/umbrela.qwen3.5-9b.qrels.gz")))
     draw = random.Random(7)
     lines = (f"{q}\tQ0\t{d}\t{label}\t{draw.random():.3f}\tqwen\n" for q, d, label, _ in rows)
@@ -84,7 +84,7 @@ def test_short_runs_with_scores_below_1_are_still_runs(
 
 
 @given(st.data(), st.integers(1, 30), st.integers(1, 4), st.booleans())
-def test_no_run_with_ranks_is_taken_for_judgments(
+def test_a_run_with_ranks_is_never_recognised_as_judgments(
     tmp_path: Path, data: st.DataObject, depth: int, queries: int, shuffled: bool
 ) -> None:
     scores = data.draw(st.lists(st.floats(0, 1), min_size=depth, max_size=depth))
@@ -95,7 +95,7 @@ def test_no_run_with_ranks_is_taken_for_judgments(
 
 
 @pytest.mark.parametrize("content", ["q1 Q0 d1 3 0.9 auto\n", "q1 Q0 d1 0 1 a\nq1 Q0 d2 0 0.5 a\n"])
-def test_what_may_be_either_is_a_run_and_read_as_judgments_when_told(tmp_path: Path, content: str) -> None:
+def test_an_ambiguous_file_is_a_run_unless_the_format_is_given(tmp_path: Path, content: str) -> None:
     path = put(tmp_path, content)
     assert converters.sniff(path) == "run"
     assert {row.doc_id for row in converters.read(path, "qrels")} <= {"d1", "d2"}
@@ -113,13 +113,13 @@ def test_what_may_be_either_is_a_run_and_read_as_judgments_when_told(tmp_path: P
         ("14 Q0 s2 2 0.5 other", "document 's2' is judged twice for query '14' (first on line 2); keep one"),
     ],
 )
-def test_a_bad_line_among_six_columns_is_named(tmp_path: Path, line: str, reason: str) -> None:
+def test_a_bad_line_among_six_columns_is_reported(tmp_path: Path, line: str, reason: str) -> None:
     error = refused(put(tmp_path, SIX + line + "\n"))
     assert error.line == 5
     assert reason in error.reason
 
 
-def test_six_columns_among_four_are_refused(tmp_path: Path) -> None:
+def test_a_line_of_six_columns_among_lines_of_four_is_rejected(tmp_path: Path) -> None:
     error = refused(put(tmp_path, "14 0 s9 1\n" + SIX))
     assert (error.line, error.reason) == (
         2,
@@ -128,7 +128,7 @@ def test_six_columns_among_four_are_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("delimiter", [" ", "\t"])
-def test_prels_are_recognised_and_refused_with_what_to_do(tmp_path: Path, delimiter: str) -> None:
+def test_prels_are_recognised_and_rejected_with_a_remedy(tmp_path: Path, delimiter: str) -> None:
     rows = ["20001 GX000-00-13 0 1 0.25", "20001 GX000-00-14 1 0 1.0"]
     path = put(tmp_path, "\n".join(row.replace(" ", delimiter) for row in rows))
     assert converters.sniff(path) == "qrels"
@@ -138,7 +138,7 @@ def test_prels_are_recognised_and_refused_with_what_to_do(tmp_path: Path, delimi
     assert "awk '{print $1, 0, $2, $3}'" in error.reason
 
 
-def test_other_five_columns_are_no_prels(tmp_path: Path) -> None:
+def test_other_files_with_five_columns_are_not_prels(tmp_path: Path) -> None:
     assert refused(put(tmp_path, "q1 0 d1 1 0.5\n")).reason.startswith("has 5 columns, a qrels line has 4")
 
 
@@ -179,7 +179,7 @@ judgment = st.tuples(ids, spaces, ids, spaces, ids, spaces, labels).map("".join)
 ends = st.sampled_from(["\n", "\n", "\n", "\n", "\r\n", "\n\n", " \n", "\0\n"])
 plain = st.builds("q{} 0 d{} {}\n".format, st.integers(1, 2), st.integers(0, 99), st.integers(0, 3))
 some_plain = st.lists(plain, max_size=4).map("".join)
-#: Lines of which one at most is not as nearly all are.
+#: Lines of which at most one differs from the usual form.
 lines = st.tuples(some_plain, st.tuples(judgment, ends).map("".join) | st.just(""), some_plain).map("".join)
 
 
@@ -187,10 +187,10 @@ lines = st.tuples(some_plain, st.tuples(judgment, ends).map("".join) | st.just("
 @example("q1 0 d1 1000001\n", True, b"")
 @example("q1 0 d1 1\nq1 0 \0 1\n", True, b"")
 @example("q1 \u00a0 d1 1\nq2 0 d\u00a0x 1\n", True, b"")
-def test_judgments_are_the_same_however_plain_their_lines_are(
+def test_fast_and_slow_parsing_give_the_same_judgments(
     tmp_path: Path, content: str, whole: bool, before: bytes
 ) -> None:
-    """A blank line has the file read line by line."""
+    """A blank line makes the reader parse line by line."""
     outcomes = []
     path = tmp_path / "file"
     for blank in (b"", b"\n"):

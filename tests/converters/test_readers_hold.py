@@ -1,4 +1,4 @@
-"""What readers must not misread: aligned columns, stray carriage returns, odd names, cut first lines."""
+"""Input that readers could misread: aligned columns, carriage returns, unusual names, cut first lines."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def put(tmp_path: Path, content: str | bytes, name: str = "file") -> Path:
 
 @pytest.mark.parametrize("delimiter", [" ", "\t"])
 @pytest.mark.parametrize("pack", [bytes, gzip.compress])
-def test_a_column_set_off_by_two_delimiters_on_every_line_moves_no_score(
+def test_doubled_delimiters_on_every_line_do_not_shift_the_score_column(
     tmp_path: Path, delimiter: str, pack: type[bytes]
 ) -> None:
     lines = (delimiter.join(("q", "Q0", f"d{n}", "", str(n), str(9 - n), "t\n")) for n in (1, 2, 3))
@@ -35,12 +35,12 @@ def test_a_column_set_off_by_two_delimiters_on_every_line_moves_no_score(
 
 
 @pytest.mark.parametrize("line", ["q  d2 2 1 t", "q Q0 d2  1 t", "q Q0 d2 2 1 "])
-def test_a_line_of_five_columns_is_named_wherever_the_sixth_is_missing(tmp_path: Path, line: str) -> None:
+def test_a_line_of_five_columns_is_reported_whichever_column_is_missing(tmp_path: Path, line: str) -> None:
     with pytest.raises(ConversionError, match=r":2: has 5 columns"):
         converters.read(put(tmp_path, f"q Q0 d1 1 2 t\n{line}\n"), "run")
 
 
-def test_two_delimiters_across_two_blocks_are_seen(tmp_path: Path) -> None:
+def test_doubled_delimiters_across_two_blocks_are_found(tmp_path: Path) -> None:
     block = 4 * 1024 * 1024
     head = "q Q0 d1 1 9 " + "t" * 60 + "\n"
     lines = "".join(f"q{n} Q0 d 1 1 t\n" for n in range(block // 16))
@@ -57,7 +57,7 @@ def test_two_delimiters_across_two_blocks_are_seen(tmp_path: Path) -> None:
     ("name", "line"), [("run", "q Q0 {} 1 1 t"), ("qrels", "q 0 {} 1"), ("run", "q\tQ0\t{}\t1\t1\tt")]
 )
 @pytest.mark.parametrize("end", ["\r", "\r\n"])
-def test_old_mac_line_ends_are_refused_and_not_read_as_one_line(
+def test_cr_line_ends_are_rejected_and_not_read_as_one_line(
     tmp_path: Path, name: str, line: str, end: str
 ) -> None:
     path = put(tmp_path, line.format("d0") + end + line.format("d1") + "\r" + line.format("d2") + end)
@@ -67,7 +67,7 @@ def test_old_mac_line_ends_are_refused_and_not_read_as_one_line(
 
 
 @pytest.mark.parametrize("space", ["\u00a0", "\u2003", "\x1c", "\x85"])
-def test_what_c_takes_for_no_white_space_may_stand_in_ids(tmp_path: Path, space: str) -> None:
+def test_unicode_white_space_is_allowed_in_ids(tmp_path: Path, space: str) -> None:
     doc_id = f"d{space}1"
     (entry,) = converters.read(put(tmp_path, f"q Q0 {doc_id} 1 1 t\n"), "run")
     file = io.BytesIO()
@@ -81,12 +81,12 @@ def test_numpy_scores_are_written_as_numbers() -> None:
     assert file.getvalue() == b"q Q0 d 1 2.5 t\n"
 
 
-def test_a_file_name_that_is_not_utf8_is_no_matter(tmp_path: Path) -> None:
+def test_a_file_name_that_is_not_utf8_is_accepted(tmp_path: Path) -> None:
     path = put(tmp_path, "q Q0 d 1 1 t\n", os.fsdecode(b"a\xff.run"))
     assert len(converters.read(path)) == 1
 
 
-def test_a_query_of_three_words_is_no_judgment(tmp_path: Path) -> None:
+def test_a_query_of_three_words_is_not_recognised_as_qrels(tmp_path: Path) -> None:
     path = put(tmp_path, "156493\tdo goldfish grow\n")
     assert converters.sniff(path) == "queries"
     assert converters.sniff(put(tmp_path, "7\ttop 5 3 2.5 1\n")) == "queries"
@@ -103,7 +103,7 @@ def test_a_query_of_three_words_is_no_judgment(tmp_path: Path) -> None:
         ({"query_id": "q", "questions": [{"question_text": "word " * 20_000}]}, "bank"),
     ],
 )  # fmt: skip
-def test_a_first_line_longer_than_what_is_looked_at_tells_its_format_by_its_keys(
+def test_a_very_long_first_line_is_recognised_by_its_keys(
     tmp_path: Path, row: dict[str, object], kind: str | None
 ) -> None:
     path = put(tmp_path, json.dumps(row) + "\n")
@@ -114,14 +114,14 @@ def test_a_first_line_longer_than_what_is_looked_at_tells_its_format_by_its_keys
         assert converters.sniff(path) == kind
 
 
-def test_a_mistake_on_the_first_line_does_not_hide_that_they_are_passages(tmp_path: Path) -> None:
+def test_passages_with_an_error_on_the_first_line_are_still_recognised(tmp_path: Path) -> None:
     path = put(tmp_path, '{"docid": "a", "text": }\n{"docid": "b", "text": "x"}\n')
     with pytest.raises(ConversionError, match=":1: not valid JSON"):
         list(converters.read(path))
     assert list(converters.read(put(tmp_path, '{"docid": "b", "text": "x"}\n'))) == [Passage("b", "x")]
 
 
-def test_a_first_query_that_reads_like_a_header_comes_back(tmp_path: Path) -> None:
+def test_a_first_query_that_looks_like_a_header_is_read_back(tmp_path: Path) -> None:
     queries = [Query("id", "query"), Query("2", "b")]
     converters.write(queries, tmp_path / "q.tsv", "queries")
     assert list(converters.read(tmp_path / "q.tsv", "queries")) == queries
@@ -130,14 +130,14 @@ def test_a_first_query_that_reads_like_a_header_comes_back(tmp_path: Path) -> No
 @pytest.mark.parametrize(
     "name",
     [
-        # Of each way to read one.
+        # For each way to read a run.
         name if name in ("run", "qrels", "bank", "workbench") else pytest.param(name, marks=pytest.mark.slow)
         for name in (known.name for known in converters.formats())
     ],
 )
-def test_a_decompression_bomb_is_refused_at_a_stated_limit(tmp_path: Path, name: str) -> None:
+def test_a_decompression_bomb_is_rejected_at_a_stated_limit(tmp_path: Path, name: str) -> None:
     path = tmp_path / "bomb.gz"
-    # 100 MB in 100 kB, and not one line end.
+    # 100 MB in 100 kB, without a line end.
     with gzip.open(path, "wb", compresslevel=1) as file:
         for _ in range(100):
             file.write(b"a" * 1_000_000)
@@ -147,7 +147,7 @@ def test_a_decompression_bomb_is_refused_at_a_stated_limit(tmp_path: Path, name:
     assert "64 MiB" in caught.value.reason
 
 
-def test_a_pipe_is_refused_and_does_not_hang(tmp_path: Path) -> None:
+def test_a_pipe_is_rejected_without_hanging(tmp_path: Path) -> None:
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     for read in (converters.sniff, lambda path: list(converters.read(path, "qrels")), converters.read):
@@ -158,7 +158,7 @@ def test_a_pipe_is_refused_and_does_not_hang(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("ending", ["\n", "\r\n"])
-def test_lines_longer_and_shorter_than_what_is_read_at_once_come_whole(tmp_path: Path, ending: str) -> None:
+def test_lines_longer_and_shorter_than_the_read_buffer_are_read_whole(tmp_path: Path, ending: str) -> None:
     lines = ["", "a" * 300_000, "b", "", "c" * 600_000, *("d" * (n % 7) for n in range(100_000)), "e"]
     for end in (ending, ""):
         path = put(tmp_path, ending.join(lines) + end)

@@ -1,4 +1,4 @@
-"""Bad input of every kind, for every reader: one line that names path, line and reason, and nothing else."""
+"""Invalid input for every reader: a one-line error with path, line and reason."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ GOOD = {
 }
 GOOD["leaderboard"] = b'{"run1": 1,\n "run2": 2}\n'
 FORMATS = sorted(GOOD)
-#: Formats in which a line stands for itself, so that one can be added at the end.
+#: Formats in which each line is independent, so that one can be appended.
 BY_LINE = [name for name in FORMATS if name != "leaderboard"]
 
 
@@ -57,7 +57,7 @@ def test_the_good_file_is_read_and_recognised(tmp_path: Path, name: str) -> None
 
 
 @pytest.mark.parametrize("name", FORMATS)
-def test_gzip_is_told_by_content_not_by_name(tmp_path: Path, name: str) -> None:
+def test_gzip_is_recognised_by_content_not_by_name(tmp_path: Path, name: str) -> None:
     plain = put(tmp_path, GOOD[name], "plain.gz")
     packed = put(tmp_path, gzip.compress(GOOD[name]), "packed.txt")
     assert list(converters.read(plain)) == list(converters.read(packed))
@@ -72,32 +72,32 @@ def test_crlf_a_byte_order_mark_and_no_final_newline_make_no_difference(tmp_path
 
 @pytest.mark.parametrize("name", FORMATS)
 @pytest.mark.parametrize("content", [b"", b"\n", b" \n\t\n"])
-def test_an_empty_file_is_refused(tmp_path: Path, name: str, content: bytes) -> None:
+def test_an_empty_file_is_rejected(tmp_path: Path, name: str, content: bytes) -> None:
     assert refused(put(tmp_path, content), name).line is None
 
 
 @pytest.mark.parametrize("name", FORMATS)
-def test_a_truncated_gzip_is_refused(tmp_path: Path, name: str) -> None:
+def test_a_truncated_gzip_is_rejected(tmp_path: Path, name: str) -> None:
     packed = gzip.compress(GOOD[name] + random.Random(1).randbytes(5000).hex().encode())
     assert "ends early" in refused(put(tmp_path, packed[:-900]), name).reason
 
 
 @pytest.mark.parametrize("name", FORMATS)
-def test_a_damaged_gzip_is_refused(tmp_path: Path, name: str) -> None:
+def test_a_damaged_gzip_is_rejected(tmp_path: Path, name: str) -> None:
     packed = bytearray(gzip.compress(GOOD[name] * 200))
     packed[40] ^= 0xFF
     assert "gzip" in refused(put(tmp_path, bytes(packed)), name).reason
 
 
 @pytest.mark.parametrize("name", BY_LINE)
-def test_binary_junk_is_refused_with_a_line(tmp_path: Path, name: str) -> None:
+def test_binary_junk_is_rejected_with_a_line_number(tmp_path: Path, name: str) -> None:
     error = refused(put(tmp_path, GOOD[name] + b"\x00\x01\x02\xff" * 50 + b"\n"), name)
     assert error.line == 3
     assert "NUL" in error.reason
 
 
 @pytest.mark.parametrize("name", FORMATS)
-def test_latin_1_is_refused_with_what_to_do(tmp_path: Path, name: str) -> None:
+def test_latin_1_is_rejected_with_a_remedy(tmp_path: Path, name: str) -> None:
     path = put(tmp_path, GOOD[name] + GOOD[name].splitlines()[0].replace(b"1", b"\xe9") + b"\n")
     error = refused(path, name)
     assert error.line == 3
@@ -105,13 +105,13 @@ def test_latin_1_is_refused_with_what_to_do(tmp_path: Path, name: str) -> None:
 
 
 @pytest.mark.parametrize("name", FORMATS)
-def test_utf_16_is_refused_with_what_to_do(tmp_path: Path, name: str) -> None:
+def test_utf_16_is_rejected_with_a_remedy(tmp_path: Path, name: str) -> None:
     error = refused(put(tmp_path, GOOD[name].decode().encode("utf-16")), name)
     assert "UTF-16" in error.reason
 
 
 @pytest.mark.parametrize("name", FORMATS)
-def test_a_100_mb_line_is_refused_in_bounded_memory(tmp_path: Path, name: str) -> None:
+def test_a_100_mb_line_is_rejected_in_bounded_memory(tmp_path: Path, name: str) -> None:
     import tracemalloc
 
     path = tmp_path / "long.gz"
@@ -129,7 +129,7 @@ def test_a_100_mb_line_is_refused_in_bounded_memory(tmp_path: Path, name: str) -
 
 
 @pytest.mark.parametrize("name", FORMATS)
-def test_a_missing_file_and_a_folder_are_refused(tmp_path: Path, name: str) -> None:
+def test_a_missing_file_and_a_folder_are_rejected(tmp_path: Path, name: str) -> None:
     assert refused(tmp_path / "nowhere", name).reason == "no such file"
     assert "folder" in refused(tmp_path, name).reason
 
@@ -176,20 +176,20 @@ def test_a_missing_file_and_a_folder_are_refused(tmp_path: Path, name: str) -> N
         ("leaderboard", "x", "not valid JSON"),
     ],
 )  # fmt: skip
-def test_a_bad_line_is_named(tmp_path: Path, name: str, line: str, reason: str) -> None:
+def test_a_bad_line_is_reported(tmp_path: Path, name: str, line: str, reason: str) -> None:
     error = refused(put(tmp_path, GOOD[name] + line.encode() + b"\n"), name)
     assert error.line == 3
     assert reason in error.reason
 
 
 @pytest.mark.parametrize("rating", [6, -1, "4", 3.5, True])
-def test_a_recorded_rating_that_is_not_0_to_5_is_refused(tmp_path: Path, rating: object) -> None:
+def test_a_recorded_rating_outside_0_to_5_is_rejected(tmp_path: Path, rating: object) -> None:
     grading = {"llm": "m", "self_ratings": [{"question_id": "i", "self_rating": rating}]}
     line = json.dumps(["q1", [{"paragraph_id": "d1", "text": "t", "exam_grades": [grading]}]])
     assert "the rating is not 0..5" in refused(put(tmp_path, line.encode()), "rubric").reason
 
 
-def test_passages_go_on_after_a_bad_line_when_asked(tmp_path: Path) -> None:
+def test_passages_continue_after_a_bad_line_with_an_error_handler(tmp_path: Path) -> None:
     content = GOOD["passages"] + b'{"docid": "d3"}\n{"docid": "d4", "text": "four"}\nnot json\n'
     errors: list[ConversionError] = []
     found = list(read_passages(put(tmp_path, content), errors.append))
@@ -197,18 +197,18 @@ def test_passages_go_on_after_a_bad_line_when_asked(tmp_path: Path) -> None:
     assert [error.line for error in errors] == [3, 5]
 
 
-def test_a_file_of_no_known_format_lists_the_known_ones(tmp_path: Path) -> None:
+def test_a_file_of_unknown_format_lists_the_known_formats(tmp_path: Path) -> None:
     with pytest.raises(ConversionError, match=r"not in a format known here \(run, qrels"):
         converters.read(put(tmp_path, b"Dear all,\nplease find attached\n"))
 
 
-def test_an_unknown_format_names_the_nearest(tmp_path: Path) -> None:
+def test_an_unknown_format_suggests_the_nearest_name(tmp_path: Path) -> None:
     with pytest.raises(ConversionError, match="did you mean 'qrels'"):
         converters.read(put(tmp_path, GOOD["qrels"]), "qrel")
 
 
 @pytest.mark.parametrize("content", [b"q1 Q0 d1 1 high tag\n", b"q1 Q0 d1 1 2.5\n", b"q1 Q0 d1 1 nan tag\n"])
-def test_a_run_with_a_bad_first_line_is_still_told_to_be_a_run(tmp_path: Path, content: bytes) -> None:
+def test_a_run_with_a_bad_first_line_is_still_recognised_as_a_run(tmp_path: Path, content: bytes) -> None:
     path = put(tmp_path, content)
     assert converters.sniff(path) == "run"
     assert refused(path, "run").line == 1
@@ -227,14 +227,14 @@ Writer = Callable[..., Any]
         ("queries", [converters.Query("q\t1", "text")], "TSV"),
     ],
 )
-def test_what_a_format_cannot_hold_is_not_written(
+def test_records_that_a_format_cannot_hold_are_not_written(
     tmp_path: Path, name: str, records: list[Any], reason: str
 ) -> None:
     with pytest.raises(ValueError, match=reason):
         converters.write(records, tmp_path / "x", name)
 
 
-def test_a_format_that_is_only_read_says_so(tmp_path: Path) -> None:
+def test_writing_a_read_only_format_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(ConversionError, match="only read"):
         converters.write([], tmp_path / "x", "rubric")
 
@@ -248,7 +248,7 @@ def test_a_format_that_is_only_read_says_so(tmp_path: Path) -> None:
         ("bank", '{{"query_id": "q{}", "question": "what?"}}\n', '{{"query_id": "q{}"}}\n'),
     ],
 )
-def test_all_bad_lines_are_named_up_to_20_and_then_counted(
+def test_the_first_20_bad_lines_are_reported_and_the_rest_counted(
     tmp_path: Path, name: str, good: str, bad: str
 ) -> None:
     lines = [bad.format(n) if n in (2, 4) else good.format(n) for n in range(1, 7)]

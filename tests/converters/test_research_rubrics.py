@@ -1,4 +1,4 @@
-"""Research rubrics: criteria with weights, some of which count against."""
+"""Research rubrics: criteria with weights, some of them negative."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_criteria_are_items_with_their_weights(tmp_path: Path) -> None:
         Item("2", "r", "x", "nugget", weight=1.0),
     ]
     assert list(read_bank_queries(path)) == [converters.Query("q1", "what is it")]
-    # A grader is not told the weight: what is asked stays the same with another one.
+    # The prompt has no weight: it stays the same when the weight changes.
     assert item_digest(items[0]) == item_digest(items[0]._replace(weight=None))
 
 
@@ -53,7 +53,7 @@ def test_the_command_converts_them_to_a_bank_with_weights(tmp_path: Path) -> Non
     assert list(converters.read(bank)) == list(converters.read(path))
 
 
-def test_a_bank_without_weights_is_written_as_ever(tmp_path: Path) -> None:
+def test_a_bank_without_weights_is_written_without_a_weight_column(tmp_path: Path) -> None:
     converters.write([Item("q", "i", "x")], tmp_path / "bank", "bank")
     assert b"weight" not in (tmp_path / "bank").read_bytes()
 
@@ -94,7 +94,7 @@ def test_every_form_of_bank_may_have_weights(tmp_path: Path, row: dict[str, Any]
         ('"x"', "a rubric of query 'q' is not a JSON object"),
     ],
 )
-def test_a_weight_that_is_none_is_an_error_of_one_line_with_its_place(
+def test_an_invalid_weight_is_a_one_line_error_with_its_position(
     tmp_path: Path, entry: str, reason: str
 ) -> None:
     path = put(tmp_path, LINE, f'{{"qid": "q", "rubrics": [{entry}]}}')
@@ -105,7 +105,7 @@ def test_a_weight_that_is_none_is_an_error_of_one_line_with_its_place(
     assert "\n" not in str(raised.value)
 
 
-def test_lines_without_rubrics_are_named(tmp_path: Path) -> None:
+def test_lines_without_rubrics_are_reported(tmp_path: Path) -> None:
     for row, reason in (
         ({"qid": "q", "rubrics": []}, "query 'q' has no rubrics"),
         ({"rubrics": RUBRICS}, 'no "query_id" or "qid" or "topic_id"'),
@@ -118,7 +118,7 @@ weights = st.floats(-1e9, 1e9).filter(bool) | st.integers(-10, 10).filter(bool)
 
 
 @given(st.lists(st.tuples(st.text(min_size=1).filter(str.strip), weights), min_size=1, max_size=8))
-def test_all_criteria_come_back_two_of_the_same_text_too(
+def test_all_criteria_are_read_back_including_two_with_the_same_text(
     tmp_path: Path, drawn: list[tuple[str, float]]
 ) -> None:
     listed = [{"criterion": text, "weight": weight} for text, weight in drawn]
@@ -129,7 +129,7 @@ def test_all_criteria_come_back_two_of_the_same_text_too(
     assert list(converters.read(tmp_path / "bank", "bank")) == items
 
 
-def test_a_criterion_can_be_edited_retired_and_joined_by_an_item_without_a_weight() -> None:
+def test_a_criterion_can_be_edited_retired_and_added_without_a_weight() -> None:
     content = (json.dumps(LINE) + "\n").encode()
     first, second = items_of(content, "bank")
     edited = with_text(content, "bank", first.item_id, "Names it in full.", {"who": "me"})

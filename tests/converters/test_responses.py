@@ -46,7 +46,7 @@ def put(tmp_path: Path, *rows: Any, name: str = "mysys.jsonl") -> Path:
     return path
 
 
-def test_trec_rag_2024_cites_by_place(tmp_path: Path) -> None:
+def test_trec_rag_2024_cites_by_position(tmp_path: Path) -> None:
     path = put(tmp_path, RAG24)
     assert converters.sniff(path) == "responses"
     assert list(converters.read(path)) == [
@@ -60,14 +60,14 @@ def test_trec_rag_2024_cites_by_place(tmp_path: Path) -> None:
     ]
 
 
-def test_trec_rag_2025_cites_by_place_or_id(tmp_path: Path) -> None:
+def test_trec_rag_2025_cites_by_position_or_id(tmp_path: Path) -> None:
     (response,) = converters.read(put(tmp_path, RAG25))
     assert (response.query_id, response.run, response.query_text) == ("14", "sys", "why?")
     assert response.sentences[0].citations == (Citation("b/2:3"), Citation("a#1"))
     assert response.text == "One thing. Another."
 
 
-def test_ragtime_and_dragun_style(tmp_path: Path) -> None:
+def test_ragtime_and_dragun_forms_are_read(tmp_path: Path) -> None:
     (ragtime,) = converters.read(put(tmp_path, RAGTIME))
     assert ragtime.query_id == "14"
     assert ragtime.sentences[0].citations == (Citation("b/2:3", 0.9), Citation("a#1", 0.2))
@@ -75,7 +75,7 @@ def test_ragtime_and_dragun_style(tmp_path: Path) -> None:
     assert dragun.sentences[0].citations == (Citation("a#1"),)
 
 
-def test_plain_lines_take_their_run_from_the_file(tmp_path: Path) -> None:
+def test_plain_lines_take_their_run_name_from_the_file(tmp_path: Path) -> None:
     path = put(tmp_path, {"query_id": "q1", "response": "A text."}, {"query_id": "007", "response": "B."})
     found = list(converters.read(path))
     assert [(r.query_id, r.run, r.text) for r in found] == [
@@ -102,14 +102,14 @@ def test_plain_lines_take_their_run_from_the_file(tmp_path: Path) -> None:
         ("{", "JSON"),
     ],
 )
-def test_a_bad_response_is_named_with_its_line(tmp_path: Path, row: Any, reason: str) -> None:
+def test_a_bad_response_is_reported_with_its_line(tmp_path: Path, row: Any, reason: str) -> None:
     good = {**RAG24, "topic_id": "2024-0"}
     with pytest.raises(ConversionError, match=re.escape(reason)) as caught:
         list(read_responses(put(tmp_path, good, row)))
     assert caught.value.line == 2
 
 
-def test_a_citation_of_a_place_without_a_reference_is_counted_and_survives_a_round_trip(
+def test_a_citation_without_a_reference_is_counted_and_survives_a_round_trip(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     row = {**RAG24, "answer": [{"text": "x", "citations": [2, 0, -1]}, {"text": "y", "citations": [9]}]}
@@ -120,7 +120,7 @@ def test_a_citation_of_a_place_without_a_reference_is_counted_and_survives_a_rou
     assert list(converters.read(tmp_path / "out.jsonl")) == [response]
 
 
-def test_a_response_over_a_limit_of_its_track_says_so(tmp_path: Path) -> None:
+def test_a_response_over_a_limit_of_its_track_is_reported(tmp_path: Path) -> None:
     long = {**RAG24, "topic_id": "2024-2", "answer": [{"text": "word " * 401}]}
     many = {**RAG24, "topic_id": "2024-3", "references": [f"d{number}" for number in range(21)]}
     within, *over = read_responses(put(tmp_path, RAG24, long, many))
@@ -131,7 +131,7 @@ def test_a_response_over_a_limit_of_its_track_says_so(tmp_path: Path) -> None:
     ]
 
 
-def test_a_truncated_response_has_so_many_words_and_is_cut_within_a_sentence() -> None:
+def test_truncate_keeps_the_given_number_of_words_and_cuts_within_a_sentence() -> None:
     response = Response("q", "r", (Sentence("a b c", (Citation("d"),)), Sentence(" e  f "), Sentence("g")))
     assert response.truncated(6) == response
     assert response.truncated(4).sentences == (response.sentences[0], Sentence("e"))
@@ -139,7 +139,7 @@ def test_a_truncated_response_has_so_many_words_and_is_cut_within_a_sentence() -
     assert response.truncated(2).sentences == (Sentence("a b", (Citation("d"),)),)
 
 
-def test_a_response_is_known_however_long_its_first_fields_are(tmp_path: Path) -> None:
+def test_a_response_is_recognised_however_long_its_first_fields_are(tmp_path: Path) -> None:
     long = {**RAG25, "metadata": {**RAG25["metadata"], "prompt": "word " * 20_000}}  # type: ignore[dict-item]
     many = {**RAG24, "references": [f"a-long-document-id-{number}" for number in range(5000)]}
     for row in (long, many):
@@ -149,12 +149,12 @@ def test_a_response_is_known_however_long_its_first_fields_are(tmp_path: Path) -
     assert converters.sniff(put(tmp_path, {"query_id": "q1", "text": "So.", "run_id": "x"})) == "responses"
 
 
-def test_a_second_answer_to_a_query_is_refused(tmp_path: Path) -> None:
+def test_a_second_answer_to_a_query_is_rejected(tmp_path: Path) -> None:
     with pytest.raises(ConversionError, match=r"answers query '2024-1' twice \(first on line 1\)"):
         list(read_responses(put(tmp_path, RAG24, RAG24)))
 
 
-def test_responses_come_back_from_trec_rag_2024s_form(tmp_path: Path) -> None:
+def test_responses_in_trec_rag_2024_form_are_read_back(tmp_path: Path) -> None:
     found = list(converters.read(put(tmp_path, RAG24, {**RAG25, "references": ["a#1"]} | {
         "answer": [{"text": "One.", "citations": ["z", "a#1"]}]})))  # fmt: skip
     converters.write(found, tmp_path / "out.jsonl", "responses")
@@ -190,7 +190,7 @@ TEXTS = st.lists(
 ).map(" ".join)  # fmt: skip
 
 
-def test_a_text_that_sentences_are_hard_to_find_in_is_split_in_no_time() -> None:
+def test_a_text_without_clear_sentences_is_split_quickly() -> None:
     began = time.process_time()
     for text in ('\u201c"(' * 50_000, "\u201cword. " * 30_000, "a" * 300_000, "Dr. " * 50_000):
         parts = segments(text)
@@ -199,14 +199,14 @@ def test_a_text_that_sentences_are_hard_to_find_in_is_split_in_no_time() -> None
 
 
 @given(TEXTS, st.integers(1, 40))
-def test_segments_hold_every_word_in_order_and_no_more_than_asked(text: str, limit: int) -> None:
+def test_segments_hold_every_word_in_order_and_respect_the_limit(text: str, limit: int) -> None:
     parts = segments(text, limit)
     assert "".join("".join(parts).split()) == "".join(text.split())
     assert all(part == part.strip() and part for part in parts)
     assert all(len(re.findall(r"\w+|[^\w\s]", part)) <= limit for part in parts)
 
 
-def test_segments_end_where_sentences_end() -> None:
+def test_segments_end_at_sentence_ends() -> None:
     sentences = [f"Sentence number {n} has these words, e.g. Dr. Smith's." for n in range(100)]
     parts = segments(" ".join(sentences), 100)
     assert len(parts) > 5
@@ -219,13 +219,13 @@ def test_a_sentence_longer_than_a_passage_is_cut() -> None:
 
 
 @given(st.text(max_size=12), st.text(max_size=12), st.text(max_size=12), st.text(max_size=12))
-def test_ids_are_free_of_white_space_and_never_the_same(a: str, b: str, c: str, d: str) -> None:
+def test_ids_are_unique_and_have_no_white_space(a: str, b: str, c: str, d: str) -> None:
     one, two = passage_id(a, b, 1), passage_id(c, d, 1)
     assert not re.search(r"\s", one)
     assert (one == two) == ((a, b) == (c, d))
 
 
-def test_a_response_ranks_its_passages_or_what_it_cites() -> None:
+def test_a_response_ranks_its_own_segments_or_its_citations() -> None:
     response = Response(
         "q 1",
         "my sys",
@@ -241,7 +241,7 @@ def test_a_response_ranks_its_passages_or_what_it_cites() -> None:
     assert [row.score for row in both] == [5, 4, 3, 2, 1]
 
 
-def test_the_two_halves_of_a_response_fit(tmp_path: Path) -> None:
+def test_the_run_and_the_passages_of_a_response_have_the_same_ids(tmp_path: Path) -> None:
     path = put(tmp_path, RAG24)
     run = converted(path, None, "run")
     passages = list(converted(path, None, "passages"))
@@ -270,12 +270,14 @@ def test_a_folder_of_texts_is_a_run(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("target", "reason"), [("qrels", "'responses' does not become 'qrels'"), ("nope", "no format 'nope'")]
 )
-def test_what_does_not_fit_is_said(tmp_path: Path, target: str, reason: str) -> None:
+def test_a_conversion_that_a_response_does_not_support_is_an_error(
+    tmp_path: Path, target: str, reason: str
+) -> None:
     with pytest.raises(ConversionError, match=reason):
         converted(put(tmp_path, RAG24), None, target)
 
 
-def test_real_responses_of_trec_rag_2024() -> None:
+def test_real_responses_of_trec_rag_2024_are_read() -> None:
     found = list(converters.read(outside("rag24/responses.gpt-4o.jsonl.gz")))
     assert len(found) == 301
     assert all(response.sentences and response.query_id.startswith("2024-") for response in found)
@@ -284,7 +286,7 @@ def test_real_responses_of_trec_rag_2024() -> None:
     assert sum(len(response_passages(r)) for r in found) == 396
 
 
-def test_a_response_over_its_tracks_limits_is_taken_and_said(
+def test_a_response_over_its_track_limits_is_accepted_with_a_warning(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     long = {**RAG24, "topic_id": "2024-2", "answer": [{"text": "word " * 401, "citations": []}]}

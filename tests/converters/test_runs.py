@@ -28,7 +28,7 @@ def rows(run: Run) -> list[tuple[str, str, int, float]]:
 
 
 PLAIN = "q1 Q0 d1 1 2.5 tag\nq1 Q0 d2 2 1.5 tag\nq2 Q0 d1 1 1 tag\n"
-#: Reads a run while signals come, which a handler takes, as that of `trecexam watch` does.
+#: Reads a run while signals arrive, with a handler like that of `trecexam watch`.
 UNDER_SIGNALS = """\
 import os, signal, sys, threading, time
 from converters.trec_run import read_run
@@ -69,7 +69,7 @@ EXPECTED = [("q1", "d1", 1, 2.5), ("q1", "d2", 2, 1.5), ("q2", "d1", 1, 1.0)]
         "\ufeff" + PLAIN,
     ],
 )
-def test_any_white_space_and_extra_columns_are_taken(tmp_path: Path, content: str) -> None:
+def test_any_white_space_and_extra_columns_are_accepted(tmp_path: Path, content: str) -> None:
     run = read_run(put(tmp_path, content))
     assert rows(run) == EXPECTED
     assert run.name == "tag"
@@ -77,12 +77,12 @@ def test_any_white_space_and_extra_columns_are_taken(tmp_path: Path, content: st
     assert rows(read_run(put(tmp_path, gzip.compress(content.encode()), "b.gz"))) == EXPECTED
 
 
-def test_ranks_and_q0_are_not_looked_at(tmp_path: Path) -> None:
+def test_ranks_and_q0_are_ignored(tmp_path: Path) -> None:
     assert rows(read_run(put(tmp_path, "q1 zero d1 last 2.5 t\nq1 0 d2 - 3 t\n"))) == [
         ("q1", "d2", 1, 3.0), ("q1", "d1", 2, 2.5)]  # fmt: skip
 
 
-def test_the_last_lines_tag_names_the_run(tmp_path: Path) -> None:
+def test_the_run_is_named_by_the_tag_of_its_last_line(tmp_path: Path) -> None:
     assert read_run(put(tmp_path, "q1 Q0 d1 1 2 first\nq1 Q0 d2 2 1 last\n")).name == "last"
 
 
@@ -93,7 +93,7 @@ def test_ties_are_ordered_by_docno_descending(tmp_path: Path) -> None:
     assert run.ranking("q") == ["é", "c", "b", "a", "B", "9", "10"]
 
 
-def test_scores_that_differ_only_past_float_precision_are_a_tie(tmp_path: Path) -> None:
+def test_scores_that_differ_only_beyond_float_precision_are_ties(tmp_path: Path) -> None:
     run = read_run(put(tmp_path, "q Q0 a 1 11.998191205319017 t\nq Q0 b 2 11.99819084838964 t\n"))
     assert run.ranking("q") == ["b", "a"]
     assert run.scores.tolist() == [11.99819084838964, 11.998191205319017]
@@ -109,14 +109,14 @@ def test_queries_may_be_interleaved_and_ids_keep_leading_zeros_quotes_and_hashes
     assert "7" not in run
 
 
-def test_iterating_and_writing_gives_the_same_run_again(tmp_path: Path) -> None:
+def test_iterating_and_writing_gives_the_same_run(tmp_path: Path) -> None:
     run = read_run(put(tmp_path, "q1 Q0 a 1 0.1 t\nq1 Q0 b 1 0.30000000000000004 t\nq2 Q0 a 3 -1e-300 t\n"))
     converters.write(run, tmp_path / "b.run.gz", "run")
     again = read_run(tmp_path / "b.run.gz")
     assert list(again) == list(run)
 
 
-def test_the_order_is_that_of_trec_eval(tmp_path: Path) -> None:
+def test_the_order_equals_that_of_trec_eval(tmp_path: Path) -> None:
     import pytrec_eval
 
     rng = random.Random(5)
@@ -130,7 +130,7 @@ def test_the_order_is_that_of_trec_eval(tmp_path: Path) -> None:
             assert found["q"]["recip_rank"] == pytest.approx(1 / rank)
 
 
-def test_a_bad_line_deep_in_a_large_file_is_named_exactly(tmp_path: Path) -> None:
+def test_a_bad_line_deep_in_a_large_file_is_reported_exactly(tmp_path: Path) -> None:
     lines = [f"q{n // 100} Q0 d{n} {n % 100 + 1} {1000 - n % 100} t\n" for n in range(250_000)]
     lines[234_566] = lines[234_566].replace(" t\n", "\n")
     with pytest.raises(ConversionError, match=r":234567: has 5 columns"):
@@ -144,7 +144,7 @@ entries = st.lists(st.tuples(st.sampled_from(["q1", "02", "ü"]), token, score),
 
 
 @given(entries, st.sampled_from([" ", "\t"]), st.booleans())
-def test_the_fast_and_the_careful_way_agree(
+def test_the_fast_and_the_slow_parser_agree(
     tmp_path_factory: pytest.TempPathFactory, found: list[tuple[str, str, float]], space: str, packed: bool
 ) -> None:
     path = tmp_path_factory.getbasetemp() / "agree.run"
@@ -154,7 +154,7 @@ def test_the_fast_and_the_careful_way_agree(
     try:
         fast = ordered(*_fast(path))
     except _RefusedError:
-        # Only unusual white space may make the fast way refuse a good file.
+        # Only unusual white space may make the fast parser reject a good file.
         assert any(set(d) & set("\t\v\f \0") for _, d, _ in found)
         return
     assert list(fast) == list(careful) == list(read_run(path))
@@ -174,7 +174,7 @@ def test_duplicates_are_found_and_only_duplicates(pairs: list[tuple[str, str]]) 
             Run.from_entries("t", run)
 
 
-def test_the_duplicate_that_is_named_stands_twice() -> None:
+def test_a_reported_duplicate_occurs_twice() -> None:
     import pyarrow as pa
 
     docs = pa.array(["x" * 30, "y", "x" * 29, "y"], pa.large_string())
@@ -183,12 +183,12 @@ def test_the_duplicate_that_is_named_stands_twice() -> None:
     assert caught.value.doc_id == "y"
 
 
-def test_a_run_made_from_entries_refuses_scores_that_are_not_finite() -> None:
+def test_a_run_made_from_entries_rejects_scores_that_are_not_finite() -> None:
     with pytest.raises(ValueError, match="not a finite number"):
         Run.from_entries("t", [("q", "d", float("nan"))])
 
 
-def test_a_signal_while_a_run_is_read_is_its_handlers_alone(tmp_path: Path) -> None:
+def test_a_signal_during_reading_reaches_its_handler_only(tmp_path: Path) -> None:
     path = put(tmp_path, "".join(f"q{n // 100} Q0 d{n} 1 {-n} tag\n" for n in range(30_000)))
     command = [sys.executable, "-c", UNDER_SIGNALS, path]
     done = subprocess.run(command, capture_output=True, text=True, check=False)

@@ -1,4 +1,4 @@
-"""Files of BEIR, MS MARCO, ir_metadata, umbrela and ragas: read, told from others, written again."""
+"""Files of BEIR, MS MARCO, ir_metadata, umbrela and ragas: reading, recognising and writing."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def put(tmp_path: Path, text: str, name: str = "file") -> Path:
         ("ir-metadata.run", "run", [("q1", "d1", 1, 2.5, "tag"), ("q1", "d2", 2, 1.5, "tag")]),
     ],
 )
-def test_what_a_file_has_is_told_read_and_written_again(
+def test_fields_are_recognised_read_and_written_back(
     tmp_path: Path, name: str, kind: str, records: list[tuple[object, ...]]
 ) -> None:
     path = CORPUS / name
@@ -51,7 +51,7 @@ def test_what_a_file_has_is_told_read_and_written_again(
 @pytest.mark.parametrize(
     ("text", "kind"),
     [
-        # Labels of documents 1, 2, 3 that fall, without fractions and with one iteration a query.
+        # Decreasing labels of documents 1, 2, 3, without fractions and with one iteration per query.
         ("q 0 1 3\nq 0 2 2\nq 0 3 1\n", "qrels"),
         ("1 1 1 0\n1 1 2 1\n", "qrels"),
         ("q d9 1 9\nq d3 2 8\nq d1 3 5\n", "run"),
@@ -62,7 +62,7 @@ def test_what_a_file_has_is_told_read_and_written_again(
         ('{"_id": "1", "text": "' + "long " * 60 + '"}\n', "passages"),
     ],
 )
-def test_content_tells_what_is_alike_at_first_sight(tmp_path: Path, text: str, kind: str) -> None:
+def test_similar_formats_are_told_apart_by_content(tmp_path: Path, text: str, kind: str) -> None:
     assert converters.sniff(put(tmp_path, text)) == kind
 
 
@@ -88,13 +88,13 @@ def test_content_tells_what_is_alike_at_first_sight(tmp_path: Path, text: str, k
         ),
     ],
 )
-def test_a_bad_line_is_named(tmp_path: Path, kind: str, text: str, line: int | None, reason: str) -> None:
+def test_a_bad_line_is_reported(tmp_path: Path, kind: str, text: str, line: int | None, reason: str) -> None:
     with pytest.raises(ConversionError, match=reason) as caught:
         list(converters.read(put(tmp_path, text), kind))
     assert caught.value.line == line
 
 
-def test_bad_lines_of_a_collection_are_left_out_where_somebody_takes_their_errors(tmp_path: Path) -> None:
+def test_bad_lines_of_a_collection_are_skipped_with_an_error_handler(tmp_path: Path) -> None:
     errors: list[ConversionError] = []
     path = put(tmp_path, "pid\tpassage\n1\tone\n2\n3\tthree\n")
     assert list(read_passages(path, errors.append)) == [Passage("1", "one"), Passage("3", "three")]
@@ -121,13 +121,13 @@ def test_an_ir_metadata_header_is_kept_and_changes_no_entry(
     assert (list(again), again.metadata) == (list(run), YAML)
 
 
-def test_umbrelas_judgments_are_qrels_where_somebody_added_ids(tmp_path: Path) -> None:
+def test_umbrela_judgments_with_ids_are_qrels(tmp_path: Path) -> None:
     path = CORPUS / "umbrela.jsonl"
     first, second = converters.read(path)
     assert first == TextJudgment(
         "how do heat pumps work", "Heat pumps move heat.", 3, "##final score: 3", "gpt-4o"
     )
-    # umbrela writes 0 where it could not read the answer.
+    # umbrela writes 0 if it could not parse the answer.
     assert (second.label, second.query_id, second.doc_id) == (None, "q1", "d2")
     with pytest.raises(ConversionError, match="trecexam init --recorded"):
         list(converted(path, None, "qrels"))
@@ -154,7 +154,7 @@ def test_a_ragas_sample_is_a_response_that_cites_its_contexts(tmp_path: Path) ->
     assert [cited.doc_id for cited in response.sentences[0].citations] == list(response.references)
     named = put(tmp_path, json.dumps({**sample, "retrieved_context_ids": ["a", 2]}) + "\n", "named.jsonl")
     assert next(converters.read(named)).references == ("a", "2")
-    # Queries and runs of the same samples go together: ids are made of the text.
+    # Queries and runs of the same samples match: ids are made from the text.
     (query,) = converted(path, None, "queries")
     run = converted(path, None, "run", "citations")
     assert query.text == "who?"

@@ -1,4 +1,4 @@
-"""Labels of support in a table."""
+"""Tables of support labels."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def read(path: Path) -> tuple[list[SupportLabel], list[ConversionError]]:
     return list(read_support_labels(path, errors.append)), errors
 
 
-def test_labels_are_read_by_the_names_of_their_columns(tmp_path: Path) -> None:
+def test_labels_are_read_by_column_name(tmp_path: Path) -> None:
     path = tmp_path / "labels.tsv"
     path.write_text(
         "label\twho\tdoc_id\tsentence\tquery_id\trun\nfull_support\tA\td 1\t2\tq\tr\nuncited\tA\t\t3\tq\tr\n"

@@ -1,4 +1,4 @@
-"""What TREC's generation tracks and AutoJudge hand out: topics, reports, nugget banks, leaderboards."""
+"""Files of TREC's generation tracks and AutoJudge: topics, reports, nugget banks, leaderboards."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from converters.records import Item, MeasureValue, Origin
 
 
 def put(path: Path, *rows: Any) -> Path:
-    """A JSONL file of these rows."""
+    """Writes a JSONL file of these rows."""
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
     return path
 
@@ -35,7 +35,7 @@ def put(path: Path, *rows: Any) -> Path:
         ({"text": "leaves", "problem_statement": "Why red?"}, "leaves"),
     ],
 )
-def test_topics_of_every_track_are_queries(
+def test_topics_of_every_track_are_read_as_queries(
     tmp_path: Path, key: str, fields: dict[str, str], text: str
 ) -> None:
     path = put(tmp_path / "t.jsonl", {key: "7", **fields})
@@ -50,7 +50,7 @@ def test_topics_under_one_key_are_a_list(tmp_path: Path) -> None:
     assert list(converters.read(path)) == [Query("116", "Is it?")]
 
 
-def test_the_topics_of_autojudge_are_read() -> None:
+def test_the_topics_of_autojudge_are_read_as_queries() -> None:
     queries = list(converters.read(outside("autojudge/kiddie/topics/kiddie-topics.jsonl")))
     assert [query.query_id for query in queries] == ["leaf", "cloud", "bee", "earthworms", "hibernation"]
     assert queries[0].text.startswith("fall leaf color change chlorophyll. My 5-year-old keeps")
@@ -71,7 +71,9 @@ REPORT = {
 @pytest.mark.parametrize("key", ["topic_id", "narrative_id", "request_id", "query_id"])
 @pytest.mark.parametrize("inside", [True, False])
 @pytest.mark.parametrize("listed", ["responses", "answer"])
-def test_reports_of_every_track_are_responses(tmp_path: Path, key: str, inside: bool, listed: str) -> None:
+def test_reports_of_every_track_are_read_as_responses(
+    tmp_path: Path, key: str, inside: bool, listed: str
+) -> None:
     row: dict[str, Any] = {k: v for k, v in REPORT.items() if k != "responses"} | {
         listed: REPORT["responses"]
     }
@@ -85,7 +87,7 @@ def test_reports_of_every_track_are_responses(tmp_path: Path, key: str, inside: 
     assert dict(found.metadata)["team_id"] == "t"
 
 
-def test_biogens_document_is_responses_of_one_run(tmp_path: Path) -> None:
+def test_a_biogen_document_holds_the_responses_of_one_run(tmp_path: Path) -> None:
     path = tmp_path / "run.json"
     answers = [
         {"topic_id": str(n), "answer": [{"text": "A.", "citations": [123, 5]}], "documents": {"123": "D."}}
@@ -99,7 +101,7 @@ def test_biogens_document_is_responses_of_one_run(tmp_path: Path) -> None:
     assert found[0].sentences[0].out_of_range == 1
 
 
-def test_places_past_the_references_are_no_document(tmp_path: Path) -> None:
+def test_citations_beyond_the_references_are_skipped_and_counted(tmp_path: Path) -> None:
     row = {
         **REPORT,
         "topic_id": "7",
@@ -111,7 +113,7 @@ def test_places_past_the_references_are_no_document(tmp_path: Path) -> None:
     assert found.sentences[0].out_of_range == 1
 
 
-def test_ragtimes_form_keeps_confidences_documents_and_metadata(tmp_path: Path) -> None:
+def test_the_ragtime_form_keeps_confidences_documents_and_metadata(tmp_path: Path) -> None:
     report = {**REPORT, "metadata": {**REPORT["metadata"], "topic_id": "7"}}
     found = list(converters.read(put(tmp_path / "run.jsonl", report)))
     converters.write(found, tmp_path / "again.jsonl", "ragtime")
@@ -121,7 +123,7 @@ def test_ragtimes_form_keeps_confidences_documents_and_metadata(tmp_path: Path) 
 
 
 @pytest.mark.parametrize("form", ["rag24", "rag25"])
-def test_trec_rags_forms_cite_by_place_the_surest_first(tmp_path: Path, form: str) -> None:
+def test_trec_rag_forms_cite_by_position_ordered_by_confidence(tmp_path: Path, form: str) -> None:
     report = {**REPORT, "topic_id": "7", "references": ["d1"]}
     found = list(converters.read(put(tmp_path / "run.jsonl", report)))
     converters.write(found, tmp_path / "again.jsonl", form)
@@ -153,7 +155,7 @@ def laid_out(path: Path, form: str, rows: list[MeasureValue] = ROWS) -> Path:
 
 @pytest.mark.parametrize("form", [form for form in FORMS if form != "trec_eval"])
 @pytest.mark.parametrize("told", [True, False])
-def test_leaderboards_come_back_in_every_form(tmp_path: Path, form: str, told: bool) -> None:
+def test_leaderboards_are_read_back_in_every_form(tmp_path: Path, form: str, told: bool) -> None:
     path = laid_out(tmp_path / "x.eval.txt", form)
     assert list(read_values(path, form if told else None)) == ROWS
     assert list(converters.read(path, "leaderboard")) == [("b", 2), ("a", 1)]
@@ -161,7 +163,7 @@ def test_leaderboards_come_back_in_every_form(tmp_path: Path, form: str, told: b
         assert converters.sniff(path) == "leaderboard"
 
 
-def test_a_run_of_trec_eval_is_named_by_its_line_or_its_file(tmp_path: Path) -> None:
+def test_a_trec_eval_output_is_named_by_its_runid_line_or_its_file(tmp_path: Path) -> None:
     rows = [row for row in ROWS if row.run == "a"]
     path = laid_out(tmp_path / "a.eval.txt", "trec_eval", rows)
     assert list(read_values(path)) == rows
@@ -179,7 +181,7 @@ def test_without_means_the_first_measure_is_averaged_over_all_queries(tmp_path: 
     assert list(converters.read(path)) == [("a", 2), ("b", 1)]
 
 
-def test_columns_that_cannot_be_told_are_named_by_a_first_line(tmp_path: Path) -> None:
+def test_ambiguous_columns_need_a_header_line(tmp_path: Path) -> None:
     path = tmp_path / "x.txt"
     path.write_text("a t1 M 0.9\n")
     with pytest.raises(converters.ConversionError, match="run query measure value"):
@@ -189,13 +191,13 @@ def test_columns_that_cannot_be_told_are_named_by_a_first_line(tmp_path: Path) -
 
 
 @pytest.mark.parametrize("lines", ["q1 0 d1 1\nq1 0 d2 0\n", "q1 0 d1 1.5\n"])
-def test_qrels_are_no_leaderboard(tmp_path: Path, lines: str) -> None:
+def test_qrels_are_not_recognised_as_a_leaderboard(tmp_path: Path, lines: str) -> None:
     path = tmp_path / "qrels.txt"
     path.write_text(lines)
     assert converters.sniff(path) == "qrels"
 
 
-def test_the_truth_of_autojudge_is_a_leaderboard() -> None:
+def test_the_truth_file_of_autojudge_is_a_leaderboard() -> None:
     path = outside("autojudge/kiddie/eval/kiddie_fake.eval.ir_measures.txt")
     assert converters.sniff(path) == "leaderboard"
     assert list(converters.read(path)) == [("run1", 1), ("run2", 2), ("run3", 3), ("run4", 4)]
@@ -207,7 +209,9 @@ V3 = json.loads((CORPUS / "nuggets-v3.jsonl").read_text())
 
 @pytest.mark.parametrize("indent", [None, 2])
 @pytest.mark.parametrize("through", [None, "bank"])
-def test_nugget_banks_come_back_without_loss(tmp_path: Path, indent: int | None, through: str | None) -> None:
+def test_nugget_banks_are_read_back_without_loss(
+    tmp_path: Path, indent: int | None, through: str | None
+) -> None:
     path = tmp_path / "nuggets.json"
     path.write_text(json.dumps(V3, indent=indent))
     assert converters.sniff(path) == "bank"
@@ -225,7 +229,7 @@ def test_nugget_banks_come_back_without_loss(tmp_path: Path, indent: int | None,
     assert json.loads((tmp_path / "again.jsonl").read_text()) == V3
 
 
-def test_what_was_edited_is_written_and_the_rest_is_kept(tmp_path: Path) -> None:
+def test_edited_fields_are_written_and_the_others_are_kept(tmp_path: Path) -> None:
     first, *others = converters.read(put(tmp_path / "n.jsonl", V3))
     edited = first._replace(text="Why?", gold_answers=("sugar", "light"), importance="okay", retired=True)
     converters.write([edited, *others], tmp_path / "again.jsonl", "nuggets-v3")
@@ -236,7 +240,7 @@ def test_what_was_edited_is_written_and_the_rest_is_kept(tmp_path: Path) -> None
     assert next(iter(converters.read(tmp_path / "again.jsonl"))).retired
 
 
-def test_a_bank_of_ours_comes_back_from_v3(tmp_path: Path) -> None:
+def test_a_trecexam_bank_is_read_back_from_v3(tmp_path: Path) -> None:
     origin = Origin("p", "m", 1, "2026-01-01", "What?", "vital")
     items = [
         Item("7", "7/1", "What?", gold_answers=("a",), importance="vital", origin=origin, facet_id="f"),
@@ -252,7 +256,7 @@ def test_a_bank_of_ours_comes_back_from_v3(tmp_path: Path) -> None:
     "around",
     [lambda bank: {"metadata": {"topic_id": "7", "run_id": "r"}, "nugget_bank": bank}, lambda bank: bank],
 )
-def test_ragtimes_form_comes_back(tmp_path: Path, around: Any) -> None:
+def test_the_ragtime_form_is_read_back(tmp_path: Path, around: Any) -> None:
     row = around({"Why red?": ["AND", "cold", {"sugar": ["d1", "d2"]}], "When?": ["OR"]})
     path = put(tmp_path / "nuggets_7.json", row)
     assert converters.sniff(path) == "bank"
@@ -276,7 +280,7 @@ def test_ragtimes_form_comes_back(tmp_path: Path, around: Any) -> None:
     assert entry["answers"]["sugar"] == {"answer": "sugar", "references": ["d1", "d2"]}
 
 
-def test_what_ragtimes_form_has_a_place_for_comes_back_and_the_rest_is_named(
+def test_fields_of_the_ragtime_form_are_kept_and_lost_fields_are_reported(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     items = list(converters.read(CORPUS / "nuggets-ragtime-26.jsonl"))
@@ -299,7 +303,7 @@ def test_what_ragtimes_form_has_a_place_for_comes_back_and_the_rest_is_named(
         converters.write(converters.read(bank), tmp_path / "again.jsonl", "nuggets-ragtime")
 
 
-def test_a_bank_of_ours_comes_back_from_ragtimes_form(tmp_path: Path) -> None:
+def test_a_trecexam_bank_is_read_back_from_the_ragtime_form(tmp_path: Path) -> None:
     origin = Origin("p", "m", 1, "2026-01-01", "What?", "vital")
     item = Item("7", "", "What?", gold_answers=("a",), importance="vital", origin=origin, weight=2.0)
     item = item._replace(item_id=made_id("7", "What?"), facet_id="f", choices=(("A", "x"),), retired=True)
@@ -307,7 +311,7 @@ def test_a_bank_of_ours_comes_back_from_ragtimes_form(tmp_path: Path) -> None:
     assert [each._replace(details="") for each in converters.read(tmp_path / "n.jsonl")] == [item]
 
 
-def test_ragtimes_form_has_no_claims(tmp_path: Path) -> None:
+def test_the_ragtime_form_has_no_claims(tmp_path: Path) -> None:
     items = list(converters.read(put(tmp_path / "n.jsonl", V3)))
     with pytest.raises(ValueError, match="questions alone: write nuggets-v3"):
         converters.write(items, tmp_path / "again.jsonl", "nuggets-ragtime")
@@ -331,14 +335,14 @@ def test_the_same_question_of_two_topics_is_two_items(tmp_path: Path) -> None:
         ({"nugget_bank": {"Q": ["OR", 3]}, "query_id": "1"}, "is not text: 3"),
     ],
 )
-def test_a_nugget_bank_that_is_none_says_why(tmp_path: Path, row: dict[str, Any], why: str) -> None:
+def test_an_invalid_nugget_bank_is_reported_with_the_reason(
+    tmp_path: Path, row: dict[str, Any], why: str
+) -> None:
     with pytest.raises(converters.ConversionError, match=why):
         list(converters.read(put(tmp_path / "n.jsonl", row), "bank"))
 
 
-def test_autojudge_reads_what_is_written_as_what_it_was(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_autojudge_reads_the_written_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NLTK_DATA", str(outside("autojudge/nltk_data")))
     nuggets = pytest.importorskip("autojudge_base.nugget_data")
     path = put(tmp_path / "n.jsonl", V3)

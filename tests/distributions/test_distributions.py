@@ -1,4 +1,4 @@
-"""The wheel and the sdist: built, installed into an empty environment, and run. Nothing is fetched."""
+"""The wheel and the sdist: built, installed into an empty environment, and run, without network."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ PACKAGES = ("trecexam", "converters")
 
 
 class Distributions(NamedTuple):
-    """What was built of a copy of the source; the wheel is built from the sdist."""
+    """Distributions built from a copy of the source; the wheel is built from the sdist."""
 
     source: Path
     sdist: Path
@@ -42,7 +42,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Distributions:
         shutil.copytree(ROOT / package, source / package, ignore=shutil.ignore_patterns("__pycache__"))
     for name in FILES:
         shutil.copy(ROOT / name, source)
-    # setuptools takes files of this name by itself.
+    # setuptools includes files of this name by default.
     (source / "tests").mkdir()
     shutil.copy(ROOT / "tests" / "test_errors.py", source / "tests")
     for arguments in (["--outdir", folder / "dist"], ["--wheel", "--outdir", folder / "direct"]):
@@ -55,10 +55,10 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Distributions:
 
 @pytest.fixture(scope="module")
 def installed(built: Distributions, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The `bin` of an environment that has the wheel and, from this one, what it depends on."""
+    """The `bin` of an environment with the wheel and, from this environment, its dependencies."""
     environment = tmp_path_factory.mktemp("installed") / "env"
     venv.create(environment, symlinks=True)
-    # Its .pth files are not read, so an editable install of this checkout stays out.
+    # Its .pth files are not read, so an editable install of this checkout is not used.
     import click
 
     (site,) = environment.glob("lib/python*/site-packages")
@@ -83,7 +83,7 @@ def run(*words: str | Path, cwd: Path | None = None) -> str:
 
 
 def contents(archive: Path) -> dict[str, bytes]:
-    """The files of a wheel or an sdist, without the folder that an sdist has around them."""
+    """The files of a wheel or an sdist, without the top folder of the sdist."""
     if archive.suffix == ".whl":
         with zipfile.ZipFile(archive) as wheel:
             return {name: wheel.read(name) for name in wheel.namelist()}
@@ -98,7 +98,7 @@ def metadata(wheel: Path) -> Metadata:
 
 
 @pytest.mark.slow
-def test_the_wheel_has_every_file_of_the_packages_and_no_other(built: Distributions) -> None:
+def test_the_wheel_has_exactly_the_files_of_the_packages(built: Distributions) -> None:
     paths = [path for package in PACKAGES for path in (built.source / package).rglob("*") if path.is_file()]
     expected = {str(path.relative_to(built.source)): path.read_bytes() for path in paths}
     files = contents(built.wheel)
@@ -107,7 +107,7 @@ def test_the_wheel_has_every_file_of_the_packages_and_no_other(built: Distributi
 
 
 @pytest.mark.slow
-def test_the_sdist_makes_the_wheel_that_the_source_makes(built: Distributions) -> None:
+def test_the_sdist_builds_the_same_wheel_as_the_source(built: Distributions) -> None:
     assert contents(built.wheel) == contents(built.direct_wheel)
     names = contents(built.sdist).keys()
     assert {"LICENSE", "README.md", "CHANGELOG.md", "CITATION.cff"} <= names
@@ -115,7 +115,7 @@ def test_the_sdist_makes_the_wheel_that_the_source_makes(built: Distributions) -
 
 
 @pytest.mark.slow
-def test_no_path_of_this_machine_is_in_what_is_released(built: Distributions) -> None:
+def test_no_local_path_is_in_the_released_files(built: Distributions) -> None:
     for path in (ROOT, built.source, Path(sys.prefix), Path.home()):
         for archive in (built.wheel, built.sdist):
             files = contents(archive)
@@ -123,7 +123,7 @@ def test_no_path_of_this_machine_is_in_what_is_released(built: Distributions) ->
 
 
 @pytest.mark.slow
-def test_the_metadata_is_valid_and_says_what_an_index_shows(built: Distributions) -> None:
+def test_the_metadata_is_valid_and_has_what_an_index_shows(built: Distributions) -> None:
     read = metadata(built.wheel)
     assert (read.name, str(read.version)) == ("trecexam", trecexam.__version__)
     assert read.description_content_type == "text/markdown"
@@ -133,7 +133,7 @@ def test_the_metadata_is_valid_and_says_what_an_index_shows(built: Distributions
     assert str(read.requires_python) == "<3.14,>=3.11"
     assert read.project_urls
     assert {"offline", "serve", "docs"} <= {*(read.provides_extra or ())}
-    # Else an index would refuse it.
+    # Otherwise an index rejects it.
     assert not [need for need in read.requires_dist or () if need.url]
 
 
@@ -167,8 +167,8 @@ for point in package.entry_points:
     assert set(loaded) == expected | {"console_scripts trecexam"}
 
 
-def test_the_citation_file_is_one_and_cites_this_version() -> None:
-    """By what the Citation File Format 1.2.0 requires."""
+def test_the_citation_file_is_valid_and_cites_this_version() -> None:
+    """As required by the Citation File Format 1.2.0."""
     citation: dict[str, Any] = yaml.safe_load((ROOT / "CITATION.cff").read_text())
     assert citation["cff-version"] == "1.2.0"
     assert citation["version"] == trecexam.__version__

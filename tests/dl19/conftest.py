@@ -1,4 +1,4 @@
-"""TREC DL 2019, read naively, and tracks of it: 21 queries, 37 runs, FLAN-T5-large's recorded grades."""
+"""TREC DL 2019, read by naive code, and its tracks: 21 queries, 37 runs, FLAN-T5-large's recorded grades."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ Rankings = Mapping[str, Mapping[str, list[str]]]
 
 @pytest.fixture(scope="session")
 def new_track(dl19: Path, tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
-    """Makes a track that nobody graded yet, by `trecexam init` with these options more."""
+    """Makes an ungraded track, by `trecexam init` with these additional options."""
 
     def new_track(*options: str) -> Path:
         root = tmp_path_factory.mktemp("dl19") / "track"
@@ -42,7 +42,7 @@ def new_track(dl19: Path, tmp_path_factory: pytest.TempPathFactory) -> Callable[
 
 @pytest.fixture(scope="session")
 def track(new_track: Callable[..., Path]) -> Path:
-    """A graded track, which tests read only."""
+    """A graded track, read-only for tests."""
     root = new_track()
     assert run(["watch", str(root), "--once"]) == 0
     return root
@@ -50,7 +50,7 @@ def track(new_track: Callable[..., Path]) -> Path:
 
 @pytest.fixture(scope="session")
 def all_judged(new_track: Callable[..., Path]) -> Path:
-    """A graded track with all judged passages in the pool, which tests read only."""
+    """A graded track with all judged passages in the pool, read-only for tests."""
     root = new_track("--pool-judged")
     assert run(["watch", str(root), "--once"]) == 0
     return root
@@ -58,7 +58,7 @@ def all_judged(new_track: Callable[..., Path]) -> Path:
 
 @pytest.fixture(scope="session")
 def ratings(dl19: Path) -> Ratings:
-    """All recorded ratings, straight from the workbench's file."""
+    """All recorded ratings, directly from the workbench's file."""
     found: dict[str, dict[str, dict[str, int]]] = {}
     with gzip.open(dl19 / "graded.flan-t5-large.jsonl.gz", "rt") as file:
         for query_id, paragraphs in map(json.loads, file):

@@ -1,4 +1,4 @@
-"""Agreement on TREC DL 2019: the counts and kappas that the Rubric workbench's tables have."""
+"""Agreement on TREC DL 2019: counts and kappas equal the Rubric workbench's tables."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def graded(dl19: Path) -> Graded:
 
 
 def ours(graded: Graded, thresholds: Thresholds) -> Agreement:
-    """Through our ratings and labels."""
+    """Agreement by our ratings and labels."""
     own: dict[str, dict[str, int]] = {}
     judged: dict[str, dict[str, int]] = {}
     for query_id in {query_id for query_id, _ in graded}:
@@ -75,7 +75,7 @@ def assert_same(table: Crosstab, expected: tuple[list[list[int]], list[float]]) 
 
 
 @pytest.mark.parametrize("min_answers", [1, 2, 5])
-def test_the_tables_are_those_of_the_workbench(graded: Graded, min_answers: int) -> None:
+def test_the_tables_equal_those_of_the_workbench(graded: Graded, min_answers: int) -> None:
     strict = ours(graded, Thresholds(4, min_answers, 2))
     lenient = ours(graded, Thresholds(1, min_answers, 2))
     levels = [{3}, {2}, {1}, {0}]
@@ -92,7 +92,7 @@ def test_the_tables_are_those_of_the_workbench(graded: Graded, min_answers: int)
     assert_same(lenient.binary, published(graded, min_answers, [{1, 2, 3, 4, 5}, {0}], relevant, [0, 1]))
 
 
-def test_counts_over_all_judged_passages_are_as_they_were(graded: Graded) -> None:
+def test_counts_over_all_judged_passages_have_not_changed(graded: Graded) -> None:
     found = ours(graded, Thresholds(4, 2, 2))
     assert found.graded.counts.tolist() == [
         [35, 59, 27, 35],
@@ -112,7 +112,7 @@ def test_with_pool_judged_every_recorded_passage_gets_a_label(all_judged: Path, 
     assert (all_judged / "out/rejected.tsv").read_text().splitlines() == ["file\tline\treason\tlost"]
 
 
-def test_with_pool_judged_the_command_gives_the_tables_of_the_workbench(
+def test_with_pool_judged_the_command_prints_the_tables_of_the_workbench(
     all_judged: Path, graded: Graded, tmp_path: Path
 ) -> None:
     target = tmp_path / "a.tsv"
@@ -133,7 +133,7 @@ def test_with_pool_judged_the_command_gives_the_tables_of_the_workbench(
         counts, kappas = published(graded, 2, rows, columns, paired)
         of_table = [cell for cell in cells if cell["table"] == name]
         assert [int(cell["count"]) for cell in of_table] == [count for row in counts for count in row]
-        # A row's kappa stands at the judgment that it is paired with.
+        # The kappa of a row is in the column of the judgment it is paired with.
         assert [float(cell["kappa"]) for cell in of_table if cell["kappa"]] == pytest.approx(kappas, abs=1e-6)
 
 

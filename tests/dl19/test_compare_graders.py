@@ -22,7 +22,7 @@ Rankings = Mapping[str, Mapping[str, list[str]]]
 
 @pytest.fixture(scope="module")
 def changed(ratings: Ratings) -> Ratings:
-    """The same of a grader that says something else of a quarter of the cells."""
+    """The same ratings with a quarter of the cells changed."""
 
     def rating(q: str, d: str, i: str, published: int) -> int:
         digest = hashlib.md5(f"{q} {d} {i}".encode()).digest()
@@ -36,13 +36,13 @@ def changed(ratings: Ratings) -> Ratings:
 
 @pytest.fixture(scope="module")
 def track(new_track: Callable[..., Path]) -> Path:
-    """A track that was never graded."""
+    """An ungraded track."""
     return new_track()
 
 
 @pytest.fixture(scope="module")
 def graders(dl19: Path, changed: Ratings, tmp_path_factory: pytest.TempPathFactory) -> list[str]:
-    """Three: FLAN-T5's, the changed one's, and the judges' own qrels."""
+    """Three graders: FLAN-T5, the changed one, and the official qrels."""
     path = tmp_path_factory.mktemp("grades") / "changed.jsonl"
     path.write_text(
         "".join(
@@ -83,7 +83,7 @@ def written(path: Path) -> list[dict[str, str]]:
         return list(csv.DictReader(file, delimiter="\t"))
 
 
-def test_tau_and_kappa_of_each_grader_at_each_threshold_are_those_counted_by_hand(
+def test_tau_and_kappa_per_grader_and_threshold_equal_a_naive_count(
     track: Path,
     graders: list[str],
     dl19: Path,
@@ -119,7 +119,7 @@ def test_tau_and_kappa_of_each_grader_at_each_threshold_are_those_counted_by_han
         hits = [sum(label[key] >= t for key in top) for top in tops]
         tau = tau_b(hits, [-ranks[name] for name in names])
         assert row["kendall_tau"] == f"{tau:z.6f}"
-        # All that the qrels name is graded by them; a grader of items has what the runs brought.
+        # All passages of the qrels are graded by them; a grader of items has those of the runs.
         common = judgments.keys() if row["grader"] == "qrels" else pool & judgments.keys()
         # Qrels are on the scale of the judgments, and have their threshold.
         relevant = t if row["grader"] == "qrels" else 1
@@ -129,7 +129,7 @@ def test_tau_and_kappa_of_each_grader_at_each_threshold_are_those_counted_by_han
 
 
 @pytest.mark.slow
-def test_kappa_between_two_graders_is_that_counted_by_hand(
+def test_kappa_between_two_graders_equals_a_naive_count(
     track: Path,
     graders: list[str],
     tmp_path: Path,
@@ -161,7 +161,7 @@ def test_kappa_between_two_graders_is_that_counted_by_hand(
             a, b = int(row["min_rating"]), int(row["other_min_rating"])
             pairs = [(int(x >= a), int(y >= b)) for x, y in pairs]
         assert (row["kappa"], row["n"]) == (f"{cohens_kappa(pairs):z.6f}", str(len(pairs)))
-    # Judges and graders have scales of their own: at the same ratings, and each at its own.
+    # Graders of items have their own scale: the same ratings as judges, each at its threshold.
     of_judges = [row for row in rows if (row["grader"], row["other_grader"]) == ("graded", "qrels")]
     assert [(row["min_rating"], row["other_min_rating"]) for row in of_judges] == [
         ("1", "1"), ("2", "2"), ("3", "3"), ("4", "2")

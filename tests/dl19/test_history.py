@@ -1,4 +1,4 @@
-"""The history on TREC DL 2019: a run dropped, a question edited."""
+"""The history on TREC DL 2019 after a dropped run and an edited question."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from trecexam.cli.main import run
 
 @pytest.fixture(scope="module")
 def track(dl19: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The runs but one, graded from the recording."""
+    """All runs but one, graded from the recording."""
     root = tmp_path_factory.mktemp("history") / "track"
     runs = root.parent / "runs"
     shutil.copytree(dl19 / "runs", runs)
@@ -37,7 +37,7 @@ def qrels(root: Path) -> dict[tuple[str, str], int]:
 
 
 @pytest.mark.slow
-def test_a_dropped_run_and_an_edited_recording_are_told_with_their_labels(track: Path, dl19: Path) -> None:
+def test_a_dropped_run_and_an_edited_recording_are_logged_with_their_labels(track: Path, dl19: Path) -> None:
     before = qrels(track)
     shutil.copy(dl19 / "runs" / "p_bert.run", track / "runs")
     assert run(["watch", str(track), "--once"]) == 0
@@ -48,7 +48,7 @@ def test_a_dropped_run_and_an_edited_recording_are_told_with_their_labels(track:
     assert {(row.query_id, row.doc_id): (row.before, row.after) for row in entry.board.labels} == {
         key: (before.get(key), after[key]) for key in after if before.get(key) != after[key]
     }
-    # No label of theirs changed, so what moved the others is the new run alone.
+    # No label of the others changed, so only the new run moved them.
     for row in entry.board.runs:
         if row.change == "moved":
             assert (row.labels, row.because(20)) == (0, "others moved")

@@ -1,4 +1,4 @@
-"""Holes and simulations on TREC DL 2019, against ir_measures on files that are read naively."""
+"""Holes and simulations on TREC DL 2019, compared with ir_measures and naive file reading."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def means(qrels: Qrels, rankings: Rankings, measure: ir_measures.Measure) -> dic
     }
 
 
-def test_holes_are_counted_as_in_the_files(track: Path, rankings: Rankings, tmp_path: Path) -> None:
+def test_holes_equal_a_count_in_the_files(track: Path, rankings: Rankings, tmp_path: Path) -> None:
     qrels = {
         place: label for n, (place, label) in enumerate(read_qrels(track / "qrels.txt").items()) if n % 3
     }
@@ -50,7 +50,7 @@ def test_holes_are_counted_as_in_the_files(track: Path, rankings: Rankings, tmp_
             assert row.holes.judged == pytest.approx(judged[row.run])
 
 
-def test_leaving_out_a_run_is_what_ir_measures_gives_on_files_without_its_judgments(
+def test_leaving_out_a_run_equals_ir_measures_on_files_without_its_judgments(
     track: Path, rankings: Rankings
 ) -> None:
     qrels, labels = read_qrels(track / "qrels.txt"), read_qrels(track / "out" / "rubric.qrels")
@@ -80,7 +80,7 @@ def test_leaving_out_a_run_is_what_ir_measures_gives_on_files_without_its_judgme
 
 
 @pytest.mark.slow
-def test_fill_disturbs_the_leaderboard_less_than_random_holes_do(track: Path) -> None:
+def test_fill_changes_the_leaderboard_less_than_random_holes(track: Path) -> None:
     with trecexam.open_track(track) as opened:
         rows = opened.simulate.removal(["nDCG@10"], repeats=3).rows
     assert [one.n_removed for one in rows] == [434, 868, 1302, 1736, 2170, 2603, 3037, 3471, 3905]

@@ -1,4 +1,4 @@
-"""The line on real data: TREC DL 2019, 21 queries, 37 runs, FLAN-T5-large's recorded grades."""
+"""From runs to scores on TREC DL 2019: 21 queries, 37 runs, FLAN-T5-large's recorded grades."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ Rankings = Mapping[str, Mapping[str, list[str]]]
 
 @pytest.fixture(scope="module")
 def pooled(ratings: Ratings, rankings: Rankings) -> Ratings:
-    """The ratings of pooled passages alone."""
+    """Only the ratings of pooled passages."""
     pool = {(q, d) for run in rankings.values() for q, docs in run.items() for d in docs[:20]}
     return {q: {d: of for d, of in docs.items() if (q, d) in pool} for q, docs in ratings.items()}
 
@@ -38,7 +38,7 @@ def test_rubric_qrels_are_the_best_ratings(track: Path, pooled: Ratings) -> None
     assert (track / "out" / "rubric.qrels").read_text().splitlines() == expected
 
 
-def test_cover_and_precision_are_what_sets_and_counts_give(
+def test_cover_and_precision_equal_a_naive_computation(
     track: Path, pooled: Ratings, rankings: Rankings
 ) -> None:
     values = {
@@ -75,7 +75,7 @@ def test_leaderboard_is_means_and_standard_errors_of_the_per_query_values(track:
     assert first == sorted(first)
 
 
-def test_values_are_those_of_ir_measures_on_the_written_files(track: Path) -> None:
+def test_values_equal_ir_measures_on_the_written_files(track: Path) -> None:
     measures = [ir_measures.nDCG @ 20, ir_measures.AP(rel=4), ir_measures.P(rel=4) @ 20]
     qrels = list(ir_measures.read_trec_qrels(str(track / "out" / "rubric.qrels")))
     diversity = list(ir_measures.read_trec_qrels(str(track / "out" / "rubric.subtopics.qrels")))
@@ -83,7 +83,7 @@ def test_values_are_those_of_ir_measures_on_the_written_files(track: Path) -> No
         scored = list(ir_measures.read_trec_run(str(track / "runs" / f"{row['run']}.run")))
         for measure, value in ir_measures.calc_aggregate(measures, qrels, scored).items():
             assert float(row[str(measure)]) == pytest.approx(value, abs=1e-6)
-    # pyndeval breaks ties in another direction, so one run without ties stands for all.
+    # pyndeval breaks ties in the other direction, so a run without ties is used.
     alpha = ir_measures.alpha_nDCG @ 20
     scored = list(ir_measures.read_trec_run(str(track / "runs" / "p_bert.run")))
     board = {row["run"]: row for row in tsv_rows(track / "out" / "leaderboard.tsv")}
@@ -91,7 +91,7 @@ def test_values_are_those_of_ir_measures_on_the_written_files(track: Path) -> No
     assert float(board["p_bert"]["alpha_nDCG@20"]) == pytest.approx(expected, abs=1e-6)
 
 
-def test_cover_stands_beside_ndcg_in_ir_measures(track: Path) -> None:
+def test_cover_works_next_to_ndcg_in_ir_measures(track: Path) -> None:
     with trecexam.open_track(track) as opened:
         qrels = list(opened.qrels())
         board = opened.leaderboard(["nDCG@10", Cover(rel=4) @ 20, nCover(rel=5) @ 10])
@@ -105,7 +105,7 @@ def test_cover_stands_beside_ndcg_in_ir_measures(track: Path) -> None:
     assert [values[m] for m in wanted] == pytest.approx([score.mean for score in best.scores])
 
 
-def test_correlations_are_what_scipy_gives_on_the_two_leaderboards(track: Path, dl19: Path) -> None:
+def test_correlations_equal_scipy_on_the_two_leaderboards(track: Path, dl19: Path) -> None:
     from scipy import stats
 
     board = {row["run"]: row for row in tsv_rows(track / "out" / "leaderboard.tsv")}
@@ -185,7 +185,7 @@ def test_a_scan_that_finds_nothing_new_calls_no_grader(track: Path, monkeypatch:
         assert not opened.update().changed
 
 
-def test_the_37th_run_evaluates_only_what_its_labels_touch(track: Path, tmp_path: Path) -> None:
+def test_the_37th_run_evaluates_only_queries_whose_labels_change(track: Path, tmp_path: Path) -> None:
     root = tmp_path / "track"
     shutil.copytree(track, root, ignore=shutil.ignore_patterns("out"))
     last = root / "runs" / "UNH_bm25.run"
@@ -206,7 +206,7 @@ def test_the_37th_run_evaluates_only_what_its_labels_touch(track: Path, tmp_path
         assert (root / "out" / name).read_bytes() == (track / "out" / name).read_bytes()
 
 
-def test_judged_passages_change_denominators_and_no_measure_on_ranks(
+def test_judged_passages_change_denominators_but_no_rank_measure(
     track: Path, all_judged: Path, ratings: Ratings, rankings: Rankings
 ) -> None:
     names = ("before", "now")
@@ -252,15 +252,15 @@ def test_embedding_agrees_with_the_official_judgments(dl19: Path, tmp_path: Path
     arguments = ["--bank", bank, "--passages", dl19 / "passages.jsonl.gz",
                  "--qrels", dl19 / "qrels.txt", "--runs", dl19 / "runs"]  # fmt: skip
     assert run(["init", str(root), *map(str, arguments)]) == 0
-    # The other queries are noted as not in the bank.
+    # The other queries are noted as missing from the bank.
     assert run(["watch", str(root), "--once"]) == 0
     found = {(r["measure"], r["official_measure"]): r for r in tsv_rows(root / "out" / "correlation.tsv")}
-    # Measured 0.770 (0.846 on all queries); a lexical grader is near zero here.
+    # Measured 0.770 (0.846 on all queries); a lexical grader has about zero here.
     assert float(found["P(rel=4)@20", "P@20"]["kendall_tau"]) > 0.75
 
 
 @pytest.mark.parametrize("width", ["single", "double"])
-def test_the_plots_of_both_leaderboards_are_readable_in_a_paper_and_show_the_worst_run_at_the_edge(
+def test_plots_of_both_leaderboards_fit_a_paper_and_show_the_worst_run_at_the_edge(
     track: Path, width: str
 ) -> None:
     with trecexam.open_track(track) as opened:

@@ -14,7 +14,7 @@ Ratings = Mapping[str, Mapping[str, Mapping[str, int]]]
 
 
 @pytest.mark.parametrize("min_rating", [1, 3, 4, 5])
-def test_missed_passages_are_those_that_a_loop_finds(
+def test_missed_passages_equal_a_naive_loop(
     track: Path, ratings: Ratings, judgments: Mapping[tuple[str, str], int], min_rating: int
 ) -> None:
     with trecexam.open_track(track) as opened:
@@ -31,7 +31,7 @@ def test_missed_passages_are_those_that_a_loop_finds(
     assert sum(found.tables["queries"]["relevant"]) == relevant
 
 
-def test_items_discriminate_as_scipy_says(
+def test_item_discrimination_equals_scipy(
     track: Path, ratings: Ratings, judgments: Mapping[tuple[str, str], int]
 ) -> None:
     with trecexam.open_track(track) as opened:

@@ -1,4 +1,4 @@
-"""Where a test plays a server: pauses between tries are short, and there is a key."""
+"""For tests with scripted servers: pauses between retries are short, and a key is set."""
 
 from __future__ import annotations
 

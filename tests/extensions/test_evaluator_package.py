@@ -1,4 +1,4 @@
-"""The evaluator of examples/evaluator, installed beside trecexam: it is in --help, out/, report and page."""
+"""The evaluator of examples/evaluator, installed next to trecexam: it is in --help, out/, report and page."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ with client_of(Path(sys.argv[1])) as client:
 
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The python of an environment with this checkout, what it depends on, and the evaluator."""
+    """The python of an environment with this checkout, its dependencies, and the evaluator."""
     folder = tmp_path_factory.mktemp("evaluator")
     source = folder / "source"
     shutil.copytree(ROOT / "examples" / "evaluator", source, ignore=shutil.ignore_patterns("__pycache__"))
@@ -117,7 +117,7 @@ def test_an_installed_evaluator_is_in_help_outputs_report_and_page(installed: Pa
     assert called(installed, "-c", in_python, track) == "3\n"
 
 
-def test_the_page_of_the_docs_shows_its_files() -> None:
+def test_the_docs_page_shows_the_files_of_the_example() -> None:
     page = (ROOT / "examples" / "your-evaluator.md").read_text()
     shown = [block for _, block in re.findall(r"^```(py|toml)\n(.*?)^```", page, re.MULTILINE | re.DOTALL)]
     folder = ROOT / "examples" / "evaluator"
@@ -129,7 +129,7 @@ def test_the_page_of_the_docs_shows_its_files() -> None:
         assert text in shown or f"(evaluator/{name})" in page
 
 
-def test_without_it_nothing_of_it_is_there(small_track: Path) -> None:
+def test_without_the_evaluator_it_appears_nowhere(small_track: Path) -> None:
     assert "overlap" not in {name for extension in extensions() for name in extension.commands}
     with trecexam.open_track(small_track) as track:
         assert not hasattr(track, "overlap")
@@ -152,7 +152,7 @@ GOOD = 'from trecexam.extension import *\nEXTENSION = Extension("theirs", {})\n'
         (GOOD.format('commands={"init": Command("a:b", "", "")}'), "has a command 'init', as trecexam has"),
     ],
 )
-def test_an_extension_that_cannot_be_used_is_named(
+def test_an_unusable_extension_is_reported(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: str, why: str
 ) -> None:
     (tmp_path / "theirs_one.py").write_text(code)
@@ -171,6 +171,6 @@ def test_an_extension_that_cannot_be_used_is_named(
     assert why in str(error.value)
 
 
-def test_a_place_is_a_module_and_a_name() -> None:
+def test_an_entry_must_be_a_module_and_a_name() -> None:
     with pytest.raises(TrecexamError, match='give "module:name"'):
         Extension("mine", features=("module.function",))

@@ -1,4 +1,4 @@
-"""Whatever becomes of what `.trecexam/` keeps, the next update writes what it would write without it."""
+"""After any damage to `.trecexam/`, the next update writes the same outputs as without it."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from trecexam.files.kept import HEAD, sealed
 from trecexam.files.track_lock import open_lock_file
 from trecexam.line import run_columns
 
-#: All that an update of the track below keeps, beside store and locks.
+#: All files that an update of the track below caches, besides store and locks.
 KEPT = ("codes", "history.json.gz", "last-update.json", "plots.json", "runs/*.arrow", "vectors.sqlite")
-#: Seconds after which an update hangs.
+#: After this many seconds an update counts as hanging.
 PATIENCE = 100
 
 
@@ -35,11 +35,11 @@ def patched() -> Iterator[None]:
 
 @pytest.fixture(scope="module")
 def track(patched: None, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A track that was updated once."""
+    """A track with one update."""
     root = make_learnable(tmp_path_factory.mktemp("damaged") / "track")
     with (root / "trecexam.toml").open("a") as config:
         config.write("[learn]\nupdate = true\n")
-    # One run that goes further than the ranks that lie apart.
+    # One run is longer than the ranks that are stored separately.
     lines = [f"q0 Q0 q0-d{rank:02} {rank} {200 - rank} long\n" for rank in range(150)]
     (root / "runs" / "long.run").write_text("".join(lines))
     update(root)
@@ -81,14 +81,14 @@ def kept_files(root: Path) -> list[Path]:
     return [path for path in paths if not path.name.startswith("grades.sqlite")]
 
 
-def test_each_kept_file_of_an_update_is_damaged_here(track: Path) -> None:
+def test_all_cached_files_of_an_update_are_covered_by_these_tests(track: Path) -> None:
     state = track / ".trecexam"
     assert kept_files(track) == sorted(path for pattern in KEPT for path in state.glob(pattern))
     assert all(is_whole(path) for path in kept_files(track))
 
 
 def is_whole(path: Path) -> bool:
-    """Rows of vectors have digests of their own."""
+    """Rows of vectors have separate digests."""
     begins = b"SQLite format 3" if path.suffix == ".sqlite" else b"trecexam-kept "
     return path.read_bytes().startswith(begins)
 
@@ -165,15 +165,15 @@ DAMAGES = (
 @pytest.mark.parametrize(
     "first", [pytest.param(n, marks=[pytest.mark.slow] * (n % 2)) for n in range(len(DAMAGES))]
 )
-def test_damaged_files_are_made_again(track: Path, expected: dict[str, bytes], first: int) -> None:
-    """All kept files at once, each with a damage of its own; in ten updates each file has each damage."""
+def test_damaged_cache_files_are_written_again(track: Path, expected: dict[str, bytes], first: int) -> None:
+    """All cached files at once, each with its own damage; in ten updates each file has each damage."""
     rng = random.Random(first)
     paths = [rng.choice(sorted((track / ".trecexam").glob(pattern))) for pattern in KEPT]
     damages = {path: DAMAGES[(first + place) % len(DAMAGES)] for place, path in enumerate(paths)}
-    # Another file's content is taken while that is whole.
+    # The content of another file is used while that is undamaged.
     for path, damage in sorted(damages.items(), key=lambda pair: pair[1] is not another_file):
         damage(path, rng)
-    # Else the update would have nothing to do.
+    # Otherwise the update would have nothing to do.
     (track / "out" / "leaderboard.tsv").unlink()
     (track / "out" / "learned.tsv").unlink()
     update(track)
@@ -181,7 +181,7 @@ def test_damaged_files_are_made_again(track: Path, expected: dict[str, bytes], f
     assert all(map(is_whole, paths))
 
 
-def test_what_several_graders_keep_may_be_damaged_too(tmp_path: Path) -> None:
+def test_cached_files_of_several_graders_may_be_damaged_too(tmp_path: Path) -> None:
     settings = (
         "[track]\ndepth = 4\n[report]\nwrite = false\n[graders.rubric]\n[graders.mini]\nkind = 'rubric'\n"
     )
@@ -211,7 +211,7 @@ def test_what_several_graders_keep_may_be_damaged_too(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("damage", [pipe, device, folder, deep_json], ids=lambda damage: damage.__name__)
-def test_an_output_that_is_no_file_any_more_is_written_again(
+def test_an_output_that_is_no_longer_a_regular_file_is_written_again(
     track: Path, expected: dict[str, bytes], damage: Callable[[Path, random.Random], None]
 ) -> None:
     names = ["leaderboard.tsv", "manifest.json", "learned.json", "learned-leaderboard.tsv", "report.html"]
@@ -223,7 +223,7 @@ def test_an_output_that_is_no_file_any_more_is_written_again(
     assert not any((track / "out" / name).is_symlink() for name in names)
 
 
-def test_an_entry_of_the_history_that_is_no_file_any_more_stops_nothing(
+def test_a_history_entry_that_is_not_a_regular_file_does_not_stop_updates(
     track: Path, expected: dict[str, bytes]
 ) -> None:
     entry = track / "out" / "history" / "000001.json"
@@ -236,7 +236,7 @@ def test_an_entry_of_the_history_that_is_no_file_any_more_stops_nothing(
     entry.write_bytes(expected["out/history/000001.json"])
 
 
-def test_a_lock_that_is_no_file_is_named(track: Path) -> None:
+def test_a_lock_that_is_not_a_file_is_reported(track: Path) -> None:
     lock = track / ".trecexam" / "lock"
     lock.unlink(missing_ok=True)
     os.mkfifo(lock)

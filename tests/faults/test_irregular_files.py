@@ -1,4 +1,4 @@
-"""Pipes, sockets, devices, folders and links to nothing in place of inputs: each is named, none hangs."""
+"""Pipes, sockets, devices, folders and broken symlinks as inputs: each is reported, none hangs."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from converters.errors import StoppedError
 from converters.lines import iter_lines, stoppable
 from trecexam.cli.main import run
 
-#: Seconds after which an update hangs.
+#: After this many seconds an update counts as hanging.
 PATIENCE = 100
 OFFICIAL = '{"run0": 1, "run1": 2, "run2": 3}'
 HEADER = "query_id\tdoc_id\titem_id\trating\twho\twhy\n"
@@ -49,7 +49,7 @@ def status_of(child: BaseProcess, printed: Path) -> int | None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_an_input_that_is_no_file_is_named_at_once(graded: Path, tmp_path: Path, name: str) -> None:
+def test_an_input_that_is_not_a_file_is_reported_at_once(graded: Path, tmp_path: Path, name: str) -> None:
     (graded / "overrides.tsv").write_text(HEADER)
     (graded / "official_leaderboard.json").write_text(OFFICIAL)
     printed = tmp_path / "printed"
@@ -60,7 +60,7 @@ def test_an_input_that_is_no_file_is_named_at_once(graded: Path, tmp_path: Path,
     assert [line["kind"] for line in results] == ["pipe", "socket", "device", "folder", "link"]
     for line in results:
         if name == "runs/run1.run" and line["kind"] == "folder":
-            # Runs may lie in sub-folders.
+            # Runs may be in sub-folders.
             assert line["status"] == 0, line
             continue
         assert line["status"] == (2 if name in NEEDED else 1), line
@@ -70,7 +70,7 @@ def test_an_input_that_is_no_file_is_named_at_once(graded: Path, tmp_path: Path,
             assert any(row.startswith(f"{name}\t") for row in line["rejected"].splitlines()), line
 
 
-def test_a_device_that_never_ends_is_refused_as_passages(graded: Path, tmp_path: Path) -> None:
+def test_an_endless_device_is_rejected_as_passages(graded: Path, tmp_path: Path) -> None:
     settings = RECORDED.replace("[track]", '[track]\npassages = "/dev/zero"')
     (graded / "trecexam.toml").write_text(settings)
     printed = tmp_path / "printed"
@@ -79,7 +79,7 @@ def test_a_device_that_never_ends_is_refused_as_passages(graded: Path, tmp_path:
     assert "/dev/zero: is a pipe or a device" in printed.read_text()
 
 
-def test_a_link_to_nothing_in_runs_is_said_and_noticed_when_it_is_the_only_change(
+def test_a_broken_symlink_in_runs_is_reported_even_as_the_only_change(
     graded: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     capsys.readouterr()
@@ -98,14 +98,14 @@ def test_a_link_to_nothing_in_runs_is_said_and_noticed_when_it_is_the_only_chang
     assert len((graded / "out" / "leaderboard.tsv").read_text().splitlines()) == 4
 
 
-def test_files_that_editors_and_copies_leave_in_runs_are_not_named(graded: Path) -> None:
+def test_temporary_files_of_editors_in_runs_are_not_reported(graded: Path) -> None:
     (graded / "runs" / ".#run1.run").symlink_to("ann@host.123")
     (graded / "runs" / "x.part").symlink_to("nowhere")
     os.mkfifo(graded / "runs" / ".pipe")
     assert run(["watch", str(graded), "--once"]) == 0
 
 
-def test_reading_a_large_file_ends_when_it_is_asked_to(tmp_path: Path) -> None:
+def test_reading_a_large_file_stops_on_request(tmp_path: Path) -> None:
     path = tmp_path / "large"
     path.write_bytes(b"a b c\n" * 6_000_000)
     lines = iter_lines(path)
@@ -120,7 +120,7 @@ def test_reading_a_large_file_ends_when_it_is_asked_to(tmp_path: Path) -> None:
 
 
 def slow_update(root: Path, printed: Path) -> BaseProcess:
-    """An update that reads a file of a terabyte, most of it holes, once it is at it."""
+    """An update that reads a file of a terabyte, most of it sparse, once it has begun."""
     with (root / "passages.jsonl").open("r+b") as file:
         file.truncate(1 << 40)
     child = start_forked(trecexam, ["watch", str(root), "--once"], folder=root, output=printed)
@@ -136,7 +136,7 @@ def read_by(child: BaseProcess) -> int:
 
 
 @pytest.mark.parametrize(("number", "status"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
-def test_a_signal_ends_an_update_that_reads_a_file_without_end(
+def test_a_signal_stops_an_update_that_reads_an_endless_file(
     graded: Path, tmp_path: Path, number: signal.Signals, status: int
 ) -> None:
     before = {path.name: path.read_bytes() for path in (graded / "out").glob("*.tsv")}
@@ -152,7 +152,7 @@ def test_a_signal_ends_an_update_that_reads_a_file_without_end(
     assert {path.name: path.read_bytes() for path in (graded / "out").glob("*.tsv")} == before
 
 
-def test_a_second_sigterm_ends_at_once_what_does_not_look(tmp_path: Path) -> None:
+def test_a_second_sigterm_kills_a_process_that_ignores_the_first(tmp_path: Path) -> None:
     code = (
         "import time, signal\nfrom trecexam.cli.signals import signals\n"
         "with signals(lambda: None):\n    print('here', flush=True)\n    time.sleep(50)\n    time.sleep(50)\n"
@@ -161,7 +161,7 @@ def test_a_second_sigterm_ends_at_once_what_does_not_look(tmp_path: Path) -> Non
     try:
         assert child.stdout is not None
         child.stdout.readline()
-        # As `timeout` does, to the process and to its group.
+        # Like `timeout`, to the process and to its group.
         child.send_signal(signal.SIGTERM)
         child.send_signal(signal.SIGTERM)
         time.sleep(1)

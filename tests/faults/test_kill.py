@@ -18,7 +18,7 @@ NO_REPORT = "[report]\nwrite = false\n"
 
 
 def start(root: Path, *, own: bool = False) -> BaseProcess:
-    """An update in a process of its own, which has loaded all and begins now."""
+    """An update in a separate process, which has loaded all and begins now."""
     output = printed(root)
     output.write_text("")
     child = start_forked(update_slowly, root, own=own, folder=root, output=output)
@@ -55,7 +55,7 @@ def finish(child: BaseProcess, root: Path) -> None:
 def stored(root: Path) -> list[tuple[object, ...]]:
     with sqlite3.connect(root / ".trecexam" / "grades.sqlite") as db:
         if not db.execute("PRAGMA user_version").fetchone()[0]:
-            return []  # killed before its tables were made
+            return []  # killed before its tables were created
         found = db.execute(
             "SELECT hex(grader.digest), hex(item.digest), hex(passage.digest), rating, status, answer "
             "FROM grade JOIN grader ON grader.id = grader_id JOIN item ON item.id = item_id "
@@ -66,13 +66,13 @@ def stored(root: Path) -> list[tuple[object, ...]]:
 
 
 def outputs(root: Path) -> dict[str, bytes]:
-    """Of out/ and out/plots/."""
+    """In out/ and out/plots/."""
     paths = sorted(path for folder in ("out", "out/plots") for path in (root / folder).glob("*.*"))
     return {path.name: path.read_bytes() for path in paths}
 
 
 @pytest.mark.slow
-def test_killed_at_random_moments_it_ends_where_an_undisturbed_run_ends(tmp_path: Path) -> None:
+def test_after_random_kills_the_result_equals_an_undisturbed_run(tmp_path: Path) -> None:
     calm, stormy = (
         make_small_track(tmp_path / name, config=REPORTED, queries=4, docs=13) for name in ("calm", "stormy")
     )
@@ -85,10 +85,10 @@ def test_killed_at_random_moments_it_ends_where_an_undisturbed_run_ends(tmp_path
     killed, seen = 0, 0
     while killed < ROUNDS:
         child = start(stormy)
-        # Short lives first, so that some rounds die while grading; later ones while writing.
+        # Short times first, so that some rounds die while grading; later ones while writing.
         time.sleep(rng.uniform(0, whole * (0.2 if killed < ROUNDS // 2 else 1.1)))
         if not kill(child):
-            # It was done before the signal came: put it back to work.
+            # It finished before the signal came: create work again.
             (stormy / "out" / "manifest.json").unlink(missing_ok=True)
         killed += 1
         now = len(stored(stormy)) if (stormy / ".trecexam" / "grades.sqlite").exists() else 0
@@ -100,7 +100,7 @@ def test_killed_at_random_moments_it_ends_where_an_undisturbed_run_ends(tmp_path
     finish(start(stormy), stormy)
     assert stored(stormy) == stored(calm)
     assert outputs(stormy) == outputs(calm)
-    # However often it was killed: one leaderboard, one entry.
+    # After any number of kills: one leaderboard, one entry.
     assert [path.name for path in sorted((stormy / "out" / "history").iterdir())] == [
         "000001.json",
         "log.tsv",
@@ -110,7 +110,7 @@ def test_killed_at_random_moments_it_ends_where_an_undisturbed_run_ends(tmp_path
 
 
 @pytest.mark.slow
-def test_killed_while_a_dropped_run_is_logged_it_is_logged_once(tmp_path: Path) -> None:
+def test_a_kill_during_logging_leaves_exactly_one_log_entry(tmp_path: Path) -> None:
     root = make_small_track(tmp_path / "track", config=f"[track]\ndepth = 8\n{NO_REPORT}")
     finish(start(root), root)
     rng = random.Random(20261121)
@@ -133,7 +133,7 @@ def test_killed_while_a_dropped_run_is_logged_it_is_logged_once(tmp_path: Path) 
 
 
 @pytest.mark.slow
-def test_a_language_model_killed_in_mid_batch_goes_on_where_it_was(tmp_path: Path) -> None:
+def test_a_language_model_killed_within_a_batch_resumes(tmp_path: Path) -> None:
     pytest.importorskip("transformers")
     from tiny_models import save_t5
 

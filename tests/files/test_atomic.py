@@ -1,4 +1,4 @@
-"""Files that are replaced as a whole, and what is no file."""
+"""Atomic replacement of files, and irregular files."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 from trecexam.files import atomic
 
 
-def test_a_pipe_is_written_to_and_stays_a_pipe(tmp_path: Path) -> None:
+def test_writing_to_a_pipe_keeps_the_pipe(tmp_path: Path) -> None:
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     contents: list[bytes] = []

@@ -1,4 +1,4 @@
-"""A value stays in memory while its token is the same; of several by one name those asked for last."""
+"""The cache keeps a value while its token is the same, and the most recently used of several."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from trecexam.files.cache import Cache
 
 
 class Value:
-    """Something that can be referred to weakly."""
+    """A value that supports weak references."""
 
 
 def unexpected() -> Value:
     raise AssertionError("made again")
 
 
-def test_a_value_is_made_once_for_a_token_and_again_for_another() -> None:
+def test_a_value_is_computed_once_per_token() -> None:
     cache = Cache()
     first = cache.get("a", 1, Value)
     assert cache.get("a", 1, unexpected) is first
@@ -26,7 +26,7 @@ def test_a_value_is_made_once_for_a_token_and_again_for_another() -> None:
     assert cache.get("a", 1, Value) is not first
 
 
-def test_of_several_tokens_those_asked_for_last_stay() -> None:
+def test_of_several_tokens_the_most_recently_used_are_kept() -> None:
     cache = Cache()
     made = {token: cache.get("a", token, Value, most=3) for token in range(3)}
     assert cache.get("a", 0, unexpected, most=3) is made[0]
@@ -36,7 +36,7 @@ def test_of_several_tokens_those_asked_for_last_stay() -> None:
     assert cache.get("a", 1, Value, most=3) is not made[1]
 
 
-def test_the_earlier_value_is_gone_before_another_is_made() -> None:
+def test_the_earlier_value_is_freed_before_another_is_computed() -> None:
     cache = Cache()
     earlier = ref(cache.get("a", 1, Value))
 
@@ -47,7 +47,7 @@ def test_the_earlier_value_is_gone_before_another_is_made() -> None:
     cache.get("a", 2, make)
 
 
-def test_what_cannot_be_made_is_not_known() -> None:
+def test_a_failed_computation_is_not_cached() -> None:
     def fail() -> Value:
         raise KeyboardInterrupt
 
@@ -58,7 +58,7 @@ def test_what_cannot_be_made_is_not_known() -> None:
     assert isinstance(cache.get("a", 1, Value), Value)
 
 
-def test_a_value_may_be_made_of_others() -> None:
+def test_a_computation_may_use_other_cached_values() -> None:
     cache = Cache()
     assert cache.get("a", 1, lambda: cache.get("a", 2, lambda: cache.get("b", 1, lambda: 2)) + 1) == 3
     assert cache.get("a", 1, lambda: 0) == 3

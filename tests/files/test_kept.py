@@ -1,4 +1,4 @@
-"""Kept files: what was written, or nothing; never something else, and nothing waits."""
+"""Kept files: a read gives what was written or nothing, and never blocks."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from trecexam.files.kept import (
 )
 
 
-def test_what_is_remembered_is_recalled(tmp_path: Path) -> None:
+def test_a_stored_value_is_read_back(tmp_path: Path) -> None:
     path = tmp_path / "state" / "memory.json"
     assert recall(path) == {}
     remember(path, {"a": [1, None], "ü": "x"})
@@ -57,7 +57,7 @@ def test_no_flipped_bit_and_no_lost_or_added_byte_gives_another_payload(
         b"[" * 200_000,
         sealed("other.json", b"{}"),
         sealed("memory.json", b"{}") + b" ",
-        # A head that fits does not make the rest harmless.
+        # A valid head does not make the rest safe.
         sealed("memory.json", b'{"a": ' + b"[" * 100_000 + b"]" * 100_000 + b"}"),
         sealed("memory.json", b'{"a": ' + b"[" * 200 + b"]" * 200 + b"}"),
         sealed("memory.json", b"\xff"),
@@ -75,7 +75,7 @@ def test_no_flipped_bit_and_no_lost_or_added_byte_gives_another_payload(
         "no text",
     ],
 )
-def test_of_a_memory_that_is_damaged_nothing_is_recalled(tmp_path: Path, content: bytes) -> None:
+def test_a_damaged_file_gives_nothing(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "memory.json"
     path.write_bytes(content)
     assert recall(path) == {}
@@ -84,12 +84,12 @@ def test_of_a_memory_that_is_damaged_nothing_is_recalled(tmp_path: Path, content
 @pytest.mark.parametrize(
     "content", [b"", b"[1]", b"{", b"\xff", b"[" * 200_000, b'{"a":' * 900 + b"1" + b"}" * 900]
 )
-def test_of_a_file_without_a_json_object_nothing_is_read(tmp_path: Path, content: bytes) -> None:
+def test_a_file_without_a_json_object_gives_nothing(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "a.json").write_bytes(content)
     assert read_object(tmp_path / "a.json") == {}
 
 
-def test_a_file_of_the_track_is_read_whole_unless_it_is_none_or_too_large(tmp_path: Path) -> None:
+def test_a_track_file_is_read_whole_unless_it_is_irregular_or_too_large(tmp_path: Path) -> None:
     path = tmp_path / "a.json"
     path.write_text('{"a": [{}]}')
     assert read_regular(path) == b'{"a": [{}]}'
@@ -117,7 +117,7 @@ def folder(path: Path) -> None:
 
 
 @pytest.mark.parametrize("make", [fifo, zeros, dangling, folder])
-def test_what_is_no_file_is_not_waited_for_and_is_replaced(tmp_path: Path, make: object) -> None:
+def test_an_irregular_file_is_replaced_without_blocking(tmp_path: Path, make: object) -> None:
     path = tmp_path / "a"
     make(path)  # type: ignore[operator]
     assert (read_kept(path), recall(path), read_object(path)) == (None, {}, {})
@@ -129,7 +129,7 @@ def test_what_is_no_file_is_not_waited_for_and_is_replaced(tmp_path: Path, make:
     assert not path.is_symlink()
 
 
-def test_a_memory_that_cannot_be_written_is_an_error(tmp_path: Path) -> None:
+def test_an_unwritable_file_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(TrecexamError, match="cannot be written"):
         remember(tmp_path / "file" / "memory.json", {})

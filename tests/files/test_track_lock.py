@@ -13,7 +13,7 @@ from trecexam.errors import LockedError, TrecexamError
 from trecexam.files.track_lock import TrackLock, holder
 
 
-def test_a_second_holder_is_refused_and_told_the_pid(tmp_path: Path) -> None:
+def test_a_second_holder_is_rejected_with_the_pid_of_the_first(tmp_path: Path) -> None:
     path = tmp_path / ".trecexam" / "lock"
     with TrackLock(path):
         assert holder(path) == os.getpid()
@@ -24,9 +24,7 @@ def test_a_second_holder_is_refused_and_told_the_pid(tmp_path: Path) -> None:
         pass
 
 
-def test_a_full_disk_is_named_and_leaves_no_lock_behind(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_full_disk_is_reported_and_leaves_no_lock(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def full(*_: object) -> int:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
@@ -41,7 +39,7 @@ def test_a_full_disk_is_named_and_leaves_no_lock_behind(
         assert holder(tmp_path / "lock") == os.getpid()
 
 
-def test_kill_9_frees_the_lock(tmp_path: Path) -> None:
+def test_kill_9_releases_the_lock(tmp_path: Path) -> None:
     path = tmp_path / "lock"
     code = (
         "import sys, time, pathlib; from trecexam.files.track_lock import TrackLock\n"

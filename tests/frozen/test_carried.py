@@ -1,4 +1,4 @@
-"""`on_gpu.py` where there is what a GPU machine has and what tests/gpu/carry.sh takes there, alone."""
+"""`on_gpu.py` with only what a GPU machine has and what tests/gpu/carry.sh collects."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def _site(folder: Path, distributions: list[Distribution]) -> Path:
 
 
 @pytest.mark.slow
-def test_what_only_a_gpu_can_tell_runs_with_what_is_carried_there_alone(tmp_path: Path) -> None:
+def test_on_gpu_runs_with_only_the_files_that_carry_sh_collects(tmp_path: Path) -> None:
     for name in THERE:
         pytest.importorskip(name.replace("-", "_"))
     of_machine = _with_requirements(THERE)

@@ -1,6 +1,6 @@
-"""All that commands gave on the frozen tracks, against what they give now.
+"""Recorded outputs of commands on the frozen tracks, compared with the present ones.
 
-A change that was meant: a line in CHANGES.md with its reason, then TRECEXAM_FREEZE=1 makes the data anew.
+For an intended change, add a line with the reason to CHANGES.md; TRECEXAM_FREEZE=1 records the data again.
 TRECEXAM_FROZEN_KEEP=FOLDER leaves the tracks there, to be compared with those of another commit.
 """
 
@@ -44,7 +44,9 @@ def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
     "name",
     [name if name in QUICK else pytest.param(name, marks=pytest.mark.slow) for name in TRACKS],
 )
-def test_a_frozen_track_is_as_it_was(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_outputs_of_a_frozen_track_are_unchanged(
+    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     if name in ENCODED and offline_folder() is None:
         pytest.skip("needs the extra `offline`")
     path, kept = DATA / f"{name}.json", os.environ.get("TRECEXAM_FROZEN_KEEP")

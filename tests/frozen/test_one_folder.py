@@ -1,4 +1,4 @@
-"""A RAG track in one folder asks, stores and scores what it did in three, when a track had one grader."""
+"""A RAG track in one folder sends, stores and scores the same as three tracks with one grader each."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ pytest.importorskip("httpx2")
 BEFORE = json.loads(Path(__file__).with_name("data").joinpath("three-folders.json").read_text())
 
 
-def test_one_folder_asks_stores_and_scores_what_three_did(tmp_path: Path) -> None:
+def test_one_folder_sends_stores_and_scores_the_same_as_three(tmp_path: Path) -> None:
     with ExitStack() as stack:
         of = Recorder(tmp_path, stack)
         model = {"name": "openai", "model": "tiny", "base_url": of.server(material.answering)}

@@ -20,7 +20,7 @@ import converters  # noqa: E402
 
 
 def read_all(data: bytes) -> None:
-    """Has every format read the bytes, whatever they look like, and the sniffer tell what they are."""
+    """Reads the bytes in every format, whatever they look like, and sniffs the format."""
     with tempfile.TemporaryDirectory(prefix="trecexam-fuzz-") as folder:
         path = Path(folder) / "file.jsonl"
         path.write_bytes(data)

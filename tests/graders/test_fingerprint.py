@@ -1,4 +1,4 @@
-"""The fingerprint of what reads answers."""
+"""The fingerprint of the code that parses answers."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import pytest
 from trecexam.graders import fingerprint
 
 
-def test_it_is_another_one_where_a_library_that_reads_answers_is(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_fingerprint_changes_with_a_library_that_parses_answers(monkeypatch: pytest.MonkeyPatch) -> None:
     compute = fingerprint.reading_fingerprint.__wrapped__
     now = compute()
     assert now == compute()

@@ -1,4 +1,4 @@
-"""A text's vector, and so a cell's answer, is the same bit for bit whatever is embedded with it."""
+"""Vectors of texts, and so answers, are bit-identical whatever else is embedded."""
 
 from __future__ import annotations
 
@@ -42,14 +42,14 @@ def grader(request: pytest.FixtureRequest) -> EmbeddingGrader:
 
 
 def _grader(dtype: str, **settings: object) -> EmbeddingGrader:
-    # Random weights of a few words peak at the same numbers whatever the batch: a real model it must be.
+    # Random weights give the same maximum for most words, whatever the batch: a real model is needed.
     folder = offline_folder()
     if folder is None:
         pytest.skip("the extra `offline` is not installed")
     return EmbeddingGrader(folder, device="cpu", dtype=dtype, **settings)  # type: ignore[arg-type]
 
 
-def test_a_vector_has_the_same_bits_alone_in_company_and_in_any_order(
+def test_a_vector_is_bit_identical_alone_in_batches_and_in_any_order(
     grader: EmbeddingGrader, thorough: bool
 ) -> None:
     texts = passages(10 if thorough else 5)
@@ -62,7 +62,7 @@ def test_a_vector_has_the_same_bits_alone_in_company_and_in_any_order(
         ] == []
 
 
-def test_answers_are_the_same_in_whatever_updates_the_cells_come(
+def test_answers_do_not_depend_on_how_cells_are_split_over_updates(
     grader: EmbeddingGrader, thorough: bool
 ) -> None:
     asked = cells(8 if thorough else 3)
@@ -71,7 +71,7 @@ def test_answers_are_the_same_in_whatever_updates_the_cells_come(
     assert len(expected) == len(asked)
     for seed in range(2):
         rng = random.Random(seed)
-        # What a process remembers is gone with it.
+        # In-memory state is lost with the process.
         grader._items = {}
         rest = rng.sample(asked, len(asked))
         answers = {}
@@ -84,7 +84,7 @@ def test_answers_are_the_same_in_whatever_updates_the_cells_come(
 
 
 @pytest.mark.slow
-def test_support_is_the_same_in_whatever_updates_the_citations_come() -> None:
+def test_support_does_not_depend_on_how_citations_are_split_over_updates() -> None:
     folder = offline_folder()
     if folder is None:
         pytest.skip("the extra `offline` is not installed")
@@ -97,13 +97,13 @@ def test_support_is_the_same_in_whatever_updates_the_citations_come() -> None:
     } == together
 
 
-def test_vectors_are_those_of_sentence_transformers_but_for_rounding(grader: EmbeddingGrader) -> None:
+def test_vectors_equal_those_of_sentence_transformers_up_to_rounding(grader: EmbeddingGrader) -> None:
     texts = passages(5)
     published = load_model(grader.folder, "cpu", "float32").encode(texts, normalize_embeddings=True)
     assert np.abs(published - grader.embed(texts)).max() < (1e-6 if grader.dtype == "float32" else 0.01)
 
 
-def test_bfloat16_is_in_the_identity_and_float32_as_it_was() -> None:
+def test_bfloat16_is_in_the_identity_and_that_of_float32_is_unchanged() -> None:
     assert "dtype" not in _grader("float32").identity
     assert _grader("bfloat16").identity == {**_grader("float32").identity, "dtype": "bfloat16"}
 
@@ -123,7 +123,7 @@ def test_a_vector_is_the_same_with_any_number_of_threads(
     assert len(set(vectors)) == 1
 
 
-def test_what_is_not_begun_is_left_where_a_batch_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_after_a_failed_batch_no_further_batch_is_started(monkeypatch: pytest.MonkeyPatch) -> None:
     embedder = _grader("float32")
     embedder.embed(["loaded"])
     threads, begun = torch.get_num_threads(), []
@@ -141,7 +141,7 @@ def test_what_is_not_begun_is_left_where_a_batch_fails(monkeypatch: pytest.Monke
 
 
 @pytest.mark.slow
-def test_torch_has_as_many_threads_after_texts_were_embedded_in_several_threads_at_once() -> None:
+def test_the_thread_count_of_torch_is_restored_after_concurrent_embedding() -> None:
     embedder = _grader("float32")
     expected = embedder.embed(passages(3)).tobytes()
     before = torch.get_num_threads()
@@ -149,7 +149,7 @@ def test_torch_has_as_many_threads_after_texts_were_embedded_in_several_threads_
     try:
         with ThreadPoolExecutor(3) as pool:
             made = list(pool.map(lambda _: embedder.embed(passages(3)).tobytes(), range(6)))
-        # A new thread has torch's own number.
+        # A new thread has torch's default number.
         with ThreadPoolExecutor(1) as pool:
             assert pool.submit(torch.get_num_threads).result() == 4
     finally:
@@ -157,7 +157,7 @@ def test_torch_has_as_many_threads_after_texts_were_embedded_in_several_threads_
     assert set(made) == {expected}
 
 
-def test_of_long_passages_fewer_are_embedded_before_they_are_stored(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_of_long_passages_fewer_are_embedded_before_storing(monkeypatch: pytest.MonkeyPatch) -> None:
     embedder = _grader("float32")
     monkeypatch.setattr(embedder, "embed", lambda texts: np.ones((len(texts), 2), np.float32))
 
@@ -174,10 +174,10 @@ def test_of_long_passages_fewer_are_embedded_before_they_are_stored(monkeypatch:
 
 
 def _of_silu(folder: Path, first: str | None) -> Path:
-    """A model whose activation torch parts among threads.
+    """A model whose activation torch splits among threads.
 
     Args:
-        first: a prompt that stands before each text.
+        first: a prompt that precedes each text.
     """
     from sentence_transformers import SentenceTransformer
     from sentence_transformers.sentence_transformer.modules import Pooling, Transformer
@@ -204,5 +204,5 @@ def _of_silu(folder: Path, first: str | None) -> Path:
     return folder / "model"
 
 
-def test_no_texts_are_no_vectors(grader: EmbeddingGrader) -> None:
+def test_no_texts_give_no_vectors(grader: EmbeddingGrader) -> None:
     assert len(grader.embed([])) == 0

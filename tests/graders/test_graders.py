@@ -55,18 +55,18 @@ def test_an_answer_recorded_without_a_rating_is_unparsed(tmp_path: Path) -> None
     assert answers(RecordedGrader(path), cell()) == [Answer(None, "unparsed", "4.")]
 
 
-def test_a_cell_that_is_not_recorded_is_left_out(tmp_path: Path) -> None:
+def test_a_cell_that_is_not_recorded_is_skipped(tmp_path: Path) -> None:
     path = graded_pool(tmp_path / "g.jsonl", [grading("m", "p", 4)])
     other = Item("q1", "q1/2", "And what else?")
     assert answers(RecordedGrader(path), cell(item=other), cell("d9", "unknown")) == []
 
 
-def test_an_equal_text_under_another_id_takes_the_recorded_grade(tmp_path: Path) -> None:
+def test_an_equal_text_with_another_id_gets_the_recorded_grade(tmp_path: Path) -> None:
     path = graded_pool(tmp_path / "g.jsonl", [grading("m", "p", 4)])
     assert answers(RecordedGrader(path), cell("copy-of-d1")) == [Answer(4, "ok", "4.")]
 
 
-def test_several_gradings_are_told_apart_and_one_must_be_named(tmp_path: Path) -> None:
+def test_of_several_gradings_one_must_be_named(tmp_path: Path) -> None:
     path = graded_pool(
         tmp_path / "g.jsonl", [grading("m1", "p", 4), grading("m2", "p", 1), grading("m2", "r", 2)]
     )
@@ -80,7 +80,7 @@ def test_several_gradings_are_told_apart_and_one_must_be_named(tmp_path: Path) -
         answers(RecordedGrader(path, "m3"), cell())
 
 
-def test_recorded_identity_follows_content_and_choice_but_not_the_place(tmp_path: Path) -> None:
+def test_the_recorded_identity_depends_on_content_and_choice_not_the_path(tmp_path: Path) -> None:
     one = graded_pool(tmp_path / "one.jsonl", [grading("m", "p", 4)])
     two = graded_pool(tmp_path / "two.jsonl", [grading("m", "p", 4)])
     three = graded_pool(tmp_path / "three.jsonl", [grading("m", "p", 5)])
@@ -89,26 +89,26 @@ def test_recorded_identity_follows_content_and_choice_but_not_the_place(tmp_path
     assert identity_digest(RecordedGrader(one).identity) != identity_digest(RecordedGrader(one, "m").identity)
 
 
-def test_a_file_that_is_no_recording_is_said(tmp_path: Path) -> None:
+def test_a_file_that_is_not_a_recording_is_reported(tmp_path: Path) -> None:
     path = tmp_path / "queries.tsv"
     path.write_text("q1\ta query\n")
     with pytest.raises(GraderError, match="not a recording"):
         answers(RecordedGrader(path), cell())
 
 
-def test_recorded_needs_a_file(tmp_path: Path) -> None:
+def test_the_recorded_grader_needs_a_file(tmp_path: Path) -> None:
     with pytest.raises(GraderError, match=r"needs `recorded = "):
         create(GraderSection(name="recorded"), tmp_path)
     with pytest.raises(GraderError, match="no such recording"):
         create(GraderSection(name="recorded", recorded="missing.jsonl"), tmp_path)
 
 
-def test_an_unknown_grader_names_the_nearest(tmp_path: Path) -> None:
+def test_an_unknown_grader_suggests_the_nearest_name(tmp_path: Path) -> None:
     with pytest.raises(GraderError, match="did you mean 'embedding'"):
         create(GraderSection(name="embeding"), tmp_path)
 
 
-def test_graders_says_what_is_available_and_what_is_missing(
+def test_graders_lists_what_is_available_and_what_is_missing(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert {"embedding", "recorded"} <= set(available())
@@ -121,7 +121,7 @@ def test_graders_says_what_is_available_and_what_is_missing(
 
 
 class Plain:
-    """A grader that says nothing of itself but what it must."""
+    """A grader with only the required attributes."""
 
     identity: Mapping[str, Any] = {"grader": "plain"}
 
@@ -129,7 +129,7 @@ class Plain:
         yield [(each, Answer(0, "ok", "")) for each in cells]
 
 
-def test_a_grader_that_says_nothing_of_itself_has_the_defaults() -> None:
+def test_a_grader_without_traits_has_the_defaults() -> None:
     traits = traits_of(Plain())
     assert (traits.item_kinds, traits.scale, traits.score_settings) == (ITEM_KINDS, Scale(5, 4), {})
     assert not traits.needs_query_text
@@ -138,7 +138,7 @@ def test_a_grader_that_says_nothing_of_itself_has_the_defaults() -> None:
     assert (traits.label, traits.prompt, traits.cut_texts()) == (None, None, 0)
 
 
-def test_what_a_grader_says_of_itself_is_in_its_traits() -> None:
+def test_declared_properties_of_a_grader_are_in_its_traits() -> None:
     class Talkative(Plain):
         item_kinds = frozenset({"query"})
         needs_query_text = True
@@ -162,17 +162,17 @@ def test_what_a_grader_says_of_itself_is_in_its_traits() -> None:
     assert traits.cut_texts() == 3
 
 
-def test_the_name_of_a_recordings_prompt_is_no_prompt(tmp_path: Path) -> None:
+def test_the_prompt_name_of_a_recording_is_not_a_prompt(tmp_path: Path) -> None:
     path = graded_pool(tmp_path / "g.jsonl", [grading("m", "p", 4)])
     traits = traits_of(RecordedGrader(path, "m", "p"))
     assert traits.prompt is None
     assert traits.model_and_prompt() == ("m", "p")
 
 
-def test_what_is_said_of_the_embedding_grader_is_what_was_measured(
+def test_the_documented_properties_of_the_embedding_grader_equal_the_measured_ones(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """The figures of `trecexam graders` and of the docs, by the newest results."""
+    """The figures in `trecexam graders` and in the docs equal the newest results."""
     results = (ROOT / "tests" / "benchmarks" / "results" / "embedding-elsewhere.md").read_text()
     rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in results.splitlines() if "|" in line]
     tables = [row for row in rows if row[1:2] == ["nDCG@10"]]

@@ -1,4 +1,4 @@
-"""Vectors that are kept with the track: nothing hangs on them."""
+"""Vectors cached with the track; no answer depends on them."""
 
 from __future__ import annotations
 
@@ -37,18 +37,18 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "vectors.sqlite"
 
 
-def test_vectors_come_back_to_the_bit_and_others_do_not(path: Path) -> None:
+def test_stored_vectors_are_read_back_bit_for_bit_and_others_are_not_found(path: Path) -> None:
     KeptVectors(path, MAKER).add(vectors("a", "bb", "\ud800"))
     assert same(KeptVectors(path, MAKER).get(["a", "c", "\ud800"]), vectors("a", "\ud800"))
 
 
-def test_another_models_vectors_are_not_taken(path: Path) -> None:
+def test_vectors_of_another_model_are_not_used(path: Path) -> None:
     KeptVectors(path, MAKER).add(vectors("a"))
     assert KeptVectors(path, {"weights": "two"}).get(["a"]) == {}
 
 
 @pytest.mark.parametrize("damage", [b"", b"no database at all" * 300, None], ids=["empty", "junk", "torn"])
-def test_a_damaged_file_is_made_anew(path: Path, damage: bytes | None) -> None:
+def test_a_damaged_file_is_written_again(path: Path, damage: bytes | None) -> None:
     kept = KeptVectors(path, MAKER)
     kept.add(vectors(*map(str, range(2000))))
     path.write_bytes(path.read_bytes()[:9000] if damage is None else damage)
@@ -58,7 +58,7 @@ def test_a_damaged_file_is_made_anew(path: Path, damage: bytes | None) -> None:
     assert same(kept.get(["a"]), vectors("a"))
 
 
-def test_a_vector_with_another_bit_is_not_taken(path: Path) -> None:
+def test_a_vector_with_a_flipped_bit_is_not_used(path: Path) -> None:
     kept = KeptVectors(path, MAKER)
     kept.add(vectors("a", "b"))
     with sqlite3.connect(path) as connection:
@@ -68,7 +68,7 @@ def test_a_vector_with_another_bit_is_not_taken(path: Path) -> None:
     assert same(kept.get(["a", "b"]), vectors("b"))
 
 
-def test_after_any_damage_a_vector_is_as_it_was_or_made_again(path: Path) -> None:
+def test_after_any_damage_a_vector_is_unchanged_or_computed_again(path: Path) -> None:
     rng = random.Random(0)
     made = {f"text {number}": np.array([number, 0.1], np.float32) for number in range(60)}
     KeptVectors(path, MAKER).add(made)
@@ -88,7 +88,7 @@ def test_after_any_damage_a_vector_is_as_it_was_or_made_again(path: Path) -> Non
 
 
 @pytest.mark.parametrize("make", [os.mkfifo, lambda path: path.symlink_to("/dev/zero")])
-def test_what_is_no_file_is_replaced(path: Path, make: Callable[[Path], None]) -> None:
+def test_an_irregular_file_is_replaced(path: Path, make: Callable[[Path], None]) -> None:
     make(path)
     kept = KeptVectors(path, MAKER)
     assert kept.get(["a"]) == {}
@@ -96,7 +96,7 @@ def test_what_is_no_file_is_replaced(path: Path, make: Callable[[Path], None]) -
     assert same(kept.get(["a"]), vectors("a"))
 
 
-def test_a_folder_or_file_that_cannot_be_written_is_left(path: Path, tmp_path: Path) -> None:
+def test_an_unwritable_folder_or_file_is_ignored(path: Path, tmp_path: Path) -> None:
     elsewhere = KeptVectors(tmp_path / "none" / "vectors.sqlite", MAKER)
     elsewhere.add(vectors("a"))
     assert elsewhere.get(["a"]) == {}
@@ -107,7 +107,7 @@ def test_a_folder_or_file_that_cannot_be_written_is_left(path: Path, tmp_path: P
     assert kept.get(["a"]) == {}
 
 
-def test_a_file_that_another_process_writes_is_waited_for_and_then_left(
+def test_writing_waits_for_another_process_and_then_gives_up(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     kept = KeptVectors(path, MAKER)
@@ -122,7 +122,7 @@ def test_a_file_that_another_process_writes_is_waited_for_and_then_left(
     assert same(kept.get(["a", "b"]), vectors("a"))
 
 
-def test_several_may_add_at_once(path: Path) -> None:
+def test_several_processes_can_add_at_once(path: Path) -> None:
     parts = [[f"{number}" for number in range(start, start + 40)] for start in range(0, 400, 20)]
     with ThreadPoolExecutor(4) as pool:
         list(pool.map(lambda texts: KeptVectors(path, MAKER).add(vectors(*texts)), parts))
@@ -130,7 +130,9 @@ def test_several_may_add_at_once(path: Path) -> None:
     assert same(KeptVectors(path, MAKER).get(texts), vectors(*texts))
 
 
-def test_the_oldest_go_where_there_are_too_many(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_oldest_vectors_are_removed_if_there_are_too_many(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     kept = KeptVectors(path, MAKER)
     monkeypatch.setattr(kept_vectors, "MOST_BYTES", 3 * (3 * 4 + 8))
     for text in "abcde":
@@ -139,7 +141,7 @@ def test_the_oldest_go_where_there_are_too_many(path: Path, monkeypatch: pytest.
 
 
 class Counting(EmbeddingGrader):
-    """Remembers what it embeds."""
+    """Records what it embeds."""
 
     seen: list[str]
 
@@ -149,7 +151,7 @@ class Counting(EmbeddingGrader):
 
 
 def graded(path: Path, items: Sequence[str]) -> tuple[list[str], dict[str, str]]:
-    """What a new process embeds, and the cosines of the passages and items."""
+    """The texts that a new process embeds, and the cosines of the passages and items."""
     folder = offline_folder()
     if folder is None:
         pytest.skip("the extra `offline` is not installed")
@@ -166,7 +168,7 @@ def graded(path: Path, items: Sequence[str]) -> tuple[list[str], dict[str, str]]
     return sorted(grader.seen), answers
 
 
-def test_a_new_question_embeds_itself_alone_and_answers_hang_on_nothing_kept(path: Path) -> None:
+def test_a_new_question_embeds_only_itself_and_answers_do_not_depend_on_the_cache(path: Path) -> None:
     first, answers = graded(path, ["one"])
     assert first == ["bee", "one", "sea"]
     second, more = graded(path, ["one", "two"])
@@ -177,7 +179,7 @@ def test_a_new_question_embeds_itself_alone_and_answers_hang_on_nothing_kept(pat
         assert graded(path, ["one"]) == (first, answers)
 
 
-def test_what_kept_vectors_were_made_on_is_known_though_no_model_is_loaded(path: Path) -> None:
+def test_the_environment_of_cached_vectors_is_available_without_loading_a_model(path: Path) -> None:
     folder = offline_folder()
     if folder is None:
         pytest.skip("the extra `offline` is not installed")

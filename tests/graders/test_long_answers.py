@@ -1,4 +1,4 @@
-"""However long an answer is, it is read soon: its beginning is read alone."""
+"""Long answers are read quickly: only their beginning is parsed."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from trecexam.graders.prompts.assignments import read_labels
 from trecexam.graders.server.messages import excerpt
 
 SIZE = 3_500_000
-#: What broken models and servers go on with.
+#: Endless output of broken models and servers.
 PARTS = (
     *(
         "4 ",
@@ -54,7 +54,7 @@ READERS: dict[str, Callable[[str], Any]] = {
 
 
 @pytest.mark.parametrize("name", READERS)
-def test_an_answer_of_megabytes_is_read_soon(name: str, thorough: bool) -> None:
+def test_an_answer_of_megabytes_is_read_quickly(name: str, thorough: bool) -> None:
     pytest.importorskip("json_repair")
     pytest.importorskip("nltk")
     read = READERS[name]
@@ -66,13 +66,13 @@ def test_an_answer_of_megabytes_is_read_soon(name: str, thorough: bool) -> None:
         assert time.process_time() - began < 2, part
 
 
-def test_what_stands_before_the_cut_is_read_and_what_stands_behind_is_not() -> None:
+def test_text_before_the_cut_is_read_and_text_after_it_is_not() -> None:
     prompt = published()["UMBRELA"]
     for blanks, rating in ((MOST_READ - 20, 2), (MOST_READ, None)):
         assert prompt.read("." + "x" * blanks + "\nfinal score: 2", ITEM).rating == rating
 
 
-def test_thoughts_do_not_count() -> None:
+def test_reasoning_text_is_ignored() -> None:
     thoughts = "<think>" + "hm " * MOST_READ + "</think>"
     assert excerpt(thoughts + "4") == "4"
     assert read_labels(thoughts + "[support, not_support]", 2, ["support", "not_support"]) is not None

@@ -1,4 +1,4 @@
-"""Qrels, official or an LLM's, as a recording: a grade a passage, on the scale that their labels have."""
+"""Qrels, official or of an LLM, as recorded grades: one grade per passage, on the scale of the labels."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ def write_qrels(path: Path, labels: Labels) -> Path:
 
 
 def init(root: Path, *arguments: object, status: int = 0) -> None:
-    """Makes and updates a track; 1 where something of its files is rejected."""
+    """Makes and updates a track; 1 if some of its files are rejected."""
     assert run(["init", str(root), *map(str, arguments)]) == 0
     assert run(["watch", str(root), "--once"]) == status
 
 
-def test_passages_without_a_label_are_said_with_results_and_not_at_every_update(
+def test_passages_without_a_label_are_reported_with_results_but_not_at_every_update(
     tmp_path: Path, labels: Labels, runs: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     root = tmp_path / "track"
@@ -52,7 +52,7 @@ def test_passages_without_a_label_are_said_with_results_and_not_at_every_update(
     }
     lacking = len(pooled - labels.keys())
     assert run(["leaderboard", str(root)]) == 0
-    # What has a label is pooled, too, whoever ranks it.
+    # Labelled passages are pooled, too, whichever run ranks them.
     note = f"{lacking} of {len(pooled | labels.keys())} pooled passages have no label in umbrela.qrels"
     assert capsys.readouterr().err.count(note) == 1
     assert note[1:] in html.unescape((root / "out" / "report.html").read_text())
@@ -60,14 +60,14 @@ def test_passages_without_a_label_are_said_with_results_and_not_at_every_update(
 
 @pytest.fixture
 def labels() -> Labels:
-    """Labels 0..3 of some documents of three queries; of more than the runs have, and not of all."""
+    """Labels 0..3 of some documents of three queries; some not in the runs, and not all of the runs."""
     rng = random.Random(5)
     return {(f"q{q}", f"d{d:02}"): rng.choice((0, 0, 1, 2, 3)) for q in range(3) for d in range(40) if d % 7}
 
 
 @pytest.fixture
 def runs(tmp_path: Path) -> Path:
-    """Four runs of 30 documents a query; one lacks a query, and one has a query that nobody judged."""
+    """Four runs of 30 documents per query; one lacks a query, and one has an unjudged query."""
     rng = random.Random(6)
     for number in range(4):
         ranking = {f"q{q}": rng.sample([f"d{d:02}" for d in range(50)], 30) for q in range(number // 3, 4)}
@@ -75,7 +75,7 @@ def runs(tmp_path: Path) -> Path:
     return tmp_path / "runs"
 
 
-def test_a_leaderboard_of_qrels_is_that_of_trec_eval_without_texts_or_bank_or_queries(
+def test_a_leaderboard_of_qrels_equals_trec_eval_without_texts_bank_or_queries(
     tmp_path: Path, labels: Labels, runs: Path
 ) -> None:
     path = write_qrels(tmp_path / "umbrela.qrels", labels)
@@ -98,7 +98,7 @@ def test_a_leaderboard_of_qrels_is_that_of_trec_eval_without_texts_or_bank_or_qu
     assert len(board.rows) == 4
 
 
-def test_passages_of_one_text_and_queries_of_one_text_keep_grades_of_their_own(
+def test_equal_texts_of_passages_or_queries_keep_separate_grades(
     tmp_path: Path, labels: Labels, runs: Path
 ) -> None:
     (tmp_path / "queries.tsv").write_text("".join(f"q{q}\tthe same\n" for q in range(4)))
@@ -131,7 +131,7 @@ def test_the_scale_is_that_of_the_labels(
     assert capsys.readouterr().out.split("\t")[1] == expected
 
 
-def test_a_negative_label_is_no_grade_and_of_subtopics_the_best_label_counts(
+def test_negative_labels_are_not_grades_and_the_best_subtopic_label_counts(
     tmp_path: Path, runs: Path
 ) -> None:
     path = tmp_path / "x.qrels"
@@ -152,7 +152,7 @@ def test_a_negative_label_is_no_grade_and_of_subtopics_the_best_label_counts(
         ("q0 0 d01 1\nq0 0 d02 one\n", "x.qrels:2: the label (column 4) is not a whole number: 'one'"),
     ],
 )
-def test_qrels_that_are_no_grades_are_one_line(
+def test_qrels_without_usable_grades_are_a_one_line_error(
     tmp_path: Path, runs: Path, text: str, reason: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "x.qrels").write_text(text)
@@ -165,7 +165,7 @@ def test_qrels_that_are_no_grades_are_one_line(
     assert len(err.splitlines()) == 1
 
 
-def test_the_agreement_of_an_llms_qrels_with_peoples_is_over_all_that_both_have(
+def test_agreement_of_llm_qrels_with_people_is_over_all_common_passages(
     tmp_path: Path, labels: Labels, runs: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     rng = random.Random(8)
@@ -188,7 +188,7 @@ def test_the_agreement_of_an_llms_qrels_with_peoples_is_over_all_that_both_have(
     assert whole["kappa"] == f"{(po - pe) / (1 - pe):.6f}"
 
 
-def test_official_qrels_may_be_grades_and_are_not_taken_for_judgments(
+def test_official_qrels_may_be_grades_and_are_not_read_as_judgments_too(
     tmp_path: Path, labels: Labels, runs: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = write_qrels(tmp_path / "qrels.txt", labels)
@@ -202,7 +202,7 @@ def test_official_qrels_may_be_grades_and_are_not_taken_for_judgments(
     assert row["kendall_tau"] == "1.000000"
 
 
-def test_with_a_bank_its_queries_are_evaluated_and_those_without_grades_are_named(
+def test_with_a_bank_its_queries_are_evaluated_and_those_without_grades_reported(
     tmp_path: Path, labels: Labels, runs: Path
 ) -> None:
     bank = [
@@ -218,7 +218,7 @@ def test_with_a_bank_its_queries_are_evaluated_and_those_without_grades_are_name
     assert "no grades of 1 of the bank's 3 queries, which are not evaluated: 'q3'" in rejected
 
 
-def test_a_retrieved_passage_that_the_qrels_lack_is_counted_as_ungraded(
+def test_a_retrieved_passage_missing_from_the_qrels_is_counted_as_ungraded(
     tmp_path: Path, labels: Labels, runs: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     root = tmp_path / "track"
@@ -237,7 +237,7 @@ def test_a_retrieved_passage_that_the_qrels_lack_is_counted_as_ungraded(
     assert len(first - labels.keys()) > 5
 
 
-def test_a_person_may_overrule_a_label_of_qrels(tmp_path: Path, labels: Labels, runs: Path) -> None:
+def test_a_person_can_override_a_label_of_qrels(tmp_path: Path, labels: Labels, runs: Path) -> None:
     root = tmp_path / "track"
     (tmp_path / "passages.jsonl").write_text('{"docid": "d01", "text": "something"}\n')
     path = write_qrels(tmp_path / "umbrela.qrels", labels | {("q1", "d01"): 0})
@@ -249,7 +249,7 @@ def test_a_person_may_overrule_a_label_of_qrels(tmp_path: Path, labels: Labels, 
         assert {(r.query_id, r.doc_id): r.relevance for r in track.qrels()}["q1", "d01"] == 3
 
 
-def test_the_page_shows_an_llms_label_beside_the_text_that_it_did_not_read(
+def test_the_page_shows_an_llm_label_next_to_the_text_of_the_passage(
     tmp_path: Path, labels: Labels, runs: Path
 ) -> None:
     pytest.importorskip("starlette", reason="the extra `serve` is not installed")
@@ -267,13 +267,13 @@ def test_the_page_shows_an_llms_label_beside_the_text_that_it_did_not_read(
     assert "something about d01" in page.text
 
 
-def test_umbrela_of_rag_2025_makes_a_leaderboard_by_itself(tmp_path: Path) -> None:
+def test_umbrela_labels_of_rag_2025_alone_give_a_leaderboard(tmp_path: Path) -> None:
     path = outside("rag25/umbrela.qwen3.5-9b.qrels.gz")
     grades: dict[str, dict[str, int]] = {}
     for line in gzip.decompress(path.read_bytes()).decode().splitlines():
         query_id, _, doc_id, label = line.split()
         grades.setdefault(query_id, {})[doc_id] = int(label)
-    # No run is there: two orders of the passages that are graded.
+    # Without runs: two orders of the graded passages.
     write_run(tmp_path / "runs" / "by-id.run", {q: sorted(of_query)[:100] for q, of_query in grades.items()})
     best = {q: sorted(of_query, key=lambda d: (-of_query[d], d))[:100] for q, of_query in grades.items()}
     write_run(tmp_path / "runs" / "best.run", best)
@@ -302,9 +302,7 @@ def dcg(gains: list[int]) -> float:
     return sum(gain / math.log2(rank + 1) for rank, gain in enumerate(gains[:10], 1))
 
 
-def test_a_recording_that_changes_is_seen_by_a_track_that_is_open(
-    tmp_path: Path, labels: Labels, runs: Path
-) -> None:
+def test_an_open_track_notices_a_changed_recording(tmp_path: Path, labels: Labels, runs: Path) -> None:
     root = tmp_path / "track"
     init(root, "--recorded", write_qrels(tmp_path / "umbrela.qrels", labels), "--runs", runs)
     with trecexam.open_track(root) as track:
@@ -316,7 +314,7 @@ def test_a_recording_that_changes_is_seen_by_a_track_that_is_open(
         assert track.grading.thresholds() == (1, 2, 3, 4)
         after = track.leaderboard()
         assert after != before
-        # Going back finds what was stored.
+        # Switching back finds the stored values.
         write_qrels(root / "umbrela.qrels", labels)
         assert track.leaderboard() == before
         assert track.update().graded == 0
@@ -324,7 +322,7 @@ def test_a_recording_that_changes_is_seen_by_a_track_that_is_open(
         assert fresh.leaderboard() == before
 
 
-def test_a_measure_that_counts_from_above_the_scale_is_said_to_be_zero(
+def test_a_measure_with_a_threshold_above_the_scale_is_reported_as_zero(
     tmp_path: Path, labels: Labels, runs: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     root = tmp_path / "track"

@@ -1,4 +1,4 @@
-"""Two graders of one track that ask the same local model have it loaded once."""
+"""Two graders of one track with the same local model load it once."""
 
 from __future__ import annotations
 
@@ -38,13 +38,13 @@ def test_two_prompts_of_one_model_load_it_once(tmp_path: Path, monkeypatch: pyte
         done = track.update()
         assert done.complete, done.why
         assert all(each.graded for each in done.graders.values())
-        # The third one's numbers are on another device, as far as its settings say.
+        # The third one is on another device, by its settings.
         assert len(loaded) == 2
         assert track["rubric"].grading.counts().ok + track["rubric"].grading.counts().unparsed > 0
 
 
 @pytest.mark.slow
-def test_each_prompt_gets_the_answers_that_it_gets_alone(tmp_path: Path) -> None:
+def test_each_prompt_gets_the_same_answers_as_alone(tmp_path: Path) -> None:
     model = save_t5(tmp_path / "model")
     shared = f'name = "seq2seq"\nmodel = "{model}"\n'
     track_section = "[track]\ndepth = 2\n[report]\nwrite = false\n"

@@ -1,4 +1,4 @@
-"""The offline grader of support: a sentence against the window of the passage that is most like it."""
+"""The offline grader of support: compares a sentence with the most similar window of the passage."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_the_best_window_of_a_passage_decides() -> None:
     assert cosines.max() > cosines[0]
 
 
-def test_ratings_are_none_partial_and_full_in_whatever_batches() -> None:
+def test_ratings_are_none_partial_and_full_whatever_the_batches() -> None:
     cells = [
         cell("heat pump", "heat pump"),
         cell("heat cold", "heat pump"),
@@ -71,7 +71,7 @@ def test_ratings_are_none_partial_and_full_in_whatever_batches() -> None:
     assert [rating for rating, _ in answers(*cells)] == [2, 1, 0, 2]
 
 
-def test_a_passage_that_many_sentences_cite_is_embedded_once_and_batches_are_small() -> None:
+def test_a_passage_cited_by_many_sentences_is_embedded_once_and_batches_are_small() -> None:
     texts = [f"heat pump {n}." for n in range(5)]
     cells = [cell(text, f"pump {place}") for place in range(700) for text in texts]
     grader = CountedWords(Path("none"), (0.5, 0.9))
@@ -86,11 +86,11 @@ def test_a_passage_that_many_sentences_cite_is_embedded_once_and_batches_are_sma
     batches = list(grader.grade(iter(cells)))
     assert sorted(cell for batch in batches for cell, _ in batch) == sorted(cells)
     assert max(len(batch) for batch in batches) <= 1000
-    # What a batch ends within is embedded twice.
+    # Texts at the end of a batch are embedded twice.
     assert sum(text in texts for text in embedded) < 5 + len(batches)
 
 
-def test_settings_make_the_offline_grader_where_none_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_default_settings_make_the_offline_grader(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("trecexam.graders.embedding.embedding_folder", lambda *_: Path("model"))
     grader = create_embedding(GraderSection(), Path())
     assert isinstance(grader, SupportEmbedding)
@@ -102,12 +102,12 @@ def test_settings_make_the_offline_grader_where_none_is_named(monkeypatch: pytes
     assert other.cut_points == (0.1, 0.2)
 
 
-def test_a_local_model_picks_one_of_the_permitted_answers(tmp_path: Path) -> None:
+def test_a_local_model_chooses_one_of_the_permitted_answers(tmp_path: Path) -> None:
     pytest.importorskip("transformers")
     from tiny_models import save_t5
 
     save_t5(tmp_path / "t5")
-    # The tiny tokenizer makes too many tokens of the published one.
+    # The tiny tokenizer makes too many tokens of the published prompt.
     (tmp_path / "short.toml").write_text("template = '{statement}: {citation}'\nparser = 'support'\n")
     settings = GraderSection(name="seq2seq", model=str(tmp_path / "t5"), device="cpu", prompt="short.toml")
     grader = create(settings, tmp_path)
@@ -121,7 +121,7 @@ def test_a_local_model_picks_one_of_the_permitted_answers(tmp_path: Path) -> Non
 HEADER = "run\tquery_id\tsentence\tdoc_id\tlabel\n"
 
 
-def test_recorded_labels_are_found_by_sentence_and_passage_and_others_stay_ungraded(tmp_path: Path) -> None:
+def test_recorded_labels_are_matched_by_sentence_and_passage_and_others_stay_ungraded(tmp_path: Path) -> None:
     file = tmp_path / "labels.tsv"
     file.write_text(f"{HEADER}a/b\tq\t2\td\tpartial_support\nx\tq\t1\t\tuncited\na/b\tq\t2\td\tno_support\n")
     grader = create_recorded(GraderSection(name="recorded", recorded="labels.tsv"), tmp_path)
@@ -146,7 +146,7 @@ def test_recorded_labels_are_found_by_sentence_and_passage_and_others_stay_ungra
         ({"recorded": "labels.tsv"}, f"{HEADER}x\tq\t1\td\tfair\n", "labels.tsv:2: 'fair' is no label"),
     ],
 )
-def test_a_recording_that_cannot_be_used_is_one_line(
+def test_an_unusable_recording_is_a_one_line_error(
     tmp_path: Path, settings: dict[str, Any], content: str | None, message: str
 ) -> None:
     if content is not None:

@@ -1,4 +1,4 @@
-"""Graders that read what a model wrote: the common part of eRAG and RAGVAL."""
+"""Graders of generated texts: the common part of eRAG and RAGVAL."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from trecexam.graders.written import WritingGrader
 
 
 class Echo:
-    """A writer that says the length of each prompt, in batches of two."""
+    """A writer that answers with the length of each prompt, in batches of two."""
 
     model, seed, paid, used, meter = "echo", None, False, Usage(), None
     identity: Mapping[str, Any] = {"writer": "echo"}
@@ -81,7 +81,7 @@ def test_cells_with_the_same_prompt_share_one_answer(grader: Digits) -> None:
     assert {answer for found, answer in answers if found.text == "heat"} == {Answer(None, "unparsed", "7")}
 
 
-def test_what_was_not_written_is_an_error_or_a_refusal_with_its_reason(grader: Digits) -> None:
+def test_a_missing_text_is_an_error_or_refusal_with_its_reason(grader: Digits) -> None:
     answers = {
         found.doc_id: answer
         for batch in grader.grade([cell("q", "a", "secret"), cell("q", "b", "tired")])
@@ -93,16 +93,16 @@ def test_what_was_not_written_is_an_error_or_a_refusal_with_its_reason(grader: D
     }
 
 
-def test_texts_that_were_cut_are_counted(grader: Digits) -> None:
+def test_truncated_texts_are_counted(grader: Digits) -> None:
     list(grader.grade([cell("q", "a", "x" * 11), cell("q", "b", "y" * 10)]))
     assert grader.cut == 1
 
 
-def test_a_batch_may_be_empty_and_so_may_the_cells(grader: Digits) -> None:
+def test_an_empty_list_of_cells_gives_an_empty_batch(grader: Digits) -> None:
     assert list(grader.grade([])) == [[]]
 
 
-def test_who_wrote_and_what_was_asked_are_in_the_identity(grader: Digits) -> None:
+def test_the_identity_has_the_writer_and_the_prompt(grader: Digits) -> None:
     assert grader.identity == {
         "grader": "digits",
         "model": "echo",
@@ -111,5 +111,5 @@ def test_who_wrote_and_what_was_asked_are_in_the_identity(grader: Digits) -> Non
     }
 
 
-def test_an_estimate_counts_cells_where_nothing_is_paid_for(grader: Digits) -> None:
+def test_an_estimate_counts_cells_if_nothing_is_paid(grader: Digits) -> None:
     assert grader.estimate([cell("q", "a", "x"), cell("q", "b", "y")]) == Estimate(2)

@@ -1,4 +1,4 @@
-"""What a test has the page's reader do, in its own process: functions that it can import."""
+"""Functions that a test has the page's reader process import and run."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from trecexam.line.assessment import Assessment
 
 
 def counted(track: Assessment, query_id: str) -> int:
-    """How many passages the query has in the pool."""
+    """The number of passages of the query in the pool."""
     return len(track.sheets[query_id].doc_ids)
 
 

@@ -1,4 +1,4 @@
-"""A scripted server's answers to prompts that ask about several nuggets at once."""
+"""Answers of a scripted server to prompts about several nuggets at once."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ LABELS = ("support", "partial_support", "not_support")
 
 
 def nuggets_in(prompt: str) -> list[str]:
-    """The nuggets that a prompt asks about."""
+    """The nuggets in a prompt."""
     line = next(line for line in prompt.splitlines() if line.startswith("Nugget List: "))
     nuggets: list[str] = ast.literal_eval(line.removeprefix("Nugget List: "))
     return nuggets
 
 
 def label_of(nugget: str, passage: str) -> str:
-    """A label that hangs on both."""
+    """A label that depends on both."""
     return LABELS[hashlib.sha256(f"{nugget}|{passage}".encode()).digest()[0] % 3]
 
 

@@ -1,4 +1,4 @@
-"""What an audit has to find: judgments removed, judges of known bias and thresholds."""
+"""Problems that an audit must find: removed judgments, judges of known bias and thresholds."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from trecexam.extensions.audit.records import AuditInputs, Side
 from trecexam.scores.columns import UNJUDGED
 
 COLLECTIONS = ("cranfield", "vaswani", "cisi")
-#: DL 2019's runs by the letters that their names begin with.
+#: DL 2019's runs by the first letters of their names.
 _DL_TEAMS = ("ICT", "TUA1", "TUW19", "UNH", "bm25", "idst", "ms_", "p_", "runid", "srchvrs", "test1")
-#: A run counts as not pooled where so many of its first ten passages lost their judgment.
+#: A run counts as not pooled if this many of its first ten passages lost their judgment.
 LOST = 0.1
 
 
 class Case(NamedTuple):
-    """What is audited, and which (kind, about) are planted; `about` "" for any."""
+    """The audited data, and the planted (kind, about); `about` "" for any."""
 
     inputs: AuditInputs
     planted: frozenset[tuple[str, str]]
@@ -42,7 +42,7 @@ def whole(name: str) -> AuditInputs:
 
 
 def unpooled(random: np.random.Generator, folder: Path) -> Case:
-    """DL 2019 without what one team alone has in its first ten ranks, and without some at random."""
+    """DL 2019 without passages unique to one team in its first ten ranks, and without random ones."""
     base = whole("dl19")
     top, teams = base.rows[:, :, :10], np.array(base.teams)
     while True:
@@ -58,7 +58,7 @@ def unpooled(random: np.random.Generator, folder: Path) -> Case:
 
 
 def holes(random: np.random.Generator, folder: Path) -> Case:
-    """DL 2019 without a random share of all judgments: no run is worse off than another."""
+    """DL 2019 without a random share of all judgments: no run is disadvantaged."""
     base = whole("dl19")
     share = random.uniform(0.1, 0.5)
     removed = np.flatnonzero(random.random(len(base.sides[0].judged.labels)) < share)
@@ -66,7 +66,7 @@ def holes(random: np.random.Generator, folder: Path) -> Case:
 
 
 def without(base: AuditInputs, removed: np.ndarray, folder: Path) -> AuditInputs:
-    """Read from files without these rows."""
+    """Reads the files without these rows."""
     judged = base.sides[0].judged
     kept = np.setdiff1d(np.arange(len(judged.labels)), removed)
     docs = judged.doc_ids.to_pylist()
@@ -77,7 +77,7 @@ def without(base: AuditInputs, removed: np.ndarray, folder: Path) -> AuditInputs
 
 
 def judged(name: str, what: str, random: np.random.Generator) -> Case:
-    """A collection with a simulated judge that differs from people in this alone, beside noise.
+    """A collection with a simulated judge that differs from people only in this, plus noise.
 
     Noise: each relevant passage is one label lower with some probability, and as many others one higher.
     """
@@ -122,7 +122,7 @@ def judged(name: str, what: str, random: np.random.Generator) -> Case:
 
 
 def found(case: Case, findings: tuple[Finding, ...]) -> tuple[int, int]:
-    """How many of the planted ones were found."""
+    """The number of planted problems that were found."""
     here = {(each.kind, each.about) for each in findings}
     for each in findings:
         here.add((each.kind, ""))
@@ -133,7 +133,7 @@ def found(case: Case, findings: tuple[Finding, ...]) -> tuple[int, int]:
 
 
 def neighbours_of(what: str, random: np.random.Generator) -> Case:
-    """Two runs: "equal" but for chance; "certain", one that lost its first ranks; "reversed" by the judge."""
+    """Two runs: "equal" up to chance; "certain", one without its first ranks; "reversed" by the judge."""
     base = whole(str(random.choice(COLLECTIONS)))
     gains = np.maximum(base.sides[0].labels, 0)[base.rows[:, :, :3]].mean(axis=(1, 2))
     good = np.flatnonzero(gains >= np.median(gains))
@@ -145,7 +145,7 @@ def neighbours_of(what: str, random: np.random.Generator) -> Case:
     else:
         b = np.concatenate([a[:, 3:], np.full_like(a[:, :3], -1)], axis=1)
     rows = np.stack([a, b])
-    # All are judged.
+    # All passages are judged.
     sides = tuple(replace(side, condensed=rows) for side in base.sides)
     if what == "reversed":
         labels = sides[0].labels.copy()

@@ -1,4 +1,4 @@
-"""A small data set as TREC AutoJudge hands one out, and its commands run in this process."""
+"""A small data set in the form of TREC AutoJudge, and its commands run in this process."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ RUNS = {
         "bee": [("Bees make honey of nectar.", ["Honey", "Nectar"])],
         "well": [("Wells are a hundred kilometres deep.", ["Well"]), ("They are dug by moles.", ["Nectar"])],
     },
-    # It says nothing of one topic.
+    # It has nothing on one topic.
     "run3": {
         "leaf": [("Chlorophyll is green.", ["Chlorophyll"])],
         "bee": [("Wax seals the honey.", ["Honey"]), ("Bees are insects.", [])],
@@ -77,7 +77,7 @@ def lay_out_autojudge(folder: Path) -> Path:
 
 
 def auto_judge(*arguments: str | Path, status: int = 0) -> str:
-    """What `auto-judge` prints with these arguments.
+    """The output of `auto-judge` with these arguments.
 
     Raises:
         AssertionError: it ends with another exit status.

@@ -50,7 +50,7 @@ official_measures = ["nDCG@10", "P(rel=2)@20"]
 
 
 class SimulatedGrader:
-    """Stands for the grader that the settings name: the same identity, answers from made-up relevance."""
+    """Replaces the grader of the settings: the same identity, with answers from made-up relevance."""
 
     free_text = True
 
@@ -78,7 +78,7 @@ def make_big_track(
 ) -> Path:
     """A graded track of `queries` x about `docs` pooled passages x `items`; its outputs are not written.
 
-    `docs` is what the runs are drawn from; with 100 runs of depth 20 nearly all of them are pooled.
+    Runs are drawn from `docs`; with 100 runs of depth 20 nearly all of them are pooled.
     """
     chance = random.Random(7)
     numbers = np.random.default_rng(7)
@@ -128,7 +128,7 @@ def _grade(root: Path, relevance: dict[str, float]) -> None:
     folder = TrackFolder.open(root)
     real = create(folder.config.grader, root)
     with opened(root, SimulatedGrader(dict(real.identity), relevance)) as loader:
-        # The outputs are left to who wants to see them written.
+        # The outputs are not written here.
         loader.open_to_write()
         loader.grade(loader.load())
 

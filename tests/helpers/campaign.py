@@ -1,4 +1,4 @@
-"""Tracks that assessors judge, and queries as these have them before them."""
+"""Tracks that assessors judge, and queries as assessors see them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ SCALE = '[judging]\nscale = ["no", "somewhat", "yes"]\n'
 
 @contextmanager
 def campaign(graded: Path, settings: str = SCALE, *, official: bool = False) -> Iterator[Track]:
-    """A graded track with these settings; judged on a scale 0..2 where nothing else is said."""
+    """A graded track with these settings; by default judged on a scale 0..2."""
     config = graded / "trecexam.toml"
     config.write_text(config.read_text() + settings)
     if not official:
@@ -25,7 +25,7 @@ def campaign(graded: Path, settings: str = SCALE, *, official: bool = False) -> 
 
 
 def to_rate(track: Track, query_id: str) -> QueryToRate:
-    """A query as an assessor has it before her."""
+    """A query as an assessor sees it."""
     loaded = track._loader.load()
     sheet = loaded.sheets[query_id]
     texts = {doc_id: sheet.text_of(doc_id) for doc_id in sheet.doc_ids}

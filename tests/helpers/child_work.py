@@ -14,7 +14,7 @@ from trecexam.extensions.page import child
 
 
 def echo(root: Path, receive: child.Receive, say: child.Say) -> None:
-    """Says what it is sent, its root first, until there is no more; "die" kills it, "end" ends it."""
+    """Echoes messages, its root first, until there are no more; "die" kills it, "end" ends it."""
     say(str(root))
     try:
         while True:
@@ -30,6 +30,6 @@ def echo(root: Path, receive: child.Receive, say: child.Say) -> None:
 
 
 def sleep(root: Path, receive: child.Receive, say: child.Say) -> None:
-    """Hears nothing."""
+    """Ignores messages."""
     say("asleep")
     time.sleep(10_000)

@@ -1,4 +1,4 @@
-"""A track of generated responses that cite passages, and a server that says whether these support them."""
+"""A track of generated responses that cite passages, and a server that labels support."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 from scripted_server import Exchange
 
-#: doc_id -> text; "lost" is cited and has none.
+#: doc_id -> text; "lost" is cited and has no text.
 PASSAGES = {
     "q1-heat": "Pumps move heat. They freeze.",
     "q1-cost": "Pumps cost money.",
@@ -66,7 +66,7 @@ def make_cited_track(
     """Two runs of responses; settings go into [graders.support], `more` after it.
 
     Args:
-        rubric: there is a first grader, too, whose grades of the bank are recorded.
+        rubric: adds a first grader, whose grades of the bank are recorded.
     """
     root.mkdir(parents=True, exist_ok=True)
     (root / "queries.tsv").write_text("q1\tpumps\nq2\tsea\n")

@@ -1,4 +1,4 @@
-"""Random judgments and runs for the measures on columns, and what ir_measures says of them."""
+"""Random judgments and runs for measures on columns, and their ir_measures values."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Labels = Mapping[str, Mapping[str, int]]
 Scores = Mapping[str, Mapping[str, float]]
 
 QUERY_IDS = ("q1", "q2", "10", "9", "é")
-#: Of one and of several bytes, and one a prefix of another, since ties are told apart by bytes.
+#: One and several bytes long, and one a prefix of another, since ties are ordered by bytes.
 DOC_IDS = (*(f"d{n}" for n in range(26)), "d", "é", "日本", "\U0001f600", "~")
 
 labels = st.dictionaries(
@@ -31,7 +31,7 @@ labels = st.dictionaries(
     st.dictionaries(st.sampled_from(DOC_IDS), st.integers(-2, 5), min_size=1, max_size=20),
     max_size=4,
 )
-#: Few scores, so that there are ties, and two that are one as 32-bit floats.
+#: Few scores, so that there are ties, and two that are equal as 32-bit floats.
 scores = st.dictionaries(
     st.sampled_from(QUERY_IDS),
     st.dictionaries(
@@ -84,11 +84,11 @@ def qrels_of(by_query: Labels) -> list[Qrel]:
 
 
 def for_trec_eval(by_query: Labels) -> dict[str, dict[str, int]]:
-    """The same labels as trec_eval tells them apart, with what keeps it alive.
+    """The same labels as trec_eval distinguishes them, plus a passage that prevents a crash.
 
-    It dies of a query whose best label is below -1, and with nDCG it may never end with one whose best is -1,
-    for which it takes the number of levels from the query before. One more passage, judged irrelevant and
-    retrieved by no run, saves it and changes no value.
+    pytrec_eval crashes on a query whose best label is below -1. With nDCG it may hang on a query whose best
+    label is -1, because it uses the number of levels of the previous query. One more irrelevant passage that
+    no run retrieves prevents both and changes no value.
     """
     return {
         query_id: {"not retrieved": 0} | {doc_id: max(label, -1) for doc_id, label in of.items()}
@@ -97,7 +97,7 @@ def for_trec_eval(by_query: Labels) -> dict[str, dict[str, int]]:
 
 
 def by_ir_measures(measure: Measure, rows: Sequence[Any], run: Run, query_ids: Iterable[str]) -> list[float]:
-    """What ir_measures' own providers give for each query; 0 where they give nothing or no finite number."""
+    """The values of ir_measures' own providers per query; 0 if they give none or no finite number."""
     values = dict.fromkeys(query_ids, 0.0)
     if rows:
         for metric in ir_measures.evaluator([measure], rows).iter_calc(untied(run)):
@@ -107,5 +107,5 @@ def by_ir_measures(measure: Measure, rows: Sequence[Any], run: Run, query_ids: I
 
 
 def judged_of(by_query: Labels) -> Judged:
-    """The judgments with these labels, as they are."""
+    """The judgments with exactly these labels."""
     return Judged.from_qrels(qrels_of(by_query))

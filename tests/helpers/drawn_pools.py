@@ -1,4 +1,4 @@
-"""Pools of a model that is known, for what learning says of them."""
+"""Pools simulated from a known model, for tests of learning."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from trecexam.extensions.learn.arithmetic.features import fusion, unretrieved
 from trecexam.extensions.learn.arithmetic.passages import QueryPassages
 from trecexam.extensions.learn.arithmetic.process import Kernel
 
-#: Of four runs, how much noise each ranks by.
+#: The noise of the ranking of each of four runs.
 NOISE = (0.6, 1.0, 1.6, 2.5)
 
 
@@ -31,8 +31,8 @@ def drawn_query(
 ) -> QueryPassages:
     """A query whose passages are all judged 0 to `labels` - 1, by a latent value.
 
-    Cosine, words, a Gaussian process over passages, the query and noise add up to it. Each run ranks by it
-    with noise of its own. Five passages are background.
+    It is the sum of cosine, words, a Gaussian process over passages, the query and noise. Each run ranks by
+    it with additional noise. Five passages are background.
     """
     vectors, signal = unit(rng, passages, 8), rng.normal(size=(passages + 5, 4))
     signal[passages:] -= 1
@@ -51,7 +51,7 @@ def drawn_query(
 
 
 def drawn_track(seed: int, n: int = 8, known: float = 1.0, **options: int) -> list[QueryPassages]:
-    """Queries of which a share of the passages is judged, at random."""
+    """Queries with a random share of judged passages."""
     queries = [
         drawn_query(np.random.default_rng([seed, at]), f"q{at:02}", **options)  # type: ignore[arg-type]
         for at in range(n)
@@ -61,5 +61,5 @@ def drawn_track(seed: int, n: int = 8, known: float = 1.0, **options: int) -> li
 
 
 def without_background(query: QueryPassages) -> QueryPassages:
-    """The same where no passage is background."""
+    """The same without background passages."""
     return replace(query, background=query.background[:0])

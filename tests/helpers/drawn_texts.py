@@ -1,4 +1,4 @@
-"""The texts of a figure, and whether they can be read."""
+"""The texts of a figure, and whether they are readable."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from trecexam.tables.plots.paper import PaperFigure
 
 
 def texts(figure: PaperFigure) -> Iterator[tuple[str, Bbox]]:
-    """Every text that is drawn, with its box in pixels, by matplotlib's own renderer."""
+    """Every drawn text, with its box in pixels, by matplotlib's renderer."""
     figure.draw_without_rendering()
     for text in figure.findobj(lambda artist: isinstance(artist, Text) and artist.get_visible()):
         assert isinstance(text, Text)
@@ -32,7 +32,7 @@ def _is_tick_out_of_view(text: Text, figure: PaperFigure) -> bool:
 
 
 def assert_readable(figure: PaperFigure) -> None:
-    """No text lies upon another or beyond the page; a pixel is for rounding."""
+    """No text overlaps another or leaves the page; one pixel is allowed for rounding."""
     drawn = list(texts(figure))
     page = figure.bbox.padded(1)
     assert [text for text, box in drawn if not (page.contains(*box.min) and page.contains(*box.max))] == []

@@ -1,4 +1,4 @@
-"""The embedder of the extra `offline`; where its weights could not come along, one of its shape."""
+"""The embedder of the extra `offline`, or one of the same shape if its weights are missing."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from support import ROOT
 
 from trecexam.graders.weights import offline_folder
 
-#: What tests/gpu/carry.sh took along: configuration and tokenizer.
+#: Files collected by tests/gpu/carry.sh: configuration and tokenizer.
 CARRIED = ROOT / ".gpu" / "embedder"
 
 
 def embedder(into: Path) -> Path | None:
-    """The folder of an embedder; None where there is neither the extra nor what was carried.
+    """The folder of an embedder; None without the extra and without the collected files.
 
     Args:
         into: where one with random weights is made of what was carried; it must not be there yet.

@@ -1,4 +1,4 @@
-"""A small track with gold outputs, and a server that answers from what a document says."""
+"""A small track with gold outputs, and a server that answers from the document."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from support import write_run
 
 QUERIES = {"q1": "where the French parliament sits", "q2": "who wrote Hamlet", "q3": "what is nowhere"}
 GOLD = {"q1": ["Paris"], "q2": ["Shakespeare", "William Shakespeare"], "q3": ["x y z"]}
-#: What the model makes of each document: its text ends with it.
+#: The model's answer to each document: its text ends with it.
 SAYS = {"d1": "paris.", "d2": "London", "d3": "William Shakespeare", "d4": "the bard", "d5": "x y", "d6": ""}
 RUNS: Mapping[str, Mapping[str, list[str]]] = {
     "one": {"q1": ["d1", "d2"], "q2": ["d4", "d3", "d6"], "q3": ["d5"]},
@@ -20,13 +20,13 @@ RUNS: Mapping[str, Mapping[str, list[str]]] = {
 
 
 def answer(exchange: Exchange) -> None:
-    """What the document in the prompt says; documents that say nothing get an empty answer."""
+    """The answer in the document of the prompt; empty if there is none."""
     document = exchange.prompt.partition("Document: ")[2].partition("\n")[0]
     exchange.say(document.partition("says: ")[2].strip())
 
 
 def jsonl(path: Path, *rows: object) -> Path:
-    """A file with these lines; texts stand there as they are."""
+    """Writes a file with these lines; texts are written unchanged."""
     path.write_text("".join((row if isinstance(row, str) else json.dumps(row)) + "\n" for row in rows))
     return path
 
@@ -36,7 +36,7 @@ def gold_file(path: Path) -> Path:
 
 
 def outputs_file(path: Path) -> Path:
-    """What the server would say, of every document of every run."""
+    """The server's answers for every document of every run."""
     pairs = {(q, d) for run in RUNS.values() for q, docs in run.items() for d in docs}
     return jsonl(path, *({"query_id": q, "doc_id": d, "output": SAYS[d]} for q, d in sorted(pairs)))
 
@@ -45,8 +45,8 @@ def erag_track(root: Path, url: str | None = None, *, name: str = "erag", **sett
     """A track with queries and runs; with a server also passages, gold outputs and a grader.
 
     Args:
-        name: "erag" has [grader] name the model, and the gold outputs be the bank; else they are
-            in root/gold.jsonl, and the grader is that one.
+        name: with "erag", [grader] names the model and the gold outputs are the bank; else they are
+            in root/gold.jsonl, and this is the grader.
     """
     root.mkdir(parents=True, exist_ok=True)
     (root / "queries.tsv").write_text("".join(f"{key}\t{text}\n" for key, text in QUERIES.items()))

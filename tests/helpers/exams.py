@@ -1,4 +1,4 @@
-"""Exam questions to be filtered and answered."""
+"""Exam questions to filter and answer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Permitted answers scored one by one with transformers' own forward pass: what `choices` must equal."""
+"""Permitted answers scored one by one with the forward pass of transformers; `choices` must equal these."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def log_softmax(logits: Tensor) -> Tensor:
 
 @torch.inference_mode()
 def exhaustive(grader: LanguageGrader, cell: Cell) -> list[float]:
-    """log P(answer, end | prompt) for each permitted answer, one forward pass each, nothing shared."""
+    """log P(answer, end | prompt) for each permitted answer, one forward pass each, without sharing."""
     backend: Any = grader.backend
     tokenizer, model = backend.tokens.tokenizer, backend.model
     prompt = grader.prompts[cell.item.kind]

@@ -1,4 +1,4 @@
-"""Processes of their own that do not import the program again: children of one that has."""
+"""Separate processes forked from one that has already imported the program."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any
 
-#: What most commands import, and the process that they are forked from imports once.
+#: Imports of most commands; the parent process of the forks imports them once.
 PRELOADED = [
     "trecexam.cli.main", "trecexam.api", "trecexam.outputs.update", "trecexam.outputs.features",
     "trecexam.scores.measures", "scipy.stats", "matplotlib.figure", "pyarrow",
@@ -23,15 +23,15 @@ _CONTEXT.set_forkserver_preload(PRELOADED)
 
 
 def preload(*modules: str) -> None:
-    """Has these imported once too; without effect where a process has been forked already."""
+    """Imports these once, too; has no effect if a process has already been forked."""
     _CONTEXT.set_forkserver_preload([*PRELOADED, *modules])
 
 
 def start_forked(
     target: Callable[..., int], *arguments: Any, folder: Path, output: Path, **options: Any
 ) -> BaseProcess:
-    """Starts `target` in `folder`, what it prints in the file `output`; its value is the exit status."""
-    # The process that they are forked from may be older than a variable that a test sets.
+    """Starts `target` in `folder` with its output in the file `output`; its value is the exit status."""
+    # The parent of the forks may be older than a variable that a test sets.
     given = partial(target, *arguments, **options), folder, output, dict(os.environ)
     child = _CONTEXT.Process(target=_run, args=given)
     child.start()
@@ -39,7 +39,7 @@ def start_forked(
 
 
 def run_forked(arguments: Sequence[str], folder: Path, output: Path) -> int:
-    """`trecexam ARGUMENTS` in `folder`, what it prints in the file `output`; its exit status."""
+    """Runs `trecexam ARGUMENTS` in `folder` with its output in the file `output`; returns the exit status."""
     return _status(start_forked(trecexam, list(arguments), folder=folder, output=output))
 
 
@@ -54,14 +54,14 @@ def trecexam(arguments: list[str]) -> int:
     from trecexam.tables.plots.model import Drawing
 
     if arguments[0] != "plot":
-        # Whether a plot can be drawn changes no status; tests with the mark `plots` look at it.
+        # Drawing plots does not affect the status; tests with the mark `plots` check it.
         canvas._drawn = lambda plot: Drawing(b"<svg/>", b"not drawn")  # type: ignore[assignment]
     sys.argv = ["trecexam", *arguments]
     return run(arguments)
 
 
 def python(code: str) -> int:
-    # Compiled, ranx takes a minute to start.
+    # ranx compiles on first use, which takes a minute.
     os.environ["NUMBA_DISABLE_JIT"] = "1"
     warnings.simplefilter("error")
     warnings.filterwarnings("ignore", category=DeprecationWarning, module="ir_measures.util")

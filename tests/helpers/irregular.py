@@ -1,4 +1,4 @@
-"""Puts each kind of irregular file in the place of one input of a track, and updates."""
+"""Replaces one input of a track with each kind of irregular file, and updates."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def say(**values: object) -> None:
 
 
 def update_with_each_kind(root: Path, name: str) -> int:
-    """Prints a line of JSON before and after each kind: where it hangs, the last one says at which."""
+    """Prints a line of JSON before and after each kind, so that the last line shows where it hangs."""
     canvas._drawn = lambda plot: Drawing(b"<svg/>", b"not drawn")  # type: ignore[assignment]
     content = (root / name).read_bytes()
     for kind, make in KINDS.items():

@@ -1,4 +1,4 @@
-"""Keys as somebody presses them who looks at a page that has come whole."""
+"""Key presses on a completely loaded page."""
 
 from __future__ import annotations
 
@@ -9,6 +9,6 @@ if TYPE_CHECKING:
 
 
 def press(page: Page, key: str) -> None:
-    """Presses a key once the page's scripts run: their text is there before they listen."""
+    """Presses a key once the scripts of the page run: its text appears earlier."""
     page.wait_for_load_state()
     page.keyboard.press(key)

@@ -1,4 +1,4 @@
-"""A track that can be learned from, and an encoder that needs no model."""
+"""A track for learning, and an encoder that needs no model."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy as np
 
 
 class WordEncoder:
-    """Encodes a text as the mean of its words' vectors, which hang on the words alone."""
+    """Encodes a text as the mean of its words' vectors, which depend only on the words."""
 
     name = "words"
     identity: Mapping[str, object] = {"words": 1}
@@ -35,10 +35,10 @@ def vector(word: str) -> np.ndarray:
 def make_learnable(
     root: Path, *, queries: int = 5, docs: int = 14, labels: int = 3, runs: str = "abcd", hidden: int = 3
 ) -> Path:
-    """A track whose passages are as relevant as they have words of their query.
+    """A track whose passages are relevant in proportion to the words they share with their query.
 
     Args:
-        hidden: one in so many is not judged.
+        hidden: one in this many is not judged.
     """
     root.mkdir(parents=True)
     rng = np.random.default_rng(5)
@@ -84,17 +84,17 @@ def make_learnable(
 
 
 def make_misleading(root: Path) -> Path:
-    """Of the most retrieved half of what is judged the most similar passages are relevant, of the others not.
+    """A track on which learned labels mislead: similarity means relevance only in the more retrieved half.
 
-    Runs a to d have the similar ones of the less retrieved half, e to h the others, which are relevant: with
-    labels learned from the first half the worse runs are the better ones.
+    In the less retrieved half, runs a to d have the similar passages, which are not relevant, and e to h the
+    relevant ones. So labels learned from the first half rank the worse runs higher.
     """
     root.mkdir(parents=True)
     near, far = "{q}a {q}b {q}c {doc}", "{doc} x{n} y{n} z{n}"
     passages, qrels, lines = [], [], {name: [] for name in "abcdefgh"}
     for number in range(12):
         q, docs = f"q{number:02}", {}
-        # Relevant or not, and whether it is like the query.
+        # Relevant or not, and whether it is similar to the query.
         for name, label, alike in (
             *(("k0", 1, True), ("k1", 1, True), ("k2", 0, False), ("k3", 0, False)),
             *(("n0", 0, True), ("n1", 0, True), ("f0", 1, False), ("f1", 1, False)),
@@ -135,7 +135,7 @@ def make_misleading(root: Path) -> Path:
 
 
 def most_retrieved_alone(root: Path, k: int) -> None:
-    """Leaves of each query the judgments of the k judged passages that runs have highest and most often."""
+    """Keeps the judgments of the k judged passages per query that runs rank highest and most often."""
     votes: Counter[tuple[str, ...]] = Counter()
     for path in (root / "runs").iterdir():
         for line in path.read_text().splitlines():

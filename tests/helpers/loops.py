@@ -1,4 +1,4 @@
-"""Coroutines in tests: a browser that other tests opened keeps a running loop in their thread."""
+"""Runs coroutines in tests although a browser of other tests keeps an event loop running in the thread."""
 
 from __future__ import annotations
 
@@ -11,6 +11,6 @@ T = TypeVar("T")
 
 
 def run_in_loop(coroutine: Coroutine[Any, Any, T]) -> T:
-    """As `asyncio.run`, in a thread of its own."""
+    """As `asyncio.run`, in a separate thread."""
     with ThreadPoolExecutor(max_workers=1) as pool:
         return pool.submit(asyncio.run, coroutine).result()

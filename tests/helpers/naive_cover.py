@@ -1,4 +1,4 @@
-"""Cover and nCover item by item, and a table that ir_measures reads: what tests of Cover compare with."""
+"""Naive Cover and nCover, item by item, and a table that ir_measures reads."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def naive_cover(
 
 
 class Frame:
-    """As much of a pandas data frame as ir_measures uses to read one."""
+    """The subset of a pandas data frame that ir_measures uses to read one."""
 
     def __init__(self, rows: list[tuple[object, ...]], columns: tuple[str, ...]) -> None:
         self.columns = columns

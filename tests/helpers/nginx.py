@@ -1,4 +1,4 @@
-"""A real nginx before the page, on this machine, below a prefix."""
+"""A real local nginx in front of the page, below a prefix."""
 
 from __future__ import annotations
 
@@ -52,12 +52,12 @@ def free_port() -> int:
 def nginx(
     folder: Path, port: int, page: str, *, preserved: bool, stripped: bool = False, person: str = ""
 ) -> Iterator[str]:
-    """nginx on a port of 127.0.0.1, which hands what is below /trec/ to the page.
+    """nginx on a port of 127.0.0.1, which forwards requests below /trec/ to the page.
 
     Args:
-        preserved: the page gets the Host that the browser sent; else nginx's default, the page's own.
+        preserved: the page gets the Host of the browser; else nginx's default, the page's address.
         stripped: the page gets paths without the prefix.
-        person: who is there, as nginx says; "" for nobody.
+        person: the user, as nginx sets it; "" for nobody.
 
     Yields:
         The address of the page below nginx.
@@ -98,5 +98,5 @@ def _answers(port: int) -> bool:
 
 
 def _path() -> str:
-    # Debian puts it where only root's PATH looks.
+    # Debian installs it where only root's PATH looks.
     return f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin"

@@ -1,4 +1,4 @@
-"""What TREC AutoJudge's package wants of nltk's data when it is imported: stop words, and a folder."""
+"""The nltk data that TREC AutoJudge's package needs on import: stop words, and a folder."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 
 
 def lay_out_nltk_data(folder: Path) -> Path:
-    """Makes the folder that NLTK_DATA is to name."""
+    """Makes the folder for NLTK_DATA."""
     words = folder / "corpora" / "stopwords" / "english"
     words.parent.mkdir(parents=True)
     words.write_text("the\na\nof\n")
@@ -20,7 +20,7 @@ def lay_out_nltk_data(folder: Path) -> Path:
 
 @contextmanager
 def with_nltk_data() -> Iterator[None]:
-    """While the block runs the package can be imported, without a network."""
+    """While the block runs, the package can be imported without a network."""
     before = os.environ.get("NLTK_DATA")
     with tempfile.TemporaryDirectory() as folder:
         os.environ["NLTK_DATA"] = str(lay_out_nltk_data(Path(folder) / "nltk_data"))

@@ -1,4 +1,4 @@
-"""Runs examples/notebook.ipynb in a kernel of its own; as a program, it puts the outputs into the file."""
+"""Runs examples/notebook.ipynb in a new kernel; as a program, it stores the outputs in the file."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ NOTEBOOK = ROOT / "examples" / "notebook.ipynb"
 
 
 def executed(path: Path, *, timeout: float = 120) -> NotebookNode:
-    """The notebook with the outputs of a run in a folder and a home of its own.
+    """The notebook with the outputs of a run in a separate folder and home.
 
     Raises:
         CellExecutionError: a cell raised an error.
@@ -30,7 +30,7 @@ def executed(path: Path, *, timeout: float = 120) -> NotebookNode:
         manager = AsyncKernelManager(
             transport="ipc",
             ip=str(Path(home) / "kernel"),
-            # No installed kernel counts: what is left is the Python that runs this.
+            # Without installed kernels, only the current Python is used.
             kernel_spec_manager=KernelSpecManager(kernel_dirs=[]),
         )
         client = NotebookClient(
@@ -43,6 +43,6 @@ def executed(path: Path, *, timeout: float = 120) -> NotebookNode:
 
 if __name__ == "__main__":
     made = executed(NOTEBOOK)
-    # What the kernel says of itself is of this machine.
+    # Kernel metadata depends on this machine.
     made.metadata = nbformat.read(NOTEBOOK, as_version=4).metadata
     nbformat.write(made, NOTEBOOK)

@@ -1,4 +1,4 @@
-"""Packs made by hand, and the one that ships: `python tests/helpers/packs.py` makes it again."""
+"""Hand-made packs, and the shipped one: `python tests/helpers/packs.py` writes it again."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ SHIPPED = Path(__file__).resolve().parents[2] / "examples" / "demo.trecexam"
 
 
 def parts_of(path: Path) -> dict[str, bytes]:
-    """The parts of a pack, the manifest too."""
+    """The parts of a pack, including the manifest."""
     with zipfile.ZipFile(path) as pack:
         return {name: pack.read(name) for name in pack.namelist()}
 
 
 def lines_of(path: Path, part: str) -> list[Any]:
-    """What each line of a part says."""
+    """The parsed lines of a part."""
     return [json.loads(line) for line in parts_of(path)[part].splitlines()]
 
 
 def forged(path: Path, target: Path, changed: Mapping[str, bytes | None], **about: Any) -> Path:
-    """A pack with other parts (None: without one), and a manifest that goes with them, or says `about`."""
+    """A pack with other parts (None removes one), and a matching manifest or one changed by `about`."""
     parts = {name: part for name, part in {**parts_of(path), **changed}.items() if part is not None}
     manifest = json.loads(parts.pop("manifest.json"))
     listed = {n: {"bytes": len(p), "sha256": hashlib.sha256(p).hexdigest()} for n, p in parts.items()}

@@ -1,4 +1,4 @@
-"""Commands of a page are run, and what they print is what the page shows.
+"""Runs the commands of a docs page and compares their output with the page.
 
 A block ```console has lines `$ trecexam ...`, each followed by its output on a terminal of 100 columns.
 `python tests/helpers/played_pages.py` writes the output into the pages.
@@ -30,7 +30,7 @@ class _Terminal(io.TextIOWrapper):
 
 
 def played(text: str, folder: Path) -> str:
-    """The page with the output that its commands have in this folder, run one after the other."""
+    """The page with the output of its commands in this folder, run one after the other."""
     with contextlib.chdir(folder):
         return _CONSOLE.sub(lambda match: f"```console\n{_console(match[1])}```", text)
 
@@ -41,7 +41,7 @@ def _console(block: str) -> str:
 
 
 def printed(line: str) -> str:
-    """What a command line prints; `| head -n N` at its end is understood."""
+    """The output of a command line; `| head -n N` at its end is understood."""
     from trecexam.cli.main import run
 
     line, _, most = line.partition(" | head -n ")
@@ -64,18 +64,18 @@ def printed(line: str) -> str:
 
 @contextlib.contextmanager
 def terminal() -> Iterator[None]:
-    """The width and the colours that pages show."""
+    """The width and colours of the pages."""
     with mock.patch.dict(os.environ, {"COLUMNS": "100", "NO_COLOR": "1"}):
         yield
 
 
 def dl19_folder(folder: Path) -> None:
-    """What TREC hands out, by the name `downloads`."""
+    """Downloads from TREC, under the name `downloads`."""
     (folder / "downloads").symlink_to(DL19)
 
 
 def wrong_folder(folder: Path) -> None:
-    """A demo track with a bad run, and tracks that lack something or have a misspelled setting."""
+    """A demo track with a bad run, and incomplete tracks or tracks with a misspelled setting."""
     import trecexam
 
     for name in ("mytrack", "misspelled", "nobank", "nojudgments", "served"):
@@ -93,7 +93,7 @@ def wrong_folder(folder: Path) -> None:
     settings.write_text(settings.read_text().replace("depth =", "dept ="))
 
 
-#: Page -> what lays out the folder that its commands are run in.
+#: Page -> function that prepares the folder in which its commands run.
 PAGES = {
     "examples/reproduce-dl19.md": dl19_folder,
     "examples/if-something-goes-wrong.md": wrong_folder,
@@ -108,7 +108,7 @@ def play(name: str, folder: Path) -> str:
 
 
 def main(names: list[str]) -> None:
-    """Writes the output into the pages, or into those that are named."""
+    """Writes the output into all pages, or into the given ones."""
     for name in names or PAGES:
         with tempfile.TemporaryDirectory() as folder:
             (ROOT / name).write_text(play(name, Path(folder)))

@@ -1,4 +1,4 @@
-"""The files that a RAG track begins with, and a server that answers all that its four graders ask."""
+"""The input files of a RAG track, and a server that answers the prompts of its four graders."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from cited import judging
 from scripted_server import Exchange
 from support import ROOT
 
-#: What `init --rag` is given beside a grader.
+#: Arguments of `init --rag` besides a grader.
 FILES = ("--queries", "queries.tsv", "--passages", "passages.jsonl", "--runs", "runs/")
 
-#: What questions are about.
+#: Topics of questions.
 PARTS = ("cause", "cost", "risk", "price", "rule")
 
 
@@ -30,7 +30,7 @@ def lay_out_two_queries(folder: Path) -> None:
 
 
 def write_other_responses(folder: Path) -> None:
-    """A second system: it says every second sentence of the first, and its second one says it otherwise."""
+    """A second system: it has every second sentence of the first, with its second sentence reworded."""
     rows = [json.loads(line) for line in (folder / "runs" / "rag-demo.jsonl").read_text().splitlines()]
     for row in rows:
         row["run_id"] = "other"
@@ -40,7 +40,7 @@ def write_other_responses(folder: Path) -> None:
 
 
 def answer_as_a_judge(exchange: Exchange) -> None:
-    """What any prompt of a RAG track asks for; nuggets are the first words of passages."""
+    """Answers any prompt of a RAG track; nuggets are the first words of passages."""
     prompt = exchange.prompt
     if "Updated Nugget List:" in prompt:
         passages = re.findall(r"^\[\d+\] (.*)$", prompt, re.MULTILINE)
@@ -60,6 +60,6 @@ def answer_as_a_judge(exchange: Exchange) -> None:
 
 
 def writes_a_bank(prompt: str) -> bool:
-    """Whether a prompt is one of those by which test banks are written."""
+    """Whether a prompt generates a test bank."""
     marks = ("Updated Nugget List:", "vital or okay", "concise insightful questions")
     return any(mark in prompt for mark in marks)

@@ -11,7 +11,7 @@ from typing import Any
 from scripted_server import KEY, Exchange
 
 BLOCKS = {"k1": "Heat pumps move heat.", "k2": "Frost settles on coils.", "k3": "Fans move air."}
-#: What stands in an answer says how it is judged.
+#: The text of an answer that decides how it is judged.
 SCORES = re.compile(r"\[(\S+) (\S+)\]")
 
 
@@ -38,12 +38,12 @@ def make_track(root: Path, url: str, *, grader: str = "ragval", more: str = "", 
 
 
 def answer(key: str, truthfulness: object, relevance: object, **more: Any) -> dict[str, Any]:
-    """A line with an answer to the question about a block, and how the judge will score it."""
+    """A line with an answer to the question about a block, and the scores that the judge will give."""
     return {"question_id": f"{key}/1", "answer": f"It is so [{truthfulness} {relevance}] of {key}.", **more}
 
 
 def judging(exchange: Exchange) -> None:
-    """Judges as the answer says; where it says nothing, there are no scores."""
+    """Judges as the answer says; without scores in the answer, it gives none."""
     found = SCORES.search(exchange.prompt)
     if found is None:
         exchange.say("I cannot tell.")

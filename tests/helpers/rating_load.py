@@ -1,4 +1,4 @@
-"""Many people who rate on a page at once, each over a connection of its own, and what came of it."""
+"""Many concurrent raters on a page, each with a separate connection, and the results."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ from trecexam.track import TrackFolder
 
 @dataclass
 class Load:
-    """What came of it.
+    """The outcome.
 
     Attributes:
-        taken: the reasons of the ratings that the page said it took, each another one.
-        rating, next_page: seconds from the form to the answer, and of the page that it leads to.
+        taken: the reasons of the accepted ratings, each unique.
+        rating, next_page: seconds from the form to the response, and of the page after it.
         failed: connections that ended.
     """
 
@@ -41,14 +41,14 @@ class Load:
 
 
 def team_of(folder: Path, people: int, role: Role = "organizer") -> tuple[Path, dict[str, str]]:
-    """A users file, and each one's token."""
+    """A users file, and the token of each user."""
     path = folder / "users.toml"
     return path, {f"p{n}": add_user(path, f"p{n}", role, token=True) for n in range(people)}
 
 
 @contextmanager
 def served_apart(track: Path, *options: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
-    """`trecexam serve` in a process of its own: that, and its address."""
+    """`trecexam serve` in a separate process: the process and its address."""
     command = [sys.executable, "-m", "trecexam", "serve", str(track), "--port", "0", "--no-grade", *options]
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment) as child:
@@ -124,7 +124,7 @@ async def _assessor(browser: _Browser, name: str, steps: int, end: float, pause:
             form = text.partition('id="rate-form">')[2].partition("</form>")[0]
             hidden = dict(re.findall(r'type="hidden" name="(\w+)" value="([^"]*)"', form))
             if not hidden:
-                # All is judged: once more from any of them.
+                # All is judged: start again from any of them.
                 address = chance.choice(known)
                 continue
             known.append(address)
@@ -144,7 +144,7 @@ async def _assessor(browser: _Browser, name: str, steps: int, end: float, pause:
 
 
 def plan_for_all(track: Path, people: Collection[str], cells: list[dict[str, str]], steps: int) -> None:
-    """Gives the track a scale, and a plan in which everybody judges all of these passages."""
+    """Gives the track a scale, and a plan in which every assessor judges all of these passages."""
     config = track / "trecexam.toml"
     scale = ", ".join(f'"step {step}"' for step in range(steps))
     config.write_text(f"{config.read_text()}\n[judging]\nscale = [{scale}]\n")
@@ -191,7 +191,7 @@ def cells_of(queries: int) -> list[dict[str, str]]:
 
 
 def lost(track: Path, load: Load, name: str = "overrides.tsv") -> list[str]:
-    """The ratings that were taken and do not stand in the file just once; each of its lines can be read."""
+    """The accepted ratings that are not exactly once in the file; each of its lines must be readable."""
     refused: list[object] = []
     there = [row.note or row.why for _, row in read_overrides(track / name, refused.append)]
     assert not refused, refused
@@ -200,13 +200,13 @@ def lost(track: Path, load: Load, name: str = "overrides.tsv") -> list[str]:
 
 
 def is_sound(track: Path) -> bool:
-    """Whether SQLite finds nothing wrong with the store of grades."""
+    """Whether SQLite finds no error in the store of grades."""
     with closing(sqlite3.connect(track / ".trecexam" / "grades.sqlite")) as store:
         return store.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
 
 
 class _Browser:
-    """As little of one as it takes: a client that works hard would measure itself."""
+    """A minimal client: one that works hard would measure itself."""
 
     def __init__(self, url: str) -> None:
         place = urlsplit(url)
@@ -215,7 +215,7 @@ class _Browser:
         self._cookie = ""
         self._streams: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
         self.csrf = ""
-        #: The page that the login leads to.
+        #: The page after the login.
         self.home = ""
 
     async def log_in(self, token: str, home: str = "/") -> None:
@@ -223,7 +223,7 @@ class _Browser:
         status, _, text = await self.ask("POST", "/login", {"csrf": self.csrf, "token": token})
         assert status == 303, text
         if home == "/assess":
-            # While the track is read, it leads to itself.
+            # While the track is read, it redirects to itself.
             while home == "/assess":
                 home = (await self.ask("GET", "/assess"))[1].get("location", home)
                 await asyncio.sleep(0.1)

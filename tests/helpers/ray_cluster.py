@@ -1,4 +1,4 @@
-"""A Ray cluster of this machine's own, and recipes for workers that can be told to end."""
+"""A local Ray cluster, and recipes for workers that can be made to exit."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from support import HashGrader
 
 from trecexam.extensions.cluster.grader import GraderWorker
 
-#: Bytes; Ray's least. The whole of it is /dev/shm.
+#: Bytes; the minimum of Ray. The whole of it is in /dev/shm.
 _OBJECTS = 80_000_000
 
 
 @contextmanager
 def cluster(workers: int) -> Iterator[Any]:
-    """A head that does no work, and so many machines of one CPU."""
+    """A head that does no work, and this many machines of one CPU."""
     from ray.cluster_utils import Cluster
 
     made = Cluster(initialize_head=True, head_node_args={"num_cpus": 0, **_quiet()})
@@ -68,18 +68,18 @@ def until(condition: Any, seconds: float = 60.0) -> None:
 
 
 class Word(str):
-    """An item of which can be told whether anybody still holds it."""
+    """An item that shows whether anything still references it."""
 
 
 @dataclass(frozen=True)
 class Doubling:
-    """A recipe: workers that double numbers, and note who did which in files of `notes`.
+    """A recipe: workers that double numbers, and record who did which in files of `notes`.
 
     Attributes:
         ends: a number that ends the worker; `once`: only the first time.
         pause: seconds of each batch.
         raises: a number at which it raises.
-        unready: it ends while it makes ready.
+        unready: it ends during setup.
         together: workers that must be at work before the first batch is done, for a minute at most.
     """
 
@@ -131,7 +131,7 @@ class PlacedGrader(HashGrader):
 
 
 class PlacedRecipe:
-    """A recipe: workers that say where they are."""
+    """A recipe: workers that return where they are."""
 
     def __call__(self) -> GraderWorker:
         return GraderWorker(PlacedGrader())

@@ -1,6 +1,6 @@
-"""What a page must not have, as JavaScript that a browser evaluates: all that is wrong, as a list."""
+"""Checks of a page as JavaScript that a browser evaluates: returns a list of problems."""
 
-#: Text that is too faint on its background: WCAG 2.2, 1.4.3.
+#: Text with too little contrast to its background: WCAG 2.2, 1.4.3.
 FAINT = """() => {
   const channels = (color) => (color.match(/[\\d.]+/g) || []).map(Number);
   const part = (c) => (c /= 255) <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4;
@@ -23,7 +23,7 @@ FAINT = """() => {
   }
   return [...new Set(faint)];
 }"""
-#: What can be used and has no name that could be read out.
+#: Interactive elements without an accessible name.
 NAMELESS = """() =>
   [...document.querySelectorAll("a[href], button, input:not([type=hidden]), select, textarea")]
   .filter((one) => !(one.textContent.trim() || one.labels?.length || one.getAttribute("aria-label")))

@@ -1,4 +1,4 @@
-"""NIST's trec_eval, 9.0.8 and 10.0-rc3, built from ../shared/trec_eval; and files to hold the rules to it."""
+"""NIST's trec_eval, 9.0.8 and 10.0-rc3, built from ../shared/trec_eval, and files to test rules with."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SOURCES = {9: "trec_eval-9.0.8.tar.gz", 10: "trec_eval-10.0-rc3.tar.gz"}
 
 @dataclass(frozen=True)
 class Evaluation:
-    """What trec_eval answered: exit status (negative: a signal, None: it did not end) and printed values."""
+    """The outcome of trec_eval: exit status (negative: a signal, None: it did not end) and printed values."""
 
     status: int | None
     values: dict[tuple[str, str], str]
@@ -52,7 +52,7 @@ class TrecEval:
 
 
 def build(version: int) -> TrecEval:
-    """The program, built once into the user's cache folder; a test is skipped where it cannot be built."""
+    """The program, built once into the user's cache folder; a test is skipped if it cannot be built."""
     source = outside(f"trec_eval/{SOURCES[version]}")
     if not (shutil.which("make") and shutil.which("cc")):
         pytest.skip("there is no C compiler, or no make")
@@ -81,7 +81,7 @@ _ENDS = (b"\r\n", b"", b"\n\n", b"\r", b" \n", b"\x0b\n", b"\x0c", b"\n#\n", b"\
 
 
 def damaged_run(seed: int) -> bytes:
-    """A run of the topics q1 and q2 with up to three faults; most are as people and programs make them."""
+    """A run of the topics q1 and q2 with up to three faults, mostly those that people and programs make."""
     rng = random.Random(seed)
     lines = [
         [

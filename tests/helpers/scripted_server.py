@@ -1,4 +1,4 @@
-"""An OpenAI-compatible server that does what a test tells it to, the bad things too."""
+"""A scripted OpenAI-compatible server that can also misbehave."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from typing import Any
 
 from support import hashed_rating
 
-#: The key that tests send, which must be found nowhere afterwards.
+#: The key that tests send, which must not be found anywhere afterwards.
 KEY = "sk-secret-0123456789abcdef"
 
 
 class Exchange(BaseHTTPRequestHandler):
-    """One request: what was asked, and ways to answer it."""
+    """One request: its content, and ways to answer it."""
 
     protocol_version = "HTTP/1.1"
     server: Scripted
@@ -67,7 +67,7 @@ class Exchange(BaseHTTPRequestHandler):
     def say(
         self, text: str | None = None, logprobs: Any = None, finish: str = "stop", **message: Any
     ) -> None:
-        """A proper answer; without a text, a rating that hangs on the prompt."""
+        """A proper answer; without a text, a rating that depends on the prompt."""
         said = str(hashed_rating(self.prompt, "")) if text is None else text
         choice: dict[str, Any] = {"index": 0, "finish_reason": finish, "logprobs": logprobs}
         if self.path.endswith("/chat/completions"):
@@ -88,7 +88,7 @@ class Exchange(BaseHTTPRequestHandler):
         self.close_connection = True
 
     def stream(self, pause: float = 0.0) -> None:
-        """Bytes without end."""
+        """Endless bytes."""
         self.send_response(200)
         self.send_header("Content-Type", "text/event-stream")
         self.send_header("Connection", "close")
@@ -102,7 +102,7 @@ class Exchange(BaseHTTPRequestHandler):
 
 
 class Scripted(ThreadingHTTPServer):
-    """Attributes: what was asked so far (`bodies`, `keys`, `seen` by prompt), most requests at a time."""
+    """Attributes: requests so far (`bodies`, `keys`, `seen` by prompt), the most at a time."""
 
     daemon_threads = True
 

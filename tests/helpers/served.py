@@ -1,4 +1,4 @@
-"""A track's page: without a server, and served for real in a thread."""
+"""A track's page: without a server, or served in a thread."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from trecexam.extensions.page.live import LiveTrack
 
 @contextmanager
 def client_of(root: Path, **options: object) -> Iterator[TestClient]:
-    """A client of the page of a track, which is read already."""
+    """A client of the page of a track, which is already read."""
     with LiveTrack(root, apart=False) as live:
         assert live.wait_for(lambda one: one.view is not None or bool(one.trouble))
         app = create_app(live, **options)  # type: ignore[arg-type]
@@ -31,7 +31,7 @@ def csrf_of(client: TestClient) -> str:
 
 
 class Served(NamedTuple):
-    """A page that runs."""
+    """A running page."""
 
     url: str
     live: LiveTrack

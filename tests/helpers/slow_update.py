@@ -1,4 +1,4 @@
-"""Updates that something disturbs: killed at random moments while they grade slowly, or stopped by Ctrl-C."""
+"""Updates that are killed at random moments during slow grading, or stopped by Ctrl-C."""
 
 from __future__ import annotations
 
@@ -49,16 +49,16 @@ def slowed(root: Path, seconds: float) -> Any:
 
 
 def update_slowly(root: Path, *, own: bool) -> int:
-    """Prints "ready" when all is loaded, and "done" at the end; 0.
+    """Prints "ready" when all is loaded, and "done" at the end; returns 0.
 
     Args:
-        own: by the grader of the track's settings, which waits for 0.05 s a batch.
+        own: uses the grader of the track's settings, which waits for 0.05 s per batch.
     """
     grader = slowed(root, 0.05) if own else SlowGrader(batch=6)
     if isinstance(grader, SlowGrader):
         grader.seconds = 0.01
     with trecexam.open_track(root, grader=grader) as track:
-        # What an update imports is imported before the clock starts.
+        # The imports of an update are done before the clock starts.
         check_measures(track._loader.config, track.folder.config_path)
         print("ready", flush=True)
         track.update()
@@ -67,7 +67,7 @@ def update_slowly(root: Path, *, own: bool) -> int:
 
 
 def interrupted_update(root: Path, stage: str) -> int:
-    """The exit status of `watch --once` that is sent SIGINT, as by Ctrl-C, when this stage begins."""
+    """The exit status of `watch --once` that gets SIGINT, as by Ctrl-C, when this stage begins."""
     from trecexam.cli.main import run
     from trecexam.outputs.outputs import Outputs
 

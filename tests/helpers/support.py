@@ -1,4 +1,4 @@
-"""Small tracks, and a grader whose answers can be worked out by hand."""
+"""Small tracks, and a grader whose answers can be computed by hand."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from converters.records import Item
 from trecexam.graders import Answer, Cell
 
 ROOT = Path(__file__).resolve().parents[2]
-#: The settings of a small track that writes a report, which is a quarter of the time of an update.
+#: Settings of a small track that writes a report, which takes a quarter of the time of an update.
 REPORTED = "[track]\ndepth = 8\n"
 QUIET = f"{REPORTED}[report]\nwrite = false\n"
 #: The settings of a small track whose grades are in a file, and which writes no report.
@@ -29,7 +29,7 @@ def hashed_rating(text: str, item: str) -> int:
 
 
 class HashGrader:
-    """Grades by a hash; counts what it is asked, and can be told to leave cells out or fail."""
+    """Grades by a hash; counts its cells, and can be told to leave cells out or fail."""
 
     def __init__(self, batch: int = 7, version: int = 1) -> None:
         self.batch = batch
@@ -82,7 +82,7 @@ def make_small_track(
     """A track with `queries` queries, 3 runs over `docs` passages each, and official judgments.
 
     Args:
-        config: its settings; without, it writes no report.
+        config: its settings; by default, it writes no report.
     """
     root.mkdir(parents=True, exist_ok=True)
     qids = [f"q{n}" for n in range(1, queries + 1)]
@@ -130,12 +130,12 @@ def tsv_rows(path: Path) -> list[dict[str, str]]:
 
 
 def json_rows(path: Path) -> list[Any]:
-    """What each line says."""
+    """The parsed lines."""
     return [json.loads(line) for line in path.read_text().splitlines()]
 
 
 def until(condition: Callable[[], bool], seconds: float = 60.0) -> None:
-    """Waits for it."""
+    """Waits until it is true."""
     end = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < end, "did not happen in time"

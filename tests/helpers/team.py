@@ -1,4 +1,4 @@
-"""People of a page: a users file of one in each role, and clients that are logged in."""
+"""Users of a page: a users file with one user per role, and logged-in clients."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ ROLES = {"ada": "assessor", "orla": "organizer", "rudi": "reader"}
 
 
 def users_file(folder: Path) -> tuple[Path, dict[str, str]]:
-    """The file, and each one's token."""
+    """The file, and the token of each user."""
     path = folder / "users.toml"
     return path, {name: add_user(path, name, role, token=True) for name, role in ROLES.items()}  # type: ignore[arg-type]
 
@@ -33,7 +33,7 @@ class Team:
         self.app, self.path, self.tokens = app, path, tokens
 
     def client(self, name: str = "", **settings: Any) -> TestClient:
-        """A browser of its own; with a name, where that one is logged in."""
+        """A separate browser; with a name, logged in as that user."""
         made = TestClient(self.app, **{"base_url": "http://127.0.0.1", "follow_redirects": False, **settings})
         if name:
             done = log_in(made, self.tokens[name])

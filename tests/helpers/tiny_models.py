@@ -1,4 +1,4 @@
-"""Tiny random language models with tokenizers of their own, saved as real ones are."""
+"""Tiny random language models with tokenizers, saved like real ones."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ CHAT = (
     "{% for message in messages %}<|{{ message['role'] }}|>{{ message['content'] }}<|end|>{% endfor %}"
     "{% if add_generation_prompt %}<|assistant|>{% endif %}"
 )
-# Models are random, and a test needs one whose answers depend on how it computes: prompts that are new would
-# change them all.
+# Models are random, and one test needs answers that depend on the order of computation. New prompts would
+# change all models, so the text is fixed.
 _TEXT = " ".join(
     prompt.template for prompt in published().values() if prompt.group == 1 and prompt.asks != "statement"
 )
@@ -34,7 +34,7 @@ def t5_tokenizer(words: int = 700, further: str = "") -> Any:
     """A sentence-piece-like tokenizer as T5 has it: some digits are one token, some two.
 
     Args:
-        further: more that it can write.
+        further: additional words that it can write.
     """
     from tokenizers import Regex, Tokenizer, decoders, normalizers, pre_tokenizers, processors
     from tokenizers.models import Unigram
@@ -104,9 +104,9 @@ def save_t5(
 
     Args:
         inner: numbers of a token in the feed-forward layers.
-        further: more that its tokenizer can write.
-        tied: as the first T5, which scales its outputs; T5 1.1 and FLAN-T5 do not.
-        varied: with larger weights, since random models of this size else say the same of every prompt.
+        further: additional words that its tokenizer can write.
+        tied: like the first T5, which scales its outputs; T5 1.1 and FLAN-T5 do not.
+        varied: with larger weights, since small random models else give the same answer to every prompt.
     """
     import torch
     from transformers import T5Config, T5ForConditionalGeneration
@@ -215,7 +215,7 @@ def save_gpt2(folder: Path, seed: int = 0) -> Path:
 
 
 def teach(folder: Path, lessons: Sequence[tuple[str, str]], steps: int = 500, seed: int = 0) -> Path:
-    """Trains a saved T5 to give these answers to these prompts, so that it says an answer and then ends."""
+    """Trains a saved T5 to give these answers to these prompts, and then to end."""
     import torch
     from transformers import AutoTokenizer, T5ForConditionalGeneration
 

@@ -1,4 +1,4 @@
-"""The most useful cells first; in whichever order, the same grades and files."""
+"""The most useful cells are graded first, and any order gives the same grades and files."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ TRACK = "[track]\ndepth = 8\n"
 
 
 class ModelGrader(HashGrader):
-    """A grader that asks a language model, as it says."""
+    """A grader that declares to use a language model."""
 
     cells_share: str | None = "nothing"
 
@@ -69,20 +69,20 @@ def weight(root: Path, query_id: str, doc_id: str) -> float:
     return total
 
 
-def test_the_passages_of_high_ranks_in_many_runs_are_asked_about_first(tmp_path: Path) -> None:
+def test_passages_at_high_ranks_in_many_runs_are_graded_first(tmp_path: Path) -> None:
     root = make_small_track(tmp_path / "t")
     grader = WholeGrader()
     update(root, grader)
     weights = [weight(root, cell.query_id, cell.doc_id) for cell in grader.asked]
     assert weights == pytest.approx(sorted(weights, reverse=True))
-    # One answer is for all items of a passage, so these stay together.
+    # One answer covers all items of a passage, so these stay together.
     passages = [cell.doc_id for cell in grader.asked]
     assert len(list(dict.fromkeys(passages))) == 1 + sum(
         one != other for one, other in itertools.pairwise(passages)
     )
 
 
-def test_of_each_passage_the_most_promising_item_is_asked_about_first(tmp_path: Path) -> None:
+def test_within_each_passage_the_most_promising_item_is_graded_first(tmp_path: Path) -> None:
     root = make_small_track(tmp_path / "t")
     lines = (root / "passages.jsonl").read_text().splitlines()
     records = [json.loads(line) for line in lines]
@@ -101,7 +101,7 @@ def test_of_each_passage_the_most_promising_item_is_asked_about_first(tmp_path: 
     assert len({cell.doc_id for cell in grader.asked[:4]}) > 1
 
 
-def test_other_graders_go_by_the_bank(tmp_path: Path) -> None:
+def test_other_graders_use_the_order_of_the_bank(tmp_path: Path) -> None:
     root = make_small_track(tmp_path / "t")
     plain, asked_to = HashGrader(), ModelGrader()
     update(root, plain)
@@ -113,7 +113,7 @@ def test_other_graders_go_by_the_bank(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("share", ["nothing", "prompts", "answer"])
-def test_any_order_gives_the_same_grades_and_the_same_bytes(tmp_path: Path, share: str) -> None:
+def test_any_order_gives_the_same_grades_and_bytes(tmp_path: Path, share: str) -> None:
     bank, root = (make_small_track(tmp_path / name, config=REPORTED) for name in ("bank", "useful"))
     update(bank, HashGrader())
     seen: list[tuple[str, str]] = []
@@ -124,7 +124,7 @@ def test_any_order_gives_the_same_grades_and_the_same_bytes(tmp_path: Path, shar
             done = track.update(
                 stop=lambda grader=grader, most=batches: most is not None and grader.batches >= most
             )
-        # What is being asked when it is to stop is not stored.
+        # Cells in progress at the stop are not stored.
         seen += [(cell.doc_id, cell.item.item_id) for cell in grader.asked[: done.graded]]
         assert done.complete == (batches is None)
     assert len(seen) == len(set(seen)) == done.counts.cells
@@ -134,7 +134,7 @@ def test_any_order_gives_the_same_grades_and_the_same_bytes(tmp_path: Path, shar
     assert [name for name, content in made.items() if content != expected[name]] == []
 
 
-def test_a_limit_ends_grading_after_the_most_useful_cells(tmp_path: Path) -> None:
+def test_a_limit_stops_grading_after_the_most_useful_cells(tmp_path: Path) -> None:
     class Limited(ModelGrader):
         def grade(self, cells: Iterable[Cell]) -> Iterator[Sequence[tuple[Cell, Answer]]]:
             for number, batch in enumerate(super().grade(cells)):

@@ -1,4 +1,4 @@
-"""Which measures a track is ranked by where nobody named any."""
+"""The default measures of a track."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ A, V = "Cover(rel=5,partial=3)@8", "Cover(rel=5,partial=3,weights='vital')@8"
 
 
 def with_responses(root: Path, *names: str, alone: bool = True) -> Path:
-    """Systems that answer each query in a sentence, in place of the track's runs or beside them."""
+    """Systems that answer each query in a sentence, instead of the track's runs or in addition to them."""
     for path in (root / "runs").iterdir() if alone else ():
         path.unlink()
     for name in names:
@@ -31,7 +31,7 @@ def with_responses(root: Path, *names: str, alone: bool = True) -> Path:
 
 
 def with_importance(root: Path, *importances: str) -> Path:
-    """The items of each query are called so in turn."""
+    """Gives the items of each query these importances in turn."""
     path = root / "bank.questions.jsonl"
     rows = [json.loads(line) for line in path.read_text().splitlines()]
     for row in rows:
@@ -42,7 +42,7 @@ def with_importance(root: Path, *importances: str) -> Path:
 
 
 def measures(root: Path, grader: HashGrader | None = None) -> list[str]:
-    """The leaderboard's, after an update."""
+    """The measures of the leaderboard, after an update."""
     with trecexam.open_track(root, grader=grader or HashGrader()) as track:
         track.update()
         return list(track.leaderboard().measures)
@@ -52,12 +52,12 @@ def heading(path: Path) -> list[str]:
     return [name for name in path.read_text().splitlines()[0].split("\t") if "stderr" not in name]
 
 
-def test_runs_are_ranked_by_precision_as_ever(small_track: Path) -> None:
+def test_runs_are_ranked_by_precision_by_default(small_track: Path) -> None:
     assert measures(small_track) == STANDARD
 
 
 @pytest.mark.usefixtures("with_report")
-def test_generated_responses_alone_are_ranked_by_cover_everywhere(small_track: Path) -> None:
+def test_if_all_runs_are_responses_they_are_ranked_by_cover_everywhere(small_track: Path) -> None:
     root = with_responses(small_track, "a", "b", "c")
     ranks = [{"run": name, "rank": rank} for rank, name in enumerate("abc", 1)]
     (root / "official_leaderboard.json").write_text(json.dumps(ranks))
@@ -66,7 +66,7 @@ def test_generated_responses_alone_are_ranked_by_cover_everywhere(small_track: P
         (root / "grades.jsonl").write_text("".join(json.dumps(row) + "\n" for row in track.grades()))
         assert list(track.leaderboard().measures) == RESPONSES
         assert track.judge_next().measure == RESPONSES[0]
-        # A whole passage's label changes no Cover; the first measure that it changes is the default then.
+        # A whole passage's label changes no Cover; then the default is the first measure that it changes.
         assert track.judge_next(level="passage").measure == "nDCG@8"
         assert track.compare().measures[0].measure == RESPONSES[0]
         swaps = track.correlate.swaps()
@@ -84,7 +84,7 @@ def _rows(path: Path) -> list[str]:
     return path.read_text().splitlines()[1:]
 
 
-def test_responses_that_stand_in_the_pool_by_their_citations_are_responses_all_the_same(
+def test_responses_pooled_by_their_citations_still_count_as_responses(
     tmp_path: Path,
 ) -> None:
     root = make_small_track(tmp_path / "track", config='[track]\ndepth = 8\npool = "citations"\n')
@@ -98,7 +98,7 @@ def test_responses_that_stand_in_the_pool_by_their_citations_are_responses_all_t
 
 
 @pytest.mark.usefixtures("with_report")
-def test_one_ranked_run_keeps_precision_first_and_a_line_says_what_compares_all(
+def test_one_ranked_run_keeps_precision_first_with_a_note_on_comparable_measures(
     small_track: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     root = with_responses(small_track, "a", "b", alone=False)
@@ -114,15 +114,15 @@ def test_one_ranked_run_keeps_precision_first_and_a_line_says_what_compares_all(
     assert caution[1:] in (root / "out" / "report.html").read_text()
 
 
-def test_a_bank_with_importance_is_ranked_by_a_and_v_whatever_the_runs_are(small_track: Path) -> None:
+def test_with_importance_in_the_bank_runs_are_ranked_by_nuggetizer_a_and_v(small_track: Path) -> None:
     root = with_importance(small_track, "vital", "okay")
     assert measures(root) == [A, V, *STANDARD]
     assert measures(with_responses(root, "a", "b")) == [A, V, *RESPONSES]
-    # What nothing can have is no default.
+    # Measures that are always zero are not defaults.
     assert measures(with_importance(root, "okay")) == [A, *RESPONSES]
 
 
-def test_on_a_short_scale_an_item_counts_from_min_rating_on(small_track: Path) -> None:
+def test_on_a_short_scale_an_item_counts_from_min_rating(small_track: Path) -> None:
     grader = HashGrader()
     grader.scale = Scale.up_to(3)  # type: ignore[attr-defined]
     grader.grade = lambda cells: iter([])  # type: ignore[method-assign]
@@ -132,7 +132,7 @@ def test_on_a_short_scale_an_item_counts_from_min_rating_on(small_track: Path) -
     assert len(names) == len(set(names)) == 7
 
 
-def test_measures_of_the_settings_win_and_may_have_nuggetizers_names(small_track: Path) -> None:
+def test_measures_in_the_settings_take_precedence_and_may_have_nuggetizer_names(small_track: Path) -> None:
     root = with_importance(with_responses(small_track, "a", "b"), "vital", "okay")
     named = ["nDCG@8", "strict_vital_score", "all_score@5"]
     (root / "trecexam.toml").write_text(f"[track]\ndepth = 8\n[scores]\nmeasures = {json.dumps(named)}\n")
@@ -141,7 +141,7 @@ def test_measures_of_the_settings_win_and_may_have_nuggetizers_names(small_track
     assert heading(root / "out" / "leaderboard.tsv") == ["run", *printed]
 
 
-def test_nuggetizers_names_are_measures_of_every_command(
+def test_nuggetizer_names_are_measures_of_every_command(
     graded: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with_importance(graded, "vital", "okay")
@@ -158,7 +158,7 @@ def test_nuggetizers_names_are_measures_of_every_command(
     assert capsys.readouterr().out.splitlines()[1].split("\t")[:2] == ["x", "0.750000"]
 
 
-def test_a_terminal_shows_nuggetizers_names_where_they_are_shorter(
+def test_a_terminal_shows_nuggetizer_names_if_they_are_shorter(
     graded: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("COLUMNS", "80")

@@ -1,4 +1,4 @@
-"""The caution on runs that rank as the grader's encoder does, on a track."""
+"""The warning about runs that rank like the grader's encoder."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def cosine(text: str, item: str) -> float:
 
 
 class CosineGrader(HashGrader):
-    """Grades by numbers that stand for cosines."""
+    """Grades by numbers in place of cosines."""
 
     def grade(self, cells: Iterable[Cell]) -> Iterator[Sequence[tuple[Cell, Answer]]]:
         for cell in cells:
@@ -40,7 +40,7 @@ class CosineGrader(HashGrader):
 
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
-    """Twelve runs that know nothing of the grader, one that ranks as it does, one that does so in part."""
+    """Twelve runs unrelated to the grader, one that ranks like it, one that does so in part."""
     root = make_small_track(tmp_path / "track", queries=QUERIES, docs=DOCS, items=2, config="[track]\n")
     for path in (root / "runs").iterdir():
         path.unlink()
@@ -64,7 +64,7 @@ def root(tmp_path: Path) -> Path:
     return root
 
 
-def test_runs_that_rank_as_the_encoder_does_are_named_wherever_the_leaderboard_is(root: Path) -> None:
+def test_runs_similar_to_the_encoder_are_reported_wherever_the_leaderboard_is_shown(root: Path) -> None:
     with trecexam.open_track(root, grader=CosineGrader()) as track:
         track.update()
         assert CAUTION in track.leaderboard().notes
@@ -73,7 +73,7 @@ def test_runs_that_rank_as_the_encoder_does_are_named_wherever_the_leaderboard_i
     assert CAUTION in html.unescape((root / "out" / "report.html").read_text())
 
 
-def test_the_caution_goes_with_the_runs_and_needs_enough_of_them(root: Path) -> None:
+def test_the_warning_depends_on_the_runs_and_needs_enough_of_them(root: Path) -> None:
     with trecexam.open_track(root, grader=CosineGrader()) as track:
         track.update()
         (root / "runs" / "fused.run").unlink()
@@ -86,7 +86,7 @@ def test_the_caution_goes_with_the_runs_and_needs_enough_of_them(root: Path) -> 
         assert not any("encoder" in line for line in track.leaderboard().notes)
 
 
-def test_a_grader_that_is_no_encoder_has_no_such_caution(root: Path) -> None:
+def test_a_grader_without_an_encoder_has_no_such_warning(root: Path) -> None:
     with trecexam.open_track(root, grader=HashGrader()) as track:
         track.update()
         assert not any("encoder" in line for line in track.leaderboard().notes)

@@ -1,4 +1,4 @@
-"""What answers were made on is kept with them, and said where they are mixed."""
+"""The environment of answers is stored with them, and mixed environments are reported."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ CUDA = {"device": "cuda", "processor": "two", "dtype": "bfloat16", "torch": "2.1
 
 
 class Placed(HashGrader):
-    """Says what it runs on once it has graded."""
+    """Reports its environment once it has graded."""
 
     def __init__(self, where: dict[str, str]) -> None:
         super().__init__()
@@ -51,8 +51,8 @@ def root(tmp_path: Path) -> Path:
     return make_small_track(tmp_path / "track", queries=2, docs=6, items=2)
 
 
-def more(root: Path) -> None:
-    """Another run, which has a passage that no run had in its first ranks."""
+def add_run(root: Path) -> None:
+    """Adds a run with a passage that no run had in its first ranks."""
     texts = [json.loads(line) for line in (root / "passages.jsonl").read_text().splitlines()]
     with (root / "passages.jsonl").open("a") as file:
         for name in ("new", "newer"):
@@ -60,22 +60,22 @@ def more(root: Path) -> None:
     write_run(root / "runs" / "later.run", {"q1": ["new", "newer"]})
 
 
-def test_the_manifest_names_what_all_answers_were_made_on(root: Path) -> None:
+def test_the_manifest_names_the_environment_of_all_answers(root: Path) -> None:
     update(root, CPU)
     assert manifest(root)["environments"] == {"mixed": [], "graded_on": [CPU]}
     assert "mixed_environments" not in status(root)
     assert not update(root, CPU).changed
 
 
-def test_a_grader_that_says_nothing_of_it_adds_nothing_to_the_manifest(root: Path) -> None:
+def test_a_grader_without_environment_adds_nothing_to_the_manifest(root: Path) -> None:
     update(root, None)
     assert "environments" not in manifest(root)
     assert not update(root, None).changed
 
 
-def test_answers_of_two_devices_are_counted_apart_and_status_says_so(root: Path) -> None:
+def test_answers_of_two_devices_are_counted_separately_and_status_says_so(root: Path) -> None:
     first = update(root, CPU).graded
-    more(root)
+    add_run(root)
     assert update(root, CUDA).graded == 4
     made_on = manifest(root)["environments"]
     assert made_on["mixed"] == ["device", "dtype", "processor"]
@@ -84,7 +84,7 @@ def test_answers_of_two_devices_are_counted_apart_and_status_says_so(root: Path)
     assert status(root)["mixed_environments"] == text
 
 
-def test_an_answer_that_is_given_again_counts_where_it_was_made_last(tmp_path: Path) -> None:
+def test_a_repeated_answer_counts_for_its_latest_environment(tmp_path: Path) -> None:
     with GradeStore(tmp_path / "s") as store:
         grader = store.add_grader(b"g", "{}")
         store.add(grader, [GradeRow(1, n, 3, "ok", "3") for n in range(5)], CPU)
@@ -96,7 +96,7 @@ def test_an_answer_that_is_given_again_counts_where_it_was_made_last(tmp_path: P
         assert store.n_environments() == 2
 
 
-def test_what_others_graded_on_another_device_meanwhile_gets_into_the_manifest(root: Path) -> None:
+def test_grades_by_another_process_on_another_device_are_in_the_manifest(root: Path) -> None:
     update(root, CPU)
     path = root / ".trecexam" / "grades.sqlite"
     with GradeStore(path) as store:
@@ -106,7 +106,7 @@ def test_what_others_graded_on_another_device_meanwhile_gets_into_the_manifest(r
     assert not update(root, CPU).changed
 
 
-def test_a_copy_of_the_track_that_is_updated_elsewhere_has_the_same_qrels(root: Path, tmp_path: Path) -> None:
+def test_a_copy_of_the_track_updated_elsewhere_has_the_same_qrels(root: Path, tmp_path: Path) -> None:
     other = tmp_path / "other"
     shutil.copytree(root, other)
     update(root, CPU)

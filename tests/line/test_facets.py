@@ -61,7 +61,7 @@ def test_facets_in_query_ids_are_scored_by_query(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("in_query_id", [True, False])
-def test_labels_by_facet_are_of_the_facets_own_items(
+def test_labels_by_facet_use_the_items_of_the_facet(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], in_query_id: bool
 ) -> None:
     root = faceted(tmp_path / "track", in_query_id=in_query_id)
@@ -90,7 +90,7 @@ def test_labels_by_facet_are_of_the_facets_own_items(
     assert export(capsys, root, "--by", "query")[0] == export(capsys, root)[0]
 
 
-def test_a_persons_rating_of_a_passage_as_a_whole_is_of_no_facet(
+def test_a_whole_passage_rating_by_a_person_belongs_to_no_facet(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     root = faceted(tmp_path / "track", in_query_id=True)
@@ -103,7 +103,7 @@ def test_a_persons_rating_of_a_passage_as_a_whole_is_of_no_facet(
     assert export(capsys, root, "--by", "facet")[0] == before
 
 
-def test_without_facets_or_with_one_that_no_qrels_can_name_it_says_so(
+def test_missing_facets_or_a_facet_that_qrels_cannot_name_are_reported(
     graded: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert "no item of the bank has a facet" in export(capsys, graded, "--by", "facet", status=2)[1]
@@ -114,7 +114,7 @@ def test_without_facets_or_with_one_that_no_qrels_can_name_it_says_so(
     assert "'what it costs'" in export(capsys, root, "--by", "facet", status=2)[1]
 
 
-def test_a_bank_of_facets_without_the_setting_is_told(
+def test_a_bank_of_facets_without_the_setting_gives_a_note(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     root = faceted(tmp_path / "track", in_query_id=True)

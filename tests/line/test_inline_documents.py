@@ -1,4 +1,4 @@
-"""The texts of what is cited, where they come in the responses themselves."""
+"""Texts of cited passages that are contained in the responses."""
 
 from __future__ import annotations
 
@@ -44,14 +44,14 @@ RED = "Leaves turn red in autumn because of sugars trapped in them."
 BEES = "Bees make honey out of nectar that they gather from flowers."
 
 
-def test_what_a_response_cites_is_graded_on_the_text_that_comes_with_it(tmp_path: Path) -> None:
+def test_cited_passages_are_graded_on_the_text_in_the_response(tmp_path: Path) -> None:
     track = make_track(tmp_path, report("good", RED, d1=RED), report("poor", RED, d2=BEES))
     run(["watch", str(track), "--once"])
     found = scores(track)
     assert found["good"] > found["poor"]
 
 
-def test_the_tracks_own_passage_counts_and_the_other_text_is_named(
+def test_the_passage_of_the_track_takes_precedence_and_the_other_text_is_reported(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     track = make_track(tmp_path, report("a", RED, d1=BEES), passages={"d1": RED})
@@ -62,7 +62,7 @@ def test_the_tracks_own_passage_counts_and_the_other_text_is_named(
 
 
 @pytest.mark.parametrize("first", [RED, BEES])
-def test_of_two_texts_the_last_counts_and_both_are_named(
+def test_of_two_texts_the_last_counts_and_a_note_says_so(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], first: str
 ) -> None:
     last = BEES if first == RED else RED
@@ -74,7 +74,7 @@ def test_of_two_texts_the_last_counts_and_both_are_named(
     assert set(scores(track).values()) == {1.0 if last == RED else 0.0}
 
 
-def test_documents_of_responses_become_passages_when_converted(tmp_path: Path) -> None:
+def test_documents_in_responses_become_passages_when_converted(tmp_path: Path) -> None:
     path = tmp_path / "run.jsonl"
     path.write_text(json.dumps(report("a", RED, d1=BEES)) + "\n")
     target = tmp_path / "passages.jsonl"
@@ -82,7 +82,7 @@ def test_documents_of_responses_become_passages_when_converted(tmp_path: Path) -
     assert json.loads(target.read_text()) == {"docid": "d1", "text": BEES}
 
 
-def test_autojudges_data_set_scores_as_with_its_documents_fed_by_hand(tmp_path: Path) -> None:
+def test_the_autojudge_data_set_scores_the_same_with_documents_given_separately(tmp_path: Path) -> None:
     data = outside("autojudge/kiddie")
     track = tmp_path / "track"
     topics = data / "topics" / "kiddie-topics.jsonl"

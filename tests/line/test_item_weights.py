@@ -1,4 +1,4 @@
-"""A track whose bank is research rubrics, as its user sees it: some items count against."""
+"""A track with research rubrics as its bank, where some items have negative weights."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ WEIGHTS = (5, -4.5, 2, 1)
 
 @pytest.fixture
 def rubrics(tmp_path: Path) -> Path:
-    """A small track with rubrics in place of questions."""
+    """A small track with rubrics instead of questions."""
     root = make_small_track(tmp_path / "track", config="[track]\ndepth = 8\n")
     (root / "bank.questions.jsonl").unlink()
     write(root, WEIGHTS)
@@ -42,7 +42,7 @@ def write(root: Path, weights: tuple[float, ...]) -> None:
     (root / "bank.nuggets.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
 
 
-def test_the_leaderboard_is_by_weighted_coverage_and_a_changed_weight_asks_no_grader(rubrics: Path) -> None:
+def test_the_leaderboard_uses_weighted_coverage_and_a_changed_weight_runs_no_grader(rubrics: Path) -> None:
     with trecexam.open_track(rubrics, grader=HashGrader()) as track:
         assert track.update().graded > 0
         board = track.leaderboard()
@@ -52,7 +52,7 @@ def test_the_leaderboard_is_by_weighted_coverage_and_a_changed_weight_asks_no_gr
         runs = track.export.runs()
         frame = track.export.qrels_frame(library="pandas")
         assert set(frame["weight"]) == set(map(float, WEIGHTS))
-        # What carries the weights elsewhere gives the same scores there.
+        # Exports that carry the weights give the same scores.
         for qrels in (frame, list(track.qrels())):
             run = {
                 query_id: {entry.doc_id: entry.score for entry in runs["run1"] if entry.query_id == query_id}
@@ -90,7 +90,7 @@ def test_the_leaderboard_is_by_weighted_coverage_and_a_changed_weight_asks_no_gr
     assert "bank.nuggets.jsonl edited" in log
 
 
-def test_a_line_says_which_measures_know_nothing_of_negative_weights(
+def test_a_note_lists_the_measures_that_ignore_negative_weights(
     rubrics: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with trecexam.open_track(rubrics, grader=HashGrader()) as track:
@@ -102,7 +102,7 @@ def test_a_line_says_which_measures_know_nothing_of_negative_weights(
     )
 
 
-def test_a_bank_without_weights_is_refused_in_one_line(
+def test_a_bank_without_weights_is_a_one_line_error(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     root = make_small_track(tmp_path / "track")

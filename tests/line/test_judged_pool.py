@@ -1,4 +1,4 @@
-"""Judged passages in the pool: graded and labelled, and at no rank of any run."""
+"""Judged passages in the pool: graded and labelled, but without a rank in any run."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ from trecexam.line.pool import PooledQuery
 OFF = "[report]\nwrite = false\n[track]\ndepth = 3\n"
 ON = f"{OFF}pool_judged = true\n"
 QUERIES = ("q1", "q2", "q3")
-#: A passage that no run has at all, one without a text, one with an empty text.
+#: A passage in no run, one without a text, one with an empty text.
 ALONE, LOST, EMPTY = "only-judged", "no-text", "empty-text"
-#: Measures that look at ranks alone, and those that divide by what there is to be retrieved.
+#: Measures that use only ranks, and those that divide by the number of relevant passages.
 RANKED = ("P(rel=4)@3", "P(rel=3)@2", "RR(rel=4)@3", "Success(rel=4)@3", "Cover(rel=4)@3", "NumRet")
 DIVIDED = ("nCover(rel=4)@3", "AP(rel=4)", "nDCG@3", "R(rel=4)@3", "Rprec(rel=4)")
 
@@ -38,7 +38,7 @@ def root(tmp_path: Path) -> Path:
         passages.write(json.dumps({"docid": EMPTY, "text": ""}) + "\n")
     with (root / "qrels.txt").open("a") as qrels:
         qrels.write(f"q1 0 {ALONE} 3\nq1 0 {LOST} 2\nq2 0 {EMPTY} 1\n")
-        # Of no query of the bank; and not judged, as trec_eval reads it.
+        # For no query of the bank; and unjudged, by trec_eval's rules.
         qrels.write(f"q9 0 q1-d01 3\nq2 0 {ALONE} -1\n")
     return root
 
@@ -64,7 +64,7 @@ RANKING = st.lists(st.sampled_from("abcdefgh"), unique=True, max_size=6)
 
 
 @given(st.lists(RANKING, max_size=4), st.sets(st.sampled_from("abcdefghxyz")))
-def test_judged_passages_join_a_pool_whose_ranks_name_the_same_passages(
+def test_judged_passages_join_the_pool_and_ranks_still_refer_to_the_same_passages(
     rankings: list[list[str]], judged: set[str]
 ) -> None:
     doc_ids = tuple(sorted({doc_id for ranking in rankings for doc_id in ranking}))
@@ -78,7 +78,7 @@ def test_judged_passages_join_a_pool_whose_ranks_name_the_same_passages(
     assert [[pooled.doc_ids[at] for at in row if at >= 0] for row in pooled.ranks] == rankings
 
 
-def test_judged_passages_with_a_text_are_graded_and_labelled_and_off_by_default_they_are_not(
+def test_judged_passages_with_text_are_graded_and_labelled_only_with_the_option(
     root: Path,
 ) -> None:
     grader = update(root)
@@ -90,7 +90,7 @@ def test_judged_passages_with_a_text_are_graded_and_labelled_and_off_by_default_
     assert labelled(root) == {(q, f"{q}-d{d:02}") for q in QUERIES for d in range(9)}
 
 
-def test_judged_passages_without_a_text_are_counted_in_a_line(root: Path) -> None:
+def test_judged_passages_without_text_are_counted_in_a_note(root: Path) -> None:
     (root / "trecexam.toml").write_text(ON.replace("false", "true", 1))
     update(root)
     assert [row for row in tsv_rows(root / "out" / "rejected.tsv") if row["file"] == "qrels.txt"] == [
@@ -112,7 +112,7 @@ def test_judged_passages_without_a_text_are_counted_in_a_line(root: Path) -> Non
     )
 
 
-def test_ranked_measures_keep_their_values_and_denominators_count_judged_passages(root: Path) -> None:
+def test_rank_measures_keep_their_values_and_denominators_count_judged_passages(root: Path) -> None:
     update(root)
     ranked, divided = values(root, RANKED), values(root, DIVIDED)
     graded = {q: {d: best_of(q, d) for p, d in labelled(root) if p == q} for q in QUERIES}
@@ -160,7 +160,7 @@ def brute_force(root: Path, run: str, graded: Mapping[str, Mapping[str, int]]) -
     return float(np.mean(n_cover)), float(np.mean(average_precision))
 
 
-def test_the_leaderboard_is_that_of_ir_measures_on_the_written_qrels(root: Path) -> None:
+def test_the_leaderboard_equals_ir_measures_on_the_written_qrels(root: Path) -> None:
     update(root)
     names = ("AP(rel=4)", "nDCG@3", "P(rel=4)@3", "R(rel=4)@3")
     measures = [ir_measures.parse_measure(name) for name in names]
@@ -171,7 +171,7 @@ def test_the_leaderboard_is_that_of_ir_measures_on_the_written_qrels(root: Path)
         assert means == pytest.approx([expected[measure] for measure in measures])
 
 
-def test_a_changed_file_of_judgments_grades_only_what_is_new(root: Path) -> None:
+def test_a_changed_judgments_file_grades_only_new_passages(root: Path) -> None:
     update(root)
     with (root / "passages.jsonl").open("a") as passages:
         passages.write(json.dumps({"docid": "late", "text": "judged late"}) + "\n")
@@ -182,7 +182,7 @@ def test_a_changed_file_of_judgments_grades_only_what_is_new(root: Path) -> None
     assert ("q2", "late") in labelled(root)
 
 
-def test_grades_stay_where_the_option_goes_and_comes_again(root: Path) -> None:
+def test_grades_are_kept_when_the_option_is_switched_off_and_on(root: Path) -> None:
     update(root)
     before = (root / "out" / "rubric.qrels").read_bytes()
     for config in (OFF, ON):
@@ -191,7 +191,7 @@ def test_grades_stay_where_the_option_goes_and_comes_again(root: Path) -> None:
     assert (root / "out" / "rubric.qrels").read_bytes() == before
 
 
-def test_the_estimate_counts_them_before_anything_is_asked(root: Path) -> None:
+def test_the_estimate_counts_judged_passages_before_any_request(root: Path) -> None:
     grader = HashGrader()
     with trecexam.open_track(root, grader=grader) as track:
         assert track.estimate().cells == (3 * 12 + 1) * 4
@@ -203,7 +203,7 @@ def test_the_estimate_counts_them_before_anything_is_asked(root: Path) -> None:
         assert track.files.judged_outside_pool() == 12
 
 
-def test_a_judged_passage_is_no_hole_and_in_no_runs_counts(root: Path) -> None:
+def test_a_judged_passage_is_not_a_hole_and_in_no_counts_of_runs(root: Path) -> None:
     (root / "qrels.txt").write_text((root / "qrels.txt").read_text().replace("q3 0 q3-d01", "q3 0 q3-d99"))
     update(root)
     holes = (root / "out" / "holes.tsv").read_bytes()
@@ -217,18 +217,18 @@ def test_a_judged_passage_is_no_hole_and_in_no_runs_counts(root: Path) -> None:
     assert (root / "out" / "holes.tsv").read_bytes() == holes
     with trecexam.open_track(root, grader=HashGrader()) as track:
         assert track.fill.find().holes == to_fill.holes
-        # Deeper than the pool a judged passage has a grade now, and had none.
+        # A judged passage below the pool depth now has a grade.
         assert sum(row.holes.ungraded for row in deep.sums() if row.depth == 8) < sum(
             row.holes.ungraded for row in track.holes([3, 8]).sums() if row.depth == 8
         )
 
 
-def test_agreement_and_the_rule_of_fill_and_verify_see_them(root: Path) -> None:
+def test_agreement_fill_and_verify_include_judged_passages(root: Path) -> None:
     update(root)
     with trecexam.open_track(root, grader=HashGrader()) as track:
         agreed, rule = track.agreement(), track.fill.find().rule
         outside = sum(track.verify.missing(per_query=True)["outside_pool"])
-    # What has no text is only judged.
+    # Passages without text are only judged.
     assert (agreed.n_both, agreed.n_label_only, agreed.n_judgment_only) == (37, 0, 2)
     assert rule.n_both == 37
     assert outside == 2
@@ -239,12 +239,12 @@ def test_agreement_and_the_rule_of_fill_and_verify_see_them(root: Path) -> None:
     assert rule.n_both == 27
 
 
-def test_a_removed_judgment_is_filled_where_a_run_has_the_passage_alone(root: Path) -> None:
+def test_a_removed_judgment_is_filled_only_if_a_run_has_the_passage(root: Path) -> None:
     update(root)
     with trecexam.open_track(root, grader=HashGrader()) as track:
         (row, *_) = [row for row in track.simulate.removal(["AP"], repeats=8).rows if row.removed == 90]
         in_both, judged = 27, 40
-        # Nine of ten judgments go, and with them those of nine of ten passages of the runs.
+        # Nine of ten judgments are removed, including those of nine of ten passages of the runs.
         assert row.filled < in_both
         assert row.filled / row.n_removed == pytest.approx(in_both / judged, abs=0.08)
         notes = track.simulate.removal(["AP"], repeats=1).notes
@@ -253,7 +253,7 @@ def test_a_removed_judgment_is_filled_where_a_run_has_the_passage_alone(root: Pa
         )
 
 
-def test_the_exported_pool_has_them_without_a_rank(root: Path) -> None:
+def test_the_exported_pool_has_judged_passages_without_a_rank(root: Path) -> None:
     update(root)
     with trecexam.open_track(root, grader=HashGrader()) as track:
         pool = {(passage.query_id, passage.doc_id): passage for passage in track.export.pool()}
@@ -264,7 +264,7 @@ def test_the_exported_pool_has_them_without_a_rank(root: Path) -> None:
     assert [judgment.relevance for judgment in alone.judgments] == [3]
 
 
-def test_the_history_names_the_judgments_where_these_move_the_leaderboard(root: Path) -> None:
+def test_the_history_names_judgments_as_cause_if_they_change_the_leaderboard(root: Path) -> None:
     update(root)
     (root / "qrels.txt").write_text("".join((root / "qrels.txt").read_text().splitlines(True)[:9]))
     update(root)
@@ -278,7 +278,7 @@ def test_the_history_names_the_judgments_where_these_move_the_leaderboard(root: 
         assert "qrels.txt" not in cause
 
 
-def test_judgments_of_other_passages_than_the_runs_are_said_to_be_so_though_they_are_pooled(
+def test_judgments_of_passages_outside_all_runs_are_reported_even_if_pooled(
     root: Path,
 ) -> None:
     for path in (root / "runs").iterdir():
@@ -292,7 +292,7 @@ def test_judgments_of_other_passages_than_the_runs_are_said_to_be_so_though_they
         assert any("are document ids written in another form?" in remark for remark in compared.notes)
 
 
-def test_a_persons_rating_of_a_judged_passage_counts(root: Path) -> None:
+def test_a_rating_by_a_person_of_a_judged_passage_counts(root: Path) -> None:
     update(root)
     with trecexam.open_track(root, grader=HashGrader()) as track:
         track.override("q1", ALONE, 5, who="ann", why="says it all")
@@ -301,7 +301,7 @@ def test_a_persons_rating_of_a_judged_passage_counts(root: Path) -> None:
     assert label["q1", ALONE] == 5
 
 
-def test_runs_are_looked_at_as_before_by_exams_and_by_what_to_judge_next(root: Path) -> None:
+def test_exams_and_judge_next_use_only_the_passages_of_runs(root: Path) -> None:
     update(root)
     config = '[scores]\nmeasures = ["Cover(rel=4)@3"]\n'
     responses, suggested = [], []
@@ -318,20 +318,20 @@ def test_runs_are_looked_at_as_before_by_exams_and_by_what_to_judge_next(root: P
     assert suggested[0] == suggested[1]
 
 
-def test_where_runs_are_chosen_nothing_but_what_they_have_is_pooled(root: Path) -> None:
+def test_if_runs_are_selected_only_their_passages_are_pooled(root: Path) -> None:
     with opened(root, HashGrader()) as loader:
         assert loader.load().n_judged_only == 10
         assert loader.load(select_runs=lambda inputs: inputs).n_judged_only == 0
 
 
-def test_unreadable_judgments_leave_the_runs_pool(root: Path) -> None:
+def test_unreadable_judgments_leave_only_the_pool_of_the_runs(root: Path) -> None:
     update(root)
     (root / "qrels.txt").write_text("q1 0\n")
     assert not update(root).asked
     assert labelled(root) == {(q, f"{q}-d{d:02}") for q in QUERIES for d in range(9)}
 
 
-def test_a_track_of_generated_responses_needs_no_passages_for_them(root: Path) -> None:
+def test_a_track_of_generated_responses_needs_no_passages_for_judgments(root: Path) -> None:
     (root / "passages.jsonl").unlink()
     for path in (root / "runs").iterdir():
         path.unlink()

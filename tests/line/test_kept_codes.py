@@ -1,4 +1,4 @@
-"""Codes kept for the next process, the track for the next call: never another answer than a new reading."""
+"""Codes cached for the next process and tracks for the next call always equal a new reading."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from trecexam.track import TrackFolder
 
 @pytest.fixture
 def root(updated: Path) -> Path:
-    """A track whose grades are stored and whose codes are kept."""
+    """A track with stored grades and cached codes."""
     assert codes_of(updated).exists()
     return updated
 
@@ -33,7 +33,7 @@ def codes_of(root: Path) -> Path:
 
 
 def values(root: Path) -> Any:
-    """What a fresh process makes of the track."""
+    """The values that a new process computes for the track."""
     with TrackLoader(TrackFolder.open(root), HashGrader()) as loader:
         track = loader.load()
         return leaderboard(track), {
@@ -41,14 +41,14 @@ def values(root: Path) -> Any:
         }
 
 
-def read_anew(root: Path) -> Any:
-    """The same without what is kept."""
+def read_without_cache(root: Path) -> Any:
+    """The same without the cache."""
     codes_of(root).unlink(missing_ok=True)
     return values(root)
 
 
 def change_grade(root: Path) -> None:
-    """One stored rating is another one now."""
+    """Changes one stored rating."""
     with GradeStore(root / ".trecexam" / "grades.sqlite") as store:
         grader = store.grader_id(identity_digest(HashGrader().identity))
         assert grader is not None
@@ -64,7 +64,7 @@ def refuse_to_read(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(GradeStore, name, read)
 
 
-def test_a_fresh_process_reads_no_grade_of_a_store_that_is_as_the_last_update_left_it(
+def test_a_new_process_reads_no_grades_if_the_store_is_unchanged(
     root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with trecexam.open_track(root, grader=HashGrader()) as track:
@@ -73,7 +73,7 @@ def test_a_fresh_process_reads_no_grade_of_a_store_that_is_as_the_last_update_le
     with monkeypatch.context() as patched:
         refuse_to_read(patched)
         assert values(root) == expected
-    assert read_anew(root) == expected
+    assert read_without_cache(root) == expected
 
 
 def other_text(root: Path) -> None:
@@ -99,15 +99,15 @@ def no_passages(root: Path) -> None:
     [change_grade, other_text, other_item, another_run, no_passages],
     ids=lambda change: change.__name__,
 )
-def test_what_changed_since_is_seen(root: Path, change: Callable[[Path], None]) -> None:
+def test_changes_since_the_last_update_are_noticed(root: Path, change: Callable[[Path], None]) -> None:
     before = values(root)
     change(root)
     after = values(root)
-    assert after == read_anew(root)
+    assert after == read_without_cache(root)
     assert after != before
 
 
-def test_a_grade_that_lies_in_the_log_of_a_store_that_is_open_is_seen(root: Path) -> None:
+def test_a_grade_in_the_write_ahead_log_of_an_open_store_is_noticed(root: Path) -> None:
     before = values(root)
     with GradeStore(root / ".trecexam" / "grades.sqlite") as store:
         change_grade(root)
@@ -116,10 +116,10 @@ def test_a_grade_that_lies_in_the_log_of_a_store_that_is_open_is_seen(root: Path
         assert after != before
         assert store.at_rest(settle=True) is not None
         assert values(root) == after
-    assert after == read_anew(root)
+    assert after == read_without_cache(root)
 
 
-def test_an_update_that_grades_keeps_its_codes_though_its_store_stays_open(
+def test_an_update_that_grades_caches_its_codes_although_its_store_stays_open(
     root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with trecexam.open_track(root, grader=HashGrader()) as track:
@@ -129,17 +129,17 @@ def test_an_update_that_grades_keeps_its_codes_though_its_store_stays_open(
         with monkeypatch.context() as patched:
             refuse_to_read(patched)
             assert values(root)[0] == expected
-    # Nothing that closing does makes them another store's.
+    # Closing does not change which store they belong to.
     refuse_to_read(monkeypatch)
     assert values(root)[0] == expected
 
 
-def test_another_grader_has_codes_of_its_own(root: Path) -> None:
+def test_another_grader_has_separate_codes(root: Path) -> None:
     with trecexam.open_track(root, grader=HashGrader(version=2)) as track:
         assert track.grading.counts().ok == 0
 
 
-def test_a_program_that_reads_answers_otherwise_goes_to_the_store_though_its_version_is_the_same(
+def test_a_changed_parser_reads_the_store_again_even_with_the_same_version(
     root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("trecexam.line.track_grader.reading_fingerprint", lambda: "another")
@@ -148,7 +148,7 @@ def test_a_program_that_reads_answers_otherwise_goes_to_the_store_though_its_ver
         values(root)
 
 
-def test_damaged_codes_are_read_of_the_store_again(root: Path) -> None:
+def test_damaged_codes_are_read_from_the_store_again(root: Path) -> None:
     expected, whole, rng = values(root), codes_of(root).read_bytes(), random.Random(0)
     for _ in range(12):
         place = rng.randrange(len(whole))
@@ -157,7 +157,7 @@ def test_damaged_codes_are_read_of_the_store_again(root: Path) -> None:
         assert values(root) == expected
 
 
-def test_who_only_reads_a_track_keeps_nothing(root: Path) -> None:
+def test_reading_a_track_caches_nothing(root: Path) -> None:
     codes_of(root).unlink()
     values(root)
     assert not codes_of(root).exists()
@@ -178,7 +178,7 @@ def test_a_track_is_loaded_once_while_none_of_its_files_changes(root: Path) -> N
         assert loader.load() is not third
 
 
-def test_grades_that_come_for_another_pool_are_in_the_next_track(tmp_path: Path) -> None:
+def test_grades_added_for_another_pool_are_in_the_next_track(tmp_path: Path) -> None:
     root = make_small_track(tmp_path / "track")
     with TrackLoader(TrackFolder.open(root), HashGrader()) as loader:
         loader.open_to_write()
@@ -190,7 +190,7 @@ def test_grades_that_come_for_another_pool_are_in_the_next_track(tmp_path: Path)
 PROMPT = 'template = "Question: {{question}} Context: {{context}}"\nparser = "{parser}"\n'
 
 
-def test_another_reading_of_a_prompt_counts_though_its_file_looks_the_same(tmp_path: Path) -> None:
+def test_another_parser_of_a_prompt_is_used_although_its_file_looks_unchanged(tmp_path: Path) -> None:
     root = make_small_track(
         tmp_path / "track",
         config='[track]\ndepth = 8\n[grader]\nname = "openai"\nmodel = "m"\nprompt = "own.toml"\n'
@@ -210,7 +210,7 @@ def test_another_reading_of_a_prompt_counts_though_its_file_looks_the_same(tmp_p
         loader.keep_codes(loader.refreshed(loader.load()))
     assert codes() == {3}
     before = prompt.stat()
-    # Of as many characters, in the same file.
+    # With equally many characters, in the same file.
     prompt.write_text(PROMPT.format(parser="answer"))
     os.utime(prompt, ns=(before.st_atime_ns, before.st_mtime_ns))
     assert (after := prompt.stat()).st_mtime_ns == before.st_mtime_ns

@@ -1,4 +1,4 @@
-"""nuggetizer's scores from its assignments, as a user gets them: bank, recording and answers in a track."""
+"""Scores of nuggetizer from its assignments: bank, recording and answers in a track."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def lines(path: Path, rows: list[dict[str, Any]]) -> Path:
 
 
 def answers(name: str) -> list[dict[str, Any]]:
-    """A run's file of assignments; long answers, which are not cut."""
+    """A run's file of assignments; long answers, which are not truncated."""
     return [
         {
             "query": f"what about {query_id}",
@@ -73,7 +73,7 @@ def answers(name: str) -> list[dict[str, Any]]:
 
 @pytest.fixture
 def judged(tmp_path: Path) -> Path:
-    """A track as the documentation makes it."""
+    """A track as in the documentation."""
     bank = lines(
         tmp_path / "nuggets.jsonl",
         [{"query": f"what about {q}", "qid": q, "nuggets": nuggets(q)} for q in IMPORTANCE],
@@ -115,7 +115,7 @@ def means(root: Path) -> dict[str, dict[str, float]]:
     }
 
 
-def test_nuggetizers_scores_come_out_of_its_assignments(
+def test_scores_from_nuggetizer_assignments_equal_those_of_nuggetizer(
     judged: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run(["watch", str(judged), "--once"]) == 0
@@ -144,11 +144,11 @@ def test_nuggetizers_scores_come_out_of_its_assignments(
         for key in NAMES:
             total = math.fsum(scores[key] for scores in expected[name].values())
             assert ours[key] == pytest.approx(total / len(expected[name]))
-    # Where nuggetizer has a line for an answer that is none, "all" is what it averages over.
+    # If nuggetizer has a line for an invalid answer, "all" is what it averages over.
     assert means(judged)["quiet"]["all"] > sum(s["all"] for s in expected["quiet"].values()) / 3
 
 
-def test_the_command_takes_the_measure_without_quotes(
+def test_the_command_accepts_the_measure_without_quotes(
     judged: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run(["watch", str(judged), "--once"]) == 0
@@ -167,7 +167,7 @@ def test_the_command_takes_the_measure_without_quotes(
     assert (scored["items"], scored["vital_items"]) == (9, 3)
 
 
-def test_a_changed_importance_changes_scores_and_no_grade(judged: Path) -> None:
+def test_a_changed_importance_changes_scores_but_no_grade(judged: Path) -> None:
     bank = judged / "bank.nuggets.jsonl"
     with trecexam.open_track(judged) as track:
         first = track.update()
@@ -194,15 +194,15 @@ def test_a_changed_importance_changes_scores_and_no_grade(judged: Path) -> None:
         for old, row in zip(table_of(before["per_query.tsv"]), table_of(after["per_query.tsv"]), strict=True)
         if old != row
     }
-    # q3 has a vital nugget now, which `good` supports, and `quiet` in part.
+    # q3 has a vital nugget now, which `good` supports, and `quiet` partly.
     vital, strict = NAMES["vital"], NAMES["strict_vital"]
     assert moved == {("good", "q3", strict), ("good", "q3", vital), ("quiet", "q3", vital)}
-    # What was kept in memory is what a fresh process computes.
+    # Values cached in memory equal those of a new process.
     with trecexam.open_track(judged) as fresh:
         assert fresh.leaderboard() == kept
 
 
-def test_the_history_says_that_the_bank_moved_a_run(judged: Path) -> None:
+def test_the_history_names_the_bank_as_the_cause_of_a_moved_run(judged: Path) -> None:
     bank = judged / "bank.nuggets.jsonl"
     assert run(["watch", str(judged), "--once"]) == 0
     rows = [json.loads(line) for line in bank.read_text().splitlines()]
@@ -219,7 +219,7 @@ def table_of(content: bytes) -> list[dict[str, str]]:
     return list(csv.DictReader(content.decode().splitlines(), delimiter="\t", quoting=csv.QUOTE_NONE))
 
 
-def test_a_persons_rating_counts_in_weighted_cover(judged: Path) -> None:
+def test_a_rating_by_a_person_counts_in_weighted_cover(judged: Path) -> None:
     assert run(["watch", str(judged), "--once"]) == 0
     before = means(judged)
     item = list(converters.read(judged / "bank.nuggets.jsonl"))[1]
@@ -235,7 +235,7 @@ def test_a_persons_rating_counts_in_weighted_cover(judged: Path) -> None:
     assert after["good"] == before["good"]
 
 
-def test_commands_that_evaluate_measures_take_weighted_ones(
+def test_commands_that_evaluate_measures_accept_weighted_ones(
     judged: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     rows = [f"{q} 0 {name}/{q} {n}\n" for n, name in enumerate(("short", "quiet", "fair%20one", "good"))
@@ -255,7 +255,7 @@ def test_commands_that_evaluate_measures_take_weighted_ones(
         shown = capsys.readouterr().out
         if command[0] == "correlate":
             assert "Cover(rel=5" in shown
-            # From 3 on, partial support is support.
+            # With threshold 3, partial support counts as support.
             assert ("Cover(rel=3,weights='vital')@20" in shown) == ("--thresholds" in command)
 
 
@@ -272,7 +272,7 @@ def changed_nuggets(root: Path, change: Any) -> None:
 
 
 @pytest.mark.parametrize("case", NOT_VITAL)
-def test_a_bank_without_a_vital_nugget_scores_0_on_them_and_a_line_says_so(
+def test_without_vital_nuggets_v_scores_are_0_with_a_note(
     judged: Path, case: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """As nuggetizer does: a share of no nuggets is 0."""
@@ -285,7 +285,7 @@ def test_a_bank_without_a_vital_nugget_scores_0_on_them_and_a_line_says_so(
     assert len(board) == len(ASSIGNED)
     assert {float(row[name]) for row in board for name in vital} == {0.0}
     assert line.replace("'", "&#39;").removeprefix("no") in (judged / "out" / "report.html").read_text()
-    # The other measures are what they were.
+    # The other measures are unchanged.
     for name, by_query in ASSIGNED.items():
         total = math.fsum(published(nuggets(q, of))["all"] for q, of in by_query.items())
         assert means(judged)[name.replace(" ", "%20")]["all"] == pytest.approx(total / len(IMPORTANCE))
@@ -295,7 +295,7 @@ def test_a_bank_without_a_vital_nugget_scores_0_on_them_and_a_line_says_so(
     assert "is vital" not in capsys.readouterr().err
 
 
-def test_weights_by_importance_need_one_and_a_bank_without_is_an_error_of_one_line(
+def test_weighting_a_bank_without_importance_is_a_one_line_error(
     judged: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     weighted = "Cover(rel=5,weights=importance)@20"
@@ -316,7 +316,7 @@ def test_weights_by_importance_need_one_and_a_bank_without_is_an_error_of_one_li
 def test_two_nuggets_with_the_same_text_are_graded_once_and_counted_twice(
     tmp_path: Path, hash_grader: HashGrader
 ) -> None:
-    """Published scores count both, in Cover, its weighted forms, labels and what is exported."""
+    """Published scores count both, in Cover, its weighted forms, labels and exports."""
     listed = [*nuggets("q1"), {"text": "fact 0 of q1", "importance": "okay"}]
     root = tmp_path / "track"
     lines(root / "bank.jsonl", [{"query": "what", "qid": "q1", "nuggets": listed}])
@@ -339,7 +339,7 @@ def test_two_nuggets_with_the_same_text_are_graded_once_and_counted_twice(
     ]
 
 
-def test_recorded_assignments_of_two_nuggets_with_the_same_text_give_nuggetizers_scores(
+def test_assignments_of_two_nuggets_with_the_same_text_give_the_scores_of_nuggetizer(
     judged: Path,
 ) -> None:
     bank = judged / "bank.nuggets.jsonl"
@@ -358,7 +358,7 @@ def test_recorded_assignments_of_two_nuggets_with_the_same_text_give_nuggetizers
             assert means(judged)[name.replace(" ", "%20")][key] == pytest.approx(total / len(IMPORTANCE))
 
 
-def test_a_grader_of_whole_queries_has_no_items_to_weigh(tmp_path: Path) -> None:
+def test_a_grader_of_whole_queries_has_no_items_to_weight(tmp_path: Path) -> None:
     class Direct(HashGrader):
         item_kinds = frozenset(("query",))
 
@@ -374,13 +374,13 @@ def test_a_grader_of_whole_queries_has_no_items_to_weigh(tmp_path: Path) -> None
         track.update()
 
 
-def test_a_bank_with_some_importances_takes_the_others_for_okay(judged: Path) -> None:
+def test_in_a_bank_with_some_importances_missing_ones_count_as_okay(judged: Path) -> None:
     bank = judged / "bank.nuggets.jsonl"
     rows = [json.loads(line) for line in bank.read_text().splitlines()]
     for row in rows:
         for nugget in row["nuggets"]:
             if nugget["importance"] == "okay":
-                # nuggetizer's word where its model said nothing.
+                # nuggetizer's label if its model gave none.
                 nugget["importance"] = "failed"
     before = means_after_update(judged)
     lines(bank, rows)
@@ -394,7 +394,7 @@ def means_after_update(root: Path) -> list[float]:
     return [score.mean for row in board.rows for score in row.scores]
 
 
-def test_answers_are_refused_where_they_are_no_run(judged: Path, tmp_path: Path) -> None:
+def test_files_of_answers_that_do_not_form_a_run_are_rejected(judged: Path, tmp_path: Path) -> None:
     runs = judged / "runs"
     lines(runs / "several.jsonl", answers("good") + answers("short"))
     lines(runs / "twice.jsonl", answers("good") + answers("good"))
@@ -412,7 +412,7 @@ def test_answers_are_refused_where_they_are_no_run(judged: Path, tmp_path: Path)
     }  # fmt: skip
 
 
-def test_nuggets_of_trec_rag_2025_are_weighed(tmp_path: Path, hash_grader: HashGrader) -> None:
+def test_nuggets_of_trec_rag_2025_are_weighted(tmp_path: Path, hash_grader: HashGrader) -> None:
     source = outside("rag25/nuggets.jsonl.gz")
     root = tmp_path / "track"
     root.mkdir()

@@ -1,4 +1,4 @@
-"""The pool against a brute force: rankings cut to a depth, put together passage by passage."""
+"""The pool, against a brute-force union of rankings cut to a depth."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def run_of(name: str, ranked: Ranked) -> Run:
 def brute_force(
     runs: Sequence[Ranked], query_ids: Sequence[str], depth: int
 ) -> dict[str, tuple[tuple[str, ...], list[list[int]]]]:
-    """query_id -> its passages, sorted, and for each run the place of the passage at each rank, or -1."""
+    """query_id -> its passages, sorted, and for each run the index of the passage at each rank, or -1."""
     pooled = {}
     for query_id in query_ids:
         tops = [list(ranked.get(query_id, ()))[:depth] for ranked in runs]
@@ -51,7 +51,7 @@ def check(
         assert pooled[query_id].ranks.tolist() == ranks
 
 
-# Ids whose order as text, as bytes, and as they come are different ones.
+# Ids whose orders as text, as bytes, and of appearance differ.
 DOCS = st.sampled_from(["d1", "d10", "d2", "D1", "é", "e\u0301", "\uffee", "\U0001f600", "z"])
 RANKED = st.dictionaries(
     st.sampled_from(["q1", "q2", "q3", "elsewhere"]), st.lists(DOCS, min_size=1, unique=True), max_size=4
@@ -64,7 +64,7 @@ RANKED = st.dictionaries(
     st.integers(1, 12),
 )
 @settings(deadline=None)
-def test_the_pool_is_the_sorted_first_passages_of_all_runs_and_tells_who_ranks_them_where(
+def test_the_pool_has_the_sorted_top_passages_of_all_runs_with_their_ranks(
     ranked: list[Ranked], query_ids: list[str], depth: int
 ) -> None:
     runs = [run_of(f"run{number}", each) for number, each in enumerate(ranked)]
@@ -73,7 +73,7 @@ def test_the_pool_is_the_sorted_first_passages_of_all_runs_and_tells_who_ranks_t
     assert dict(pool(iter(runs), iter(query_ids), depth)) == expected
 
 
-def test_a_query_that_no_run_answers_has_an_empty_pool() -> None:
+def test_a_query_without_results_has_an_empty_pool() -> None:
     runs = [run_of("a", {"q1": ["d1"]}), run_of("b", {"q1": ["d2", "d1"]})]
     pooled = pool_with_ranks(runs, ["q0", "q1", "q2"], 10)
     assert list(pooled) == ["q0", "q1", "q2"]
@@ -98,7 +98,7 @@ def test_a_run_that_skips_a_query_has_no_rank_there() -> None:
 
 
 @pytest.mark.parametrize("depth", [1, 99, 100, 101, 150, 1000])
-def test_runs_on_disk_and_in_memory_are_pooled_alike(
+def test_runs_on_disk_and_in_memory_give_the_same_pool(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, depth: int
 ) -> None:
     monkeypatch.setattr(run_columns, "LEAST", 1)

@@ -1,4 +1,4 @@
-"""Values that depend on which runs are pooled say so, wherever a leaderboard is."""
+"""Warnings about values that depend on which runs are pooled, wherever a leaderboard is shown."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ CAUTION = (
     "do not compare nDCG@8, AP(rel=4), nCover(rel=4)@8, alpha_nDCG@8 with values from another pool: this one "
     "has passages of 3 runs alone; `pool_judged` in [track] adds the passages of official judgments"
 )
-#: What a measure may need to be computed.
+#: Inputs that a measure may need.
 SHAPES = ("", "@5", "(max_rel=5)", "(max_rel=5)@5", "(recall=0.5)", "(rel=4)@5")
 GIVEN = ("SetP(relative=True)", "Compat(normalize=False)", "NumRet(rel=4)", "Cover(weights='equal')", "R@3")
 
@@ -52,9 +52,9 @@ def value(of: Measure, ratings: dict[tuple[str, int], int], ranking: list[str]) 
 
 
 @pytest.mark.parametrize("of", tuple(_measures()), ids=str)
-def test_a_measure_depends_on_the_pool_where_passages_of_other_runs_change_its_value(of: Measure) -> None:
+def test_a_measure_depends_on_the_pool_if_passages_of_other_runs_change_its_value(of: Measure) -> None:
     if of.NAME.startswith(("ECover", "Support")):
-        # Their qrels have probabilities, or are none: both look at the run's own passages and at the bank.
+        # Their qrels have probabilities, or do not exist: both use only the run's own passages and the bank.
         assert not depends_on_pool(of)
         return
     changes = False
@@ -62,7 +62,7 @@ def test_a_measure_depends_on_the_pool_where_passages_of_other_runs_change_its_v
         draw = random.Random(seed)
         own, others = [f"d{n}" for n in range(8)], [f"x{n}" for n in range(12)]
         alone = {(doc, item): draw.choice([0, 0, 2, 4, 5]) for doc in own for item in range(1, 5)}
-        # Accuracy divides by zero where all passages are relevant, or none is.
+        # Accuracy divides by zero if all or no passages are relevant.
         alone |= {(own[0], item): 0 for item in range(1, 5)} | {(own[1], 1): 5}
         # Items that no passage of this run reaches.
         alone |= {(doc, item): 0 for doc in own for item in (5, 6)}
@@ -74,7 +74,7 @@ def test_a_measure_depends_on_the_pool_where_passages_of_other_runs_change_its_v
 def test_the_docs_name_each_measure_that_depends_on_the_pool() -> None:
     page = (ROOT / "examples" / "what-may-i-compare.md").read_text()
     (line,) = (line for line in page.splitlines() if line.startswith("These depend on the pool:"))
-    # Where this fails: a measure of scores/columns/measures/ says `depends_on_pool`, and the page does not.
+    # If this fails, a measure of scores/columns/measures/ sets `depends_on_pool`, but the page lacks it.
     assert re.findall(r"`([^`]+)`", line) == list(pool_measures())
 
 
@@ -83,7 +83,7 @@ def cautions(root: Path, measures: list[str] | None = None, **how: bool) -> tupl
         return tuple(line for line in track.leaderboard(measures, **how).notes if "no grade" not in line)
 
 
-def test_one_line_names_them_the_runs_and_what_helps(small_track: Path) -> None:
+def test_one_line_names_the_measures_the_runs_and_a_remedy(small_track: Path) -> None:
     assert cautions(small_track) == (CAUTION,)
     (line,) = cautions(small_track, ["Rprec(rel=4)", "RR(rel=4)", "infAP(rel=4)"])
     assert line.startswith("do not compare Rprec(rel=4), infAP(rel=4) with values")
@@ -95,15 +95,15 @@ def test_one_line_names_them_the_runs_and_what_helps(small_track: Path) -> None:
     )
 
 
-def test_measures_of_the_runs_own_ranks_need_no_caution(small_track: Path) -> None:
+def test_measures_of_the_ranks_of_a_run_alone_need_no_warning(small_track: Path) -> None:
     assert cautions(small_track, ["P(rel=4)@8", "RR(rel=4)", "Cover(rel=4)@8", "Success(rel=4)@3"]) == ()
 
 
-def test_official_judgments_are_another_pool(small_track: Path) -> None:
+def test_official_judgments_give_no_pool_warning(small_track: Path) -> None:
     assert cautions(small_track, ["nDCG@8"], official=True) == ()
 
 
-def test_qrels_that_are_grades_are_a_pool_that_runs_do_not_change(small_track: Path) -> None:
+def test_qrels_used_as_grades_are_a_pool_that_runs_do_not_change(small_track: Path) -> None:
     (small_track / "llm.qrels").write_bytes((small_track / "qrels.txt").read_bytes())
     for name in ("bank.jsonl", "queries.tsv"):
         (small_track / name).unlink(missing_ok=True)
@@ -125,7 +125,7 @@ def test_qrels_that_are_grades_are_a_pool_that_runs_do_not_change(small_track: P
     assert of_run0() == together > 0
 
 
-def test_a_pool_of_judged_passages_too_has_none_but_for_queries_without_judgments(small_track: Path) -> None:
+def test_with_judged_passages_pooled_only_queries_without_judgments_give_a_warning(small_track: Path) -> None:
     (small_track / "trecexam.toml").write_text("[track]\ndepth = 8\npool_judged = true\n")
     assert cautions(small_track) == ()
     qrels = small_track / "qrels.txt"
@@ -142,7 +142,7 @@ def test_a_pool_of_judged_passages_too_has_none_but_for_queries_without_judgment
     assert "alone for 3 of 3 queries" in line
 
 
-def test_it_is_on_the_terminal_in_json_in_out_in_the_report_and_on_the_page(
+def test_the_warning_is_on_the_terminal_in_json_in_out_in_the_report_and_on_the_page(
     graded: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     switch_report_on(graded)
@@ -159,7 +159,7 @@ def test_it_is_on_the_terminal_in_json_in_out_in_the_report_and_on_the_page(
         assert in_html in client.get("/").text
 
 
-def test_out_follows_when_judgments_of_passages_that_are_pooled_already_come(small_track: Path) -> None:
+def test_outputs_are_updated_when_judgments_of_pooled_passages_are_added(small_track: Path) -> None:
     (small_track / "trecexam.toml").write_text("[track]\ndepth = 12\npool_judged = true\n")
     qrels = small_track / "qrels.txt"
     complete = qrels.read_text()
@@ -173,7 +173,7 @@ def test_out_follows_when_judgments_of_passages_that_are_pooled_already_come(sma
     assert written[1] == []
 
 
-def test_values_without_a_caution_are_those_of_the_run_alone(small_track: Path) -> None:
+def test_values_without_a_warning_equal_those_of_the_run_alone(small_track: Path) -> None:
     def of_run0() -> dict[str, float]:
         with trecexam.open_track(small_track, grader=HashGrader()) as track:
             track.update()
@@ -189,7 +189,7 @@ def test_values_without_a_caution_are_those_of_the_run_alone(small_track: Path) 
     assert {name for name in OF_POOL if alone[name] > together[name]} >= {"nDCG@8", "AP(rel=4)"}
 
 
-def test_the_first_measure_of_any_track_does_not_depend_on_the_pool(tmp_path: Path) -> None:
+def test_the_first_default_measure_does_not_depend_on_the_pool(tmp_path: Path) -> None:
     expected = {
         "max": [*FREE, *OF_POOL],
         "count": ["P@8", "Cover(rel=4)@8", "nDCG@8", "AP", "nCover(rel=4)@8", "alpha_nDCG@8"],
@@ -204,7 +204,7 @@ def test_the_first_measure_of_any_track_does_not_depend_on_the_pool(tmp_path: Pa
         assert bool(says) == (label == "expected")
 
 
-def test_without_official_judgments_the_caution_names_a_remedy_that_there_is(small_track: Path) -> None:
+def test_without_official_judgments_the_warning_gives_an_applicable_remedy(small_track: Path) -> None:
     (small_track / "qrels.txt").unlink()
     with trecexam.open_track(small_track, grader=HashGrader()) as track:
         track.update()

@@ -1,4 +1,4 @@
-"""Runs joined with judgments through the pool: the same as each run's own join."""
+"""Joining runs with judgments through the pool equals the join of each run."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from trecexam.scores.columns.ranked import rows_at_ranks
 
 @pytest.fixture
 def root(small_track: Path) -> Path:
-    """With a run that skips queries, and passages that nobody judged."""
+    """With a run that skips queries, and unjudged passages."""
     write_run(small_track / "runs" / "few.run", {"q2": ["q2-d03", "q2-d11", "q2-d00"]})
     return small_track
 
 
 @pytest.mark.parametrize("depth", [1, 3, None])
-def test_a_join_through_the_pool_is_the_runs_own(root: Path, depth: int | None) -> None:
+def test_joining_through_the_pool_equals_the_join_of_each_run(root: Path, depth: int | None) -> None:
     with opened(root, HashGrader()) as loader:
         track = loader.load(depth=50)
         judgments = [
@@ -40,7 +40,7 @@ def test_a_join_through_the_pool_is_the_runs_own(root: Path, depth: int | None) 
                 np.testing.assert_array_equal(through.n_retrieved, own.n_retrieved)
 
 
-def test_beyond_the_pool_there_is_no_join_through_it(root: Path) -> None:
+def test_beyond_the_pool_no_join_through_it_is_made(root: Path) -> None:
     with opened(root, HashGrader()) as loader:
         track = loader.load(depth=2)
         judged, runs = Judged.from_ratings(track.ratings()), list(track.runs.values())

@@ -26,7 +26,7 @@ EXPECTED = '[track]\ndepth = 8\n[scores]\nlabel = "expected"\n'
 
 
 def shares_of(rating: int) -> tuple[float, ...]:
-    """Sure by 0.6, and for the rest of the next worse and the next better rating."""
+    """Probability 0.6, and the rest on the next lower and the next higher rating."""
     shares = [0.0] * 6
     for place, share in ((rating, 0.6), (max(rating - 1, 0), 0.2), (min(rating + 1, 5), 0.2)):
         shares[place] += share
@@ -55,7 +55,7 @@ def unsure(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def by_hand(track: Any, rated: dict[tuple[str, str], int] | None = None) -> dict[str, dict[str, Any]]:
-    """query_id -> doc_id -> P(rating >= r), shape (4, 5), from what the grader is known to say."""
+    """query_id -> doc_id -> P(rating >= r), shape (4, 5), from the known behaviour of the grader."""
     chances: dict[str, dict[str, Any]] = {}
     for row in track.grades():
         shares = np.array(shares_of(row["rating"]))
@@ -69,7 +69,7 @@ def by_hand(track: Any, rated: dict[tuple[str, str], int] | None = None) -> dict
     return chances
 
 
-def test_outputs_of_expected_labels_have_gains_beside_whole_labels(unsure: Path) -> None:
+def test_outputs_have_expected_gains_next_to_whole_labels(unsure: Path) -> None:
     with trecexam.open_track(unsure, grader=UnsureGrader()) as track:
         chances = by_hand(track)
         board = track.leaderboard()
@@ -99,7 +99,7 @@ def test_outputs_of_expected_labels_have_gains_beside_whole_labels(unsure: Path)
         assert row.scores[1].mean == pytest.approx(np.mean(covers))
 
 
-def test_the_frame_of_labels_has_the_gains_as_real_numbers(unsure: Path) -> None:
+def test_the_frame_of_labels_has_gains_as_floats(unsure: Path) -> None:
     with trecexam.open_track(unsure, grader=UnsureGrader()) as track:
         frame = track.export.qrels_frame(library="pyarrow")
         assert "gain" not in track.export.qrels_frame(library="pyarrow", binary=True).column_names
@@ -115,7 +115,7 @@ def test_the_frame_of_labels_has_the_gains_as_real_numbers(unsure: Path) -> None
         assert (row["gain"], row["label"]) == (pytest.approx(gain, abs=1e-6), label)
 
 
-def test_how_many_ratings_have_no_probabilities_is_said_where_they_are_looked_at(unsure: Path) -> None:
+def test_the_number_of_ratings_without_probabilities_is_reported_where_they_matter(unsure: Path) -> None:
     with trecexam.open_track(unsure, grader=UnsureGrader()) as track:
         cells = sum(1 for _ in track.grades())
         line, _ = track.leaderboard(["ECover(rel=4)@5", "Cover(rel=4)@5", "nDCG@5"]).notes
@@ -129,7 +129,7 @@ def test_how_many_ratings_have_no_probabilities_is_said_where_they_are_looked_at
     assert f"{cells // 4} of the grader&#39;s {cells} ratings have no probabilities" in report
 
 
-def test_ir_measures_computes_ecover_from_the_tracks_rows(unsure: Path) -> None:
+def test_ir_measures_computes_ecover_from_the_rows_of_the_track(unsure: Path) -> None:
     with trecexam.open_track(unsure, grader=UnsureGrader()) as track:
         rows = list(track.qrels(probabilities=True))
         board = track.leaderboard([ECover(rel=4) @ 8])
@@ -145,7 +145,7 @@ def test_ir_measures_computes_ecover_from_the_tracks_rows(unsure: Path) -> None:
         assert overall["ECover(rel=4)@8"].mean >= max(row.scores[0].mean for row in board.rows)
 
 
-def test_what_a_person_rated_is_certain(unsure: Path, tmp_path: Path) -> None:
+def test_a_rating_by_a_person_is_certain(unsure: Path, tmp_path: Path) -> None:
     root = tmp_path / "track"
     shutil.copytree(unsure, root)
     (root / "overrides.tsv").write_text(
@@ -163,7 +163,7 @@ def test_what_a_person_rated_is_certain(unsure: Path, tmp_path: Path) -> None:
     assert "q2\tq2-d01\t3.000000\t3" in lines
 
 
-def test_without_probabilities_expected_labels_are_the_plain_ones(tmp_path: Path) -> None:
+def test_without_probabilities_expected_labels_equal_plain_labels(tmp_path: Path) -> None:
     boards = []
     for name, config in (("max", EXPECTED.replace("expected", "max")), ("expected", EXPECTED)):
         root = make_small_track(tmp_path / name, config=config)
@@ -176,7 +176,7 @@ def test_without_probabilities_expected_labels_are_the_plain_ones(tmp_path: Path
     assert boards[0] == boards[1]
 
 
-def test_probabilities_of_another_scale_count_as_none(tmp_path: Path) -> None:
+def test_probabilities_on_another_scale_count_as_none(tmp_path: Path) -> None:
     class EightNumbers(HashGrader):
         def grade(self, cells: Iterable[Cell]) -> Iterator[Sequence[tuple[Cell, Answer]]]:
             for batch in super().grade(cells):
@@ -190,7 +190,7 @@ def test_probabilities_of_another_scale_count_as_none(tmp_path: Path) -> None:
     assert all(row.scores[0].mean == row.scores[1].mean for row in board.rows)
 
 
-def test_recorded_grades_of_an_export_keep_their_probabilities(
+def test_exported_recorded_grades_keep_their_probabilities(
     unsure: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     root = tmp_path / "track"
@@ -221,7 +221,7 @@ UNUSABLE: tuple[tuple[float, ...], ...] = (
 
 
 class OddGrader(HashGrader):
-    """Gives what are no probabilities with the first item of each query."""
+    """Gives invalid probabilities with the first item of each query."""
 
     def __init__(self, odd: tuple[float, ...]) -> None:
         super().__init__()
@@ -241,7 +241,7 @@ class OddGrader(HashGrader):
 
 
 @pytest.mark.parametrize("odd", UNUSABLE)
-def test_what_cannot_be_probabilities_counts_as_none_and_is_named_once(
+def test_invalid_probabilities_count_as_none_and_are_reported_once(
     tmp_path: Path, odd: tuple[float, ...]
 ) -> None:
     root = make_small_track(tmp_path / "t", config=EXPECTED, queries=1)
@@ -264,7 +264,7 @@ def test_what_cannot_be_probabilities_counts_as_none_and_is_named_once(
     assert "cannot be probabilities" in note
 
 
-def test_a_track_that_asks_for_no_probabilities_reads_none(
+def test_a_track_without_expected_measures_reads_no_probabilities(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refuse(*_: object, **__: object) -> None:
@@ -280,7 +280,7 @@ def test_a_track_that_asks_for_no_probabilities_reads_none(
     assert not (root / "out" / "rubric.gains.tsv").exists()
 
 
-def test_judge_next_tries_nothing_out_on_ecover(unsure: Path) -> None:
+def test_judge_next_does_not_simulate_ecover(unsure: Path) -> None:
     with (
         trecexam.open_track(unsure, grader=UnsureGrader()) as track,
         pytest.raises(TrecexamError, match="name a Cover instead"),

@@ -1,4 +1,4 @@
-"""Generated responses in a track: dropped like runs, graded like passages, beside ranked runs."""
+"""Generated responses in a track: dropped like runs, graded like passages, next to ranked runs."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def pooled(root: Path, grader: HashGrader) -> set[str]:
         return {row["doc_id"] for row in track.grades()}
 
 
-def test_a_generative_system_stands_on_the_leaderboard_beside_ranked_runs(
+def test_generated_responses_are_on_the_leaderboard_next_to_ranked_runs(
     small_track: Path, hash_grader: HashGrader
 ) -> None:
     responses(small_track / "runs" / "gen.jsonl", {"q1": "An answer. " * 150, "q2": "Another answer."})
@@ -56,7 +56,7 @@ def test_a_generative_system_stands_on_the_leaderboard_beside_ranked_runs(
     assert own == [("q1", "gen/q1/1"), ("q1", "gen/q1/2"), ("q2", "gen/q2/1")]
 
 
-def test_the_converted_run_scores_on_the_exported_qrels_what_the_leaderboard_says(
+def test_the_converted_run_scores_the_leaderboard_value_on_the_exported_qrels(
     small_track: Path, hash_grader: HashGrader
 ) -> None:
     import ir_measures
@@ -70,7 +70,7 @@ def test_the_converted_run_scores_on_the_exported_qrels_what_the_leaderboard_say
     run_ = [ir_measures.ScoredDoc(*entry) for entry in entries]
     value = ir_measures.calc_aggregate([ir_measures.nDCG @ 8], qrels, run_)[ir_measures.nDCG @ 8]
     assert row["scores"]["nDCG@8"]["mean"] == pytest.approx(value, abs=1e-6)
-    # The query that it does not answer counts 0.
+    # The unanswered query counts 0.
     assert 0 < value <= 2 / 3
 
 
@@ -78,7 +78,7 @@ def test_the_converted_run_scores_on_the_exported_qrels_what_the_leaderboard_say
     ("pool", "expected"),
     [("text", {"gen/q1/1"}), ("citations", {"q1-d03"}), ("both", {"gen/q1/1", "q1-d03"})],
 )
-def test_what_is_graded_of_a_response_is_a_setting(
+def test_a_setting_selects_what_is_graded_of_a_response(
     tmp_path: Path, hash_grader: HashGrader, pool: str, expected: set[str]
 ) -> None:
     root = make_small_track(tmp_path / "track", config=f'[track]\ndepth = 8\npool = "{pool}"\n')
@@ -97,7 +97,7 @@ def test_responses_alone_need_no_passages_file(small_track: Path, hash_grader: H
     assert (done.runs, done.graded, done.rejected) == (1, 8, ())
 
 
-def test_an_edited_response_is_graded_anew_and_the_rest_is_not(
+def test_an_edited_response_is_graded_again_and_the_others_are_not(
     small_track: Path, hash_grader: HashGrader
 ) -> None:
     path = small_track / "runs" / "gen.jsonl"
@@ -107,7 +107,7 @@ def test_an_edited_response_is_graded_anew_and_the_rest_is_not(
     assert update(small_track, hash_grader).graded == 4
 
 
-def test_a_prompt_is_found_among_the_queries(small_track: Path, hash_grader: HashGrader) -> None:
+def test_a_prompt_text_is_matched_to_the_queries(small_track: Path, hash_grader: HashGrader) -> None:
     path = small_track / "runs" / "chat.jsonl"
     path.write_text(json.dumps({"prompt": "query number q2", "response": "So."}) + "\n")
     assert update(small_track, hash_grader).rejected == ()
@@ -117,7 +117,7 @@ def test_a_prompt_is_found_among_the_queries(small_track: Path, hash_grader: Has
     assert "no query of this track has the text 'what else?'" in row.reason
 
 
-def test_a_text_with_a_querys_id_is_an_answer_where_it_is_dropped(
+def test_a_text_with_a_query_id_is_an_answer_in_the_runs_folder(
     small_track: Path, hash_grader: HashGrader
 ) -> None:
     (small_track / "runs" / "plain.jsonl").write_text('{"query_id": "q1", "text": "An answer."}\n')
@@ -129,7 +129,7 @@ def test_a_text_with_a_querys_id_is_an_answer_where_it_is_dropped(
     assert "no query: a response has" in row.reason
 
 
-def test_responses_that_cannot_be_taken_are_named_and_the_rest_goes_on(
+def test_unusable_responses_are_reported_and_the_rest_is_used(
     small_track: Path, hash_grader: HashGrader
 ) -> None:
     runs = small_track / "runs"
@@ -147,7 +147,7 @@ def test_responses_that_cannot_be_taken_are_named_and_the_rest_goes_on(
     assert "give these another run id" in reasons["runs/b.jsonl"][1]
     assert "none of its queries is in the bank" in reasons["runs/d.jsonl"][1]
     assert "make a file for each" in reasons["runs/e.jsonl"][1]
-    # A citation of no reference is counted, and its response is taken.
+    # A citation without a reference is counted, and its response is accepted.
     assert done.runs == 5
 
 
@@ -176,7 +176,7 @@ def write_bad(runs: Path, name: str, place: int, line: bytes) -> None:
 
 
 @pytest.mark.usefixtures("with_report")
-def test_a_bad_line_of_responses_loses_that_line_alone(small_track: Path, hash_grader: HashGrader) -> None:
+def test_a_bad_line_of_responses_loses_only_that_line(small_track: Path, hash_grader: HashGrader) -> None:
     # Of two responses to a query the first counts.
     files = {
         f"gen{n:02}-{place}": (max(place, 1) if "twice" in bad[1] else place, bad)
@@ -208,7 +208,7 @@ def test_a_bad_line_of_responses_loses_that_line_alone(small_track: Path, hash_g
         assert note in report
 
 
-def test_a_strict_track_rejects_a_whole_file_of_responses_for_one_bad_line(
+def test_a_strict_track_rejects_a_file_of_responses_with_one_bad_line(
     tmp_path: Path, hash_grader: HashGrader
 ) -> None:
     root = make_small_track(tmp_path / "track", config="[track]\ndepth = 8\nstrict = true\n")
@@ -222,7 +222,7 @@ def test_a_strict_track_rejects_a_whole_file_of_responses_for_one_bad_line(
         assert reason in row.reason
 
 
-def test_what_ends_early_or_has_no_good_line_loses_the_file(
+def test_a_truncated_file_or_one_without_good_lines_is_rejected(
     small_track: Path, hash_grader: HashGrader
 ) -> None:
     runs = small_track / "runs"
@@ -237,7 +237,7 @@ def test_what_ends_early_or_has_no_good_line_loses_the_file(
     }  # fmt: skip
 
 
-def test_what_is_lost_of_other_inputs_is_named(small_track: Path, hash_grader: HashGrader) -> None:
+def test_losses_in_other_inputs_are_reported(small_track: Path, hash_grader: HashGrader) -> None:
     (small_track / "runs" / "bad.run").write_text("q1 Q0 q1-d01 1 high bad\n")
     (small_track / "qrels.txt").write_text("q1 0 q1-d01\n")
     with (small_track / "passages.jsonl").open("a") as file:
@@ -282,7 +282,7 @@ def test_commands_convert_and_list_formats(tmp_path: Path, capsys: pytest.Captur
         (["gen.jsonl", "nowhere/out.run"], "cannot be written"),
     ],
 )
-def test_a_conversion_that_cannot_be_made_leaves_nothing(
+def test_a_failed_conversion_leaves_no_file(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
@@ -299,7 +299,7 @@ def test_a_conversion_that_cannot_be_made_leaves_nothing(
     assert sorted(path.name for path in tmp_path.iterdir()) == ["bad.jsonl", "gen.jsonl"]
 
 
-def test_a_conversion_skips_bad_lines_of_responses_and_names_them(
+def test_a_conversion_skips_bad_lines_of_responses_and_reports_them(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     good = responses(tmp_path / "gen.jsonl", {"q1": "One.", "q2": "Two."}).read_text()
@@ -317,8 +317,8 @@ def test_a_conversion_skips_bad_lines_of_responses_and_names_them(
 
 
 @pytest.mark.slow
-def test_real_responses_stand_beside_ranked_runs(tmp_path: Path) -> None:
-    """Responses of TREC RAG 2024 beside a run that ranks them by the number of shared words."""
+def test_real_responses_are_ranked_next_to_runs(tmp_path: Path) -> None:
+    """Responses of TREC RAG 2024 and a run that ranks them by the number of shared words."""
     pytest.importorskip("sentence_transformers")
     source = outside("rag24/responses.gpt-4o.jsonl.gz")
     found = list(converters.read(source))[:15]
@@ -348,7 +348,7 @@ def test_real_responses_stand_beside_ranked_runs(tmp_path: Path) -> None:
     assert names[-1] == "bad"
 
 
-def test_a_pool_becomes_what_it_is_made_of(
+def test_a_pool_can_be_converted_to_each_of_its_parts(
     small_track: Path, hash_grader: HashGrader, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with trecexam.open_track(small_track, grader=hash_grader) as track:
@@ -370,7 +370,7 @@ def test_a_pool_becomes_what_it_is_made_of(
         assert again.ranking(query_id, 8) == ours.ranking(query_id, 8)
 
 
-def test_responses_to_other_queries_are_named_though_there_are_no_passages(
+def test_responses_to_other_queries_are_reported_even_without_passages(
     small_track: Path, hash_grader: HashGrader
 ) -> None:
     for path in (small_track / "runs").iterdir():
@@ -385,23 +385,23 @@ def unit(root: Path, value: str, pool: str = "text") -> None:
     (root / "trecexam.toml").write_text(f'[track]\nunit = "{value}"\npool = "{pool}"\n')
 
 
-def test_a_response_is_one_passage_where_it_is_the_unit(small_track: Path, hash_grader: HashGrader) -> None:
+def test_with_unit_response_a_response_is_one_passage(small_track: Path, hash_grader: HashGrader) -> None:
     responses(small_track / "runs" / "gen.jsonl", {"q1": "An answer. " * 400, "q2": "Another answer."})
     unit(small_track, "response")
-    texts = {cell.doc_id: cell.text for cell in asked(small_track, hash_grader)}
+    texts = {cell.doc_id: cell.text for cell in missing_cells_of(small_track, hash_grader)}
     assert {doc_id for doc_id in texts if doc_id.startswith("gen/")} == {"gen/q1", "gen/q2"}
     assert texts["gen/q1"].split() == ["An", "answer."] * 400
     assert response_passages(Response("q1", "gen", ()), unit="response") == []
 
 
-def asked(root: Path, grader: HashGrader) -> list[Cell]:
+def missing_cells_of(root: Path, grader: HashGrader) -> list[Cell]:
     from trecexam.line.grading import missing_cells
 
     with trecexam.open_track(root, grader=grader) as track:
         return [*missing_cells(track._loader.load())]
 
 
-def test_the_unit_goes_with_cited_passages_and_ranks_the_response_before_them(
+def test_unit_response_with_pool_both_ranks_the_response_before_its_citations(
     small_track: Path, hash_grader: HashGrader
 ) -> None:
     responses(small_track / "runs" / "gen.jsonl", {"q1": "An answer. " * 400})
@@ -411,14 +411,14 @@ def test_the_unit_goes_with_cited_passages_and_ranks_the_response_before_them(
     assert [*run_of_system.ranking("q1")] == ["gen/q1", "q1-d03"]
 
 
-#: How many runs are left out, and what brings them back.
+#: The number of excluded runs, and how to include them.
 LEFT_OUT = (
     '3 ranked runs are left out, neither graded nor ranked: with `unit = "response"` in [track] only '
     'responses are; `unit = "passage"` brings the runs back'
 )
 
 
-def test_with_whole_responses_no_ranked_run_is_pooled_graded_or_on_the_leaderboard(
+def test_with_whole_responses_ranked_runs_are_neither_pooled_graded_nor_listed(
     small_track: Path, hash_grader: HashGrader, capsys: pytest.CaptureFixture[str]
 ) -> None:
     answers = {"q1": "An answer. " * 30, "q2": "Another answer."}
@@ -445,7 +445,7 @@ def test_with_whole_responses_no_ranked_run_is_pooled_graded_or_on_the_leaderboa
     assert LEFT_OUT in capsys.readouterr().err
 
 
-def test_the_runs_come_back_with_the_other_unit_and_their_grades_are_there_still(
+def test_switching_the_unit_back_restores_the_runs_and_their_grades(
     small_track: Path, hash_grader: HashGrader
 ) -> None:
     responses(small_track / "runs" / "gen.jsonl", {"q1": "An answer."})
@@ -461,7 +461,7 @@ def test_the_runs_come_back_with_the_other_unit_and_their_grades_are_there_still
     assert ranked == [{"gen", "run0", "run1", "run2"}, {"gen"}, {"gen", "run0", "run1", "run2"}]
 
 
-def test_nuggets_are_made_from_the_passages_of_runs_that_are_left_out(small_track: Path) -> None:
+def test_nuggets_are_generated_from_passages_of_excluded_runs_too(small_track: Path) -> None:
     from trecexam.extensions.banks.generation.passages import nugget_passages
     from trecexam.track import TrackFolder
 
@@ -470,7 +470,7 @@ def test_nuggets_are_made_from_the_passages_of_runs_that_are_left_out(small_trac
     assert len(texts) == 3
 
 
-def test_a_track_of_ranked_runs_alone_says_why_its_leaderboard_is_empty(
+def test_a_track_of_only_ranked_runs_says_why_its_leaderboard_is_empty(
     small_track: Path, hash_grader: HashGrader, capsys: pytest.CaptureFixture[str]
 ) -> None:
     unit(small_track, "response")
@@ -481,7 +481,7 @@ def test_a_track_of_ranked_runs_alone_says_why_its_leaderboard_is_empty(
     assert LEFT_OUT in capsys.readouterr().err
 
 
-def test_out_follows_when_another_run_is_left_out_and_correlate_says_it(
+def test_outputs_are_updated_when_an_excluded_run_is_removed_and_correlate_says_so(
     small_track: Path, hash_grader: HashGrader
 ) -> None:
     for name in ("gen", "gen2"):
@@ -497,7 +497,7 @@ def test_out_follows_when_another_run_is_left_out_and_correlate_says_it(
         assert left_out in json.loads((small_track / "out" / f"{name}.json").read_text())["notes"]
 
 
-def test_citations_alone_have_no_unit_and_the_settings_say_so(
+def test_unit_response_with_pool_citations_is_a_settings_error(
     small_track: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     unit(small_track, "response", pool="citations")
@@ -507,7 +507,7 @@ def test_citations_alone_have_no_unit_and_the_settings_say_so(
     assert 'set that to "text" or "both"' in error
 
 
-def test_a_track_that_changes_its_unit_shows_the_others_texts_and_keeps_both_grades(
+def test_a_track_that_changes_its_unit_shows_the_new_texts_and_keeps_both_grades(
     small_track: Path, hash_grader: HashGrader
 ) -> None:
     responses(small_track / "runs" / "gen.jsonl", {"q1": "An answer. " * 150})
@@ -523,8 +523,10 @@ def test_a_track_that_changes_its_unit_shows_the_others_texts_and_keeps_both_gra
     assert graded[2] == 0
 
 
-def test_another_tracks_leaderboard_is_one_to_compare_with(tmp_path: Path, hash_grader: HashGrader) -> None:
-    """The two units of one track, each in a folder of its own."""
+def test_the_leaderboard_of_another_track_can_be_the_official_one(
+    tmp_path: Path, hash_grader: HashGrader
+) -> None:
+    """The two units of one track, each in a separate folder."""
     roots = [make_small_track(tmp_path / value) for value in ("passage", "response")]
     for root in roots:
         for number in range(4):
@@ -544,5 +546,5 @@ def test_another_tracks_leaderboard_is_one_to_compare_with(tmp_path: Path, hash_
     assert ranks == {
         name: 1 + sum(other > value for other in values.values()) for name, value in values.items()
     }
-    # The ranked runs are left out where whole responses are graded.
+    # Ranked runs are excluded if whole responses are graded.
     assert {correlation.n_runs for _, correlation in compared.pairs} == {4}

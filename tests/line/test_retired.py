@@ -1,4 +1,4 @@
-"""A retired item leaves everything that is counted or written, and keeps its grades."""
+"""A retired item is removed from all counts and outputs, and keeps its grades."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def retire(root: Path, *item_ids: str, query_id: str = "q1", retired: bool = Tru
 
 
 def updated(root: Path) -> tuple[HashGrader, Any]:
-    """The grader of an update, which knows what it was asked, and what the update did."""
+    """The grader of an update, which records its cells, and the outcome of the update."""
     grader = HashGrader()
     with trecexam.open_track(root, grader=grader) as track:
         return grader, track.update()
@@ -47,7 +47,7 @@ def outputs(root: Path) -> dict[str, bytes]:
 
 
 def cover(root: Path, run_name: str, query_id: str, items: list[str], depth: int = 8) -> float:
-    """Cover(rel=4)@depth recomputed from the hash that stands for a grader."""
+    """Cover(rel=4)@depth recomputed from the hash grader's function."""
     lines = (root / "runs" / f"{run_name}.run").read_text().splitlines()
     docs = [line.split()[2] for line in lines if line.split()[0] == query_id][:depth]
     texts = {
@@ -58,7 +58,7 @@ def cover(root: Path, run_name: str, query_id: str, items: list[str], depth: int
     return sum(reached) / len(items)
 
 
-def test_retiring_asks_nobody_and_un_retiring_brings_the_very_same_outputs_back(small_track: Path) -> None:
+def test_retiring_and_restoring_runs_no_grader_and_restores_identical_outputs(small_track: Path) -> None:
     updated(small_track)
     before = outputs(small_track)
     bank = (small_track / "bank.questions.jsonl").read_bytes()
@@ -74,7 +74,7 @@ def test_retiring_asks_nobody_and_un_retiring_brings_the_very_same_outputs_back(
     assert outputs(small_track) == before
 
 
-def test_an_item_edited_while_it_is_retired_is_asked_about_when_it_comes_back(small_track: Path) -> None:
+def test_an_item_edited_while_retired_is_graded_when_restored(small_track: Path) -> None:
     updated(small_track)
     retire(small_track, "q1/1")
     edit(small_track, lambda item: item.update(question_text=item["question_text"].replace("1 of", "one of")))
@@ -85,7 +85,7 @@ def test_an_item_edited_while_it_is_retired_is_asked_about_when_it_comes_back(sm
     assert len(asked) == len({cell.text for cell in asked})
 
 
-def test_a_retired_item_is_in_no_file_and_in_no_denominator(small_track: Path) -> None:
+def test_a_retired_item_is_in_no_file_and_no_denominator(small_track: Path) -> None:
     (small_track / "trecexam.toml").write_text(
         '[track]\ndepth = 8\n[scores]\nmeasures = ["Cover(rel=4)@8"]\nlabel = "count"\nmin_rating = 4\n'
     )
@@ -107,7 +107,7 @@ def test_a_retired_item_is_in_no_file_and_in_no_denominator(small_track: Path) -
     assert (counts["items"], counts["retired_items"]) == (11, 1)
 
 
-def test_item_indices_count_the_items_that_are_left(small_track: Path) -> None:
+def test_item_indices_count_the_remaining_items(small_track: Path) -> None:
     retire(small_track, "q1/1")
     updated(small_track)
     texts = {
@@ -124,7 +124,7 @@ def test_item_indices_count_the_items_that_are_left(small_track: Path) -> None:
         assert int(reached) == (hashed_rating(texts[doc_id], left[index]) >= 4)
 
 
-def test_a_query_whose_items_are_all_retired_leaves_and_is_named_once(small_track: Path) -> None:
+def test_a_query_whose_items_are_all_retired_is_removed_and_reported_once(small_track: Path) -> None:
     _, before = updated(small_track)
     assert before.rejected == ()
     retire(small_track, query_id="q2")
@@ -138,7 +138,7 @@ def test_a_query_whose_items_are_all_retired_leaves_and_is_named_once(small_trac
     assert done.runs == 3
 
 
-def test_a_run_of_queries_that_are_all_retired_is_not_taken(small_track: Path) -> None:
+def test_a_run_with_only_retired_queries_is_rejected(small_track: Path) -> None:
     (small_track / "runs" / "alone.run").write_text("q2 Q0 q2-d00 1 1.0 alone\n")
     retire(small_track, query_id="q2")
     _, done = updated(small_track)
@@ -146,7 +146,7 @@ def test_a_run_of_queries_that_are_all_retired_is_not_taken(small_track: Path) -
     assert done.runs == 3
 
 
-def test_a_bank_whose_items_are_all_retired_is_one_line(
+def test_a_bank_whose_items_are_all_retired_is_a_one_line_error(
     small_track: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     for query_id in ("q1", "q2", "q3"):
@@ -159,7 +159,7 @@ def test_a_bank_whose_items_are_all_retired_is_one_line(
     assert len(error.splitlines()) == 1
 
 
-def test_a_retired_id_that_stands_twice_is_still_an_error(small_track: Path) -> None:
+def test_a_duplicate_of_a_retired_id_is_still_an_error(small_track: Path) -> None:
     bank = small_track / "bank.questions.jsonl"
     bank.write_text(
         bank.read_text()
@@ -169,7 +169,7 @@ def test_a_retired_id_that_stands_twice_is_still_an_error(small_track: Path) -> 
         updated(small_track)
 
 
-def test_a_retired_item_keeps_what_people_said_of_it(
+def test_a_retired_item_keeps_the_ratings_of_people(
     small_track: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     updated(small_track)
@@ -206,7 +206,7 @@ def test_a_retired_item_keeps_what_people_said_of_it(
     ],
     ids=["questions", "items", "nuggets"],
 )
-def test_items_may_be_retired_in_every_form_with_a_line_a_query(small_track: Path, row: Any) -> None:
+def test_items_can_be_retired_in_every_form_with_one_line_per_query(small_track: Path, row: Any) -> None:
     (small_track / "bank.questions.jsonl").write_text(json.dumps(row) + "\n")
     assert [cell.item.text.strip("?") for cell in updated(small_track)[0].asked][:1] == ["a"]
     with trecexam.open_track(small_track, grader=HashGrader()) as track:
@@ -214,13 +214,13 @@ def test_items_may_be_retired_in_every_form_with_a_line_a_query(small_track: Pat
 
 
 @pytest.mark.parametrize("kind", ["question", "nugget"])
-def test_items_may_be_retired_where_each_has_its_line(small_track: Path, kind: str) -> None:
+def test_items_can_be_retired_in_forms_with_one_line_per_item(small_track: Path, kind: str) -> None:
     lines = [{"query_id": "q1", kind: "a"}, {"query_id": "q1", kind: "b", "retired": True}]
     (small_track / "bank.questions.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
     assert {cell.item.text for cell in updated(small_track)[0].asked} == {"a"}
 
 
-def test_a_bank_that_is_converted_keeps_retired_items_and_where_they_come_from(tmp_path: Path) -> None:
+def test_a_converted_bank_keeps_retired_items_and_origins(tmp_path: Path) -> None:
     origin = {"prompt": "p", "model": "m", "seed": 3, "time": "2026-01-01T00:00:00Z", "text": "was?"}
     lines = [
         {"query_id": "q1", "question_id": "1", "question": "a?", "retired": True, "origin": origin},
@@ -236,8 +236,8 @@ def test_a_bank_that_is_converted_keeps_retired_items_and_where_they_come_from(t
     assert (tmp_path / "c.jsonl").read_bytes() == (tmp_path / "b.jsonl").read_bytes()
 
 
-def test_the_daemon_asks_only_about_what_an_editor_changed(small_track: Path) -> None:
-    """What `watch` does at each look at the folder, in one open track, as the daemon has it."""
+def test_the_daemon_grades_only_the_items_that_an_editor_changed(small_track: Path) -> None:
+    """What `watch` does at each check of the folder, in one open track, like the daemon."""
     grader = HashGrader()
     with trecexam.open_track(small_track, grader=grader) as track:
 
@@ -265,7 +265,7 @@ def test_the_daemon_asks_only_about_what_an_editor_changed(small_track: Path) ->
         assert asked() == set()
 
 
-def test_the_history_says_what_was_retired_and_brought_back(small_track: Path) -> None:
+def test_the_history_lists_retired_and_restored_items(small_track: Path) -> None:
     updated(small_track)
     retire(small_track, "q1/1")
     retire(small_track, query_id="q2")
@@ -283,7 +283,7 @@ def test_the_history_says_what_was_retired_and_brought_back(small_track: Path) -
     assert {item for row in entry.board.labels for item in row.gained} >= {"q1/1"}
 
 
-def test_editing_a_retired_item_is_no_event(small_track: Path) -> None:
+def test_editing_a_retired_item_is_not_a_history_event(small_track: Path) -> None:
     retire(small_track, "q1/1")
     updated(small_track)
     edit(small_track, lambda item: item.update(question_text="?!") if item.get("retired") else None)

@@ -1,4 +1,4 @@
-"""Large runs as columns on disk: the same as the files they are of, and no harm whatever becomes of them."""
+"""Large runs as columns on disk: equal to their files, and safe after any damage."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from converters.errors import ConversionError
 from trecexam.line import run_columns
 from trecexam.line.run_columns import RunColumns
 
-#: Passages of each query: none, few, just as many as lie apart from the rest, and more.
+#: Passages of each query: none, few, exactly as many as are stored separately, and more.
 COUNTS = {"q3": 1, "q1": 260, "q2": 100, "ü-q": 101, "q10": 99, "q4": 3}
 DEPTHS = (0, 1, 5, 99, 100, 101, 150, 259, 260, 1000)
 
@@ -40,7 +40,7 @@ def run_file(path: Path, counts: dict[str, int] = COUNTS, tag: str = "bm25", see
 
 
 def check_equal(run: Run, expected: Run) -> None:
-    """Whatever is asked of the one is what the other says."""
+    """Both give the same for every attribute."""
     assert (run.name, run.query_ids, len(run)) == (expected.name, expected.query_ids, len(expected))
     assert list(run) == list(expected)
     assert run.doc_ids.to_pylist() == expected.doc_ids.to_pylist()
@@ -68,7 +68,7 @@ def _small(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def refused(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
-    """From when this is called on, a run that is read from its own file fails the test."""
+    """After this call, reading a run from its own file fails the test."""
 
     def refuse(*_: object) -> None:
         raise AssertionError("a run was read from its own file")
@@ -81,7 +81,7 @@ def columns(tmp_path: Path) -> Path:
     return tmp_path / "state" / "runs"
 
 
-def test_a_run_of_5_000_entries_is_read_from_its_columns_from_the_second_time_on(
+def test_a_run_of_5_000_entries_is_read_from_its_columns_from_the_second_read(
     tmp_path: Path, columns: Path, refused: Callable[[], None]
 ) -> None:
     path = run_file(tmp_path / "a.run", {f"q{number}": 250 for number in range(20)})
@@ -94,14 +94,14 @@ def test_a_run_of_5_000_entries_is_read_from_its_columns_from_the_second_time_on
     assert all(again.ranking(q, 120) == expected.ranking(q, 120) for q in expected.query_ids)
 
 
-def test_of_a_smaller_run_no_columns_are_made(tmp_path: Path, columns: Path) -> None:
+def test_a_smaller_run_gets_no_columns(tmp_path: Path, columns: Path) -> None:
     path = run_file(tmp_path / "a.run", {f"q{number}": 250 for number in range(19)})
     check_equal(RunColumns(columns).read(path), converters.read(path, "run"))
     assert not columns.exists()
 
 
 @pytest.mark.usefixtures("_small")
-def test_a_mapped_run_says_all_that_the_run_says(
+def test_a_memory_mapped_run_has_the_same_content(
     tmp_path: Path, columns: Path, refused: Callable[[], None]
 ) -> None:
     path = run_file(tmp_path / "a.run")
@@ -110,7 +110,7 @@ def test_a_mapped_run_says_all_that_the_run_says(
     refused()
     mapped = RunColumns(columns).read(path)
     check_equal(mapped, expected)
-    # What was read of the file is given back, and read again.
+    # Memory is released and read again.
     check_equal(mapped, expected)
 
 
@@ -129,7 +129,7 @@ def test_a_mapped_run_says_all_that_the_run_says(
     ),
     st.integers(1, 6),
 )
-def test_any_run_is_the_same_from_its_columns_wherever_its_first_ranks_end(
+def test_any_run_is_the_same_from_its_columns_whatever_its_first_ranks(
     tmp_path_factory: pytest.TempPathFactory,
     monkeypatch: pytest.MonkeyPatch,
     ranked: dict[str, dict[str, float]],
@@ -151,9 +151,7 @@ def test_any_run_is_the_same_from_its_columns_wherever_its_first_ranks_end(
 
 
 @pytest.mark.usefixtures("_small")
-def test_under_another_name_it_is_the_same_run_and_the_first_keeps_its_name(
-    tmp_path: Path, columns: Path
-) -> None:
+def test_a_renamed_run_is_the_same_and_the_original_keeps_its_name(tmp_path: Path, columns: Path) -> None:
     path = run_file(tmp_path / "a.run")
     expected = converters.read(path, "run")
     run = RunColumns(columns).read(path)
@@ -164,7 +162,7 @@ def test_under_another_name_it_is_the_same_run_and_the_first_keeps_its_name(
 
 
 @pytest.mark.usefixtures("_small")
-def test_two_files_with_the_same_tag_have_their_own_columns(
+def test_two_files_with_the_same_tag_have_separate_columns(
     tmp_path: Path, columns: Path, refused: Callable[[], None]
 ) -> None:
     paths = run_file(tmp_path / "a" / "x.run"), run_file(tmp_path / "b" / "x.run", seed=1)
@@ -178,9 +176,7 @@ def test_two_files_with_the_same_tag_have_their_own_columns(
 
 
 @pytest.mark.usefixtures("_small")
-def test_a_changed_file_is_read_again_and_who_holds_the_run_keeps_it_as_it_was(
-    tmp_path: Path, columns: Path
-) -> None:
+def test_a_changed_file_is_read_again_and_open_runs_stay_unchanged(tmp_path: Path, columns: Path) -> None:
     path = run_file(tmp_path / "a.run")
     before, held = converters.read(path, "run"), RunColumns(columns).read(path)
     run_file(path, {"q1": 120, "q9": 3}, seed=5)
@@ -190,7 +186,7 @@ def test_a_changed_file_is_read_again_and_who_holds_the_run_keeps_it_as_it_was(
 
 
 @pytest.mark.usefixtures("_small")
-def test_a_file_that_was_replaced_by_one_as_long_and_as_old_is_read_again(
+def test_a_file_replaced_by_one_of_the_same_size_and_time_is_read_again(
     tmp_path: Path, columns: Path
 ) -> None:
     path = run_file(tmp_path / "a.run", tag="one")
@@ -204,7 +200,7 @@ def test_a_file_that_was_replaced_by_one_as_long_and_as_old_is_read_again(
 
 
 @pytest.mark.usefixtures("_small")
-def test_a_file_that_became_no_run_is_refused_as_ever(tmp_path: Path, columns: Path) -> None:
+def test_a_file_that_is_no_longer_a_run_is_rejected(tmp_path: Path, columns: Path) -> None:
     path = run_file(tmp_path / "a.run")
     RunColumns(columns).read(path)
     path.write_text("q1 Q0 d1 1 high t\n")
@@ -213,7 +209,7 @@ def test_a_file_that_became_no_run_is_refused_as_ever(tmp_path: Path, columns: P
 
 
 @pytest.mark.usefixtures("_small")
-def test_columns_of_removed_runs_go_and_the_others_stay(
+def test_columns_of_removed_runs_are_deleted_and_the_others_stay(
     tmp_path: Path, columns: Path, refused: Callable[[], None]
 ) -> None:
     kept, gone = run_file(tmp_path / "kept.run"), run_file(tmp_path / "gone.run")
@@ -229,7 +225,7 @@ def test_columns_of_removed_runs_go_and_the_others_stay(
     check_equal(RunColumns(columns).read(kept), expected)
 
 
-def test_where_no_columns_were_made_there_is_nothing_to_forget(columns: Path) -> None:
+def test_without_columns_there_is_nothing_to_delete(columns: Path) -> None:
     RunColumns(columns).forget(but=set())
     assert not columns.exists()
 
@@ -287,7 +283,7 @@ def a_folder(path: Path) -> None:
     ],
     ids=lambda damage: damage.__name__,
 )
-def test_columns_that_are_damaged_foreign_or_gone_are_no_harm(
+def test_damaged_foreign_or_missing_columns_do_no_harm(
     tmp_path: Path, columns: Path, damage: Callable[[Path], None]
 ) -> None:
     path = run_file(tmp_path / "a.run")
@@ -300,7 +296,9 @@ def test_columns_that_are_damaged_foreign_or_gone_are_no_harm(
 
 
 @pytest.mark.usefixtures("_small")
-def test_damaged_columns_are_made_again(tmp_path: Path, columns: Path, refused: Callable[[], None]) -> None:
+def test_damaged_columns_are_written_again(
+    tmp_path: Path, columns: Path, refused: Callable[[], None]
+) -> None:
     path = run_file(tmp_path / "a.run")
     expected = converters.read(path, "run")
     RunColumns(columns).read(path)
@@ -312,7 +310,7 @@ def test_damaged_columns_are_made_again(tmp_path: Path, columns: Path, refused: 
 
 
 @pytest.mark.usefixtures("_small")
-def test_a_run_that_is_held_outlives_its_columns(tmp_path: Path, columns: Path) -> None:
+def test_an_open_run_outlives_its_columns(tmp_path: Path, columns: Path) -> None:
     path = run_file(tmp_path / "a.run")
     held = RunColumns(columns).read(path)
     RunColumns(columns).forget(but=set())
@@ -321,7 +319,7 @@ def test_a_run_that_is_held_outlives_its_columns(tmp_path: Path, columns: Path) 
 
 
 @pytest.mark.usefixtures("_small")
-def test_a_folder_that_cannot_be_written_still_gives_the_run(tmp_path: Path) -> None:
+def test_with_an_unwritable_folder_the_run_is_still_read(tmp_path: Path) -> None:
     path = run_file(tmp_path / "a.run")
     (tmp_path / "state").write_text("no folder")
     for folder in (tmp_path / "state", tmp_path / "state" / "runs"):
@@ -331,7 +329,7 @@ def test_a_folder_that_cannot_be_written_still_gives_the_run(tmp_path: Path) -> 
 
 
 @pytest.mark.usefixtures("_small")
-def test_a_full_disk_still_gives_the_run_and_leaves_nothing_half(
+def test_with_a_full_disk_the_run_is_still_read_and_no_partial_file_is_left(
     tmp_path: Path, columns: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def full(_: int) -> None:
@@ -372,14 +370,14 @@ def outputs(root: Path) -> dict[str, bytes]:
 
 
 @pytest.mark.usefixtures("_small")
-def test_a_tracks_outputs_are_the_same_from_columns_and_a_removed_run_takes_its_own_along(
+def test_outputs_are_the_same_from_columns_and_removing_a_run_deletes_its_columns(
     small_track: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def update() -> None:
         with trecexam.open_track(small_track, grader=HashGrader()) as track:
             track.update()
 
-    # Two with the same tag: these are called by their paths.
+    # Two with the same tag are named by their paths.
     for name in ("one", "two"):
         write_run(small_track / "runs" / f"{name}.run", {"q1": [f"q1-d{n:02}" for n in (3, 1, 2)]}, "same")
     with monkeypatch.context() as patch:
@@ -398,7 +396,7 @@ def test_a_tracks_outputs_are_the_same_from_columns_and_a_removed_run_takes_its_
     assert len(list(columns.iterdir())) == 4
 
 
-def test_a_file_that_is_replaced_while_its_columns_are_made_is_read_again(
+def test_a_file_replaced_while_its_columns_are_written_is_read_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(run_columns, "LEAST", 1)
@@ -435,9 +433,7 @@ def test_no_flipped_bit_and_no_lost_byte_gives_another_run(
 
 
 @pytest.mark.usefixtures("_small")
-def test_a_run_that_changed_since_is_no_remedy_for_damage_that_is_found_late(
-    tmp_path: Path, columns: Path
-) -> None:
+def test_if_the_run_changed_since_damage_found_late_is_an_error(tmp_path: Path, columns: Path) -> None:
     path = run_file(tmp_path / "a.run")
     RunColumns(columns).read(path)
     (of_run,) = columns.iterdir()

@@ -1,4 +1,4 @@
-"""Several graders in one track, each as if it were alone there, and what they share."""
+"""Several graders in one track: each works as if alone, and what they share."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ depth = 4
 """
 
 
-def several(root: Path, sections: str = TWO, shared: str | None = None) -> Path:
-    """The track with these sections, behind the settings that it has, or `shared`."""
+def with_sections(root: Path, sections: str = TWO, shared: str | None = None) -> Path:
+    """The track with these sections after its settings, or after `shared`."""
     path = root / "trecexam.toml"
     path.write_text((path.read_text() if shared is None else shared) + sections)
     return root
@@ -34,7 +34,7 @@ def several(root: Path, sections: str = TWO, shared: str | None = None) -> Path:
 
 @pytest.fixture
 def two(small_track: Path) -> Path:
-    return several(small_track)
+    return with_sections(small_track)
 
 
 @pytest.fixture
@@ -44,7 +44,7 @@ def track(two: Path) -> Iterator[trecexam.Track]:
         yield opened
 
 
-def test_each_grader_says_what_it_says_alone(track: trecexam.Track, tmp_path: Path) -> None:
+def test_each_grader_gives_the_same_results_as_alone(track: trecexam.Track, tmp_path: Path) -> None:
     assert track.graders == ("rubric", "other")
     for name, settings in (
         ("rubric", "[track]\ndepth = 8\n"),
@@ -62,8 +62,8 @@ def test_each_grader_says_what_it_says_alone(track: trecexam.Track, tmp_path: Pa
             assert track[name].folder.config.scores == only.folder.config.scores
 
 
-def test_what_they_share_is_read_once(two: Path) -> None:
-    several(two, '\n[graders.third]\nkind = "rubric"\n')
+def test_shared_inputs_are_read_once(two: Path) -> None:
+    with_sections(two, '\n[graders.third]\nkind = "rubric"\n')
     given = {name: HashGrader(version=n) for n, name in enumerate(("rubric", "other", "third"))}
     with TrackLoaders(TrackFolder.open(two), graders=given) as loaders:
         loaded = loaders.load()
@@ -74,13 +74,13 @@ def test_what_they_share_is_read_once(two: Path) -> None:
         assert rubric.runs is third.runs is other.runs
         assert rubric.texts is third.texts
         assert rubric.grades.store is other.grades.store
-        # Four ranks are another pool.
+        # Four ranks give another pool.
         assert all(len(other.pool[q].doc_ids) <= len(rubric.pool[q].doc_ids) for q in rubric.pool)
         assert other.pool is not rubric.pool
 
 
-def test_who_cannot_go_on_ends_its_own_part_alone(two: Path) -> None:
-    several(two, '\n[graders.third]\nkind = "rubric"\nname = "recorded"\nrecorded = "nowhere.jsonl"\n')
+def test_a_grader_that_cannot_go_on_stops_only_itself(two: Path) -> None:
+    with_sections(two, '\n[graders.third]\nkind = "rubric"\nname = "recorded"\nrecorded = "nowhere.jsonl"\n')
     with TrackLoaders(TrackFolder.open(two)) as loaders:
         loaded = loaders.load()
         assert set(loaded.unable) == {"third"}
@@ -92,7 +92,7 @@ def test_who_cannot_go_on_ends_its_own_part_alone(two: Path) -> None:
             loaded["thrid"]
 
 
-def test_peoples_ratings_are_of_one_grader(track: trecexam.Track, two: Path) -> None:
+def test_ratings_by_people_belong_to_one_grader(track: trecexam.Track, two: Path) -> None:
     query_id, doc_id = next((row.query_id, row.doc_id) for row in track["other"].export.pool())
     for name in track.graders:
         track[name].grading.grade()
@@ -104,18 +104,18 @@ def test_peoples_ratings_are_of_one_grader(track: trecexam.Track, two: Path) -> 
     track["rubric"].override(query_id, doc_id, rating=1, who="bo", why="it does not")
     assert (two / "overrides.tsv").exists()
     assert track["other"].override.summary()["who"] == ["ann"]
-    several(two, '\n[graders.third]\nkind = "rubric"\npeople = "other"\n')
+    with_sections(two, '\n[graders.third]\nkind = "rubric"\npeople = "other"\n')
     graders = {name: HashGrader(version=n) for n, name in enumerate(("rubric", "other", "third"))}
     with trecexam.open_track(two, graders=graders) as opened:
         assert opened["third"].override.summary()["who"] == ["ann"]
 
 
-def test_nothing_is_asked_again_when_the_grader_becomes_one_of_several(small_track: Path) -> None:
+def test_nothing_is_graded_again_when_the_grader_becomes_one_of_several(small_track: Path) -> None:
     grader = HashGrader()
     with trecexam.open_track(small_track, grader=grader) as track:
         assert track.update().graded
     before = {p.name: p.read_bytes() for p in (small_track / "out").iterdir() if p.is_file()}
-    several(small_track)
+    with_sections(small_track)
     with trecexam.open_track(
         small_track, graders={"rubric": grader, "other": HashGrader(version=2)}
     ) as track:
@@ -127,7 +127,7 @@ def test_nothing_is_asked_again_when_the_grader_becomes_one_of_several(small_tra
     assert before == {p.name: p.read_bytes() for p in (small_track / "out").iterdir() if p.is_file()}
 
 
-def test_whose_grader_is_meant_has_to_be_said(two: Path) -> None:
+def test_with_several_graders_the_grader_must_be_named(two: Path) -> None:
     with pytest.raises(TrackError, match=r'several graders \(rubric, other\).*graders=\{"rubric": ...\}'):
         trecexam.open_track(two, grader=HashGrader())
     with pytest.raises(TrackError, match="no grader 'rubrik' in this track; did you mean 'rubric'"):
@@ -153,8 +153,10 @@ def test_whose_grader_is_meant_has_to_be_said(two: Path) -> None:
         ),
     ],
 )
-def test_what_a_grader_grades_must_be_known(small_track: Path, sections: str, line: int, reason: str) -> None:
-    several(small_track, sections, shared="")
+def test_a_grader_section_without_a_valid_kind_is_rejected_with_its_line(
+    small_track: Path, sections: str, line: int, reason: str
+) -> None:
+    with_sections(small_track, sections, shared="")
     with pytest.raises(ConfigError) as caught, trecexam.open_track(small_track) as track:
         [track[name].grading.counts() for name in track.graders]
     assert reason in str(caught.value)
@@ -162,10 +164,10 @@ def test_what_a_grader_grades_must_be_known(small_track: Path, sections: str, li
     assert str(caught.value).startswith(str(small_track / "trecexam.toml"))
 
 
-def test_the_kind_follows_from_name_or_prompt(small_track: Path) -> None:
+def test_the_kind_follows_from_the_name_or_the_prompt(small_track: Path) -> None:
     mine = small_track / "mine.toml"
     mine.write_text('template = "Does {context} answer {query}? {question}"\n')
-    several(
+    with_sections(
         small_track,
         '[grader]\nname = "openai"\nmodel = "m"\nbase_url = "http://localhost:9/v1"\n'
         '[graders.rubric]\n[graders.nuggets]\n[graders.umbrela]\n[graders.a]\nprompt = "Thomas"\n'
@@ -187,8 +189,8 @@ def test_the_kind_follows_from_name_or_prompt(small_track: Path) -> None:
     assert (prompts["nuggets"], prompts["umbrela"], prompts["a"]) == ("NuggetAssign", "UMBRELA", "Thomas")
 
 
-def test_a_prompt_that_asks_about_other_things_is_refused(small_track: Path) -> None:
-    several(
+def test_a_prompt_for_another_kind_of_item_is_rejected(small_track: Path) -> None:
+    with_sections(
         small_track,
         '[grader]\nname = "openai"\nmodel = "m"\nbase_url = "http://localhost:9/v1"\n'
         '[graders.rubric]\n[graders.nuggets]\nprompt = "UMBRELA"\n',
@@ -202,7 +204,7 @@ def test_a_prompt_that_asks_about_other_things_is_refused(small_track: Path) -> 
     )
 
 
-def test_a_plain_track_has_one_grader_and_the_settings_that_it_had(small_track: Path) -> None:
+def test_a_plain_track_has_one_grader_with_unchanged_settings(small_track: Path) -> None:
     assert load_config(small_track / "trecexam.toml").graders == {}
     with trecexam.open_track(small_track, grader=HashGrader()) as track:
         assert track.graders == ("rubric",)
@@ -216,8 +218,8 @@ def test_a_copied_track_reads_its_own_files(two: Path, tmp_path: Path) -> None:
         assert track["other"].folder.runs == copy / "runs"
 
 
-def test_ratings_of_people_that_no_grader_takes_are_named(small_track: Path) -> None:
-    several(small_track, '\n[graders.a]\nkind = "rubric"\n[graders.b]\nkind = "rubric"\ndepth = 2\n')
+def test_ratings_of_people_that_belong_to_no_grader_are_reported(small_track: Path) -> None:
+    with_sections(small_track, '\n[graders.a]\nkind = "rubric"\n[graders.b]\nkind = "rubric"\ndepth = 2\n')
     (small_track / "overrides.tsv").write_text("whatever\n")
     (small_track / "overrides.b.tsv").write_text("whatever\n")
     given = {"a": HashGrader(), "b": HashGrader(version=2)}
@@ -228,8 +230,8 @@ def test_ratings_of_people_that_no_grader_takes_are_named(small_track: Path) -> 
         assert "overrides.tsv" not in {row.file for row in track["a"].files.rejected()}
 
 
-def test_graders_that_ask_the_same_ask_once_whoever_comes_first(small_track: Path) -> None:
-    several(small_track, '\n[graders.a]\nkind = "rubric"\ndepth = 4\n[graders.b]\nkind = "rubric"\n')
+def test_graders_with_the_same_prompts_share_grades_in_any_order(small_track: Path) -> None:
+    with_sections(small_track, '\n[graders.a]\nkind = "rubric"\ndepth = 4\n[graders.b]\nkind = "rubric"\n')
     given = {"a": HashGrader(), "b": HashGrader()}
     with trecexam.open_track(small_track, graders=given) as track:
         assert track["b"].grading.counts().missing == 144

@@ -12,7 +12,7 @@ from trecexam.line.store import GradeRow, GradeStore
 from trecexam.line.store_connection import VERSION
 
 
-def test_a_grade_is_found_again_after_reopening(tmp_path: Path) -> None:
+def test_a_grade_is_found_after_reopening(tmp_path: Path) -> None:
     path = tmp_path / "grades.sqlite"
     with GradeStore(path) as store:
         grader = store.add_grader(b"g", "{}")
@@ -26,14 +26,14 @@ def test_a_grade_is_found_again_after_reopening(tmp_path: Path) -> None:
         assert store.answers(grader, item)[passage].probabilities == (0.0, 0.1, 0.1, 0.1, 0.6, 0.1)
 
 
-def test_ids_come_back_in_the_order_asked_and_equal_digests_share_one(tmp_path: Path) -> None:
+def test_ids_are_returned_in_the_requested_order_and_equal_digests_share_one(tmp_path: Path) -> None:
     with GradeStore(tmp_path / "s") as store:
         first = store.add_passages([b"a", b"b", b"a"])
         assert first[0] == first[2] != first[1]
         assert store.passage_ids([b"b", b"c", b"a"]) == [first[1], None, first[0]]
 
 
-def test_graders_do_not_see_each_others_grades(tmp_path: Path) -> None:
+def test_graders_do_not_see_grades_of_each_other(tmp_path: Path) -> None:
     with GradeStore(tmp_path / "s") as store:
         one, two = store.add_grader(b"1", "{}"), store.add_grader(b"2", "{}")
         store.add(one, [GradeRow(1, 1, 3, "ok", "3")])
@@ -50,14 +50,14 @@ def test_graders_do_not_see_each_others_grades(tmp_path: Path) -> None:
         GradeRow(1, 1, None, "perhaps", ""),
     ],
 )
-def test_a_batch_with_an_impossible_grade_is_refused_whole(tmp_path: Path, bad: GradeRow) -> None:
+def test_a_batch_with_an_invalid_grade_is_rejected_as_a_whole(tmp_path: Path, bad: GradeRow) -> None:
     with GradeStore(tmp_path / "s") as store:
         with pytest.raises(StoreError):
             store.add(1, [GradeRow(2, 2, 3, "ok", "3"), bad])
         assert store.count() == 0
 
 
-def test_a_file_that_is_no_store_is_named_and_left_as_it_is(tmp_path: Path) -> None:
+def test_a_file_that_is_not_a_store_is_reported_and_left_unchanged(tmp_path: Path) -> None:
     path = tmp_path / "grades.sqlite"
     path.write_bytes(b"this is not SQLite, it is a shopping list; " * 50)
     before = path.read_bytes()
@@ -67,7 +67,7 @@ def test_a_file_that_is_no_store_is_named_and_left_as_it_is(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("version", [VERSION - 1, VERSION + 1])
-def test_a_store_of_another_version_is_refused(tmp_path: Path, version: int) -> None:
+def test_a_store_of_another_version_is_rejected(tmp_path: Path, version: int) -> None:
     path = tmp_path / "s"
     GradeStore(path).close()
     db = sqlite3.connect(path)
@@ -78,7 +78,7 @@ def test_a_store_of_another_version_is_refused(tmp_path: Path, version: int) -> 
             GradeStore(path, write=write)
 
 
-def test_a_full_disk_loses_the_batch_and_nothing_else(tmp_path: Path) -> None:
+def test_a_full_disk_loses_only_the_batch(tmp_path: Path) -> None:
     path = tmp_path / "s"
     with GradeStore(path) as store:
         store.add(1, [GradeRow(1, 1, 3, "ok", "3")])
@@ -95,7 +95,7 @@ def test_a_full_disk_loses_the_batch_and_nothing_else(tmp_path: Path) -> None:
         assert rated == {1: 3, 2: 4}
 
 
-def test_readers_see_the_last_commit_while_a_writer_is_in_a_batch(tmp_path: Path) -> None:
+def test_readers_see_the_last_commit_during_a_write_transaction(tmp_path: Path) -> None:
     with GradeStore(tmp_path / "s") as writer, GradeStore(tmp_path / "s") as reader:
         writer.add(1, [GradeRow(1, 1, 3, "ok", "3")])
         with closing(sqlite3.connect(tmp_path / "s", isolation_level=None)) as other:
@@ -106,7 +106,7 @@ def test_readers_see_the_last_commit_while_a_writer_is_in_a_batch(tmp_path: Path
         assert reader.count() == 2
 
 
-def test_reading_makes_no_file_and_writes_nothing(tmp_path: Path) -> None:
+def test_reading_creates_no_file_and_writes_nothing(tmp_path: Path) -> None:
     path = tmp_path / "deep" / "s"
     with GradeStore(path, write=False) as store:
         assert store.count() == 0
@@ -127,7 +127,7 @@ def test_a_reader_sees_what_a_writer_commits_meanwhile(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("limit", [None, 130])
-def test_columns_of_answers_are_the_rows_whatever_stands_in_them(tmp_path: Path, limit: int | None) -> None:
+def test_columns_of_answers_equal_the_rows_for_any_text(tmp_path: Path, limit: int | None) -> None:
     texts = ["4", "", "\0 4", "5\x1f5", "\x1f", "ü\0\0", "x" * 70, "y" * 70, "a\nb"]
     with GradeStore(tmp_path / "grades.sqlite") as store:
         grader = store.add_grader(b"g", "{}")
@@ -137,7 +137,7 @@ def test_columns_of_answers_are_the_rows_whatever_stands_in_them(tmp_path: Path,
         rows = [GradeRow(odd, p, None, "unparsed", text) for p, text in zip(passages, texts, strict=True)]
         store.add(grader, rows)
         if limit is not None:
-            # Joined, the answers are longer than SQLite lets a text be.
+            # Joined, the answers exceed SQLite's maximum length of a text.
             store._db.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, limit)
         for size in (1, 2, 256):
             blocks = list(store.columns(grader, [plain, odd, none], size, answers=True))
@@ -173,7 +173,7 @@ def test_ids_are_the_same_whether_a_table_is_read_whole_or_row_by_row(
 
 
 @pytest.mark.parametrize("write", [True, False])
-def test_what_is_no_file_is_refused_in_a_line_and_not_waited_for(tmp_path: Path, write: bool) -> None:
+def test_an_irregular_file_is_a_one_line_error_without_blocking(tmp_path: Path, write: bool) -> None:
     os.mkfifo(tmp_path / "pipe")
     (tmp_path / "folder").mkdir()
     for name in ("pipe", "folder"):

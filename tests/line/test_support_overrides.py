@@ -1,4 +1,4 @@
-"""Which labels of citations count, by the rule written out: the last one of a text, where that is cited."""
+"""Which citation labels count: the last one for a text, wherever it is cited."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from trecexam.bank.model import Bank
 from trecexam.line.overrides import COUNTS, REFUSED, REPLACED, WITHDRAWN, resolve
 
 QUERIES, SENTENCES, DOCS = ("q1", "q2"), ("statement:a", "statement:b"), ("d1", "d2", "d3")
-#: d1 and d2 say the same; d3 has no text here.
+#: d1 and d2 have the same text; d3 has none here.
 TEXTS = {"d1": "Pumps move heat.", "d2": "Pumps move heat."}
 KEYS = st.tuples(st.sampled_from(QUERIES), st.sampled_from(DOCS), st.sampled_from(SENTENCES))
 ROWS = st.builds(

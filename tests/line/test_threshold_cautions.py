@@ -1,4 +1,4 @@
-"""A measure that counts from 1 on where the track's threshold is another says so, and names the one meant."""
+"""Warnings about measures that count from 1 although the threshold of the track differs."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from trecexam.graders.base import Scale
 
 
 def cautions(root: Path, measures: list[str | ir_measures.Measure] | None = None, **how: bool) -> list[str]:
-    """Those on thresholds."""
+    """Only the notes on thresholds."""
     with trecexam.open_track(root, grader=HashGrader()) as track:
         return [
             line for line in track.leaderboard(measures, **how).notes if " on; " in line or " on, " in line
@@ -28,7 +28,7 @@ def configure(root: Path, scores: str) -> None:
     (root / "trecexam.toml").write_text(f"[track]\ndepth = 8\n[scores]\n{scores}\n")
 
 
-def test_ratings_are_counted_from_1_on_and_the_line_names_what_counts_from_the_threshold(
+def test_the_warning_names_measures_that_count_from_1_and_those_at_the_threshold(
     small_track: Path,
 ) -> None:
     assert cautions(small_track, ["P@5"]) == [
@@ -49,7 +49,7 @@ def test_ratings_are_counted_from_1_on_and_the_line_names_what_counts_from_the_t
     ]
 
 
-def test_the_named_measure_has_other_values(small_track: Path) -> None:
+def test_the_suggested_measure_has_other_values(small_track: Path) -> None:
     with trecexam.open_track(small_track, grader=HashGrader()) as track:
         track.update()
         qrels, ranking = list(track.qrels()), track.leaderboard(["P@5", "P(rel=4)@5"])
@@ -63,11 +63,11 @@ def test_the_named_measure_has_other_values(small_track: Path) -> None:
     assert [score.mean for score in row.scores] == pytest.approx([values[P @ 5], values[P(rel=4) @ 5]])
 
 
-def test_a_threshold_that_is_written_is_meant(small_track: Path) -> None:
+def test_an_explicit_threshold_gives_no_warning(small_track: Path) -> None:
     assert cautions(small_track, ["P(rel=1)@5", P(rel=1) @ 5, "RR(rel=3)", "Cover(rel=2)@8"]) == []
 
 
-def test_a_track_whose_threshold_is_1_needs_no_caution(small_track: Path) -> None:
+def test_a_track_with_threshold_1_needs_no_warning(small_track: Path) -> None:
     configure(small_track, "min_rating = 1")
     assert cautions(small_track, ["P@5", "AP"]) == []
     # Cover's default is 4.
@@ -76,7 +76,7 @@ def test_a_track_whose_threshold_is_1_needs_no_caution(small_track: Path) -> Non
     ]
 
 
-def test_cover_without_rel_counts_from_4_on_whatever_the_threshold_is(small_track: Path) -> None:
+def test_cover_without_rel_counts_from_4_whatever_the_threshold(small_track: Path) -> None:
     assert cautions(small_track, ["Cover@8", "nCover@8"]) == []
     configure(small_track, "min_rating = 3")
     assert cautions(small_track, ["P@8", "Cover@8", "nCover(partial=3)@8"]) == [
@@ -86,18 +86,18 @@ def test_cover_without_rel_counts_from_4_on_whatever_the_threshold_is(small_trac
     ]
 
 
-def test_labels_that_count_items_have_no_threshold(small_track: Path) -> None:
+def test_count_labels_have_no_threshold(small_track: Path) -> None:
     configure(small_track, 'label = "count"')
     assert cautions(small_track, ["P@5", "AP"]) == []
 
 
-def test_the_settings_measures_are_looked_at_and_defaults_are_at_the_threshold(small_track: Path) -> None:
+def test_measures_in_the_settings_are_checked_and_defaults_are_at_the_threshold(small_track: Path) -> None:
     assert cautions(small_track) == []
     configure(small_track, 'measures = ["P@8", "alpha_nDCG@8"]')
     assert cautions(small_track) == ["P@8 counts ratings from 1 on; this track's threshold is 4: P(rel=4)@8"]
 
 
-def test_a_shorter_scale_has_a_threshold_of_its_own(small_track: Path) -> None:
+def test_a_shorter_scale_has_its_own_threshold(small_track: Path) -> None:
     grader = HashGrader()
     grader.scale = Scale.up_to(3)  # type: ignore[attr-defined]
     grader.grade = lambda cells: iter([])  # type: ignore[method-assign]
@@ -107,7 +107,7 @@ def test_a_shorter_scale_has_a_threshold_of_its_own(small_track: Path) -> None:
     assert tuple(lines) == ("RR@8 counts ratings from 1 on; this track's threshold is 2: RR(rel=2)@8",)
 
 
-def test_judgments_are_counted_from_1_on_where_min_relevant_is_2(small_track: Path) -> None:
+def test_judgments_are_counted_from_1_if_min_relevant_is_2(small_track: Path) -> None:
     configure(small_track, "min_relevant = 2")
     assert cautions(small_track, ["nDCG@5", "P@5", RR @ 5, "AP(rel=1)"], official=True) == [
         "P@5, RR@5 count judgments from 1 on; this track's `min_relevant` is 2: P(rel=2)@5, RR(rel=2)@5"
@@ -118,7 +118,7 @@ def test_judgments_are_counted_from_1_on_where_min_relevant_is_2(small_track: Pa
     assert board.notes == ()
 
 
-def test_where_min_relevant_is_not_set_graded_judgments_are_a_reason_to_ask(small_track: Path) -> None:
+def test_if_min_relevant_is_not_set_graded_judgments_give_a_note(small_track: Path) -> None:
     assert cautions(small_track, official=True) == [
         "AP, P@8 count judgments from 1 on, and labels go up to 3: set `min_relevant` in [scores] to the "
         "label from which a passage is relevant, 2 in TREC DL"
@@ -132,12 +132,12 @@ def test_where_min_relevant_is_not_set_graded_judgments_are_a_reason_to_ask(smal
     assert cautions(small_track, official=True) == []
 
 
-def test_the_live_page_says_it_of_its_official_columns(graded: Path) -> None:
+def test_the_live_page_shows_the_warning_for_its_official_columns(graded: Path) -> None:
     with client_of(graded) as client:
         assert "AP, P@8 count judgments from 1 on, and labels go up to 3: set " in client.get("/").text
 
 
-def test_correlations_say_it_of_both_sides_everywhere(
+def test_correlations_show_the_warning_for_both_sides_everywhere(
     graded: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     toml = graded / "trecexam.toml"
@@ -160,7 +160,7 @@ def test_correlations_say_it_of_both_sides_everywhere(
     assert json.loads(capsys.readouterr().out)["notes"] == [official]
 
 
-def test_evaluating_a_qrels_file_says_it_where_labels_go_beyond_1(
+def test_evaluating_a_qrels_file_warns_if_labels_exceed_1(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     write_run(tmp_path / "x.run", {"q1": ["d1", "d2"]})

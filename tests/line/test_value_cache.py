@@ -1,4 +1,4 @@
-"""Which values are computed again: counted, and compared with computing all of them anew."""
+"""Which values are computed again, and that they equal a full computation."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ MEASURES = ("P@5", "nDCG@10")
 
 
 def run_of(content: Hashable) -> Run:
-    """A run that is known by its content alone, whatever it is called."""
+    """A run that is identified by its content, whatever its name."""
     return Run.from_entries(str(content), [("q", "d", 1.0)])
 
 
 def value(content: Hashable, query_id: str, token: Hashable, measure: str) -> float:
-    """Another one for other arguments."""
+    """Different for other arguments."""
     return float(int.from_bytes(repr((str(content), query_id, token, measure)).encode()[-80:]) % 1_000_003)
 
 
 @dataclass
 class Asked:
-    """Asks a cache, and notes what it has evaluated."""
+    """Calls a cache, and records what it has evaluated."""
 
     cache: ValueCache = field(default_factory=ValueCache)
     pairs: list[tuple[str, str]] = field(default_factory=list)
@@ -66,7 +66,7 @@ def expected(contents: Contents, tokens: Tokens, measures: Sequence[str] = MEASU
 
 
 @pytest.fixture
-def asked() -> Asked:
+def counted_cache() -> Asked:
     """Two runs on three queries, evaluated."""
     made = Asked()
     values = made.values({"a": 1, "b": 2}, {"q1": 0, "q2": 0, "q3": 0})
@@ -75,81 +75,83 @@ def asked() -> Asked:
     return made
 
 
-def test_what_did_not_change_is_not_evaluated_again(asked: Asked) -> None:
-    values = asked.values({"a": 1, "b": 2}, {"q1": 0, "q2": 0, "q3": 0})
-    assert asked.pairs == []
+def test_unchanged_values_are_not_computed_again(counted_cache: Asked) -> None:
+    values = counted_cache.values({"a": 1, "b": 2}, {"q1": 0, "q2": 0, "q3": 0})
+    assert counted_cache.pairs == []
     np.testing.assert_array_equal(values.array, expected({"a": 1, "b": 2}, {"q1": 0, "q2": 0, "q3": 0}))
 
 
-def test_of_a_new_run_all_queries_are_evaluated_and_of_the_others_none(asked: Asked) -> None:
-    asked.values({"a": 1, "b": 2, "c": 3}, {"q1": 0, "q2": 0, "q3": 0})
-    assert asked.pairs == [("3", "q1"), ("3", "q2"), ("3", "q3")]
-    assert asked.made == 1, "what evaluates on all queries is made once"
+def test_a_new_run_is_evaluated_on_all_queries_and_the_others_on_none(counted_cache: Asked) -> None:
+    counted_cache.values({"a": 1, "b": 2, "c": 3}, {"q1": 0, "q2": 0, "q3": 0})
+    assert counted_cache.pairs == [("3", "q1"), ("3", "q2"), ("3", "q3")]
+    assert counted_cache.made == 1, "what evaluates on all queries is made once"
 
 
-def test_a_run_whose_file_changed_is_evaluated_on_all_queries(asked: Asked) -> None:
-    asked.values({"a": 1, "b": 9}, {"q1": 0, "q2": 0, "q3": 0})
-    assert asked.pairs == [("9", "q1"), ("9", "q2"), ("9", "q3")]
+def test_a_run_whose_file_changed_is_evaluated_on_all_queries(counted_cache: Asked) -> None:
+    counted_cache.values({"a": 1, "b": 9}, {"q1": 0, "q2": 0, "q3": 0})
+    assert counted_cache.pairs == [("9", "q1"), ("9", "q2"), ("9", "q3")]
 
 
-def test_all_runs_are_evaluated_on_a_query_whose_labels_changed_and_on_no_other(asked: Asked) -> None:
-    asked.values({"a": 1, "b": 2}, {"q1": 0, "q2": 7, "q3": 0})
-    assert asked.pairs == [("1", "q2"), ("2", "q2")]
+def test_all_runs_are_evaluated_only_on_the_query_whose_labels_changed(counted_cache: Asked) -> None:
+    counted_cache.values({"a": 1, "b": 2}, {"q1": 0, "q2": 7, "q3": 0})
+    assert counted_cache.pairs == [("1", "q2"), ("2", "q2")]
 
 
-def test_a_new_run_that_touches_a_query_costs_itself_and_that_query(asked: Asked) -> None:
-    asked.values({"a": 1, "b": 2, "c": 3}, {"q1": 0, "q2": 0, "q3": 7})
-    assert sorted(asked.pairs) == [("1", "q3"), ("2", "q3"), ("3", "q1"), ("3", "q2"), ("3", "q3")]
+def test_a_new_run_that_changes_a_query_recomputes_itself_and_that_query(counted_cache: Asked) -> None:
+    counted_cache.values({"a": 1, "b": 2, "c": 3}, {"q1": 0, "q2": 0, "q3": 7})
+    assert sorted(counted_cache.pairs) == [("1", "q3"), ("2", "q3"), ("3", "q1"), ("3", "q2"), ("3", "q3")]
 
 
-def test_a_run_that_goes_and_comes_back_is_evaluated_anew(asked: Asked) -> None:
-    values = asked.values({"b": 2}, {"q1": 0, "q2": 0, "q3": 0})
-    assert (values.runs, asked.pairs) == (("b",), [])
-    asked.values({"a": 1, "b": 2}, {"q1": 0, "q2": 0, "q3": 0})
-    assert asked.pairs == [("1", "q1"), ("1", "q2"), ("1", "q3")]
+def test_a_run_that_is_removed_and_restored_is_evaluated_again(counted_cache: Asked) -> None:
+    values = counted_cache.values({"b": 2}, {"q1": 0, "q2": 0, "q3": 0})
+    assert (values.runs, counted_cache.pairs) == (("b",), [])
+    counted_cache.values({"a": 1, "b": 2}, {"q1": 0, "q2": 0, "q3": 0})
+    assert counted_cache.pairs == [("1", "q1"), ("1", "q2"), ("1", "q3")]
 
 
-def test_a_query_that_goes_costs_nothing_and_is_evaluated_when_it_comes_back(asked: Asked) -> None:
-    values = asked.values({"a": 1, "b": 2}, {"q1": 0, "q3": 0})
-    assert (values.query_ids, asked.pairs) == (("q1", "q3"), [])
+def test_a_removed_query_costs_nothing_and_is_evaluated_when_restored(counted_cache: Asked) -> None:
+    values = counted_cache.values({"a": 1, "b": 2}, {"q1": 0, "q3": 0})
+    assert (values.query_ids, counted_cache.pairs) == (("q1", "q3"), [])
     np.testing.assert_array_equal(values.array, expected({"a": 1, "b": 2}, {"q1": 0, "q3": 0}))
-    asked.values({"a": 1, "b": 2}, {"q1": 0, "q2": 0, "q3": 0})
-    assert asked.pairs == [("1", "q2"), ("2", "q2")]
+    counted_cache.values({"a": 1, "b": 2}, {"q1": 0, "q2": 0, "q3": 0})
+    assert counted_cache.pairs == [("1", "q2"), ("2", "q2")]
 
 
-def test_other_measures_are_evaluated_from_the_start(asked: Asked) -> None:
+def test_other_measures_are_computed_from_scratch(counted_cache: Asked) -> None:
     tokens = {"q1": 0, "q2": 0, "q3": 0}
-    values = asked.values({"a": 1, "b": 2}, tokens, ["AP"])
-    assert len(asked.pairs) == 6
+    values = counted_cache.values({"a": 1, "b": 2}, tokens, ["AP"])
+    assert len(counted_cache.pairs) == 6
     assert values.measures == ("AP",)
     np.testing.assert_array_equal(values.array, expected({"a": 1, "b": 2}, tokens, ["AP"]))
 
 
-def test_queries_in_another_order_keep_their_values_and_a_new_run_has_its_own(asked: Asked) -> None:
+def test_reordered_queries_keep_their_values_and_a_new_run_is_evaluated(counted_cache: Asked) -> None:
     tokens = {"q3": 0, "q1": 0, "q2": 0}
-    values = asked.values({"a": 1, "b": 2, "c": 3}, tokens)
-    assert {name for name, _ in asked.pairs} == {"3"}
+    values = counted_cache.values({"a": 1, "b": 2, "c": 3}, tokens)
+    assert {name for name, _ in counted_cache.pairs} == {"3"}
     np.testing.assert_array_equal(values.array, expected({"a": 1, "b": 2, "c": 3}, tokens))
 
 
-def test_no_runs_and_no_queries_have_values_of_no_rows(asked: Asked) -> None:
-    assert asked.values({}, {"q1": 0}).array.shape == (0, 1, 2)
-    assert asked.values({"a": 1}, {}).array.shape == (1, 0, 2)
-    np.testing.assert_array_equal(asked.values({"a": 1}, {"q1": 0}).array, expected({"a": 1}, {"q1": 0}))
+def test_no_runs_and_no_queries_give_an_empty_array(counted_cache: Asked) -> None:
+    assert counted_cache.values({}, {"q1": 0}).array.shape == (0, 1, 2)
+    assert counted_cache.values({"a": 1}, {}).array.shape == (1, 0, 2)
+    np.testing.assert_array_equal(
+        counted_cache.values({"a": 1}, {"q1": 0}).array, expected({"a": 1}, {"q1": 0})
+    )
 
 
 @pytest.mark.parametrize(
     ("contents", "tokens"),
     [({"a": 1, "b": 2}, {"q1": 0, "q2": 7, "q3": 0}), ({"a": 9, "b": 2}, {"q1": 0, "q2": 7, "q4": 0})],
 )
-def test_what_was_broken_off_is_made_up_for_at_the_next_question(
-    asked: Asked, contents: Contents, tokens: Tokens
+def test_an_interrupted_evaluation_is_completed_at_the_next_call(
+    counted_cache: Asked, contents: Contents, tokens: Tokens
 ) -> None:
-    asked.fails = True
+    counted_cache.fails = True
     with pytest.raises(KeyboardInterrupt):
-        asked.values(contents, tokens)
-    asked.fails = False
-    np.testing.assert_array_equal(asked.values(contents, tokens).array, expected(contents, tokens))
+        counted_cache.values(contents, tokens)
+    counted_cache.fails = False
+    np.testing.assert_array_equal(counted_cache.values(contents, tokens).array, expected(contents, tokens))
 
 
 NAMES = st.dictionaries(st.sampled_from("abc"), st.integers(0, 2))
@@ -162,7 +164,7 @@ QUERIES = st.permutations(["q1", "q2", "q3", "q4"]).flatmap(
 
 @given(st.lists(st.tuples(NAMES, QUERIES, st.sampled_from([MEASURES, ("AP",)])), min_size=2, max_size=8))
 @settings(deadline=None)
-def test_whatever_changes_values_are_those_of_computing_all_and_nothing_is_evaluated_in_vain(
+def test_after_any_changes_values_equal_a_full_computation_without_wasted_work(
     states: list[tuple[Contents, Tokens, tuple[str, ...]]],
 ) -> None:
     asked = Asked()

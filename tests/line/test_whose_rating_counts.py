@@ -43,9 +43,9 @@ ANN, BOB, EVE = line("ann", 3), line("bob", 1), line("eve", 1)
     [
         ("latest", [ANN, BOB], 1, ["replaced", "counts"]),
         ("majority", [BOB, EVE, ANN], 1, ["counts", "counts", "overruled"]),
-        # Of equally many the lowest.
+        # The lowest of equally frequent ones.
         ("majority", [ANN, BOB], 1, ["overruled", "counts"]),
-        # Each person has one vote, her last.
+        # Each person has one vote, the last one.
         (
             "majority",
             [BOB, BOB, BOB, ANN, line("eve", 3)],
@@ -56,14 +56,14 @@ ANN, BOB, EVE = line("ann", 3), line("bob", 1), line("eve", 1)
         ("adjudicated", [BOB, EVE], 1, ["counts", "counts"]),
         ("adjudicated", [ANN], 3, ["counts"]),
         ("adjudicated", [ANN, BOB, line("org", 2, "adjudicated")], 2, ["overruled", "overruled", "counts"]),
-        # A reason that begins with the word is no adjudication.
+        # A reason that begins with the word is not an adjudication.
         (
             "adjudicated",
             [ANN, BOB, line("org", 2)._replace(why="adjudicated")],
             None,
             ["not adjudicated"] * 3,
         ),
-        # What was decided stays, whatever is said later, until it is taken back.
+        # A decision stays, whatever is rated later, until it is withdrawn.
         (
             "adjudicated",
             [ANN, BOB, line("org", 2, "adjudicated"), line("bob", 4)],
@@ -77,7 +77,7 @@ ANN, BOB, EVE = line("ann", 3), line("bob", 1), line("eve", 1)
             ["not adjudicated"] * 2 + ["replaced", "withdrawn"],
         ),
         ("majority", [BOB, EVE, line("org", 5, "adjudicated")], 5, ["overruled", "overruled", "counts"]),
-        # Who decides between people has a rating of her own beside that.
+        # An adjudicator can also have a rating.
         (
             "adjudicated",
             [ANN, BOB, line("ann", 2, "adjudicated"), line("ann", None, "adjudicated")],
@@ -86,7 +86,7 @@ ANN, BOB, EVE = line("ann", 3), line("bob", 1), line("eve", 1)
         ),
     ],
 )
-def test_whose_rating_counts_is_a_rule(
+def test_a_rule_decides_whose_rating_counts(
     rule: Rule, lines: list[HumanRating], rating: int | None, became: list[str]
 ) -> None:
     assert counting(lines, rule) == rating
@@ -94,23 +94,23 @@ def test_whose_rating_counts_is_a_rule(
 
 
 @pytest.mark.parametrize("rule", ["latest", "majority", "adjudicated"])
-def test_who_cannot_judge_has_no_rating_and_changes_nobody_elses(rule: Rule) -> None:
+def test_cannot_judge_is_not_a_rating_and_does_not_change_that_of_others(rule: Rule) -> None:
     assert counting([line("ann", -1)], rule) is None
     assert counting([ANN, line("bob", -1)], rule) == 3
     assert states([ANN, line("bob", -1)], rule) == ["counts", "cannot judge"]
-    # Her own rating is replaced by it.
+    # It replaces her own rating.
     assert counting([BOB, ANN, line("ann", -1)], rule) == 1
     assert counting([ANN, line("ann", -1)], rule) is None
 
 
-def test_who_takes_back_her_rating_leaves_those_of_others() -> None:
+def test_withdrawing_a_rating_keeps_those_of_others() -> None:
     undone = line("bob", None, "undone")
     assert counting([ANN, BOB, undone], "latest") == 3
     assert states([ANN, BOB, undone], "latest") == ["counts", "replaced", "withdrawn"]
     assert counting([ANN, line("eve", None, "undone")], "latest") == 3
     for rule in ("majority", "adjudicated"):
         assert counting([ANN, BOB, line("bob", None)], rule) == 3
-    # Without that kind, as in files from before, a withdrawal takes back all that was said.
+    # Without that kind, as in older files, a withdrawal withdraws everything.
     assert counting([ANN, BOB, line("bob", None)], "latest") is None
     assert counting([ANN, BOB, line("eve", None)], "latest") is None
 
@@ -120,7 +120,7 @@ LINES = st.lists(st.builds(line, st.sampled_from(["ann", "bob", "eve"]), OPINION
 
 
 @given(LINES)
-def test_the_rules_are_those_of_a_recount(lines: list[HumanRating]) -> None:
+def test_the_rules_equal_a_naive_recount(lines: list[HumanRating]) -> None:
     last: dict[str, int] = {}
     for row in lines:
         last.pop(row.who, None)
@@ -133,6 +133,6 @@ def test_the_rules_are_those_of_a_recount(lines: list[HumanRating]) -> None:
     assert counting(lines, "adjudicated") == (next(iter(votes)) if len(votes) == 1 else None)
 
 
-def test_without_rules_a_file_counts_as_it_ever_did() -> None:
+def test_with_the_default_rule_the_last_line_counts() -> None:
     lines = [ANN, line("ann", None), BOB]
     assert states(lines, "latest") == ["replaced", "replaced", "counts"]

@@ -1,4 +1,4 @@
-"""Outputs while cells are graded: marked as incomplete, with a count of the cells that are missing."""
+"""Outputs during grading: marked as incomplete, with a count of missing cells."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ EVERY = "[track]\ndepth = 8\n[cells]\noutputs_every = 1e-6\n"
 
 
 class ModelGrader(HashGrader):
-    """A grader that asks a language model, as it says; looks at out/ before each cell."""
+    """A grader that declares to use a language model; looks at out/ before each cell."""
 
     cells_share: str | None = "nothing"
 
@@ -35,8 +35,8 @@ class ModelGrader(HashGrader):
 
 
 @pytest.fixture(scope="module")
-def along(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, ModelGrader]:
-    """A track that was graded with outputs along the way, a few times."""
+def graded_with_updates(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, ModelGrader]:
+    """A track that was graded with a few intermediate outputs."""
     patch = pytest.MonkeyPatch()
     patch.setattr("trecexam.outputs.update._LESS_OFTEN", 0)
     root = make_small_track(tmp_path_factory.mktemp("along") / "t", items=6, config=EVERY)
@@ -47,8 +47,10 @@ def along(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, ModelGrader]:
     return root, grader
 
 
-def test_outputs_along_the_way_say_how_many_cells_are_missing(along: tuple[Path, ModelGrader]) -> None:
-    _, grader = along
+def test_intermediate_outputs_show_how_many_cells_are_missing(
+    graded_with_updates: tuple[Path, ModelGrader],
+) -> None:
+    _, grader = graded_with_updates
     assert all(not manifest["complete"] for manifest, _ in grader.looks)
     counts = [manifest["counts"] for manifest, _ in grader.looks[::70]]
     assert [count["ok"] for count in counts] == [70, 140, 210]
@@ -58,16 +60,16 @@ def test_outputs_along_the_way_say_how_many_cells_are_missing(along: tuple[Path,
         assert "all scores will change" in page
 
 
-def test_complete_outputs_say_so(along: tuple[Path, ModelGrader]) -> None:
-    root, _ = along
+def test_complete_outputs_say_so(graded_with_updates: tuple[Path, ModelGrader]) -> None:
+    root, _ = graded_with_updates
     assert json.loads((root / "out" / "manifest.json").read_text())["complete"]
     assert "all scores will change" not in (root / "out" / "report.html").read_text()
-    # The history has the end alone.
+    # The history has only the final state.
     with trecexam.open_track(root) as track:
         assert {row.cause for row in track.history()} == {"the first leaderboard"}
 
 
-def test_a_grader_without_a_language_model_writes_once(tmp_path: Path) -> None:
+def test_a_grader_without_a_language_model_writes_outputs_once(tmp_path: Path) -> None:
     root = make_small_track(tmp_path / "t", config=EVERY)
     grader = ModelGrader(root / "out")
     grader.cells_share = None
@@ -76,7 +78,7 @@ def test_a_grader_without_a_language_model_writes_once(tmp_path: Path) -> None:
     assert grader.looks == []
 
 
-def test_a_stopped_update_says_what_is_missing_and_the_next_one_goes_on(
+def test_a_stopped_update_shows_what_is_missing_and_the_next_one_resumes(
     tmp_path: Path,
 ) -> None:
     root = make_small_track(tmp_path / "t")

@@ -1,4 +1,4 @@
-"""A feature that declares itself has its files in out/ and its part of the report; nothing else names it."""
+"""A declared feature has its files in out/ and its report section without other registration."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from trecexam.tables.table import Table
 
 
 @pytest.mark.usefixtures("with_report")
-def test_a_feature_is_in_the_outputs_and_in_the_report_by_what_it_declares(
+def test_a_declared_feature_is_in_the_outputs_and_the_report(
     small_track: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def files(track: Assessment) -> Mapping[str, bytes]:

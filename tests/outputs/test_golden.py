@@ -1,6 +1,6 @@
 """Every output file, compared with the one in tests/golden.
 
-To make them anew after a wanted change, and then to read the diff:
+To write them again after an intended change (then read the diff):
 TRECEXAM_UPDATE_GOLDEN=1 pytest tests/outputs/test_golden.py
 """
 
@@ -54,9 +54,9 @@ def out(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def comparable(name: str, text: str) -> Any:
-    """Text as it is; JSON with floats to nine digits, without what depends on the installation."""
+    """Text unchanged; JSON with floats to nine digits, without what depends on the installation."""
     if name == "report.html":
-        # What the page says; pictures and versions hang on the installation.
+        # The text of the page; pictures and versions depend on the installation.
         return re.sub(r"<svg.*?</svg>|<dl class=.facts.>\n<dt>trecexam.*?</dl>", "", text, flags=re.DOTALL)
     if not name.endswith(".json"):
         return text
@@ -68,7 +68,7 @@ def comparable(name: str, text: str) -> Any:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_output_is_as_it_was(out: Path, name: str) -> None:
+def test_each_output_equals_its_golden_file(out: Path, name: str) -> None:
     text = (out / name).read_text()
     if os.environ.get("TRECEXAM_UPDATE_GOLDEN"):
         (GOLDEN / name).parent.mkdir(exist_ok=True)
@@ -76,8 +76,8 @@ def test_output_is_as_it_was(out: Path, name: str) -> None:
     assert comparable(name, text) == comparable(name, (GOLDEN / name).read_text())
 
 
-def test_there_are_no_other_outputs(out: Path) -> None:
-    # The history tells when; it is what was, and no output of the inputs that are there.
+def test_there_are_no_outputs_without_a_golden_file(out: Path) -> None:
+    # The history has times; it is a log, and not an output of the present inputs.
     top = [name for name in NAMES if "/" not in name]
     assert sorted(path.name for path in out.iterdir()) == sorted((*top, "history", "plots"))
     kinds = ("png", "svg", "tsv")

@@ -1,4 +1,4 @@
-"""2,000 runs at once, and a stop between outputs."""
+"""2,000 runs at once, and stopping between outputs."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from trecexam.line.evaluation import rubric_values
 from trecexam.line.loader import opened
 from trecexam.scores.paired_tests import MOST_RUNS, holm
 
-#: An update in a process: CPU seconds when the leaderboard is written and at the end, its peak in MiB.
+#: An update in a process: CPU seconds until the leaderboard is written and at the end, its peak in MiB.
 MEASURED = """\
 import re, sys, time
 from pathlib import Path
@@ -42,7 +42,7 @@ print(update.runs, at[after], time.process_time(), int(peak[1]) / 1024)
 
 @pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="no /proc")
-def test_2000_runs_have_a_leaderboard_soon_and_in_little_memory(tmp_path: Path) -> None:
+def test_2000_runs_give_a_leaderboard_in_little_time_and_memory(tmp_path: Path) -> None:
     root = graded_track(tmp_path / "track", queries=20, docs=40)
     drawn = random.Random(3)
     for number in range(2_000):
@@ -66,7 +66,7 @@ def test_2000_runs_have_a_leaderboard_soon_and_in_little_memory(tmp_path: Path) 
     assert first["kendall_tau.low"] is None
 
 
-def test_of_the_best_runs_alone_p_values_are_corrected_over_all_pairs(tmp_path: Path) -> None:
+def test_p_values_of_the_best_runs_are_corrected_over_all_pairs(tmp_path: Path) -> None:
     root = graded_track(tmp_path / "track", queries=9)
     drawn = random.Random(5)
     for number in range(5):
@@ -94,7 +94,7 @@ def test_of_the_best_runs_alone_p_values_are_corrected_over_all_pairs(tmp_path: 
     assert (some.p_corrected >= every.p_corrected[[at[pair] for pair in pairs]] - 1e-12).all()
 
 
-def test_swaps_of_the_best_runs_alone_are_those_among_them() -> None:
+def test_swaps_of_the_best_runs_are_those_among_them() -> None:
     random_values = np.random.default_rng(7)
     official, rubric = random_values.random((2, 9, 12))
     runs = [f"run{number}" for number in range(9)]
@@ -117,8 +117,8 @@ NEW_RUN = {"q1": ["q1-d03"], "q2": ["q2-d01"], "q3": ["q3-d02"]}
 
 
 @pytest.fixture(scope="module")
-def undisturbed(graded_once: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
-    """What is written with the new run where nobody stops it."""
+def undisturbed_outputs(graded_once: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
+    """The outputs with the new run without a stop."""
     root = Path(shutil.copytree(graded_once, tmp_path_factory.mktemp("undisturbed") / "track"))
     write_run(root / "runs" / "new.run", NEW_RUN)
     with trecexam.open_track(root) as track:
@@ -127,8 +127,8 @@ def undisturbed(graded_once: Path, tmp_path_factory: pytest.TempPathFactory) -> 
 
 
 @pytest.mark.parametrize("stage", ["out/per_query.tsv", "out/agreement.tsv", "out/swaps.tsv"])
-def test_a_stop_while_outputs_are_written_ends_after_the_one_in_hand(
-    graded: Path, undisturbed: dict[str, bytes], stage: str
+def test_a_stop_while_outputs_are_written_ends_after_the_current_one(
+    graded: Path, undisturbed_outputs: dict[str, bytes], stage: str
 ) -> None:
     root = graded
     switch_report_on(root)
@@ -142,14 +142,14 @@ def test_a_stop_while_outputs_are_written_ends_after_the_one_in_hand(
     assert "stopped before the end" in printed.read_text()
     stopped = outputs(root)
     assert b"new" in stopped["out/leaderboard.tsv"]
-    # The manifest is last: it is of a whole update, always.
+    # The manifest is written last, always for a whole update.
     assert stopped["out/manifest.json"] == before["out/manifest.json"]
     with trecexam.open_track(root) as track:
         assert track.update().complete
     after = outputs(root)
-    assert after.keys() == undisturbed.keys()
+    assert after.keys() == undisturbed_outputs.keys()
     for name in ("leaderboard.tsv", "per_query.tsv", "correlation.tsv", "agreement.tsv", "rubric.qrels"):
-        assert after[f"out/{name}"] == undisturbed[f"out/{name}"], name
+        assert after[f"out/{name}"] == undisturbed_outputs[f"out/{name}"], name
 
 
 def test_a_stop_while_inputs_are_read_grades_and_writes_nothing(small_track: Path) -> None:
@@ -168,7 +168,7 @@ def test_a_stop_while_inputs_are_read_grades_and_writes_nothing(small_track: Pat
     assert b"new" in outputs(small_track)["out/leaderboard.tsv"]
 
 
-def test_a_stop_that_came_while_grading_has_all_outputs_written(small_track: Path) -> None:
+def test_after_a_stop_during_grading_all_outputs_are_written(small_track: Path) -> None:
     graded: list[object] = []
     with trecexam.open_track(small_track, grader=HashGrader()) as track:
         update = track.update(progress=graded.append, stop=lambda: len(graded) > 3)
@@ -176,7 +176,7 @@ def test_a_stop_that_came_while_grading_has_all_outputs_written(small_track: Pat
     assert {path.name for path in update.written} >= {"leaderboard.tsv", "holes.tsv", "manifest.json"}
 
 
-def test_the_first_signal_says_what_is_finished(tmp_path: Path) -> None:
+def test_the_first_signal_prints_what_will_be_finished(tmp_path: Path) -> None:
     code = (
         "import os, signal\nfrom trecexam.cli.signals import signals\n"
         "with signals(lambda: None, lambda: 'out/holes.tsv'):\n    os.kill(os.getpid(), signal.SIGTERM)\n"

@@ -1,4 +1,4 @@
-"""`trecexam plot` and `Track.plot`: which plots there are, their sizes and measures, and bad input."""
+"""`trecexam plot` and `Track.plot`: available plots, sizes, measures, and invalid input."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Talk = Callable[..., tuple[str, str]]
 
 @pytest.fixture(scope="module")
 def track(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A graded track, of whose plots no update has drawn any."""
+    """A graded track without drawn plots."""
     root = make_small_track(tmp_path_factory.mktemp("plots") / "track")
     record_grades(root)
     (root / "trecexam.toml").write_text(RECORDED)
@@ -30,7 +30,7 @@ def track(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def talk(capsys: pytest.CaptureFixture[str]) -> Talk:
+def run_command(capsys: pytest.CaptureFixture[str]) -> Talk:
     def talk(*arguments: str | Path, status: int = 0) -> tuple[str, str]:
         capsys.readouterr()
         assert run(["plot", *map(str, arguments)]) == status
@@ -47,18 +47,18 @@ def width_of(path: Path) -> float:
     return float(box[1]) / 72
 
 
-def test_without_a_name_it_lists_the_plots_that_features_declare(talk: Talk) -> None:
-    header, *lines = talk()[0].splitlines()
+def test_without_a_name_the_available_plots_are_listed(run_command: Talk) -> None:
+    header, *lines = run_command()[0].splitlines()
     assert header.split("\t") == ["plot", "what", "of"]
     names = [line.split("\t")[0] for line in lines]
     assert names == [name for feature in features() for name in feature.plots]
     assert {"leaderboard", "scatter", "thresholds", "coverage", "grades", "items", "abilities"} <= set(names)
 
 
-def test_a_plot_is_written_at_the_width_of_a_column_its_caption_said_and_python_saves_the_same_bytes(
-    talk: Talk, track: Path, tmp_path: Path
+def test_a_plot_has_column_width_and_a_caption_and_python_saves_the_same_bytes(
+    run_command: Talk, track: Path, tmp_path: Path
 ) -> None:
-    out, err = talk("scatter", track, "-o", tmp_path / "fig.pdf")
+    out, err = run_command("scatter", track, "-o", tmp_path / "fig.pdf")
     assert out == ""
     assert err.startswith(f"{tmp_path / 'fig.pdf'}: 3.33 x 2.64 in. Automatic against official: ")
     assert "Kendall's tau" in err
@@ -69,23 +69,23 @@ def test_a_plot_is_written_at_the_width_of_a_column_its_caption_said_and_python_
     assert (tmp_path / "python.pdf").read_bytes() == first
 
 
-def test_widths_have_units_or_are_columns(talk: Talk, track: Path, tmp_path: Path) -> None:
+def test_widths_have_units_or_are_named_columns(run_command: Talk, track: Path, tmp_path: Path) -> None:
     said = {"3.3in": 3.3, "8.4cm": 8.4 / 2.54, "84mm": 84 / 25.4, "double": 7.0, "241pt": 241 / 72.27}
     assert {width: inches(width) for width in said} == pytest.approx(said)
     assert inches(8.4 / 2.54) == 8.4 / 2.54, "a number is inches, however many digits it has"
     with pytest.raises(ValueError, match="nan: a plot is 1in to 40in wide"):
         inches(float("nan"))
-    talk("grades", track, "-o", tmp_path / "fig.pdf", "--width", "241pt", "--font-size", "7")
+    run_command("grades", track, "-o", tmp_path / "fig.pdf", "--width", "241pt", "--font-size", "7")
     assert width_of(tmp_path / "fig.pdf") == pytest.approx(said["241pt"], abs=1e-3)
 
 
-def test_the_ending_says_which_kind_of_file(talk: Talk, track: Path, tmp_path: Path) -> None:
+def test_the_file_extension_selects_the_format(run_command: Talk, track: Path, tmp_path: Path) -> None:
     for kind, start in (("svg", b"<?xml"), ("PNG", b"\x89PNG")):
-        talk("items", track, "-o", tmp_path / f"fig.{kind}")
+        run_command("items", track, "-o", tmp_path / f"fig.{kind}")
         assert (tmp_path / f"fig.{kind}").read_bytes().startswith(start)
 
 
-def test_every_plot_of_the_track_can_be_drawn_or_says_why_not(track: Path) -> None:
+def test_every_plot_of_the_track_is_drawn_or_gives_a_reason(track: Path) -> None:
     with trecexam.open_track(track) as opened:
         for name in track_plots():
             if name in ("means", "histogram", "sweep"):
@@ -95,14 +95,18 @@ def test_every_plot_of_the_track_can_be_drawn_or_says_why_not(track: Path) -> No
                 assert opened.plot(name, width=5, height=4).get_size_inches().tolist() == [5, 4]
 
 
-def test_a_plot_is_of_the_measures_that_are_asked(talk: Talk, track: Path, tmp_path: Path) -> None:
+def test_a_plot_shows_the_requested_measures(run_command: Talk, track: Path, tmp_path: Path) -> None:
     path = tmp_path / "fig.pdf"
-    assert "Automatic against official: nDCG@5 and " in talk("scatter", track, "-o", path, "-m", "nDCG@5")[1]
+    assert (
+        "Automatic against official: nDCG@5 and "
+        in run_command("scatter", track, "-o", path, "-m", "nDCG@5")[1]
+    )
     with trecexam.open_track(track) as opened:
         title = opened.plot("scatter", measure="nDCG@5", official_measure="P(rel=2)@5").plot.title
     assert title == "Automatic against official: nDCG@5 and P(rel=2)@5"
     assert (
-        "Leaderboard by Cover(rel=3)@5" in talk("leaderboard", track, "-o", path, "-m", "Cover(rel=3)@5")[1]
+        "Leaderboard by Cover(rel=3)@5"
+        in run_command("leaderboard", track, "-o", path, "-m", "Cover(rel=3)@5")[1]
     )
     with trecexam.open_track(track) as opened:
         board = opened.leaderboard(["nDCG@5"])
@@ -113,7 +117,7 @@ def test_a_plot_is_of_the_measures_that_are_asked(talk: Talk, track: Path, tmp_p
     assert {text.get_text() for text in figure.axes[0].get_yticklabels()} == {row.run for row in board.rows}
 
 
-def test_the_thresholds_of_a_measure_are_those_of_correlate(track: Path) -> None:
+def test_the_thresholds_of_a_measure_equal_those_of_correlate(track: Path) -> None:
     with trecexam.open_track(track) as opened:
         figure = opened.plot("thresholds", measure="P(rel=4)@5", official_measure="P(rel=2)@5")
         compared = opened.correlate(["P(rel=4)@5"], ["P(rel=2)@5"], min_ratings=range(1, 6))
@@ -142,8 +146,8 @@ def test_the_thresholds_of_a_measure_are_those_of_correlate(track: Path) -> None
         ("thresholds TRACK -o fig.pdf -m nDCG@5", "min_rating has no bearing on nDCG@5"),
     ],
 )
-def test_bad_input_is_one_line_and_writes_nothing(
-    talk: Talk,
+def test_invalid_input_is_a_one_line_error_and_writes_nothing(
+    run_command: Talk,
     track: Path,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
@@ -151,13 +155,13 @@ def test_bad_input_is_one_line_and_writes_nothing(
     words: str,
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    out, err = talk(*(str(track) if word == "TRACK" else word for word in arguments.split()), status=2)
+    out, err = run_command(*(str(track) if word == "TRACK" else word for word in arguments.split()), status=2)
     assert out == ""
     assert words.format(track=track) in err
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_track_without_runs_has_no_plot_and_says_what_to_do(tmp_path: Path) -> None:
+def test_a_track_without_runs_has_no_plot_and_gives_a_remedy(tmp_path: Path) -> None:
     root = make_small_track(tmp_path / "track")
     for path in (root / "runs").iterdir():
         path.unlink()
@@ -168,7 +172,7 @@ def test_a_track_without_runs_has_no_plot_and_says_what_to_do(tmp_path: Path) ->
 
 
 @pytest.mark.usefixtures("with_report")
-def test_an_update_writes_pdfs_where_the_settings_say_so_and_draws_none_twice(
+def test_an_update_writes_pdfs_if_configured_and_draws_none_twice(
     small_track: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     drawn: list[str] = []

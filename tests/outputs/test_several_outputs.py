@@ -1,4 +1,4 @@
-"""What several graders of one track write: each its own, and what is of all of them."""
+"""Outputs of several graders in one track: those of each grader, and joint ones."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ NUGGETS = '[graders.third]\nkind = "nuggets"\nname = "recorded"\nrecorded = "now
 
 
 class Contrary(HashGrader):
-    """Gives 5 where the other one gives 0."""
+    """Gives 5 where the other grader gives 0."""
 
     def __init__(self) -> None:
         super().__init__(version=2)
@@ -50,7 +50,7 @@ def track(root: Path) -> Iterator[trecexam.Track]:
 
 
 def files(root: Path) -> dict[str, bytes]:
-    """Of out/, but for the history."""
+    """All of out/ except the history."""
     out = root / "out"
     paths = sorted(path for path in out.rglob("*") if path.is_file() and "history" not in path.parts)
     return {path.relative_to(out).as_posix(): path.read_bytes() for path in paths}
@@ -61,7 +61,7 @@ def rows(path: Path) -> list[dict[str, str]]:
     return [dict(zip(header, line, strict=True)) for line in lines]
 
 
-def test_the_joint_leaderboard_has_the_columns_of_each_graders_own(track: trecexam.Track, root: Path) -> None:
+def test_the_joint_leaderboard_has_the_columns_of_each_grader(track: trecexam.Track, root: Path) -> None:
     done = track.update()
     assert done.complete
     assert set(done.graders) == {"rubric", "other"}
@@ -81,7 +81,7 @@ def test_the_joint_leaderboard_has_the_columns_of_each_graders_own(track: trecex
     board = track.leaderboard()
     assert board.measures[:2] == ("rubric:Cover(rel=4)@8", "other:Cover(rel=2)@4")
     assert [row.run for row in board.rows] == list(joint)
-    # A terminal is shown the first columns, all others are there, too.
+    # On a terminal the first columns are shown; all others exist, too.
     assert board.first == 2
     assert set(board.measures) == {
         f"{name}:{measure}" for name in columns for measure in track[name].leaderboard().measures
@@ -96,7 +96,7 @@ def test_the_joint_leaderboard_has_the_columns_of_each_graders_own(track: trecex
     assert any("rubric 3" in line and "other 3" in line for line in board.notes)
 
 
-def test_any_measure_of_any_grader_can_be_asked_for(track: trecexam.Track) -> None:
+def test_any_measure_of_any_grader_can_be_requested(track: trecexam.Track) -> None:
     track.update()
     board = track.leaderboard(["other:P(rel=2)@4", "P(rel=4)@8", "rubric:nDCG@8"])
     assert board.measures == ("other:P(rel=2)@4", "rubric:P(rel=4)@8", "rubric:nDCG@8")
@@ -111,7 +111,7 @@ def test_any_measure_of_any_grader_can_be_asked_for(track: trecexam.Track) -> No
         track.leaderboard(runs=["x"])
 
 
-def test_a_run_that_one_grader_does_not_look_at_has_no_number_there(root: Path) -> None:
+def test_a_run_ignored_by_one_grader_has_no_number_there(root: Path) -> None:
     (root / "trecexam.toml").write_text(TWO.replace("depth = 4", 'depth = 4\nruns = "responses"') + QUIET)
     row = {
         "run_id": "gen",
@@ -133,7 +133,7 @@ def test_a_run_that_one_grader_does_not_look_at_has_no_number_there(root: Path) 
     ] == ""
 
 
-def test_the_firsts_files_stay_and_the_others_have_a_folder(root: Path, tmp_path: Path) -> None:
+def test_files_of_the_first_grader_stay_and_the_others_have_folders(root: Path, tmp_path: Path) -> None:
     alone = make_small_track(tmp_path / "alone", config="[track]\ndepth = 8\n" + QUIET)
     with trecexam.open_track(alone, grader=HashGrader()) as only:
         only.update()
@@ -163,7 +163,7 @@ def test_the_firsts_files_stay_and_the_others_have_a_folder(root: Path, tmp_path
     assert manifest["inputs"] == json.loads(several["other/manifest.json"])["inputs"]
 
 
-def test_nothing_new_is_nothing_done_and_what_was_touched_is_written_again(root: Path) -> None:
+def test_an_update_without_changes_does_nothing_and_deleted_files_are_restored(root: Path) -> None:
     with trecexam.open_track(root, graders=graders()) as track:
         track.update()
     with trecexam.open_track(root, graders=graders()) as track:
@@ -180,7 +180,7 @@ def test_nothing_new_is_nothing_done_and_what_was_touched_is_written_again(root:
             assert not track.update().changed
 
 
-def test_who_cannot_go_on_does_not_stop_the_others(root: Path) -> None:
+def test_a_grader_that_cannot_go_on_does_not_stop_the_others(root: Path) -> None:
     (root / "trecexam.toml").write_text(TWO + NUGGETS + QUIET)
     with trecexam.open_track(root, graders=graders()) as track:
         done = track.update()
@@ -194,14 +194,14 @@ def test_who_cannot_go_on_does_not_stop_the_others(root: Path) -> None:
         assert any(line.startswith("third cannot go on: ") for line in board.notes)
         with pytest.raises(GraderError, match=r"nowhere\.jsonl"):
             track["third"].leaderboard()
-        # Nothing is done over and over for it.
+        # It causes no repeated work.
         assert not track.update().changed
     manifest = json.loads((root / "out" / "manifest.json").read_text())
     assert not manifest["complete"]
     assert "nowhere.jsonl" in manifest["graders"]["third"]["unable"]
 
 
-def test_where_none_can_go_on_the_first_ones_reason_is_the_error(root: Path) -> None:
+def test_if_no_grader_can_go_on_the_reason_of_the_first_is_the_error(root: Path) -> None:
     (root / "bank.questions.jsonl").unlink()
     with trecexam.open_track(root, graders=graders()) as track:
         with pytest.raises(trecexam.TrecexamError, match="no test bank"):
@@ -210,7 +210,7 @@ def test_where_none_can_go_on_the_first_ones_reason_is_the_error(root: Path) -> 
             track.leaderboard()
 
 
-def test_a_stop_ends_all_and_what_was_graded_stays(root: Path) -> None:
+def test_a_stop_ends_all_graders_and_grades_are_kept(root: Path) -> None:
     given, asked = graders(), []
     with trecexam.open_track(root, graders=given) as track:
         done = track.update(progress=asked.append, stop=lambda: len(asked) >= 2)
@@ -225,7 +225,7 @@ def test_a_stop_ends_all_and_what_was_graded_stays(root: Path) -> None:
         assert not track.update().changed
 
 
-def test_one_grader_alone_is_updated_and_the_joint_files_with_it(root: Path) -> None:
+def test_updating_a_single_grader_updates_the_joint_files(root: Path) -> None:
     given = graders()
     with trecexam.open_track(root, graders=given) as track:
         done = track["other"].update()
@@ -250,7 +250,7 @@ def test_one_grader_alone_is_updated_and_the_joint_files_with_it(root: Path) -> 
         ),
     ],
 )
-def test_outputs_of_graders_that_are_gone_go(root: Path, after: str, gone: tuple[str, ...]) -> None:
+def test_outputs_of_removed_graders_are_deleted(root: Path, after: str, gone: tuple[str, ...]) -> None:
     with trecexam.open_track(root, graders=graders()) as track:
         track.update()
     assert set(gone) <= files(root).keys()
@@ -262,7 +262,7 @@ def test_outputs_of_graders_that_are_gone_go(root: Path, after: str, gone: tuple
     assert not set(gone) & files(root).keys()
 
 
-def test_inputs_that_are_not_taken_stand_once_and_those_of_one_grader_with_its_name(root: Path) -> None:
+def test_rejected_inputs_are_listed_once_and_those_of_one_grader_with_its_name(root: Path) -> None:
     (root / "runs" / "bad.run").write_text("no run at all\n")
     (root / "overrides.other.tsv").write_text("no ratings\n")
     with trecexam.open_track(root, graders=graders()) as track:
@@ -278,10 +278,10 @@ def test_inputs_that_are_not_taken_stand_once_and_those_of_one_grader_with_its_n
 
 
 class Killed(BaseException):
-    """As a kill, but for the process."""
+    """Simulates a kill without ending the process."""
 
 
-def test_killed_at_every_step_it_ends_where_an_undisturbed_update_ends(
+def test_an_update_killed_at_any_step_ends_like_an_undisturbed_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     small = {"queries": 1, "docs": 5}
@@ -331,7 +331,7 @@ def sections(page: str) -> list[str]:
 
 
 def broken_links(out: Path) -> list[str]:
-    """Links to files in all pages of out/ that lead nowhere."""
+    """Broken links to files in all pages of out/."""
     return [
         f"{page.relative_to(out)}: {link}"
         for page in out.rglob("report.html")
@@ -342,7 +342,7 @@ def broken_links(out: Path) -> list[str]:
     ]
 
 
-def test_the_report_is_of_all_graders_and_each_has_one_of_its_own(root: Path) -> None:
+def test_the_report_covers_all_graders_and_each_has_its_own_report(root: Path) -> None:
     (root / "trecexam.toml").write_text(TWO)
     (root / "runs" / "bad.run").write_text("no run at all\n")
     with trecexam.open_track(root, graders=graders()) as track:
@@ -383,7 +383,7 @@ def test_the_report_is_of_all_graders_and_each_has_one_of_its_own(root: Path) ->
 
 
 @pytest.mark.plots
-def test_the_leaderboards_plot_has_a_panel_for_each_column(track: trecexam.Track) -> None:
+def test_the_leaderboard_plot_has_a_panel_for_each_column(track: trecexam.Track) -> None:
     track.update()
     figure = track.plot("leaderboard", width="double")
     board = track.leaderboard()
@@ -404,7 +404,7 @@ def test_the_leaderboards_plot_has_a_panel_for_each_column(track: trecexam.Track
 
 
 @pytest.mark.parametrize("waits", ["rubric", "other"])
-def test_who_waits_for_a_bank_has_no_files_until_it_goes_on(root: Path, waits: str) -> None:
+def test_a_grader_that_waits_for_a_bank_has_no_files_until_it_continues(root: Path, waits: str) -> None:
     lines = {"rubric": "[graders.rubric]\n", "other": "[graders.other]\n"}
     waiting = TWO.replace(lines[waits], f'{lines[waits]}write_bank = "questions"\nbank = ["own.jsonl"]\n')
     (root / "trecexam.toml").write_text(waiting)
@@ -439,7 +439,7 @@ def test_who_waits_for_a_bank_has_no_files_until_it_goes_on(root: Path, waits: s
     assert files(root) == before
 
 
-def test_who_failed_keeps_its_files_which_are_said_to_be_earlier_ones(root: Path) -> None:
+def test_a_failed_grader_keeps_its_files_which_are_marked_as_old(root: Path) -> None:
     (root / "trecexam.toml").write_text(
         TWO.replace("[graders.rubric]", '[graders.rubric]\nbank = ["own.jsonl"]')
     )
@@ -463,7 +463,7 @@ def test_who_failed_keeps_its_files_which_are_said_to_be_earlier_ones(root: Path
     assert not broken_links(root / "out")
 
 
-def test_files_of_the_one_grader_do_not_become_those_of_a_first_one_that_waits(root: Path) -> None:
+def test_files_of_a_single_grader_do_not_become_those_of_a_waiting_first_grader(root: Path) -> None:
     (root / "trecexam.toml").write_text("[track]\ndepth = 8\n" + QUIET)
     with trecexam.open_track(root, grader=HashGrader()) as track:
         track.update()
@@ -480,13 +480,13 @@ def test_files_of_the_one_grader_do_not_become_those_of_a_first_one_that_waits(r
     assert "rubric/rubric.qrels" in files(root)
 
 
-def test_settings_that_are_wrong_for_one_grader_name_its_section(root: Path) -> None:
+def test_invalid_settings_of_one_grader_name_its_section(root: Path) -> None:
     (root / "trecexam.toml").write_text(TWO.replace("min_rating = 2", 'min_rating = 2\nmeasures = ["x"]'))
     with trecexam.open_track(root, graders=graders()) as track, pytest.raises(ConfigError):
         track["other"].grading.counts()
 
 
-def test_a_history_goes_where_its_graders_files_go(root: Path) -> None:
+def test_a_history_moves_with_the_files_of_its_grader(root: Path) -> None:
     with trecexam.open_track(root, graders=graders()) as track:
         track.update()
         before = {name: [row.entry for row in track[name].history()] for name in track.graders}
@@ -502,7 +502,7 @@ def test_a_history_goes_where_its_graders_files_go(root: Path) -> None:
     assert (root / "out" / "rubric" / "history" / "log.tsv").exists()
 
 
-def test_a_folder_of_a_grader_that_is_gone_has_its_history_alone(root: Path) -> None:
+def test_the_folder_of_a_removed_grader_keeps_only_its_history(root: Path) -> None:
     with trecexam.open_track(root, graders=graders()) as track:
         track.update()
     (root / "trecexam.toml").write_text("[track]\ndepth = 8\n[graders.rubric]\n" + QUIET)
@@ -511,7 +511,7 @@ def test_a_folder_of_a_grader_that_is_gone_has_its_history_alone(root: Path) -> 
     assert [path.name for path in (root / "out" / "other").iterdir()] == ["history"]
 
 
-def test_a_rating_is_of_the_first_grader_that_has_the_cell(root: Path) -> None:
+def test_a_rating_belongs_to_the_first_grader_that_has_the_cell(root: Path) -> None:
     with trecexam.open_track(root, graders=graders()) as track:
         track.update()
         pools = {
@@ -527,15 +527,15 @@ def test_a_rating_is_of_the_first_grader_that_has_the_cell(root: Path) -> None:
     assert not (root / "overrides.other.tsv").exists()
 
 
-def test_a_measure_without_a_name_is_of_the_grader_whose_column_it_is(root: Path) -> None:
+def test_an_unqualified_measure_belongs_to_the_grader_that_has_the_column(root: Path) -> None:
     with trecexam.open_track(root, graders=graders()) as track:
         track.update()
-        # Of both: the first. Of the column of the second alone: that one.
+        # For both graders: the first. For a column of the second alone: the second.
         assert track.leaderboard(["nDCG@10"]).measures == ("rubric:nDCG@10",)
         assert track.leaderboard(["Cover(rel=2)@4"]).measures == ("other:Cover(rel=2)@4",)
 
 
-def test_where_the_first_cannot_go_on_a_question_is_asked_of_the_next(root: Path) -> None:
+def test_if_the_first_grader_cannot_go_on_calls_use_the_next(root: Path) -> None:
     (root / "trecexam.toml").write_text(TWO.replace("[graders.rubric]", NUGGETS + "[graders.rubric]") + QUIET)
     with trecexam.open_track(root, graders=graders()) as track:
         track["rubric"].update()
@@ -558,7 +558,7 @@ def test_runs_with_equal_means_share_a_rank(track: trecexam.Track, root: Path) -
     assert sorted(set(board.ranks)) != list(range(1, len(ranks) + 1))
 
 
-def test_the_headings_that_are_shown_are_names_of_columns(
+def test_displayed_headings_are_valid_column_names(
     track: trecexam.Track, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("COLUMNS", "80")
@@ -589,7 +589,7 @@ def test_the_headings_that_are_shown_are_names_of_columns(
     assert short["measure"][0] == "rubric:Cover(rel=4)@8"
 
 
-def test_answers_without_a_rating_are_noted_wherever_scores_are(root: Path) -> None:
+def test_answers_without_a_rating_are_noted_wherever_scores_are_shown(root: Path) -> None:
     (root / "trecexam.toml").write_text(TWO)
     both = {"rubric": HashGrader(), "other": HashGrader(version=2)}
     both["other"].status = lambda cell: "unparsed" if cell.doc_id == "q1-d00" else "ok"

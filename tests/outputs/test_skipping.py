@@ -1,4 +1,4 @@
-"""Of out/ only what hangs on what changed is made again; whatever happens, it is as if made from nothing."""
+"""Only outputs that depend on a change are written again, and they always equal a full update."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def stamps(root: Path) -> dict[str, tuple[int, int]]:
 
 
 def content(root: Path) -> dict[str, bytes]:
-    """All of out/ but its history, which tells when."""
+    """All of out/ except its history, which has times."""
     out = root / "out"
     paths = [path for path in sorted(out.rglob("*")) if path.is_file() and path.parent != out / "history"]
     return {path.relative_to(out).as_posix(): path.read_bytes() for path in paths}
@@ -50,7 +50,7 @@ def content(root: Path) -> dict[str, bytes]:
 def recording(
     monkeypatch: pytest.MonkeyPatch, before: Callable[[str], None] = lambda name: None
 ) -> list[str]:
-    """The names of the outputs that are made from now on, in their order; `before` each it is called."""
+    """Records the names of outputs made from now on, in order; `before` is called before each."""
     made: list[str] = []
 
     def spied(group: OutputFiles) -> OutputFiles:
@@ -76,20 +76,18 @@ def made(small_track: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 @pytest.fixture(scope="module")
 def updated(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A track that was updated, and that each test leaves as it was."""
+    """An updated track; tests must not change it."""
     root = make_small_track(tmp_path_factory.mktemp("updated") / "track")
     update(root)
     return root
 
 
 def new_run(root: Path) -> None:
-    """Of passages that are pooled and graded already."""
+    """Of passages that are already pooled and graded."""
     write_run(root / "runs" / "new.run", {"q1": ["q1-d03", "q1-d00"], "q2": ["q2-d01"]})
 
 
-def test_other_official_judgments_make_only_what_compares_with_them(
-    small_track: Path, made: list[str]
-) -> None:
+def test_other_official_judgments_rewrite_only_comparisons(small_track: Path, made: list[str]) -> None:
     before = stamps(small_track)
     (small_track / "qrels.txt").write_text("q1 0 q1-d00 3\nq1 0 q1-d05 1\nq2 0 q2-d01 2\n")
     update(small_track)
@@ -101,7 +99,7 @@ def test_other_official_judgments_make_only_what_compares_with_them(
     )
 
 
-def test_another_official_leaderboard_makes_only_what_ranks_runs_by_it(
+def test_another_official_leaderboard_rewrites_only_comparisons_of_ranks(
     small_track: Path, made: list[str]
 ) -> None:
     (small_track / "official_leaderboard.json").write_text('{"run0": 1, "run1": 2, "run2": 3}')
@@ -109,7 +107,7 @@ def test_another_official_leaderboard_makes_only_what_ranks_runs_by_it(
     assert set(made) == {"correlation.tsv", "correlation.json", "swaps.tsv", "outliers.tsv"}
 
 
-def test_a_run_of_graded_passages_makes_no_qrels_again(small_track: Path, made: list[str]) -> None:
+def test_a_run_of_graded_passages_does_not_rewrite_qrels(small_track: Path, made: list[str]) -> None:
     before = stamps(small_track)
     new_run(small_track)
     assert update(small_track).graded == 0
@@ -119,9 +117,7 @@ def test_a_run_of_graded_passages_makes_no_qrels_again(small_track: Path, made: 
 
 
 @pytest.mark.usefixtures("with_report")
-def test_a_file_that_is_not_taken_makes_nothing_but_its_line_in_rejected(
-    small_track: Path, made: list[str]
-) -> None:
+def test_a_rejected_file_changes_only_rejected_tsv(small_track: Path, made: list[str]) -> None:
     (small_track / "runs" / "bad.run").write_text("q1 Q0 q1-d00 1 high bad\n")
     done = update(small_track)
     assert made == []
@@ -129,7 +125,7 @@ def test_a_file_that_is_not_taken_makes_nothing_but_its_line_in_rejected(
 
 
 @pytest.mark.usefixtures("with_report")
-def test_a_title_of_the_report_makes_all_again_and_writes_only_what_differs(
+def test_another_report_title_recomputes_all_and_writes_only_changed_files(
     small_track: Path, made: list[str]
 ) -> None:
     before = stamps(small_track)
@@ -155,7 +151,7 @@ def test_a_title_of_the_report_makes_all_again_and_writes_only_what_differs(
     ],
 )
 @pytest.mark.parametrize("change", [Path.unlink, lambda path: path.write_bytes(path.read_bytes()[::-1])])
-def test_an_output_that_somebody_removed_or_edited_is_made_again_and_no_other(
+def test_only_the_removed_or_edited_output_is_written_again(
     updated: Path,
     monkeypatch: pytest.MonkeyPatch,
     name: str,
@@ -172,9 +168,7 @@ def test_an_output_that_somebody_removed_or_edited_is_made_again_and_no_other(
     assert content(updated) == before
 
 
-def test_an_output_that_was_edited_while_its_inputs_changed_too_is_right(
-    small_track: Path, made: list[str]
-) -> None:
+def test_an_output_edited_while_its_inputs_changed_is_correct(small_track: Path, made: list[str]) -> None:
     out = small_track / "out"
     before = content(small_track)
     new_run(small_track)
@@ -185,7 +179,7 @@ def test_an_output_that_was_edited_while_its_inputs_changed_too_is_right(
     assert content(small_track)["rubric.qrels"] == before["rubric.qrels"]
 
 
-def test_after_a_stopped_update_all_is_as_if_it_had_not_been_stopped(
+def test_after_a_stopped_update_outputs_equal_an_uninterrupted_one(
     small_track: Path, made: list[str]
 ) -> None:
     write_run(small_track / "runs" / "new.run", {q: [f"{q}-d{n}" for n in (10, 11)] for q in ("q1", "q2")})
@@ -200,7 +194,7 @@ def test_after_a_stopped_update_all_is_as_if_it_had_not_been_stopped(
 
 
 @pytest.mark.usefixtures("with_report")
-def test_the_leaderboard_is_in_place_before_anything_else_is_made(
+def test_the_leaderboard_is_written_before_other_outputs_are_computed(
     small_track: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     update(small_track)
@@ -226,7 +220,7 @@ def test_the_leaderboard_is_in_place_before_anything_else_is_made(
     assert all("new" in runs for runs in standing.values()), standing
 
 
-#: Says what a process of its own makes of the track in its first argument.
+#: Prints what a separate process makes of the track in its first argument.
 PROCESS = """
 import dataclasses, json, sys
 import trecexam
@@ -265,7 +259,7 @@ def in_a_new_process(root: Path, seed: int) -> tuple[set[str], set[str]]:
 
 
 @pytest.mark.slow
-def test_a_new_process_makes_and_writes_no_more_than_one_that_runs_on(small_track: Path) -> None:
+def test_a_new_process_computes_and_writes_no_more_than_a_running_one(small_track: Path) -> None:
     made, written = in_a_new_process(small_track, 1)
     assert made & written >= CELLS | RUNS | OFFICIAL
     before = stamps(small_track)
@@ -311,19 +305,19 @@ def rate(root: Path, chance: random.Random) -> None:
         track.override("q1", doc_id, chance.randint(0, 5), item=item, who="Ann", why="seen")
 
 
-def ask_otherwise(root: Path, chance: random.Random) -> None:
+def change_question(root: Path, chance: random.Random) -> None:
     bank = root / "bank.questions.jsonl"
     old, new = chance.sample(["question 1 of q1?", "another question?"], 2)
     bank.write_text(bank.read_text().replace(old, new))
 
 
-def retell(root: Path, chance: random.Random) -> None:
+def change_passage(root: Path, chance: random.Random) -> None:
     passages = root / "passages.jsonl"
     old, new = chance.sample(["passage 0 about q2", "told otherwise"], 2)
     passages.write_text(passages.read_text().replace(f'"{old}"', f'"{new}"'))
 
 
-def set_otherwise(root: Path, chance: random.Random) -> None:
+def change_settings(root: Path, chance: random.Random) -> None:
     scores = [
         "min_rating = 3",
         "min_rating = 4",
@@ -341,11 +335,11 @@ def edit_output(root: Path, chance: random.Random) -> None:
         chance.choice(paths).write_text("edited")
 
 
-CHANGES = (drop_run, remove_run, judge, rank, rate, ask_otherwise, retell, edit_output)
+CHANGES = (drop_run, remove_run, judge, rank, rate, change_question, change_passage, edit_output)
 
 
 @pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (1, 2))])
-def test_after_any_changes_all_outputs_are_as_if_made_from_nothing(
+def test_after_any_changes_all_outputs_equal_those_made_from_scratch(
     small_track: Path, thorough: bool, seed: int
 ) -> None:
     chance = random.Random(seed)
@@ -355,8 +349,8 @@ def test_after_any_changes_all_outputs_are_as_if_made_from_nothing(
     changes: list[str] = []
     update(small_track, grader)
     for _ in range(2 if thorough else 1):
-        # What is kept in memory must hold, too; settings are read when a track is opened.
-        set_otherwise(small_track, chance)
+        # In-memory state must hold, too; settings are read when a track is opened.
+        change_settings(small_track, chance)
         with trecexam.open_track(small_track, grader=grader) as track:
             for _ in range(5):
                 for change in chance.sample(CHANGES, chance.randint(1, 2)):
@@ -370,7 +364,7 @@ def test_after_any_changes_all_outputs_are_as_if_made_from_nothing(
 
 
 @pytest.mark.parametrize("name", ["qrels.txt", "runs/run0.run"])
-def test_a_file_that_is_replaced_while_it_is_read_is_not_taken_for_what_it_was(
+def test_a_file_replaced_while_it_is_read_is_not_taken_for_the_old_one(
     small_track: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     update(small_track)
@@ -400,7 +394,7 @@ def test_a_file_that_is_replaced_while_it_is_read_is_not_taken_for_what_it_was(
     assert by_steps == content(small_track)
 
 
-def test_responses_that_name_their_query_by_its_text_follow_other_texts(tmp_path: Path) -> None:
+def test_responses_matched_by_query_text_follow_changed_texts(tmp_path: Path) -> None:
     config = '[track]\ndepth = 3\npool = "citations"\n[scores]\nmeasures = ["nDCG", "NumRet"]\n'
     root = make_small_track(tmp_path / "track", config=config)
     ids = [f"q1-d{number:02}" for number in range(9)]
@@ -427,7 +421,7 @@ def test_responses_that_name_their_query_by_its_text_follow_other_texts(tmp_path
 
 
 @pytest.mark.usefixtures("with_report")
-def test_what_tells_that_judgments_are_merged_is_looked_at(small_track: Path) -> None:
+def test_a_sources_file_next_to_the_judgments_is_noticed(small_track: Path) -> None:
     update(small_track)
     (small_track / "qrels.txt.sources.tsv").write_text("query_id\tdoc_id\n")
     assert update(small_track).changed

@@ -59,7 +59,7 @@ def test_labels_are_the_best_rating_of_each_pooled_passage(
     assert qrels(small_track / "out" / "rubric.qrels") == expected
 
 
-def test_a_second_update_does_nothing_and_calls_no_grader(small_track: Path, hash_grader: HashGrader) -> None:
+def test_a_second_update_does_nothing_and_runs_no_grader(small_track: Path, hash_grader: HashGrader) -> None:
     update(small_track, hash_grader)
     before = outputs(small_track)
     again = HashGrader()
@@ -69,7 +69,7 @@ def test_a_second_update_does_nothing_and_calls_no_grader(small_track: Path, has
     assert outputs(small_track) == before
 
 
-def test_the_same_inputs_give_the_same_bytes_in_another_folder(tmp_path: Path) -> None:
+def test_the_same_inputs_give_identical_bytes_in_another_folder(tmp_path: Path) -> None:
     one, two = make_small_track(tmp_path / "a"), make_small_track(tmp_path / "b")
     update(one, HashGrader(batch=3))
     update(two, HashGrader(batch=1000))
@@ -92,7 +92,7 @@ def test_a_new_run_grades_only_its_new_passages(small_track: Path, hash_grader: 
     assert "new" in {row["run"] for row in tsv_rows(small_track / "out" / "leaderboard.tsv")}
 
 
-def test_removing_a_run_takes_it_off_and_keeps_its_grades(updated: Path) -> None:
+def test_removing_a_run_removes_it_from_the_leaderboard_and_keeps_its_grades(updated: Path) -> None:
     gone = updated / "runs" / "run0.run"
     content = gone.read_text()
     gone.unlink()
@@ -105,7 +105,7 @@ def test_removing_a_run_takes_it_off_and_keeps_its_grades(updated: Path) -> None
     assert again.asked == []
 
 
-def test_editing_one_question_regrades_that_question_alone(updated: Path) -> None:
+def test_editing_a_question_regrades_only_that_question(updated: Path) -> None:
     bank = updated / "bank.questions.jsonl"
     old = bank.read_text()
     bank.write_text(old.replace("question 2 of q1?", "an edited question?"))
@@ -118,7 +118,7 @@ def test_editing_one_question_regrades_that_question_alone(updated: Path) -> Non
     assert back.asked == []
 
 
-def test_another_grader_grades_anew_and_going_back_costs_nothing(small_track: Path) -> None:
+def test_another_grader_grades_anew_and_switching_back_costs_nothing(small_track: Path) -> None:
     update(small_track, HashGrader(version=1))
     two = HashGrader(version=2)
     update(small_track, two)
@@ -139,7 +139,7 @@ def test_equal_texts_are_graded_once_whatever_their_ids(small_track: Path, hash_
     assert labels["q1", "q1-d00"] == labels["q1", "q1-d01"]
 
 
-def test_a_run_that_skips_a_query_scores_0_there(small_track: Path, hash_grader: HashGrader) -> None:
+def test_a_run_scores_0_on_skipped_queries(small_track: Path, hash_grader: HashGrader) -> None:
     full = {q: [f"{q}-d{d:02}" for d in range(8)] for q in ("q1", "q2", "q3")}
     write_run(small_track / "runs" / "full.run", full)
     write_run(small_track / "runs" / "skips.run", {q: full[q] for q in ("q1", "q2")})
@@ -157,7 +157,7 @@ def test_a_run_that_skips_a_query_scores_0_there(small_track: Path, hash_grader:
     assert scores["skips"]["n_answered"] == 2
 
 
-def test_the_named_option_averages_over_answered_queries_only(
+def test_with_average_answered_means_are_over_answered_queries(
     tmp_path: Path, hash_grader: HashGrader
 ) -> None:
     root = make_small_track(tmp_path / "t", config='[track]\ndepth = 8\n[scores]\naverage = "answered"\n')
@@ -171,7 +171,7 @@ def test_the_named_option_averages_over_answered_queries_only(
     assert float(row["nDCG@8"]) == pytest.approx(values["skips", "q1", "nDCG@8"], abs=1e-6)
 
 
-def test_a_bad_run_is_rejected_with_its_line_and_the_rest_goes_on(
+def test_a_bad_run_is_rejected_with_its_line_and_the_rest_is_used(
     small_track: Path, hash_grader: HashGrader
 ) -> None:
     bad = small_track / "runs" / "sub" / "bad.run"
@@ -185,7 +185,7 @@ def test_a_bad_run_is_rejected_with_its_line_and_the_rest_goes_on(
     assert len(tsv_rows(small_track / "out" / "leaderboard.tsv")) == 3
 
 
-def test_queries_that_the_bank_does_not_have_are_noted_and_left_out(
+def test_queries_missing_from_the_bank_are_noted_and_left_out(
     small_track: Path, hash_grader: HashGrader
 ) -> None:
     write_run(small_track / "runs" / "more.run", {"q1": ["q1-d00"], "q77": ["q1-d00"], "q78": ["q1-d01"]})
@@ -208,7 +208,7 @@ def test_queries_that_the_bank_does_not_have_are_noted_and_left_out(
     assert names == {"run0", "run1", "run2", "again", "more", "more2"}
 
 
-def test_a_run_that_is_there_twice_is_noted(small_track: Path, hash_grader: HashGrader) -> None:
+def test_a_duplicate_run_is_noted(small_track: Path, hash_grader: HashGrader) -> None:
     path = small_track / "runs" / "run1.run"
     (small_track / "runs" / "run1.run.gz").write_bytes(gzip.compress(path.read_bytes()))
     # Lines in another order are the same run; another score at the end is none.
@@ -226,7 +226,7 @@ def test_a_run_that_is_there_twice_is_noted(small_track: Path, hash_grader: Hash
     assert len(tsv_rows(small_track / "out" / "leaderboard.tsv")) == 6
 
 
-def test_a_passage_with_two_texts_is_named_with_both_lines_and_the_first_counts(
+def test_a_passage_with_two_texts_is_reported_with_both_lines_and_the_first_counts(
     small_track: Path, hash_grader: HashGrader
 ) -> None:
     path = small_track / "passages.jsonl"
@@ -245,7 +245,7 @@ def test_a_passage_with_two_texts_is_named_with_both_lines_and_the_first_counts(
     assert {cell.text for cell in hash_grader.asked if cell.doc_id == "q1-d00"} == {"passage 0 about q1"}
 
 
-def test_a_passage_of_a_graded_pool_with_two_texts_is_named_too(tmp_path: Path) -> None:
+def test_a_passage_with_two_texts_in_a_graded_pool_is_reported_too(tmp_path: Path) -> None:
     root = make_small_track(tmp_path / "track")
     (root / "passages.jsonl").unlink()
     (root / "trecexam.toml").write_text('[track]\npassages = "pool.jsonl"\n')
@@ -267,7 +267,7 @@ def test_files_with_the_same_tag_are_named_by_their_paths(small_track: Path, has
     assert names == {"run0", "run1", "run2", "bm25", "sub/dense.run"}
 
 
-def test_hidden_and_half_copied_files_are_not_read(small_track: Path, hash_grader: HashGrader) -> None:
+def test_hidden_and_partially_copied_files_are_not_read(small_track: Path, hash_grader: HashGrader) -> None:
     for name in (".hidden.run", "a.run.part", "b.run~", ".dir/c.run"):
         path = small_track / "runs" / name
         path.parent.mkdir(exist_ok=True)
@@ -275,7 +275,7 @@ def test_hidden_and_half_copied_files_are_not_read(small_track: Path, hash_grade
     assert update(small_track, HashGrader(version=2)).rejected == ()
 
 
-def test_a_bad_passage_line_is_named_and_its_passage_stays_ungraded(
+def test_a_bad_passage_line_is_reported_and_its_passage_stays_ungraded(
     small_track: Path, hash_grader: HashGrader
 ) -> None:
     passages = small_track / "passages.jsonl"
@@ -293,7 +293,9 @@ def test_a_bad_passage_line_is_named_and_its_passage_stays_ungraded(
 
 
 @pytest.mark.parametrize(("policy", "expected"), [("skip", None), ("zero", 0), ("seed", 1)])
-def test_unparsed_answers_follow_the_named_policy(tmp_path: Path, policy: str, expected: int | None) -> None:
+def test_unparsed_answers_follow_the_configured_policy(
+    tmp_path: Path, policy: str, expected: int | None
+) -> None:
     root = make_small_track(tmp_path / "t", config=f'[track]\ndepth = 8\n[scores]\nunparsed = "{policy}"\n')
     grader = HashGrader()
     grader.status = lambda cell: "unparsed" if cell.doc_id == "q1-d00" else "ok"
@@ -305,7 +307,7 @@ def test_unparsed_answers_follow_the_named_policy(tmp_path: Path, policy: str, e
     assert manifest["counts"]["unparsed"] == 4
 
 
-def test_a_grader_that_breaks_loses_only_the_batch_in_hand(small_track: Path) -> None:
+def test_a_failing_grader_loses_only_the_current_batch(small_track: Path) -> None:
     broken = HashGrader(batch=5)
     broken.fail_after = 3
     with pytest.raises(RuntimeError, match="broke"):
@@ -315,7 +317,7 @@ def test_a_grader_that_breaks_loses_only_the_batch_in_hand(small_track: Path) ->
     assert done.graded == done.counts.cells - 15
 
 
-def test_a_stop_ends_after_the_batch_in_hand_and_leaves_consistent_outputs(small_track: Path) -> None:
+def test_a_stop_ends_after_the_current_batch_with_consistent_outputs(small_track: Path) -> None:
     with trecexam.open_track(small_track, grader=HashGrader(batch=5)) as track:
         graded: list[object] = []
         done = track.update(progress=graded.append, stop=lambda: bool(graded))
@@ -347,14 +349,16 @@ def test_manifest_names_every_input_and_output_with_its_sha256(
     assert "runs/run0.run" in manifest["inputs"]
 
 
-def test_deleted_outputs_come_back(updated: Path, hash_grader: HashGrader) -> None:
+def test_deleted_outputs_are_restored(updated: Path, hash_grader: HashGrader) -> None:
     before = outputs(updated)
     (updated / "out" / "rubric.qrels").unlink()
     update(updated, hash_grader)
     assert outputs(updated) == before
 
 
-def test_what_compares_goes_when_the_official_judgments_go(updated: Path, hash_grader: HashGrader) -> None:
+def test_comparison_files_are_deleted_when_the_official_judgments_are_removed(
+    updated: Path, hash_grader: HashGrader
+) -> None:
     kept = {"correlation.tsv", "correlation.json", "swaps.tsv", "outliers.tsv", "agreement.tsv"}
     assert kept <= outputs(updated).keys()
     (updated / "qrels.txt").unlink()
@@ -362,9 +366,7 @@ def test_what_compares_goes_when_the_official_judgments_go(updated: Path, hash_g
     assert not kept & outputs(updated).keys()
 
 
-def test_nothing_is_compared_with_judgments_of_other_queries(
-    small_track: Path, hash_grader: HashGrader
-) -> None:
+def test_judgments_of_other_queries_give_no_comparison(small_track: Path, hash_grader: HashGrader) -> None:
     (small_track / "qrels.txt").write_text("other 0 q1-d00 1\n")
     update(small_track, hash_grader)
     assert "correlation.tsv" not in outputs(small_track)
@@ -401,7 +403,7 @@ def test_the_same_item_id_in_two_bank_files_is_an_error(small_track: Path, hash_
         update(small_track, hash_grader)
 
 
-def test_what_is_missing_is_said_with_what_to_do(small_track: Path, hash_grader: HashGrader) -> None:
+def test_missing_inputs_are_reported_with_a_remedy(small_track: Path, hash_grader: HashGrader) -> None:
     (small_track / "passages.jsonl").unlink()
     with pytest.raises(TrackError, match=r"no passages: put passages\.jsonl here"):
         update(small_track, hash_grader)
@@ -410,7 +412,7 @@ def test_what_is_missing_is_said_with_what_to_do(small_track: Path, hash_grader:
         update(small_track, hash_grader)
 
 
-def test_an_unknown_measure_is_refused_before_anything_is_graded(
+def test_an_unknown_measure_is_rejected_before_anything_is_graded(
     tmp_path: Path, hash_grader: HashGrader
 ) -> None:
     root = make_small_track(tmp_path / "t", config='[scores]\nmeasures = ["nDGC@10"]\n')
@@ -427,12 +429,14 @@ def test_a_track_without_runs_has_an_empty_leaderboard(small_track: Path, hash_g
     assert tsv_rows(small_track / "out" / "leaderboard.tsv") == []
 
 
-def test_update_is_refused_while_another_process_grades(small_track: Path, hash_grader: HashGrader) -> None:
+def test_an_update_is_rejected_while_another_process_grades(
+    small_track: Path, hash_grader: HashGrader
+) -> None:
     with TrackLock(small_track / ".trecexam" / "lock"), pytest.raises(LockedError):
         update(small_track, hash_grader)
 
 
-def test_an_output_that_cannot_be_written_is_said_and_the_old_one_stays(
+def test_an_unwritable_output_is_reported_and_the_old_one_is_kept(
     updated: Path, hash_grader: HashGrader, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before = outputs(updated)
@@ -463,7 +467,7 @@ def test_an_official_leaderboard_file_is_compared_with(small_track: Path, hash_g
     assert {row["n_runs"] for row in against} == {"3"}
 
 
-def test_a_changed_passage_text_is_graded_anew(updated: Path) -> None:
+def test_a_changed_passage_text_is_graded_again(updated: Path) -> None:
     passages = updated / "passages.jsonl"
     passages.write_text(passages.read_text().replace("passage 0 about q1", "quite another text"))
     again = HashGrader()
@@ -482,7 +486,7 @@ def test_a_passages_file_that_starts_with_junk_is_still_read_line_by_line(
     assert done.counts.no_text == 0
 
 
-def test_a_file_of_another_format_in_the_drop_folder_is_named(
+def test_a_file_of_another_format_in_the_runs_folder_is_reported(
     small_track: Path, hash_grader: HashGrader
 ) -> None:
     (small_track / "runs" / "official.qrels").write_text("q1 0 q1-d00 1\n")
@@ -491,13 +495,13 @@ def test_a_file_of_another_format_in_the_drop_folder_is_named(
     assert "looks like the format 'qrels'" in row.reason
 
 
-def test_a_drop_folder_that_is_a_file_is_said(tmp_path: Path, hash_grader: HashGrader) -> None:
+def test_a_runs_folder_that_is_a_file_is_reported(tmp_path: Path, hash_grader: HashGrader) -> None:
     root = make_small_track(tmp_path / "t", config='[track]\nruns = "queries.tsv"\n')
     with pytest.raises(TrackError, match=r"queries\.tsv: the drop folder for runs is a file"):
         update(root, hash_grader)
 
 
-def test_a_drop_folder_that_is_named_and_missing_is_said(small_track: Path) -> None:
+def test_a_configured_but_missing_runs_folder_is_reported(small_track: Path) -> None:
     (small_track / "trecexam.toml").write_text('[track]\nruns = "rnus"\n')
     with (
         trecexam.open_track(small_track) as track,
@@ -506,7 +510,7 @@ def test_a_drop_folder_that_is_named_and_missing_is_said(small_track: Path) -> N
         track.update()
 
 
-def test_a_run_whose_passages_have_no_text_is_named(small_track: Path, hash_grader: HashGrader) -> None:
+def test_a_run_whose_passages_have_no_text_is_reported(small_track: Path, hash_grader: HashGrader) -> None:
     write_run(small_track / "runs" / "other.run", {"q1": ["X-1", "X-2", "q1-d01"], "q2": ["q2-d01"]})
     done = update(small_track, hash_grader)
     (row,) = done.rejected
@@ -517,7 +521,7 @@ def test_a_run_whose_passages_have_no_text_is_named(small_track: Path, hash_grad
     assert (done.counts.missing, done.counts.no_text, done.counts.no_text_cells) == (0, 2, 8)
 
 
-def test_cells_that_the_grader_leaves_out_are_named_once_all_was_asked(
+def test_cells_without_an_answer_of_the_grader_are_reported_at_the_end(
     small_track: Path,
 ) -> None:
     class Forgetful(HashGrader):

@@ -14,7 +14,7 @@ from converters import ConversionError, Item, Origin, Passage, Qrel, Query, Reco
 
 FORMATS = sorted(known.name for known in converters.formats())
 
-#: What may stand in a white-space separated file, and what may stand in a JSON one.
+#: Characters allowed in a white-space separated file, and those allowed in JSON.
 word = st.text(st.characters(codec="utf-8", exclude_categories=["C", "Z"]), min_size=1, max_size=8)
 line = st.text(
     st.characters(codec="utf-8", exclude_categories=["C", "Z"], include_characters=" "), min_size=1
@@ -29,7 +29,7 @@ def path(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
 
 
 @given(st.data(), st.lists(st.tuples(word, word), min_size=1, max_size=30, unique=True))
-def test_a_run_comes_back(path: Path, data: st.DataObject, pairs: list[tuple[str, str]]) -> None:
+def test_a_run_survives_a_round_trip(path: Path, data: st.DataObject, pairs: list[tuple[str, str]]) -> None:
     number = st.floats(allow_nan=False, allow_infinity=False)
     scores = data.draw(st.lists(number, min_size=len(pairs), max_size=len(pairs)))
     run = Run.from_entries("tag", [(q, d, s) for (q, d), s in zip(pairs, scores, strict=True)])
@@ -43,7 +43,7 @@ judgments = st.builds(Qrel, word, word, st.integers(-9, 99), st.just("0") | word
 
 
 @given(st.lists(judgments, min_size=1, max_size=30, unique_by=lambda r: (r.query_id, r.iteration, r.doc_id)))
-def test_qrels_come_back_sorted(path: Path, qrels: list[Qrel]) -> None:
+def test_qrels_survive_a_round_trip_sorted(path: Path, qrels: list[Qrel]) -> None:
     converters.write(qrels, path, "qrels")
     again = list(converters.read(path, "qrels"))
     assert sorted(again) == sorted(qrels)
@@ -51,13 +51,13 @@ def test_qrels_come_back_sorted(path: Path, qrels: list[Qrel]) -> None:
 
 
 @given(st.lists(st.builds(Query, word, line), min_size=1, max_size=20, unique_by=lambda q: q.query_id))
-def test_queries_come_back(path: Path, queries: list[Query]) -> None:
+def test_queries_survive_a_round_trip(path: Path, queries: list[Query]) -> None:
     converters.write(queries, path, "queries")
     assert list(converters.read(path, "queries")) == queries
 
 
 @given(st.lists(st.builds(Passage, an_id, text), min_size=1, max_size=20))
-def test_passages_come_back(path: Path, passages: list[Passage]) -> None:
+def test_passages_survive_a_round_trip(path: Path, passages: list[Passage]) -> None:
     converters.write(passages, path, "passages")
     assert list(converters.read(path, "passages")) == passages
 
@@ -81,7 +81,7 @@ items = st.builds(
 
 
 @given(st.lists(items, min_size=1, max_size=15, unique_by=lambda item: item.item_id))
-def test_a_bank_comes_back_grouped_by_query(path: Path, bank: list[Item]) -> None:
+def test_a_bank_survives_a_round_trip_grouped_by_query(path: Path, bank: list[Item]) -> None:
     converters.write(bank, path, "bank")
     order = list(dict.fromkeys(item.query_id for item in bank))
     assert list(converters.read(path, "bank")) == sorted(bank, key=lambda item: order.index(item.query_id))
@@ -100,13 +100,13 @@ recorded = st.builds(
 
 
 @given(st.lists(recorded, min_size=1, max_size=15))
-def test_grades_come_back(path: Path, grades: list[RecordedGrade]) -> None:
+def test_grades_survive_a_round_trip(path: Path, grades: list[RecordedGrade]) -> None:
     converters.write(grades, path, "grades")
     assert list(converters.read(path, "grades")) == grades
 
 
 def take(path: Path, name: str | None) -> None:
-    """Reads a whole file; only a ConversionError may come out of it, on one line, with the path."""
+    """Reads a whole file; it may only raise a ConversionError, in one line, with the path."""
     refused: ConversionError | None = None
     try:
         for _ in converters.read(path, name):

@@ -1,4 +1,4 @@
-"""What must hold of scores whatever the ratings."""
+"""Properties of scores for any ratings."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def ranked(draw: st.DrawFn) -> tuple[QueryRatings, np.ndarray]:
 
 @given(ranked(), st.integers(1, 5), st.integers(1, 8))
 @settings(deadline=None)
-def test_cover_bounds_and_monotony(case: tuple[QueryRatings, np.ndarray], rel: int, k: int) -> None:
+def test_cover_is_bounded_and_monotone(case: tuple[QueryRatings, np.ndarray], rel: int, k: int) -> None:
     q, ranking = case
     here = cover_values(q.ratings, ranking, rel, k)
     assert 0 <= here.cover <= here.ncover <= 1
@@ -64,7 +64,7 @@ def weights_of(draw: st.DrawFn, n_items: int) -> np.ndarray:
 
 @given(ranked(), thresholds(), st.none() | st.integers(1, 8), st.data())
 @settings(deadline=None)
-def test_weighted_cover_is_what_loops_say(
+def test_weighted_cover_equals_a_naive_loop(
     case: tuple[QueryRatings, np.ndarray], rels: tuple[int, int | None], k: int | None, data: st.DataObject
 ) -> None:
     (q, ranking), (rel, partial) = case, rels
@@ -83,7 +83,7 @@ def test_weighted_cover_is_what_loops_say(
     assert found.cover == (covered / whole if covered else 0)
     assert found.ncover == (covered / reachable if covered else 0)
     assert 0 <= found.cover <= found.ncover <= 1
-    # More credit, or a stricter threshold, or a rank more: never the other way.
+    # More credit, a stricter threshold or one more rank never changes it in the other direction.
     strict = cover_values(q.ratings, ranking, rel, k, None, weights)
     assert (
         strict.cover
@@ -96,7 +96,7 @@ def test_weighted_cover_is_what_loops_say(
 
 @given(ranked(), thresholds(), st.integers(1, 8), st.sampled_from((0.5, 1.0, 3.0)))
 @settings(deadline=None)
-def test_equal_weights_are_none(
+def test_equal_weights_equal_no_weights(
     case: tuple[QueryRatings, np.ndarray], rels: tuple[int, int | None], k: int, weight: float
 ) -> None:
     (q, ranking), (rel, partial) = case, rels
@@ -106,14 +106,14 @@ def test_equal_weights_are_none(
 
 @given(query_ratings(), st.integers(1, 5))
 @settings(deadline=None)
-def test_the_whole_pool_covers_all_that_can_be(q: QueryRatings, rel: int) -> None:
+def test_the_whole_pool_covers_all_reachable_items(q: QueryRatings, rel: int) -> None:
     values = cover_values(q.ratings, np.arange(len(q.doc_ids)), rel)
     assert values.ncover == float((q.ratings >= rel).any())
 
 
 @given(query_ratings(), st.integers(1, 5), st.integers(1, 6))
 @settings(deadline=None)
-def test_labels(q: QueryRatings, min_rating: int, min_answers: int) -> None:
+def test_labels_equal_their_definitions(q: QueryRatings, min_rating: int, min_answers: int) -> None:
     best = labels(q, "max", min_rating, min_answers)
     count = labels(q, "count", min_rating, min_answers)
     binary = binary_labels(q, min_rating, min_answers)
@@ -156,7 +156,7 @@ def test_order_of_queries_and_rows_makes_no_difference(
 
 @given(st.dictionaries(st.text(max_size=3), st.floats(width=64, allow_nan=False), max_size=8))
 @settings(deadline=None)
-def test_trec_order(scores: dict[str, float]) -> None:
+def test_trec_order_sorts_by_float32_score_then_docno_descending(scores: dict[str, float]) -> None:
     with np.errstate(over="ignore"):
         single = {doc_id: float(np.float32(value)) for doc_id, value in scores.items()}
     order = [(single[doc_id], doc_id.encode("utf-8", "surrogatepass")) for doc_id in trec_order(scores)]
@@ -166,20 +166,22 @@ def test_trec_order(scores: dict[str, float]) -> None:
 
 @given(st.lists(st.integers(0, 10**6), min_size=2, max_size=12, unique=True))
 @settings(deadline=None)
-def test_tau_ap_of_identical_and_reversed_orders(scores: list[int]) -> None:
+def test_tau_ap_of_identical_and_reversed_orders_is_1_and_minus_1(scores: list[int]) -> None:
     assert abs(tau_ap(scores, [2 * s + 1 for s in scores]) - 1) < 1e-12
     assert abs(tau_ap(scores, [-s for s in scores]) + 1) < 1e-12
 
 
 @given(st.lists(st.tuples(st.integers(0, 4), st.integers(0, 4)), min_size=2, max_size=10), st.data())
 @settings(deadline=None)
-def test_tau_ap_bounds_and_order_of_runs(pairs: list[tuple[int, int]], data: st.DataObject) -> None:
+def test_tau_ap_is_bounded_and_independent_of_the_order_of_runs(
+    pairs: list[tuple[int, int]], data: st.DataObject
+) -> None:
     truth, estimate = zip(*pairs, strict=True)
     value = tau_ap(truth, estimate)
     assert -1 - 1e-12 <= value <= 1 + 1e-12
     again = data.draw(st.permutations(pairs))
     assert abs(tau_ap(*zip(*again, strict=True)) - value) < 1e-12
-    # Turning the truth round turns every concordance round.
+    # Reversing the truth reverses every concordance.
     assert abs(tau_ap([-t for t in truth], estimate) + value) < 1e-12
 
 
@@ -202,7 +204,7 @@ def test_correlation(data: st.DataObject, n_runs: int, n_queries: int) -> None:
             assert -1 <= found.rho_low <= found.spearman_rho + 1e-12 <= found.rho_high + 2e-12 <= 1 + 3e-12
             assert -1 <= found.ap_low <= found.tau_ap + 1e-12 <= found.ap_high + 2e-12 <= 1 + 3e-12
             assert 0 <= found.rbo_low <= found.rbo + 1e-12 <= found.rbo_high + 2e-12 <= 1 + 3e-12
-        # All but tau_AP, for which one side is the truth, are the same the other way round.
+        # All except tau_AP, which treats one side as the truth, are symmetric.
         turned = correlate(official, rubric, resamples=0)
         assert turned.kendall_tau == found.kendall_tau
         np.testing.assert_allclose([turned.spearman_rho, turned.rbo], [found.spearman_rho, found.rbo])
@@ -222,7 +224,7 @@ def test_scores_do_not_depend_on_the_order_of_queries(values: list[float], rng: 
 
 @given(st.lists(st.lists(unit, min_size=3, max_size=3), min_size=1, max_size=5))
 @settings(deadline=None)
-def test_leaderboards_descend(table: list[list[float]]) -> None:
+def test_leaderboards_are_in_descending_order(table: list[list[float]]) -> None:
     queries = ["a", "b", "c"]
     values = {
         f"r{n}": {q: {"M": v} for q, v in zip(queries, row, strict=True)} for n, row in enumerate(table)

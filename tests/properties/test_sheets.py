@@ -1,4 +1,4 @@
-"""A sheet with some cells is one with all of them without the others, wherever it is read."""
+"""A partial sheet equals the whole sheet without the other cells."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from trecexam.line.store import GradeRow, GradeStore
 from trecexam.line.stored_grades import StoredGrades
 
 TEXTS = ("one", "two", "three", "four", None)
-#: Gold outputs of a query are asked alike, and each reads an answer in its own way.
+#: Gold outputs of a query have the same prompts, and each parses an answer separately.
 ITEMS = (
     Item("q", "a", "What is a?", "question"),
     Item("q", "b", "What is b?", "question", ("4",)),
@@ -55,7 +55,7 @@ class Said(NamedTuple):
 
 
 class Stored:
-    """A grader that is asked nothing; what is stored is read as it says."""
+    """A grader that grades nothing; stored answers are parsed as it says."""
 
     identity: ClassVar[Mapping[str, Any]] = {"grader": "stored"}
 
@@ -64,7 +64,7 @@ class Stored:
 
 
 class Reading(Stored):
-    """One whose stored answers are read anew: an answer that is the item's key is a 5."""
+    """A grader that parses stored answers again: an answer equal to the item's key is a 5."""
 
     free_text = True
 
@@ -123,7 +123,7 @@ def code_by_hand(grader: Stored, item: Item, each: Said | None) -> int:
 
 @given(grades, st.lists(shapes(), max_size=4), st.data(), st.sampled_from([Stored(), Reading()]))
 @settings(deadline=None)
-def test_codes_are_the_store_s_grades_cell_by_cell(
+def test_codes_equal_the_stored_grades_cell_by_cell(
     stored: dict[tuple[str, bytes], Said], dense: list[SheetShape], data: st.DataObject, grader: Stored
 ) -> None:
     some = [
@@ -150,7 +150,7 @@ def test_codes_are_the_store_s_grades_cell_by_cell(
 
 @given(grades, shapes(), st.data(), st.sampled_from([Stored(), Reading()]))
 @settings(deadline=None)
-def test_a_sheet_with_some_cells_is_the_whole_one_without_the_others(
+def test_a_partial_sheet_equals_the_whole_sheet_without_the_other_cells(
     stored: dict[tuple[str, bytes], Said], shape: SheetShape, data: st.DataObject, grader: Stored
 ) -> None:
     n_cells, n_items = shape.n_cells, len(shape.items)
@@ -166,11 +166,11 @@ def test_a_sheet_with_some_cells_is_the_whole_one_without_the_others(
             sheet_of(each, codes, people)
             for each, codes in zip((shape, every, some), of_grader.codes([shape, every, some]), strict=True)
         )
-        # One with all cells is the dense one.
+        # A sheet with all cells is the dense one.
         assert np.array_equal(full.flat(), dense.flat())
         assert np.array_equal(full.matrix(), dense.matrix())
         assert full.shape.token != dense.shape.token or not n_cells
-        # One with some has the others nowhere: they are neither 0 nor missing.
+        # A partial sheet has no trace of the others: they are neither 0 nor missing.
         assert np.array_equal(sparse.flat(), dense.flat()[asked])
         assert np.array_equal(sparse.gradable, dense.gradable[asked])
         outside = ~asked.reshape(dense.matrix().shape)

@@ -1,4 +1,4 @@
-"""Correlations against pair counting and permutations, their intervals against plain loops."""
+"""Correlations against pair counting and permutations, and their intervals against naive loops."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def naive_tau_ap(truth: Sequence[float], estimate: Sequence[float]) -> float:
     return sum(found) / len(found)
 
 
-def test_tau_ap_by_hand() -> None:
+def test_tau_ap_equals_hand_computed_values() -> None:
     # The estimate a, c, b for the truth a, b, c: C(2)/1 = 1, C(3)/2 = 1/2.
     assert tau_ap([3, 2, 1], [3, 1, 2]) == pytest.approx(2 / 2 * (1 + 0.5) - 1)
     # A swap at the top costs more: C(2)/1 = 0, C(3)/2 = 1.
@@ -81,7 +81,7 @@ def test_tau_ap_by_hand() -> None:
         tau_ap([1, 2], [1, 2, 3])
 
 
-def test_tau_ap_against_all_orders_of_ties() -> None:
+def test_tau_ap_equals_the_mean_over_all_orders_of_ties() -> None:
     rng = random.Random(0)
     for _ in range(150):
         n = rng.randint(2, 6)
@@ -89,7 +89,7 @@ def test_tau_ap_against_all_orders_of_ties() -> None:
         assert tau_ap(truth, estimate) == pytest.approx(naive_tau_ap(truth, estimate), abs=1e-12)
 
 
-def test_tau_b_columns_against_pairs() -> None:
+def test_tau_b_of_columns_equals_pair_counting() -> None:
     rng = np.random.default_rng(0)
     a, b = (rng.integers(0, 6, (7, 40)).astype(float) for _ in range(2))
     a[:, 3] = 1
@@ -99,7 +99,7 @@ def test_tau_b_columns_against_pairs() -> None:
     assert tau_b_columns(a, b[:, :1]) == pytest.approx(one, nan_ok=True)
 
 
-def test_tau_b_columns_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_tau_b_of_columns_is_the_same_computed_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     rng = np.random.default_rng(1)
     a, b = (rng.random((6, 50)) for _ in range(2))
     whole = tau_b_columns(a, b)
@@ -108,7 +108,7 @@ def test_tau_b_columns_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("steps", [3, 1000])
-def test_tau_and_rho_are_those_of_scipy(steps: int) -> None:
+def test_tau_and_rho_equal_scipy(steps: int) -> None:
     from scipy import stats
 
     rng = np.random.default_rng(5)
@@ -120,7 +120,7 @@ def test_tau_and_rho_are_those_of_scipy(steps: int) -> None:
 
 
 @pytest.mark.parametrize("steps", [4, 1000])
-def test_coefficients(steps: int) -> None:
+def test_all_coefficients_are_computed_from_the_means(steps: int) -> None:
     rng = np.random.default_rng(2)
     for _ in range(20):
         rubric, official = (rng.integers(0, steps, (6, 5)) / steps for _ in range(2))
@@ -171,7 +171,7 @@ def naive_denoised(rubric: np.ndarray, official: np.ndarray) -> np.ndarray:
     return np.asarray(np.linalg.inv(scale) @ root @ kept @ np.linalg.inv(root) @ scale @ effects)
 
 
-def test_the_interval_is_that_of_subsets_and_of_samples_of_denoised_runs_in_plain_loops() -> None:
+def test_the_interval_equals_naive_subsets_and_samples_of_denoised_runs() -> None:
     rng = np.random.default_rng(4)
     n_runs, n = 5, 6
     rubric = rng.random((n_runs, n)) + np.arange(n_runs)[:, None] / 4
@@ -209,7 +209,7 @@ def test_the_interval_is_that_of_subsets_and_of_samples_of_denoised_runs_in_plai
     assert (found.tau_high, found.rho_high, found.ap_high, found.rbo_high) == pytest.approx(tuple(high))
 
 
-def test_an_official_leaderboard_stays_as_it_is_while_queries_are_left_out() -> None:
+def test_an_official_leaderboard_is_fixed_while_queries_are_left_out() -> None:
     rng = np.random.default_rng(4)
     rubric, board = rng.random((6, 7)) + np.arange(6)[:, None] / 4, [6.0, 3, 4, 1, 2, 5]
     kept = list(itertools.combinations(range(7), 5))
@@ -218,11 +218,11 @@ def test_an_official_leaderboard_stays_as_it_is_while_queries_are_left_out() -> 
     found = correlate(rubric, board)
     assert found.kendall_tau - found.tau_low >= min(half, found.kendall_tau + 1) - 1e-9
     assert found.tau_high - found.kendall_tau >= min(half, 1 - found.kendall_tau) - 1e-9
-    # One of the ends is as far as the error alone; the bias widens the other.
+    # One end is determined by the error alone; the bias widens the other.
     assert min(found.kendall_tau - found.tau_low, found.tau_high - found.kendall_tau) == pytest.approx(half)
 
 
-def test_leaderboards_that_agree_whatever_is_left_out_have_an_interval_of_one_point() -> None:
+def test_leaderboards_that_agree_on_every_subset_have_an_interval_of_one_point() -> None:
     slope = np.arange(5.0)[:, None] + np.linspace(0, 0.5, 8)
     found = correlate(slope, slope)
     assert (found.tau_low, found.kendall_tau, found.tau_high) == pytest.approx((1, 1, 1))
@@ -240,7 +240,7 @@ def test_fewer_than_five_queries_have_no_interval() -> None:
     assert math.isnan(few.rbo_high)
 
 
-def test_comparisons_that_share_draws_have_the_intervals_of_those_that_do_not() -> None:
+def test_shared_draws_do_not_change_intervals() -> None:
     rng = np.random.default_rng(1)
     sides = [rng.random((7, 20)) for _ in range(4)]
     draws = QueryDraws()
@@ -266,7 +266,7 @@ def test_ties_of_means_are_found_whatever_the_order_of_queries() -> None:
     assert correlate(rubric, official).kendall_tau == 1
 
 
-def test_undefined_is_nan_and_quiet(recwarn: pytest.WarningsRecorder) -> None:
+def test_undefined_coefficients_are_nan_without_warnings(recwarn: pytest.WarningsRecorder) -> None:
     flat = np.ones((3, 4))
     slope = np.arange(12.0).reshape(3, 4)
     for rubric, official in (
@@ -285,13 +285,13 @@ def test_undefined_is_nan_and_quiet(recwarn: pytest.WarningsRecorder) -> None:
     assert not recwarn.list
 
 
-def test_one_query() -> None:
+def test_one_query_gives_coefficients_without_intervals() -> None:
     found = correlate([[1.0], [2.0], [3.0]], [[1.0], [3.0], [2.0]])
     assert found.kendall_tau == pytest.approx(1 / 3)
     assert math.isnan(found.tau_low)
 
 
-def test_per_query() -> None:
+def test_per_query_correlations_equal_those_of_each_query() -> None:
     rng = np.random.default_rng(3)
     rubric, official = (rng.integers(0, 4, (5, 6)).astype(float) for _ in range(2))
     rubric[:, 2] = 0.5
@@ -322,7 +322,7 @@ def test_per_query() -> None:
         (np.full((3, 4), math.nan), np.ones((3, 4))),
     ],
 )
-def test_bad_shapes(rubric: np.ndarray, official: np.ndarray) -> None:
+def test_arrays_of_wrong_shape_are_rejected(rubric: np.ndarray, official: np.ndarray) -> None:
     with pytest.raises(ValueError, match=r"don't fit|finite"):
         correlate(rubric, official)
     with pytest.raises(ValueError, match=r"don't fit|finite"):

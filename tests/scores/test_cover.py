@@ -1,4 +1,4 @@
-"""Cover and nCover as ir_measures measures, against sets."""
+"""Cover and nCover as ir_measures measures, against computations with sets."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def per_query(measure: Measure, qrels: object, run: object) -> dict[str, float]:
 
 @pytest.mark.parametrize("k", [1, 2, 5, 20, 1000, None])
 @pytest.mark.parametrize("rel", [1, 3, 4, 5])
-def test_cover_against_sets(
+def test_cover_equals_a_computation_with_sets(
     queries: list[QueryRatings], rankings: dict[str, list[str]], rel: int, k: int | None
 ) -> None:
     one, normalised = Cover(rel=rel), nCover(rel=rel)
@@ -62,7 +62,9 @@ def test_cover_against_sets(
         assert found_normalised[q.query_id] == ncover
 
 
-def test_beside_other_measures(queries: list[QueryRatings], rankings: dict[str, list[str]]) -> None:
+def test_cover_works_together_with_other_measures(
+    queries: list[QueryRatings], rankings: dict[str, list[str]]
+) -> None:
     run = as_run(rankings)
     qrels = list(label_qrels(queries))
     wanted = [nDCG @ 10, Cover(rel=4) @ 20, P(rel=4) @ 20, nCover(rel=4) @ 20, AP(rel=2), Cover(rel=2) @ 3]
@@ -110,7 +112,7 @@ def test_rating_rows_and_subtopic_rows_give_the_same(
     assert per_query(nDCG @ 10, ratings, run) == per_query(nDCG @ 10, label_qrels(queries), run)
 
 
-def test_mixed_rows_are_refused() -> None:
+def test_rows_with_and_without_ratings_cannot_be_mixed() -> None:
     carrying = RubricQrel("q", "a", 5, ratings=(5, 0))
     with pytest.raises(ValueError, match="only some rows"):
         per_query(Cover, [carrying, Qrel("q", "b", 1)], {})
@@ -118,12 +120,12 @@ def test_mixed_rows_are_refused() -> None:
         per_query(Cover, [carrying, RubricQrel("q", "b", 5, ratings=(5,))], {})
 
 
-def test_no_items_is_zero() -> None:
+def test_a_query_without_items_has_cover_zero() -> None:
     assert per_query(Cover, [RubricQrel("q", "a", 0, ratings=())], {"q": {"a": 1.0}}) == {"q": 0}
     assert per_query(nCover, [RubricQrel("q", "a", 0, ratings=(3,))], {"q": {"a": 1.0}}) == {"q": 0}
 
 
-def test_order_is_trec_evals() -> None:
+def test_ties_are_ordered_as_by_trec_eval() -> None:
     # 1 + 1e-9 is 1 as a 32-bit float: a tie, and the greater doc_id comes first.
     assert trec_order({"a": 1 + 1e-9, "b": 1.0, "c": 0.5}) == ["b", "a", "c"]
     assert trec_order({"a": 1.0, "c": 1.0, "b": 1.0, "d": 1.1}) == ["d", "c", "b", "a"]
@@ -132,7 +134,7 @@ def test_order_is_trec_evals() -> None:
     assert trec_order({}) == []
 
 
-def test_order_is_the_one_of_pytrec_eval() -> None:
+def test_the_order_equals_that_of_pytrec_eval() -> None:
     rng = np.random.default_rng(5)
     for _ in range(50):
         doc_ids = [f"d{number}" for number in range(6)]
@@ -142,7 +144,7 @@ def test_order_is_the_one_of_pytrec_eval() -> None:
         assert per_query(Cover(rel=1) @ 1, [Qrel("q", top, 1, "item")], {"q": scores}) == {"q": 1.0}
 
 
-def test_kernel() -> None:
+def test_the_kernel_equals_hand_computed_values() -> None:
     ratings = np.array([[5, -1, 0], [4, 4, -1]], np.int8)
     assert cover_values(ratings, np.array([-1, 0, 1]), 4, 1) == (0, 0)
     assert cover_values(ratings, np.array([-1, 0, 1]), 4, 2) == (1 / 3, 1 / 2)
@@ -150,7 +152,7 @@ def test_kernel() -> None:
     assert cover_values(ratings, np.array([], np.intp), 4) == (0, 0)
 
 
-def test_names_show_rel() -> None:
+def test_names_include_rel() -> None:
     names = {
         Cover: "Cover(rel=4)",
         Cover @ 20: "Cover(rel=4)@20",
@@ -166,7 +168,7 @@ def test_names_show_rel() -> None:
 
 
 @pytest.mark.parametrize("name", ["Cover(rel=4)@20", "nCover(rel=2)@1", "Cover(rel=4)", "nCover(rel=4)"])
-def test_names_are_parsed_to_themselves(name: str) -> None:
+def test_names_are_parsed_back_to_the_same_measure(name: str) -> None:
     assert str(ir_measures.parse_measure(name)) == name
 
 
@@ -174,7 +176,7 @@ def test_names_are_parsed_to_themselves(name: str) -> None:
     "params",
     [{"cutoff": 0}, {"rel": 0}, {"cutoff": -3}, {"rel": 4.0}, {"cutoff": True}, {"k": 3}, {"rel": None}],
 )
-def test_bad_parameters_are_refused(params: dict[str, object]) -> None:
+def test_invalid_parameters_are_rejected(params: dict[str, object]) -> None:
     with pytest.raises(AssertionError):
         Cover(**params).validate_params()
 
@@ -194,7 +196,7 @@ def test_registering_again_changes_nothing() -> None:
         importlib.reload(trecexam.scores.cover)
 
 
-def test_import_is_light_and_lazy() -> None:
+def test_import_is_fast_and_lazy() -> None:
     script = (
         "import sys, trecexam.scores\n"
         "heavy = {'scipy', 'torch', 'transformers', 'ir_measures', 'numpy', 'pandas'} & sys.modules.keys()\n"
@@ -210,6 +212,6 @@ def test_import_is_light_and_lazy() -> None:
     subprocess.run([sys.executable, "-c", script], check=True)
 
 
-def test_unknown_attribute() -> None:
+def test_an_unknown_attribute_raises_attribute_error() -> None:
     with pytest.raises(AttributeError, match="Kover"):
         trecexam.scores.Kover  # noqa: B018

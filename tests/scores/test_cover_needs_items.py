@@ -1,4 +1,4 @@
-"""Cover of qrels in every form that ir_measures takes: exact where they name the items, refused where not."""
+"""Cover of qrels in every form that ir_measures accepts: exact with items, rejected without."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ NoIteration = namedtuple("NoIteration", ("query_id", "doc_id", "relevance"))
 
 @pytest.mark.parametrize("way", WAYS.values(), ids=WAYS)
 @pytest.mark.parametrize("measure", [Cover(rel=4) @ 20, nCover(rel=1), Cover @ 1])
-def test_labels_without_items_are_refused_by_every_way(way: Way, measure: Measure) -> None:
+def test_labels_without_items_are_rejected_by_every_api(way: Way, measure: Measure) -> None:
     forms: list[Any] = [
         LABELS,
         iter(LABELS),
@@ -55,17 +55,19 @@ def test_labels_without_items_are_refused_by_every_way(way: Way, measure: Measur
             way(measure, qrels, RUN)
 
 
-def test_the_refusal_names_the_measure_and_a_row_that_names_no_item() -> None:
+def test_the_error_names_the_measure_and_a_row_without_an_item() -> None:
     named = [Qrel("q0", "a", 1, "1"), Qrel("q0", "a", 0, "2")]
     with pytest.raises(ValueError, match=r"^Cover\(rel=1\)@20 needs .* qrels of query 'q1' .*iteration 0"):
         ir_measures.calc_aggregate([Cover(rel=1) @ 20], [*named, *LABELS], RUN)
-    # Of one query, too, labels beside items would be an item more.
+    # Even for one query, labels next to items would be an additional item.
     with pytest.raises(ValueError, match="query 'q0'"):
         ir_measures.calc_aggregate([Cover(rel=1)], [*named, Qrel("q0", "a", 5)], RUN)
 
 
 @pytest.mark.parametrize("suffix", ["", ".gz"])
-def test_a_file_of_labels_is_refused_and_its_other_measures_are_computed(tmp_path: Path, suffix: str) -> None:
+def test_a_file_of_labels_is_rejected_for_cover_and_other_measures_are_computed(
+    tmp_path: Path, suffix: str
+) -> None:
     text = "".join(f"{q} 0 {d} {label}\n" for q, d, label, _ in LABELS).encode()
     path = tmp_path / f"rubric.qrels{suffix}"
     path.write_bytes(gzip.compress(text) if suffix else text)
@@ -84,7 +86,7 @@ def test_a_file_of_labels_is_refused_and_its_other_measures_are_computed(tmp_pat
         (Cover(rel=2, partial=1) @ 5, r"Cover\(rel=1\)@5"),
     ],
 )
-def test_a_rating_is_not_looked_for_in_rows_of_0_and_1(way: Way, measure: Measure, instead: str) -> None:
+def test_rows_of_0_and_1_are_not_searched_for_ratings(way: Way, measure: Measure, instead: str) -> None:
     rows = [Qrel("q1", "a", 1, "1"), Qrel("q1", "b", 0, "2"), Qrel("q2", "a", 0, "1")]
     for qrels in (rows, iter(rows)):
         with pytest.raises(ValueError, match=rf"0 or 1.*{instead}.*--min-rating.*track\.qrels\(\)"):
@@ -111,11 +113,11 @@ def test_columns_are_as_strict_as_the_provider() -> None:
     with pytest.raises(ValueError, match="0 or 1"):
         ColumnEvaluator([Cover(rel=2)], zeros)
     assert ColumnEvaluator([Cover(rel=1)], zeros).measures == (Cover(rel=1),)
-    # What is wrong with a query that is not chosen is no reason.
+    # Errors in queries that are not selected do not matter.
     assert ColumnEvaluator([Cover(rel=1)], judged.select(["q1"])).judged.query_ids == ("q1",)
 
 
-def test_ids_that_are_numbers_on_one_side_alone_are_refused() -> None:
+def test_ids_that_are_numbers_on_one_side_only_are_rejected() -> None:
     rows = [Qrel("1", "7", 1, "1")]
     for run in ({1: {"7": 1.0}}, {"1": {7: 1.0}}):
         with pytest.raises(ValueError, match="as text"):
@@ -146,7 +148,7 @@ def _queries(draw: st.DrawFn) -> list[QueryRatings]:
     min_rating=st.integers(1, 5),
     cutoff=st.sampled_from((None, 1, 2, 20)),
 )
-def test_rows_of_items_give_what_the_ratings_give(
+def test_rows_per_item_give_the_same_as_the_ratings(
     queries: list[QueryRatings], order: list[str], min_rating: int, cutoff: int | None
 ) -> None:
     run = {q.query_id: {doc_id: float(-rank) for rank, doc_id in enumerate(order)} for q in queries}
@@ -164,7 +166,7 @@ def test_rows_of_items_give_what_the_ratings_give(
         assert covers(min_rating, ratings) == expected
 
 
-def test_an_item_that_no_passage_is_rated_on_is_named_by_one_row_of_0() -> None:
+def test_an_item_without_any_rating_is_represented_by_one_row_of_0() -> None:
     ratings = np.array([[-1, -1, -1], [5, -1, 0], [-1, -1, 4]], np.int8)
     q = QueryRatings("q", ("a", "b", "c"), 3, ratings)
     assert [tuple(row) for row in subtopic_qrels(q)] == [
@@ -185,7 +187,7 @@ def _frames() -> Iterator[Any]:
         yield pandas.DataFrame(LABELS).assign(iteration=nothing)
 
 
-def test_frames_of_labels_are_refused() -> None:
+def test_frames_of_labels_are_rejected() -> None:
     for frame in _frames():
         for way in WAYS.values():
             with pytest.raises(ValueError, match="needs the rating of each item"):
@@ -193,7 +195,7 @@ def test_frames_of_labels_are_refused() -> None:
         assert ir_measures.calc_aggregate([nDCG @ 10], frame, RUN)[nDCG @ 10] > 0
 
 
-def test_frames_whose_iteration_is_a_number_name_items() -> None:
+def test_frames_with_numeric_iterations_identify_items() -> None:
     pandas = pytest.importorskip("pandas")
     frame = pandas.DataFrame(
         [("q1", "a", 1, 1), ("q1", "b", 0, 2), ("q2", "a", 0, 1)],

@@ -11,7 +11,7 @@ from trecexam.scores.ratings import QueryRatings, covered_items
 
 
 def ranks_of(q: QueryRatings, rankings: list[list[str]]) -> np.ndarray[Any, Any]:
-    """The rows of the rankings' passages; -1 where one is not in the pool, and beyond the end."""
+    """The rows of the rankings' passages; -1 for passages outside the pool, and beyond the end."""
     ranks = np.full((len(rankings), max(map(len, rankings), default=0)), -1, np.int32)
     for run, ranking in enumerate(rankings):
         for rank, doc_id in enumerate(ranking):
@@ -20,7 +20,7 @@ def ranks_of(q: QueryRatings, rankings: list[list[str]]) -> np.ndarray[Any, Any]
 
 
 @pytest.mark.parametrize("min_rating", [1, 4, 5])
-def test_an_item_is_covered_where_a_passage_of_the_ranking_reaches_it(min_rating: int) -> None:
+def test_an_item_is_covered_if_a_passage_of_the_ranking_reaches_it(min_rating: int) -> None:
     chance = np.random.default_rng(3)
     q = QueryRatings("q", tuple("abcdefgh"), 5, chance.integers(-1, 6, (8, 5)).astype(np.int8))
     rankings = [["c", "zz", "a"], [], ["zz"], list("hgfedcba")]

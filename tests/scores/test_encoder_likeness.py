@@ -1,4 +1,4 @@
-"""Which runs rank passages as an encoder does: by brute force, scipy, and runs that are drawn."""
+"""Which runs rank passages like an encoder: against brute force, scipy, and simulated runs."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ def naive(cosines: list[float]) -> float:
     return sum(signs) / len(signs) if signs else math.nan
 
 
-def test_agreement_is_kendalls_tau_of_rankings_so_short_that_all_passages_are_near() -> None:
+def test_agreement_equals_kendalls_tau_on_short_rankings() -> None:
     cosines = np.random.default_rng(5).normal(size=(6, 4))
     expected = [stats.kendalltau(-np.arange(4), row).statistic for row in cosines]
     assert agreement(cosines) == pytest.approx(expected, abs=1e-12)
 
 
-def test_agreement_is_of_passages_that_are_near_in_the_encoders_order() -> None:
+def test_agreement_compares_only_passages_near_each_other_in_the_encoder_order() -> None:
     rng = np.random.default_rng(6)
     cosines = rng.integers(0, 9, (40, 20)) / 8
     cosines[rng.random(cosines.shape) < 0.3] = np.nan
@@ -43,7 +43,7 @@ def test_agreement_is_of_passages_that_are_near_in_the_encoders_order() -> None:
     assert agreement(ordered).tolist() == [-1, -1]
 
 
-def test_few_good_passages_before_many_bad_ones_are_no_agreement() -> None:
+def test_few_good_passages_before_many_bad_ones_do_not_count_as_agreement() -> None:
     rng = np.random.default_rng(7)
     cosines = np.hstack([rng.normal(0.8, 0.05, (500, 5)), rng.normal(0.3, 0.05, (500, 15))])
     tau = np.mean([stats.kendalltau(-np.arange(20), row).statistic for row in cosines])
@@ -74,13 +74,13 @@ def test_a_run_is_listed_by_its_scaled_distance_from_the_median_run() -> None:
 
 
 @pytest.mark.parametrize("n_runs", [MIN_RUNS, 15, 37])
-def test_runs_that_are_drawn_alike_are_rarely_listed(n_runs: int) -> None:
+def test_runs_drawn_from_the_same_distribution_are_rarely_listed(n_runs: int) -> None:
     rng = np.random.default_rng(8)
     listed = [bool(runs_like_encoder(drawn(rng, n_runs))) for _ in range(600)]
     assert np.mean(listed) < 0.02
 
 
-def test_two_kinds_of_runs_are_no_outliers_however_many_are_of_each() -> None:
+def test_two_kinds_of_runs_are_not_outliers_whatever_their_numbers() -> None:
     rng = np.random.default_rng(9)
     for share in (0.3, 0.5, 0.7):
         values = drawn(rng, 40)
@@ -88,7 +88,7 @@ def test_two_kinds_of_runs_are_no_outliers_however_many_are_of_each() -> None:
         assert runs_like_encoder(values) == []
 
 
-def test_nothing_is_said_of_few_runs_of_equal_ones_and_of_runs_without_rankings() -> None:
+def test_nothing_is_listed_for_few_runs_equal_runs_or_runs_without_rankings() -> None:
     values = drawn(np.random.default_rng(10), MIN_RUNS)
     values[0] = 1
     assert runs_like_encoder(values) == [0]

@@ -1,4 +1,4 @@
-"""Evaluation of rankings, against formulas written out here."""
+"""Evaluation of rankings, against explicit formulas."""
 
 from __future__ import annotations
 
@@ -71,8 +71,9 @@ def naive_alpha_ndcg(q: QueryRatings, ranking: Sequence[str], rel: int, k: int, 
 
 
 @pytest.mark.parametrize(("rule", "min_rating", "min_answers"), [("max", 4, 1), ("count", 3, 2)])
-def test_label_measures(queries: list[QueryRatings], rankings: Rankings, rule: str, min_rating: int,
-                        min_answers: int) -> None:  # fmt: skip
+def test_label_measures_equal_their_formulas(
+    queries: list[QueryRatings], rankings: Rankings, rule: str, min_rating: int, min_answers: int
+) -> None:
     judgments = RubricJudgments(queries, rule, min_rating, min_answers)  # type: ignore[arg-type]
     names = ["nDCG@10", "P(rel=4)@20", "P@5", "AP(rel=4)", "AP", "nDCG@1000", "RR(rel=5)", "R(rel=2)@10",
              "Success(rel=5)@3", "Judged@10", "RR@1", "NumRet", "SetF(beta=2.0)", "SetF"]  # fmt: skip
@@ -101,12 +102,14 @@ def test_label_measures(queries: list[QueryRatings], rankings: Rankings, rule: s
         hits = len({*good[1]} & {*ranking})
         precision, recall = hits / len(ranking), hits / len(good[1])
         assert found["SetF"] == pytest.approx(2 * precision * recall / (precision + recall))
-        # trec_eval's set_F weighs recall by beta itself, not by its square.
+        # trec_eval's set_F weights recall by beta itself, not by its square.
         assert found["SetF(beta=2.0)"] == pytest.approx(3 * precision * recall / (recall + 2 * precision))
 
 
 @pytest.mark.parametrize("min_rating", [2, 4])
-def test_diversity_measures(queries: list[QueryRatings], rankings: Rankings, min_rating: int) -> None:
+def test_diversity_measures_equal_their_formulas(
+    queries: list[QueryRatings], rankings: Rankings, min_rating: int
+) -> None:
     judgments = RubricJudgments(queries, min_rating=min_rating)
     names = ["alpha_nDCG@20", "alpha_nDCG(rel=5)@10", "alpha_nDCG(rel=3)@10", "StRecall@5", "P_IA@10"]
     values = judgments.evaluator(names, judgments.query_ids)(rankings)
@@ -133,7 +136,7 @@ ALL = ["nDCG@10", "nDCG(gains={5:100})@10", "P(rel=4)@20", "P(judged_only=True)@
        "Accuracy", "infAP", "Bpref", "Rprec"]  # fmt: skip
 
 
-def test_measures_do_not_disturb_one_another(queries: list[QueryRatings], rankings: Rankings) -> None:
+def test_measures_do_not_affect_each_other(queries: list[QueryRatings], rankings: Rankings) -> None:
     judgments = RubricJudgments(queries)
     together = judgments.evaluator(ALL, judgments.query_ids)(rankings)
     for name in ALL:
@@ -144,7 +147,7 @@ def test_measures_do_not_disturb_one_another(queries: list[QueryRatings], rankin
     assert all(list(found) == [str(measure(name)) for name in ALL] for found in together.values())
 
 
-def test_queries_do_not_disturb_one_another(queries: list[QueryRatings], rankings: Rankings) -> None:
+def test_queries_do_not_affect_each_other(queries: list[QueryRatings], rankings: Rankings) -> None:
     everything = RubricJudgments(queries)
     together = everything.evaluator(ALL, everything.query_ids)(rankings)
     for q in queries:
@@ -152,8 +155,8 @@ def test_queries_do_not_disturb_one_another(queries: list[QueryRatings], ranking
             assert judgments.evaluator(ALL, [q.query_id])(rankings) == {q.query_id: together[q.query_id]}
 
 
-def test_ranks_decide_and_nothing_else(queries: list[QueryRatings]) -> None:
-    # Whatever a provider does with ties, a ranking is taken as it comes, in either docno direction.
+def test_values_depend_only_on_ranks(queries: list[QueryRatings]) -> None:
+    # Whatever a provider does with ties, the order of a ranking is kept, in either docno direction.
     q = queries[0]
     gains = labels(q)
     for ranking in (sorted(q.doc_ids), sorted(q.doc_ids, reverse=True)):
@@ -164,7 +167,7 @@ def test_ranks_decide_and_nothing_else(queries: list[QueryRatings]) -> None:
         assert found["q1"]["nDCG@3"] == pytest.approx(naive_ndcg(gains, ranking, 3))
 
 
-def test_exactly_the_asked_queries(queries: list[QueryRatings], rankings: Rankings) -> None:
+def test_exactly_the_requested_queries_are_evaluated(queries: list[QueryRatings], rankings: Rankings) -> None:
     judgments = RubricJudgments(queries)
     assert judgments.query_ids == ("q1", "q2", "q3", "q4", "q5")
     rankings["nobody asked"] = ["d01"]
@@ -182,7 +185,9 @@ def test_exactly_the_asked_queries(queries: list[QueryRatings], rankings: Rankin
     assert judgments.evaluator([], ["q1"])(rankings) == {"q1": {}}
 
 
-def test_nothing_relevant_is_zero_and_quiet(capfd: pytest.CaptureFixture[str]) -> None:
+def test_queries_without_relevant_passages_score_zero_without_warnings(
+    capfd: pytest.CaptureFixture[str],
+) -> None:
     ratings = np.array([[0, 0], [-1, 0]], np.int8)
     nothing = QueryRatings("q1", ("a", "b"), 2, ratings)
     unrated = QueryRatings("q2", ("a", "b"), 2, np.full((2, 2), -1, np.int8))
@@ -196,7 +201,7 @@ def test_nothing_relevant_is_zero_and_quiet(capfd: pytest.CaptureFixture[str]) -
     assert capfd.readouterr() == ("", "")
 
 
-def test_one_subtopic_brings_no_warning(capfd: pytest.CaptureFixture[str]) -> None:
+def test_a_single_subtopic_gives_no_warning(capfd: pytest.CaptureFixture[str]) -> None:
     one_item = QueryRatings("q", ("a", "b"), 1, np.array([[5], [0]], np.int8))
     names = ["alpha_nDCG@20", "alpha_nDCG(rel=4)@20"]
     found = RubricJudgments([one_item]).evaluator(names, ["q"])({"q": ["b", "a"]})
@@ -206,7 +211,7 @@ def test_one_subtopic_brings_no_warning(capfd: pytest.CaptureFixture[str]) -> No
     assert capfd.readouterr() == ("", "")
 
 
-def test_official(rankings: Rankings, queries: list[QueryRatings]) -> None:
+def test_official_judgments_equal_their_formulas(rankings: Rankings, queries: list[QueryRatings]) -> None:
     gains = {q.query_id: binary_labels(q, 3) for q in queries}
     judgments = OfficialJudgments(Qrel(q, d, g) for q, found in gains.items() for d, g in found.items())
     assert judgments.query_ids == ("q1", "q2", "q3", "q4", "q5")
@@ -221,7 +226,7 @@ def test_official(rankings: Rankings, queries: list[QueryRatings]) -> None:
 
 
 @pytest.mark.parametrize("unused", ["0", "Q0"])
-def test_official_refusals(unused: str) -> None:
+def test_official_judgments_reject_measures_they_cannot_compute(unused: str) -> None:
     plain = OfficialJudgments([Qrel("q", "a", 1, unused)])
     with pytest.raises(ValueError, match="needs subtopics"):
         plain.evaluator(["nDCG@10", "alpha_nDCG@10"], ["q"])
@@ -231,7 +236,7 @@ def test_official_refusals(unused: str) -> None:
         plain.evaluator(["nope"], ["q"])
 
 
-def test_official_with_subtopics_takes_the_best_label() -> None:
+def test_with_subtopics_the_best_official_label_counts() -> None:
     rows = [Qrel("q", "a", 2, "1"), Qrel("q", "a", 0, "2"), Qrel("q", "b", 1, "2"), Qrel("q", "b", 0, "2"),
             Qrel("q", "c", -2, "1")]  # fmt: skip
     for qrels in (rows, rows[::-1]):
@@ -241,13 +246,13 @@ def test_official_with_subtopics_takes_the_best_label() -> None:
         assert found == {"q": {"nDCG@5": 1.0, "P(rel=2)@1": 1.0, "StRecall@1": 0.5, "StRecall@2": 1.0}}
 
 
-def test_a_passage_twice_counts_at_its_first_rank() -> None:
+def test_a_duplicate_passage_counts_at_its_first_rank() -> None:
     judgments = OfficialJudgments([Qrel("q", "a", 1)])
     assert judgments.evaluator(["RR"], ["q"])({"q": ["b", "a", "b", "a"]}) == {"q": {"RR": 0.5}}
 
 
-def test_a_query_whose_labels_are_all_junk_has_no_relevant_passage_and_stops_nothing() -> None:
-    """Web track qrels have labels of -2; pytrec_eval dies of a query that has no higher one."""
+def test_a_query_with_only_junk_labels_scores_zero_and_stops_nothing() -> None:
+    """Web track qrels have labels of -2; pytrec_eval crashes on a query without a higher one."""
     qrels = [Qrel("q1", f"d{n}", -2) for n in range(5)] + [Qrel("q2", "d0", 1), Qrel("q2", "d1", -2)]
     names = ["P@2", "nDCG@10", "AP", "RR", "Rprec", "Bpref", "Judged@2", "infAP", "nDCG"]
     rankings = {"q1": ["d0", "d1"], "q2": ["d1", "d0"]}
@@ -256,8 +261,8 @@ def test_a_query_whose_labels_are_all_junk_has_no_relevant_passage_and_stops_not
     assert (values["q2"]["P@2"], values["q2"]["RR"], values["q2"]["Judged@2"]) == (0.5, 0.5, 1.0)
 
 
-def test_junk_alone_is_nothing_whatever_lies_in_memory() -> None:
-    """pytrec_eval reads counts that it has not cleared: with some contents of memory it counted for hours."""
+def test_only_junk_labels_score_zero_whatever_uninitialised_memory_contains() -> None:
+    """pytrec_eval reads uninitialised counts: with some contents of memory it counted for hours."""
     code = """
 from ir_measures import Qrel
 from trecexam.scores.evaluate import OfficialJudgments

@@ -1,4 +1,4 @@
-"""Expected labels and ECover, against sums over every way in which the ratings may come out."""
+"""Expected labels and ECover, against sums over all outcomes of the ratings."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def drawn(seed: int, n_docs: int = 3, n_items: int = 2) -> tuple[QueryRatings, n
 
 
 def outcomes(stated: np.ndarray) -> list[tuple[np.ndarray, float]]:
-    """Every matrix of ratings that may come out, and how probable it is."""
+    """Every possible matrix of ratings, and its probability."""
     shape, cells = stated.shape[:2], stated.reshape(-1, 6)
     listed = []
     for ratings in itertools.product(*(np.flatnonzero(cell).tolist() for cell in cells)):
@@ -43,7 +43,7 @@ def outcomes(stated: np.ndarray) -> list[tuple[np.ndarray, float]]:
 
 
 @pytest.mark.parametrize("min_answers", [1, 2, 3])
-def test_a_gain_is_the_mean_label_over_every_way_the_ratings_may_come_out(min_answers: int) -> None:
+def test_a_gain_is_the_mean_label_over_all_outcomes_of_the_ratings(min_answers: int) -> None:
     q, stated = drawn(min_answers, n_docs=2, n_items=3)
     expected = np.zeros(2)
     for ratings, chance in outcomes(stated):
@@ -54,7 +54,7 @@ def test_a_gain_is_the_mean_label_over_every_way_the_ratings_may_come_out(min_an
 
 @pytest.mark.parametrize("measure", [ECover(rel=2) @ 2, ECover(rel=4), ECover(rel=4, partial=2) @ 2])
 @pytest.mark.parametrize("weights", ["equal", "importance", "vital"])
-def test_ecover_is_the_mean_cover_over_every_way_the_ratings_may_come_out(
+def test_ecover_is_the_mean_cover_over_all_outcomes_of_the_ratings(
     measure: ir_measures.Measure, weights: str
 ) -> None:
     measure = type(measure)(**{**measure.params, "weights": weights})
@@ -74,7 +74,7 @@ def test_ecover_is_the_mean_cover_over_every_way_the_ratings_may_come_out(
 
 
 def weighted(q: QueryRatings) -> QueryRatings:
-    """With weights of the bank's, every third of which counts against."""
+    """With weights of the bank, every third one negative."""
     return replace(q, weights=tuple((0.7, 2.0, -1.3)[item % 3] for item in range(q.n_items)))
 
 
@@ -87,7 +87,7 @@ measures = st.sampled_from(
 @given(
     rated_queries(weighed=True), scores, measures, st.sampled_from(["equal", "vital", "importance", "item"])
 )
-def test_where_all_ratings_are_certain_ecover_is_cover_and_gains_are_labels(
+def test_with_certain_ratings_ecover_equals_cover_and_gains_equal_labels(
     queries: list[QueryRatings], by_run: ByRun, params: dict[str, int], weights: str
 ) -> None:
     known = [with_probabilities(weighted(q), np.full((*q.ratings.shape, 6), np.nan)) for q in queries]
@@ -106,7 +106,7 @@ def test_where_all_ratings_are_certain_ecover_is_cover_and_gains_are_labels(
 
 @settings(deadline=None)
 @given(rated_queries(weighed=True), scores, measures, st.integers(0, 1000))
-def test_columns_give_ecover_as_ir_measures_own_provider_does_bit_for_bit(
+def test_columns_compute_ecover_bit_identical_to_the_ir_measures_provider(
     queries: list[QueryRatings], by_run: ByRun, params: dict[str, int], seed: int
 ) -> None:
     rng = np.random.default_rng(seed)
@@ -126,7 +126,7 @@ def test_columns_give_ecover_as_ir_measures_own_provider_does_bit_for_bit(
         assert row == (values[place[q]].tolist() if q in place else [0.0] * 3)
 
 
-def test_ndcg_of_expected_labels_is_of_real_gains() -> None:
+def test_ndcg_of_expected_labels_uses_fractional_gains() -> None:
     q, stated = drawn(3, n_docs=4)
     judged = Judged.from_ratings([with_probabilities(q, stated)], "expected")
     gain = dict(zip(q.doc_ids, gains(with_probabilities(q, stated)), strict=True))
@@ -142,7 +142,7 @@ def test_ndcg_of_expected_labels_is_of_real_gains() -> None:
     assert mapped == ColumnEvaluator([nDCG(gains={4: 1, 2: 0}) @ 3], whole).values(run)
 
 
-def test_what_a_person_gave_the_passage_is_its_gain_and_one_without_a_rating_has_none() -> None:
+def test_a_passage_rated_by_a_person_has_that_gain_and_one_without_rating_has_none() -> None:
     ratings = np.array([[1, -1], [-1, -1], [-1, -1]], np.int8)
     q = QueryRatings("q1", ("a", "b", "c"), 2, ratings, human={"b": 3})
     stated = np.full((3, 2, 6), 1 / 6)
@@ -153,7 +153,7 @@ def test_what_a_person_gave_the_passage_is_its_gain_and_one_without_a_rating_has
     assert (made.at_least[ratings < 0] == 0).all()
 
 
-def test_probabilities_on_any_scale_are_shares_and_impossible_ones_leave_the_rating_certain() -> None:
+def test_probabilities_are_normalised_and_invalid_ones_leave_the_rating_certain() -> None:
     q = QueryRatings("q1", ("a",), 3, np.array([[4, 4, 4]], np.int8))
     stated = np.zeros((1, 3, 6))
     stated[0, 0] = (0, 0, 0, 2, 6, 0)
@@ -167,14 +167,14 @@ def test_probabilities_on_any_scale_are_shares_and_impossible_ones_leave_the_rat
     "stated",
     [(-0.5, 1.5, 0, 0, 0, 0), (0, 0, 0, 0, 0, np.inf), (np.inf, 0, 0, 0, 0, -np.inf), (1e308,) * 6, (0,) * 6],
 )
-def test_no_numbers_that_cannot_be_probabilities_make_a_rating_uncertain(stated: tuple[float, ...]) -> None:
+def test_invalid_probabilities_never_make_a_rating_uncertain(stated: tuple[float, ...]) -> None:
     q = QueryRatings("q1", ("a",), 1, np.array([[4]], np.int8))
     made = with_probabilities(q, np.array([[stated]]))
     assert made.at_least is not None
     assert made.at_least[0].tolist() == certain(np.array([4])).tolist()
 
 
-def test_ecover_refuses_qrels_that_carry_no_probabilities() -> None:
+def test_ecover_rejects_qrels_without_probabilities() -> None:
     q, stated = drawn(1)
     run = {"q1": {"d0": 1.0}}
     plain = list(label_qrels([q]))
@@ -186,7 +186,7 @@ def test_ecover_refuses_qrels_that_carry_no_probabilities() -> None:
         ir_measures.calc_aggregate([ECover @ 5], [Qrel("q1", "d0", 1)], run)
 
 
-def test_rows_keep_their_probabilities_when_they_are_pickled_or_changed() -> None:
+def test_rows_keep_their_probabilities_when_pickled_or_replaced() -> None:
     q, stated = drawn(2)
     row = next(label_qrels([with_probabilities(q, stated)]))
     assert isinstance(row, RubricQrel)
@@ -194,7 +194,7 @@ def test_rows_keep_their_probabilities_when_they_are_pickled_or_changed() -> Non
         assert copy.at_least == row.at_least
 
 
-def test_gains_refuse_no_answers_at_all_and_ratings_refuse_another_shape() -> None:
+def test_gains_without_answers_and_ratings_of_another_shape_are_rejected() -> None:
     q, stated = drawn(2)
     with pytest.raises(ValueError, match="min_answers = 0"):
         gains(q, 0)

@@ -1,4 +1,4 @@
-"""Intervals hold the truth as often as they say: a small part of tests/benchmarks/interval_coverage.py."""
+"""Coverage of intervals: a small part of tests/benchmarks/interval_coverage.py."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from trecexam.scores.leaderboard import interval, score
 from trecexam.scores.rank_correlation.tau import tau_b_columns
 
 
-def test_intervals_of_tau_hold_that_of_all_queries_although_noise_lowers_tau() -> None:
-    """12 runs whose true leaderboards agree by 0.73 in the mean, 25 queries: those measured agree by 0.64."""
+def test_intervals_of_tau_cover_the_tau_of_all_queries_although_noise_lowers_it() -> None:
+    """12 runs whose true leaderboards agree by 0.73 on average, 25 queries: those measured agree by 0.64."""
     rng = np.random.default_rng(0)
     held, truths, measured, trials = 0, 0.0, 0.0, 300
     for _ in range(trials):
@@ -34,7 +34,7 @@ def test_intervals_of_tau_hold_that_of_all_queries_although_noise_lowers_tau() -
     assert 0.92 <= held / trials <= 0.98
 
 
-def test_intervals_of_means_hold_the_truth() -> None:
+def test_intervals_of_means_have_their_nominal_coverage() -> None:
     rng = np.random.default_rng(0)
     held = 0
     for values in rng.beta(2, 3, (1000, 21)).tolist():
@@ -44,7 +44,7 @@ def test_intervals_of_means_hold_the_truth() -> None:
 
 
 @pytest.mark.parametrize("repeats", [3, 10])
-def test_intervals_over_repeats_hold_another_repeat(repeats: int) -> None:
+def test_intervals_over_repetitions_cover_another_repetition(repeats: int) -> None:
     rng = np.random.default_rng(0)
     held = 0
     for taus in np.tanh(rng.normal(1.2, 0.1, (1000, repeats + 1))):

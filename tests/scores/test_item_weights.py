@@ -1,4 +1,4 @@
-"""Cover by the bank's own weights, some of which count against: against plain loops, and on columns."""
+"""Cover with the weights of the bank, some negative: against naive loops, and on columns."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def naive(q: QueryRatings, ranking: list[str], rel: int, k: int | None, partial:
 
 
 def weighted(queries: list[QueryRatings], seed: int = 3) -> list[QueryRatings]:
-    """With weights; the last query has negative ones alone, and that before it none of its own."""
+    """With weights; the last query has only negative ones, and that before it has none."""
     rng = random.Random(seed)
     weights = [tuple(rng.choice((-7.5, -3, 0.1, 0.7, 2, 5)) for _ in range(q.n_items)) for q in queries]
     queries = [replace(q, weights=of_query) for q, of_query in zip(queries, weights, strict=True)]
@@ -58,7 +58,7 @@ def per_query(one: Measure, qrels: object, run: object) -> dict[str, float]:
 
 @pytest.mark.parametrize("k", [1, 3, None])
 @pytest.mark.parametrize(("rel", "partial"), [(4, None), (5, 3), (2, 1)])
-def test_weighted_coverage_against_loops(
+def test_weighted_coverage_equals_a_naive_loop(
     queries: list[QueryRatings],
     rankings: dict[str, list[str]],
     rel: int,
@@ -72,7 +72,7 @@ def test_weighted_coverage_against_loops(
     values = per_query(one, list(label_qrels(queries)), as_run(rankings))
     assert values == pytest.approx(expected, abs=1e-12)
     assert expected[queries[-1].query_id] == 0
-    # On columns the values are the same to the last bit.
+    # On columns the values are bit-identical.
     on_columns = RubricJudgments(queries).evaluator([one], list(expected))(rankings)
     assert {query_id: of_query[str(one)] for query_id, of_query in on_columns.items()} == values
 
@@ -85,7 +85,7 @@ def test_weighted_coverage_against_loops(
         )
     )
 )
-def test_of_any_weights_it_is_the_formula_and_at_most_one(
+def test_for_any_weights_coverage_equals_the_formula_and_is_at_most_one(
     drawn: tuple[list[list[int]], list[float]],
 ) -> None:
     rows, weights = drawn
@@ -96,7 +96,7 @@ def test_of_any_weights_it_is_the_formula_and_at_most_one(
     assert values.cover <= 1 + 1e-12
 
 
-def test_one_that_reaches_what_counts_against_has_less_than_nothing() -> None:
+def test_reaching_only_items_with_negative_weight_gives_a_negative_score() -> None:
     q = QueryRatings(
         "q",
         ("a", "b", "c"),
@@ -109,7 +109,7 @@ def test_one_that_reaches_what_counts_against_has_less_than_nothing() -> None:
     assert values == {"a": 5 / 8, "b": 4 / 8, "c": -2 / 8}
 
 
-def test_its_name_is_that_of_research_rubrics() -> None:
+def test_the_measure_has_the_name_used_by_research_rubrics() -> None:
     assert measure("compliance_score@20") == COMPLIANCE @ 20
     assert (
         str(measure("Cover(rel=5,partial=3,weights=item)@20")) == "Cover(rel=5,partial=3,weights='item')@20"
@@ -117,14 +117,14 @@ def test_its_name_is_that_of_research_rubrics() -> None:
     assert measure("strict_compliance_score") == Cover(rel=5, weights="item")
 
 
-def test_ncover_by_own_weights_is_refused() -> None:
+def test_ncover_with_item_weights_is_rejected() -> None:
     with pytest.raises(ValueError, match="weights='item' are of Cover alone"):
         measure("nCover(rel=4,weights=item)@20")
     with pytest.raises(AssertionError):
         nCover(weights="item").validate_params()
 
 
-def test_without_weights_it_is_refused_and_not_computed_as_if_all_were_one(
+def test_without_weights_the_measure_is_rejected_and_not_computed_with_weights_of_one(
     queries: list[QueryRatings], rankings: dict[str, list[str]]
 ) -> None:
     with pytest.raises(ValueError, match="needs weights of items"):
@@ -133,7 +133,7 @@ def test_without_weights_it_is_refused_and_not_computed_as_if_all_were_one(
         RubricJudgments(queries).evaluator([COMPLIANCE], list(rankings))(rankings)
 
 
-def test_rows_carry_the_weights_through_pickles_and_changes_and_must_agree(
+def test_rows_keep_their_weights_when_pickled_or_replaced_and_must_agree(
     queries: list[QueryRatings], rankings: dict[str, list[str]]
 ) -> None:
     rows = list(label_qrels(weighted(queries)))

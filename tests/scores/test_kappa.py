@@ -35,7 +35,7 @@ def naive_kappa(ratings: Ratings, disagreement: int | None = None) -> float:
 
 
 def naive_error(ratings: Ratings, shift: float = 1e-6) -> tuple[float, float]:
-    """The standard error and the effective number of queries: slopes by adding a bit of a passage."""
+    """The standard error and the effective number of queries: slopes by adding a fraction of a passage."""
 
     def value(shares: np.ndarray) -> float:
         shares = shares / shares.sum()
@@ -55,7 +55,7 @@ def naive_error(ratings: Ratings, shift: float = 1e-6) -> tuple[float, float]:
 
 
 @given(some_ratings.filter(bool))
-def test_kappa_is_what_the_definition_gives(ratings: Ratings) -> None:
+def test_kappa_equals_its_definition(ratings: Ratings) -> None:
     counts = counted(ratings)
     assert kappa(counts).value == pytest.approx(naive_kappa(ratings), nan_ok=True)
     for power in (1, 2):
@@ -65,7 +65,7 @@ def test_kappa_is_what_the_definition_gives(ratings: Ratings) -> None:
 
 
 @given(some_ratings)
-def test_kappa_lies_in_its_interval_and_does_not_mind_who_is_first(ratings: Ratings) -> None:
+def test_kappa_is_within_its_interval_and_symmetric(ratings: Ratings) -> None:
     counts = counted(ratings)
     found, swapped = kappa(counts), kappa(counts.transpose(0, 2, 1))
     assert swapped.value == pytest.approx(found.value, nan_ok=True)
@@ -89,7 +89,7 @@ def test_raters_who_agree_on_everything_have_kappa_1(ratings: Ratings) -> None:
     )
 )
 @settings(deadline=None)
-def test_interval_is_the_delta_method_with_the_passages_of_a_query_together(ratings: Ratings) -> None:
+def test_the_interval_is_the_delta_method_clustered_by_query(ratings: Ratings) -> None:
     found = kappa(counted(ratings))
     error, effective = naive_error(ratings)
     reach = float(stats.t.ppf(0.975, min(effective, len({query for query, _, _ in ratings}) - 1))) * error
@@ -97,7 +97,7 @@ def test_interval_is_the_delta_method_with_the_passages_of_a_query_together(rati
     assert found.high == pytest.approx(min(1, found.value + reach), abs=1e-3)
 
 
-def test_with_a_passage_a_query_the_error_is_that_of_fleiss_cohen_and_everitt() -> None:
+def test_with_one_passage_per_query_the_error_equals_fleiss_cohen_and_everitt() -> None:
     # Their formula for a table of shares p with marginals r and c, po and pe as usual.
     table = np.array([[53, 5, 2], [11, 14, 5], [1, 6, 3]])
     p = table / table.sum()
@@ -114,12 +114,12 @@ def test_with_a_passage_a_query_the_error_is_that_of_fleiss_cohen_and_everitt() 
     counts[np.arange(n), cells // 3, cells % 3] = 1
     found = kappa(counts)
     error = math.sqrt(variance * n / (n - 1))
-    # At most Student's t with a degree of freedom a query, at least the normal distribution's.
+    # At most Student's t with one degree of freedom per query, at least the normal distribution's.
     assert 1.96 * error < found.high - found.value <= stats.t.ppf(0.975, n / 10) * error
 
 
-def test_the_interval_holds_the_truth_about_as_often_as_it_says() -> None:
-    """21 queries that differ much, as in TREC DL 2019; ignoring them, it would hold it half as often."""
+def test_the_interval_has_about_its_nominal_coverage() -> None:
+    """21 queries that differ much, as in TREC DL 2019; ignoring them halves the coverage."""
     rng = np.random.default_rng(0)
     alpha = np.array([3.0, 1.5, 1.0, 2.5])
     share = (alpha / alpha.sum()).reshape(2, 2)
@@ -133,7 +133,7 @@ def test_the_interval_holds_the_truth_about_as_often_as_it_says() -> None:
     assert 0.92 <= held / trials <= 0.98
 
 
-def test_nothing_or_one_label_all_round_has_no_kappa() -> None:
+def test_no_passages_or_a_single_common_label_have_no_kappa() -> None:
     assert math.isnan(kappa(counted([])).value)
     assert math.isnan(kappa(counted([(0, 1, 1), (1, 1, 1)])).value)
     assert math.isnan(weighted_kappa(counted([(0, 1, 1)])[0], 2))
@@ -155,7 +155,7 @@ def test_passages_of_fewer_than_five_queries_have_no_interval() -> None:
     assert not math.isnan(kappa(counted(several)).low)
 
 
-def test_kappa_is_that_of_scikit_learn() -> None:
+def test_kappa_equals_scikit_learn() -> None:
     metrics = pytest.importorskip("sklearn.metrics")
     rng = np.random.default_rng(3)
     ratings = [(int(q), int(a), int(b)) for q, a, b in rng.integers(0, 3, (200, 3))]

@@ -1,4 +1,4 @@
-"""Labels and the qrels made from them, against plain recomputation."""
+"""Labels and the qrels made from them, against a naive computation."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def naive_ratings(q: QueryRatings) -> dict[str, list[int]]:
     return {d: [int(r) for r in row if r >= 0] for d, row in zip(q.doc_ids, q.ratings.tolist(), strict=True)}
 
 
-def test_labels_by_hand() -> None:
+def test_labels_equal_hand_computed_values() -> None:
     q = small()
     assert labels(q) == {"a": 5, "b": 0, "d": 4, "e": 1}
     assert labels(q, min_answers=2) == {"a": 4, "b": 0, "d": 4, "e": 1}
@@ -42,7 +42,7 @@ def test_labels_by_hand() -> None:
     assert binary_labels(q, 5, 2) == {"a": 0, "b": 0, "d": 0, "e": 0}
 
 
-def test_a_persons_rating_of_a_passage_stands_in_place_of_its_items() -> None:
+def test_a_passage_rating_by_a_person_replaces_those_of_its_items() -> None:
     small_one = small()
     q = QueryRatings("q", small_one.doc_ids, 3, small_one.ratings, {"a": 0, "c": 4, "e": 5})
     assert labels(q) == {"a": 0, "b": 0, "c": 4, "d": 4, "e": 5}
@@ -55,7 +55,7 @@ def test_a_persons_rating_of_a_passage_stands_in_place_of_its_items() -> None:
 
 
 @pytest.mark.parametrize("human", [{"z": 1}, {"a": 6}, {"a": -1}])
-def test_a_persons_rating_outside_the_pool_or_scale_is_refused(human: dict[str, int]) -> None:
+def test_a_rating_by_a_person_outside_the_pool_or_scale_is_rejected(human: dict[str, int]) -> None:
     q = small()
     with pytest.raises(ValueError, match="human ratings"):
         QueryRatings("q", q.doc_ids, 3, q.ratings, human)
@@ -63,7 +63,9 @@ def test_a_persons_rating_outside_the_pool_or_scale_is_refused(human: dict[str, 
 
 @pytest.mark.parametrize("min_answers", [1, 2, 3, 9])
 @pytest.mark.parametrize("min_rating", [1, 4, 5])
-def test_labels_against_plain_lists(queries: list[QueryRatings], min_rating: int, min_answers: int) -> None:
+def test_labels_equal_a_computation_with_lists(
+    queries: list[QueryRatings], min_rating: int, min_answers: int
+) -> None:
     for q in queries:
         best, count, reached = {}, {}, {}
         for doc_id, found in naive_ratings(q).items():
@@ -79,7 +81,7 @@ def test_labels_against_plain_lists(queries: list[QueryRatings], min_rating: int
         assert binary_labels(q, min_rating, min_answers) == reached
 
 
-def test_no_items_and_no_passages() -> None:
+def test_no_items_or_no_passages_give_no_labels() -> None:
     none = QueryRatings("q", ("a",), 0, np.empty((1, 0), np.int8))
     empty = QueryRatings("q", (), 3, np.empty((0, 3), np.int8))
     for q in (none, empty):
@@ -87,7 +89,7 @@ def test_no_items_and_no_passages() -> None:
         assert list(subtopic_qrels(q)) == list(rating_qrels(q)) == list(label_qrels([q])) == []
 
 
-def test_bad_arguments() -> None:
+def test_invalid_arguments_are_rejected() -> None:
     with pytest.raises(ValueError, match="at least 1"):
         labels(small(), min_answers=0)
     with pytest.raises(ValueError, match="unknown label rule 'mean'"):
@@ -108,7 +110,7 @@ def test_ratings_are_checked(matrix: np.ndarray, reason: str) -> None:
         QueryRatings("q", ("a",), 2, matrix)
 
 
-def test_label_rows_are_plain_qrels_that_carry_ratings() -> None:
+def test_label_rows_are_plain_qrels_with_ratings() -> None:
     rows = list(label_qrels([small()]))
     assert rows[0] == ir_measures.Qrel("q", "a", 5)
     assert rows == [ir_measures.Qrel("q", d, label) for d, label in labels(small()).items()]
@@ -132,7 +134,7 @@ def test_label_rows_keep_ratings_through_copies() -> None:
     assert row._replace(relevance=9).relevance == 9
 
 
-def test_subtopic_rows(queries: list[QueryRatings]) -> None:
+def test_subtopic_rows_equal_the_ratings_at_the_threshold(queries: list[QueryRatings]) -> None:
     assert [tuple(row) for row in subtopic_qrels(small(), 4)] == [
         ("q", "a", 1, "1"), ("q", "b", 0, "1"), ("q", "d", 0, "1"), ("q", "e", 0, "1"),
         ("q", "a", 1, "2"), ("q", "d", 1, "2"), ("q", "e", 0, "2"),

@@ -26,7 +26,7 @@ def values() -> Values:
     }
 
 
-def test_means_and_standard_errors(values: Values) -> None:
+def test_means_and_standard_errors_equal_the_statistics_module(values: Values) -> None:
     board = leaderboard(values_of(values), ["AP", "P@20"], QUERIES, dict.fromkeys(values, QUERIES))
     assert board.measures == ("AP", "P@20")
     assert board.n_queries == 9
@@ -42,7 +42,7 @@ def test_means_and_standard_errors(values: Values) -> None:
             assert found.stderr == pytest.approx(statistics.stdev(column) / math.sqrt(9), abs=1e-15)
 
 
-def test_ties_go_by_name_even_where_sums_round_differently() -> None:
+def test_ties_are_ordered_by_name_even_if_sums_round_differently() -> None:
     names = ["b", "a", "c"]
     values = {
         "b": {"q1": {"P": 0.1}, "q2": {"P": 0.2}, "q3": {"P": 0.3}},
@@ -54,7 +54,7 @@ def test_ties_go_by_name_even_where_sums_round_differently() -> None:
     assert board.rows[0].scores == board.rows[1].scores
 
 
-def test_average_over_answered_queries(values: Values) -> None:
+def test_means_can_be_over_answered_queries(values: Values) -> None:
     answered = {"run0": {"q0", "q5", "not ours"}, "run1": set(), "run2": {"q3"}}
     three = {run: values[run] for run in answered}
     for run, by_query in three.items():
@@ -75,7 +75,7 @@ def test_average_over_answered_queries(values: Values) -> None:
     assert (over_all["run2"].n_queries, over_all["run2"].n_answered) == (9, 1)
 
 
-def test_edges() -> None:
+def test_leaderboards_without_runs_measures_or_queries_are_empty() -> None:
     assert leaderboard(values_of({}), ["AP"], QUERIES, {}) == Leaderboard(("AP",), 9, "all", ())
     assert leaderboard(values_of({"b": {}, "a": {}}), [], [], {}).rows == (
         Row("a", 0, 0, ()),
@@ -91,7 +91,7 @@ def test_edges() -> None:
         leaderboard(values_of({}), ["AP"], [], {}, average="some")  # type: ignore[arg-type]
 
 
-def test_an_interval_ends_where_its_measure_does() -> None:
+def test_an_interval_is_clipped_to_the_range_of_its_measure() -> None:
     wide = score([0.0, 1.0, 1.0])
     low, high = interval(wide, 3)
     assert low < 0
@@ -102,7 +102,7 @@ def test_an_interval_ends_where_its_measure_does() -> None:
         assert interval(wide, 3, measure=name) == (low, high)
 
 
-def test_the_interval_is_students() -> None:
+def test_the_interval_is_that_of_students_t() -> None:
     from scipy import stats
 
     values = [0.1, 0.4, 0.2, 0.9, 0.5]

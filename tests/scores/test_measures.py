@@ -1,4 +1,4 @@
-"""Measure names: read as ir_measures writes them, refused with a reason that helps."""
+"""Measure names: parsed as ir_measures writes them, rejected with a helpful reason."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from trecexam.scores.measures import DIVERSITY, at_min_rating, headings, measure
     ["nDCG@10", "P(rel=4)@20", "AP(rel=4)", "RR@10", "Cover(rel=4)@20", "nCover(rel=3)", "alpha_nDCG@20",
      "alpha_nDCG(rel=4)@10", "Judged@10", "NRBP", "AP_IA(rel=2)", "SetF(beta=2.0)", "Compat", "infAP"],
 )  # fmt: skip
-def test_names_are_read_and_printed_alike(name: str) -> None:
+def test_names_are_parsed_and_printed_the_same(name: str) -> None:
     assert str(measure(name)) == name
     assert str(measure(f"  {name} ")) == name
     assert str(measure(ir_measures.parse_measure(name))) == name
 
 
-def test_measures_are_taken_too() -> None:
+def test_measure_objects_are_accepted_too() -> None:
     assert measure(nDCG @ 10) == nDCG @ 10
     assert measure("Cover@20") == Cover(rel=4) @ 20
     with pytest.raises(ValueError, match="P needs its parameter `cutoff`"):
@@ -81,7 +81,7 @@ def test_measures_are_taken_too() -> None:
         ("NumRel(rel=3)", "no provider"),
     ],
 )
-def test_reasons(name: str, reason: str) -> None:
+def test_invalid_names_are_rejected_with_a_reason(name: str, reason: str) -> None:
     with pytest.raises(ValueError, match=reason):
         measure(name)
 
@@ -111,22 +111,22 @@ def test_cover_is_registered_first() -> None:
         ("Cover(rel=4)@20", False, "Cover(rel=3)@20"),
         ("nCover@5", True, "nCover(rel=3)@5"),
         ("Cover(rel=5,partial=2,weights=vital)@5", False, "Cover(rel=3,partial=2,weights='vital')@5"),
-        # From 3 on an item has full credit already.
+        # With threshold 3 an item has full credit already.
         ("Cover(rel=5,partial=3,weights=vital)@5", False, "Cover(rel=3,weights='vital')@5"),
         ("nCover(rel=5,partial=4)", True, "nCover(rel=3)"),
         # Their subtopics are made with min_rating.
         ("alpha_nDCG@20", False, "alpha_nDCG@20"),
         ("alpha_nDCG(rel=5,alpha=0.3)@20", False, "alpha_nDCG(alpha=0.3)@20"),
-        # Ratings as labels: no threshold. Retrieved passages, or relevant ones where it says from where on.
+        # Ratings as labels: no threshold. Retrieved passages, or relevant ones from a given label.
         ("nDCG@10", False, None),
         ("NumRet", False, None),
         ("NumRet(rel=2)", False, "NumRet(rel=3)"),
-        # Labels that count items: it is the labels that change.
+        # Labels that count items: the labels change.
         ("nDCG@10", True, "nDCG@10"),
         ("P(rel=2)@20", True, "P(rel=2)@20"),
     ],
 )
-def test_measures_at_another_min_rating(name: str, counts: bool, expected: str | None) -> None:
+def test_a_measure_can_be_moved_to_another_min_rating(name: str, counts: bool, expected: str | None) -> None:
     found = at_min_rating(measure(name), 3, counts=counts)
     assert (None if found is None else str(found)) == expected
 
@@ -146,7 +146,7 @@ def test_texts_are_read_with_and_without_quotes(name: str, expected: str) -> Non
     assert str(measure(expected)) == expected
 
 
-def test_headings_are_short_and_no_two_are_alike() -> None:
+def test_headings_are_short_and_distinct() -> None:
     nuggets = ["Cover(rel=5,partial=3)@20", "Cover(rel=5,partial=3,weights='vital')@20"]
     assert [*headings([*nuggets, "SupportF1", "nDCG@20", "AP(rel=4)"]).values()] == [
         "A", "V", "Support", "nDCG", "AP"

@@ -1,4 +1,4 @@
-"""Pearson's r and tau_GAP, and all that TREC AutoJudge reports of two leaderboards, against its own code."""
+"""Pearson's r, tau_GAP, and all coefficients of TREC AutoJudge, against its code."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ both_sides = st.integers(3, 14).flatmap(
 
 
 def tau_gap(truth: Sequence[float], estimate: Sequence[float]) -> float:
-    """By the paper's sum."""
+    """By the sum in the paper."""
     order = sorted(range(len(truth)), key=lambda run: (-estimate[run], run))
     shares = []
     for place in range(1, len(order)):
@@ -38,7 +38,7 @@ def of_means(ours: Sequence[float], truth: Sequence[float]) -> Correlation:
 
 
 @given(both_sides)
-def test_pearson_is_scipys_and_tau_gap_the_papers(sides: tuple[list[float], list[float]]) -> None:
+def test_pearson_equals_scipy_and_tau_gap_the_paper(sides: tuple[list[float], list[float]]) -> None:
     ours, truth = sides
     found = of_means(ours, truth)
     if len(set(ours)) == 1 or len(set(truth)) == 1:
@@ -51,7 +51,7 @@ def test_pearson_is_scipys_and_tau_gap_the_papers(sides: tuple[list[float], list
     assert (again.pearson_r, again.tau_gap) == (found.pearson_r, found.tau_gap)
 
 
-def test_of_ranks_alone_no_correlation_of_scores_is_given() -> None:
+def test_for_ranks_alone_no_correlation_of_scores_is_given() -> None:
     found = correlate([[0.1], [0.5], [0.3]], [-3.0, -1.0, -2.0], ranks=True)
     assert found.kendall_tau == 1
     assert math.isnan(found.pearson_r)
@@ -59,7 +59,7 @@ def test_of_ranks_alone_no_correlation_of_scores_is_given() -> None:
 
 
 @given(both_sides)
-def test_they_are_those_of_meta_evaluate(sides: tuple[list[float], list[float]]) -> None:
+def test_coefficients_equal_those_of_meta_evaluate(sides: tuple[list[float], list[float]]) -> None:
     with with_nltk_data():
         evaluation = pytest.importorskip("autojudge_evaluate.evaluation")
     ours, truth = sides

@@ -1,4 +1,4 @@
-"""Paired tests against scipy's, pair by pair, and corrections against their definitions."""
+"""Paired tests against scipy, pair by pair, and corrections against their definitions."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def pairs(n: int) -> tuple[np.ndarray, np.ndarray]:
     return np.triu_indices(n, k=1)
 
 
-def test_t_p_and_effect_size_are_those_of_scipy_and_of_the_definition() -> None:
+def test_t_p_and_effect_size_equal_scipy_and_the_definition() -> None:
     values = np.random.default_rng(0).integers(0, 20, (6, 15)) / 20
     tests = paired_t(values, *pairs(6))
     for place, (a, b) in enumerate(itertools.combinations(values, 2)):
@@ -27,7 +27,7 @@ def test_t_p_and_effect_size_are_those_of_scipy_and_of_the_definition() -> None:
         assert tests.effect_size[place] == pytest.approx((a - b).mean() / (a - b).std(ddof=1))
 
 
-def test_there_is_no_t_test_of_one_query_equal_runs_or_values_that_are_none() -> None:
+def test_one_query_equal_runs_or_undefined_values_have_no_t_test() -> None:
     one_query = paired_t(np.array([[0.1], [0.4]]), *pairs(2))
     assert one_query.difference.tolist() == pytest.approx([-0.3])
     values = np.array([[0.1, 0.2, 0.3], [0.1, 0.2, 0.3], [0.2, 0.3, 0.4], [0.1, math.nan, 0.5]])
@@ -36,7 +36,7 @@ def test_there_is_no_t_test_of_one_query_equal_runs_or_values_that_are_none() ->
 
 
 @pytest.mark.parametrize("permutations", [256, 100_000])
-def test_p_of_few_queries_is_that_of_all_exchanges(permutations: int) -> None:
+def test_p_of_few_queries_is_exact_over_all_exchanges(permutations: int) -> None:
     values = np.random.default_rng(1).integers(0, 6, (5, 8)) / 5
     p = randomisation_p(values, *pairs(5), permutations, 0)
     for place, (a, b) in enumerate(itertools.combinations(values, 2)):
@@ -51,14 +51,14 @@ def test_p_of_few_queries_is_that_of_all_exchanges(permutations: int) -> None:
         assert p[place] == pytest.approx(expected.pvalue)
 
 
-def test_p_of_many_queries_is_drawn_and_the_same_again() -> None:
+def test_p_of_many_queries_is_sampled_and_reproducible() -> None:
     random = np.random.default_rng(2)
     values = random.normal(0, 1, (4, 40)) + np.array([[0.0], [0.1], [0.3], [0.8]])
     drawn = randomisation_p(values, *pairs(4), 20_000, 3)
     assert (drawn == randomisation_p(values, *pairs(4), 20_000, 3)).all()
     assert (drawn != randomisation_p(values, *pairs(4), 20_000, 4)).any()
     assert drawn.min() >= 1 / 20_001
-    # The two tests agree where differences are normal.
+    # The two tests agree if differences are normal.
     assert drawn == pytest.approx(paired_t(values, *pairs(4)).p, abs=0.02)
 
 
@@ -72,7 +72,7 @@ def test_pairs_in_any_order_and_with_one_run_alone_have_the_same_p() -> None:
     assert (randomisation_p(values, first[with_last], second[with_last], 999, 0) == p[with_last]).all()
 
 
-def test_p_of_randomisation_is_1_for_equal_runs_and_none_without_values() -> None:
+def test_p_of_the_randomisation_test_is_1_for_equal_runs_and_undefined_without_values() -> None:
     values = np.array([[0.1, 0.2, 0.3], [0.1, 0.2, 0.3], [0.1, math.nan, 0.5]])
     for permutations in (2, 1000):
         p = randomisation_p(values, *pairs(3), permutations, 0)
@@ -83,7 +83,7 @@ def test_p_of_randomisation_is_1_for_equal_runs_and_none_without_values() -> Non
     assert not len(randomisation_p(values[:1], *pairs(1), 1000, 0))
 
 
-def test_corrections_are_those_of_their_definitions() -> None:
+def test_corrections_equal_their_definitions() -> None:
     p = np.array([0.01, 0.04, math.nan, 0.02])
     assert corrected(p, "none") is p
     assert corrected(p, "bonferroni") == pytest.approx([0.04, 0.16, math.nan, 0.08], nan_ok=True)

@@ -1,4 +1,4 @@
-"""tau_ap_b and Kendall's tau among the best runs, against formulas and scipy; who has no interval."""
+"""tau_ap_b and Kendall's tau among the best runs, against formulas and scipy; missing intervals."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ tied = st.integers(2, 9).flatmap(
 )
 
 
-def one_way(truth: Sequence[float], estimate: Sequence[float]) -> float:
-    """tau_AP with ties as AutoJudge has it: shares of the runs above, without the runs tied at the top."""
+def tau_ap_with_ties(truth: Sequence[float], estimate: Sequence[float]) -> float:
+    """tau_AP with ties as in AutoJudge: shares of the runs above, without the runs tied at the top."""
     shares = []
     for pivot, score in enumerate(estimate):
         above = [other for other, theirs in enumerate(estimate) if theirs > score]
@@ -31,11 +31,11 @@ def one_way(truth: Sequence[float], estimate: Sequence[float]) -> float:
 
 
 def tau_ap_b(a: Sequence[float], b: Sequence[float]) -> float:
-    return (one_way(a, b) + one_way(b, a)) / 2
+    return (tau_ap_with_ties(a, b) + tau_ap_with_ties(b, a)) / 2
 
 
 def best_by(truth: Sequence[float], k: int) -> list[int]:
-    """The k best runs, and those that tie with the last of them."""
+    """The k best runs, and those tied with the last of them."""
     least = sorted(truth, reverse=True)[k - 1]
     return [run for run, score in enumerate(truth) if score >= least]
 
@@ -45,14 +45,14 @@ def column(scores: Sequence[float]) -> np.ndarray:
 
 
 @given(tied)
-def test_tau_ap_b_is_autojudges(sides: tuple[list[int], list[int]]) -> None:
+def test_tau_ap_b_equals_autojudge(sides: tuple[list[int], list[int]]) -> None:
     ours, truth = sides
     found = correlate(column(ours), column(truth)).tau_ap_b
     if len(set(ours)) == 1 or len(set(truth)) == 1:
         assert math.isnan(found)
         return
     assert found == pytest.approx(tau_ap_b(ours, truth), abs=1e-12)
-    # It knows no truth: the same the other way round.
+    # Neither side is the truth: it is symmetric.
     assert found == pytest.approx(correlate(column(truth), column(ours)).tau_ap_b, abs=1e-12)
     assert -1 - 1e-12 <= found <= 1 + 1e-12
 
@@ -66,7 +66,7 @@ def test_tau_ap_b_is_autojudges(sides: tuple[list[int], list[int]]) -> None:
         ([5, 5, 4, 3, 3, 1], [6, 2, 4, 2, 3, 1], 0.44166666666666665),
     ],
 )
-def test_tau_ap_b_of_published_code(a: list[float], b: list[float], expected: float) -> None:
+def test_tau_ap_b_equals_the_published_code(a: list[float], b: list[float], expected: float) -> None:
     assert correlate(column(a), column(b)).tau_ap_b == pytest.approx(expected)
 
 
@@ -80,7 +80,7 @@ def test_without_ties_tau_ap_b_is_the_mean_of_both_tau_ap() -> None:
 
 @pytest.mark.parametrize("steps", [6, 100_000])
 @pytest.mark.parametrize("n_runs", [3, 10, 16, 37])
-def test_kendall_at_k_is_scipys_among_the_best_by_the_truth(steps: int, n_runs: int) -> None:
+def test_kendall_at_k_equals_scipy_among_the_best_by_the_truth(steps: int, n_runs: int) -> None:
     rng = np.random.default_rng(n_runs)
     for _ in range(15):
         ours, truth = rng.integers(0, steps, (2, n_runs)) / steps
@@ -99,7 +99,7 @@ def test_kendall_at_k_is_scipys_among_the_best_by_the_truth(steps: int, n_runs: 
 
 
 @given(tied)
-def test_kendall_of_as_many_as_there_are_is_kendall_tau(sides: tuple[list[int], list[int]]) -> None:
+def test_kendall_at_the_number_of_runs_equals_kendall_tau(sides: tuple[list[int], list[int]]) -> None:
     ours, truth = (side * 5 for side in sides)
     n = len(ours)
     if n in (10, 15, 20):
@@ -107,8 +107,8 @@ def test_kendall_of_as_many_as_there_are_is_kendall_tau(sides: tuple[list[int], 
         np.testing.assert_allclose(getattr(found, f"kendall_at_{n}"), found.kendall_tau)
 
 
-def test_the_interval_of_the_new_ones_is_that_of_subsets_and_samples_in_plain_loops() -> None:
-    """As that of tau in test_correlation: the wider side has the bias, the other the error alone."""
+def test_intervals_of_both_equal_naive_subsets_and_samples() -> None:
+    """Like that of tau in test_correlation: the wider side has the bias, the other only the error."""
     rng = np.random.default_rng(3)
     n_runs, n = 12, 7
     ours = rng.random((n_runs, n)) + np.arange(n_runs)[:, None] / 6
@@ -134,8 +134,8 @@ def test_the_interval_of_the_new_ones_is_that_of_subsets_and_samples_in_plain_lo
     assert math.isnan(found.at_15_low)
 
 
-def test_a_side_of_few_distinct_values_has_no_interval() -> None:
-    """Six of seven runs at 0, as SupportF1 had them: an interval of .04 was printed."""
+def test_a_side_with_few_distinct_values_has_no_interval() -> None:
+    """Six of seven runs at 0, as with SupportF1: an interval of .04 was printed."""
     rng = np.random.default_rng(0)
     ours = np.zeros((7, 12))
     ours[6] = rng.random(12)
@@ -157,8 +157,8 @@ def test_five_distinct_values_are_enough_and_four_are_not() -> None:
             assert math.isnan(correlate(*sides).tau_low) == (distinct == 4)
 
 
-def test_among_the_best_runs_distinct_values_are_counted_among_these() -> None:
-    """The ten best by the truth are tied on our side but for two; the others are not."""
+def test_for_the_best_runs_only_their_distinct_values_are_counted() -> None:
+    """The ten best by the truth are tied on our side except for two; the others are not."""
     rng = np.random.default_rng(2)
     official = np.arange(20.0)[:, None] * 3 + rng.random((20, 9))
     ours = rng.random((20, 9))

@@ -1,4 +1,4 @@
-"""Cover with weights and half credit: against plain loops, and against nuggetizer's formulas."""
+"""Cover with weights and half credit: against naive loops and nuggetizer's formulas."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def per_query(one: Measure, qrels: object, run: object) -> dict[str, float]:
 
 @pytest.mark.parametrize("weights", list(WEIGHT))
 @pytest.mark.parametrize(("rel", "partial"), [(4, None), (4, 2), (5, 3), (5, 4), (2, 1)])
-def test_weighted_cover_against_loops(
+def test_weighted_cover_equals_a_naive_loop(
     queries: list[QueryRatings],
     rankings: dict[str, list[str]],
     weights: str,
@@ -68,7 +68,7 @@ def test_weighted_cover_against_loops(
         assert {query_id: values[str(one)] for query_id, values in found.items()} == expected
 
 
-def test_a_query_without_vital_items_is_zero_and_counts(
+def test_a_query_without_vital_items_scores_zero_and_counts(
     queries: list[QueryRatings], rankings: dict[str, list[str]]
 ) -> None:
     queries = weighed(queries)
@@ -80,7 +80,7 @@ def test_a_query_without_vital_items_is_zero_and_counts(
     assert per_query(Cover(rel=1, weights="importance"), label_qrels(queries), as_run(rankings))[last] > 0
 
 
-def test_together_and_alone_give_the_same(
+def test_measures_together_and_alone_give_the_same(
     queries: list[QueryRatings], rankings: dict[str, list[str]]
 ) -> None:
     wanted = [
@@ -125,12 +125,12 @@ def nuggetizer_scores(nuggets: list[dict[str, str]]) -> dict[str, float]:
     }
 
 
-#: What nuggetizer's code calculates.
+#: The scores that nuggetizer's code calculates.
 CALCULATED = ("strict_vital", "strict_all", "vital", "all")
 
 
 def calculate_nugget_scores(nuggets: list[dict[str, str]]) -> dict[str, float]:
-    """As nuggetizer's function of that name adds up, to the last bit."""
+    """Sums in the same order as nuggetizer's function of that name, bit for bit."""
     scores = {}
     for name, of in (("all", nuggets), ("vital", [n for n in nuggets if n["importance"] == "vital"])):
         full = sum(1 for n in of if n["assignment"] == "support")
@@ -151,7 +151,7 @@ OURS = {
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_of_one_answer_cover_is_nuggetizers_score(seed: int) -> None:
+def test_cover_of_one_answer_equals_the_nuggetizer_score(seed: int) -> None:
     rng = random.Random(seed)
     rating = {"support": 5, "partial_support": 3, "not_support": 0, "failed": -1}
     nuggets = [
@@ -172,7 +172,7 @@ def test_of_one_answer_cover_is_nuggetizers_score(seed: int) -> None:
 
 
 @pytest.mark.parametrize("name", OURS)
-def test_nuggetizers_names_are_names_of_cover_with_or_without_a_cutoff(name: str) -> None:
+def test_nuggetizer_names_are_names_of_cover_with_or_without_a_cutoff(name: str) -> None:
     assert measure(f"{name}_score") == ir_measures.parse_measure(f"{name}_score") == OURS[name]
     assert measure(f" {name}_score@7") == OURS[name] @ 7
     with pytest.raises(ValueError, match=f"did you mean .*{name}_score"):
@@ -181,7 +181,7 @@ def test_nuggetizers_names_are_names_of_cover_with_or_without_a_cutoff(name: str
         measure(f"{name}_score", official=True)
 
 
-def test_the_weighted_score_of_the_paper() -> None:
+def test_the_weighted_score_equals_the_formula_of_the_paper() -> None:
     # Two vital nuggets, one supported; two okay ones, one partly: (1 + 0.5 * 0.5) / (2 + 0.5 * 2).
     row = RubricQrel("q", "a", 5, ratings=(5, 0, 3, 0), importances=("vital", "vital", "okay", ""))
     one = Cover(rel=5, partial=3, weights="importance")
@@ -191,7 +191,7 @@ def test_the_weighted_score_of_the_paper() -> None:
     assert (measure("weighted_score"), measure("strict_weighted_score")) == (one, strict)
 
 
-def test_what_each_weight_is() -> None:
+def test_each_weighting_gives_the_documented_item_weights() -> None:
     kinds = ("vital", "okay", "")
     assert item_weights("equal", kinds).tolist() == [1, 1, 1]
     assert item_weights("vital", kinds).tolist() == [1, 0, 0]
@@ -208,7 +208,7 @@ def test_what_each_weight_is() -> None:
         (Cover(rel=4, partial=None, weights="equal") @ 20, "Cover(rel=4)@20"),
     ],
 )
-def test_names_leave_defaults_out_and_are_parsed_to_themselves(one: Measure, name: str) -> None:
+def test_names_omit_defaults_and_are_parsed_back_to_the_same_measure(one: Measure, name: str) -> None:
     assert str(one) == repr(one) == name
     for read in (
         ir_measures.parse_measure(name),
@@ -240,14 +240,14 @@ def test_measures_that_differ_in_weights_or_credit_differ() -> None:
         {"weights": ["vital"]},
     ],
 )
-def test_impossible_parameters_are_refused(params: dict[str, object]) -> None:
+def test_invalid_parameters_are_rejected(params: dict[str, object]) -> None:
     with pytest.raises(AssertionError):
         Cover(**params).validate_params()
     with pytest.raises(ValueError, match=r"^Cover: .*; it takes .*'equal' or 'vital' or 'importance'"):
         measure(Cover(**params))
 
 
-def test_qrels_without_importance_are_refused_with_the_reason(queries: list[QueryRatings]) -> None:
+def test_qrels_without_importance_are_rejected_with_the_reason(queries: list[QueryRatings]) -> None:
     columns = ("query_id", "doc_id", "relevance", "iteration", "importance")
     frame = Frame([("q", "a", 5, "1", "vital")], columns)
     none = list(label_qrels(queries))
@@ -257,12 +257,12 @@ def test_qrels_without_importance_are_refused_with_the_reason(queries: list[Quer
         for one in (Cover(weights="vital") @ 5, nCover(weights="importance")):
             with pytest.raises(ValueError, match="needs the importance of items, and these qrels carry none"):
                 ir_measures.calc([one], qrels, {"q": {"a": 1.0}})
-    # Half credit and equal weights need none.
+    # Half credit and equal weights need no importance.
     found = ir_measures.calc_aggregate([Cover(partial=2, weights="equal")], frame, {"q": {"a": 1.0}})
     assert list(found.values()) == [1]
 
 
-def test_rows_that_contradict_each_other_are_refused() -> None:
+def test_contradictory_rows_are_rejected() -> None:
     first = RubricQrel("q", "a", 5, ratings=(5, 0), importances=("vital", "okay"))
     for importances in (("vital", "vital"), None):
         other = RubricQrel("q", "b", 5, ratings=(5, 0), importances=importances)

@@ -13,7 +13,7 @@ TABLE = Table(
 )
 
 
-def test_an_excerpt_has_the_first_rows_and_says_how_many_there_are() -> None:
+def test_an_excerpt_has_the_first_rows_and_the_total_number() -> None:
     found = excerpt(TABLE, 2, "all.tsv")
     assert [column.kind for column in found.columns] == ["name", "n", "n", "text"]
     assert [[cell.text for cell in row[:3]] for row in found.rows] == [
@@ -23,7 +23,7 @@ def test_an_excerpt_has_the_first_rows_and_says_how_many_there_are() -> None:
     assert (found.total, found.file, found.name) == (9, "all.tsv", None)
 
 
-def test_values_are_shown_as_people_read_them() -> None:
+def test_values_are_formatted_for_readers() -> None:
     assert [shown(value) for value in (None, 1234567, 0.12349, math.nan, -2.0)] == [
         "", "1,234,567", "0.123", "", "-2.000",
     ]  # fmt: skip
@@ -32,12 +32,12 @@ def test_values_are_shown_as_people_read_them() -> None:
     assert len(reason) == 160
 
 
-def test_a_column_of_names_that_are_numbers_is_no_column_of_numbers() -> None:
+def test_a_column_of_numeric_names_is_not_a_column_of_numbers() -> None:
     table = Table(("query_id", "n"), (("12", 3), ("13", 4)))
     assert [column.kind for column in excerpt(table, 5).columns] == ["name", "n"]
 
 
-def test_the_layout_says_which_columns_there_are_in_which_order() -> None:
+def test_the_layout_selects_and_orders_the_columns() -> None:
     layout = Layout(("run",), ("b", "a"), most=2, without=("c",), ranks=(1, 1), short={"b": "B"})
     table = Table(("a", "b", "c", "run", "d", "none"), ((1, 2, 3, "x", 4, None),) * 2, layout=layout)
     found = excerpt(table, 1)
@@ -55,7 +55,7 @@ def test_the_layout_says_which_columns_there_are_in_which_order() -> None:
         (("low", "high", "against"), (0.25, 0.75, "better"), ("0.250 to 0.750", "better")),
     ],
 )
-def test_what_belongs_to_a_column_stands_below_its_values(
+def test_intervals_and_errors_of_a_column_are_below_its_values(
     ends: tuple[str, ...], values: tuple[float | str, ...], below: tuple[str, ...]
 ) -> None:
     header = ("run", "P@5", *(f"P@5.{end}" for end in ends), "n")
@@ -64,6 +64,6 @@ def test_what_belongs_to_a_column_stands_below_its_values(
     assert found.rows[0][1] == Cell("0.500", below)
 
 
-def test_a_column_without_any_value_is_left_out_but_not_of_a_table_without_rows() -> None:
+def test_a_column_without_values_is_omitted_except_in_an_empty_table() -> None:
     assert len(excerpt(Table(("run", "x"), (("a", None), ("b", math.nan))), 5).columns) == 1
     assert len(excerpt(Table(("run", "x"), ()), 5).columns) == 2

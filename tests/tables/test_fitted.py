@@ -1,4 +1,4 @@
-"""Tables that keep to a width; how wide a text is, is worked out here by itself."""
+"""Tables that fit a width; text widths are computed independently here."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MEASURES = ("P(rel=4)@20", "nDCG@10", "Cover(rel=4)@20", "AP(rel=4)", "RR")
 
 
 def board(names: list[str], measures: tuple[str, ...] = MEASURES) -> Table:
-    """A leaderboard's table."""
+    """The table of a leaderboard."""
     header = ("run", *(column for name in measures for column in (name, f"{name}.stderr")))
     rows = tuple((name, *(0.5 - n / 1000, 0.042) * len(measures)) for n, name in enumerate(names))
     return Table(header, rows)
@@ -45,7 +45,7 @@ def test_at_80_columns_a_leaderboard_has_rank_run_and_three_measures_with_their_
     assert shown.legend == ("± standard error",)
 
 
-def test_what_has_no_room_is_in_another_table_where_nothing_may_be_left_out() -> None:
+def test_columns_without_room_go_to_another_table_if_none_may_be_omitted() -> None:
     shown = fitted(board(["first", "second"]), 40, Layout(("run",), split=True))
     assert [lines[0].split() for lines in shown.tables] == [
         ["run", "P(rel=4)@20", "nDCG@10"],
@@ -55,7 +55,7 @@ def test_what_has_no_room_is_in_another_table_where_nothing_may_be_left_out() ->
     assert shown.left_out == ()
 
 
-def test_without_a_width_all_is_there_and_whole() -> None:
+def test_without_a_width_the_table_is_complete() -> None:
     name = "x" * 200
     shown = fitted(board([name]), None, Layout(("run",), most=3, without=("RR",)))
     assert shown.tables[0][0].split() == ["run", *MEASURES]
@@ -64,7 +64,7 @@ def test_without_a_width_all_is_there_and_whole() -> None:
     assert not shown.cut
 
 
-def test_intervals_stand_behind_their_values_and_an_unknown_one_is_empty() -> None:
+def test_intervals_are_behind_their_values_and_an_unknown_one_is_empty() -> None:
     table = Table(
         ("measure", "tau", "n", "tau.low", "tau.high"),
         (("P@5", 0.75, 3, 0.512, 0.9), ("nDCG@10", -0.25, 3, -0.5, 0.1), ("AP", math.nan, 1, math.nan, None)),
@@ -83,7 +83,7 @@ def test_intervals_stand_behind_their_values_and_an_unknown_one_is_empty() -> No
     assert fitted(unknown, 80).legend == ()
 
 
-def test_what_belongs_to_a_column_follows_it_and_goes_with_it() -> None:
+def test_companion_columns_follow_their_column_and_are_omitted_with_it() -> None:
     header = ("run", "A", "B", "A difference", "A p-value", "B difference", "A p-value corrected")
     table = Table(header, (("x", 0.5, 0.5, 0.1, 0.2, 0.3, 0.4),))
     shown = fitted(table, 80, Layout(most=1))
@@ -92,7 +92,7 @@ def test_what_belongs_to_a_column_follows_it_and_goes_with_it() -> None:
     assert shown.left_out == ("B",)
 
 
-def test_columns_come_in_the_order_of_the_layout() -> None:
+def test_columns_are_in_the_order_of_the_layout() -> None:
     table = Table(("key", "a", "b", "c"), (("x", 1, 2, 3),))
     shown = fitted(table, 80, Layout(first=("c", "nowhere", "b"), without=("a",)))
     assert shown.tables[0] == ("key  c  b", "x    3  2")
@@ -111,7 +111,7 @@ def test_columns_come_in_the_order_of_the_layout() -> None:
     ],
     ids=["one", "hundred", "alike", "wide", "none"],
 )
-def test_lines_keep_to_the_width_and_runs_stay_apart(names: list[str], width: int) -> None:
+def test_lines_fit_the_width_and_run_names_stay_distinct(names: list[str], width: int) -> None:
     ranks = tuple(range(1, len(names) + 1))
     shown = fitted(board(names), width, Layout(("run",), most=3, ranks=ranks))
     (heading, *rows) = shown.tables[0]
@@ -124,7 +124,7 @@ def test_lines_keep_to_the_width_and_runs_stay_apart(names: list[str], width: in
 
 
 @pytest.mark.parametrize("width", [40, 80, 120])
-def test_many_measures_are_each_in_one_table_or_named_as_left_out(width: int) -> None:
+def test_with_many_measures_each_is_in_one_table_or_listed_as_omitted(width: int) -> None:
     measures = tuple(f"Cover(rel={n % 5},weights=vital)@{n}" for n in range(60))
     table = board([f"{'run' * 30}{n}" for n in range(3)], measures)
     split = fitted(table, width, Layout(("run",), split=True, ranks=(1, 2, 3)))
@@ -138,19 +138,19 @@ def test_many_measures_are_each_in_one_table_or_named_as_left_out(width: int) ->
     assert n_shown == {40: 1, 80: 1, 120: 3}[width]
 
 
-def test_names_that_differ_in_the_middle_alone_show_where_they_differ() -> None:
+def test_names_that_differ_only_in_the_middle_are_cut_to_show_the_difference() -> None:
     names = [f"{'a' * 40}-{which}-{'z' * 40}" for which in ("dense-11", "dense-12")]
     assert cut_apart([*names, "short"], 20) == ["aaaaaaaa…e-11-zz…zzz", "aaaaaaaa…e-12-zz…zzz", "short"]
 
 
-def test_names_that_differ_in_two_places_far_apart_are_numbered() -> None:
+def test_names_that_differ_in_two_distant_places_are_numbered() -> None:
     names = [f"{'a' * 40}{x}{'m' * 40}{y}{'z' * 40}" for x in "12" for y in "12"]
     shown = cut_apart(names, 16)
     assert len(set(shown)) == 4
     assert all(len(name) <= 16 for name in shown)
 
 
-def test_what_is_said_once_is_shown_once() -> None:
+def test_equal_names_are_shown_equally() -> None:
     assert len(set(cut_apart(["x" * 50] * 3, 10))) == 1
 
 
@@ -180,7 +180,7 @@ VALUES = st.none() | st.floats() | st.integers(-(10**6), 10**6) | st.text("abc�
     ),
     st.booleans(),
 )
-def test_every_column_is_shown_or_named_as_left_out(
+def test_every_column_is_shown_or_listed_as_omitted(
     table: tuple[tuple[str, ...], list[tuple[Value, ...]]], split: bool
 ) -> None:
     header, rows = table

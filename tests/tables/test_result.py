@@ -1,4 +1,4 @@
-"""Results: one kind of value, shown everywhere by the same code, with its notes."""
+"""Results: one class, shown in all forms with its notes."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from trecexam.tables.table import Layout, Table
 
 @dataclass(frozen=True)
 class Heights(Result):
-    """A small kind of result, as a feature declares one."""
+    """A small result class, as a feature declares one."""
 
     rows: tuple[tuple[str, float, float | None, str], ...]
     notes: tuple[str, ...] = ()
@@ -40,7 +40,7 @@ def heights() -> Heights:
     return Heights(rows, ("bob was not measured", "a < b"))
 
 
-def test_it_goes_into_every_data_frame(heights: Heights) -> None:
+def test_a_result_converts_to_every_kind_of_data_frame(heights: Heights) -> None:
     columns = ["name", "weight", "height", "remark"]
     for frame in (heights.to_pandas(), pandas.DataFrame(heights)):
         assert list(frame.columns) == columns
@@ -52,7 +52,7 @@ def test_it_goes_into_every_data_frame(heights: Heights) -> None:
     assert heights.to_arrow().column_names == pyarrow.table(heights).column_names == columns
 
 
-def test_columns_rows_and_facts_are_at_hand(heights: Heights) -> None:
+def test_columns_rows_and_facts_are_accessible(heights: Heights) -> None:
     assert heights["weight"] == [60.5, 80.25, -1.0]
     assert heights["bob"] == {"name": "bob", "weight": 80.25, "height": None, "remark": ""}
     assert heights["bob"].weight == 80.25
@@ -64,7 +64,7 @@ def test_columns_rows_and_facts_are_at_hand(heights: Heights) -> None:
     assert twice["a"]["n"] == [1, 3]
 
 
-def test_one_without_rows_is_true() -> None:
+def test_a_result_without_rows_is_truthy() -> None:
     empty = Heights(())
     assert empty
     assert len(empty) == 0
@@ -89,12 +89,12 @@ def test_one_without_rows_is_true() -> None:
         ("xyzzy", r"its columns are result\[COLUMN\]: name, weight, height, remark"),
     ],
 )
-def test_what_there_is_not_is_told_with_what_there_is(heights: Heights, name: str, said: str) -> None:
+def test_unknown_names_are_an_error_that_lists_the_known_ones(heights: Heights, name: str, said: str) -> None:
     with pytest.raises(AttributeError, match=f"^Heights has no '{name}'; {said}"):
         getattr(heights, name)
 
 
-def test_rows_and_keys_that_there_are_not_are_told(heights: Heights) -> None:
+def test_unknown_rows_and_keys_are_an_error(heights: Heights) -> None:
     with pytest.raises(
         KeyError, match="'dan' is no column, and no row has it as name; columns: name, weight"
     ):
@@ -116,7 +116,7 @@ def test_json_has_facts_notes_and_all_tables(heights: Heights) -> None:
     }
 
 
-def test_notes_are_in_every_form_for_people(heights: Heights) -> None:
+def test_notes_are_in_every_human_readable_format(heights: Heights) -> None:
     shown = repr(heights)
     assert shown.splitlines() == [
         "name      height   weight  remark",
@@ -136,7 +136,7 @@ def test_notes_are_in_every_form_for_people(heights: Heights) -> None:
     assert r"cy\_d & 1.9000 & $-$1.0000 & 50\% \\" in latex
 
 
-def test_a_repr_has_at_most_forty_lines_whatever_there_is(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_repr_has_at_most_forty_lines(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "80")
     rows = tuple((f"run{n}", 1.0, 2.0, "x" * 300) for n in range(500))
     notes = tuple(f"note {n} " + "long " * 60 for n in range(30))
@@ -148,7 +148,7 @@ def test_a_repr_has_at_most_forty_lines_whatever_there_is(monkeypatch: pytest.Mo
     assert "more notes: .notes has all" in repr(Heights(rows, notes))
 
 
-def test_it_is_copied_whole_and_noted(heights: Heights) -> None:
+def test_a_copy_is_complete_and_notes_can_be_added(heights: Heights) -> None:
     assert pickle.loads(pickle.dumps(heights)) == heights
     assert heights.noted("first").notes == ("first", "bob was not measured", "a < b")
     assert heights.noted() is heights

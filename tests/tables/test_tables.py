@@ -3,7 +3,7 @@ from __future__ import annotations
 from trecexam.tables.table import Table, to_aligned, to_tsv
 
 
-def test_a_small_p_is_not_shown_as_0_and_another_small_number_is() -> None:
+def test_a_small_p_value_is_not_shown_as_0_unlike_other_small_numbers() -> None:
     rows = ((1e-17, 4.31e-49), (0.0, 0.0), (0.5, 0.00012), (None, float("nan")))
     table = Table(("mean", "p"), rows, small=("p",))
     assert to_tsv(table).splitlines() == [

@@ -11,20 +11,20 @@ from trecexam.tables.table import Table, to_aligned, to_json, to_tsv
 from trecexam.tables.terminal import columns, cut, padded, printable, wrapped
 
 HOSTILE = "\x1b]0;title\x07 \x1b[31mred \x9b2J \u202egnp.exe \ud800 \U000e0041"
-#: What a terminal may act upon, or cannot be encoded.
+#: Characters that a terminal may act upon, or that cannot be encoded.
 STEERS = re.compile(
     "[\x00-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff\U000e0000-\U000e007f]"
 )
 
 
-def test_what_steers_a_terminal_is_escaped() -> None:
+def test_terminal_control_characters_are_escaped() -> None:
     assert printable(HOSTILE) == (
         r"\x1b]0;title\x07 \x1b[31mred \x9b2J \u202egnp.exe \ud800 \U000e0041"
     )  # fmt: skip
 
 
 @given(st.text(st.characters(codec=None)))
-def test_printable_text_is_one_line_that_can_be_written(text: str) -> None:
+def test_printable_text_is_one_encodable_line(text: str) -> None:
     shown = printable(text)
     assert not STEERS.search(shown)
     assert len(shown.splitlines()) <= 1
@@ -32,55 +32,55 @@ def test_printable_text_is_one_line_that_can_be_written(text: str) -> None:
 
 
 @pytest.mark.parametrize("text", ["naïve façade", "日本語", "می‌خواهم", "👩‍🚀"])
-def test_ordinary_texts_stay_as_they_are(text: str) -> None:
+def test_ordinary_texts_are_unchanged(text: str) -> None:
     assert printable(text) == text
 
 
 @given(st.text(st.characters(codec=None)))
-def test_json_keeps_every_value_and_steers_no_terminal(text: str) -> None:
+def test_json_keeps_every_value_without_terminal_control_characters(text: str) -> None:
     shown = to_json({"value": text})
     assert json.loads(shown) == {"value": text}
     assert not STEERS.search(shown)
 
 
-def test_tables_escape_too() -> None:
+def test_tables_escape_control_characters_too() -> None:
     table = Table(("run", "n"), (("a\x1b[2J", 1), ("日本", 2)))
     assert to_tsv(table) == "run\tn\na\\x1b[2J\t1\n日本\t2\n"
     assert to_aligned(table) == "run       n\na\\x1b[2J  1\n日本      2\n"
 
 
-def test_names_of_columns_are_escaped_and_stay_one_column() -> None:
+def test_column_names_are_escaped_and_stay_one_column() -> None:
     table = Table(("theta", "q\t1\u202e"), ((1, 2),))
     assert to_tsv(table) == "theta\tq 1\\u202e\n1\t2\n"
     assert "\u202e" not in to_aligned(table)
 
 
-def test_a_rounding_below_0_is_0() -> None:
+def test_negative_zero_is_printed_as_0() -> None:
     table = Table(("x",), ((-1e-12,), (-0.0,), (-0.25,)))
     assert to_tsv(table) == "x\n0.000000\n0.000000\n-0.250000\n"
 
 
 @given(st.text(), st.integers(2, 40))
-def test_wrapped_lines_fit_and_lose_nothing_but_blanks(text: str, width: int) -> None:
+def test_wrapped_lines_fit_and_lose_only_blanks(text: str, width: int) -> None:
     shown = printable(text)
     lines = wrapped(shown, width)
     assert all(columns(line) <= width for line in lines)
     assert "".join(lines).replace(" ", "") == shown.replace(" ", "")
 
 
-def test_wrapping_breaks_at_blanks_and_cuts_what_is_too_long() -> None:
+def test_wrapping_breaks_at_blanks_and_cuts_long_words() -> None:
     assert wrapped("one two three", 7) == ["one two", "three"]
     assert wrapped("a 日本語日本語", 6) == ["a", "日本語", "日本語"]
     assert wrapped("", 7) == []
 
 
-def test_an_ellipsis_ends_what_was_cut() -> None:
+def test_an_ellipsis_ends_a_cut_text() -> None:
     assert wrapped("one two three four", 7, 2) == ["one two", "three…"]
     assert wrapped("one two three", 7, 2) == ["one two", "three"]
     assert wrapped("abcdefghijkl", 5, 2) == ["abcde", "fghi…"]
 
 
-def test_wide_characters_take_two_columns_and_marks_none() -> None:
+def test_wide_characters_take_two_columns_and_combining_marks_none() -> None:
     assert columns("日本") == 4
     assert columns("e\u0301") == 1
     assert padded("日", 4) == "日  "
@@ -88,7 +88,7 @@ def test_wide_characters_take_two_columns_and_marks_none() -> None:
 
 
 @given(st.text(st.characters(codec=None)), st.integers(4, 30), st.booleans())
-def test_a_cut_text_keeps_to_its_width(text: str, width: int, middle: bool) -> None:
+def test_a_cut_text_fits_its_width(text: str, width: int, middle: bool) -> None:
     shown = cut(text, width, middle=middle)
     assert columns(shown) <= width
     assert len(shown) <= 4 * width + 1
@@ -96,7 +96,7 @@ def test_a_cut_text_keeps_to_its_width(text: str, width: int, middle: bool) -> N
         assert shown == printable(text)
 
 
-def test_a_name_that_is_cut_in_the_middle_keeps_its_end() -> None:
+def test_a_name_cut_in_the_middle_keeps_its_end() -> None:
     assert cut("bm25-tuned-on-everything-run-7", 16, middle=True) == "bm25-tuned…run-7"
     assert cut("bm25-tuned-on-everything-run-7", 16) == "bm25-tuned-on-e…"
     assert cut("x" * 100_000, 10) == "x" * 9 + "…"

@@ -1,4 +1,4 @@
-"""What is said of runs and qrels, and how they are mended, is what NIST's programs do with them."""
+"""Findings on runs and qrels, and fixed files, agree with NIST's programs."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ MEASURES = ("map", "ndcg", "ndcg_cut.2", "P.2", "recip_rank", "bpref", "num_ret"
 TOPICS = ["q1", "q2"]
 QRELS = "".join(f"{topic} 0 {doc} {n}\n" for topic in TOPICS for n, doc in enumerate("cbaé"))
 RUN = "".join(f"{topic} Q0 {doc} 1 {n} t\n" for topic in TOPICS for n, doc in enumerate("dbca"))
-#: Where these are, what trec_eval does hangs on memory that is not its own.
+#: With these, the behaviour of trec_eval depends on uninitialised memory.
 UNDEFINED = {"only negative labels", "empty"}
-#: Mended files with these score otherwise than the original, as trecexam/extensions/check/mending.py says.
+#: Fixed files with these have other scores than the original, as trecexam/extensions/check/mending.py says.
 MENDED_OTHERWISE = {"byte-order mark", "comment", "score not a number", "only negative labels"}
 
 
@@ -47,7 +47,7 @@ def put(path: Path, content: bytes) -> Path:
     return path
 
 
-def look_at(kind: str, path: Path) -> tuple[Finding, ...]:
+def check_file(kind: str, path: Path) -> tuple[Finding, ...]:
     return check_run(path, judged=TOPICS) if kind == "run" else check_qrels(path)
 
 
@@ -61,17 +61,17 @@ def mended(kind: str, path: Path, version: int) -> bytes:
 
 
 @pytest.mark.parametrize(("kind", "damaged"), [("run", damaged_run), ("qrels", damaged_qrels)])
-def test_a_file_is_accepted_by_trec_eval_where_check_says_so(
+def test_trec_eval_accepts_a_file_if_and_only_if_check_does(
     tmp_path: Path, trec_eval: TrecEval, evaluate: Any, kind: str, damaged: Callable[[int], bytes]
 ) -> None:
     accepted = compared = 0
     for seed in FILES:
         path = put(tmp_path / f"x.{kind}", damaged(seed))
-        findings = look_at(kind, path)
+        findings = check_file(kind, path)
         kinds = {finding.kind for finding in findings}
         if kinds & UNDEFINED:
             continue
-        # With -c, 10 gives zeros to every topic that a run does not have, be it all of them.
+        # With -c, version 10 gives zeros to every topic that a run does not have, even if these are all.
         evaluation = evaluate(kind, path.read_bytes(), *(() if "no common topic" in kinds else ("-c",)))
         no_topic = "No queries with both" in evaluation.message and kind == "qrels"
         says = takes(findings, trec_eval.version) and not no_topic
@@ -82,7 +82,7 @@ def test_a_file_is_accepted_by_trec_eval_where_check_says_so(
 
 
 @pytest.mark.parametrize(("kind", "damaged"), [("run", damaged_run), ("qrels", damaged_qrels)])
-def test_a_mended_file_is_accepted_and_scores_as_the_original(
+def test_a_fixed_file_is_accepted_and_scores_as_the_original(
     tmp_path: Path, trec_eval: TrecEval, evaluate: Any, kind: str, damaged: Callable[[int], bytes]
 ) -> None:
     compared = 0
@@ -95,7 +95,7 @@ def test_a_mended_file_is_accepted_and_scores_as_the_original(
         evaluation = evaluate(kind, content, "-c")
         if "No queries with both" not in evaluation.message:
             assert evaluation.accepted, (seed, path.read_bytes(), content, evaluation)
-        if {finding.kind for finding in look_at(kind, path)} & MENDED_OTHERWISE:
+        if {finding.kind for finding in check_file(kind, path)} & MENDED_OTHERWISE:
             continue
         original = evaluate(kind, path.read_bytes(), "-c")
         if original.accepted:
@@ -107,20 +107,20 @@ def test_a_mended_file_is_accepted_and_scores_as_the_original(
 @pytest.mark.parametrize(
     ("kind", "content", "accepted"),
     [
-        # From here on it reads nothing, and says nothing.
+        # From here it reads nothing, and reports nothing.
         ("run", RUN.encode().replace(b"q2", b"\0q2"), True),
         ("qrels", QRELS.encode().replace(b"q2", b"\0q2"), True),
-        # The first topic's labels find no memory; a later one's are counted in what the first one had.
+        # The first topic's labels find no memory; a later one's are counted in the first one's memory.
         ("qrels", b"q1 0 a -1\nq2 0 a 1\n", False),
         ("qrels", b"q1 0 a 1\nq2 0 a -1\n", True),
         ("qrels", b"q1 0 a 1\nq2 0 a -2\n", False),
     ],
 )
-def test_what_check_calls_fatal_though_some_programs_go_on(
+def test_check_rejects_some_files_that_some_trec_eval_versions_accept(
     tmp_path: Path, trec_eval: TrecEval, evaluate: Any, kind: str, content: bytes, accepted: bool
 ) -> None:
     assert evaluate(kind, content, "-c").accepted == accepted
-    assert not takes(look_at(kind, put(tmp_path / f"x.{kind}", content)), trec_eval.version)
+    assert not takes(check_file(kind, put(tmp_path / f"x.{kind}", content)), trec_eval.version)
 
 
 @pytest.mark.parametrize(
@@ -134,10 +134,10 @@ def test_what_check_calls_fatal_though_some_programs_go_on(
         (RUN.encode() + b"q2 Q0 a 2 1 t\n", ()),
     ],
 )
-def test_comments_and_doubled_docnos_stop_only_the_version_and_topic_that_they_stop(
+def test_comments_and_duplicate_docnos_affect_only_their_version_and_topic(
     tmp_path: Path, trec_eval: TrecEval, evaluate: Any, content: bytes, versions: tuple[int, ...]
 ) -> None:
-    findings = look_at("run", put(tmp_path / "x.run", content))
+    findings = check_file("run", put(tmp_path / "x.run", content))
     assert tuple(version for version in (9, 10) if takes(findings, version)) == versions
     if not any(finding.kind == "empty" for finding in findings):
         assert evaluate("run", content, "-c").accepted == (trec_eval.version in versions)

@@ -1,4 +1,4 @@
-"""What a track's outputs say is what NIST's programs compute from its exported files."""
+"""Outputs of a track equal what NIST's programs compute from its exported files."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from support import HashGrader, make_small_track
 import trecexam
 from trecexam.extensions.check.preflight import check_qrels, takes
 
-#: How the leaderboard calls a measure: how trec_eval does, and from which label on a passage is relevant.
+#: The leaderboard's name of a measure: trec_eval's name, and the lowest relevant label.
 NAMES = {
     "nDCG@3": ("ndcg_cut.3", 1), "nDCG": ("ndcg", 1), "P(rel=4)@5": ("P.5", 4), "AP(rel=5)": ("map", 5),
     "RR(rel=5)": ("recip_rank", 5), "R(rel=4)@4": ("recall.4", 4), "Rprec(rel=5)": ("Rprec", 5),
@@ -49,7 +49,7 @@ def draw_track(root: Path, seed: int, version: int) -> Path:
     return root
 
 
-def test_the_leaderboard_is_that_of_trec_eval_with_the_exported_qrels(
+def test_the_leaderboard_equals_trec_eval_on_the_exported_qrels(
     tmp_path: Path, trec_eval: TrecEval, thorough: bool
 ) -> None:
     compared, tracks = 0, 12 if thorough else 5
@@ -59,7 +59,7 @@ def test_the_leaderboard_is_that_of_trec_eval_with_the_exported_qrels(
         for row in table(root / "out" / "per_query.tsv"):
             ours[row["run"], row["measure"]][row["query_id"]] = float(row["value"])
         judged = {line.split()[0] for line in (root / "out" / "rubric.qrels").read_text().splitlines()}
-        # A query of which nothing is pooled has no line there: trec_eval cannot count it.
+        # A query without pooled passages has no line there: trec_eval cannot count it.
         for row in table(root / "out" / "leaderboard.tsv") if len(judged) == 4 else ():
             for name in NAMES:
                 ours[row["run"], name]["all"] = float(row[name])
@@ -68,7 +68,7 @@ def test_the_leaderboard_is_that_of_trec_eval_with_the_exported_qrels(
             printed = trec_eval.evaluate(
                 root / "out" / "rubric.qrels", root / "runs" / f"{run}.run", [called], "-c", "-l", str(level)
             )
-            # 9 prints no line for a topic that the run lacks; it counts as 0 in the mean.
+            # Version 9 prints no line for a topic that the run lacks; it counts as 0 in the mean.
             by_topic = dict.fromkeys(values, 0.0)
             by_topic |= {
                 topic: float(value) for (topic, _), value in printed.values.items() if topic in values
@@ -79,7 +79,7 @@ def test_the_leaderboard_is_that_of_trec_eval_with_the_exported_qrels(
     assert compared > 0.9 * tracks * 3 * len(NAMES) * 5
 
 
-def test_exported_qrels_are_accepted_and_exported_subtopics_are_refused_as_check_says(
+def test_exported_qrels_are_accepted_and_exported_subtopics_rejected_as_check_says(
     tmp_path: Path, trec_eval: TrecEval
 ) -> None:
     root = draw_track(tmp_path, 1, trec_eval.version)

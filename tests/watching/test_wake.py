@@ -1,4 +1,4 @@
-"""What wakes a thread that waits."""
+"""Waking a waiting thread."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ import time
 from trecexam.watching.events import Wake
 
 
-def test_a_signal_that_comes_at_any_moment_wakes_and_never_hangs() -> None:
+def test_a_signal_at_any_moment_wakes_the_thread_and_never_hangs() -> None:
     wake, calls = Wake(), []
     before = signal.signal(signal.SIGALRM, lambda *_: (calls.append(1), wake.set()))
-    # So often that some come while it is being cleared, or begins to wait.
+    # So often that some arrive during clearing, or at the start of a wait.
     signal.setitimer(signal.ITIMER_REAL, 0.0003, 0.0003)
     try:
         end = time.monotonic() + 60
@@ -25,7 +25,7 @@ def test_a_signal_that_comes_at_any_moment_wakes_and_never_hangs() -> None:
     assert len(calls) >= 300
 
 
-def test_what_was_set_before_is_not_waited_for_and_what_was_cleared_is() -> None:
+def test_a_wake_up_set_before_the_wait_returns_at_once_and_a_cleared_one_does_not() -> None:
     wake = Wake()
     wake.set()
     wake.wait(60)

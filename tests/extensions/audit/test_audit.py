@@ -1,4 +1,4 @@
-"""The audit's numbers against scipy and ir_measures, what it finds of what is planted, and its command."""
+"""The audit: its numbers against scipy and ir_measures, planted problems that it finds, and its command."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ Capture = pytest.CaptureFixture[str]
 
 
 class Desk:
-    """Files of eight runs, twelve queries and two sets of judgments with holes, and what is in them."""
+    """Files of eight runs, twelve queries and two sets of judgments with holes, and their content."""
 
     def __init__(self, folder: Path) -> None:
         random = np.random.default_rng(0)
@@ -54,7 +54,7 @@ class Desk:
         return [self.folder / "people.qrels", self.folder / "judge.qrels"]
 
     def words(self, *sides: str) -> list[str]:
-        """The command on these sets of judgments."""
+        """The command line for these sets of judgments."""
         options = [word for side in sides for word in ("--qrels", f"{self.folder}/{side}.qrels")]
         return ["audit", *options, "--runs", f"{self.folder}/runs"]
 
@@ -75,12 +75,12 @@ def desk(tmp_path: Path) -> Desk:
 
 
 def evaluated(measure: Any, qrels: Qrels, ranking: Mapping[str, Mapping[str, float]]) -> list[float]:
-    """What ir_measures gives, 0 for queries that it leaves out."""
+    """The values of ir_measures, 0 for queries that it omits."""
     by_query = {each.query_id: each.value for each in ir_measures.iter_calc([measure], qrels, ranking)}
     return [by_query.get(query, 0.0) for query in sorted(qrels)]
 
 
-def test_values_of_all_choices_are_those_of_ir_measures(desk: Desk) -> None:
+def test_values_of_all_choices_equal_ir_measures(desk: Desk) -> None:
     inputs = read_inputs(desk.both, [desk.folder / "runs"])
     for side in inputs.sides:
         for choice in choices(side, 7):
@@ -140,7 +140,7 @@ def naive_ranks(choice: Choice, runs: Iterable[dict[str, list[str]]], qrels: Qre
 
 @settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.filter_too_much])
 @given(small_cases(), st.integers(1, 3))
-def test_the_rank_is_between_best_and_worst_for_all_labels_of_unjudged_passages(case: Small, k: int) -> None:
+def test_the_rank_is_within_the_bounds_for_all_labels_of_unjudged_passages(case: Small, k: int) -> None:
     runs, qrels = case
     labels = range(max(1, *itertools.chain.from_iterable(of.values() for of in qrels.values())) + 1)
     free = sorted({(q, d) for run in runs for q in qrels for d in run[q] if d not in qrels[q]})
@@ -187,7 +187,7 @@ def test_a_deep_unjudged_passage_cannot_lower_the_best_rank() -> None:
     assert [pool[name] for name in ("rank", "best rank", "worst rank")] == [[2, 1], [1, 1], [2, 2]]
 
 
-def test_on_dl19_ranks_by_all_judgments_are_inside_and_pooled_runs_stay_near(tmp_path: Path) -> None:
+def test_on_dl19_ranks_by_all_judgments_are_within_bounds_and_pooled_runs_move_little(tmp_path: Path) -> None:
     base = whole("dl19")
     first = base.rows[:, :, :10]
     for team in ("idst", "bm25", "TUW19"):
@@ -201,7 +201,7 @@ def test_on_dl19_ranks_by_all_judgments_are_inside_and_pooled_runs_stay_near(tmp
             assert (of.worst - of.best)[~ours].mean() < 8
 
 
-def test_tests_tau_and_power_are_those_of_scipy(desk: Desk) -> None:
+def test_tests_tau_and_power_equal_scipy(desk: Desk) -> None:
     inputs = read_inputs(desk.both, [desk.folder / "runs"])
     people, judge = (main_values(inputs, side) for side in inputs.sides)
     tables = audit(inputs).tables
@@ -219,10 +219,10 @@ def test_tests_tau_and_power_are_those_of_scipy(desk: Desk) -> None:
     assert found_in.mean() == pytest.approx(0.8, abs=0.03)
 
 
-def test_unjudged_passages_are_dealt_from_the_run_s_and_other_teams_passages() -> None:
+def test_unjudged_passages_are_attributed_to_the_run_and_to_other_teams() -> None:
     rows = np.array([[[1, 2], [11, 12]], [[3, 4], [11, 13]], [[5, 1], [14, 12]]], np.int32)
     unjudged = np.isin(rows, (2, 12))
-    # Without the second run, which is of the first one's team: 1, 2, 5 and 11, 12, 14.
+    # Without the second run, which belongs to the first one's team: 1, 2, 5 and 11, 12, 14.
     p = [stats.hypergeom.pmf(range(3), 3, 1, 2)] * 2
     assert dealt_p(rows, unjudged, np.array([0, 0, 1]))[0] == pytest.approx(np.convolve(*p)[2:].sum())
     p = [stats.hypergeom.pmf(range(3), size, 1, 2) for size in (5, 4)]
@@ -231,20 +231,20 @@ def test_unjudged_passages_are_dealt_from_the_run_s_and_other_teams_passages() -
 
 
 @pytest.mark.parametrize("what", ["threshold", "drift", "unused label", "raised", "raised team", "likeness"])
-def test_what_is_planted_in_a_judge_is_found(what: str) -> None:
+def test_a_planted_judge_bias_is_found(what: str) -> None:
     section = "scales" if what in ("threshold", "drift", "unused label") else "judge"
     cases = [judged("cranfield", what, np.random.default_rng([1, seed])) for seed in range(4)]
     assert [found(case, SECTIONS[section][-1](case.inputs).findings) for case in cases] == [(1, 1)] * 4
 
 
-def test_holes_and_runs_that_were_not_pooled_are_found(tmp_path: Path) -> None:
+def test_planted_holes_and_unpooled_runs_are_found(tmp_path: Path) -> None:
     for make, seed in ((unpooled, 1), (unpooled, 2), (holes, 3)):
         case: Case = make(np.random.default_rng(seed), tmp_path)
         hit, planted = found(case, SECTIONS["pool"][-1](case.inputs).findings)
         assert hit == planted > 0
 
 
-def test_a_fair_judge_raises_no_alarm_and_equal_runs_are_not_told_apart() -> None:
+def test_a_fair_judge_raises_no_alarm_and_equal_runs_are_not_separated() -> None:
     for name, seed in (("dl19", 0), ("dl19", 1), ("cisi", 0), ("cisi", 1)):
         assert audit(judged(name, "clean", np.random.default_rng([2, seed])).inputs).alarms == ()
     for what, least, most in (("equal", 0, 3), ("certain", 18, 20)):
@@ -271,14 +271,16 @@ def test_the_command_shows_findings_and_writes_the_page(desk: Desk, capsys: Capt
     assert all(f'id="{name}-section"' in page.read_text() for name in ("findings", *SECTIONS))
 
 
-def test_one_set_of_judgments_is_audited_and_what_needs_two_is_named(desk: Desk, capsys: Capture) -> None:
+def test_a_single_set_of_judgments_is_audited_and_skipped_checks_are_listed(
+    desk: Desk, capsys: Capture
+) -> None:
     assert run([*desk.words("people"), "--table"]) == 0
     out, err = capsys.readouterr()
     assert "one set of judgments" in err
     assert "tell neighbours apart" in " ".join(out.split())
 
 
-def test_runs_and_queries_that_differ_are_intersected_and_said(desk: Desk, capsys: Capture) -> None:
+def test_differing_runs_and_queries_are_intersected_with_a_note(desk: Desk, capsys: Capture) -> None:
     whole = audit(read_inputs(desk.both, [desk.folder / "runs"]))
     people, judge = desk.both
     people.write_text(people.read_text() + "only 0 d1 1\nboth 0 d1 1\n")
@@ -321,14 +323,14 @@ def test_sides_without_a_common_passage_and_of_one_name_are_audited(desk: Desk) 
     assert "nothing in common" in {each.kind for each in made.alarms}
 
 
-def test_what_cannot_be_audited_is_refused_with_the_reason(desk: Desk, capsys: Capture) -> None:
+def test_inputs_that_cannot_be_audited_are_rejected_with_the_reason(desk: Desk, capsys: Capture) -> None:
     (desk.folder / "other.qrels").write_text("x 0 d1 1\n")
     for sides, why in ((["people"] * 3, "3 sets of judgments"), (["people", "other"], "judged by both")):
         assert run(desk.words(*sides)) == 2
         assert why in capsys.readouterr().err
 
 
-def test_what_cannot_be_told_is_left_out_and_what_is_not_used_is_named(desk: Desk, capsys: Capture) -> None:
+def test_undecidable_checks_are_omitted_and_unused_inputs_are_listed(desk: Desk, capsys: Capture) -> None:
     (desk.folder / "zero.qrels").write_text("".join(f"q{q} 0 d0 0\n" for q in range(12)))
     assert run([*desk.words("zero", "people"), "--json"]) == 0
     out, _ = capsys.readouterr()

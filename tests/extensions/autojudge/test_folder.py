@@ -1,4 +1,4 @@
-"""`trecexam autojudge DIR`: the folder that is handed in."""
+"""`trecexam autojudge DIR`: the folder to submit."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def test_the_folder_has_a_workflow_that_the_framework_reads(tmp_path: Path) -> N
         assert set(variant["graders"]) == chosen
 
 
-def test_making_it_twice_changes_nothing_and_another_file_is_never_replaced(
+def test_making_the_folder_twice_changes_nothing_and_never_replaces_other_files(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     folder = tmp_path / "myjudge"

@@ -36,7 +36,7 @@ COLUMNS = {
 
 @pytest.fixture
 def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A data set in `data`, a judge in `judge`, answers kept in `cache`; nothing to ask."""
+    """A data set in `data`, a judge in `judge`, answers in `cache`; no prompt is confirmed by a person."""
     lay_out_autojudge(tmp_path / "data")
     assert run(["autojudge", str(tmp_path / "judge")]) == 0
     monkeypatch.chdir(tmp_path)
@@ -61,7 +61,7 @@ def leaderboard(path: Path) -> dict[tuple[str, str, str], float]:
 
 
 def contents(folder: Path) -> dict[str, bytes]:
-    """What is in a folder, but for the file that says when it was made."""
+    """The content of a folder, except for the file with the time of creation."""
     files = (path for path in folder.rglob("*") if path.is_file() and not path.name.endswith(".config.yml"))
     return {str(path.relative_to(folder)): path.read_bytes() for path in files}
 
@@ -75,7 +75,7 @@ def use(server: Scripted, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.slow
-def test_all_graders_give_a_leaderboard_nuggets_and_qrels_and_again_nobody_is_asked(
+def test_all_graders_give_leaderboard_nuggets_and_qrels_and_a_rerun_sends_no_prompt(
     desk: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with serving(answer_as_a_judge) as server:
@@ -86,7 +86,7 @@ def test_all_graders_give_a_leaderboard_nuggets_and_qrels_and_again_nobody_is_as
         assert max(server.seen.values()) == 1
         judge("again", "all")
         assert len(server.bodies) == asked
-    # The server is gone, and the address is another one.
+    # The server is down, and the address is another one.
     monkeypatch.setenv("OPENAI_BASE_URL", "EMPTY")
     judge("off", "all")
     assert contents(desk / "again") == contents(desk / "off") == contents(desk / "out")
@@ -100,11 +100,11 @@ def test_all_graders_give_a_leaderboard_nuggets_and_qrels_and_again_nobody_is_as
         for row in means.rows:
             for measure, score in zip(sorted(measures), row.scores, strict=True):
                 answered = [found[row.run, topic, measure] for topic in RUNS[row.run]]
-                # What is not answered counts 0, here as there.
+                # Unanswered queries count 0 on both sides.
                 assert found[row.run, "all", measure] == pytest.approx(sum(answered) / len(TOPICS))
                 assert found[row.run, "all", measure] == round(score.mean, 12)
         labels = {(row.query_id, row.doc_id): row.relevance for row in track["umbrela"].qrels()}
-        # People's leaderboard, which all graders' columns are compared with.
+        # The official leaderboard, which the columns of all graders are compared with.
         (root / "official_leaderboard.txt").write_text((desk / "data" / "truth.txt").read_text())
         compared = track.correlate().to_pandas()
     with_truth = compared[compared.other_measure == "official_leaderboard:RELEVANCE"]
@@ -120,7 +120,7 @@ def test_all_graders_give_a_leaderboard_nuggets_and_qrels_and_again_nobody_is_as
 
 
 @pytest.mark.slow
-def test_a_variant_asks_for_its_own_graders_and_what_another_asked_is_known(
+def test_a_variant_runs_only_its_graders_and_reuses_answers_of_other_variants(
     desk: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with serving(answer_as_a_judge) as server:
@@ -142,7 +142,7 @@ def test_a_variant_asks_for_its_own_graders_and_what_another_asked_is_known(
 
 
 @pytest.mark.slow
-def test_a_judge_that_is_killed_goes_on_where_it_was(desk: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_killed_judge_resumes(desk: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     killed: list[subprocess.Popen[bytes]] = []
 
     def script(exchange: Exchange) -> None:
@@ -166,7 +166,7 @@ def test_a_judge_that_is_killed_goes_on_where_it_was(desk: Path, monkeypatch: py
         before = server.seen.copy()
         killed.clear()
         judge("out", "all")
-        # Those in flight when it was killed are asked again, and no others.
+        # Only prompts in flight at the kill are sent again.
         again = [prompt for prompt, times in server.seen.items() if times > 1]
         assert sum(before.values()) >= 12
         assert len(again) < sum(before.values())
@@ -176,7 +176,7 @@ def test_a_judge_that_is_killed_goes_on_where_it_was(desk: Path, monkeypatch: py
     assert contents(desk / "again") == contents(desk / "out")
 
 
-def test_where_nobody_may_be_asked_what_is_missing_is_said(desk: Path) -> None:
+def test_without_permission_to_send_prompts_missing_grades_are_reported(desk: Path) -> None:
     with pytest.raises(
         TrecexamError, match=r"umbrela: there is no answer to \d+ cells, and nobody may be asked"
     ):
@@ -187,7 +187,7 @@ def test_where_nobody_may_be_asked_what_is_missing_is_said(desk: Path) -> None:
         judge("out", "nuggets", status=1)
 
 
-def test_a_setting_that_trecexam_toml_does_not_have_is_refused_as_there(desk: Path) -> None:
+def test_an_unknown_setting_is_rejected_as_in_trecexam_toml(desk: Path) -> None:
     with pytest.raises(ConfigError, match=r"unknown setting `grader\.concurency`; did you mean `concurr"):
         judge("out", "umbrela", "--set", "grader.concurency=2", status=1)
 
@@ -218,7 +218,7 @@ def test_runs_of_any_name_are_judged(tmp_path: Path, run_id: str) -> None:
         assert [unquote(name) for name in track.files.runs()] == [run_id]
 
 
-def test_a_topic_id_with_a_blank_is_named_before_anything_is_asked(
+def test_a_topic_id_with_a_blank_is_reported_before_any_prompt_is_sent(
     desk: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for path in (desk / "data").rglob("*.jsonl"):
@@ -231,7 +231,7 @@ def test_a_topic_id_with_a_blank_is_named_before_anything_is_asked(
 
 
 @pytest.mark.slow
-def test_nuggets_that_are_given_are_asked_about(desk: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_given_nuggets_are_graded(desk: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with serving(answer_as_a_judge) as server:
         use(server, monkeypatch)
         judge("out", "nuggets")
@@ -244,7 +244,7 @@ def test_nuggets_that_are_given_are_asked_about(desk: Path, monkeypatch: pytest.
 
 
 @pytest.mark.slow
-def test_without_a_language_model_support_is_by_embeddings(desk: Path) -> None:
+def test_without_a_language_model_support_uses_embeddings(desk: Path) -> None:
     pytest.importorskip("sentence_transformers", reason="the extra `offline` is not installed")
     judge("out", "offline")
     found = leaderboard(next((desk / "out").glob("offline.eval*.txt")))
@@ -255,7 +255,7 @@ def test_without_a_language_model_support_is_by_embeddings(desk: Path) -> None:
 
 
 @pytest.mark.slow
-def test_the_frameworks_own_data_set_goes_through_and_meta_evaluate_reads_what_comes_out(
+def test_the_data_set_of_the_framework_is_judged_and_meta_evaluate_reads_the_result(
     desk: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     kiddie = outside("autojudge/kiddie")
@@ -275,7 +275,7 @@ def test_the_frameworks_own_data_set_goes_through_and_meta_evaluate_reads_what_c
 
 
 @pytest.mark.slow
-def test_the_frameworks_own_data_set_goes_through_in_three_commands(
+def test_the_data_set_of_the_framework_is_judged_in_three_commands(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     kiddie = outside("autojudge/kiddie")

@@ -33,7 +33,7 @@ def plain(content: bytes) -> list[bytes]:
 
 
 def changed_lines(old: bytes, new: bytes) -> tuple[list[bytes], list[bytes]]:
-    """The lines between those that both begin and those that both end with."""
+    """The lines that differ, without common lines at both ends."""
     before, after = plain(old), plain(new)
     while before and after and before[0] == after[0]:
         del before[0], after[0]
@@ -42,13 +42,13 @@ def changed_lines(old: bytes, new: bytes) -> tuple[list[bytes], list[bytes]]:
     return before, after
 
 
-def test_an_edit_changes_the_text_and_notes_who_did_it_and_nothing_else() -> None:
+def test_an_edit_changes_the_text_and_its_author_only() -> None:
     new = with_text(LINES.encode(), "bank", "q1/1", "Why so?", NOTE).decode()
     noted = ', "edits": [{"who": "Ann", "when": "2026-07-01T10:00:00+00:00", "before": "Why?"}]'
     assert new == LINES.replace('"Why?", "score": 1.5', f'"Why so?", "score": 1.5{noted}')
 
 
-def test_an_item_whose_id_is_made_of_its_text_keeps_it() -> None:
+def test_an_item_keeps_its_id_when_the_id_was_made_from_its_text() -> None:
     item_id = made_id("q1", "When é?")
     new = with_text(LINES.encode(), "bank", item_id, "When ü?", NOTE)
     assert [(item.item_id, item.text) for item in items_of(new, "bank")][1] == (item_id, "When ü?")
@@ -66,7 +66,7 @@ def test_an_item_whose_id_is_made_of_its_text_keeps_it() -> None:
         ('{"qid": "q1", "query": "the query", "nuggets": [{"text": "Why?", "id": "a"}]}', "text"),
     ],
 )
-def test_every_form_of_a_bank_takes_edits(line: str, key: str) -> None:
+def test_banks_can_be_edited_in_every_form(line: str, key: str) -> None:
     content = f"{line}\r\n".encode()
     new = with_retired(with_text(content, "bank", "a", "How?", NOTE), "bank", "a", retired=True, note=NOTE)
     assert f'"{key}": "How?"'.encode() in new
@@ -83,7 +83,7 @@ def test_every_form_of_a_bank_takes_edits(line: str, key: str) -> None:
     ]
 
 
-def test_one_of_two_nuggets_with_the_same_text_is_changed_and_the_other_stays() -> None:
+def test_editing_one_of_two_nuggets_with_the_same_text_keeps_the_other() -> None:
     content = b'{"qid": "q1", "nuggets": [{"text": "a"}, {"text": "a"}, {"text": "b"}]}\n'
     ids = [made_id("q1", "a"), f"{made_id('q1', 'a')}-2", made_id("q1", "b")]
     for changed in ids:
@@ -116,12 +116,12 @@ def test_one_of_two_nuggets_with_the_same_text_is_changed_and_the_other_stays() 
         ),
     ],
 )
-def test_a_bank_that_cannot_be_read_is_not_changed(content: bytes, reason: str) -> None:
+def test_an_unreadable_bank_is_not_changed(content: bytes, reason: str) -> None:
     with pytest.raises(ConversionError, match=reason):
         with_text(content, "bank", "a", "y", NOTE)
 
 
-def test_a_new_item_goes_into_its_querys_list_in_the_keys_of_its_neighbours() -> None:
+def test_a_new_item_is_added_to_the_list_of_its_query_with_the_same_keys() -> None:
     content = (
         b'{"query_id":"q1","items":[{"id":"1","kind":"nugget","text":"a"}]}\n{"query_id":"q2","question":"x"}'
     )
@@ -130,7 +130,7 @@ def test_a_new_item_goes_into_its_querys_list_in_the_keys_of_its_neighbours() ->
     assert new == content.replace(b"]}\n", added + b"}\n")
 
 
-def test_a_new_item_of_another_kind_or_of_a_new_query_gets_a_line_of_its_own() -> None:
+def test_a_new_item_of_another_kind_or_query_gets_its_own_line() -> None:
     content = b'{"qid": "q1", "nuggets": [{"text": "a"}]}\r\n{"qid": "q2", "nuggets": [{"text": "b"}]}'
     one = with_item(content, "bank", Item("q1", "1", "Why?"), {})
     two = with_item(one, "bank", Item("q3", "1b", "How?"), {})
@@ -151,13 +151,13 @@ def test_a_new_item_of_another_kind_or_of_a_new_query_gets_a_line_of_its_own() -
         (("q1/1", "q1/2", "q1/10"), "q1/11"),
         (("q1/q1", "q1/q2"), "q1/q3"),
         (("q1-01", "q1-02"), "q1-03"),
-        (("1", "2"), "4"),  # 3 is another query's
+        (("1", "2"), "4"),  # 3 belongs to another query
         (("q1/1", "other/2"), made_id("q1", "new")),
         ((made_id("q1", "x"),), made_id("q1", "new")),
         ((), made_id("q1", "new")),
     ],
 )
-def test_a_new_id_counts_on_where_ids_count_and_is_nobodys(ids: tuple[str, ...], expected: str) -> None:
+def test_a_new_id_continues_the_numbering_and_is_unique(ids: tuple[str, ...], expected: str) -> None:
     everyone = {**dict.fromkeys(ids, "q1"), "3": "q2"}
     assert new_id("q1", "new", everyone) == expected
     assert new_id("q1", "new", {**everyone, made_id("q1", "new"): "q2"}) != made_id("q1", "new")
@@ -213,7 +213,7 @@ def banks(draw: st.DrawFn) -> bytes:
 
 
 @given(banks(), st.data())
-def test_any_sequence_of_edits_leaves_what_it_says_and_all_other_lines_as_they_are(
+def test_any_sequence_of_edits_is_stored_and_leaves_other_lines_unchanged(
     content: bytes, data: st.DataObject
 ) -> None:
     model = items_of(content, "bank")
@@ -245,14 +245,14 @@ def test_any_sequence_of_edits_leaves_what_it_says_and_all_other_lines_as_they_a
         assert len(after) <= 2
         assert len(before) <= 1
         if len(after) == 2:
-            # What was the last line has a line end now.
+            # The former last line has a line end now.
             assert after[0].rstrip(b"\r\n") == before[0]
 
 
 @pytest.mark.parametrize(
     "name", ["dl19/bank.questions.jsonl.gz", "car-y3/*.jsonl*", "rag25/*nuggets*.jsonl*"]
 )
-def test_published_banks_take_edits(name: str) -> None:
+def test_published_banks_can_be_edited(name: str) -> None:
     path = outside(name)
     content = path.read_bytes()
     items = items_of(content, path)

@@ -16,7 +16,7 @@ def changes(old: list[Item], new: list[Item]) -> list[tuple[str, str]]:
     return [(row.item_id, row.change) for row in found]
 
 
-def test_each_way_an_item_can_differ_has_its_name() -> None:
+def test_each_kind_of_item_difference_has_a_name() -> None:
     retired = B._replace(retired=True)
     assert changes([A, B], [A]) == [("q1/b", "removed")]
     assert changes([A], [A, B]) == [("q1/b", "added")]
@@ -29,18 +29,18 @@ def test_each_way_an_item_can_differ_has_its_name() -> None:
     assert changes([A, B, C], [C, A, B]) == []
 
 
-def test_what_is_retired_on_both_sides_or_alone_makes_no_difference() -> None:
+def test_retired_items_make_no_difference() -> None:
     retired = B._replace(retired=True)
     assert changes([A, retired], [A, retired._replace(text="edited while retired")]) == []
     assert changes([A, retired], [A]) == []
     assert changes([A], [A, retired]) == []
 
 
-def test_an_item_without_an_id_that_is_edited_is_another_one() -> None:
+def test_an_edited_item_without_an_id_counts_as_another_item() -> None:
     assert changes([A], [Item("q1", "q1/made", "edited?")]) == [("q1/made", "added"), ("q1/a", "removed")]
 
 
-def test_an_id_that_moves_to_another_query_is_removed_there_and_added_here() -> None:
+def test_an_id_that_moves_to_another_query_is_removed_and_added() -> None:
     found = bank_changes(Bank.from_items([A]), Bank.from_items([A._replace(query_id="q2")]))
     assert [(row.query_id, row.change) for row in found] == [("q1", "removed"), ("q2", "added")]
 
@@ -62,9 +62,7 @@ ITEMS = st.lists(
 
 
 @given(ITEMS, ITEMS)
-def test_the_changes_turn_what_one_bank_asks_into_what_the_other_asks(
-    old: list[Item], new: list[Item]
-) -> None:
+def test_applying_the_changes_turns_one_bank_into_the_other(old: list[Item], new: list[Item]) -> None:
     before, after = Bank.from_items(old), Bank.from_items(new)
     found = bank_changes(before, after)
     assert bank_changes(before, before) == ()

@@ -17,7 +17,7 @@ def write(path: Path, *texts: str) -> Path:
     return path
 
 
-def test_a_clean_bank_exits_with_0_and_prints_the_header_alone(tmp_path: Path, capsys: Capture) -> None:
+def test_a_clean_bank_exits_with_0_and_prints_only_the_header(tmp_path: Path, capsys: Capture) -> None:
     assert run(["bank", "check", str(write(tmp_path / "b.jsonl", "a?", "b?"))]) == 0
     out, err = capsys.readouterr()
     assert out == "file\tline\tquery_id\titem_id\tproblem\ttext\n"
@@ -39,14 +39,16 @@ def test_problems_are_rows_and_exit_with_1(tmp_path: Path, capsys: Capture) -> N
     assert [row["problem"] for row in found["findings"]] == [row[4] for row in rows]
 
 
-def test_several_files_are_one_bank(tmp_path: Path, capsys: Capture) -> None:
+def test_several_files_are_checked_as_one_bank(tmp_path: Path, capsys: Capture) -> None:
     one, other = write(tmp_path / "a.jsonl", "a?"), write(tmp_path / "b.jsonl", "a?")
     assert run(["bank", "check", str(one)]) == 0
     assert run(["bank", "check", str(one), str(other)]) == 1
     assert f"first on {one}:1" in capsys.readouterr().out
 
 
-def test_edited_items_are_a_table_of_their_own_and_no_problem(tmp_path: Path, capsys: Capture) -> None:
+def test_edited_items_are_listed_in_a_separate_table_and_are_not_problems(
+    tmp_path: Path, capsys: Capture
+) -> None:
     bank = tmp_path / "b.jsonl"
     bank.write_text('{"query_id": "q1", "question": "is?", "origin": {"text": "was?"}}\n')
     assert run(["bank", "check", str(bank)]) == 0
@@ -58,7 +60,7 @@ def test_edited_items_are_a_table_of_their_own_and_no_problem(tmp_path: Path, ca
     assert (edited["problem"], edited["text"]) == ("edited; it was generated as: was?", "is?")
 
 
-def test_of_a_track_queries_without_items_or_text_are_found_too(tmp_path: Path, capsys: Capture) -> None:
+def test_in_a_track_queries_without_items_or_text_are_found_too(tmp_path: Path, capsys: Capture) -> None:
     root = make_small_track(tmp_path / "track")
     assert run(["bank", "check", str(root)]) == 0
     (root / "queries.tsv").write_text("q1\tquery number q1\nq7\tseven\n")
@@ -84,7 +86,7 @@ def test_of_a_track_queries_without_items_or_text_are_found_too(tmp_path: Path, 
         ("a.run", "q1 Q0 d1 1 2.0 r\n", "this is no bank, but run"),
     ],
 )
-def test_a_file_of_another_kind_cannot_be_checked(
+def test_a_file_of_another_kind_is_rejected(
     tmp_path: Path, capsys: Capture, name: str, content: str, said: str
 ) -> None:
     (tmp_path / name).write_text(content)
@@ -92,7 +94,7 @@ def test_a_file_of_another_kind_cannot_be_checked(
     assert said in capsys.readouterr().err
 
 
-def test_what_is_not_there_or_no_track_cannot_be_checked(tmp_path: Path, capsys: Capture) -> None:
+def test_a_missing_path_or_a_folder_without_a_track_is_rejected(tmp_path: Path, capsys: Capture) -> None:
     assert run(["bank", "check", str(tmp_path / "nix.jsonl")]) == 2
     assert run(["bank", "check", str(tmp_path)]) == 2
     assert run(["bank", "check"]) == 2
@@ -104,22 +106,20 @@ def test_what_is_not_there_or_no_track_cannot_be_checked(tmp_path: Path, capsys:
 
 
 @pytest.mark.parametrize("content", [b"", b"x\0y", b'{"query_id": "q1", "question": "\x80"}\n', b"{}\n"])
-def test_an_empty_file_and_junk_are_found_and_named(tmp_path: Path, capsys: Capture, content: bytes) -> None:
+def test_an_empty_file_and_junk_are_reported(tmp_path: Path, capsys: Capture, content: bytes) -> None:
     (tmp_path / "b.jsonl").write_bytes(content)
     assert run(["bank", "check", str(tmp_path / "b.jsonl")]) == 1
     assert len(capsys.readouterr().out.splitlines()) == 2
 
 
 @pytest.mark.parametrize("content", [b"\xff\xfe\0", b"\x1f\x8b junk"])
-def test_a_file_of_which_nothing_can_be_read_is_one_line(
-    tmp_path: Path, capsys: Capture, content: bytes
-) -> None:
+def test_an_unreadable_file_is_a_one_line_error(tmp_path: Path, capsys: Capture, content: bytes) -> None:
     (tmp_path / "b.jsonl").write_bytes(content)
     assert run(["bank", "check", str(tmp_path / "b.jsonl")]) == 2
     out, err = capsys.readouterr()
     assert (out, len(err.splitlines())) == ("", 1)
 
 
-def test_nothing_in_an_item_can_steer_the_terminal(tmp_path: Path, capsys: Capture) -> None:
+def test_terminal_control_characters_in_items_are_escaped(tmp_path: Path, capsys: Capture) -> None:
     assert run(["bank", "check", str(write(tmp_path / "b.jsonl", "1. \x1b[31mred?"))]) == 1
     assert "\x1b" not in capsys.readouterr().out

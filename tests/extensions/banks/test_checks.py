@@ -21,11 +21,11 @@ def question(text: str, number: int = 1, query_id: str = "q1", **more: Any) -> d
     return {"query_id": query_id, "question_id": f"{query_id}/{number}", "question": text, **more}
 
 
-def said(found: Checked) -> list[tuple[int | None, str, str]]:
+def problems_of(found: Checked) -> list[tuple[int | None, str, str]]:
     return [(row.line, row.item_id, row.problem) for row in found.problems]
 
 
-def test_a_clean_bank_has_no_problems_and_its_items_are_counted(tmp_path: Path) -> None:
+def test_a_clean_bank_has_no_problems_and_a_count_of_items(tmp_path: Path) -> None:
     found = checked(
         tmp_path, question("a?"), question("b?", 2), question("a?", 1, "q2"), question("c?", 3, retired=True)
     )
@@ -33,7 +33,7 @@ def test_a_clean_bank_has_no_problems_and_its_items_are_counted(tmp_path: Path) 
     assert (found.queries, found.items, found.retired) == (2, 3, 1)
 
 
-def test_every_line_that_cannot_be_read_is_named_and_the_rest_is_checked(tmp_path: Path) -> None:
+def test_every_unreadable_line_is_reported_and_the_rest_is_checked(tmp_path: Path) -> None:
     found = checked(
         tmp_path,
         "{",
@@ -49,13 +49,13 @@ def test_every_line_that_cannot_be_read_is_named_and_the_rest_is_checked(tmp_pat
     assert found.items == 3
 
 
-def test_a_file_that_breaks_off_is_one_more_problem(tmp_path: Path) -> None:
+def test_a_truncated_file_is_one_more_problem(tmp_path: Path) -> None:
     found = checked(tmp_path, question("a?"), "x\0y")
     assert [(row.line, row.problem) for row in found.problems] == [(2, "a NUL byte: this is not a text file")]
-    assert said(checked(tmp_path)) == [(None, "", "the file is empty")]
+    assert problems_of(checked(tmp_path)) == [(None, "", "the file is empty")]
 
 
-def test_duplicates_are_named_once_with_the_first_one(tmp_path: Path) -> None:
+def test_duplicates_are_reported_once_with_the_first_one(tmp_path: Path) -> None:
     found = checked(
         tmp_path,
         question("Why does it rain?"),
@@ -64,13 +64,13 @@ def test_duplicates_are_named_once_with_the_first_one(tmp_path: Path) -> None:
         question("Why does it rain?", 1, "q2"),
         question("Why does it snow?", 4),
     )
-    assert said(found) == [
+    assert problems_of(found) == [
         (2, "q1/2", "duplicate of 'q1/1' on line 1"),
         (3, "q1/3", "duplicate of 'q1/1' on line 1, but for case, punctuation or blanks"),
     ]
 
 
-def test_an_id_that_stands_twice_is_one_problem_also_over_files(tmp_path: Path) -> None:
+def test_a_duplicate_id_is_one_problem_even_across_files(tmp_path: Path) -> None:
     for name, rows in {
         "a": [question("a?"), question("b?", 2)],
         "b": [question("c?"), question("b?", 2), question("b?", 2, retired=True)],
@@ -84,7 +84,7 @@ def test_an_id_that_stands_twice_is_one_problem_also_over_files(tmp_path: Path) 
     ]
 
 
-def test_a_retired_item_is_no_problem_and_no_duplicate(tmp_path: Path) -> None:
+def test_a_retired_item_is_neither_a_problem_nor_a_duplicate(tmp_path: Path) -> None:
     found = checked(
         tmp_path,
         question("1. a?", retired=True),
@@ -96,13 +96,13 @@ def test_a_retired_item_is_no_problem_and_no_duplicate(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "  "])
-def test_an_empty_item_has_this_one_problem(tmp_path: Path, text: str) -> None:
+def test_an_empty_item_has_only_this_problem(tmp_path: Path, text: str) -> None:
     found = checked(tmp_path, question(text), {"query_id": "q1", "question": text}, question("b?", 3))
     assert {row.problem for row in found.problems} == {"empty text"}
     assert [row.line for row in found.problems] == [1, 2]
 
 
-def test_each_kind_has_its_own_most_words(tmp_path: Path) -> None:
+def test_each_kind_has_its_own_maximum_of_words(tmp_path: Path) -> None:
     rows = [
         question(" ".join(["word"] * 30)),
         question(" ".join(["w"] * 31), 2),
@@ -128,16 +128,16 @@ def test_each_kind_has_its_own_most_words(tmp_path: Path) -> None:
         ("what is", "what was the", False),
     ],
 )
-def test_a_question_that_asks_nothing_but_the_query_is_a_copy(
+def test_a_question_that_repeats_the_query_is_a_copy(
     tmp_path: Path, query: str, text: str, copy: bool
 ) -> None:
     rows = [question(text, query_text=query)]
-    assert (said(checked(tmp_path, *rows)) == [(1, "q1/1", "a copy of the query")]) == copy
+    assert (problems_of(checked(tmp_path, *rows)) == [(1, "q1/1", "a copy of the query")]) == copy
     rows = [question(text)]
     assert bool(checked(tmp_path, *rows, query_texts={"q1": query}).problems) == copy
 
 
-def test_queries_without_items_without_text_and_without_live_items_are_named(tmp_path: Path) -> None:
+def test_queries_without_items_text_or_active_items_are_reported(tmp_path: Path) -> None:
     rows = [
         question("a?"),
         question("b?", 1, "q2", query_text="two"),
@@ -155,7 +155,7 @@ def test_queries_without_items_without_text_and_without_live_items_are_named(tmp
     ]
 
 
-def test_an_item_edited_since_it_was_generated_is_no_problem(tmp_path: Path) -> None:
+def test_an_item_edited_after_generation_is_not_a_problem(tmp_path: Path) -> None:
     origin = {"prompt": "p", "model": "m", "seed": 1, "time": "t", "text": "was?"}
     found = checked(
         tmp_path,
@@ -193,9 +193,7 @@ def test_an_item_edited_since_it_was_generated_is_no_problem(tmp_path: Path) -> 
         ),
     ],
 )
-def test_published_banks_have_these_problems_and_no_others(
-    name: str, items: int, problems: dict[str, int]
-) -> None:
+def test_published_banks_have_exactly_these_problems(name: str, items: int, problems: dict[str, int]) -> None:
     found = check_lines((name, line) for line in scan_bank(outside(name)))
     assert found.items == items
     assert {part: sum(part in row.problem for row in found.problems) for part in problems} == problems

@@ -39,7 +39,7 @@ def retire_two(rows: Rows) -> None:
 
 
 def graded_with(root: Path, path: Path) -> None:
-    """Has the store hold the grades of another bank as well."""
+    """Adds the grades of another bank to the store."""
     own = bank(root).read_bytes()
     shutil.copy(path, bank(root))
     with trecexam.open_track(root, grader=HashGrader()) as track:
@@ -48,7 +48,7 @@ def graded_with(root: Path, path: Path) -> None:
 
 
 def outputs_under(root: Path, path: Path, measures: list[str]) -> tuple[dict[str, int], dict[str, Any]]:
-    """Labels and leaderboards of a copy of the track that is graded with another bank."""
+    """Labels and leaderboards of a copy of the track graded with another bank."""
     copy = root.parent / f"copy-{path.stem}"
     shutil.copytree(root, copy, ignore=shutil.ignore_patterns("out", ".trecexam"))
     shutil.copy(path, bank(copy))
@@ -108,7 +108,7 @@ def reword(rows: Rows) -> None:
 
 
 @pytest.mark.parametrize("change", [retire_two, reword, lambda rows: rows.pop(1), lambda rows: None])
-def test_labels_ranks_means_and_tau_are_those_of_two_updates(
+def test_labels_ranks_means_and_tau_equal_those_of_two_updates(
     track: Path, tmp_path: Path, change: Callable[[Rows], object]
 ) -> None:
     measures = ["P(rel=4)@5", "nDCG@10", "Cover(rel=4)@8", "alpha_nDCG@8"]
@@ -139,7 +139,7 @@ def test_labels_ranks_means_and_tau_are_those_of_two_updates(
     assert found.new.ungraded == {}
 
 
-def test_each_changed_item_is_named_with_the_passages_that_reach_it(track: Path, tmp_path: Path) -> None:
+def test_each_changed_item_is_listed_with_the_passages_that_reach_it(track: Path, tmp_path: Path) -> None:
     new = variant(track, tmp_path / "new.jsonl", reword)
     graded_with(track, new)
     found = difference(track, bank(track), new)
@@ -160,7 +160,7 @@ def test_each_changed_item_is_named_with_the_passages_that_reach_it(track: Path,
     assert found.reached["q1", "q1/1"][1] == 0
 
 
-def test_nothing_is_written_and_the_open_track_is_as_before(track: Path, tmp_path: Path) -> None:
+def test_nothing_is_written_and_the_open_track_is_unchanged(track: Path, tmp_path: Path) -> None:
     new = variant(track, tmp_path / "new.jsonl", reword)
 
     def state() -> dict[str, str]:
@@ -182,14 +182,14 @@ def test_nothing_is_written_and_the_open_track_is_as_before(track: Path, tmp_pat
     assert state() == before
 
 
-def test_items_without_grades_are_counted_and_named(track: Path, tmp_path: Path, capsys: Capture) -> None:
+def test_items_without_grades_are_counted_and_listed(track: Path, tmp_path: Path, capsys: Capture) -> None:
     new = variant(track, tmp_path / "new.jsonl", reword)
     found = difference(track, bank(track), new)
     with trecexam.open_track(track, grader=HashGrader()) as opened:
         pooled = {q: {r["doc_id"] for r in opened.grades() if r["query_id"] == q} for q in ("q2", "q3")}
     assert found.new.ungraded == {("q2", "q2/0"): len(pooled["q2"]), ("q3", "q3/new"): len(pooled["q3"])}
     assert found.old.ungraded == {}
-    # What can still be graded can only raise a label of the new bank.
+    # Missing grades can only raise a label of the new bank.
     low = {(row.query_id, row.doc_id): row.after or 0 for row in found.labels}
     graded_with(track, new)
     full = difference(track, bank(track), new)
@@ -231,7 +231,7 @@ def test_the_command_prints_runs_that_change_rank_and_a_summary(
     assert (value["new"]["items"], value["new"]["retired_items"]) == (10, 2)
 
 
-def test_labels_and_items_are_tables_of_their_own(recorded: Path, tmp_path: Path, capsys: Capture) -> None:
+def test_labels_and_items_are_separate_tables(recorded: Path, tmp_path: Path, capsys: Capture) -> None:
     new = variant(recorded, tmp_path / "new.jsonl", retire_two)
     files = [str(bank(recorded)), str(new), str(recorded)]
     assert run(["bank", "diff", *files, "--json"]) == 0
@@ -247,7 +247,7 @@ def test_labels_and_items_are_tables_of_their_own(recorded: Path, tmp_path: Path
     assert shown.index("rank.new") < shown.index("q1/2") < shown.index("label.new")
 
 
-def test_a_query_in_one_bank_alone_is_said_and_its_effect_is_shown(
+def test_a_query_in_only_one_bank_is_reported_with_its_effect(
     recorded: Path, tmp_path: Path, capsys: Capture
 ) -> None:
     new = variant(recorded, tmp_path / "new.jsonl", lambda rows: rows.pop(1))
@@ -257,12 +257,12 @@ def test_a_query_in_one_bank_alone_is_said_and_its_effect_is_shown(
     assert "OLD alone has query q2: each mean is over all queries of its bank" in err
     value = json.loads(out)
     assert value["old"]["queries"] == ["q1", "q2", "q3"]
-    # Nothing but the query differs, so that over the others nothing moves.
+    # Only the query differs, so nothing changes on the others.
     assert [row["moved"] for row in value["measures"] if row["queries"] == "both"] == [0]
     assert value["measures"][0]["moved"] > 0
 
 
-def test_what_has_no_grade_is_said_in_one_plain_line(recorded: Path, tmp_path: Path, capsys: Capture) -> None:
+def test_missing_grades_are_reported_in_one_line(recorded: Path, tmp_path: Path, capsys: Capture) -> None:
     new = variant(recorded, tmp_path / "new.jsonl", reword)
     assert run(["bank", "diff", str(bank(recorded)), str(new), str(recorded)]) == 0
     err = capsys.readouterr().err
@@ -278,7 +278,7 @@ def test_what_has_no_grade_is_said_in_one_plain_line(recorded: Path, tmp_path: P
     assert f": {hint}\n" in capsys.readouterr().err
 
 
-def test_beside_other_bank_files_each_stands_in_the_place_of_the_tracks(track: Path, tmp_path: Path) -> None:
+def test_each_compared_bank_file_replaces_the_track_file_of_its_kind(track: Path, tmp_path: Path) -> None:
     nuggets = track / "bank.nuggets.jsonl"
     nuggets.write_text('{"query_id": "q1", "nugget_id": "n1", "nugget": "a fact"}\n')
     with trecexam.open_track(track, grader=HashGrader()) as opened:
@@ -295,7 +295,7 @@ def test_beside_other_bank_files_each_stands_in_the_place_of_the_tracks(track: P
     assert whole.unused == ("bank.nuggets.jsonl", "bank.questions.jsonl")
 
 
-def test_items_that_the_grader_does_not_ask_about_are_said_to_be_so(track: Path, tmp_path: Path) -> None:
+def test_items_that_the_grader_does_not_grade_are_reported(track: Path, tmp_path: Path) -> None:
     class Questions(HashGrader):
         item_kinds = ("question",)
 
@@ -308,7 +308,7 @@ def test_items_that_the_grader_does_not_ask_about_are_said_to_be_so(track: Path,
     assert found.labels == ()
 
 
-def test_one_bank_compared_with_itself_moves_nothing(recorded: Path, capsys: Capture) -> None:
+def test_comparing_a_bank_with_itself_shows_no_change(recorded: Path, capsys: Capture) -> None:
     own = str(bank(recorded))
     assert run(["bank", "diff", own, own, str(recorded)]) == 0
     out, err = capsys.readouterr()
@@ -317,7 +317,7 @@ def test_one_bank_compared_with_itself_moves_nothing(recorded: Path, capsys: Cap
     assert "0 labels differ" in err
 
 
-def test_a_track_without_runs_still_says_which_items_differ(
+def test_a_track_without_runs_still_lists_changed_items(
     recorded: Path, tmp_path: Path, capsys: Capture
 ) -> None:
     shutil.rmtree(recorded / "runs")
@@ -339,7 +339,7 @@ def test_a_track_without_runs_still_says_which_items_differ(
         ),
     ],
 )
-def test_a_bank_that_cannot_be_read_is_one_line(
+def test_an_unreadable_bank_is_a_one_line_error(
     recorded: Path, tmp_path: Path, capsys: Capture, content: str, said: str
 ) -> None:
     (tmp_path / "new.jsonl").write_text(content)
@@ -349,7 +349,7 @@ def test_a_bank_that_cannot_be_read_is_one_line(
     assert len(err.splitlines()) == 1
 
 
-def test_bad_arguments_are_one_line(recorded: Path, tmp_path: Path, capsys: Capture) -> None:
+def test_invalid_arguments_are_a_one_line_error(recorded: Path, tmp_path: Path, capsys: Capture) -> None:
     own = str(bank(recorded))
     assert run(["bank", "diff", own, own, str(recorded), "-m", "Foo@5"]) == 2
     assert run(["bank", "diff", own, str(tmp_path / "nix"), str(recorded)]) == 2
@@ -360,7 +360,7 @@ def test_bad_arguments_are_one_line(recorded: Path, tmp_path: Path, capsys: Capt
     assert all(line.startswith("trecexam: ") for line in lines)
 
 
-def test_blank_items_that_were_left_out_are_said(recorded: Path, tmp_path: Path, capsys: Capture) -> None:
+def test_skipped_blank_items_are_reported(recorded: Path, tmp_path: Path, capsys: Capture) -> None:
     new = tmp_path / "new.jsonl"
     new.write_text(bank(recorded).read_text() + '{"query_id": "q1", "question": " "}\n' * 2)
     assert run(["bank", "diff", str(bank(recorded)), str(new), str(recorded)]) == 0
@@ -369,7 +369,7 @@ def test_blank_items_that_were_left_out_are_said(recorded: Path, tmp_path: Path,
     )
 
 
-def test_a_bank_that_lacks_the_importance_that_a_measure_needs_is_named(
+def test_a_bank_without_the_importance_that_a_measure_needs_is_reported(
     track: Path, tmp_path: Path, capsys: Capture
 ) -> None:
     def call_vital(rows: Rows) -> None:
@@ -382,7 +382,7 @@ def test_a_bank_that_lacks_the_importance_that_a_measure_needs_is_named(
     for weights in ("importance", "vital"):
         name = f"Cover(rel=4,weights='{weights}')@8"
         config.write_text(f'[scores]\nmeasures = ["{name}"]\n')
-        # Without a vital item the measure is 0; without any importance there is nothing to weigh by.
+        # Without a vital item the measure is 0; without any importance there are no weights.
         needed = weights == "importance"
         assert run(["bank", "diff", str(old), str(bank(track)), str(track)]) == (2 if needed else 0)
         said = capsys.readouterr().err

@@ -25,7 +25,7 @@ def texts(root: Path) -> dict[str, str]:
     return {item.item_id: item.text for item in read_bank(root / BANK)}
 
 
-def test_an_edit_regrades_the_item_and_nothing_else(small_track: Path, hash_grader: HashGrader) -> None:
+def test_an_edit_regrades_only_that_item(small_track: Path, hash_grader: HashGrader) -> None:
     with trecexam.open_track(small_track, grader=hash_grader) as track:
         track.update()
         asked = len(hash_grader.asked)
@@ -42,7 +42,7 @@ def test_an_edit_regrades_the_item_and_nothing_else(small_track: Path, hash_grad
         pooled = {cell.doc_id for cell in hash_grader.asked[:asked] if cell.item.query_id == "q1"}
         assert {cell.item.text for cell in new} == {"another question?"}
         assert {cell.doc_id for cell in new} == pooled
-        # Going back costs nothing.
+        # Restoring the text costs nothing.
         track.bank.edit_item("q1/2", "question 2 of q1?", who="Ann")
         assert track.update().graded == 0
         assert [edit["before"] for edit in track.bank.edits("q1")["q1/2"]] == [
@@ -51,7 +51,7 @@ def test_an_edit_regrades_the_item_and_nothing_else(small_track: Path, hash_grad
         ]
 
 
-def test_of_a_recording_it_is_said_that_a_reworded_item_keeps_its_grades(small_track: Path) -> None:
+def test_with_recorded_grades_a_note_says_that_an_edited_item_keeps_its_grades(small_track: Path) -> None:
     (small_track / "trecexam.toml").write_text('[grader]\nname = "recorded"\nrecorded = "grades.jsonl"\n')
     with trecexam.open_track(small_track) as track:
         edited = track.bank.edit_item("q1/2", "another?", who="Ann")
@@ -60,7 +60,7 @@ def test_of_a_recording_it_is_said_that_a_reworded_item_keeps_its_grades(small_t
         assert track.bank.retire_item("q1/2", who="Ann").warnings == ()
 
 
-def test_an_added_item_is_graded_on_its_query_alone_and_a_retired_one_is_not_asked(
+def test_an_added_item_is_graded_for_its_query_and_a_retired_one_is_not_graded(
     small_track: Path, hash_grader: HashGrader
 ) -> None:
     with trecexam.open_track(small_track, grader=hash_grader) as track:
@@ -79,7 +79,7 @@ def test_an_added_item_is_graded_on_its_query_alone_and_a_retired_one_is_not_ask
         assert track.status()["items"] == items
 
 
-def test_who_changed_what_when_and_why_stands_in_the_bank(small_track: Path) -> None:
+def test_the_bank_stores_who_changed_what_when_and_why(small_track: Path) -> None:
     with trecexam.open_track(small_track) as track:
         track.bank.edit_item("q1/0", "new?", who=" Ann\tB ", why="clearer")
         track.bank.retire_item("q1/0", who="Bob")
@@ -89,7 +89,7 @@ def test_who_changed_what_when_and_why_stands_in_the_bank(small_track: Path) -> 
     assert edit["when"] <= retired["when"]
 
 
-def test_what_somebody_else_changed_is_not_overwritten(small_track: Path) -> None:
+def test_a_concurrent_change_is_not_overwritten(small_track: Path) -> None:
     with trecexam.open_track(small_track) as track:
         item = next(one for one in read_bank(small_track / BANK) if one.item_id == "q1/0")
         seen = digest_of(item)
@@ -138,7 +138,7 @@ def test_what_somebody_else_changed_is_not_overwritten(small_track: Path) -> Non
         (lambda t: t.bank.add_item("q1", "x", who="A", importance="so so"), "vital, okay or none"),
     ],
 )
-def test_what_cannot_be_written_is_refused_in_one_line(
+def test_invalid_edits_are_a_one_line_error(
     small_track: Path, change: Callable[[trecexam.api.Track], object], reason: str
 ) -> None:
     before = (small_track / BANK).read_bytes()
@@ -149,18 +149,18 @@ def test_what_cannot_be_written_is_refused_in_one_line(
     assert (small_track / BANK).read_bytes() == before
 
 
-def test_an_item_like_a_retired_one_is_to_be_taken_back_instead(small_track: Path) -> None:
+def test_adding_an_item_equal_to_a_retired_one_suggests_restoring_it(small_track: Path) -> None:
     with trecexam.open_track(small_track) as track:
         track.bank.retire_item("q1/1", who="Ann")
         with pytest.raises(TrecexamError, match="'q1/1', retired: take it back instead"):
             track.bank.add_item("q1", "question 1 of q1?", who="Ann")
 
 
-def test_what_bank_check_finds_is_a_warning(small_track: Path) -> None:
+def test_findings_of_bank_check_are_warnings(small_track: Path) -> None:
     with trecexam.open_track(small_track) as track:
         assert track.bank.edit_item("q1/0", "Query number q1", who="A").warnings == ("a copy of the query",)
         assert "31 words" in track.bank.edit_item("q1/0", "word " * 31, who="A").warnings[0]
-        # It stands before the one that it is like.
+        # It comes before the duplicate.
         near = track.bank.edit_item("q1/0", "Question 3 of Q1", who="A")
         assert near.warnings == (
             "item 'q1/3': duplicate of 'q1/0' on line 1, but for case, punctuation or blanks",
@@ -172,7 +172,7 @@ def test_what_bank_check_finds_is_a_warning(small_track: Path) -> None:
         assert one.edits[0]["retired"] is True
 
 
-def test_a_query_without_items_gets_its_first_one(small_track: Path) -> None:
+def test_a_first_item_can_be_added_to_a_query_without_items(small_track: Path) -> None:
     with (small_track / "queries.tsv").open("a") as file:
         file.write("q4\tthe fourth\n")
     with trecexam.open_track(small_track) as track:
@@ -183,7 +183,7 @@ def test_a_query_without_items_gets_its_first_one(small_track: Path) -> None:
             items_to_edit(track.folder, "q5")
 
 
-def test_a_packed_bank_behind_a_link_stays_packed_and_a_link_and_as_open_as_it_was(tmp_path: Path) -> None:
+def test_a_compressed_bank_behind_a_symlink_keeps_compression_link_and_mode(tmp_path: Path) -> None:
     root = make_small_track(tmp_path / "track")
     kept = tmp_path / "kept.gz"
     kept.write_bytes(gzip.compress((root / BANK).read_bytes()))
@@ -198,18 +198,18 @@ def test_a_packed_bank_behind_a_link_stays_packed_and_a_link_and_as_open_as_it_w
     assert kept.stat().st_mode & 0o777 == 0o640
 
 
-def test_of_several_files_the_last_one_of_its_kind_gets_the_item(small_track: Path) -> None:
+def test_the_item_is_added_to_the_last_file_of_its_kind(small_track: Path) -> None:
     nuggets = small_track / "bank.a-nuggets.jsonl"
     nuggets.write_text('{"qid": "q1", "nuggets": [{"text": "a fact"}]}\n')
     with trecexam.open_track(small_track) as track:
         assert track.bank.add_item("q1", "new?", who="A").file.name == BANK
         done = track.bank.add_item("q1", "another fact", who="A", kind="nugget", importance="okay")
         assert (done.file, done.item.importance) == (nuggets, "okay")
-        # No query that the nuggets' file knows: still the file of nuggets.
+        # A query that is new to the nuggets file is still added there.
         assert track.bank.add_item("q2", "a fact", who="A", kind="nugget").file == nuggets
 
 
-def test_a_bank_that_cannot_be_read_is_left_alone(small_track: Path) -> None:
+def test_an_unreadable_bank_is_left_unchanged(small_track: Path) -> None:
     with (small_track / BANK).open("a") as file:
         file.write("{}\n")
     before = (small_track / BANK).read_bytes()
@@ -218,7 +218,7 @@ def test_a_bank_that_cannot_be_read_is_left_alone(small_track: Path) -> None:
     assert (small_track / BANK).read_bytes() == before
 
 
-def test_while_a_model_writes_the_bank_nobody_edits_it(small_track: Path) -> None:
+def test_edits_are_rejected_while_a_model_generates_the_bank(small_track: Path) -> None:
     with (
         trecexam.open_track(small_track) as track,
         TrackLock(small_track / ".trecexam" / "generate.lock", "writing this track's bank"),
@@ -227,7 +227,7 @@ def test_while_a_model_writes_the_bank_nobody_edits_it(small_track: Path) -> Non
         track.bank.edit_item("q1/0", "x", who="Ann")
 
 
-def test_of_many_writers_at_once_nobody_loses_anything(small_track: Path) -> None:
+def test_concurrent_writers_lose_no_edit(small_track: Path) -> None:
     wrong: list[Exception] = []
 
     def write(name: str) -> None:

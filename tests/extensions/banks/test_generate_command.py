@@ -1,4 +1,4 @@
-"""`trecexam bank generate`: what a user types and finds, with servers good and bad."""
+"""`trecexam bank generate` as a user runs it, with working and failing servers."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def questions(query_id: str, number: int = 10) -> list[str]:
     ]
 
 
-def asked(exchange: Exchange) -> None:
+def answer_with_questions(exchange: Exchange) -> None:
     """Ten questions, as JSON."""
     exchange.say(json.dumps({"questions": questions(query_of(exchange))}))
 
@@ -80,10 +80,10 @@ def bank_of(root: Path, kind: str = "question") -> dict[str, list[str]]:
     return found
 
 
-def test_every_query_gets_the_questions_that_the_model_wrote(
+def test_every_query_gets_the_generated_questions(
     track: Callable[..., Path], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    with serving(asked) as server:
+    with serving(answer_with_questions) as server:
         root = track(server.url, seed=7, price_in=1.0, price_out=10.0)
         assert run(["bank", "generate", str(root)]) == 0
     assert bank_of(root) == {key: questions(key) for key in QUERIES}
@@ -101,8 +101,8 @@ def test_every_query_gets_the_questions_that_the_model_wrote(
     assert not any("logprobs" in body or "response_format" in body for body in server.bodies)
 
 
-def test_a_bank_is_written_as_v3_too(track: Callable[..., Path], tmp_path: Path) -> None:
-    with serving(asked) as server:
+def test_a_bank_can_be_written_in_v3_form(track: Callable[..., Path], tmp_path: Path) -> None:
+    with serving(answer_with_questions) as server:
         root = track(server.url)
         assert run(["bank", "generate", str(root), "--v3", str(tmp_path / "v3.jsonl")]) == 0
     rows = {row["query_id"]: row for row in map(json.loads, (tmp_path / "v3.jsonl").read_text().splitlines())}
@@ -116,21 +116,21 @@ def test_a_bank_is_written_as_v3_too(track: Callable[..., Path], tmp_path: Path)
     assert again == list(read_bank(root / "bank.questions.jsonl"))
 
 
-def test_a_second_time_nothing_is_asked_and_no_byte_changes(track: Callable[..., Path]) -> None:
-    with serving(asked) as server:
+def test_a_second_run_sends_no_prompt_and_changes_no_byte(track: Callable[..., Path]) -> None:
+    with serving(answer_with_questions) as server:
         root = track(server.url)
         run(["bank", "generate", str(root)])
         before = (root / "bank.questions.jsonl").read_bytes()
         assert run(["bank", "generate", str(root)]) == 0
-        # What was answered stays known even where the bank is lost.
+        # Answers are reused even if the bank is lost.
         (root / "bank.questions.jsonl").unlink()
         assert run(["bank", "generate", str(root)]) == 0
         assert len(server.bodies) == 3
     assert (root / "bank.questions.jsonl").read_bytes() == before
 
 
-def test_what_a_person_edited_retired_or_wrote_is_never_overwritten(track: Callable[..., Path]) -> None:
-    with serving(asked) as server:
+def test_items_edited_retired_or_added_by_a_person_are_never_overwritten(track: Callable[..., Path]) -> None:
+    with serving(answer_with_questions) as server:
         root = track(server.url)
         run(["bank", "generate", str(root), "--query", "q1"])
         path = root / "bank.questions.jsonl"
@@ -152,7 +152,7 @@ def test_what_a_person_edited_retired_or_wrote_is_never_overwritten(track: Calla
     content = path.read_bytes()
     for line in (edited, retired, vital, noted, by_hand):
         assert content.count(line) == 1
-    # Of the four that the model wrote, those of the first two lines are a person's now.
+    # Two of the four generated items are now a person's.
     assert bank_of(root)["q1"] == [
         "My own words?",
         questions("q1")[1],
@@ -165,8 +165,8 @@ def test_what_a_person_edited_retired_or_wrote_is_never_overwritten(track: Calla
     assert bank_of(root)["q2"] == questions("q2")
 
 
-def test_a_hole_in_the_bank_is_filled_in_a_file_of_its_own_too(track: Callable[..., Path]) -> None:
-    with serving(asked) as server:
+def test_missing_items_are_generated_into_a_separate_file_too(track: Callable[..., Path]) -> None:
+    with serving(answer_with_questions) as server:
         root = track(server.url)
         (root / "bank.mine.jsonl").write_text('{"query_id": "q2", "question": "By hand?"}\n')
         assert run(["bank", "generate", str(root), "-o", str(root / "bank.more.jsonl")]) == 0
@@ -174,15 +174,15 @@ def test_a_hole_in_the_bank_is_filled_in_a_file_of_its_own_too(track: Callable[.
     assert {item.query_id for item in read_bank(root / "bank.more.jsonl")} == {"q1", "q3"}
 
 
-def test_a_folder_may_have_brackets_in_its_name(track: Callable[..., Path]) -> None:
-    with serving(asked) as server:
+def test_the_folder_name_may_contain_brackets(track: Callable[..., Path]) -> None:
+    with serving(answer_with_questions) as server:
         root = track(server.url)
         root = root.rename(root.with_name("my [track]"))
         assert run(["bank", "generate", str(root)]) == 0
     assert bank_of(root) == {key: questions(key) for key in QUERIES}
 
 
-def test_nuggets_go_into_a_file_of_their_own(track: Callable[..., Path]) -> None:
+def test_nuggets_are_written_to_a_separate_file(track: Callable[..., Path]) -> None:
     with serving(lambda exchange: exchange.say('{"nuggets": ["one", "two",]}')) as server:
         root = track(server.url)
         assert run(["bank", "generate", str(root), "--prompt", "nuggets"]) == 0
@@ -190,7 +190,7 @@ def test_nuggets_go_into_a_file_of_their_own(track: Callable[..., Path]) -> None
     assert "Keep nuggets to a maximum of 4 words." in server.bodies[0]["messages"][0]["content"]
 
 
-def test_subtopics_are_asked_about_one_by_one(
+def test_each_subtopic_gets_its_own_prompt(
     track: Callable[..., Path], capsys: pytest.CaptureFixture[str]
 ) -> None:
     def script(exchange: Exchange) -> None:
@@ -213,7 +213,7 @@ def test_subtopics_are_asked_about_one_by_one(
     ]
 
 
-def test_one_answer_that_holds_nothing_stops_no_other(
+def test_an_answer_without_items_does_not_stop_the_others(
     track: Callable[..., Path], capsys: pytest.CaptureFixture[str]
 ) -> None:
     def script(exchange: Exchange) -> None:
@@ -250,28 +250,28 @@ BAD: dict[str, Callable[[Exchange], None]] = {
 
 
 @pytest.mark.parametrize("bad", BAD.values(), ids=BAD)
-def test_a_bad_server_is_one_line_and_what_it_answered_is_kept(
+def test_a_failing_server_is_a_one_line_error_and_its_answers_are_kept(
     track: Callable[..., Path],
     bad: Callable[[Exchange], None],
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.setattr(exchange, "PATIENCE", 0.3)
-    with serving(lambda each: asked(each) if query_of(each) == "q1" else bad(each)) as server:
+    with serving(lambda each: answer_with_questions(each) if query_of(each) == "q1" else bad(each)) as server:
         root = track(server.url, timeout=0.3, retries=1, concurrency=1)
         assert run(["bank", "generate", str(root)]) in (1, 2)
         err = capsys.readouterr().err
         assert "Traceback" not in err
         assert KEY not in err
         assert server.url in err
-        server.script = asked
+        server.script = answer_with_questions
         assert run(["bank", "generate", str(root)]) == 0
-        # Answered once, asked once.
+        # Each prompt is sent once.
         assert [prompt for prompt in server.seen if "nuclear" in prompt and server.seen[prompt] != 1] == []
     assert bank_of(root) == {key: questions(key) for key in QUERIES}
 
 
-def test_a_server_that_is_down_is_one_line(
+def test_an_unreachable_server_is_a_one_line_error(
     track: Callable[..., Path], capsys: pytest.CaptureFixture[str]
 ) -> None:
     root = track("http://127.0.0.1:9/v1")
@@ -282,7 +282,7 @@ def test_a_server_that_is_down_is_one_line(
     assert not (root / "bank.questions.jsonl").exists()
 
 
-def test_the_key_is_in_no_file_even_where_the_model_says_it(
+def test_the_key_is_in_no_file_even_if_the_model_repeats_it(
     track: Callable[..., Path], capsys: pytest.CaptureFixture[str]
 ) -> None:
     with serving(
@@ -296,16 +296,16 @@ def test_the_key_is_in_no_file_even_where_the_model_says_it(
         assert path.is_dir() or KEY.encode() not in path.read_bytes()
 
 
-def test_a_budget_ends_it_and_a_later_run_goes_on(
+def test_a_budget_stops_generation_and_a_later_run_resumes(
     track: Callable[..., Path], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    with serving(asked) as server:
+    with serving(answer_with_questions) as server:
         root = track(server.url, budget_tokens=1300, concurrency=1)
         assert run(["bank", "generate", str(root)]) == 1
         assert "ended early: `budget_tokens` = 1,300 in [generator] is reached" in capsys.readouterr().err
         some = len(bank_of(root))
         assert 0 < some < 3
-        # What it took before counts when it is started again.
+        # The earlier usage counts when it is started again.
         assert run(["bank", "generate", str(root)]) == 1
         assert len(server.bodies) == some
         toml = root / "trecexam.toml"
@@ -315,8 +315,8 @@ def test_a_budget_ends_it_and_a_later_run_goes_on(
     assert set(bank_of(root)) == set(QUERIES)
 
 
-def test_an_estimate_asks_nobody(track: Callable[..., Path], capsys: pytest.CaptureFixture[str]) -> None:
-    with serving(asked) as server:
+def test_an_estimate_sends_no_prompt(track: Callable[..., Path], capsys: pytest.CaptureFixture[str]) -> None:
+    with serving(answer_with_questions) as server:
         root = track(server.url, price_in=1.0, price_out=1.0)
         assert run(["bank", "generate", str(root), "--estimate"]) == 0
         assert server.bodies == []
@@ -326,12 +326,12 @@ def test_an_estimate_asks_nobody(track: Callable[..., Path], capsys: pytest.Capt
     assert float(found["cost"]) > 0
 
 
-def test_a_file_that_was_edited_meanwhile_is_left_as_it_is(
+def test_a_file_edited_during_generation_is_left_unchanged(
     track: Callable[..., Path], capsys: pytest.CaptureFixture[str]
 ) -> None:
     def script(exchange: Exchange) -> None:
         (root / "bank.questions.jsonl").write_text('{"query_id": "q1", "question": "By hand?"}\n')
-        asked(exchange)
+        answer_with_questions(exchange)
 
     with serving(script) as server:
         root = track(server.url, concurrency=1)
@@ -343,8 +343,8 @@ def test_a_file_that_was_edited_meanwhile_is_left_as_it_is(
     assert bank_of(root) == {"q1": ["By hand?"], "q2": questions("q2"), "q3": questions("q3")}
 
 
-def test_a_bank_that_is_a_link_stays_one(track: Callable[..., Path], tmp_path: Path) -> None:
-    with serving(asked) as server:
+def test_a_bank_that_is_a_symlink_stays_a_symlink(track: Callable[..., Path], tmp_path: Path) -> None:
+    with serving(answer_with_questions) as server:
         root = track(server.url)
         kept = tmp_path / "kept.jsonl"
         kept.touch()
@@ -354,8 +354,8 @@ def test_a_bank_that_is_a_link_stays_one(track: Callable[..., Path], tmp_path: P
     assert bank_of(root) == {key: questions(key) for key in QUERIES}
 
 
-def test_kept_answers_that_are_no_texts_are_asked_again(track: Callable[..., Path]) -> None:
-    with serving(asked) as server:
+def test_cached_answers_that_are_not_text_are_requested_again(track: Callable[..., Path]) -> None:
+    with serving(answer_with_questions) as server:
         root = track(server.url)
         assert run(["bank", "generate", str(root)]) == 0
         kept = root / ".trecexam" / "generated.jsonl"
@@ -367,9 +367,9 @@ def test_kept_answers_that_are_no_texts_are_asked_again(track: Callable[..., Pat
     assert bank_of(root) == {key: questions(key) for key in QUERIES}
 
 
-def test_answers_that_another_version_kept_are_asked_again(track: Callable[..., Path]) -> None:
-    """Its lines are whole, but say neither how an answer ended nor whose budget paid."""
-    with serving(asked) as server:
+def test_cached_answers_of_another_version_are_requested_again(track: Callable[..., Path]) -> None:
+    """Its lines are complete, but lack the finish reason and the budget that paid."""
+    with serving(answer_with_questions) as server:
         root = track(server.url)
         assert run(["bank", "generate", str(root)]) == 0
         kept = root / ".trecexam" / "generated.jsonl"
@@ -392,7 +392,7 @@ def test_a_kill_loses_no_answer(track: Callable[..., Path]) -> None:
         if query_of(exchange) == "q3":
             exchange.hang()
         else:
-            asked(exchange)
+            answer_with_questions(exchange)
 
     with serving(script) as server:
         root = track(server.url, concurrency=1)
@@ -408,11 +408,11 @@ def test_a_kill_loses_no_answer(track: Callable[..., Path]) -> None:
         process.wait()
         with kept.open("ab") as file:
             file.write(b'{"writer": "half a li')
-        server.script = asked
+        server.script = answer_with_questions
         assert run(["bank", "generate", str(root)]) == 0
         assert [each for prompt, each in server.seen.items() if "nuclear" in prompt] == [1]
         assert run(["bank", "generate", str(root), "--query", "q1", "--again"]) == 0
-        # What was answered after half a line was left is known as well.
+        # Answers after a partial line are read as well.
         asked_for = len(server.bodies)
         (root / "bank.questions.jsonl").unlink()
         assert run(["bank", "generate", str(root)]) == 0
@@ -420,12 +420,12 @@ def test_a_kill_loses_no_answer(track: Callable[..., Path]) -> None:
     assert bank_of(root) == {key: questions(key) for key in QUERIES}
 
 
-def test_no_prompt_goes_out_before_the_answers_that_made_room_for_it_are_on_disk(
+def test_a_prompt_is_sent_only_after_earlier_answers_are_on_disk(
     track: Callable[..., Path],
 ) -> None:
-    """Killed at any moment, at most `concurrency` prompts are asked again."""
+    """After a kill at any moment, at most `concurrency` prompts are sent again."""
     concurrency, n_queries = 4, 60
-    #: It is killed when more prompts than these have come: soon after the first answer, and later.
+    #: It is killed after this many prompts: soon after the first answer, and later.
     moments = [4, 5, 22, 41]
     prompts: set[str] = set()
     unsaved: list[int] = []
@@ -440,7 +440,7 @@ def test_no_prompt_goes_out_before_the_answers_that_made_room_for_it_are_on_disk
                 del moments[0]
                 processes[-1].kill()
         time.sleep((0.0, 0.02, 0.005, 0.05)[exchange.number % 4])
-        asked(exchange)
+        answer_with_questions(exchange)
 
     with serving(script) as server:
         root = track(server.url, concurrency=concurrency)
@@ -464,17 +464,17 @@ def test_no_prompt_goes_out_before_the_answers_that_made_room_for_it_are_on_disk
 
 
 def n_answers(kept: Path) -> int:
-    """How many prompts have an answer in the file; a line that is half written is none."""
+    """The number of prompts with an answer in the file; a partial line does not count."""
     if not kept.exists():
         return 0
     rows = [json.loads(line) for line in kept.read_bytes().splitlines(keepends=True) if line.endswith(b"\n")]
     return len({row["prompt_sha256"] for row in rows if "answer" in row})
 
 
-def test_ctrl_c_waits_a_moment_for_answers_on_their_way(track: Callable[..., Path]) -> None:
+def test_ctrl_c_waits_briefly_for_pending_answers(track: Callable[..., Path]) -> None:
     def script(exchange: Exchange) -> None:
         time.sleep(0.6)
-        asked(exchange)
+        answer_with_questions(exchange)
 
     with serving(script) as server:
         root = track(server.url, concurrency=1)
@@ -487,10 +487,10 @@ def test_ctrl_c_waits_a_moment_for_answers_on_their_way(track: Callable[..., Pat
         assert set(server.seen.values()) == {1}
 
 
-def test_two_at_once_are_refused_and_a_daemon_is_no_hindrance(track: Callable[..., Path]) -> None:
+def test_two_generations_at_once_are_rejected_but_a_daemon_may_run(track: Callable[..., Path]) -> None:
     from trecexam.files.track_lock import TrackLock
 
-    with serving(asked) as server:
+    with serving(answer_with_questions) as server:
         root = track(server.url)
         with (
             TrackLock(root / ".trecexam" / "generate.lock"),
@@ -502,10 +502,10 @@ def test_two_at_once_are_refused_and_a_daemon_is_no_hindrance(track: Callable[..
             assert opened.bank.generate().items == 30
 
 
-def test_what_is_written_is_graded_and_an_edit_grades_just_that_item_again(
+def test_generated_items_are_graded_and_an_edit_regrades_only_that_item(
     track: Callable[..., Path],
 ) -> None:
-    with serving(asked) as server:
+    with serving(answer_with_questions) as server:
         root = track(server.url)
         with trecexam.open_track(root) as opened:
             opened.bank.generate()
@@ -529,7 +529,7 @@ def test_what_is_written_is_graded_and_an_edit_grades_just_that_item_again(
         (["-o", "elsewhere/items.jsonl"], "would not be a file of this track's bank"),
     ],
 )
-def test_what_cannot_be_done_is_one_line(
+def test_invalid_requests_are_a_one_line_error(
     track: Callable[..., Path], capsys: pytest.CaptureFixture[str], arguments: list[str], reason: str
 ) -> None:
     root = track("http://127.0.0.1:9/v1")
@@ -539,7 +539,7 @@ def test_what_cannot_be_done_is_one_line(
     assert len(err.splitlines()) == 1
 
 
-def test_a_broken_bank_is_not_added_to(
+def test_a_broken_bank_is_not_extended(
     track: Callable[..., Path], capsys: pytest.CaptureFixture[str]
 ) -> None:
     root = track("http://127.0.0.1:9/v1")
@@ -549,10 +549,10 @@ def test_a_broken_bank_is_not_added_to(
 
 
 @pytest.mark.parametrize("name", ["bank.questions.jsonl", "bank.mine.jsonl"])
-def test_a_bank_that_cannot_be_opened_is_one_line_and_nobody_is_asked(
+def test_an_unreadable_bank_is_a_one_line_error_and_no_prompt_is_sent(
     track: Callable[..., Path], name: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    with serving(asked) as server:
+    with serving(answer_with_questions) as server:
         root = track(server.url)
         (root / name).mkdir()
         assert run(["bank", "generate", str(root)]) == 2
@@ -560,7 +560,7 @@ def test_a_bank_that_cannot_be_opened_is_one_line_and_nobody_is_asked(
     assert capsys.readouterr().err.startswith(f"trecexam: {root / name}: is a folder")
 
 
-def test_without_a_language_model_it_says_what_to_set(
+def test_without_a_language_model_the_error_names_the_settings(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "queries.tsv").write_text("q1\tx\n")
@@ -569,8 +569,8 @@ def test_without_a_language_model_it_says_what_to_set(
     assert "set `name` (openai, causal or seq2seq) and `model` in [generator]" in capsys.readouterr().err
 
 
-def test_the_graders_model_writes_where_no_other_is_named(track: Callable[..., Path]) -> None:
-    with serving(asked) as server:
+def test_the_model_of_the_grader_is_the_default_generator(track: Callable[..., Path]) -> None:
+    with serving(answer_with_questions) as server:
         root = track(server.url)
         toml = root / "trecexam.toml"
         toml.write_text(toml.read_text().replace("[generator]", "[grader]") + "[generator]\nseed = 3\n")

@@ -43,7 +43,7 @@ from trecexam.extensions.banks.junk import junk_in
         ("...", "contains no words"),
     ],
 )
-def test_remains_of_an_answer_are_named(text: str, what: str) -> None:
+def test_leftovers_of_a_model_answer_are_reported_as_junk(text: str, what: str) -> None:
     assert junk_in(text) == what
 
 
@@ -74,5 +74,5 @@ def test_remains_of_an_answer_are_named(text: str, what: str) -> None:
         "other victims: roma",
     ],
 )
-def test_ordinary_items_are_left_alone(text: str) -> None:
+def test_ordinary_items_are_not_reported_as_junk(text: str) -> None:
     assert junk_in(text) is None

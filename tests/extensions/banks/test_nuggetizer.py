@@ -1,4 +1,4 @@
-"""`trecexam bank generate --prompt nuggetizer`, against scripted servers: what is asked, and what comes."""
+"""`trecexam bank generate --prompt nuggetizer` with scripted servers: prompts and results."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from trecexam.extensions.banks.generation.prompts import prompt_text
 from trecexam.graders.writing import WrittenText
 
 QUERIES = {"q1": "cost of nuclear power", "q2": "how do {query} bees fly"}
-#: Passages of each query's runs; d00 is everybody's first.
+#: Passages of each query's runs; d00 is first in all.
 N_PASSAGES = 25
 
 
@@ -64,7 +64,7 @@ def is_creation(exchange: Exchange) -> bool:
 
 
 def list_in(prompt: str) -> list[str]:
-    """The nuggets that a prompt names."""
+    """The nuggets in a prompt."""
     match = re.search(r"Nugget List: (\[.*\])$", prompt, re.M)
     assert match is not None
     nuggets: list[str] = ast.literal_eval(match[1])
@@ -80,7 +80,7 @@ def fact(passage: str) -> str:
 
 
 def extending(exchange: Exchange) -> None:
-    """A nugget for each passage, added to the list; every third nugget is vital."""
+    """Adds a nugget for each passage to the list; every third nugget is vital."""
     nuggets = list_in(exchange.prompt)
     if is_creation(exchange):
         exchange.say(str(nuggets + [fact(passage) for passage in passages_in(exchange.prompt)]))
@@ -107,8 +107,8 @@ def items_of(root: Path) -> list[Item]:
     return list(read_bank(root / "bank.nuggets.jsonl"))
 
 
-def kept_of(created: Sequence[str]) -> list[tuple[str, str]]:
-    """What nuggetizer keeps of a list: vital ones first, each in their order, twenty in all."""
+def kept_by_nuggetizer(created: Sequence[str]) -> list[tuple[str, str]]:
+    """The nuggets that nuggetizer keeps of a list: vital ones first, each in order, at most twenty."""
     labelled = [(nugget, importance(nugget)) for nugget in created]
     return sorted(labelled, key=lambda each: each[1] != "vital")[:20]
 
@@ -122,21 +122,21 @@ def test_the_prompts_are_the_published_ones(stage: str) -> None:
     assert "\n".join(line.removeprefix("  ") for line in block) == prompt_text(f"nuggetizer-{stage}")
 
 
-def test_nuggets_are_made_window_by_window_weighed_and_the_first_twenty_kept(
+def test_nuggets_are_made_window_by_window_scored_and_the_first_twenty_kept(
     track: Callable[..., Path], capsys: pytest.CaptureFixture[str]
 ) -> None:
     with serving(extending) as server:
         root = track(server.url, seed=7)
         assert generated(root) == 0
     created = [fact(f"{n:02}") for n in range(N_PASSAGES)]
-    assert bank_of(root) == dict.fromkeys(QUERIES, kept_of(created))
+    assert bank_of(root) == dict.fromkeys(QUERIES, kept_by_nuggetizer(created))
     of_q1 = [body for body in server.bodies if QUERIES["q1"] in body["messages"][-1]["content"]]
     creations = [body for body in of_q1 if "Updated Nugget" in body["messages"][-1]["content"]]
     prompts = [body["messages"][1]["content"] for body in creations]
     assert [passages_in(prompt) for prompt in prompts] == [
         [f"{n:02}" for n in range(start, min(start + 10, 25))] for start in (0, 10, 20)
     ]
-    # Each step is given the list so far, and numbers its passages from 1.
+    # Each step gets the list so far and numbers its passages from 1.
     assert [list_in(prompt) for prompt in prompts] == [[], created[:10], created[:20]]
     assert "Initial Nugget List Length: 20\n" in prompts[2]
     assert "\n[1] Text 20.\n" in prompts[2]
@@ -145,7 +145,7 @@ def test_nuggets_are_made_window_by_window_weighed_and_the_first_twenty_kept(
     assert sorted(len(list_in(body["messages"][1]["content"])) for body in scored) == [5, 10, 10]
     for bodies, stage in ((creations, "creator"), (scored, "scorer")):
         assert {body["messages"][0]["content"] for body in bodies} == {system_of(stage)}  # type: ignore[arg-type]
-    # A query's braces are no slots.
+    # Braces in a query are not slots.
     assert any("Search Query: how do {query} bees fly" in prompt for prompt in server.seen)
     row = json.loads((root / "bank.nuggets.jsonl").read_text().splitlines()[0])
     assert row["importance"] == row["origin"]["importance"] == "vital"
@@ -167,12 +167,12 @@ def test_relevant_passages_come_first_by_label_then_by_best_rank(track: Callable
         assert generated(root, "--passages", "12") == 0
     (of_q1,) = (passages_in(prompt) for prompt in server.seen if "nuclear" in prompt and "Updated" in prompt)
     assert of_q1 == ["39", "09", "03", "30"]
-    # The other query has no relevant one: the first twelve by rank.
+    # The other query has no relevant passages: the first twelve by rank are used.
     of_q2 = [passages_in(p) for p in server.seen if "bees" in p and "Updated" in p]
     assert [each for window in of_q2 for each in window] == [f"{n:02}" for n in range(12)]
 
 
-def test_responses_are_no_source_and_a_query_without_passages_is_named(
+def test_responses_are_not_a_source_and_a_query_without_passages_is_reported(
     track: Callable[..., Path], capsys: pytest.CaptureFixture[str]
 ) -> None:
     with serving(extending) as server:
@@ -193,7 +193,7 @@ UNREADABLE = {
 
 
 @pytest.mark.parametrize("answer", UNREADABLE.values(), ids=UNREADABLE)
-def test_a_list_that_cannot_be_read_is_asked_for_once_more(
+def test_an_unreadable_list_is_requested_once_more(
     track: Callable[..., Path], answer: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def script(exchange: Exchange) -> None:
@@ -210,10 +210,10 @@ def test_a_list_that_cannot_be_read_is_asked_for_once_more(
     assert all(
         prompt.endswith("\nUpdated Nugget List:") and len(passages_in(prompt)) == 10 for prompt in again
     )
-    assert bank_of(root)["q1"] == kept_of([fact(f"{n:02}") for n in range(N_PASSAGES)])
+    assert bank_of(root)["q1"] == kept_by_nuggetizer([fact(f"{n:02}") for n in range(N_PASSAGES)])
 
 
-def test_a_step_that_stays_unread_leaves_the_list_before_it_and_is_named(
+def test_a_step_that_stays_unreadable_keeps_the_previous_list_and_is_reported(
     track: Callable[..., Path], capsys: pytest.CaptureFixture[str]
 ) -> None:
     def script(exchange: Exchange) -> None:
@@ -231,7 +231,7 @@ def test_a_step_that_stays_unread_leaves_the_list_before_it_and_is_named(
         assert max(server.seen.values()) == 1
     created = [fact(f"{n:02}") for n in (*range(10), *range(20, 25))]
     unlabelled = [(nugget, "") for nugget in created[10:]]
-    assert bank_of(root)["q1"] == [*kept_of(created[:10]), *unlabelled]
+    assert bank_of(root)["q1"] == [*kept_by_nuggetizer(created[:10]), *unlabelled]
     assert "query q1: passages 11 to 20 changed no nugget: its answer begins 'No." in err
     assert "nuggets 11 to 15 got no importance" in err
     assert "\x1b" not in err
@@ -248,9 +248,7 @@ FORMS: dict[str, Callable[[list[str]], str]] = {
 
 
 @pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
-def test_lists_are_read_in_whatever_form_they_come(
-    track: Callable[..., Path], form: Callable[[list[str]], str]
-) -> None:
+def test_lists_are_read_in_any_form(track: Callable[..., Path], form: Callable[[list[str]], str]) -> None:
     told = ['says "fly" twice', "it's a bee's wing", "third, of (three)"]
 
     def script(exchange: Exchange) -> None:
@@ -263,18 +261,18 @@ def test_lists_are_read_in_whatever_form_they_come(
     assert bank_of(root)["q1"] == [(told[0], "vital"), (told[2], "vital"), (told[1], "okay")]
 
 
-def test_of_a_list_that_is_too_long_the_first_thirty_count(track: Callable[..., Path]) -> None:
+def test_only_the_first_thirty_of_a_longer_list_count(track: Callable[..., Path]) -> None:
     many = [f"fact of text {n:02}" for n in range(50)]
     with serving(
         lambda exchange: exchange.say(json.dumps(many)) if is_creation(exchange) else extending(exchange)
     ) as server:
         root = track(server.url)
         assert generated(root, "--query", "q1", "--passages", "10") == 0
-    assert bank_of(root)["q1"] == kept_of(many[:30])
+    assert bank_of(root)["q1"] == kept_by_nuggetizer(many[:30])
     assert len(server.bodies) == 1 + 3
 
 
-def test_a_generation_killed_between_steps_goes_on_where_it_was(track: Callable[..., Path]) -> None:
+def test_a_generation_killed_between_steps_resumes(track: Callable[..., Path]) -> None:
     def script(exchange: Exchange) -> None:
         if "Text 20." in exchange.prompt:
             exchange.hang()
@@ -295,14 +293,16 @@ def test_a_generation_killed_between_steps_goes_on_where_it_was(track: Callable[
         assert not (root / "bank.nuggets.jsonl").exists()
         server.script = extending
         assert generated(root) == 0
-        # What was answered is not asked again; what hung is.
+        # Answered prompts are not sent again; pending ones are.
         assert {server.seen[prompt] for prompt in server.seen if "Text 20." not in prompt} == {1}
-    assert bank_of(root) == dict.fromkeys(QUERIES, kept_of([fact(f"{n:02}") for n in range(N_PASSAGES)]))
+    assert bank_of(root) == dict.fromkeys(
+        QUERIES, kept_by_nuggetizer([fact(f"{n:02}") for n in range(N_PASSAGES)])
+    )
 
 
-def test_stopped_after_a_step_queries_that_are_through_are_written(track: Callable[..., Path]) -> None:
+def test_when_stopped_after_a_step_finished_queries_are_written(track: Callable[..., Path]) -> None:
     def script(exchange: Exchange) -> None:
-        # q2 ends a round later than q1: its first answer is asked for again.
+        # q2 ends a round later than q1: its first prompt is sent again.
         first = "bees" in exchange.prompt and is_creation(exchange) and "earlier" not in exchange.prompt
         exchange.say("No.") if first else extending(exchange)
 
@@ -318,13 +318,13 @@ def test_stopped_after_a_step_queries_that_are_through_are_written(track: Callab
                 ),
             )
         assert (made.why, made.queries, made.complete) == ("stopped", 1, False)
-        assert bank_of(root) == {"q1": kept_of([fact(f"{n:02}") for n in range(10)])}
+        assert bank_of(root) == {"q1": kept_by_nuggetizer([fact(f"{n:02}") for n in range(10)])}
         assert generated(root) == 0
         assert set(server.seen.values()) == {1}
     assert set(bank_of(root)) == set(QUERIES)
 
 
-def test_a_persons_edits_survive_a_second_generation(track: Callable[..., Path]) -> None:
+def test_edits_by_a_person_survive_a_second_generation(track: Callable[..., Path]) -> None:
     with serving(extending) as server:
         root = track(server.url)
         assert generated(root, "--query", "q1") == 0
@@ -336,7 +336,7 @@ def test_a_persons_edits_survive_a_second_generation(track: Callable[..., Path])
         rows.append({"query_id": "q1", "nugget": "by hand", "importance": "vital"})
         path.write_text("".join(json.dumps(row) + "\n" for row in rows))
         before = path.read_text().splitlines()
-        # Nothing is missing; and with another model's answers, the touched ones stay as they are.
+        # Nothing is missing; with answers of another model, items edited by people stay.
         assert generated(root, "--query", "q1") == 0
         assert path.read_text().splitlines() == before
         toml = root / "trecexam.toml"
@@ -346,14 +346,14 @@ def test_a_persons_edits_survive_a_second_generation(track: Callable[..., Path])
     assert set(after).intersection(before) == {*before[:3], before[-1]}
     items = items_of(root)
     assert {item.origin.model for item in items if item.origin} == {"tiny", "other"}
-    # Neither the reworded one's old text nor the retired one comes again.
+    # Neither the old text of the edited item nor the retired one comes back.
     texts = [item.text for item in items]
     assert len(set(texts)) == len(texts)
     assert rows[0]["origin"]["text"] not in texts
     assert trecexam.open_track(root).bank.check().edited[1].problem == "edited; it was generated as: vital"
 
 
-def test_an_estimate_bounds_what_is_asked_and_asks_nobody(
+def test_an_estimate_bounds_the_number_of_prompts_and_sends_none(
     track: Callable[..., Path], capsys: pytest.CaptureFixture[str]
 ) -> None:
     def prompts() -> int:
@@ -363,17 +363,17 @@ def test_an_estimate_bounds_what_is_asked_and_asks_nobody(
 
     with serving(extending) as server:
         root = track(server.url, price_in=1.0, price_out=1.0)
-        # Of each query three windows of passages, and three of at most thirty nuggets.
+        # Three windows of passages per query, and three of at most thirty nuggets.
         assert prompts() == 2 * (3 + 3)
         assert server.bodies == []
         assert generated(root, "--query", "q1") == 0
         assert prompts() == 3 + 3
         (root / "bank.nuggets.jsonl").unlink()
-        # What is kept is asked for nothing.
+        # Cached answers need no prompts.
         assert prompts() == 3 + 3
 
 
-def test_answers_that_are_never_read_take_as_many_calls_as_the_estimate_has_at_most(
+def test_unreadable_answers_take_at_most_the_estimated_number_of_calls(
     track: Callable[..., Path], capsys: pytest.CaptureFixture[str]
 ) -> None:
     with serving(lambda exchange: exchange.say("I cannot tell.")) as server:
@@ -382,13 +382,13 @@ def test_answers_that_are_never_read_take_as_many_calls_as_the_estimate_has_at_m
         header, row = (line.split("\t") for line in capsys.readouterr().out.splitlines())
         found = dict(zip(header, row, strict=True))
         generated(root)
-        # Of each query three windows are asked about twice; then there is no nugget to ask about.
+        # Three windows per query are requested twice; then there is no nugget to ask about.
         assert len(server.bodies) == 2 * 3 * 2 < int(found["calls_at_most"]) == 2 * int(found["calls"])
         assert found["calls"] == found["prompts"]
 
 
 class OwnWriter:
-    """A writer of a user's own, which is told no system message."""
+    """A custom writer, which gets no separate system message."""
 
     model, seed, paid, meter, environment = "own", None, False, None, None
 
@@ -422,7 +422,7 @@ class OwnWriter:
         pass
 
 
-def test_a_writer_of_ones_own_reads_the_system_message_first_and_cuts_are_counted(
+def test_a_custom_writer_gets_the_system_message_first_and_cuts_are_counted(
     track: Callable[..., Path],
 ) -> None:
     root = track("http://127.0.0.1:9/v1")
@@ -438,7 +438,7 @@ def test_a_writer_of_ones_own_reads_the_system_message_first_and_cuts_are_counte
 
 
 @pytest.mark.parametrize("kind", ["causal", "seq2seq"])
-def test_models_in_this_process_write_nuggets_and_are_loaded_once(
+def test_local_models_generate_nuggets_and_are_loaded_once(
     track: Callable[..., Path],
     kind: str,
     tmp_path: Path,
@@ -456,13 +456,13 @@ def test_models_in_this_process_write_nuggets_and_are_loaded_once(
     (root / "trecexam.toml").write_text(
         f'[generator]\nname = "{kind}"\nmodel = "{tmp_path / "model"}"\ndevice = "cpu"\nmax_new_tokens = 8\n'
     )
-    # A random model writes no list: it is asked twice, and the query named.
+    # A random model writes no list: it is requested twice, and the query is reported.
     assert generated(root, "--query", "q1", "--passages", "10") == 1
     err = capsys.readouterr().err
     assert "query q1: passages 1 to 10 changed no nugget" in err
     assert not (root / "bank.nuggets.jsonl").exists()
     if kind == "seq2seq":
-        # The tokenizer of this one makes more of the prompt than the model takes.
+        # This tokenizer makes more tokens of the prompt than the model accepts.
         assert "the model takes 512 tokens beside its answer, and the prompt has" in err
         return
     loaded, told = set(), set()
@@ -476,7 +476,7 @@ def test_models_in_this_process_write_nuggets_and_are_loaded_once(
     monkeypatch.setattr(LocalWriter, "_write", write)
     (root / ".trecexam" / "generated.jsonl").unlink()
     assert generated(root, "--query", "q1", "--passages", "3") == 0
-    assert bank_of(root)["q1"] == kept_of([fact(f"{n:02}") for n in range(3)])
+    assert bank_of(root)["q1"] == kept_by_nuggetizer([fact(f"{n:02}") for n in range(3)])
     assert (len(loaded), told) == (1, {system_of("creator"), system_of("scorer")})
 
 
@@ -487,7 +487,7 @@ def test_models_in_this_process_write_nuggets_and_are_loaded_once(
         (["--prompt", "nuggetiser"], "did you mean 'nuggetizer'?"),
     ],
 )
-def test_what_cannot_be_done_is_one_line(
+def test_invalid_requests_are_a_one_line_error(
     track: Callable[..., Path], capsys: pytest.CaptureFixture[str], words: list[str], reason: str
 ) -> None:
     root = track("http://127.0.0.1:9/v1")

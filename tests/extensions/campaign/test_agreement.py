@@ -18,7 +18,7 @@ def judge_all(track: object, item_id: str = "") -> None:
         record_assessment(track.folder, query, doc_id, item_id, bob, who="bob")  # type: ignore[attr-defined]
 
 
-def test_agreement_is_of_what_two_judged_and_where_they_differ_is_listed(graded: Path) -> None:
+def test_agreement_covers_what_two_people_judged_and_lists_differences(graded: Path) -> None:
     with campaign(graded, SCALE + 'rule = "adjudicated"\n') as track:
         judge_all(track)
         query = to_rate(track, "q1")
@@ -46,7 +46,7 @@ def test_agreement_is_of_what_two_judged_and_where_they_differ_is_listed(graded:
         assert found.disagreements[0].ratings == {"ada": 0, "bob": 2}
 
 
-def test_items_and_whole_passages_are_apart_and_three_people_have_a_row_for_all(graded: Path) -> None:
+def test_items_and_whole_passages_are_separate_and_three_people_have_a_joint_row(graded: Path) -> None:
     with campaign(graded, "") as track:
         judge_all(track, "q1/0")
         judge_all(track)
@@ -62,7 +62,7 @@ def test_items_and_whole_passages_are_apart_and_three_people_have_a_row_for_all(
         assert rows[1].kappa.value != rows[1].kappa.value
 
 
-def test_without_anything_judged_twice_there_is_nothing_to_say(graded: Path) -> None:
+def test_without_double_judgments_there_is_no_agreement(graded: Path) -> None:
     with campaign(graded) as track:
         record_assessment(track.folder, to_rate(track, "q1"), "q1-d00", "", 1, who="ada")
         found = track.judging.agreement()

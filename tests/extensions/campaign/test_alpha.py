@@ -21,7 +21,7 @@ UNITS = [[value for value in unit if value is not None] for unit in zip(*OBSERVE
 
 
 def recounted(units: list[list[int]]) -> float:
-    """Alpha by going through all pairs of ratings, as its definition says."""
+    """Alpha by its definition, with a loop over all pairs of ratings."""
     units = [unit for unit in units if len(unit) > 1]
     values = [value for unit in units for value in unit]
     n = len(values)
@@ -43,14 +43,14 @@ def test_the_published_example_has_its_published_value() -> None:
 
 
 @given(st.lists(st.lists(st.lists(st.integers(0, 3), max_size=4), max_size=5), max_size=4))
-def test_alpha_is_that_of_a_recount_over_all_pairs(topics: list[list[list[int]]]) -> None:
+def test_alpha_equals_a_naive_count_over_all_pairs(topics: list[list[list[int]]]) -> None:
     value = alpha(topics, 4).value
     assert value == pytest.approx(recounted([unit for units in topics for unit in units]), nan_ok=True)
 
 
-def test_the_interval_is_by_topics_from_five_on_and_there_is_none_below() -> None:
+def test_the_interval_resamples_topics_and_needs_at_least_five() -> None:
     rng = np.random.default_rng(7)
-    # Topics on which people agree, and topics on which they do not.
+    # Alternating topics with and without agreement.
     topics = [
         [[a, a if agree else int(rng.integers(4))] for a in rng.integers(0, 4, 30).tolist()]
         for agree in (True, False) * 5
@@ -70,7 +70,7 @@ def test_the_interval_is_by_topics_from_five_on_and_there_is_none_below() -> Non
     assert math.isnan(few.high)
 
 
-def test_the_interval_holds_the_truth_as_often_as_it_says() -> None:
+def test_the_interval_has_its_nominal_coverage() -> None:
     rng = np.random.default_rng(3)
 
     def drawn(n_topics: int) -> list[list[list[int]]]:
@@ -88,7 +88,9 @@ def test_the_interval_holds_the_truth_as_often_as_it_says() -> None:
 
 
 @pytest.mark.parametrize("topics", [[], [[]], [[[1]]], [[[2, 2], [2, 2, 2]]]])
-def test_without_two_ratings_or_with_one_value_there_is_none(topics: list[list[list[int]]]) -> None:
+def test_with_fewer_than_two_ratings_or_one_distinct_value_alpha_is_undefined(
+    topics: list[list[list[int]]],
+) -> None:
     found = alpha(topics, 4)
     assert math.isnan(found.value)
     assert math.isnan(found.low)

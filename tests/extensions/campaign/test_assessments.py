@@ -33,13 +33,13 @@ QUERY = (Item("q1", "q1", "the query", "query"),)
         ({}, (), ("",)),
     ],
 )
-def test_what_is_asked_about_a_passage_follows_the_settings_and_the_bank(
+def test_the_questions_on_a_passage_follow_the_settings_and_the_bank(
     settings: dict[str, object], items: tuple[Item, ...], asked: tuple[str, ...]
 ) -> None:
     assert asked_items(JudgingSection(**settings), items) == asked  # type: ignore[arg-type]
 
 
-def test_each_person_has_her_own_judgments_and_undo_brings_the_earlier_one_back(graded: Path) -> None:
+def test_each_person_has_separate_judgments_and_undo_restores_the_earlier_one(graded: Path) -> None:
     with campaign(graded) as track:
         query, folder = to_rate(track, "q1"), track.folder
         first = record_assessment(folder, query, "q1-d03", "", 2, who="ada", seconds=4.5, note="see d04")
@@ -59,7 +59,7 @@ def test_each_person_has_her_own_judgments_and_undo_brings_the_earlier_one_back(
         assert own_assessments(folder, "ada", "q2") == ()
         (bob,) = own_assessments(folder, "bob")
         assert bob.rating == 0
-        # An undo of nothing is no undo of Bob's.
+        # Undoing nothing does not undo Bob's rating.
         with pytest.raises(TrecexamError, match="no rating to withdraw"):
             record_assessment(folder, query, "q1-d03", "", None, who="ada")
 
@@ -73,7 +73,7 @@ def test_a_judgment_from_another_window_is_never_replaced_unseen(graded: Path) -
         assert record_assessment(folder, query, "q1-d03", "", 1, who="ada", seen=first.seen).rating == 1
 
 
-def test_who_cannot_judge_says_why_and_a_reason_may_be_asked_for_each(graded: Path) -> None:
+def test_cannot_judge_has_a_reason_and_reasons_can_be_required(graded: Path) -> None:
     with campaign(graded, "[judging]\nreason = true\n") as track:
         query, folder = to_rate(track, "q1"), track.folder
         with pytest.raises(TrecexamError, match="say why it cannot be judged"):
@@ -104,7 +104,7 @@ def test_a_passage_is_done_when_all_is_judged_or_it_cannot_be_judged(graded: Pat
         assert not done("q1-d03")
 
 
-def test_deciding_between_people_is_no_judgment_of_ones_own(graded: Path) -> None:
+def test_an_adjudication_is_not_a_judgment_of_the_adjudicator(graded: Path) -> None:
     with campaign(graded) as track:
         query = to_rate(track, "q1")
         take(track.folder, query, "q1-d03", "", 1, "ada", "read both", adjudicates=True)

@@ -11,7 +11,7 @@ from trecexam.extensions.campaign.assessments import record_assessment
 from trecexam.extensions.campaign.plan import read_plan
 
 
-def test_a_campaign_from_the_plan_to_the_qrels(
+def test_a_campaign_runs_from_the_plan_to_the_qrels(
     graded: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with campaign(graded) as track:
@@ -68,7 +68,7 @@ def test_a_campaign_from_the_plan_to_the_qrels(
         (["planning"], "did you mean plan"),
     ],
 )
-def test_what_a_command_cannot_do_is_one_line(
+def test_invalid_requests_are_a_one_line_error(
     graded: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], reason: str
 ) -> None:
     config = graded / "trecexam.toml"
@@ -80,7 +80,7 @@ def test_what_a_command_cannot_do_is_one_line(
     assert len(err.splitlines()) == 1
 
 
-def test_lines_that_cannot_be_imported_are_named_and_the_others_taken(
+def test_lines_that_cannot_be_imported_are_reported_and_the_others_are_imported(
     graded: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     table = tmp_path / "table.tsv"
@@ -91,6 +91,8 @@ def test_lines_that_cannot_be_imported_are_named_and_the_others_taken(
     assert "1 new judgment, 0 known already" in err
 
 
-def test_nothing_judged_twice_is_said(graded: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_without_double_judgments_the_command_says_so(
+    graded: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert run(["judge", "agreement", str(graded)]) == 0
     assert "nothing is judged by two people" in capsys.readouterr().err

@@ -40,7 +40,7 @@ BUDGET = st.none() | st.integers(1, 60)
 
 
 @given(SIZES, st.integers(2, 4), OVERLAP, BUDGET, st.none() | st.integers(1, 4), st.integers(0, 5))
-def test_a_topic_has_one_assessor_work_is_even_and_the_budget_and_the_overlap_are_kept(
+def test_each_topic_has_one_assessor_with_even_work_within_budget_and_overlap(
     sizes: list[int], people: int, overlap: float, budget: int | None, each: int | None, seed: int
 ) -> None:
     names = [f"p{n}" for n in range(people)]
@@ -48,7 +48,7 @@ def test_a_topic_has_one_assessor_work_is_even_and_the_budget_and_the_overlap_ar
     assert all(len(of) == 1 for of in owners(plan).values())
     own = [row for row in plan.rows if not row.overlap]
     twice = [row for row in plan.rows if row.overlap]
-    # Each passage once, the overlap by somebody else.
+    # Each passage once, plus the overlap by another assessor.
     assert len({row[1:3] for row in own}) == len(own)
     first = {row[1:3]: row.assessor for row in own}
     assert all(first[row[1:3]] != row.assessor for row in twice)
@@ -62,10 +62,10 @@ def test_a_topic_has_one_assessor_work_is_even_and_the_budget_and_the_overlap_ar
     if each is not None:
         assert max(Counter(name for of in owners(plan).values() for name in of).values()) <= each
     else:
-        # Nobody has more than the largest topic above another one's work.
+        # Nobody has more than the largest topic in excess of another's work.
         work = Counter(dict.fromkeys(names, 0)) + Counter(row.assessor for row in own)
         assert max(work.values()) - min(work[name] for name in names) <= max(sizes)
-    # A topic's passages in their order, one block for each.
+    # Passages of a topic in order, in one block each.
     for name in plan.assessors:
         blocks = [
             key for key, _ in groupby(plan.by_assessor[name], key=lambda row: (row.query_id, row.overlap))
@@ -82,7 +82,7 @@ def test_a_budget_is_spread_evenly_over_topics() -> None:
     assert sorted(Counter(row.assessor for row in plan.rows).values()) == [7, 10]
 
 
-def test_another_seed_draws_other_topics_and_tasks_and_the_same_one_the_same() -> None:
+def test_the_seed_determines_topics_and_tasks() -> None:
     plans = [divided(topics(*[5] * 12), NAMES, topics_each=2, overlap=0.2, seed=seed) for seed in (0, 0, 1)]
     assert plans[0] == plans[1]
     assert owners(plans[0]).keys() != owners(plans[2]).keys()
@@ -99,7 +99,7 @@ def test_planning_again_with_the_same_names_changes_nothing(
     plan = divided(topics(*sizes), NAMES, **arguments)  # type: ignore[arg-type]
     done = {row for place, row in enumerate(plan.rows) if place in places}
     judged = {row[1:3] for row in done}
-    # What is judged is no candidate any more.
+    # Judged passages are not candidates any more.
     left = [
         topic._replace(doc_ids=tuple(d for d in topic.doc_ids if (topic.query_id, d) not in judged))
         for topic in topics(*sizes)
@@ -109,7 +109,7 @@ def test_planning_again_with_the_same_names_changes_nothing(
 
 
 @given(SIZES, OVERLAP, BUDGET, DONE)
-def test_who_leaves_keeps_what_is_done_and_the_others_get_the_rest(
+def test_an_assessor_who_leaves_keeps_done_tasks_and_the_others_get_the_rest(
     sizes: list[int], overlap: float, budget: int | None, places: set[int]
 ) -> None:
     plan = divided(topics(*sizes), NAMES, overlap=overlap, budget=budget)
@@ -129,19 +129,19 @@ def test_who_leaves_keeps_what_is_done_and_the_others_get_the_rest(
     )
     if not done:
         return
-    # What was planned of topics that go on is still planned.
+    # Planned tasks of continuing topics stay planned.
     if budget is None:
         assert {row[1:3] for row in again.rows} == {row[1:3] for row in plan.rows}
 
 
-def test_a_plan_of_which_nothing_is_done_is_made_anew() -> None:
+def test_a_plan_without_done_tasks_is_made_again() -> None:
     plan = divided(topics(4, 4, 4), NAMES)
     assert divided(topics(4, 4, 4), NAMES, budget=3, earlier=plan) == divided(
         topics(4, 4, 4), NAMES, budget=3
     )
 
 
-def test_an_overlap_stands_between_the_topics_and_not_at_the_end() -> None:
+def test_overlap_tasks_are_between_the_topics_not_at_the_end() -> None:
     plan = divided(topics(*[3] * 9), NAMES, overlap=0.4)
     for name in NAMES:
         kinds = [row.overlap for row in plan.by_assessor[name]]

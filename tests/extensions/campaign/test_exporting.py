@@ -36,7 +36,7 @@ def lines(path: Path) -> list[str]:
     return path.read_text().splitlines()
 
 
-def test_judgments_on_a_scale_become_qrels_that_trec_eval_takes(graded: Path, tmp_path: Path) -> None:
+def test_judgments_on_a_scale_become_qrels_that_trec_eval_accepts(graded: Path, tmp_path: Path) -> None:
     with campaign(graded, SCALE + 'rule = "majority"\n') as track:
         judge(track, "ada", d00=2, d01=0, d03="cannot")
         judge(track, "bob", d00=2, d01=1)
@@ -44,7 +44,7 @@ def test_judgments_on_a_scale_become_qrels_that_trec_eval_takes(graded: Path, tm
         done = track.judging.export(tmp_path / "out")
         assert [path.name for path in done.paths] == list(FILES)
         assert (done.n_judged, done.n_lines) == (2, 6)
-        # Who cannot judge gives no 0.
+        # "Cannot judge" does not count as 0.
         assert lines(tmp_path / "out/qrels.txt") == ["q1 0 q1-d00 2", "q1 0 q1-d01 0"]
         assert lines(tmp_path / "out/qrels-6.txt") == [
             "q1 Q0 q1-d00 2 0.6667 Eve_L+ada+bob",
@@ -66,7 +66,7 @@ def test_judgments_on_a_scale_become_qrels_that_trec_eval_takes(graded: Path, tm
         assert first.split("\t")[:6] == ["q1", "q1-d00", "", "ada", "2", "1.5"]
 
 
-def test_ratings_of_items_become_labels_by_the_tracks_rule_without_the_graders(
+def test_item_ratings_become_labels_by_the_rule_of_the_track_without_graders(
     graded: Path, tmp_path: Path
 ) -> None:
     with campaign(graded, '[scores]\nlabel = "count"\nmin_rating = 3\n') as track:
@@ -84,7 +84,7 @@ def decide(track: Track, doc: str, rating: int, item: str = "", who: str = "org"
     take(track.folder, query, f"q1-{doc}", item, rating, who, "read both", adjudicates=True)
 
 
-def test_who_decided_between_people_is_one_of_those_whose_share_is_the_confidence(
+def test_an_adjudicator_counts_in_the_share_of_people_that_is_the_confidence(
     graded: Path, tmp_path: Path
 ) -> None:
     with campaign(graded, SCALE + 'rule = "adjudicated"\n') as track:
@@ -92,7 +92,7 @@ def test_who_decided_between_people_is_one_of_those_whose_share_is_the_confidenc
         judge(track, "bob", d00=1, d01=0, d03=1, d04=1)
         judge(track, "org", d03=0)
         decide(track, "d00", 1)
-        # What neither of them said; and where she had said something else before.
+        # A decision that neither of them gave; and one where she had another rating before.
         decide(track, "d03", 2)
         decide(track, "d04", 0)
         done = track.judging.export(tmp_path)
@@ -101,11 +101,11 @@ def test_who_decided_between_people_is_one_of_those_whose_share_is_the_confidenc
         "q1 Q0 q1-d03 2 0.6667 ada+bob+org",
         "q1 Q0 q1-d04 0 0.3333 ada+bob+org",
     ]
-    # What nobody decided has no label.
+    # Undecided passages have no label.
     assert done.undecided == {"q1": 1}
 
 
-def test_labels_made_of_decided_items_have_a_confidence_above_0(graded: Path, tmp_path: Path) -> None:
+def test_labels_from_adjudicated_items_have_a_confidence_above_0(graded: Path, tmp_path: Path) -> None:
     with campaign(graded, '[judging]\nrule = "adjudicated"\n') as track:
         for who, rating in (("ada", 5), ("bob", 3)):
             record_assessment(track.folder, to_rate(track, "q1"), "q1-d00", "q1/0", rating, who=who, why="x")
@@ -114,7 +114,7 @@ def test_labels_made_of_decided_items_have_a_confidence_above_0(graded: Path, tm
     assert lines(tmp_path / "qrels-6.txt") == ["q1 Q0 q1-d00 0 0.3333 ada+bob+org"]
 
 
-def test_an_export_names_the_passages_that_wait_for_a_decision(
+def test_an_export_lists_passages_that_wait_for_adjudication(
     graded: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with campaign(graded, SCALE + 'rule = "adjudicated"\n') as track:
@@ -135,7 +135,7 @@ def test_an_export_names_the_passages_that_wait_for_a_decision(
     assert "wait" not in capsys.readouterr().err
 
 
-def test_all_that_was_said_goes_out_and_comes_back_and_nothing_twice(graded: Path, tmp_path: Path) -> None:
+def test_all_judgments_are_exported_and_imported_once(graded: Path, tmp_path: Path) -> None:
     other = Path(shutil.copytree(graded, tmp_path / "other"))
     with campaign(graded) as track:
         judge(track, "ada", d00=2, d01="cannot")
@@ -176,7 +176,7 @@ def empty_folder(tmp_path_factory: pytest.TempPathFactory) -> TrackFolder:
 
 
 @given(ROWS, ROWS)
-def test_an_import_adds_each_line_as_often_as_it_was_given(
+def test_an_import_adds_repeated_lines_as_often_as_given(
     empty_folder: TrackFolder, known: list[TableRow], new: list[TableRow]
 ) -> None:
     root = empty_folder.root
@@ -199,7 +199,7 @@ def test_an_import_adds_each_line_as_often_as_it_was_given(
     assert import_judgments(empty_folder, table).n_new == 0
 
 
-def test_a_table_without_scales_goes_where_its_ratings_belong(graded: Path, tmp_path: Path) -> None:
+def test_a_table_without_scales_is_imported_by_its_ratings(graded: Path, tmp_path: Path) -> None:
     table = tmp_path / "table.tsv"
     table.write_text(
         "query_id\tdoc_id\titem_id\tassessor\trating\nq1\tq1-d00\t\tada\t2\nq1\tq1-d00\tq1/0\tada\t5\n"
@@ -213,7 +213,7 @@ def test_a_table_without_scales_goes_where_its_ratings_belong(graded: Path, tmp_
         assert "q1/0\t5\tada\timported" in (graded / "overrides.tsv").read_text()
 
 
-def test_a_line_that_cannot_be_stored_stops_no_other(empty_folder: TrackFolder) -> None:
+def test_a_line_that_cannot_be_stored_does_not_stop_the_others(empty_folder: TrackFolder) -> None:
     table = empty_folder.root / "hostile.tsv"
     rows = [
         "q0\td\tx\x1b[31mda\t1\t",
@@ -232,7 +232,7 @@ def test_a_line_that_cannot_be_stored_stops_no_other(empty_folder: TrackFolder) 
     assert [row.who for row in stored(empty_folder.judgments())] == ["good"]
 
 
-def test_what_cannot_be_read_is_said_and_no_empty_qrels_replace_good_ones(
+def test_unreadable_judgments_are_reported_and_do_not_replace_good_qrels(
     graded: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with campaign(graded) as track:

@@ -29,13 +29,13 @@ def read(path: Path) -> tuple[list[TableRow], list[str]]:
 
 
 @given(ROWS)
-def test_what_is_written_is_read_back(tmp_path_factory: pytest.TempPathFactory, rows: list[TableRow]) -> None:
+def test_a_written_table_is_read_back(tmp_path_factory: pytest.TempPathFactory, rows: list[TableRow]) -> None:
     path = tmp_path_factory.mktemp("table") / "judgments.tsv"
     path.write_bytes(judgment_table(rows))
     assert read(path) == (rows, [])
 
 
-def test_a_table_of_others_needs_four_columns_in_any_order(tmp_path: Path) -> None:
+def test_a_foreign_table_needs_four_columns_in_any_order(tmp_path: Path) -> None:
     path = tmp_path / "table.tsv"
     path.write_text(
         "rating\tassessor\tplace\tdoc_id\tquery_id\n2\tada\tx\td1\tq1\n\ncannot\tbob\tx\td1\tq1\n"
@@ -57,7 +57,7 @@ def test_a_table_of_others_needs_four_columns_in_any_order(tmp_path: Path) -> No
         ("q1\td1\tada\t1\ttrack\tmore", "has 6 columns"),
     ],
 )
-def test_a_bad_line_is_refused_with_its_number_and_the_others_hold(
+def test_a_bad_line_is_rejected_with_its_number_and_the_others_count(
     tmp_path: Path, line: str, reason: str
 ) -> None:
     path = tmp_path / "table.tsv"
@@ -72,7 +72,7 @@ def test_a_bad_line_is_refused_with_its_number_and_the_others_hold(
     ("header", "reason"),
     [("query_id\tdoc_id\trating", "lacks assessor"), ("query_id\tdoc_id\tassessor\trating\trating", "twice")],
 )
-def test_a_table_without_a_usable_header_is_refused_as_a_whole(
+def test_a_table_without_a_usable_header_is_rejected_as_a_whole(
     tmp_path: Path, header: str, reason: str
 ) -> None:
     path = tmp_path / "table.tsv"

@@ -20,7 +20,7 @@ TASKS = st.dictionaries(st.tuples(NAME, ID, ID), st.booleans(), max_size=12)
 
 
 @given(TASKS)
-def test_a_plan_is_read_back_as_it_was_written(
+def test_a_written_plan_is_read_back(
     tmp_path_factory: pytest.TempPathFactory, tasks: dict[tuple[str, str, str], bool]
 ) -> None:
     root = tmp_path_factory.mktemp("plan")
@@ -42,7 +42,7 @@ def test_a_plan_is_read_back_as_it_was_written(
         ("HEADER\nada\tq1\td1\town\n\nada\tq1\td1\toverlap\n", 4, "ada has 'd1' twice"),
     ],
 )
-def test_a_plan_that_cannot_be_read_is_named_with_its_line(
+def test_an_unreadable_plan_is_reported_with_its_line(
     tmp_path: Path, content: str, line: int | None, reason: str
 ) -> None:
     folder = TrackFolder.open(make_small_track(tmp_path / "track"))
@@ -53,7 +53,7 @@ def test_a_plan_that_cannot_be_read_is_named_with_its_line(
     assert caught.value.line == line
 
 
-def test_what_each_assessor_does_is_there_in_order(tmp_path: Path) -> None:
+def test_the_tasks_of_each_assessor_are_in_order(tmp_path: Path) -> None:
     plan = JudgingPlan(
         (
             PlannedTask("ada", "q2", "d1"),
@@ -69,7 +69,7 @@ def test_what_each_assessor_does_is_there_in_order(tmp_path: Path) -> None:
     assert plan.budget == 4
 
 
-def test_a_track_is_planned_in_the_order_of_judge_next_and_what_is_judged_is_left_out(graded: Path) -> None:
+def test_a_track_is_planned_in_judge_next_order_without_judged_passages(graded: Path) -> None:
     with campaign(graded) as track:
         record_assessment(track.folder, to_rate(track, "q1"), "q1-d03", "", 2, who="zoe")
         listed = track.judge_next(level="passage").rows
@@ -87,7 +87,7 @@ def test_a_track_is_planned_in_the_order_of_judge_next_and_what_is_judged_is_lef
         assert track.judging.plan(["ada", "bob"]).plan == planned.plan
 
 
-def test_official_judgments_are_not_made_again_but_items_of_judged_passages_are(graded: Path) -> None:
+def test_officially_judged_passages_are_skipped_but_their_items_are_planned(graded: Path) -> None:
     with campaign(graded, official=True) as track:
         planned = track.judging.plan(["ada"], by="retrieved")
         assert planned.plan.rows == ()
@@ -104,7 +104,7 @@ def test_official_judgments_are_not_made_again_but_items_of_judged_passages_are(
         assert set(planned.plan.rows) - set(again.plan.rows) == {PlannedTask("ada", "q1", "q1-d03")}
 
 
-def test_of_passages_with_one_text_one_is_judged(graded: Path) -> None:
+def test_only_one_of_several_passages_with_the_same_text_is_planned(graded: Path) -> None:
     path = graded / "passages.jsonl"
     path.write_text(path.read_text().replace("passage 5 about q1", "passage 3 about q1"))
     with campaign(graded) as track:
@@ -113,14 +113,16 @@ def test_of_passages_with_one_text_one_is_judged(graded: Path) -> None:
         assert ("q1", "q1-d05") not in tasks
 
 
-def test_without_grades_the_order_is_by_the_runs_and_that_is_said(small_track: Path) -> None:
+def test_without_grades_the_order_follows_the_runs_and_a_note_says_so(small_track: Path) -> None:
     with campaign(small_track) as track:
         planned = track.judging.plan(["ada"])
         assert planned.by == "retrieved"
         assert "no grades yet" in planned.notes[0]
 
 
-def test_a_list_of_passages_is_planned_in_its_order_and_nothing_else(graded: Path, tmp_path: Path) -> None:
+def test_a_given_list_of_passages_is_planned_in_its_order_and_nothing_else(
+    graded: Path, tmp_path: Path
+) -> None:
     with campaign(graded) as track:
         pool = [(row.query_id, row.doc_id) for row in track.export.pool()]
         listed = tmp_path / "list.tsv"
@@ -139,13 +141,13 @@ def test_a_list_of_passages_is_planned_in_its_order_and_nothing_else(graded: Pat
         assert set(by_runs.plan.tasks("ada")) == set(tasks)
         every = track.judging.plan(["ada"], by="retrieved").plan.tasks("ada")
         assert list(by_runs.plan.tasks("ada")) == [row for row in every if row in tasks]
-        # What is judged is in no plan again.
+        # Judged passages are not planned again.
         query_id, doc_id = pool[0]
         record_assessment(track.folder, to_rate(track, query_id), doc_id, "", 2, who="zoe")
         assert (query_id, doc_id) not in track.judging.plan(["ada"], passages=listed).plan.tasks("ada")
 
 
-def test_a_listed_passage_is_judged_though_another_one_has_its_text(graded: Path, tmp_path: Path) -> None:
+def test_a_listed_passage_is_planned_even_if_another_has_the_same_text(graded: Path, tmp_path: Path) -> None:
     path = graded / "passages.jsonl"
     path.write_text(path.read_text().replace("passage 5 about q1", "passage 3 about q1"))
     listed = tmp_path / "list.tsv"
@@ -163,7 +165,7 @@ def test_a_listed_passage_is_judged_though_another_one_has_its_text(graded: Path
         ("", None, "none of its 0 passages is in the pool"),
     ],
 )
-def test_a_list_that_cannot_be_used_is_named(
+def test_an_unusable_list_is_reported(
     graded: Path, tmp_path: Path, content: str, line: int | None, reason: str
 ) -> None:
     listed = tmp_path / "list.tsv"
@@ -173,7 +175,7 @@ def test_a_list_that_cannot_be_used_is_named(
     assert (caught.value.path, caught.value.line) == (str(listed), line)
 
 
-def test_judge_next_does_not_propose_what_was_judged_on_the_scale(
+def test_judge_next_does_not_suggest_passages_judged_on_the_scale(
     graded: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("trecexam.extensions.learn.learned_pool.TextEncoder", WordEncoder)
@@ -188,7 +190,7 @@ def test_judge_next_does_not_propose_what_was_judged_on_the_scale(
         assert (planned.query_id, planned.doc_id) not in {(row.query_id, row.doc_id) for row in again.rows}
 
 
-def test_who_leaves_is_replaced_and_what_is_done_stays(graded: Path) -> None:
+def test_an_assessor_who_leaves_is_replaced_and_done_tasks_stay(graded: Path) -> None:
     with campaign(graded) as track:
         plan = track.judging.plan(["ada", "eve"], overlap=0.2).plan
         done = plan.by_assessor["eve"][0]
@@ -216,7 +218,7 @@ def test_who_leaves_is_replaced_and_what_is_done_stays(graded: Path) -> None:
         (["ada\x1b"], {}, "control character"),
     ],
 )
-def test_what_cannot_be_planned_is_said(
+def test_invalid_plans_are_reported(
     graded: Path, names: list[str], arguments: dict[str, object], reason: str
 ) -> None:
     with campaign(graded) as track, pytest.raises(TrecexamError, match=reason):

@@ -9,7 +9,7 @@ from trecexam.errors import TrecexamError
 from trecexam.extensions.campaign.assessments import record_assessment
 
 
-def test_progress_is_by_assessor_and_topic_with_what_is_left_and_how_fast_it_goes(graded: Path) -> None:
+def test_progress_shows_per_assessor_and_topic_what_is_left_and_the_speed(graded: Path) -> None:
     with campaign(graded) as track:
         with pytest.raises(TrecexamError, match="judge plan"):
             track.judging.progress()
@@ -22,7 +22,7 @@ def test_progress_is_by_assessor_and_topic_with_what_is_left_and_how_fast_it_goe
                 track.folder, to_rate(track, query_id), doc_id, "", rating,  # type: ignore[arg-type]
                 who="ada", why="x", seconds=seconds,
             )  # fmt: skip
-        # What nobody planned is not of the plan.
+        # Unplanned judgments are not part of the plan.
         record_assessment(track.folder, to_rate(track, "q1"), "q1-d00", "", 1, who="zoe", seconds=1.0)
         found = track.judging.progress()
         ada, bob = found.assessors
@@ -39,7 +39,7 @@ def test_progress_is_by_assessor_and_topic_with_what_is_left_and_how_fast_it_goe
         assert len(found.tables["topics"]) == len(found.topics)
 
 
-def test_a_passage_whose_items_are_judged_in_part_is_left(graded: Path) -> None:
+def test_a_passage_with_some_items_judged_is_not_done(graded: Path) -> None:
     with campaign(graded, "") as track:
         ((query_id, doc_id), *_) = track.judging.plan(["ada"], by="retrieved").plan.tasks("ada")
         query = to_rate(track, query_id)

@@ -17,7 +17,7 @@ BROKEN = "q1 Q0 a 1 2 t\nq1 Q0 a 2 1 t\n"
 
 @pytest.fixture
 def graded(tmp_path: Path) -> Path:
-    """A track with a recording of every grade that it needs."""
+    """A track with a recording of all grades that it needs."""
     root = make_small_track(tmp_path / "track", config=RECORDED)
     (root / "grades.jsonl").write_text("")
     record_grades(root)
@@ -31,7 +31,7 @@ def put(tmp_path: Path, text: str, name: str = "my.run") -> Path:
     return path
 
 
-def asked(capsys: pytest.CaptureFixture[str], *arguments: str | Path, status: int) -> tuple[str, str]:
+def run_check(capsys: pytest.CaptureFixture[str], *arguments: str | Path, status: int) -> tuple[str, str]:
     capsys.readouterr()
     assert run(["check", *map(str, arguments)]) == status
     told = capsys.readouterr()
@@ -39,96 +39,102 @@ def asked(capsys: pytest.CaptureFixture[str], *arguments: str | Path, status: in
     return told.out, told.err
 
 
-def test_a_file_that_is_taken_gives_status_0_and_its_warnings(
+def test_an_accepted_file_gives_status_0_and_its_warnings(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    out, err = asked(capsys, put(tmp_path, TIED), status=0)
+    out, err = run_check(capsys, put(tmp_path, TIED), status=0)
     header, row = (line.split("\t") for line in out.splitlines())
     assert header == ["line", "severity", "trec_eval", "reason"]
     assert row[:3] == ["2", "warning", "9, 10"]
     assert "trec_eval 9 accepts this run file" in err
 
 
-def test_a_file_that_is_not_taken_gives_status_1_and_the_line(
+def test_a_rejected_file_gives_status_1_and_the_line(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    out, err = asked(capsys, put(tmp_path, BROKEN), status=1)
+    out, err = run_check(capsys, put(tmp_path, BROKEN), status=1)
     assert out.splitlines()[1].startswith("2\tfatal\t9, 10\tdocno 'a' is there twice")
     assert "trec_eval 10 rejects this run file" in err
 
 
-def test_the_named_version_decides(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_result_depends_on_the_chosen_trec_eval_version(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     path = put(tmp_path, "# by hand\nq1 0 a 1\n", "q.txt")
-    asked(capsys, path, status=1)
-    asked(capsys, path, "--trec-eval", "9", status=1)
-    out, err = asked(capsys, path, "--trec-eval", "10", status=0)
+    run_check(capsys, path, status=1)
+    run_check(capsys, path, "--trec-eval", "9", status=1)
+    out, err = run_check(capsys, path, "--trec-eval", "10", status=0)
     assert out.count("\n") == 1
     assert "trec_eval 9" not in err
 
 
-def test_as_decides_what_the_file_is(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_as_option_decides_the_type_of_the_file(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     path = put(tmp_path, "q1 0 a 1\n")
-    asked(capsys, path, status=0)
-    out, _ = asked(capsys, path, "--as", "run", status=1)
+    run_check(capsys, path, status=0)
+    out, _ = run_check(capsys, path, "--as", "run", status=1)
     assert "has 4 columns" in out
 
 
-def test_json_says_the_same(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    value = json.loads(asked(capsys, put(tmp_path, BROKEN), "--json", status=1)[0])
+def test_json_reports_the_same_findings(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    value = json.loads(run_check(capsys, put(tmp_path, BROKEN), "--json", status=1)[0])
     assert value["takes"] == {"9": False, "10": False}
     assert (value["kind"], value["findings"][0]["line"]) == ("run", 2)
 
 
-def test_what_can_be_no_run_and_no_qrels_is_one_line_and_status_2(
+def test_a_file_that_is_neither_run_nor_qrels_is_a_one_line_error_with_status_2(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert "add --as run or --as qrels" in asked(capsys, put(tmp_path, "hello\n", "x"), status=2)[1]
-    assert "no such file" in asked(capsys, tmp_path / "none.run", status=2)[1]
-    assert "No such file" in asked(capsys, tmp_path / "none", "--as", "qrels", status=2)[1]
+    assert "add --as run or --as qrels" in run_check(capsys, put(tmp_path, "hello\n", "x"), status=2)[1]
+    assert "no such file" in run_check(capsys, tmp_path / "none.run", status=2)[1]
+    assert "No such file" in run_check(capsys, tmp_path / "none", "--as", "qrels", status=2)[1]
 
 
-def test_fix_writes_a_file_that_is_taken_and_lists_what_it_changed(
+def test_fix_writes_an_accepted_file_and_lists_its_changes(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     fixed = tmp_path / "fixed.run"
-    out, err = asked(capsys, put(tmp_path, BROKEN), "--fix", fixed, status=1)
+    out, err = run_check(capsys, put(tmp_path, BROKEN), "--fix", fixed, status=1)
     assert "2\tfixed\t\tdocno 'a' of topic 'q1' left out" in out
     assert str(fixed) in err
-    assert asked(capsys, fixed, status=0)[0].count("\n") == 1
-    value = json.loads(asked(capsys, fixed, "--fix", tmp_path / "again.run", "--json", status=0)[0])
+    assert run_check(capsys, fixed, status=0)[0].count("\n") == 1
+    value = json.loads(run_check(capsys, fixed, "--fix", tmp_path / "again.run", "--json", status=0)[0])
     assert value["findings"] == []
     assert (tmp_path / "again.run").read_bytes() == fixed.read_bytes()
 
 
-def test_fix_overwrites_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_fix_overwrites_no_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path, other = put(tmp_path, TIED), put(tmp_path, "mine\n", "other")
     (tmp_path / "link").hardlink_to(path)
-    assert "never overwritten" in asked(capsys, path, "--fix", path, status=2)[1]
-    assert "never overwritten" in asked(capsys, path, "--fix", tmp_path / "link", status=2)[1]
-    assert "other content" in asked(capsys, path, "--fix", other, status=2)[1]
-    assert "without .gz" in asked(capsys, path, "--fix", tmp_path / "x.gz", status=2)[1]
+    assert "never overwritten" in run_check(capsys, path, "--fix", path, status=2)[1]
+    assert "never overwritten" in run_check(capsys, path, "--fix", tmp_path / "link", status=2)[1]
+    assert "other content" in run_check(capsys, path, "--fix", other, status=2)[1]
+    assert "without .gz" in run_check(capsys, path, "--fix", tmp_path / "x.gz", status=2)[1]
     assert (path.read_text(), other.read_text()) == (TIED, "mine\n")
-    asked(capsys, path, "--fix", tmp_path / "new", status=0)
-    asked(capsys, path, "--fix", tmp_path / "new", status=0)
+    run_check(capsys, path, "--fix", tmp_path / "new", status=0)
+    run_check(capsys, path, "--fix", tmp_path / "new", status=0)
 
 
-def test_a_track_tells_which_topics_and_docnos_it_does_not_have(
+def test_with_a_track_unknown_topics_and_docnos_are_reported(
     graded: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     good = next(iter((graded / "runs").glob("*.run")))
-    assert asked(capsys, good, "--track", graded, status=0)[0].count("\n") == 1
+    assert run_check(capsys, good, "--track", graded, status=0)[0].count("\n") == 1
     known = good.read_text().split()[2]
-    out, _ = asked(capsys, put(tmp_path, f"q1 Q0 {known} 1 1 t\nx Q0 y 1 1 t\n"), "--track", graded, status=0)
+    out, _ = run_check(
+        capsys, put(tmp_path, f"q1 Q0 {known} 1 1 t\nx Q0 y 1 1 t\n"), "--track", graded, status=0
+    )
     assert "topic 'x' is not in the track" in out
     assert "docno 'y' is not in the track" in out
     assert "judged topic 'q2' is missing" in out
-    out, _ = asked(capsys, put(tmp_path, f"x Q0 {known} 1 1 t\n"), "--track", graded, status=1)
+    out, _ = run_check(capsys, put(tmp_path, f"x Q0 {known} 1 1 t\n"), "--track", graded, status=1)
     assert "none of its topics is in the qrels" in out
-    out, _ = asked(capsys, put(tmp_path, "x 0 y 1\n", "x.qrels"), "--track", graded, status=0)
+    out, _ = run_check(capsys, put(tmp_path, "x 0 y 1\n", "x.qrels"), "--track", graded, status=0)
     assert out.count("is not in the track") == 2
 
 
-def test_everything_that_trecexam_writes_for_trec_eval_passes(graded: Path, tmp_path: Path) -> None:
+def test_every_file_that_trecexam_writes_for_trec_eval_passes(graded: Path, tmp_path: Path) -> None:
     options = [[], ["--binary"], ["--label", "count"], ["--label", "max", "--min-answers", "2"]]
     exported = [tmp_path / f"{n}.qrels" for n in range(len(options))]
     for path, option in zip(exported, options, strict=True):

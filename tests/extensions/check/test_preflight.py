@@ -1,4 +1,4 @@
-"""What trec_eval would say of a file, and the files that are written so that it takes them."""
+"""Predictions of what trec_eval does with a file, and files fixed so that it accepts them."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def put(tmp_path: Path, content: str | bytes, name: str = "file") -> Path:
     return path
 
 
-def told(findings: tuple[Finding, ...]) -> list[tuple[int | None, str, tuple[int, ...], str]]:
+def summary_of(findings: tuple[Finding, ...]) -> list[tuple[int | None, str, tuple[int, ...], str]]:
     return [(found.line, found.severity, found.versions, found.kind) for found in findings]
 
 
@@ -76,8 +76,10 @@ BOTH = (9, 10)
         ("q1 Q0 a 1 3 t\nq1 Q0 \0 2 2 t\n", [(2, "fatal", BOTH, "unreadable")]),
     ],
 )
-def test_what_trec_eval_does_with_a_run(tmp_path: Path, text: str, expected: list[Any]) -> None:
-    found = told(check_run(put(tmp_path, text)))
+def test_findings_predict_what_trec_eval_does_with_a_run(
+    tmp_path: Path, text: str, expected: list[Any]
+) -> None:
+    found = summary_of(check_run(put(tmp_path, text)))
     assert [entry for entry in found if entry[3] != "carriage return"] == expected
     assert ("\rq" in text) == any(entry[3] == "carriage return" for entry in found)
 
@@ -102,55 +104,57 @@ def test_what_trec_eval_does_with_a_run(tmp_path: Path, text: str, expected: lis
         ("", [(None, "fatal", BOTH, "empty")]),
     ],
 )
-def test_what_trec_eval_does_with_qrels(tmp_path: Path, text: str, expected: list[Any]) -> None:
-    assert told(check_qrels(put(tmp_path, text))) == expected
+def test_findings_predict_what_trec_eval_does_with_qrels(
+    tmp_path: Path, text: str, expected: list[Any]
+) -> None:
+    assert summary_of(check_qrels(put(tmp_path, text))) == expected
 
 
-def test_qrels_whose_second_column_is_the_subtopic_are_said_to_be_for_ndeval(tmp_path: Path) -> None:
+def test_qrels_with_the_subtopic_in_the_second_column_are_recognised_as_ndeval_qrels(tmp_path: Path) -> None:
     (found,) = check_qrels(put(tmp_path, "q1 1 a 1\nq1 2 a 1\n"))
     assert "ndeval" in found.reason
     assert "line 1" in found.reason
 
 
-def test_gzip_is_not_taken_and_what_is_inside_is_checked(tmp_path: Path) -> None:
+def test_gzip_is_rejected_and_its_content_is_checked(tmp_path: Path) -> None:
     found = check_run(put(tmp_path, gzip.compress((RUN + "q1\n").encode())))
-    assert told(found) == [(None, "fatal", BOTH, "gzip"), (3, "fatal", BOTH, "too few columns")]
+    assert summary_of(found) == [(None, "fatal", BOTH, "gzip"), (3, "fatal", BOTH, "too few columns")]
 
 
-def test_of_many_findings_of_a_kind_the_first_are_listed_and_the_others_counted(tmp_path: Path) -> None:
+def test_the_first_findings_of_a_kind_are_listed_and_the_others_counted(tmp_path: Path) -> None:
     found = check_run(put(tmp_path, "q1\n" * 1234))
     assert [entry.line for entry in found] == [*range(1, 21), None]
     assert "1,214 more" in found[-1].reason
 
 
-def test_more_than_a_thousand_lines_a_topic_are_named(tmp_path: Path) -> None:
+def test_more_than_a_thousand_lines_per_topic_are_reported(tmp_path: Path) -> None:
     lines = [f"q1 Q0 d{n} {n} {-n} t\n" for n in range(1, 1002)]
-    assert told(check_run(put(tmp_path, "".join(lines)))) == [(1001, "warning", BOTH, "many lines")]
+    assert summary_of(check_run(put(tmp_path, "".join(lines)))) == [(1001, "warning", BOTH, "many lines")]
     assert not check_run(put(tmp_path, "".join(lines[:1000])))
 
 
-def test_topics_and_docnos_that_are_not_known_are_named_where_they_first_stand(tmp_path: Path) -> None:
+def test_unknown_topics_and_docnos_are_reported_at_their_first_line(tmp_path: Path) -> None:
     path = put(tmp_path, RUN + "q2 Q0 x 1 1 t\nq3 Q0 x 1 1 t\n")
     found = check_run(path, topics={"q1", "q3"}, docs=iter(["a", "b", "z"]))
-    assert told(found) == [
+    assert summary_of(found) == [
         (3, "warning", BOTH, "unknown topic"),
         (3, "warning", BOTH, "unknown docno"),
     ]
-    assert told(check_qrels(put(tmp_path, QRELS, "qrels"), topics=["q9"], docs=["a", "b"])) == [
+    assert summary_of(check_qrels(put(tmp_path, QRELS, "qrels"), topics=["q9"], docs=["a", "b"])) == [
         (1, "warning", BOTH, "unknown topic")
     ]
 
 
-def test_a_judged_topic_that_is_missing_stops_ten_and_no_common_topic_stops_both(tmp_path: Path) -> None:
+def test_a_missing_judged_topic_stops_trec_eval_10_and_no_common_topic_stops_both(tmp_path: Path) -> None:
     path = put(tmp_path, RUN)
-    assert told(check_run(path, judged=["q1", "q2"])) == [(None, "warning", (10,), "missing topic")]
+    assert summary_of(check_run(path, judged=["q1", "q2"])) == [(None, "warning", (10,), "missing topic")]
     (found,) = check_run(path, judged=["q2", "q3"])
     assert (found.severity, found.versions) == ("fatal", BOTH)
 
 
-def test_ties_that_only_nine_has_are_found_where_scores_are_past_the_range_of_floats(tmp_path: Path) -> None:
+def test_ties_that_only_trec_eval_9_has_are_found_beyond_the_range_of_floats(tmp_path: Path) -> None:
     found = check_run(put(tmp_path, "q1 Q0 a 1 1e300 t\nq1 Q0 b 2 1e299 t\n"))
-    assert told(found) == [(2, "silent", (9,), "ties past float precision")]
+    assert summary_of(found) == [(2, "silent", (9,), "ties past float precision")]
 
 
 @pytest.mark.parametrize(
@@ -170,7 +174,7 @@ def test_runs_and_qrels_are_told_apart(tmp_path: Path, text: str, name: str, kin
 
 
 @pytest.mark.parametrize("text", ["", "\0", "what is this?\n", '{"a": 1}\n'])
-def test_what_is_neither_is_refused(tmp_path: Path, text: str) -> None:
+def test_a_file_that_is_neither_is_rejected(tmp_path: Path, text: str) -> None:
     with pytest.raises(ConversionError):
         kind_of(put(tmp_path, text))
 
@@ -191,7 +195,7 @@ number_text = st.one_of(
 @example(b"infinit")
 @example(b"-99999999999999999999999")
 @example(b"1" + b"0" * 5000)
-def test_numbers_are_read_as_c_reads_them(text: bytes) -> None:
+def test_numbers_are_parsed_as_in_c(text: bytes) -> None:
     libc = ctypes.CDLL(None)
     libc.atof.restype, libc.atol.restype = ctypes.c_double, ctypes.c_long
     expected, value = libc.atof(text), atof(text)[0]
@@ -200,7 +204,7 @@ def test_numbers_are_read_as_c_reads_them(text: bytes) -> None:
 
 
 def values(qrels: bytes, run: bytes) -> Any:
-    """What trec_eval 9 (pytrec_eval) computes from the text of two files."""
+    """The values that trec_eval 9 (pytrec_eval) computes from the text of two files."""
     judged: dict[str, dict[str, int]] = {}
     ranked: dict[str, dict[str, float]] = {}
     for topic, _, doc, label in (line.split() for line in qrels.splitlines()):
@@ -222,7 +226,7 @@ close = st.one_of(
 
 
 @given(st.data(), docnos, st.sampled_from([9, 10]))
-def test_a_mended_run_scores_the_same(
+def test_a_fixed_run_has_the_same_scores(
     tmp_path: Path, data: st.DataObject, docs: list[str], version: int
 ) -> None:
     scores = data.draw(st.lists(close, min_size=len(docs), max_size=len(docs)))
@@ -232,7 +236,7 @@ def test_a_mended_run_scores_the_same(
     qrels = "".join(f"q1 0 {doc} {len(doc) + n % 3 - 1}\n" for n, doc in enumerate(sorted(docs)))
     if version == 9:
         assert values(qrels.encode(), fixed) == values(qrels.encode(), path.read_bytes())
-    # 10 keeps doubles; there is no binding for it here, so its order is worked out naively.
+    # Version 10 keeps doubles; there is no binding for it, so its order is computed by naive code.
     ordered = sorted(zip(docs, scores, strict=True), key=lambda row: row[0].encode(), reverse=True)
     if version == 10:
         ordered.sort(key=lambda row: -atof(row[1].encode())[0])
@@ -242,14 +246,14 @@ def test_a_mended_run_scores_the_same(
     assert next(iter(converters.read(again, "run"))).rank == 1
 
 
-def test_ties_are_made_distinct_by_the_least_step_and_the_other_scores_stay(tmp_path: Path) -> None:
+def test_ties_are_broken_by_the_smallest_step_and_other_scores_stay(tmp_path: Path) -> None:
     path = put(tmp_path, "q Q0 a 1 2 t\nq Q0 b 2 2 t\nq Q0 c 3 1.5 t\nq Q0 d 4 9 t\n")
     assert mended(fix_run, path) == (
         b"q Q0 d 1 9.0 t\nq Q0 b 2 2.0 t\nq Q0 a 3 1.9999999 t\nq Q0 c 4 1.5 t\n"
     )
 
 
-def test_what_the_original_leaves_open_is_decided_as_documented(tmp_path: Path) -> None:
+def test_invalid_lines_of_a_run_are_fixed_as_documented(tmp_path: Path) -> None:
     text = (
         "\ufeff# a comment\n\nq1 Q0 a 1 1 old\nq1 Q0 a 2 5 old\nq1 Q0 b 3 4\nq1 Q0 c\n"
         "q1 Q0 d 1 high t extra\nq2 Q0 e 1 nan t\nq2 Q0 f 2 -inf t\n"
@@ -296,7 +300,7 @@ def test_what_the_original_leaves_open_is_decided_as_documented(tmp_path: Path) 
         (fix_qrels, "q 0 a 1\nq 0 b 12345678901\n"),
     ],
 )
-def test_what_cannot_be_mended_is_refused(
+def test_a_file_that_cannot_be_fixed_is_rejected(
     tmp_path: Path, mend: Callable[..., Any], text: str | bytes
 ) -> None:
     with pytest.raises(ConversionError):
@@ -304,7 +308,7 @@ def test_what_cannot_be_mended_is_refused(
 
 
 @given(st.lists(st.tuples(st.sampled_from(["q1", "q2"]), docnos), min_size=1))
-def test_mended_qrels_score_the_same(tmp_path: Path, judged: list[tuple[str, list[str]]]) -> None:
+def test_fixed_qrels_have_the_same_scores(tmp_path: Path, judged: list[tuple[str, list[str]]]) -> None:
     labels = {(topic, doc): n % 4 - 1 for n, (topic, docs) in enumerate(judged) for doc in docs}
     labels |= {(topic, "z"): 1 for topic, _ in judged}
     text = "".join(f"{topic}\t0  {doc} {label}\n" for (topic, doc), label in labels.items())
@@ -328,7 +332,7 @@ messy = st.lists(st.tuples(st.lists(st.tuples(field, space), max_size=7), end), 
 
 
 @given(st.one_of(messy, st.binary(max_size=60)), st.sampled_from([9, 10]))
-def test_any_bytes_give_findings_or_one_error_and_mend_for_good(
+def test_any_bytes_give_findings_or_one_error_and_are_fixed_for_good(
     tmp_path: Path, content: bytes, version: int
 ) -> None:
     path = put(tmp_path, content)
@@ -348,7 +352,7 @@ def test_any_bytes_give_findings_or_one_error_and_mend_for_good(
 
 
 @given(st.lists(st.tuples(docnos, st.floats(allow_nan=False, allow_infinity=False)), min_size=1))
-def test_a_run_that_our_writer_wrote_is_taken(tmp_path: Path, topics: list[tuple[list[str], float]]) -> None:
+def test_a_run_written_by_trecexam_is_accepted(tmp_path: Path, topics: list[tuple[list[str], float]]) -> None:
     rows = [(f"q{n}", doc, score + m) for n, (docs, score) in enumerate(topics) for m, doc in enumerate(docs)]
     converters.write(Run.from_entries("t", rows), tmp_path / "x.run", "run")
     found = check_run(tmp_path / "x.run")

@@ -12,7 +12,7 @@ from support import ROOT
 
 @pytest.fixture(scope="session")
 def cluster() -> Iterator[Any]:
-    """A Ray cluster of two machines of one CPU each; tests that take one away put another in its place."""
+    """A Ray cluster of two machines with one CPU each; tests that remove one add another."""
     pytest.importorskip("ray")
     import ray_cluster
 
@@ -20,7 +20,7 @@ def cluster() -> Iterator[Any]:
         # Workers get their path from the machine they are on, as on a real cluster.
         path = [str(ROOT), str(ROOT / "tests" / "helpers"), os.environ.get("PYTHONPATH", "")]
         patch.setenv("PYTHONPATH", os.pathsep.join(filter(None, path)))
-        # A token of the user's own must not decide whether these tests pass.
+        # A token in the user's environment must not affect these tests.
         patch.setenv("RAY_AUTH_MODE", "disabled")
         with ray_cluster.cluster(2) as made:
             yield made

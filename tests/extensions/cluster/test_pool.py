@@ -1,4 +1,4 @@
-"""Work on a real cluster on this machine, whose workers are ended, lost and found again."""
+"""Work on a real local cluster whose workers are killed, lost and restored."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ pytestmark = pytest.mark.ray
 
 
 def run(cluster: Any, recipe: Doubling, numbers: int, **settings: Any) -> dict[int, Any]:
-    """What became of each number; fails where one has two results."""
+    """The result of each number; fails if one has two results."""
     section = RaySection(address=cluster.address, **{"wait": 60.0, **settings})
     pool: Pool[int, int] = Pool(section, recipe, "double")
     found: dict[int, Any] = {}
@@ -42,17 +42,17 @@ def doubled(numbers: int) -> dict[int, int]:
     return {number: 2 * number for number in range(numbers)}
 
 
-def test_both_workers_work_and_each_item_has_one_result(cluster: Any, tmp_path: Path) -> None:
+def test_both_workers_are_used_and_each_item_has_one_result(cluster: Any, tmp_path: Path) -> None:
     assert run(cluster, Doubling(tmp_path, together=2), 600) == doubled(600)
     assert len(list(tmp_path.glob("at-work-*"))) == 2
 
 
-def test_few_items_take_few_workers(cluster: Any, tmp_path: Path) -> None:
+def test_few_items_use_few_workers(cluster: Any, tmp_path: Path) -> None:
     assert run(cluster, Doubling(tmp_path), 3) == doubled(3)
     assert len(list(tmp_path.glob("at-work-*"))) == 1
 
 
-def test_what_a_killed_worker_had_is_done_by_others_and_none_twice(cluster: Any, tmp_path: Path) -> None:
+def test_items_of_a_killed_worker_are_done_by_others_exactly_once(cluster: Any, tmp_path: Path) -> None:
     killed = []
 
     def kill() -> None:
@@ -68,7 +68,7 @@ def test_what_a_killed_worker_had_is_done_by_others_and_none_twice(cluster: Any,
     assert found == doubled(600)
 
 
-def test_what_is_done_is_not_kept(cluster: Any, tmp_path: Path) -> None:
+def test_finished_items_are_not_kept_in_memory(cluster: Any, tmp_path: Path) -> None:
     section = RaySection(address=cluster.address, wait=30.0, batch_seconds=0.02)
     pool: Pool[Word, str] = Pool(section, Doubling(tmp_path, pause=0.05), "double")
     seen: list[weakref.ref[Word]] = []
@@ -81,21 +81,21 @@ def test_what_is_done_is_not_kept(cluster: Any, tmp_path: Path) -> None:
     assert held < 300
 
 
-def test_an_item_that_ends_every_worker_is_given_up_and_all_others_are_done(
+def test_an_item_that_kills_every_worker_is_given_up_and_all_others_are_done(
     cluster: Any, tmp_path: Path
 ) -> None:
     found = run(cluster, Doubling(tmp_path, ends=5), 20)
     assert found == {**doubled(20), 5: Lost(3)}
 
 
-def test_workers_that_end_while_they_make_ready_are_not_made_for_ever(cluster: Any, tmp_path: Path) -> None:
+def test_workers_that_die_during_setup_are_not_restarted_forever(cluster: Any, tmp_path: Path) -> None:
     recipe = Doubling(tmp_path, unready=True)
     with pytest.raises(UngradedError, match="ended one after the other while they made ready, the last on"):
         run(cluster, recipe, 5, workers=1)
     assert len(recipe.made()) == 3
 
 
-def test_an_exception_in_a_worker_comes_as_one_line_with_its_traceback_behind(
+def test_an_exception_in_a_worker_is_a_one_line_error_with_the_traceback_attached(
     cluster: Any, tmp_path: Path
 ) -> None:
     with pytest.raises(GraderError, match=r"a worker on \S+: ValueError: cannot double 5") as caught:
@@ -114,18 +114,18 @@ def test_stopping_is_prompt_and_leaves_no_worker(cluster: Any, tmp_path: Path) -
         assert next(results) == []
     assert actors()
     results.close()  # type: ignore[attr-defined]
-    # Their batches are not done.
+    # Their batches are not finished.
     until(lambda: not actors())
 
 
-def test_nothing_that_ray_says_reaches_the_terminal(
+def test_output_of_ray_does_not_reach_the_terminal(
     cluster: Any, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     run(cluster, Doubling(tmp_path, ends=1, once=True), 5)
     assert capfd.readouterr() == ("", "")
 
 
-def test_a_cluster_that_loses_its_only_worker_keeps_what_is_done_and_goes_on_when_one_is_back(
+def test_a_cluster_without_workers_keeps_results_and_resumes_when_one_returns(
     cluster: Any, tmp_path: Path
 ) -> None:
     machines = list(cluster.worker_nodes)
@@ -153,7 +153,7 @@ def test_a_cluster_that_loses_its_only_worker_keeps_what_is_done_and_goes_on_whe
     add_machine(cluster)
 
 
-def test_nobody_at_the_address_is_one_line(tmp_path: Path) -> None:
+def test_an_unreachable_address_is_a_one_line_error(tmp_path: Path) -> None:
     pool: Pool[int, int] = Pool(RaySection(address="127.0.0.1:9"), Doubling(tmp_path), "double")
     with pytest.raises(
         UngradedError, match=r"Ray cluster '127.0.0.1:9': nobody answers there \(Connection refused\)"
@@ -161,7 +161,7 @@ def test_nobody_at_the_address_is_one_line(tmp_path: Path) -> None:
         list(pool.run([[1]]))
 
 
-def test_a_machine_with_a_token_and_a_cluster_without_is_said(
+def test_a_token_here_but_none_on_the_cluster_is_reported(
     cluster: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("RAY_AUTH_MODE", "token")
@@ -170,9 +170,7 @@ def test_a_machine_with_a_token_and_a_cluster_without_is_said(
         run(cluster, Doubling(tmp_path), 3)
 
 
-def test_auto_finds_the_cluster_of_this_machine(
-    cluster: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_auto_finds_the_local_cluster(cluster: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("RAY_ADDRESS", cluster.address)
     section = RaySection(address="auto", wait=60.0)
     pool: Pool[int, int] = Pool(section, Doubling(tmp_path), "double")

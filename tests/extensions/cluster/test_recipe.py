@@ -1,4 +1,4 @@
-"""What a worker is sent, and what it makes of it; no cluster is needed."""
+"""What a worker receives and creates; no cluster is needed."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ from trecexam.graders.base import UngradedError
 from trecexam.graders.traits import traits_of
 
 PROMPT = 'template = "{context} Does it say: {nugget}?"\nmax_rating = 1\nanswers = { Yes = 1, No = 0 }\n'
-#: Nobody listens there.
+#: Nothing listens there.
 NOWHERE = RaySection(address="127.0.0.1:9")
 
 
 @pytest.fixture(scope="module")
 def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A track's folder with a model and a prompt of its own."""
+    """A track folder with a model and a custom prompt."""
     root = tmp_path_factory.mktemp("track")
     save_t5(root / "models" / "tiny-t5")
     (root / "mine.toml").write_text(PROMPT)
@@ -56,7 +56,7 @@ def sent(recipe: GraderRecipe) -> GraderRecipe:
     return found
 
 
-def test_on_a_cluster_a_grader_keeps_its_identity_and_all_that_it_says_of_itself(root: Path) -> None:
+def test_on_a_cluster_a_grader_keeps_its_identity_and_traits(root: Path) -> None:
     here, there = create(settings(), root), create(settings(), root, NOWHERE)
     assert there.identity == here.identity
     ours, theirs = traits_of(here), traits_of(there)
@@ -66,7 +66,7 @@ def test_on_a_cluster_a_grader_keeps_its_identity_and_all_that_it_says_of_itself
     assert theirs.cut_texts() == ours.cut_texts()
 
 
-def test_a_worker_makes_the_same_grader_without_the_tracks_folder(
+def test_a_worker_makes_the_same_grader_without_the_track_folder(
     root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     grader = create(settings(), root)
@@ -90,14 +90,14 @@ def test_a_worker_with_other_weights_does_not_grade(root: Path, tmp_path: Path) 
         GraderRecipe(changed, recipe.files, recipe.identity)()
 
 
-def test_a_model_that_is_not_on_the_workers_machine_is_named(root: Path, tmp_path: Path) -> None:
+def test_a_model_missing_on_the_worker_machine_is_reported(root: Path, tmp_path: Path) -> None:
     recipe = recipe_of(create(settings(), root), settings(), root)
     changed = recipe.settings.model_copy(update={"model": str(tmp_path / "gone")})
     with pytest.raises(GraderError, match="gone' is not a folder on this machine of the cluster"):
         GraderRecipe(changed, recipe.files, recipe.identity)()
 
 
-def test_what_a_worker_cannot_answer_now_is_left_for_later() -> None:
+def test_cells_that_a_worker_cannot_answer_now_are_left_for_later() -> None:
     class Half(HashGrader):
         def grade(self, cells: Any) -> Any:
             yield from super().grade(list(cells)[:3])
@@ -109,7 +109,7 @@ def test_what_a_worker_cannot_answer_now_is_left_for_later() -> None:
     assert found[3:] == [UnansweredCell("that is all for now")] * 2
 
 
-def test_a_graded_track_that_moves_to_a_cluster_grades_nothing_and_does_not_even_ask_for_it(
+def test_a_graded_track_that_moves_to_a_cluster_grades_nothing_and_does_not_connect(
     tmp_path: Path,
 ) -> None:
     root = make_small_track(tmp_path / "track", docs=6, items=2)
@@ -127,14 +127,14 @@ def test_a_graded_track_that_moves_to_a_cluster_grades_nothing_and_does_not_even
 
 
 @pytest.mark.parametrize("name", ["recorded", "openai"])
-def test_graders_without_a_model_of_their_own_stay_where_they_are(tmp_path: Path, name: str) -> None:
+def test_graders_without_a_model_run_locally(tmp_path: Path, name: str) -> None:
     (tmp_path / "grades.jsonl").write_text("")
     words = {"name": name, "recorded": "grades.jsonl", "base_url": "http://127.0.0.1:9/v1", "model": "m"}
     grader = create(GraderSection.model_validate(words), tmp_path, NOWHERE)
     assert type(grader) is type(create(GraderSection.model_validate(words), tmp_path))
 
 
-def test_ray_is_listed_beside_the_graders_and_is_none(capsys: pytest.CaptureFixture[str]) -> None:
+def test_ray_is_listed_with_the_graders_but_is_not_a_grader(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["graders", "--json"]) == 0
     rows = {row["grader"]: row for row in json.loads(capsys.readouterr().out)["graders"]}
     assert rows["ray"]["available"] == "yes"
@@ -142,7 +142,7 @@ def test_ray_is_listed_beside_the_graders_and_is_none(capsys: pytest.CaptureFixt
         create(GraderSection.model_validate({"name": "ray"}), Path())
 
 
-def test_without_ray_the_message_says_how_to_get_it(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_ray_the_message_says_how_to_install_it(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
         "trecexam.extensions.cluster.pool.missing_for_cluster",
         lambda: "ray not installed: pip install '.[ray]'",

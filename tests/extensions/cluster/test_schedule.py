@@ -9,7 +9,7 @@ from trecexam.extensions.cluster.pool import _Sizes, packed
 from trecexam.extensions.cluster.schedule import AT_ONCE, MOST_ALONE, Piece, Schedule
 
 
-def test_a_worker_has_two_batches_at_a_time() -> None:
+def test_a_worker_has_at_most_two_batches() -> None:
     schedule: Schedule[str] = Schedule()
     for number in range(5):
         schedule.add(Piece(number, range(3)))
@@ -23,7 +23,7 @@ def test_a_worker_has_two_batches_at_a_time() -> None:
     assert (schedule.take("a") or Piece(-1, ())).number == 2
 
 
-def test_what_a_worker_had_not_begun_is_nobodys_fault() -> None:
+def test_batches_not_started_by_a_dead_worker_are_not_blamed() -> None:
     schedule: Schedule[str] = Schedule()
     for number in range(2):
         schedule.add(Piece(number, range(3)))
@@ -35,7 +35,7 @@ def test_what_a_worker_had_not_begun_is_nobodys_fault() -> None:
     assert schedule.take("b") == Piece(0, range(3), deaths=1)
 
 
-def test_a_machine_that_is_gone_blames_no_batch() -> None:
+def test_a_lost_machine_blames_no_batch() -> None:
     schedule: Schedule[int] = Schedule()
     schedule.add(Piece(0, range(1)))
     for worker in range(20):
@@ -48,7 +48,7 @@ def test_a_machine_that_is_gone_blames_no_batch() -> None:
     data=st.data(),
     workers=st.integers(1, 4),
 )
-def test_all_but_the_items_that_end_workers_are_done_once_and_those_are_given_up(
+def test_items_that_kill_workers_are_given_up_and_all_others_are_done_once(
     sizes: list[int], data: st.DataObject, workers: int
 ) -> None:
     items = [(number, place) for number, size in enumerate(sizes) for place in range(size)]
@@ -78,12 +78,12 @@ def test_all_but_the_items_that_end_workers_are_done_once_and_those_are_given_up
             done.update((piece.number, place) for place in piece.places)
     assert done == Counter(item for item in items if item not in deadly)
     assert given_up == Counter(deadly)
-    # Two for the whole, one for each halving (20 items: 5), and what a single one may end.
+    # Two for the whole, one for each halving (20 items: 5), plus the deaths that a single item may cause.
     assert deaths <= len(deadly) * (2 + 5 + MOST_ALONE)
 
 
 @given(st.lists(st.lists(st.integers(), min_size=1, max_size=5)), st.integers(1, 12))
-def test_groups_are_never_cut_and_batches_are_no_longer_than_they_must_be(
+def test_groups_are_never_split_and_batches_are_no_longer_than_needed(
     groups: list[list[int]], size: int
 ) -> None:
     batches = list(packed(groups, lambda: size))
@@ -101,7 +101,7 @@ def test_groups_are_never_cut_and_batches_are_no_longer_than_they_must_be(
     assert all(len(batch) < size + 5 for batch in batches)
 
 
-def test_batches_grow_until_they_take_the_seconds_asked_for() -> None:
+def test_batches_grow_until_they_take_the_requested_seconds() -> None:
     sizes = _Sizes(10.0)
     seen = []
     for _ in range(6):

@@ -1,4 +1,4 @@
-"""A track whose cells are graded on a real cluster on this machine."""
+"""A track whose cells are graded on a real local cluster."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ PROMPT = 'template = "{context} Is this in it: {question}"\nanswers = { "5" = 5,
 
 @pytest.fixture
 def track(tmp_path: Path) -> Callable[..., Path]:
-    """Makes a small track with this grader, and with its work on this cluster."""
+    """Makes a small track with this grader, and runs it on this cluster."""
 
     def make(grader: str, address: str = "", wait: float = 60.0, nuggets: int = 0) -> Path:
         root = make_small_track(tmp_path / "track", queries=2, docs=10, items=3)
@@ -68,7 +68,7 @@ def graded(root: Path) -> list[dict[str, Any]]:
 @pytest.mark.parametrize(
     ("name", "lists"), [("seq2seq", False), ("causal", False), ("causal", True), ("embedding", False)]
 )
-def test_the_grades_are_those_of_this_process(
+def test_the_grades_equal_those_of_a_local_run(
     cluster: Any,
     track: Callable[..., Path],
     threads: Callable[[int], None],
@@ -113,7 +113,7 @@ def hashing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("trecexam.extensions.cluster.grader.recipe_of", lambda *_: HashRecipe())
 
 
-def test_the_manifest_says_what_the_workers_run_on_and_not_this_process(
+def test_the_manifest_describes_the_environment_of_the_workers(
     cluster: Any, track: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     factory = Factory("says where it is", lambda: "", lambda settings, root: PlacedGrader())
@@ -131,7 +131,7 @@ def test_the_manifest_says_what_the_workers_run_on_and_not_this_process(
 
 
 @pytest.mark.usefixtures("hashing")
-def test_the_daemon_says_that_no_worker_is_there_and_goes_on_when_one_is(
+def test_the_daemon_reports_missing_workers_and_resumes_when_one_appears(
     cluster: Any, track: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(daemons, "RETRY", 0.1)
@@ -145,7 +145,7 @@ def test_the_daemon_says_that_no_worker_is_there_and_goes_on_when_one_is(
     thread.start()
     try:
         until(lambda: any("ended early" in line for line in lines))
-        # More tries say nothing new.
+        # More retries give no new information.
         time.sleep(4)
         said = [line for line in lines if "ended early" in line]
         add_machine(cluster)
@@ -161,7 +161,7 @@ def test_the_daemon_says_that_no_worker_is_there_and_goes_on_when_one_is(
     assert (counts.missing, counts.ok) == (0, counts.cells)
 
 
-def test_ctrl_c_ends_it_promptly_and_leaves_no_worker(
+def test_ctrl_c_stops_promptly_and_leaves_no_worker(
     cluster: Any, track: Callable[..., Path], tmp_path: Path
 ) -> None:
     save_t5(tmp_path / "track" / "tiny")
@@ -177,7 +177,7 @@ def test_ctrl_c_ends_it_promptly_and_leaves_no_worker(
     assert "ray" not in said.replace("[ray]", "").lower()
 
 
-def test_without_a_cluster_watch_once_says_so_in_one_line(track: Callable[..., Path], tmp_path: Path) -> None:
+def test_without_a_cluster_watch_once_is_a_one_line_error(track: Callable[..., Path], tmp_path: Path) -> None:
     save_t5(tmp_path / "track" / "tiny")
     root = track('name = "seq2seq"\nmodel = "tiny"\ndevice = "cpu"', "127.0.0.1:9")
     done = subprocess.run(

@@ -1,4 +1,4 @@
-"""A model on the workers of a cluster writes what it writes here."""
+"""A model on cluster workers generates the same text as locally."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from trecexam.graders.writing import create_writer
 pytestmark = [pytest.mark.ray, pytest.mark.slow]
 
 
-def test_the_texts_are_those_of_this_process(tmp_path: Path) -> None:
+def test_the_texts_equal_those_of_a_local_run(tmp_path: Path) -> None:
     folder = save_llama(tmp_path / "llama")
     prompts = [f"what of number {number}" for number in range(8)]
     settings: dict[str, Any] = {

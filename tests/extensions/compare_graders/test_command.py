@@ -22,8 +22,8 @@ Ratings = Mapping[tuple[str, str, str], int]
 QUERIES, DOCS, ITEMS = ("q1", "q2", "q3"), range(12), range(4)
 
 
-def talk(capsys: pytest.CaptureFixture[str], *arguments: object, status: int = 0) -> tuple[str, str]:
-    """What a command writes to stdout and to stderr."""
+def run_command(capsys: pytest.CaptureFixture[str], *arguments: object, status: int = 0) -> tuple[str, str]:
+    """Returns what a command writes to stdout and to stderr."""
     capsys.readouterr()
     assert run([str(argument) for argument in arguments]) == status
     written = capsys.readouterr()
@@ -37,12 +37,12 @@ def rows(text: str) -> Rows:
 
 
 def table(capsys: pytest.CaptureFixture[str], *arguments: object) -> Rows:
-    return rows(talk(capsys, "compare-graders", *arguments)[0])
+    return rows(run_command(capsys, "compare-graders", *arguments)[0])
 
 
 def between(capsys: pytest.CaptureFixture[str], name: str, *arguments: object) -> Rows:
-    """`pairs` or `items`, as a TSV has them."""
-    found = json.loads(talk(capsys, "compare-graders", *arguments, "--json")[0])[name]
+    """`pairs` or `items`, as in a TSV."""
+    found = json.loads(run_command(capsys, "compare-graders", *arguments, "--json")[0])[name]
     return [{key: "" if value is None else text(value) for key, value in row.items()} for row in found]
 
 
@@ -51,7 +51,7 @@ def text(value: object) -> str:
 
 
 def random_ratings(seed: int, *, near: Ratings | None = None) -> Ratings:
-    """A rating of every cell; or one that is near another grader's."""
+    """A rating of every cell, or one close to another grader's."""
     rng = random.Random(seed)
     ratings = {}
     for q, d, i in itertools.product(QUERIES, DOCS, ITEMS):
@@ -85,7 +85,7 @@ def cohens_kappa(pairs: Sequence[tuple[int, int]]) -> float:
     return (po - pe) / (1 - pe) if pe != 1 else math.nan
 
 
-def shown(value: float) -> str:
+def formatted(value: float) -> str:
     return "" if math.isnan(value) else f"{value:z.6f}"
 
 
@@ -132,7 +132,7 @@ def label(ratings: Ratings, q: str, d: str) -> int:
 
 @pytest.fixture
 def track(tmp_path: Path) -> Path:
-    """A track with eight runs, whose own grader never graded."""
+    """An ungraded track with eight runs."""
     root = make_small_track(tmp_path / "track")
     rng = random.Random(1)
     for number in range(5):
@@ -143,7 +143,7 @@ def track(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def two(tmp_path: Path) -> tuple[Path, dict[str, Ratings]]:
-    """A recording of two prompts, and what is in it."""
+    """A recording of two prompts, and its content."""
     first = random_ratings(1)
     by_prompt = {"first": first, "second": random_ratings(2, near=first)}
     return write_recording(tmp_path / "two.jsonl", by_prompt), by_prompt
@@ -154,7 +154,7 @@ def relevant(reaches: Callable[[str, str], bool], of_run: Mapping[str, list[str]
     return sum(reaches(q, d) for q in QUERIES for d in of_run[q][:k])
 
 
-def test_each_prompt_of_a_recording_is_held_against_the_official_side_at_each_threshold(
+def test_each_prompt_of_a_recording_is_compared_with_the_official_side_per_threshold(
     track: Path, two: tuple[Path, dict[str, Ratings]], capsys: pytest.CaptureFixture[str]
 ) -> None:
     path, by_prompt = two
@@ -170,14 +170,14 @@ def test_each_prompt_of_a_recording_is_held_against_the_official_side_at_each_th
         assert (row["model"], row["measure"]) == ("m", "P@5" if t == 1 else f"P(rel={t})@5")
         ours = [relevant(lambda q, d: label(ratings, q, d) >= t, of_run, 5) for of_run in runs.values()]  # noqa: B023
         official = [relevant(lambda q, d: judged[q, d] >= 1, of_run, 5) for of_run in runs.values()]
-        assert row["kendall_tau"] == shown(math.nan if len(set(ours)) == 1 else tau_b(ours, official))
+        assert row["kendall_tau"] == formatted(math.nan if len(set(ours)) == 1 else tau_b(ours, official))
         pairs = [(int(label(ratings, q, d) >= t), int(judged[q, d] >= 2)) for q, d in pooled(track)]
-        assert row["kappa"] == shown(cohens_kappa(pairs))
+        assert row["kappa"] == formatted(cohens_kappa(pairs))
         assert int(row["n_judged"]) == len(pairs)
     assert len({row["kendall_tau"] for row in found}) > 4
 
 
-def test_two_graders_agree_with_each_other_as_kappa_counted_by_hand_says(
+def test_kappa_between_two_graders_equals_a_naive_count(
     track: Path, two: tuple[Path, dict[str, Ratings]], capsys: pytest.CaptureFixture[str]
 ) -> None:
     path, by_prompt = two
@@ -197,14 +197,14 @@ def test_two_graders_agree_with_each_other_as_kappa_counted_by_hand_says(
         pairs = [(int(a >= int(t)), int(b >= int(t))) for a, b in graded] if t else graded
         assert (row["n"], row["grader_only"], row["other_only"]) == (str(len(pairs)), "0", "0")
         assert row["agreement"] == f"{sum(a == b for a, b in pairs) / len(pairs):.6f}"
-        assert row["kappa"] == shown(cohens_kappa(pairs))
-        # Of fewer than five queries.
+        assert row["kappa"] == formatted(cohens_kappa(pairs))
+        # Fewer than five queries.
         assert row["kappa.low"] == row["kappa.high"] == ""
         assert row["kappa.linear"] == ("" if t else f"{weighted(pairs, 1):z.6f}")
         assert row["kappa.quadratic"] == ("" if t else f"{weighted(pairs, 2):z.6f}")
 
 
-def test_items_have_a_kappa_each(
+def test_each_item_has_a_kappa(
     track: Path, two: tuple[Path, dict[str, Ratings]], capsys: pytest.CaptureFixture[str]
 ) -> None:
     path, by_prompt = two
@@ -219,12 +219,12 @@ def test_items_have_a_kappa_each(
         pairs = [(first[q, d, item], second[q, d, item]) for query, d in pooled(track) if query == q]
         if row["min_rating"]:
             pairs = [(int(a >= 3), int(b >= 3)) for a, b in pairs]
-        assert row["kappa"] == shown(cohens_kappa(pairs))
+        assert row["kappa"] == formatted(cohens_kappa(pairs))
         assert row["over"] == "item"
         assert row["kappa.low"] == ""
 
 
-def test_what_one_grader_alone_rated_does_not_count_and_is_said(
+def test_cells_rated_by_only_one_grader_are_excluded_and_counted(
     track: Path, tmp_path: Path, two: tuple[Path, dict[str, Ratings]], capsys: pytest.CaptureFixture[str]
 ) -> None:
     part = {cell: rating for cell, rating in two[1]["second"].items() if cell[0] != "q3"}
@@ -237,7 +237,7 @@ def test_what_one_grader_alone_rated_does_not_count_and_is_said(
         str(n["q1"] + n["q2"]), str(n["q3"]), "0"
     )  # fmt: skip
     line = f"few: {4 * n['q3']} of {4 * sum(n.values())} cells have no rating ({4 * n['q3']} not graded yet)"
-    out, err = talk(capsys, *arguments)
+    out, err = run_command(capsys, *arguments)
     assert line in err
     assert "whole:" not in err
     assert {(row["grader"], row["unrated_cells"]) for row in rows(out)} == {
@@ -245,7 +245,7 @@ def test_what_one_grader_alone_rated_does_not_count_and_is_said(
     }  # fmt: skip
 
 
-def test_stored_grades_are_read_and_nothing_is_graded_or_stored(
+def test_stored_grades_are_used_and_nothing_is_graded_or_stored(
     track: Path, two: tuple[Path, dict[str, Ratings]]
 ) -> None:
     with trecexam.open_track(track, grader=HashGrader()) as opened:
@@ -278,7 +278,7 @@ def test_stored_grades_are_read_and_nothing_is_graded_or_stored(
     assert row["kappa"] == pytest.approx(cohens_kappa(expected))
 
 
-def test_the_tracks_own_grader_has_a_name_and_is_the_default(
+def test_the_grader_of_the_track_has_a_name_and_is_the_default(
     graded: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     own = table(capsys, graded)
@@ -287,7 +287,7 @@ def test_the_tracks_own_grader_has_a_name_and_is_the_default(
     assert own[0]["grader"] == "recorded"
 
 
-def test_recordings_are_compared_with_the_tracks_own_grader_where_it_has_grades(
+def test_recordings_are_compared_with_the_stored_grades_of_the_track(
     graded: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with trecexam.open_track(graded) as opened:
@@ -297,25 +297,27 @@ def test_recordings_are_compared_with_the_tracks_own_grader_where_it_has_grades(
     assert names == {"recorded", "other"}
 
 
-def test_a_persons_rating_is_nobodys_agreement(graded: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_ratings_of_a_person_do_not_count_for_any_grader(
+    graded: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     before = table(capsys, graded)
     with trecexam.open_track(graded) as opened:
         rating = next(r for r in opened.grades() if r["rating"] == 0)
         cell = rating["query_id"], rating["doc_id"]
         opened.override(*cell, 5, item=rating["item_id"], who="ann", why="it says so")
-    out, err = talk(capsys, "compare-graders", graded)
+    out, err = run_command(capsys, "compare-graders", graded)
     assert rows(out) == before
     assert "left out: people's ratings in place of a grader's (overrides.tsv)" in err
 
 
-def test_the_table_goes_to_a_file(
+def test_the_table_can_be_written_to_a_file(
     track: Path, tmp_path: Path, two: tuple[Path, dict[str, Ratings]], capsys: pytest.CaptureFixture[str]
 ) -> None:
     arguments = ["compare-graders", track, "--recorded", two[0]]
-    printed = talk(capsys, *arguments)[0]
-    assert talk(capsys, *arguments, "-o", tmp_path / "graders.tsv")[0] == ""
+    printed = run_command(capsys, *arguments)[0]
+    assert run_command(capsys, *arguments, "-o", tmp_path / "graders.tsv")[0] == ""
     assert (tmp_path / "graders.tsv").read_text() == printed
-    talk(capsys, *arguments, "--json", "-o", tmp_path / "graders.json")
+    run_command(capsys, *arguments, "--json", "-o", tmp_path / "graders.json")
     written = json.loads((tmp_path / "graders.json").read_text())
     assert [row["grader"] for row in written["graders"]] == [row["grader"] for row in rows(printed)]
     assert written["notes"]
@@ -330,7 +332,7 @@ def test_the_table_goes_to_a_file(
         (["--recorded", "empty.toml"], "empty.toml"),
     ],
 )
-def test_what_cannot_be_used_is_one_line(
+def test_invalid_requests_are_a_one_line_error(
     track: Path,
     tmp_path: Path,
     two: tuple[Path, dict[str, Ratings]],
@@ -341,29 +343,29 @@ def test_what_cannot_be_used_is_one_line(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     Path("empty.toml").write_text("[scores]\nmin_rating = 3\n")
-    _, err = talk(capsys, "compare-graders", track, *given, status=2)
+    _, err = run_command(capsys, "compare-graders", track, *given, status=2)
     assert reason in err
     assert len(err.splitlines()) == 1
 
 
-def test_one_grader_has_nobody_to_agree_with_and_no_grades_are_said(
+def test_a_single_grader_has_no_agreement_and_missing_grades_are_an_error(
     track: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     one = write_recording(tmp_path / "one.jsonl", {"only": random_ratings(1)})
-    found = json.loads(talk(capsys, "compare-graders", track, "--recorded", one, "--json")[0])
+    found = json.loads(run_command(capsys, "compare-graders", track, "--recorded", one, "--json")[0])
     assert found.keys() == {"graders", "notes"}
     with trecexam.open_track(track) as opened, pytest.raises(TrecexamError, match="no grades of hash here"):
         opened.compare_graders([HashGrader()])
 
 
-def test_without_an_official_side_graders_are_compared_with_each_other_alone(
+def test_without_an_official_side_graders_are_compared_only_with_each_other(
     track: Path, two: tuple[Path, dict[str, Ratings]], capsys: pytest.CaptureFixture[str]
 ) -> None:
     (track / "qrels.txt").unlink()
     one = write_recording(track.parent / "one.jsonl", {"only": random_ratings(1)})
-    _, err = talk(capsys, "compare-graders", track, "--recorded", one, status=2)
+    _, err = run_command(capsys, "compare-graders", track, "--recorded", one, status=2)
     assert "nothing to compare: it needs official judgments in qrels.txt" in err
-    out, err = talk(capsys, "compare-graders", track, "--recorded", two[0])
+    out, err = run_command(capsys, "compare-graders", track, "--recorded", two[0])
     assert "nothing to compare: it needs official judgments in qrels.txt" in err
     assert {row["over"] for row in rows(out)} == {"labels", "ratings"}
     assert len(rows(out)) == 12

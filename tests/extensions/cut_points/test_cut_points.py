@@ -16,7 +16,7 @@ from trecexam.graders.cut_points import CUT_POINTS, SOFT_CUTS, probabilities
 from trecexam.graders.weights import offline_folder
 
 
-def test_linking_gives_each_judgment_the_share_of_passages_it_has() -> None:
+def test_linking_gives_each_judgment_its_share_of_passages() -> None:
     cosines = np.linspace(0, 1, 1001)
     judgments = np.searchsorted([0.4, 0.6, 0.9], cosines, side="right")
     one, two, three, four, five = link(cosines.tolist(), judgments.tolist())
@@ -26,7 +26,7 @@ def test_linking_gives_each_judgment_the_share_of_passages_it_has() -> None:
         link([0.1, 0.2, 0.3], [0, 1, 2])
 
 
-def test_soft_cuts_are_found_again_from_judgments_that_were_drawn_with_them() -> None:
+def test_soft_cut_points_are_recovered_from_simulated_judgments() -> None:
     rng = np.random.default_rng(5)
     cosines = rng.uniform(0, 1, (4000, 3))
     steps = 1 - (1 - np.stack([probabilities(cosines)[..., r:].sum(axis=2) for r in (2, 4, 5)])).prod(axis=2)
@@ -38,12 +38,12 @@ def test_soft_cuts_are_found_again_from_judgments_that_were_drawn_with_them() ->
         soft_link([np.array([0.1]), np.array([0.2])], [0, 1])
 
 
-def said(root: Path) -> subprocess.CompletedProcess[str]:
+def run_script(root: Path) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "trecexam.extensions.cut_points", root]
     return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
-def test_what_is_printed_can_be_set(tmp_path: Path) -> None:
+def test_the_printed_cut_points_are_valid_settings(tmp_path: Path) -> None:
     pytest.importorskip("sentence_transformers", reason="the extra `embedding` is not installed")
     if offline_folder() is None:
         pytest.skip("needs the extra `offline`")
@@ -55,7 +55,7 @@ def test_what_is_printed_can_be_set(tmp_path: Path) -> None:
     assert [row["cut_point.built_in"] for row in rows] == list(CUT_POINTS)
     cuts = [row["cut_point"] for row in rows]
     assert cuts == sorted(cuts)
-    first, settings = said(root).stdout.split("\n", 1)
+    first, settings = run_script(root).stdout.split("\n", 1)
     assert first == f"set this in [grader] of {root / 'trecexam.toml'}:"
     assert tomllib.loads(settings) == {
         "cut_points": cuts,
@@ -64,9 +64,9 @@ def test_what_is_printed_can_be_set(tmp_path: Path) -> None:
     }
 
 
-def test_without_judgments_it_says_what_is_missing(small_track: Path) -> None:
+def test_without_judgments_the_error_says_what_is_missing(small_track: Path) -> None:
     (small_track / "qrels.txt").unlink()
-    done = said(small_track)
+    done = run_script(small_track)
     assert done.returncode == 1
     why = "cut points need passages and official judgments as files"
     assert done.stderr == f"cut_points: {small_track}: {why}\n"

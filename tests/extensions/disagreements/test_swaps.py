@@ -16,21 +16,21 @@ from trecexam.extensions.disagreements.swaps import SIGNIFICANCE, find_swaps
 from trecexam.scores.paired_tests import holm, paired_p
 
 
-def test_holm_by_hand() -> None:
-    # Sorted 0.005, 0.01, 0.03, 0.04: times 4, 3, 2, 1 is 0.02, 0.03, 0.06, 0.04; the last may not fall.
+def test_holm_equals_a_hand_computation() -> None:
+    # Sorted 0.005, 0.01, 0.03, 0.04: times 4, 3, 2, 1 is 0.02, 0.03, 0.06, 0.04; the last may not decrease.
     assert holm([0.01, 0.04, 0.03, 0.005]).tolist() == pytest.approx([0.03, 0.06, 0.06, 0.02])
     assert holm([0.5, 0.6]).tolist() == [1, 1]
     assert holm([]).tolist() == []
 
 
-def test_a_missing_p_counts_as_a_hypothesis_that_is_never_rejected() -> None:
+def test_a_missing_p_value_counts_as_a_hypothesis_that_is_never_rejected() -> None:
     found = holm([0.01, math.nan, 0.02])
     assert found[[0, 2]].tolist() == pytest.approx([0.03, 0.04])
     assert math.isnan(found[1])
 
 
 def stepwise_rejections(p: list[float], alpha: float) -> set[int]:
-    """Holm's procedure as he states it: step down through the sorted p values until one is too large."""
+    """Holm's original procedure: step down through the sorted p values until one is too large."""
     rejected = set()
     for step, index in enumerate(sorted(range(len(p)), key=p.__getitem__)):
         if p[index] > alpha / (len(p) - step):
@@ -45,12 +45,12 @@ def test_adjusted_values_reject_what_the_stepwise_procedure_rejects(p: list[floa
     assert (adjusted >= p).all()
     assert (adjusted <= 1).all()
     alpha = 0.05
-    # Where a product rounds to alpha itself the two may differ.
+    # If a product rounds to alpha itself, the two may differ.
     if not np.isclose(adjusted, alpha, atol=1e-12).any():
         assert set(np.flatnonzero(adjusted <= alpha).tolist()) == stepwise_rejections(p, alpha)
 
 
-def test_p_values_are_those_of_the_paired_t_test(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_p_values_equal_the_paired_t_test(monkeypatch: pytest.MonkeyPatch) -> None:
     values = np.random.default_rng(0).integers(0, 20, (7, 12)) / 20
     expected = [stats.ttest_rel(a, b).pvalue for a, b in itertools.combinations(values, 2)]
     assert paired_p(values) == pytest.approx(expected)
@@ -58,7 +58,7 @@ def test_p_values_are_those_of_the_paired_t_test(monkeypatch: pytest.MonkeyPatch
     assert paired_p(values) == pytest.approx(expected)
 
 
-def test_no_test_where_there_is_one_query_or_the_same_difference_everywhere() -> None:
+def test_one_query_or_constant_differences_have_no_test() -> None:
     assert np.isnan(paired_p(np.array([[0.1], [0.2]]))).all()
     constant = np.array([[0.1, 0.2, 0.3], [0.2, 0.3, 0.4], [0.1, 0.2, 0.3]])
     assert np.isnan(paired_p(constant)).all()
@@ -87,7 +87,7 @@ def naive(names: list[str], rubric: np.ndarray, official: np.ndarray) -> dict[tu
     return swapped
 
 
-def test_against_loops_over_all_pairs() -> None:
+def test_swaps_equal_a_loop_over_all_pairs() -> None:
     rng = np.random.default_rng(3)
     names = [f"run{number}" for number in range(8)]
     seen = set()
@@ -108,7 +108,7 @@ def test_against_loops_over_all_pairs() -> None:
     assert seen == {"active", "mixed", "passive"}
 
 
-def test_one_swap_by_hand() -> None:
+def test_one_swap_equals_a_hand_computation() -> None:
     official = np.array([[0.9, 0.8, 0.9, 0.7], [0.1, 0.2, 0.1, 0.3]])
     rubric = np.array([[0.2, 0.1, 0.3, 0.2], [0.9, 0.9, 0.8, 0.6]])
     (swap,) = find_swaps(["good", "bad"], rubric, official).swaps
@@ -117,11 +117,11 @@ def test_one_swap_by_hand() -> None:
     assert swap.rubric_difference == pytest.approx(-0.6)
     assert swap.official_p == swap.official_p_holm == pytest.approx(stats.ttest_rel(*official).pvalue)
     assert swap.rubric_p == swap.rubric_p_holm == pytest.approx(stats.ttest_rel(*rubric).pvalue)
-    # It does not matter which of the two comes first.
+    # The order of the two does not matter.
     assert find_swaps(["bad", "good"], rubric[::-1], official[::-1]).swaps == (swap,)
 
 
-def test_a_tie_on_one_side_is_no_swap() -> None:
+def test_a_tie_on_one_side_is_not_a_swap() -> None:
     official = np.array([[0.1, 0.2, 0.3], [0.3, 0.2, 0.1]])
     rubric = np.array([[0.9, 0.9, 0.8], [0.1, 0.2, 0.3]])
     for one, other in ((rubric, official), (official, rubric)):
@@ -129,7 +129,7 @@ def test_a_tie_on_one_side_is_no_swap() -> None:
         assert (found.n_pairs, found.n_tied, found.swaps) == (1, 1, ())
 
 
-def test_official_ranks_have_no_test_and_so_no_verdict() -> None:
+def test_official_ranks_have_no_test_and_no_verdict() -> None:
     rubric = np.array([[0.1, 0.2, 0.1], [0.9, 0.8, 0.9], [0.95, 0.9, 0.9]])
     found = find_swaps(["first", "second", "fourth"], rubric, np.array([-1.0, -2.0, -4.0]))
     assert [(s.run_a, s.run_b, s.official_difference) for s in found.swaps] == [
@@ -144,19 +144,19 @@ def test_official_ranks_have_no_test_and_so_no_verdict() -> None:
 
 
 @pytest.mark.parametrize("shape", [(0, 3), (1, 3), (3, 0)])
-def test_nothing_to_swap(shape: tuple[int, int]) -> None:
+def test_equal_values_everywhere_give_no_swaps(shape: tuple[int, int]) -> None:
     names = [str(number) for number in range(shape[0])]
     found = find_swaps(names, np.ones(shape), np.ones(shape))
     assert found.swaps == ()
     assert found.n_pairs == found.n_tied
 
 
-def test_all_runs_tied() -> None:
+def test_all_runs_tied_give_no_swaps() -> None:
     found = find_swaps(["a", "b", "c"], np.ones((3, 4)), np.arange(12.0).reshape(3, 4))
     assert (found.n_pairs, found.n_tied, found.swaps) == (3, 3, ())
 
 
-def test_bad_shapes() -> None:
+def test_arrays_of_wrong_shape_are_rejected() -> None:
     with pytest.raises(ValueError, match="don't fit"):
         find_swaps(["a", "b"], np.ones((2, 3)), np.ones((2, 4)))
     with pytest.raises(ValueError, match="1 runs"):

@@ -1,4 +1,4 @@
-"""eRAG's baselines as labels, and runs whose scores say no order."""
+"""eRAG's baselines as labels, and runs whose scores are all tied."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ PAIRS = sorted({(q, d) for ranking in RUNS.values() for q, docs in ranking.items
 
 @pytest.fixture
 def track(tmp_path: Path) -> Path:
-    """Without a model, and without outputs."""
+    """Without model and outputs."""
     root = erag_track(tmp_path / "track")
     texts = {**SAYS, "d4": "the bard, that is William-Shakespeare", "d2": "Parisian, of the paris-basin"}
     del texts["d6"]
@@ -38,7 +38,7 @@ def labels(track: Path) -> dict[tuple[str, str], str]:
     return {(q, d): label for q, d, label in (line.split("\t") for line in lines)}
 
 
-def test_a_document_that_contains_a_gold_answer_has_the_label_1(track: Path, capsys: Capture) -> None:
+def test_a_document_that_contains_a_gold_answer_has_label_1(track: Path, capsys: Capture) -> None:
     assert erag(track, "--labels", "contains-answer", "-m", "P@2", "-m", "MAP") == 0
     # "williamshakespeare" and "parisbasin" are one word each; a document without a text has no label.
     ones = {("q1", "d1"), ("q2", "d3")}
@@ -53,7 +53,7 @@ plain = st.text(alphabet="ab cd.the-", max_size=12)
 
 
 @given(plain, st.lists(plain, min_size=1, max_size=3))
-def test_containing_is_of_whole_words_as_em_compares_them(text: str, gold: list[str]) -> None:
+def test_containment_compares_whole_words_normalised_as_in_em(text: str, gold: list[str]) -> None:
     def words(each: str) -> list[str]:
         bare = re.sub(r"\b(a|an|the)\b", " ", re.sub(r"[.-]", "", each))
         return bare.split()
@@ -64,7 +64,7 @@ def test_containing_is_of_whole_words_as_em_compares_them(text: str, gold: list[
     assert contains_answer(text, gold) == found
 
 
-def test_provenance_is_that_of_the_tracks_qrels_and_counts_what_no_run_found(
+def test_provenance_uses_the_qrels_of_the_track_and_counts_documents_no_run_found(
     track: Path, capsys: Capture
 ) -> None:
     (track / "qrels.txt").write_text("q1 0 d2 2\nq1 0 d1 0\nq2 0 d3 1\nq2 0 d9 1\nq2 0 d4 -1\nq9 0 d1 1\n")
@@ -72,13 +72,13 @@ def test_provenance_is_that_of_the_tracks_qrels_and_counts_what_no_run_found(
     ones = {("q1", "d2"), ("q2", "d3"), ("q2", "d9")}
     assert labels(track) == {pair: str(int(pair in ones)) for pair in sorted({*PAIRS, *ones})}
     out = {line.split("\t")[0]: line.split("\t")[1:] for line in capsys.readouterr().out.splitlines()[1:]}
-    # Of q2's two one is found; q1's one is; q3 has none.
+    # q2 has one of its two found, q1 has one found, q3 has none.
     assert [float(value) for value in out["two"]] == pytest.approx(
         [(1 + 1 / 2 + 0) / 3, (1 + 1 + 0) / 3], abs=1e-6
     )
 
 
-def test_without_qrels_provenance_is_that_of_kilts_gold_outputs(track: Path, capsys: Capture) -> None:
+def test_without_qrels_provenance_uses_the_gold_outputs_of_kilt(track: Path, capsys: Capture) -> None:
     kilt = jsonl(
         track / "kilt.jsonl",
         *(
@@ -102,7 +102,7 @@ def test_without_qrels_provenance_is_that_of_kilts_gold_outputs(track: Path, cap
     assert "no provenance: put qrels.txt into the track, or give a KILT file" in capsys.readouterr().err
 
 
-def test_options_that_change_nothing_are_said(track: Path, capsys: Capture) -> None:
+def test_options_without_effect_are_reported(track: Path, capsys: Capture) -> None:
     assert erag(track, "--labels", "contains-answer", "--metric", "f1") == 0
     said = "note: --metric changes nothing: labels of contains-answer are of no output"
     assert said in capsys.readouterr().err
@@ -112,7 +112,7 @@ def test_options_that_change_nothing_are_said(track: Path, capsys: Capture) -> N
     assert "is not one of" in capsys.readouterr().err
 
 
-def test_from_python_labels_are_named_too(track: Path) -> None:
+def test_from_python_labels_are_selected_by_name_too(track: Path) -> None:
     with trecexam.open_track(track) as opened:
         found = opened.erag.score(track / "gold.jsonl", labels="contains-answer", measures=["Hit"])
         assert found.metric == "contains-answer"
@@ -121,7 +121,7 @@ def test_from_python_labels_are_named_too(track: Path) -> None:
             opened.erag.score(track / "gold.jsonl", labels="contain-answer")
 
 
-def test_a_run_with_one_score_for_all_is_warned_of_by_trec_evals_order(track: Path, capsys: Capture) -> None:
+def test_a_run_with_equal_scores_gives_a_warning_on_the_order_of_ties(track: Path, capsys: Capture) -> None:
     outputs = ["--outputs", str(outputs_file(track / "o.jsonl"))]
     assert erag(track, *outputs) == 0
     assert "order of ties" not in capsys.readouterr().err
@@ -138,5 +138,5 @@ def test_a_run_with_one_score_for_all_is_warned_of_by_trec_evals_order(track: Pa
         "run 'tied': all scores of a query are the same, so its documents are in trec_eval's order"
     )
     assert "by falling docid" in line
-    # d6 and d4 stand before d3, which alone is right.
+    # d6 and d4 come before d3, the only correct one.
     assert f"tied\t{(1 + 1 / 3 + 0) / 3:.6f}" in said.out

@@ -1,4 +1,4 @@
-"""`trecexam erag` by outputs made elsewhere: what a user gets, and bad inputs named."""
+"""`trecexam erag` with given outputs: results, and errors in the inputs."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_labels_scores_and_qrels_are_written(track: Path, capsys: Capture) -> No
     assert values["one", "MAP", "q2"] == 0.5
     assert values["one", "nDCG@5", "q2"] == pytest.approx(1 / math.log2(3), abs=1e-6)
     assert values["two", "MAP", "q1"] == 0.5
-    # The run has nothing for q3, which counts.
+    # The run has nothing for q3, which counts as 0.
     assert values["two", "Hit", "q3"] == 0
     assert values["two", "Hit", "all"] == pytest.approx(2 / 3, abs=1e-6)
     out, err = capsys.readouterr()
@@ -63,7 +63,7 @@ def test_labels_scores_and_qrels_are_written(track: Path, capsys: Capture) -> No
     assert sorted(path.name for path in got.iterdir()) == ["labels.qrels", "labels.tsv", "scores.tsv"]
 
 
-def test_fractions_are_written_as_such_and_rounded_for_qrels(track: Path, capsys: Capture) -> None:
+def test_fractional_labels_are_written_and_rounded_in_qrels(track: Path, capsys: Capture) -> None:
     erag(track, "--metric", "em")
     assert erag(track, "--metric", "f1", "-m", "P", "-m", "Hit@1", "-m", "MRR", "-m", "R@5") == 1
     got = track / "got"
@@ -79,12 +79,12 @@ def test_fractions_are_written_as_such_and_rounded_for_qrels(track: Path, capsys
     err = capsys.readouterr().err
     assert "MRR needs labels of 0 and 1, and some are fractions; P, Hit and nDCG take these" in err
     assert "R@5 needs" in err
-    # Where no measure is named, what fractions allow is no failure.
+    # If no measure is given, measures that reject fractions are omitted without an error.
     assert erag(track, "--metric", "f1") == 0
     assert {row[1] for row in rows(got / "scores.tsv")} == {"P@10", "nDCG@10", "Success@10"}
 
 
-def test_one_run_by_its_name(track: Path, capsys: Capture) -> None:
+def test_one_run_can_be_selected_by_name(track: Path, capsys: Capture) -> None:
     assert erag(track, "--run", "two") == 0
     assert {row[0] for row in rows(track / "got" / "scores.tsv")} == {"two"}
     assert {(q, d) for q, d, _ in rows(track / "got" / "labels.tsv")} == {
@@ -93,7 +93,7 @@ def test_one_run_by_its_name(track: Path, capsys: Capture) -> None:
         ("q2", "d3"),
     }
     alone = (track / "got" / "scores.tsv").read_bytes()
-    # The run has nothing for q3, which is the track's, with a file of queries and without.
+    # The run has nothing for q3, which the track has, with and without a file of queries.
     (track / "queries.tsv").unlink()
     assert erag(track, "--run", "two") == 0
     assert (track / "got" / "scores.tsv").read_bytes() == alone
@@ -102,7 +102,7 @@ def test_one_run_by_its_name(track: Path, capsys: Capture) -> None:
     assert "no run 'oen' in the track; did you mean 'one'?" in capsys.readouterr().err
 
 
-def test_bad_outputs_are_named_and_the_others_count(track: Path, capsys: Capture) -> None:
+def test_bad_outputs_are_reported_and_the_others_count(track: Path, capsys: Capture) -> None:
     outputs = jsonl(
         track / "o.jsonl",
         {"query_id": "q1", "doc_id": "d1", "output": "Paris"},
@@ -139,12 +139,12 @@ def test_bad_outputs_are_named_and_the_others_count(track: Path, capsys: Capture
     )
 
 
-def test_missing_outputs_alone_are_no_failure(track: Path) -> None:
+def test_missing_outputs_alone_are_not_a_failure(track: Path) -> None:
     outputs = jsonl(track / "o.jsonl", {"query_id": "q1", "doc_id": "d1", "output": "Paris"})
     assert erag(track, "--outputs", str(outputs), "-m", "Hit@1") == 0
 
 
-def test_gold_outputs_of_unknown_queries_and_bad_lines_are_left_out(track: Path, capsys: Capture) -> None:
+def test_gold_outputs_of_unknown_queries_and_bad_lines_are_skipped(track: Path, capsys: Capture) -> None:
     gold = jsonl(
         track / "g.jsonl",
         {"query_id": "q1", "outputs": GOLD["q1"]},
@@ -179,7 +179,7 @@ def test_gold_outputs_of_unknown_queries_and_bad_lines_are_left_out(track: Path,
         ("return 'good'", "the metric gave str, and not a number from 0 to 1"),
     ],
 )
-def test_a_metric_that_fails_on_some_outputs_leaves_these_without_a_label(
+def test_outputs_on_which_a_metric_fails_have_no_label(
     track: Path, capsys: Capture, body: str, reason: str
 ) -> None:
     (track / "mine.py").write_text(
@@ -191,7 +191,7 @@ def test_a_metric_that_fails_on_some_outputs_leaves_these_without_a_label(
     assert f"1 document without a label, counted as 0 (1: {reason})" in capsys.readouterr().err
 
 
-def test_end_to_end_scores_are_correlated_query_by_query(track: Path, capsys: Capture) -> None:
+def test_end_to_end_scores_are_correlated_per_query(track: Path, capsys: Capture) -> None:
     scores = track / "end.tsv"
     lines = ["run\tquery_id\tscore", "one\tq1\t1", "one\tq2\t0.4", "one\tq3\t0", "two\tq1\t1", "two\tq2\t1"]
     scores.write_text("\n".join(lines) + "\n")
@@ -210,12 +210,12 @@ def test_end_to_end_scores_are_correlated_query_by_query(track: Path, capsys: Ca
     )
     assert erag(track, "-m", "MAP", "--end-to-end", str(scores)) == 1
     assert sorted(int(row[1]) for row in rows(track / "got" / "rejected.tsv")) == [7, 8, 9, 10, 11]
-    # Scores of runs that were not asked for are nothing to speak of.
+    # Scores of runs that were not requested are not mentioned.
     scores.write_text("\n".join(lines) + "\n")
     assert erag(track, "-m", "MAP", "--run", "one", "--end-to-end", str(scores)) == 0
 
 
-def test_json_and_python_say_the_same(track: Path, capsys: Capture) -> None:
+def test_json_and_python_give_the_same(track: Path, capsys: Capture) -> None:
     assert erag(track, "--metric", "em", "-m", "MRR", "--json") == 0
     said = json.loads(capsys.readouterr().out)
     assert said["binary"] is True
@@ -243,7 +243,7 @@ def test_json_and_python_say_the_same(track: Path, capsys: Capture) -> None:
         (["-o", "runs"], "is where runs are dropped: give another folder"),
     ],
 )
-def test_mistakes_are_one_line_and_write_nothing(
+def test_invalid_requests_are_a_one_line_error_and_write_nothing(
     track: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch, words: list[str], reason: str
 ) -> None:
     monkeypatch.chdir(track)
@@ -274,7 +274,7 @@ def test_halves_are_rounded_up_for_trec_eval(track: Path) -> None:
     assert rows(track / "got" / "labels.tsv")[0][2] == "0.500000"
 
 
-def test_a_run_that_was_left_out_is_not_said_to_be_absent_alone(track: Path, capsys: Capture) -> None:
+def test_a_rejected_run_is_reported_with_the_reason(track: Path, capsys: Capture) -> None:
     gold = jsonl(track / "other.jsonl", {"query_id": "q9", "outputs": ["x"]})
     assert erag(track, "--run", "one", gold=gold) == 2
     err = capsys.readouterr().err
@@ -284,19 +284,19 @@ def test_a_run_that_was_left_out_is_not_said_to_be_absent_alone(track: Path, cap
     )
 
 
-def test_without_gold_outputs_it_is_said_how_to_name_them(track: Path, capsys: Capture) -> None:
+def test_without_gold_outputs_the_error_says_how_to_give_them(track: Path, capsys: Capture) -> None:
     outputs = str(outputs_file(track / "outputs.jsonl"))
     assert run(["erag", str(track), "--outputs", outputs, "-o", str(track / "got")]) == 2
     assert "no gold outputs: name their file with --gold" in capsys.readouterr().err
 
 
-def test_the_tracks_own_outputs_are_not_written_over(track: Path, capsys: Capture) -> None:
+def test_stored_outputs_of_the_track_are_not_overwritten(track: Path, capsys: Capture) -> None:
     words = ["erag", str(track), "--gold", str(track / "gold.jsonl"), "-o", str(track / "out")]
     assert run([*words, "--outputs", str(outputs_file(track / "o.jsonl"))]) == 2
     assert "has the track's own outputs: give another folder" in capsys.readouterr().err
 
 
-def test_a_track_without_runs_says_so(track: Path) -> None:
+def test_a_track_without_runs_is_reported(track: Path) -> None:
     for path in (track / "runs").iterdir():
         path.unlink()
     with trecexam.open_track(track) as opened, pytest.raises(TrecexamError, match="no run to evaluate"):

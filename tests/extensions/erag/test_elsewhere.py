@@ -1,4 +1,4 @@
-"""Items of the kind `gold` where questions and nuggets were expected: checks, diffs, pages, exports."""
+"""Items of the kind `gold` in other features: checks, diffs, pages, exports."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def graded(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ],
     ids=" ".join,
 )
-def test_commands_take_gold_outputs_as_items(graded: Path, capsys: Capture, words: list[str]) -> None:
+def test_commands_accept_gold_outputs_as_items(graded: Path, capsys: Capture, words: list[str]) -> None:
     status = run([*words, str(graded)])
     out, err = capsys.readouterr()
     assert status in (0, 1), err
@@ -54,7 +54,7 @@ def test_commands_take_gold_outputs_as_items(graded: Path, capsys: Capture, word
     assert "are the most a gold should have" not in out
 
 
-def test_the_checks_let_gold_outputs_be_long_and_copy_the_query(tmp_path: Path, capsys: Capture) -> None:
+def test_checks_allow_gold_outputs_to_be_long_and_to_copy_the_query(tmp_path: Path, capsys: Capture) -> None:
     long = " ".join(["word"] * 60)
     lines = [{"query_id": "q1", "query_text": "x y", "outputs": [long]}]
     lines.append({"query_id": "q2", "query_text": "the query", "outputs": ["the query", "1. x"]})
@@ -85,7 +85,7 @@ def test_grades_and_labels_come_from_the_same_outputs(graded: Path) -> None:
     assert labels["q1"] == {"d1": 1.0, "d2": 0.0}
 
 
-def test_the_live_page_shows_gold_outputs_and_edits_none(graded: Path) -> None:
+def test_the_live_page_shows_gold_outputs_without_edit_forms(graded: Path) -> None:
     pytest.importorskip("starlette")
     from served import client_of, csrf_of
 

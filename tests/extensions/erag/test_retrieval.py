@@ -1,4 +1,4 @@
-"""Ranked lists by labels in 0..1: against brute force, at the edges, and where a measure is not defined."""
+"""Scores of ranked lists with labels in 0..1: brute force, edge cases, and undefined measures."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_labels_of_0_and_1_give_the_usual_measures(
 def test_fractions_give_the_mean_the_maximum_and_the_gain(
     ranking: list[str], labels: dict[str, float], k: int | None
 ) -> None:
-    # One fraction anywhere makes all of them fractions.
+    # One fraction makes all labels fractions.
     every = {"q1": labels, "other": {"x": 0.5}}
     measures = [retrieval_measure(named(base, k)) for base in ("Precision", "Hit", "NDCG")]
     found = retrieval_evaluator(every, measures, ["q1"])({"q1": ranking})["q1"]
@@ -69,7 +69,7 @@ def test_fractions_give_the_mean_the_maximum_and_the_gain(
         assert found[named(alias, k)] == pytest.approx(brute(base, k, ranking, labels), abs=1e-12)
 
 
-def test_both_ways_agree_where_both_are_defined() -> None:
+def test_both_implementations_agree_where_both_are_defined() -> None:
     labels = {"q1": {"a": 1.0, "b": 0.0, "c": 1.0}}
     lists = {"q1": ["b", "a", "z", "c"]}
     measures = [
@@ -104,7 +104,7 @@ def test_short_empty_and_missing_lists_are_defined() -> None:
         ("Judged@10", "Judged@10", "Judged@10"),
     ],
 )
-def test_an_alias_keeps_its_name(written: str, name: str, of: str) -> None:
+def test_an_alias_of_a_measure_keeps_its_name(written: str, name: str, of: str) -> None:
     found = retrieval_measure(written)
     assert (found.name, str(found.of), found.whole) == (name, of, "@" not in name and of.endswith("@1"))
 
@@ -121,18 +121,18 @@ def test_an_alias_keeps_its_name(written: str, name: str, of: str) -> None:
         ("", "cannot be read"),
     ],
 )
-def test_what_is_no_measure_is_said(written: str, reason: str) -> None:
+def test_an_unknown_measure_is_reported(written: str, reason: str) -> None:
     with pytest.raises(ValueError, match=reason):
         retrieval_measure(written)
 
 
 @pytest.mark.parametrize("name", ["MAP", "RR@3", "R", "P(rel=2)@3", "Judged@5"])
-def test_a_measure_that_takes_no_fractions_is_refused_not_guessed(name: str) -> None:
+def test_a_measure_without_fractional_gains_is_rejected(name: str) -> None:
     with pytest.raises(ValueError, match="needs labels of 0 and 1, and some are fractions; P, Hit and nDCG"):
         retrieval_evaluator({"q1": {"a": 0.5}}, [retrieval_measure(name)], ["q1"])
 
 
-def test_correlation_over_queries_is_that_of_the_queries_with_both_scores() -> None:
+def test_correlation_over_queries_uses_queries_with_both_scores() -> None:
     ours = {"q1": 0.1, "q2": 0.3, "q3": 0.3, "q4": 0.9, "q5": 0.5}
     theirs = {"q1": 1.0, "q2": 0.0, "q3": 3.0, "q4": 4.0, "q9": 7.0}
     found = query_correlation(ours, theirs)
@@ -151,7 +151,7 @@ def test_correlation_over_queries_is_that_of_the_queries_with_both_scores() -> N
     assert found.spearman_rho == pytest.approx(over / under)
 
 
-def test_where_a_correlation_is_undefined_it_is_empty_with_a_reason() -> None:
+def test_an_undefined_correlation_is_empty_with_a_reason() -> None:
     for ours, theirs, reason in (
         ({"q1": 0.5, "q2": 0.5}, {"q1": 1.0, "q2": 2.0}, "this measure is 0.5 for every query"),
         ({"q1": 0.5, "q2": 0.6}, {"q1": 1.0, "q2": 1.0}, "the end-to-end score is 1 for every query"),

@@ -1,4 +1,4 @@
-"""`Track.add_run`: what people hold in Python, as a file of the drop folder."""
+"""`Track.add_run`: writes a run from Python to the runs folder."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_an_added_run_is_on_the_leaderboard_under_its_name(small_track: Path) ->
         assert [file.name for file in path.parent.glob(".*")] == []
 
 
-def test_a_file_is_added_under_another_name_than_its_tag(small_track: Path, tmp_path: Path) -> None:
+def test_a_file_can_be_added_under_another_name_than_its_tag(small_track: Path, tmp_path: Path) -> None:
     packed = tmp_path / "anserini.txt.gz"
     packed.write_bytes(gzip.compress((small_track / "runs" / "run1.run").read_bytes()))
     with trecexam.open_track(small_track) as track:
@@ -47,7 +47,7 @@ def test_a_file_is_added_under_another_name_than_its_tag(small_track: Path, tmp_
         assert list(ours) == list(its.renamed("bm25"))
 
 
-def test_a_run_of_the_same_name_with_another_ending_is_not_doubled(small_track: Path) -> None:
+def test_a_run_of_the_same_name_with_another_extension_is_not_duplicated(small_track: Path) -> None:
     (small_track / "runs" / "bm25.txt.gz").write_bytes(
         gzip.compress((small_track / "runs" / "run1.run").read_bytes())
     )
@@ -58,7 +58,7 @@ def test_a_run_of_the_same_name_with_another_ending_is_not_doubled(small_track: 
     assert not (small_track / "runs" / "bm25.run").exists()
 
 
-def test_responses_are_added_by_the_name_of_their_system(small_track: Path, tmp_path: Path) -> None:
+def test_responses_are_added_under_the_name_of_their_system(small_track: Path, tmp_path: Path) -> None:
     row = {
         "metadata": {"run_id": "rag", "narrative_id": "q1", "narrative": "query number q1"},
         "references": [],
@@ -80,13 +80,13 @@ def test_responses_are_added_by_the_name_of_their_system(small_track: Path, tmp_
         )
 
 
-def test_scores_may_be_decimals_as_duckdb_has_them(small_track: Path) -> None:
+def test_scores_may_be_decimals_as_in_duckdb(small_track: Path) -> None:
     with trecexam.open_track(small_track) as track:
         path = track.add_run("mine", FRAME.assign(score=[Decimal("1.50"), Decimal("2.25")]))
     assert path.read_text() == "q1 Q0 q1-d02 1 2.25 mine\nq1 Q0 q1-d01 2 1.5 mine\n"
 
 
-def test_an_ending_that_no_name_may_have_is_named(small_track: Path) -> None:
+def test_an_invalid_extension_in_a_name_is_reported(small_track: Path) -> None:
     with (
         trecexam.open_track(small_track) as track,
         pytest.raises(TrecexamError, match=r"'bm25\.gz'.*without the ending \.gz$"),
@@ -97,7 +97,7 @@ def test_an_ending_that_no_name_may_have_is_named(small_track: Path) -> None:
 @pytest.mark.parametrize(
     "name", ["", ".hidden", "a/b", "a b", "a\tb", "x.part", "x.gz", "ä" * 101, "a\u202eb"]
 )
-def test_a_name_that_no_run_can_have_is_refused(name: str, small_track: Path) -> None:
+def test_an_invalid_run_name_is_rejected(name: str, small_track: Path) -> None:
     with trecexam.open_track(small_track) as track, pytest.raises(TrecexamError):
         track.add_run(name, FRAME)
     assert len(list((small_track / "runs").iterdir())) == 3
@@ -117,9 +117,7 @@ def empty(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @given(scores=SCORES)
-def test_what_is_written_is_read_again_to_the_last_bit(
-    empty: Path, scores: dict[str, dict[str, float]]
-) -> None:
+def test_a_written_run_is_read_back_bit_for_bit(empty: Path, scores: dict[str, dict[str, float]]) -> None:
     with trecexam.open_track(empty) as track:
         again: Any = converters.read(track.add_run("mine", scores, replace=True), "run")
     own = run_of("mine", scores)

@@ -33,7 +33,9 @@ def runs_of(root: Path) -> list[Path]:
     return sorted((root / "runs").glob("*.run"))
 
 
-def test_cover_of_the_subtopics_file_is_the_tracks(graded: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_cover_of_the_subtopics_file_equals_that_of_the_track(
+    graded: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     subtopics = graded / "out" / "rubric.subtopics.qrels"
     rows = table(capsys, subtopics, *runs_of(graded), "-m", "Cover(rel=1)@5", "-m", "nCover(rel=1)@5")
     with trecexam.open_track(graded) as track:
@@ -45,7 +47,7 @@ def test_cover_of_the_subtopics_file_is_the_tracks(graded: Path, capsys: pytest.
             assert float(row[f"{at_1}.stderr"]) == pytest.approx(score.stderr, abs=1e-4)
 
 
-def test_other_measures_are_those_of_the_leaderboard(
+def test_other_measures_equal_those_of_the_leaderboard(
     graded: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     words = ["-m", "nDCG@10", "-m", "P(rel=4)@5", "-m", "Bpref(rel=4)"]
@@ -62,7 +64,7 @@ def test_other_measures_are_those_of_the_leaderboard(
     assert {row["run"]: float(row["alpha_nDCG@20"]) for row in rows} == pytest.approx(values, abs=1e-4)
 
 
-def test_values_by_query_in_json_and_from_packed_files(
+def test_per_query_values_work_with_json_and_compressed_files(
     graded: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     qrels, packed = tmp_path / "s.qrels.gz", tmp_path / "a.run.gz"
@@ -87,7 +89,7 @@ def test_values_by_query_in_json_and_from_packed_files(
     assert row["scores"]["Cover(rel=1)@3"]["mean"] == pytest.approx(sum(expected.values()) / 3)
 
 
-def test_labels_have_no_cover_and_the_line_names_file_and_remedy(
+def test_labels_without_items_have_no_cover_and_the_error_names_file_and_remedy(
     graded: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     labels, subtopics = graded / "out" / "rubric.qrels", graded / "out" / "rubric.subtopics.qrels"
@@ -103,7 +105,7 @@ def test_labels_have_no_cover_and_the_line_names_file_and_remedy(
     assert "-m" in error(capsys, labels, *runs_of(graded))
 
 
-def test_a_run_that_cannot_be_read_leaves_the_others(
+def test_an_unreadable_run_does_not_stop_the_others(
     graded: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     broken = tmp_path / "broken.run"
@@ -117,7 +119,7 @@ def test_a_run_that_cannot_be_read_leaves_the_others(
     assert "missing" in error(capsys, tmp_path / "missing", good, "-m", "nDCG@10")
 
 
-def test_queries_that_a_run_skips_are_0_and_a_run_without_any_is_named(
+def test_skipped_queries_score_0_and_a_run_without_any_query_is_reported(
     graded: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     docs = [line.split()[2] for line in (graded / "runs" / "run0.run").read_text().splitlines()]
@@ -132,7 +134,7 @@ def test_queries_that_a_run_skips_are_0_and_a_run_without_any_is_named(
     )
 
 
-def test_runs_of_one_tag_are_told_apart_by_their_files(
+def test_runs_with_the_same_tag_are_named_by_their_files(
     graded: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)

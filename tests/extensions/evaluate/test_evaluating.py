@@ -1,4 +1,4 @@
-"""`trecexam.evaluate`: all that it takes, and that its values are those of a track's folder."""
+"""`trecexam.evaluate`: accepted inputs, and values equal to those of a track folder."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ DEPTH = {"track": {"depth": 8}}
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A track with ties: many passages share a score, and only the docid orders them."""
+    """A track with ties: many passages share a score and are ordered by docid only."""
     root = make_small_track(tmp_path_factory.mktemp("evaluating") / "track")
     for number, path in enumerate(sorted((root / "runs").iterdir())):
         lines = [line.split() for line in path.read_text().splitlines()]
@@ -41,8 +41,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def own(folder: Path) -> Any:
-    """The rows of the track in that folder."""
+def track_rows(folder: Path) -> Any:
+    """The leaderboard rows of the track in that folder."""
     with trecexam.open_track(folder, grader=HashGrader()) as track:
         track.grading.grade()
         return track.leaderboard(MEASURES).rows
@@ -50,7 +50,7 @@ def own(folder: Path) -> Any:
 
 @pytest.fixture(autouse=True)
 def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """Where temporary folders are made, of which none is left."""
+    """The place of temporary folders; none may be left."""
     place = tmp_path / "temporary"
     place.mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(place))
@@ -96,8 +96,8 @@ RUN_FORMS = {
 
 
 @pytest.mark.parametrize("form", RUN_FORMS)
-def test_runs_in_every_form_have_the_values_of_the_folder_to_the_last_digit(
-    form: str, folder: Path, own: Any
+def test_runs_in_every_form_give_the_values_of_the_folder_exactly(
+    form: str, folder: Path, track_rows: Any
 ) -> None:
     runs = {
         name: RUN_FORMS[form](entries(folder, name), folder / "runs" / f"{name}.run")
@@ -111,7 +111,7 @@ def test_runs_in_every_form_have_the_values_of_the_folder_to_the_last_digit(
         measures=MEASURES,
         settings=DEPTH,
     ) as done:
-        assert done.leaderboard.rows == own
+        assert done.leaderboard.rows == track_rows
 
 
 def bank_rows(folder: Path) -> list[dict[str, Any]]:
@@ -144,8 +144,8 @@ INPUT_FORMS = {
 
 
 @pytest.mark.parametrize("form", INPUT_FORMS)
-def test_banks_passages_and_judgments_in_every_form_have_the_values_of_the_folder(
-    form: str, folder: Path, own: Any
+def test_banks_passages_and_judgments_in_every_form_give_the_values_of_the_folder(
+    form: str, folder: Path, track_rows: Any
 ) -> None:
     passages = map(json.loads, (folder / "passages.jsonl").read_text().splitlines())
     texts = {row["docid"]: row["text"] for row in passages}
@@ -166,12 +166,12 @@ def test_banks_passages_and_judgments_in_every_form_have_the_values_of_the_folde
         ) as done,
         trecexam.open_track(folder) as track,
     ):
-        assert done.leaderboard.rows == own
+        assert done.leaderboard.rows == track_rows
         ours, its = (each.leaderboard(["nDCG@10"], official=True).rows for each in (done.track, track))
         assert ours == its
 
 
-def test_measures_may_come_from_a_generator(folder: Path, own: Any) -> None:
+def test_measures_may_come_from_a_generator(folder: Path, track_rows: Any) -> None:
     with trecexam.evaluate(
         {name: folder / "runs" / f"{name}.run" for name in ("run0", "run1", "run2")},
         bank=folder / "bank.questions.jsonl",
@@ -180,10 +180,10 @@ def test_measures_may_come_from_a_generator(folder: Path, own: Any) -> None:
         measures=(name for name in MEASURES),  # type: ignore[arg-type]
         settings=DEPTH,
     ) as done:
-        assert done.leaderboard.rows == own
+        assert done.leaderboard.rows == track_rows
 
 
-def test_items_of_a_bank_may_be_records(folder: Path, own: Any) -> None:
+def test_items_of_a_bank_may_be_records(folder: Path, track_rows: Any) -> None:
     with trecexam.evaluate(
         {"run0": folder / "runs" / "run0.run"},
         bank=list(converters.read(folder / "bank.questions.jsonl", "bank")),
@@ -194,7 +194,7 @@ def test_items_of_a_bank_may_be_records(folder: Path, own: Any) -> None:
         assert done.track.status()["items"] == 12
 
 
-def test_recorded_grades_are_rows_too_and_nothing_is_printed(
+def test_recorded_grades_may_be_rows_and_nothing_is_printed(
     graded: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     with trecexam.open_track(graded) as track:
@@ -214,7 +214,9 @@ def test_recorded_grades_are_rows_too_and_nothing_is_printed(
     assert capfd.readouterr() == ("", "")
 
 
-def test_a_track_outlives_its_evaluation_and_takes_its_folder_with_it(folder: Path, temporary: Path) -> None:
+def test_the_track_stays_usable_after_evaluation_and_removes_its_folder(
+    folder: Path, temporary: Path
+) -> None:
     track = trecexam.evaluate(
         {"run0": folder / "runs" / "run0.run"},
         bank=folder / "bank.questions.jsonl",
@@ -231,7 +233,7 @@ def test_a_track_outlives_its_evaluation_and_takes_its_folder_with_it(folder: Pa
     assert not root.exists()
 
 
-def test_in_a_folder_grades_stay_and_other_runs_are_added(folder: Path, tmp_path: Path) -> None:
+def test_in_a_given_folder_grades_are_kept_and_runs_are_added(folder: Path, tmp_path: Path) -> None:
     grader = HashGrader()
     for _ in range(2):
         first = trecexam.evaluate(
@@ -260,7 +262,7 @@ def test_in_a_folder_grades_stay_and_other_runs_are_added(folder: Path, tmp_path
     trecexam.evaluate(other, grader=grader, folder=tmp_path / "kept", replace=True).close()
 
 
-def test_what_was_not_taken_is_in_the_cautions_and_below_the_table(folder: Path) -> None:
+def test_rejected_inputs_are_in_the_warnings_and_below_the_table(folder: Path) -> None:
     with trecexam.evaluate(
         {"mine": {"q1": {"q1-d01": 2, "<nowhere>": 1}, "q8": {"q1-d01": 1}}},
         bank=folder / "bank.questions.jsonl",
@@ -274,7 +276,7 @@ def test_what_was_not_taken_is_in_the_cautions_and_below_the_table(folder: Path)
     assert "<nowhere>" not in html
 
 
-def test_a_notebook_completes_the_names_of_the_package() -> None:
+def test_notebooks_can_complete_the_names_of_the_package() -> None:
     assert set(trecexam.__all__) <= set(dir(trecexam))
 
 
@@ -340,7 +342,7 @@ ERRORS = [
 
 
 @pytest.mark.parametrize(("given", "message"), ERRORS, ids=[message for _, message in ERRORS])
-def test_what_cannot_be_taken_is_said_in_one_line(given: dict[str, Any], message: str, folder: Path) -> None:
+def test_invalid_inputs_are_a_one_line_error(given: dict[str, Any], message: str, folder: Path) -> None:
     grader = HashGrader()
     usual = {
         "runs": {"a": folder / "runs" / "run0.run"},
@@ -354,7 +356,7 @@ def test_what_cannot_be_taken_is_said_in_one_line(given: dict[str, Any], message
     assert grader.asked == []
 
 
-def test_a_grader_that_breaks_leaves_nothing_behind(folder: Path) -> None:
+def test_a_failing_grader_leaves_no_files(folder: Path) -> None:
     grader = HashGrader()
     grader.fail_after = 1
     with pytest.raises(RuntimeError, match="the grader broke"):

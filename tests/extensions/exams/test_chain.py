@@ -1,4 +1,4 @@
-"""Exams from their first passage to their last fit: each command reads what the one before it wrote."""
+"""Exams from passages to the last fit: each command reads the output of the previous one."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ STEMS = [
 
 
 def script(exchange: Exchange) -> None:
-    """Writes a question on a passage, and answers questions the better, the larger and the better read."""
+    """Writes a question on a passage, and answers better with a larger model and better retrieval."""
     prompt, chance = exchange.prompt, Random(exchange.prompt + exchange.body["model"])
     if "Candidates:" not in prompt:
         place = next(n for n, part in enumerate(PARTS) if f"the {part} " in prompt)
@@ -82,7 +82,7 @@ def test_an_exam_goes_from_passages_to_information_by_level_and_type(tmp_path: P
         *(("retriever", name) for name in ("closed-book", "oracle")),
         *(("examples", name) for name in ("0", "1")),
     }
-    # Levels from the lowest, in whatever order the exam has them.
+    # Levels from the lowest, whatever their order in the exam.
     curves = table(fitted / "information.tsv")[0]
     assert [name for name in curves if name.startswith("bloom:")] == [
         "bloom:Remembering", "bloom:Applying", "bloom:Creating",

@@ -29,14 +29,14 @@ def backend(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
     return CausalBackend(saved, "cpu", "float32")
 
 
-def asked(backend: CausalBackend) -> list[PromptContinuations]:
+def prompts_of(backend: CausalBackend) -> list[PromptContinuations]:
     prompts = backend.encode(PROMPTS)
     return [
         PromptContinuations(p, tokens_of(backend, texts)) for p, texts in zip(prompts, TEXTS, strict=True)
     ]
 
 
-def plainly(backend: CausalBackend, one: PromptContinuations) -> list[float]:
+def log_likelihoods_by_forward_pass(backend: CausalBackend, one: PromptContinuations) -> list[float]:
     found = []
     for tokens in one.continuations:
         row = torch.tensor([[*one.prompt, *tokens]])
@@ -48,19 +48,19 @@ def plainly(backend: CausalBackend, one: PromptContinuations) -> list[float]:
 
 
 @pytest.mark.parametrize(("budget", "share"), [(1, True), (10_000, True), (10_000, False)])
-def test_log_probabilities_are_those_of_a_plain_forward_pass(
+def test_log_probabilities_equal_a_plain_forward_pass(
     backend: CausalBackend, budget: int, share: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if not share:
         from trecexam.extensions.local_models import shared_prefix
 
         monkeypatch.setattr(shared_prefix, "can_share", lambda config, length: False)
-    made = asked(backend)
+    made = prompts_of(backend)
     found = dict(pair for batch in scored(backend, made, budget) for pair in batch)
     assert sorted(found) == [0, 1, 2]
     for place, one in enumerate(made):
         assert [each.log_probability for each in found[place]] == pytest.approx(
-            plainly(backend, one), abs=1e-3
+            log_likelihoods_by_forward_pass(backend, one), abs=1e-3
         )
         assert [each.tokens for each in found[place]] == [len(tokens) for tokens in one.continuations]
 
@@ -68,7 +68,7 @@ def test_log_probabilities_are_those_of_a_plain_forward_pass(
 def test_a_prompt_goes_through_the_model_once_for_all_its_continuations(
     backend: CausalBackend, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    made = asked(backend)
+    made = prompts_of(backend)
     seen: list[int] = []
     forward = backend.model.forward
 
@@ -82,10 +82,10 @@ def test_a_prompt_goes_through_the_model_once_for_all_its_continuations(
     assert seen == [len(made[2].prompt) - 1, 4 * width]
 
 
-def test_what_is_too_large_for_memory_is_halved(
+def test_a_batch_too_large_for_memory_is_halved(
     backend: CausalBackend, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    made = asked(backend)
+    made = prompts_of(backend)
     wanted = [found for batch in scored(backend, made, 10_000) for _, found in sorted(batch)]
     together, sizes = continuations._together, []
 

@@ -16,7 +16,7 @@ def put(path: Path, row: dict[str, object]) -> Path:
     return path
 
 
-def test_what_is_wrong_is_said_in_a_line_however_long_the_id_is(tmp_path: Path) -> None:
+def test_an_error_is_one_line_however_long_the_id_is(tmp_path: Path) -> None:
     question = put(
         tmp_path / "e.jsonl", {"question_id": LONG, "question": "?", "choices": ["a"], "correct": 0}
     )

@@ -1,4 +1,4 @@
-"""`trecexam exam filter`: what a user types and finds."""
+"""`trecexam exam filter` as a user runs it."""
 
 from __future__ import annotations
 
@@ -36,7 +36,9 @@ def lines(path: Path) -> list[dict[str, object]]:
     return [json.loads(line) for line in path.read_text().splitlines()]
 
 
-def test_what_stays_what_goes_and_why_is_written(exam: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_kept_and_removed_questions_are_written_with_reasons(
+    exam: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     out = exam.parent / "out"
     track = of_track(exam, 'without = ["extra-candidate-jaccard"]')
     assert run(["exam", "filter", track, "-o", str(out)]) == 0
@@ -61,7 +63,7 @@ def test_what_stays_what_goes_and_why_is_written(exam: Path, capsys: pytest.Capt
     said = capsys.readouterr()
     assert said.out.splitlines()[1].split("\t") == ["self-contained", "1", "1", ""]
     assert "5 questions: 3 dropped, 2 kept" in said.err
-    # What is kept is an exam again, and none of it goes a second time.
+    # The kept questions are an exam again, and none is removed a second time.
     exam.write_bytes((out / "kept.jsonl").read_bytes())
     assert run(["exam", "filter", track, "-o", str(out / "again")]) == 0
     assert lines(out / "again" / "kept.jsonl") == kept
@@ -74,7 +76,7 @@ def of_track(exam: Path, text: str) -> str:
     return str(exam.parent)
 
 
-def test_thresholds_come_from_the_track(exam: Path) -> None:
+def test_thresholds_are_read_from_the_track(exam: Path) -> None:
     text = (
         'without = ["duplicates", "extra-candidate-jaccard"]\nmin_question = 3\nintra_candidate_jaccard = 1'
     )
@@ -124,7 +126,7 @@ def test_candidates_are_compared_by_a_real_sentence_embedder(exam: Path) -> None
     ]
 
 
-def test_no_model_is_loaded_where_no_filter_needs_it(exam: Path) -> None:
+def test_no_model_is_loaded_if_no_filter_needs_it(exam: Path) -> None:
     model = 'embedding = "nowhere/at-all-x/y"\n'
     off = ["extra-candidate-embedding", "intra-candidate-embedding"]
     for without, status in ((off, 0), (off[:1], 2)):
@@ -132,7 +134,7 @@ def test_no_model_is_loaded_where_no_filter_needs_it(exam: Path) -> None:
         assert run(["exam", "filter", track, "-o", str(exam.parent / "out")]) == status
 
 
-def test_generation_is_told_where_it_was_noted(exam: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_generation_metadata_is_reported_if_present(exam: Path, capsys: pytest.CaptureFixture[str]) -> None:
     noted = {"generated": 9, "badly_parsed": {"no answer letter": 4}}
     exam.with_name("exam.generation.json").write_text(json.dumps(noted))
     assert run(["exam", "filter", str(exam), "-o", str(exam.parent / "out")]) == 0
@@ -141,7 +143,7 @@ def test_generation_is_told_where_it_was_noted(exam: Path, capsys: pytest.Captur
     assert "9 questions generated, 4 badly parsed" in capsys.readouterr().err
 
 
-def test_an_exam_of_which_nothing_is_left_is_status_1(exam: Path) -> None:
+def test_an_exam_with_no_question_left_gives_status_1(exam: Path) -> None:
     track = of_track(exam, "min_question = 900")
     assert run(["exam", "filter", track, "-o", str(exam.parent / "out")]) == 1
     assert (exam.parent / "out" / "kept.jsonl").read_bytes() == b""
@@ -165,7 +167,7 @@ def test_an_exam_of_which_nothing_is_left_is_status_1(exam: Path) -> None:
         ({"topic": ["a"]}, '"topic" of question'),
     ],
 )
-def test_a_line_that_is_no_question_is_named(
+def test_a_line_that_is_not_a_question_is_reported(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], change: dict[str, object], reason: str
 ) -> None:
     path = tmp_path / "exam.jsonl"
@@ -177,7 +179,7 @@ def test_a_line_that_is_no_question_is_named(
     assert not (tmp_path / "out").exists()
 
 
-def test_a_folder_that_is_no_track_is_one_line(exam: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_folder_without_a_track_is_a_one_line_error(exam: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["exam", "filter", str(exam.parent), "-o", str(exam.parent / "out")]) == 2
     assert "no trecexam.toml" in capsys.readouterr().err
 
@@ -192,7 +194,7 @@ def test_a_folder_that_is_no_track_is_one_line(exam: Path, capsys: pytest.Captur
         ('without = ["lenght"]', "without"),
     ],
 )
-def test_settings_that_cannot_be_used_are_one_line(
+def test_invalid_settings_are_a_one_line_error(
     exam: Path, capsys: pytest.CaptureFixture[str], text: str, reason: str
 ) -> None:
     assert run(["exam", "filter", of_track(exam, text), "-o", str(exam.parent / "out")]) == 2
@@ -201,13 +203,13 @@ def test_settings_that_cannot_be_used_are_one_line(
     assert error.count("\n") == 1
 
 
-def test_a_question_id_that_stands_twice_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_duplicate_question_id_is_reported(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = write_exam(tmp_path / "exam.jsonl", [question(), question()])
     assert run(["exam", "filter", str(path), "-o", str(tmp_path / "out")]) == 2
     assert f"{path}:2: question id 'x0' is there twice (first: line 1)" in capsys.readouterr().err
 
 
-def test_the_exam_itself_is_never_overwritten(exam: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_input_exam_is_never_overwritten(exam: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = exam.rename(exam.with_name("kept.jsonl"))
     before = path.read_bytes()
     assert run(["exam", "filter", str(path), "-o", str(path.parent)]) == 2

@@ -23,7 +23,7 @@ from trecexam.extensions.exams.irt.settings import Settings
 
 @pytest.fixture
 def matrix(tmp_path: Path) -> Path:
-    """15 examinees by 12 questions; one question that all got right, two responses missing."""
+    """15 examinees by 12 questions; one question answered right by all, two missing responses."""
     rng = np.random.default_rng(4)
     theta = np.array([(n % 3) * 0.8 - 0.8 + (n // 3 % 2) * 0.5 for n in range(15)])
     chance = probability(
@@ -43,7 +43,7 @@ def matrix(tmp_path: Path) -> Path:
 
 
 @pytest.mark.plots
-def test_fit_writes_the_files_and_columns_that_others_rely_on(
+def test_fit_writes_the_documented_files_and_columns(
     matrix: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     out = tmp_path / "fitted"
@@ -116,7 +116,7 @@ def test_fit_writes_the_files_and_columns_that_others_rely_on(
     assert thetas == sorted(thetas, reverse=True)
 
 
-def test_the_likelihood_in_fit_json_is_that_of_the_written_tables(matrix: Path, tmp_path: Path) -> None:
+def test_the_likelihood_in_fit_json_belongs_to_the_written_tables(matrix: Path, tmp_path: Path) -> None:
     out = tmp_path / "fitted"
     assert run(["exam", "fit", str(matrix), "-o", str(out)]) == 0
     items, people = tsv_rows(out / "items.tsv"), tsv_rows(out / "examinees.tsv")
@@ -130,7 +130,7 @@ def test_the_likelihood_in_fit_json_is_that_of_the_written_tables(matrix: Path, 
     assert json.loads((out / "fit.json").read_text())["log_likelihood"] == pytest.approx(total, abs=1e-3)
 
 
-def test_a_second_fit_leaves_nothing_of_the_first(matrix: Path, tmp_path: Path) -> None:
+def test_a_second_fit_removes_the_files_of_the_first(matrix: Path, tmp_path: Path) -> None:
     out = tmp_path / "fitted"
     call = ["exam", "fit", str(matrix), "-o", str(out)]
     assert run([*call, "--components", str(tmp_path / "components.tsv")]) == 0
@@ -141,7 +141,7 @@ def test_a_second_fit_leaves_nothing_of_the_first(matrix: Path, tmp_path: Path) 
     assert {row["c"] for row in tsv_rows(out / "items.tsv")} == {"0.000000"}
 
 
-def test_json_is_fit_json_and_python_gives_the_same(
+def test_json_output_equals_fit_json_and_python_gives_the_same(
     matrix: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     out = tmp_path / "fitted"
@@ -160,7 +160,7 @@ def test_json_is_fit_json_and_python_gives_the_same(
 
 @pytest.mark.plots
 @pytest.mark.slow
-def test_improve_writes_a_folder_a_step_and_the_curve_of_every_step(
+def test_improve_writes_a_folder_per_step_and_the_curve_of_every_step(
     matrix: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     out = tmp_path / "improved"
@@ -200,7 +200,7 @@ def test_improve_writes_a_folder_a_step_and_the_curve_of_every_step(
         ("examinee\tllm\ns1\t\n", r"components\.tsv:2: examinee 's1' has no llm"),
     ],
 )
-def test_components_that_do_not_fit_are_refused_in_a_line(
+def test_components_that_do_not_match_are_a_one_line_error(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], components: str, reason: str
 ) -> None:
     (tmp_path / "m.tsv").write_text("examinee\tq1\tq2\ns1\t1\t0\ns2\t0\t1\ns3\t1\t1\n")
@@ -220,7 +220,7 @@ def test_components_that_do_not_fit_are_refused_in_a_line(
     assert re.search(reason, error)
 
 
-def test_an_examinee_that_only_the_components_have_is_said_and_left_out(
+def test_an_examinee_found_only_in_the_components_is_reported_and_left_out(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "m.tsv").write_text("examinee\tq1\tq2\ns1\t1\t0\ns2\t0\t1\ns3\t1\t1\n")
@@ -239,7 +239,7 @@ def test_an_examinee_that_only_the_components_have_is_said_and_left_out(
     assert [row["level"] for row in tsv_rows(tmp_path / "o" / "components.tsv")] == ["a", "b"]
 
 
-def test_who_and_what_has_no_response_is_left_out_and_said(
+def test_examinees_and_items_without_responses_are_left_out_and_reported(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "m.tsv").write_text("examinee\tq1\tq2\tq3\ns1\t1\t0\t\ns2\t0\t1\t\ns3\t\t\t\ns4\t1\t1\t\n")
@@ -250,14 +250,14 @@ def test_who_and_what_has_no_response_is_left_out_and_said(
     assert "s4" in error  # got everything right
 
 
-def test_a_matrix_needs_a_folder_for_its_files(matrix: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_fitting_a_matrix_needs_an_output_folder(matrix: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["exam", "fit", str(matrix)]) == 2
     error = capsys.readouterr().err
     assert "-o DIR" in error
     assert error.count("\n") == 1
 
 
-def test_priors_are_the_default_and_without_them_it_is_the_published_objective(
+def test_priors_are_the_default_and_without_them_the_published_objective_is_used(
     matrix: Path, tmp_path: Path
 ) -> None:
     def fit_of(*more: str) -> dict[str, object]:
@@ -274,7 +274,7 @@ def test_priors_are_the_default_and_without_them_it_is_the_published_objective(
     assert published["log_likelihood"] > fit_of()["log_likelihood"]
 
 
-def test_a_fit_that_is_cut_short_exits_with_1(
+def test_a_fit_that_does_not_converge_exits_with_1(
     matrix: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     whole = Settings.of
@@ -305,7 +305,7 @@ def naive_responses(track: Track, min_rating: int, depth: int) -> dict[tuple[str
 
 @pytest.fixture(scope="module")
 def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A track that is graded: eight runs, of which four answer with few passages."""
+    """A graded track: eight runs, of which four return few passages."""
     root = make_small_track(tmp_path_factory.mktemp("exam") / "track")
     for number in (3, 5, 7, 8, 9):
         write_run(
@@ -329,7 +329,7 @@ def track(template: Path, tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize(("min_rating", "depth"), [(4, 8), (5, 2)])
-def test_a_track_is_an_exam_of_its_runs(track: Path, min_rating: int, depth: int) -> None:
+def test_a_track_is_read_as_an_exam_of_its_runs(track: Path, min_rating: int, depth: int) -> None:
     config = track / "trecexam.toml"
     config.write_text(
         config.read_text().replace("depth = 8", f"depth = {depth}") + f"[scores]\nmin_rating = {min_rating}\n"
@@ -370,14 +370,14 @@ def test_exam_fit_of_a_track_writes_a_leaderboard_and_its_agreement(
     quality = tsv_rows(out / "item_quality.tsv")
     assert {row["query_id"] for row in quality} == {"q1", "q2", "q3"}
     assert quality[0]["text"].startswith("question")
-    # What was written can be read back as a matrix.
+    # The written file can be read back as a matrix.
     again = fitting.fit_exam(out / "matrix.tsv", Settings.of("2pl", priors=True))
     assert again.fit.log_likelihood == pytest.approx(
         json.loads((out / "fit.json").read_text())["log_likelihood"]
     )
 
 
-def test_retired_items_are_not_asked_and_a_persons_rating_counts(track: Path) -> None:
+def test_retired_items_are_left_out_and_ratings_by_people_count(track: Path) -> None:
     with trecexam.open_track(track) as opened:
         exam = opened.exam.fit().exam
         place = next(
@@ -403,7 +403,7 @@ def test_retired_items_are_not_asked_and_a_persons_rating_counts(track: Path) ->
         assert item not in opened.exam.fit().exam.items
 
 
-def test_verify_spurious_shows_each_items_discrimination_between_runs(
+def test_verify_spurious_shows_the_discrimination_of_each_item_between_runs(
     track: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with trecexam.open_track(track) as opened:
@@ -424,13 +424,13 @@ def test_verify_spurious_shows_each_items_discrimination_between_runs(
     assert known
 
 
-def test_with_few_runs_no_discrimination_is_claimed(graded: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_with_few_runs_no_discrimination_is_shown(graded: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["verify", "spurious", str(graded)]) == 0
     rows = list(csv.DictReader(capsys.readouterr().out.splitlines(), delimiter="\t"))
     assert {row["discrimination"] for row in rows} == {""}
 
 
-def test_a_track_without_grades_is_told_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_track_without_grades_is_reported(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     root = make_small_track(
         tmp_path / "track", config='[track]\ndepth = 8\n[grader]\nname = "recorded"\nrecorded = "g.jsonl"\n'
     )
@@ -440,7 +440,7 @@ def test_a_track_without_grades_is_told_so(tmp_path: Path, capsys: pytest.Captur
     assert not (root / "out").exists()
 
 
-def test_improving_a_track_names_its_folder(track: Path) -> None:
+def test_improving_a_track_prints_the_output_folder(track: Path) -> None:
     assert run(["exam", "improve", str(track), "--steps", "2"]) == 0
     steps = tsv_rows(track / "out" / "exam-improved" / "steps.tsv")
     assert len(steps) == 3
@@ -449,7 +449,7 @@ def test_improving_a_track_names_its_folder(track: Path) -> None:
 @pytest.mark.parametrize(
     ("command", "folder"), [("fit", "its out/exam]"), ("improve", "its out/exam-improved]")]
 )
-def test_help_says_where_a_tracks_files_go(
+def test_help_says_where_the_files_of_a_track_are_written(
     command: str, folder: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run(["exam", command, "--help"]) == 0

@@ -1,4 +1,4 @@
-"""`trecexam exam generate`: what a user types and finds, with servers good and bad."""
+"""`trecexam exam generate` as a user runs it, with working and failing servers."""
 
 from __future__ import annotations
 
@@ -48,8 +48,8 @@ def written(about: str) -> str:
     return f"Question: {stem}\n{body}\n\nCorrect Answer: B\nExplanation: so."
 
 
-def asked(exchange: Exchange) -> None:
-    """A question on what the passage is about; none on the third one."""
+def answer_with_question(exchange: Exchange) -> None:
+    """Writes a question on the topic of the passage; none on the third one."""
     about = next((row["docid"] for row in PASSAGES if row["text"] in exchange.prompt), "")
     exchange.say("I cannot do that." if about == "d3" else written(about))
 
@@ -58,10 +58,10 @@ def generate(root: Path, *more: str) -> int:
     return run(["exam", "generate", str(root), "--domain", "manuals of heat pumps", *more])
 
 
-def test_each_passage_gets_a_question_that_keeps_where_it_is_from(
+def test_each_passage_gets_a_question_with_its_origin(
     track: Callable[..., Path], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    with serving(asked) as server:
+    with serving(answer_with_question) as server:
         root = track(server.url, seed=3)
         assert generate(root) == 0
     questions = list(read_exam(root / "exam.jsonl"))
@@ -80,7 +80,7 @@ def test_each_passage_gets_a_question_that_keeps_where_it_is_from(
     origin = dict(first.rest["origin"])
     assert origin.pop("time").endswith("Z")
     assert origin == {"prompt": "mcq-generation", "model": "tiny", "seed": 3}
-    # The published prompt, with its own braces, and a passage's braces, as they are.
+    # The braces of the published prompt and of a passage are unchanged.
     prompts = sorted(body["messages"][-1]["content"] for body in server.bodies)
     start = "### Human: Here is some documentation from manuals of heat pumps: "
     assert any(f"{start}Pumps\nHeat pumps move heat..\nFrom this" in prompt for prompt in prompts)
@@ -95,8 +95,8 @@ def test_each_passage_gets_a_question_that_keeps_where_it_is_from(
     assert "2 questions (3 answers are new)" in err
 
 
-def test_a_second_time_nothing_is_asked_and_no_byte_changes(track: Callable[..., Path]) -> None:
-    with serving(asked) as server:
+def test_a_second_run_sends_no_prompt_and_changes_no_byte(track: Callable[..., Path]) -> None:
+    with serving(answer_with_question) as server:
         root = track(server.url)
         whole = (root / "passages.jsonl").read_bytes()
         (root / "passages.jsonl").write_bytes(whole.splitlines(keepends=True)[0])
@@ -113,10 +113,10 @@ def test_a_second_time_nothing_is_asked_and_no_byte_changes(track: Callable[...,
     assert (root / "exam.jsonl").read_bytes() == before
 
 
-def test_an_exam_that_somebody_edited_is_left_as_it_is(
+def test_an_edited_exam_is_left_unchanged(
     track: Callable[..., Path], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    with serving(asked) as server:
+    with serving(answer_with_question) as server:
         root = track(server.url)
         generate(root)
         path = root / "exam.jsonl"
@@ -130,7 +130,7 @@ def test_an_exam_that_somebody_edited_is_left_as_it_is(
         assert len(server.bodies) == 3
 
 
-def test_a_server_that_is_down_leaves_no_empty_exam(
+def test_an_unreachable_server_leaves_no_empty_exam(
     track: Callable[..., Path], capsys: pytest.CaptureFixture[str]
 ) -> None:
     root = track("http://127.0.0.1:9/v1", retries=0)
@@ -139,8 +139,8 @@ def test_a_server_that_is_down_leaves_no_empty_exam(
     assert KEY not in capsys.readouterr().err
 
 
-def test_what_is_stopped_goes_on_where_it_was(track: Callable[..., Path]) -> None:
-    with serving(asked) as server:
+def test_a_stopped_generation_resumes(track: Callable[..., Path]) -> None:
+    with serving(answer_with_question) as server:
         root = track(server.url, concurrency=1)
         with trecexam.open_track(root) as opened:
             made = opened.exam.generate("pumps", stop=lambda: len(server.bodies) >= 1)
@@ -166,7 +166,7 @@ def test_what_is_stopped_goes_on_where_it_was(track: Callable[..., Path]) -> Non
         ("", "the file is empty"),
     ],
 )
-def test_passages_that_cannot_be_used_are_named(
+def test_unusable_passages_are_reported(
     track: Callable[..., Path], capsys: pytest.CaptureFixture[str], line: str, reason: str
 ) -> None:
     root = track("http://127.0.0.1:9/v1")
@@ -175,7 +175,7 @@ def test_passages_that_cannot_be_used_are_named(
     assert reason in capsys.readouterr().err
 
 
-def test_a_stems_least_length_is_that_of_the_track_and_cut_answers_are_told(
+def test_the_minimum_stem_length_is_that_of_the_track_and_cut_answers_are_reported(
     track: Callable[..., Path],
 ) -> None:
     def short(exchange: Exchange) -> None:
@@ -194,7 +194,7 @@ def test_a_stems_least_length_is_that_of_the_track_and_cut_answers_are_told(
     assert noted["badly_parsed"] == {"no answer letter (cut: raise `max_new_tokens`)": 1}
 
 
-def test_an_exam_is_no_compressed_file(
+def test_a_compressed_output_file_is_rejected(
     track: Callable[..., Path], capsys: pytest.CaptureFixture[str]
 ) -> None:
     root = track("http://127.0.0.1:9/v1")
@@ -202,7 +202,7 @@ def test_an_exam_is_no_compressed_file(
     assert "is compressed" in capsys.readouterr().err
 
 
-def test_an_estimate_asks_nobody(track: Callable[..., Path], capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_estimate_sends_no_prompt(track: Callable[..., Path], capsys: pytest.CaptureFixture[str]) -> None:
     root = track("http://127.0.0.1:9/v1", price_in=1.0, price_out=2.0)
     assert generate(root, "--estimate") == 0
     header, row = capsys.readouterr().out.splitlines()

@@ -1,4 +1,4 @@
-"""The plots of a fitted exam that hang on how much is to be drawn."""
+"""Plots of a fitted exam that depend on the number of systems and groups."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def drawn(plot: Plot) -> Figure:
     return figure
 
 
-def test_a_long_legend_stands_beside_the_curves_and_names_the_first_and_the_last(values: np.ndarray) -> None:
+def test_a_long_legend_is_next_to_the_curves_and_names_the_first_and_the_last(values: np.ndarray) -> None:
     found = improve(values, Settings.of("1pl"), steps=14, drop=0.05)
     axes = drawn(steps_plot(found)).axes[0]
     legend = axes.get_legend()
@@ -44,7 +44,7 @@ def test_a_long_legend_stands_beside_the_curves_and_names_the_first_and_the_last
     assert {line.get_linestyle() for line in curves} == {"-"}
 
 
-def test_each_of_many_groups_has_a_line_of_its_own_look(values: np.ndarray) -> None:
+def test_each_of_many_groups_has_a_distinct_line_style(values: np.ndarray) -> None:
     settings = Settings.of("1pl")
     groups = {"topic": {f"_t{n}": [n, n + 10] for n in range(10)}}
     names = tuple(map(str, range(25))), tuple(map(str, range(40)))
@@ -60,7 +60,7 @@ def grouped(values: np.ndarray, groups: dict[str, list[int]], grouping: str = "q
     return FittedExam(Exam(*names, values, groups={grouping: groups}), fit(values, Settings.of("1pl")))
 
 
-def test_the_star_of_a_system_is_its_share_of_right_responses_in_each_group(values: np.ndarray) -> None:
+def test_the_radar_plot_shows_the_share_of_right_responses_per_group(values: np.ndarray) -> None:
     values = values.copy()
     values[3, 5:10] = values[4, 2] = np.nan
     groups = {"what": [0, 1, 2], "how": [5, 6, 7, 8, 9], "why": [2, 11], "other": [20]}
@@ -89,7 +89,7 @@ def test_the_star_of_a_system_is_its_share_of_right_responses_in_each_group(valu
     assert "6 of the 25 systems are drawn" in plot.caption
 
 
-def test_few_systems_are_all_drawn_and_two_groups_make_no_star(values: np.ndarray) -> None:
+def test_a_few_systems_are_all_drawn_and_two_groups_give_no_radar_plot(values: np.ndarray) -> None:
     few = values[:3]
     plots = exam_plots(grouped(few, {"a": [0, 1], "b": [2], "c": [3, 4]}))
     assert "accuracy_by_question_type" in plots

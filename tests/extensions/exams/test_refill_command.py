@@ -1,4 +1,4 @@
-"""`trecexam exam generate --again`: what a user types and finds."""
+"""`trecexam exam generate --again` as a user runs it."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ STEMS = {
 
 
 def answering(*answers: str) -> Callable[[Exchange], None]:
-    """Writes exams with a copied candidate in the second and third question; then these answers, in turn."""
+    """Generates exams with a copied candidate in questions two and three; then gives these answers."""
     todo = list(answers)
 
     def answer(exchange: Exchange) -> None:
@@ -68,19 +68,19 @@ def generate(root: Path, *more: str) -> int:
     return run(["exam", "generate", str(root), "--domain", "manuals of heat pumps", *more])
 
 
-def kept(root: Path) -> int:
+def n_kept(root: Path) -> int:
     out = root / "filtered"
     assert run(["exam", "filter", str(root), "-o", str(out)]) == 0
     return len((out / "kept.jsonl").read_text().splitlines())
 
 
-def test_a_bad_wrong_candidate_is_written_anew_and_the_question_passes_the_filters(
+def test_a_bad_wrong_candidate_is_replaced_and_the_question_passes_the_filters(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with serving(answering(f"- {COPIED} of power\n- {GOOD}\n- Sand")) as server:
         root = made(tmp_path, server.url)
         before = {each.question_id: each for each in read_exam(root / "exam.jsonl")}
-        assert kept(root) == 1
+        assert n_kept(root) == 1
         assert generate(root, "--again") == 0
         assert len(server.bodies) == 4
         assert "1 question of 1 with bad wrong candidates refilled (1 new answer), 1 bad for other" in (
@@ -98,10 +98,10 @@ def test_a_bad_wrong_candidate_is_written_anew_and_the_question_passes_the_filte
     assert note["was"] == {str(old.choices.index(COPIED)): COPIED}
     assert note["model"] == "tiny"
     assert json.loads((root / "exam.generation.json").read_bytes())["refilled"] == 1
-    assert kept(root) == 2
+    assert n_kept(root) == 2
 
 
-def test_what_was_refilled_stays_when_the_exam_is_generated_again(tmp_path: Path) -> None:
+def test_refilled_candidates_are_kept_when_the_exam_is_generated_again(tmp_path: Path) -> None:
     with serving(answering(f"- {GOOD}")) as server:
         root = made(tmp_path, server.url)
         assert generate(root, "--again") == 0
@@ -110,7 +110,7 @@ def test_what_was_refilled_stays_when_the_exam_is_generated_again(tmp_path: Path
         assert generate(root, "--again") == 0
         assert generate(root) == 0
         assert [path.read_bytes() for path in files] == before
-        # Without the exam, it is made from kept answers alone, and refilled from them.
+        # A deleted exam is made again from cached answers only, and refilled from them.
         (root / "exam.jsonl").unlink()
         assert generate(root) == 0
         assert not any("refilled" in each.rest for each in read_exam(root / "exam.jsonl"))
@@ -119,7 +119,7 @@ def test_what_was_refilled_stays_when_the_exam_is_generated_again(tmp_path: Path
         assert len(server.bodies) == 4
 
 
-def test_what_will_not_do_is_asked_for_anew_with_what_was_refused_three_times_at_most(
+def test_unsuitable_candidates_are_requested_again_at_most_three_times(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with serving(answering(f"- {COPIED} of", "no idea", f"- {COPIED} it", f"- {GOOD}")) as server:
@@ -129,7 +129,7 @@ def test_what_will_not_do_is_asked_for_anew_with_what_was_refused_three_times_at
         prompts = [body["messages"][-1]["content"] for body in server.bodies[3:]]
         assert f"- {COPIED}\n- {COPIED} of\n" in prompts[1]
         assert "0 questions of 1 with bad" in capsys.readouterr().err
-    # The second answer had nothing in it, so that the third prompt is the second one, and is not asked again.
+    # The second answer was empty, so the third prompt equals the second and is not sent again.
     assert len(prompts) == 2
     assert (root / "exam.jsonl").read_bytes() == before
 
@@ -144,9 +144,7 @@ def test_tokens_of_later_rounds_are_counted_once(tmp_path: Path, capsys: pytest.
     assert "1 question of 1" in capsys.readouterr().err
 
 
-def test_an_exam_that_is_not_there_or_was_edited_is_not_refilled(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_missing_or_edited_exam_is_not_refilled(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with serving(answering()) as server:
         root = made(tmp_path, server.url)
         exam = root / "exam.jsonl"
@@ -161,7 +159,7 @@ def test_an_exam_that_is_not_there_or_was_edited_is_not_refilled(
         assert len(server.bodies) == 3
 
 
-def test_an_estimate_of_refilling_asks_nobody(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_estimate_of_refilling_sends_no_prompt(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with serving(answering()) as server:
         root = made(tmp_path, server.url)
         capsys.readouterr()

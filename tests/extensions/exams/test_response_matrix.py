@@ -15,7 +15,7 @@ def written(path: Path, text: str) -> Path:
     return path
 
 
-def test_a_table_has_ones_noughts_and_empty_cells(tmp_path: Path) -> None:
+def test_a_table_has_ones_zeros_and_empty_cells(tmp_path: Path) -> None:
     found = read_matrix(
         written(tmp_path / "m.tsv", "examinee\tq 1\tq2\r\nbm25\t1\t\r\n\r\ndense\t0\t1.0\r\n")
     )
@@ -43,7 +43,7 @@ def test_a_table_has_ones_noughts_and_empty_cells(tmp_path: Path) -> None:
         ("\n", None, "the file is empty"),
     ],
 )
-def test_a_table_that_cannot_be_read_is_refused_with_its_line(
+def test_an_unreadable_table_is_rejected_with_its_line(
     tmp_path: Path, text: str, line: int | None, reason: str
 ) -> None:
     with pytest.raises(ConversionError, match=reason) as error:
@@ -51,7 +51,7 @@ def test_a_table_that_cannot_be_read_is_refused_with_its_line(
     assert error.value.line == line
 
 
-def test_json_lines_have_a_response_each(tmp_path: Path) -> None:
+def test_json_lines_have_one_response_each(tmp_path: Path) -> None:
     rows = [
         {"examinee": "s1", "question_id": "q1", "acc": 1},
         {"examinee": "s1", "question_id": "q2", "acc": False},
@@ -65,7 +65,7 @@ def test_json_lines_have_a_response_each(tmp_path: Path) -> None:
     assert found.values[1, 1] == 1
 
 
-def test_a_folder_has_a_file_an_examinee_as_the_released_code_writes_them(tmp_path: Path) -> None:
+def test_a_folder_has_one_file_per_examinee_as_in_the_released_code(tmp_path: Path) -> None:
     questions = ["What is sous vide?", "Where is CDG airport?"]
     for name, accs in (("flan", [1.0, 0.0]), ("closed", [0, 1])):
         rows = [
@@ -97,14 +97,14 @@ def test_a_folder_has_a_file_an_examinee_as_the_released_code_writes_them(tmp_pa
         ),
     ],
 )
-def test_json_lines_that_cannot_be_read_are_refused(tmp_path: Path, rows: list, reason: str) -> None:  # type: ignore[type-arg]
+def test_unreadable_json_lines_are_rejected(tmp_path: Path, rows: list, reason: str) -> None:  # type: ignore[type-arg]
     path = written(tmp_path / "m.jsonl", "".join(json.dumps(row) + "\n" for row in rows))
     with pytest.raises(ConversionError, match=reason) as error:
         read_matrix(path)
     assert error.value.line == len(rows)
 
 
-def test_a_folder_without_json_lines_is_refused(tmp_path: Path) -> None:
+def test_a_folder_without_json_lines_is_rejected(tmp_path: Path) -> None:
     with pytest.raises(ConversionError, match="one an examinee is needed"):
         read_matrix(tmp_path)
 
@@ -127,12 +127,12 @@ def test_components_and_groups_are_tables_of_labels(tmp_path: Path) -> None:
         ("examinee\tllm\ns\n", "has 1 columns"),
     ],
 )
-def test_components_that_cannot_be_read_are_refused(tmp_path: Path, text: str, reason: str) -> None:
+def test_unreadable_components_are_rejected(tmp_path: Path, text: str, reason: str) -> None:
     with pytest.raises(ConversionError, match=reason):
         read_components(written(tmp_path / "c.tsv", text))
 
 
-def test_a_grouping_with_a_colon_in_its_name_is_refused(tmp_path: Path) -> None:
+def test_a_grouping_with_a_colon_in_its_name_is_rejected(tmp_path: Path) -> None:
     path = written(tmp_path / "g.tsv", "item\tbloom:level\nq1\tapplying\n")
     with pytest.raises(ConversionError, match="'bloom:level' has a colon in its name"):
         read_groups(path)

@@ -67,7 +67,7 @@ def table(path: Path) -> list[list[str]]:
     return [line.split("\t") for line in path.read_text().splitlines()]
 
 
-def test_each_retriever_and_number_of_examples_is_an_examinee(
+def test_each_retriever_with_each_number_of_examples_is_an_examinee(
     exam: Path, model: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     ranking = {"x0": ["d1", "gone"], "x1": ["d2"]}
@@ -88,7 +88,7 @@ def test_each_retriever_and_number_of_examples_is_an_examinee(
     assert components[2] == "tiny+closed-book+2\ttiny\tclosed-book\t2"
     assert "tiny+bm25+0: 1 retrieved documents have no text" in said.err
     assert "tiny+bm25+0: 1 questions are not in the run" in said.err
-    # The matrix says what the scores say, and these what a plain forward pass says.
+    # The matrix follows from the scores, and these equal a plain forward pass.
     details = {(row["examinee"], row["question_id"]): row for row in rows(out / "answers.jsonl")}
     for row in matrix[1:]:
         for question_id, value in zip(matrix[0][1:], row[1:], strict=True):
@@ -101,7 +101,7 @@ def test_each_retriever_and_number_of_examples_is_an_examinee(
     setup = ExamSetup("tiny", questions, oracle[0], 0, texts_of(None, oracle, questions))
     taken = Job(taking(models.examinee(settings, out), setup)).ask()
     assert taken.answers["x0"].detail["scores"] == pytest.approx(
-        plainly(
+        log_likelihoods_by_forward_pass(
             model, prompt(first, "Passage 0."), [f"{x}) {c}" for x, c in zip("ABCD", CHOICES, strict=True)]
         )
     )
@@ -111,7 +111,7 @@ def test_each_retriever_and_number_of_examples_is_an_examinee(
         assert float(shown[-1]) == pytest.approx(sum(map(int, row[1:])) / 3, abs=1e-6)
 
 
-def plainly(model: Path, asked: str, answers: list[str]) -> list[float]:
+def log_likelihoods_by_forward_pass(model: Path, asked: str, answers: list[str]) -> list[float]:
     """Log-likelihoods by length in characters."""
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
@@ -129,7 +129,7 @@ def plainly(model: Path, asked: str, answers: list[str]) -> list[float]:
     return found
 
 
-def test_other_examinees_stay_and_the_same_one_is_replaced(exam: Path, model: Path) -> None:
+def test_other_examinees_are_kept_and_the_same_one_is_replaced(exam: Path, model: Path) -> None:
     out = exam.parent / "out"
     start = ["exam", "score", str(exam), "-o", str(out), "--model", str(model)]
     assert run(start) == 0
@@ -143,7 +143,7 @@ def test_other_examinees_stay_and_the_same_one_is_replaced(exam: Path, model: Pa
     assert len(rows(out / "answers.jsonl")) == 6
 
 
-def test_a_model_here_is_asked_about_each_question_once_though_it_is_stopped_halfway(
+def test_a_local_model_answers_each_question_once_even_if_stopped_halfway(
     exam: Path, model: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked: list[int] = []
@@ -178,7 +178,7 @@ def test_responses_to_another_exam_are_not_mixed_in(
     assert "responses to another exam" in capsys.readouterr().err
 
 
-def test_a_passage_that_does_not_fit_is_cut(
+def test_a_passage_too_long_for_the_model_is_cut(
     exam: Path, model: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     write_exam(exam, [question(0, documentation=PASSAGE * 40)])
@@ -187,7 +187,7 @@ def test_a_passage_that_does_not_fit_is_cut(
     assert "documents of 1 questions were cut to fit the model" in capsys.readouterr().err
 
 
-def test_a_question_that_fills_the_model_alone_is_asked_without_its_passage(
+def test_a_question_that_fills_the_context_is_asked_without_its_passage(
     exam: Path, model: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     from transformers import AutoConfig, AutoTokenizer
@@ -208,7 +208,7 @@ def test_a_question_that_fills_the_model_alone_is_asked_without_its_passage(
     assert "ask with fewer --examples, or leave long questions out" in capsys.readouterr().err
 
 
-def test_the_first_documents_of_a_run_are_shown_from_the_corpus_or_the_exam(exam: Path) -> None:
+def test_the_top_documents_of_a_run_are_taken_from_the_corpus_or_the_exam(exam: Path) -> None:
     ranking = {
         "x0": ["c1", "d2", "d1", "c2"],
         "x1": ["c2", "c1", "d2", "d0"],
@@ -235,7 +235,9 @@ def replying(exchange: Exchange) -> None:
     exchange.say(next((answer for stem, answer in said.items() if stem in exchange.prompt), "x"))
 
 
-def test_a_server_is_asked_for_letters_once(exam: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_server_is_asked_for_each_answer_letter_once(
+    exam: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     out = exam.parent / "out"
     with serving(replying) as server:
         start = ["exam", "score", str(exam), "-o", str(out), "--model", "org/big", "--base-url", server.url]
@@ -253,7 +255,7 @@ def test_a_server_is_asked_for_letters_once(exam: Path, capsys: pytest.CaptureFi
     assert KEY not in "".join(path.read_text() for path in out.iterdir())
 
 
-def test_questions_without_an_answer_are_empty_and_not_wrong(exam: Path) -> None:
+def test_questions_without_an_answer_are_empty_not_wrong(exam: Path) -> None:
     def failing(exchange: Exchange) -> None:
         if STEMS[1] in exchange.prompt:
             exchange.fail(500)
@@ -267,7 +269,7 @@ def test_questions_without_an_answer_are_empty_and_not_wrong(exam: Path) -> None
     assert (out / "matrix.tsv").read_text().splitlines()[1] == "big+closed-book+0\t1\t\t0"
 
 
-def test_runs_of_one_tag_are_named_by_their_files(
+def test_runs_with_the_same_tag_are_named_by_their_files(
     exam: Path, model: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     ranking = {"x0": ["d1"], "x1": ["d2"], "x2": ["d0"]}
@@ -280,7 +282,7 @@ def test_runs_of_one_tag_are_named_by_their_files(
     assert "two retrievers are called 'a'" in capsys.readouterr().err
 
 
-def test_probabilities_that_are_no_numbers_are_an_error(
+def test_probabilities_that_are_not_numbers_are_an_error(
     exam: Path, model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     from transformers import AutoModelForCausalLM, AutoTokenizer
@@ -307,7 +309,7 @@ def test_probabilities_that_are_no_numbers_are_an_error(
         (["--model", "MODEL", "--retriever", "TEXTLESS"], "give the corpus with --passages"),
     ],
 )
-def test_what_cannot_be_done_is_one_line(
+def test_invalid_requests_are_a_one_line_error(
     exam: Path, model: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], reason: str
 ) -> None:
     other = write_run(exam.parent / "other.run", {"q1": ["d0"]})
@@ -318,7 +320,7 @@ def test_what_cannot_be_done_is_one_line(
     assert reason in capsys.readouterr().err
 
 
-def test_prompts_are_the_published_ones() -> None:
+def test_prompts_equal_the_published_ones() -> None:
     made = question(0, "Why?", ["w", "x", "y", "z"], 2)
     tail = "Candidates:\nA) w\nB) x\nC) y\nD) z\n\n###Assistant: Correct answer"
     assert prompt(made) == f"###Human: Question: Why?\n\n{tail}"
@@ -329,7 +331,7 @@ def test_prompts_are_the_published_ones() -> None:
     assert prompt(made, examples=[made]) == f"{prompt(made)} C) y\n\n{prompt(made)}"
 
 
-def test_prompts_are_those_that_were_published() -> None:
+def test_prompts_equal_the_published_reference_file() -> None:
     published = outside("prompts/mcq-answering").read_text().splitlines()
     told = {line.partition(":")[0]: line.partition(":")[2].strip().replace("\\n", "\n") for line in published}
     made = question(0, "Why?", ["w", "x", "y", "z"])
@@ -343,7 +345,7 @@ def test_prompts_are_those_that_were_published() -> None:
 
 
 @pytest.mark.parametrize("number", [0, 1, 2])
-def test_no_question_is_its_own_example(number: int) -> None:
+def test_no_question_is_used_as_its_own_example(number: int) -> None:
     made = [question(place) for place in range(6)]
     chosen = examples_for(made, number, 3)
     for each in made:
@@ -368,7 +370,7 @@ def test_no_question_is_its_own_example(number: int) -> None:
         ("E", None),
     ],
 )
-def test_an_examinees_answer_is_read_as_a_candidate_or_not_at_all(answer: str, place: int | None) -> None:
+def test_an_answer_is_read_as_a_candidate_or_not_at_all(answer: str, place: int | None) -> None:
     assert read_choice(answer, CHOICES) == place
 
 
@@ -387,9 +389,7 @@ def examinee(questions: Sequence[ExamQuestion], chosen: int, **components: str) 
         ("answers.jsonl", "{"),
     ],
 )
-def test_files_that_others_wrote_into_the_folder_are_left_as_they_are(
-    tmp_path: Path, name: str, line: str
-) -> None:
+def test_foreign_files_in_the_folder_are_left_unchanged(tmp_path: Path, name: str, line: str) -> None:
     (tmp_path / name).write_text(f"{line}\n")
     with pytest.raises(TrecexamError, match="give -o another folder"):
         write_examinees([examinee([question()], 0)], [question()], tmp_path)
@@ -397,14 +397,14 @@ def test_files_that_others_wrote_into_the_folder_are_left_as_they_are(
     assert not (tmp_path / "components.tsv").exists()
 
 
-def test_examinees_of_one_name_and_other_parts_are_not_mixed_up(tmp_path: Path) -> None:
+def test_examinees_with_equal_names_and_different_parts_are_kept_apart(tmp_path: Path) -> None:
     made = [question()]
     write_examinees([examinee(made, 0, model="m+bm25", retriever="rm3")], made, tmp_path)
     with pytest.raises(TrecexamError, match=r"another examinee called 'm\+bm25\+rm3\+0'"):
         write_examinees([examinee(made, 0, model="m", retriever="bm25+rm3")], made, tmp_path)
 
 
-def test_who_answers_otherwise_than_before_is_named(tmp_path: Path) -> None:
+def test_an_examinee_whose_answers_differ_from_before_is_reported(tmp_path: Path) -> None:
     made = [question(0), question(1)]
     assert write_examinees([examinee(made[:1], 0)], made, tmp_path).notes == ()
     assert write_examinees([examinee(made, 0)], made, tmp_path).notes == ()
@@ -412,7 +412,7 @@ def test_who_answers_otherwise_than_before_is_named(tmp_path: Path) -> None:
     assert note.startswith("m+oracle+0: answers otherwise than before")
 
 
-def test_two_processes_that_write_at_once_lose_no_examinee(tmp_path: Path) -> None:
+def test_two_concurrent_processes_lose_no_examinee(tmp_path: Path) -> None:
     made = [question()]
     with exclusive_lock(tmp_path / ".lock"):
         other = Thread(target=write_examinees, args=([examinee(made, 0, model="n")], made, tmp_path))

@@ -1,4 +1,4 @@
-"""A track that can be learned from, and an encoder that needs no model."""
+"""A track for learning, and an encoder that needs no model."""
 
 from __future__ import annotations
 

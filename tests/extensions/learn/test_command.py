@@ -1,4 +1,4 @@
-"""`trecexam learn` and `track.learn.labels`: what is written, what is refused, what is said."""
+"""`trecexam learn` and `track.learn.labels`: outputs, errors and messages."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def judgments(root: Path) -> dict[tuple[str, str], str]:
     return {(query_id, doc_id): label for query_id, _, doc_id, label in rows}
 
 
-def said(capsys: pytest.CaptureFixture[str], *arguments: str | Path, status: int = 0) -> str:
+def error_output(capsys: pytest.CaptureFixture[str], *arguments: str | Path, status: int = 0) -> str:
     capsys.readouterr()
     assert run(["learn", *map(str, arguments)]) == status
     return capsys.readouterr().err
@@ -55,7 +55,7 @@ def test_progress_is_shown_from_python_too(
     assert capsys.readouterr().err == ""
 
 
-def test_each_pooled_passage_has_a_gain_and_people_keep_their_word(learnable: Path) -> None:
+def test_each_pooled_passage_has_a_gain_and_labels_of_people_are_kept(learnable: Path) -> None:
     assert run(["learn", str(learnable)]) == 0
     rows, people = learned(learnable), judgments(learnable)
     pooled = set()
@@ -73,7 +73,7 @@ def test_each_pooled_passage_has_a_gain_and_people_keep_their_word(learnable: Pa
             assert (float(row["gain"]), float(row["sd"]), row["label"]) == (float(label), 0, label)
 
 
-def test_the_qrels_are_the_official_lines_as_they_are_and_a_line_for_each_other_passage(
+def test_the_qrels_have_the_official_lines_unchanged_and_a_line_per_other_passage(
     learnable: Path,
 ) -> None:
     assert run(["learn", str(learnable)]) == 0
@@ -86,7 +86,7 @@ def test_the_qrels_are_the_official_lines_as_they_are_and_a_line_for_each_other_
     ]
 
 
-def test_what_is_learned_agrees_with_judgments_that_were_taken_away(learnable: Path) -> None:
+def test_learned_labels_agree_with_hidden_judgments(learnable: Path) -> None:
     full = judgments(learnable)
     edit_qrels(learnable, lambda row: None if row[2].endswith(("4", "5")) else row[3])
     assert run(["learn", str(learnable)]) == 0
@@ -98,7 +98,7 @@ def test_what_is_learned_agrees_with_judgments_that_were_taken_away(learnable: P
     assert sum(mean[True]) / len(mean[True]) > sum(mean[False]) / len(mean[False]) + 0.5
 
 
-def test_learning_again_gives_the_same_bytes_and_encodes_nothing(
+def test_learning_again_gives_identical_bytes_and_encodes_nothing(
     learnable: Path, encoder: WordEncoder
 ) -> None:
     assert run(["learn", str(learnable)]) == 0
@@ -110,7 +110,7 @@ def test_learning_again_gives_the_same_bytes_and_encodes_nothing(
     assert encoder.encoded == []
 
 
-def test_what_is_learned_does_not_depend_on_the_order_of_lines_and_files(learnable: Path) -> None:
+def test_learned_labels_do_not_depend_on_the_order_of_lines_and_files(learnable: Path) -> None:
     assert run(["learn", str(learnable)]) == 0
     names = ("learned.tsv", "learned-leaderboard.tsv")
     before = [(learnable / "out" / name).read_bytes() for name in names]
@@ -128,7 +128,7 @@ def test_what_is_learned_does_not_depend_on_the_order_of_lines_and_files(learnab
     assert before[1] == after[1]
 
 
-def test_a_new_passage_is_encoded_and_no_other(learnable: Path, encoder: WordEncoder) -> None:
+def test_only_new_passages_are_encoded(learnable: Path, encoder: WordEncoder) -> None:
     assert run(["learn", str(learnable)]) == 0
     encoder.encoded.clear()
     with (learnable / "passages.jsonl").open("a") as passages:
@@ -139,7 +139,7 @@ def test_a_new_passage_is_encoded_and_no_other(learnable: Path, encoder: WordEnc
     assert len(encoder.encoded) == 1
 
 
-def test_the_manifest_says_by_what_and_from_which_judgments_it_was_learned(learnable: Path) -> None:
+def test_the_manifest_names_the_method_and_the_judgments(learnable: Path) -> None:
     (learnable / "out").mkdir()
     (learnable / "out" / "manifest.json").write_text('{"complete": true}')
     assert run(["learn", str(learnable)]) == 0
@@ -156,7 +156,7 @@ def test_the_manifest_says_by_what_and_from_which_judgments_it_was_learned(learn
 
 
 @pytest.mark.parametrize("scale", ["001", "014"], ids=["0..1", "0..4 with gaps"])
-def test_labels_are_of_the_scale_that_people_use(learnable: Path, scale: str) -> None:
+def test_labels_are_on_the_scale_of_the_judgments(learnable: Path, scale: str) -> None:
     edit_qrels(learnable, lambda row: scale[int(row[3])])
     assert run(["learn", str(learnable)]) == 0
     rows = learned(learnable)
@@ -164,11 +164,11 @@ def test_labels_are_of_the_scale_that_people_use(learnable: Path, scale: str) ->
     assert max(float(row["gain"]) for row in rows) == int(scale[-1])
 
 
-def test_negative_labels_are_no_judgments_and_their_lines_stay(
+def test_negative_labels_are_not_judgments_and_their_lines_stay(
     learnable: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     edit_qrels(learnable, lambda row: "-1" if row[2] == "q1-d01" else row[3])
-    assert "1 passages have a negative label" in said(capsys, learnable)
+    assert "1 passages have a negative label" in error_output(capsys, learnable)
     (row,) = (row for row in learned(learnable) if row["doc_id"] == "q1-d01")
     assert row["judged"] == "no"
     assert (learnable / "out" / "learned.qrels").read_text().count(" q1-d01 ") == 1
@@ -181,62 +181,64 @@ def test_negative_labels_are_no_judgments_and_their_lines_stay(
         (lambda row: "-2", "nothing to learn: no judgments"),
     ],
 )
-def test_judgments_that_teach_nothing_are_named(
+def test_judgments_without_variation_are_reported(
     learnable: Path, capsys: pytest.CaptureFixture[str], change: Callable[[list[str]], str], why: str
 ) -> None:
     edit_qrels(learnable, change)
-    error = said(capsys, learnable, status=2)
+    error = error_output(capsys, learnable, status=2)
     assert why in error
     assert "learned-next" in error
     assert not (learnable / "out" / "learned.tsv").exists()
 
 
-def test_negative_labels_beside_one_label_alone_are_named(
+def test_negative_labels_and_a_single_other_label_are_reported(
     learnable: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     edit_qrels(learnable, lambda row: "1" if row[3] == "2" else "-1")
-    error = said(capsys, learnable, status=2)
+    error = error_output(capsys, learnable, status=2)
     assert "judgments are 1; qrels.txt: " in error
     assert "passages have a negative label" in error
 
 
-def test_an_empty_pool_is_named_with_what_to_do(learnable: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_empty_pool_is_reported_with_a_remedy(learnable: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for path in (learnable / "runs").iterdir():
         path.unlink()
-    assert "the pool is empty, so there is nothing to learn of: drop runs first" in said(
+    assert "the pool is empty, so there is nothing to learn of: drop runs first" in error_output(
         capsys, learnable, status=2
     )
 
 
-def test_without_judgments_it_is_said_what_to_do(learnable: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_without_judgments_the_error_says_what_to_do(
+    learnable: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     (learnable / "qrels.txt").unlink()
-    assert "no official judgments: put qrels.txt here" in said(capsys, learnable, status=2)
+    assert "no official judgments: put qrels.txt here" in error_output(capsys, learnable, status=2)
 
 
-def test_judgments_of_one_query_alone_are_learned_from_and_called_into_question(
+def test_judgments_of_a_single_query_are_used_with_a_warning(
     learnable: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     edit_qrels(learnable, lambda row: row[3] if row[0] == "q0" else None)
-    error = said(capsys, learnable)
+    error = error_output(capsys, learnable)
     assert "all judgments are of one query, 'q0'" in error
     assert "judgments only: see `trecexam cross-validate`" in error
     assert {row["query_id"] for row in learned(learnable)} == {f"q{at}" for at in range(5)}
 
 
-def test_passages_without_a_text_are_named_and_are_learned_about_by_votes(
+def test_passages_without_text_are_reported_and_learned_from_votes(
     learnable: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     lines = (learnable / "passages.jsonl").read_text().splitlines(keepends=True)
     kept = [line for line in lines if '"q0-d01"' not in line and '"q0-d00"' not in line]
     (learnable / "passages.jsonl").write_text("".join(kept))
-    error = said(capsys, learnable)
+    error = error_output(capsys, learnable)
     assert "2 pooled passages ('q0-d00', 'q0-d01') without a text: known by the votes of the runs" in error
     rows = {row["doc_id"]: row for row in learned(learnable)}
     assert (rows["q0-d01"]["judged"], rows["q0-d00"]["judged"]) == ("yes", "no")
     assert 0 <= float(rows["q0-d00"]["gain"]) <= 2
     assert float(rows["q0-d00"]["sd"]) > 0
     (learnable / "passages.jsonl").write_text("")
-    assert "pooled passages ('q0-d00', 'q0-d01', ...) without a text" in said(capsys, learnable)
+    assert "pooled passages ('q0-d00', 'q0-d01', ...) without a text" in error_output(capsys, learnable)
     assert {row["label"] for row in learned(learnable)} == set("012")
 
 
@@ -251,37 +253,39 @@ def test_passages_without_a_text_are_named_and_are_learned_about_by_votes(
     ],
     ids=["another script", "another language"],
 )
-def test_passages_in_another_script_or_language_are_named(
+def test_passages_in_another_script_or_language_are_reported(
     learnable: Path, capsys: pytest.CaptureFixture[str], text: str, why: str
 ) -> None:
     rows = [json.loads(line) for line in (learnable / "passages.jsonl").read_text().splitlines()]
     (learnable / "passages.jsonl").write_text(
         "".join(json.dumps({**row, "text": f"{text} {row['docid']}"}) + "\n" for row in rows)
     )
-    assert why in said(capsys, learnable)
+    assert why in error_output(capsys, learnable)
 
 
-def test_labels_of_a_machine_are_not_learned_from(
-    learnable: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_labels_of_a_model_are_not_learned_from(learnable: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["learn", str(learnable)]) == 0
     config = (learnable / "trecexam.toml").read_text()
     (learnable / "trecexam.toml").write_text(
         config.replace("[track]", '[track]\nqrels = "out/learned.qrels"')
     )
-    assert "labels of a machine are among these judgments" in said(capsys, learnable, status=2)
+    assert "labels of a machine are among these judgments" in error_output(capsys, learnable, status=2)
 
 
-def test_another_track_is_not_the_same_and_its_labels_are_not_a_machines(
+def test_another_track_must_differ_and_its_labels_are_not_those_of_a_model(
     learnable: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert "is this track itself" in said(capsys, learnable, "--from", learnable / "runs" / "..", status=2)
+    assert "is this track itself" in error_output(
+        capsys, learnable, "--from", learnable / "runs" / "..", status=2
+    )
     other = make_learnable(tmp_path / "other")
     (other / "qrels.txt.sources.tsv").write_text("")
-    assert "labels of a machine are among" in said(capsys, learnable, "--from", other, status=2)
+    assert "labels of a machine are among" in error_output(capsys, learnable, "--from", other, status=2)
 
 
-def test_another_tracks_judgments_are_a_start_for_one_that_has_none(learnable: Path, tmp_path: Path) -> None:
+def test_judgments_of_another_track_can_start_a_track_without_judgments(
+    learnable: Path, tmp_path: Path
+) -> None:
     bare = make_learnable(tmp_path / "bare", queries=2)
     truth = judgments(bare)
     (bare / "qrels.txt").unlink()
@@ -293,26 +297,26 @@ def test_another_tracks_judgments_are_a_start_for_one_that_has_none(learnable: P
     assert sum(high) / len(high) > sum(low) / len(low)
 
 
-def test_another_tracks_scale_must_be_the_same(
+def test_another_track_must_have_the_same_label_scale(
     learnable: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     other = make_learnable(tmp_path / "other", labels=2)
-    error = said(capsys, learnable, "--from", other, status=2)
+    error = error_output(capsys, learnable, "--from", other, status=2)
     assert "the highest judgment here is 2, and that of" in error
 
 
-def test_few_judgments_that_do_not_reach_another_tracks_highest_label_are_taken_as_of_its_scale(
+def test_a_few_judgments_below_the_highest_label_of_another_track_use_its_scale(
     learnable: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     other = make_learnable(tmp_path / "other", queries=3)
     edit_qrels(learnable, lambda row: row[3] if row[3] != "2" else None)
-    error = said(capsys, learnable, "--from", other)
+    error = error_output(capsys, learnable, "--from", other)
     assert "the highest judgment here is 1, and that of" in error
     assert "taken as of one scale, as there are few here" in error
     assert max(float(row["gain"]) for row in learned(learnable)) > 1
 
 
-def test_python_gives_the_same_table_and_writes_nothing_unasked(learnable: Path) -> None:
+def test_python_gives_the_same_table_and_writes_nothing_by_default(learnable: Path) -> None:
     with trecexam.open_track(learnable) as track:
         labels = track.learn.labels()
         assert not (learnable / "out" / "learned.tsv").exists()
@@ -321,7 +325,7 @@ def test_python_gives_the_same_table_and_writes_nothing_unasked(learnable: Path)
     assert [(row["query_id"], row["doc_id"]) for row in rows] == [tuple(row[:2]) for row in labels.table.rows]
 
 
-def test_an_update_learns_where_the_settings_say_so(learnable: Path) -> None:
+def test_an_update_learns_if_enabled_in_the_settings(learnable: Path) -> None:
     with (learnable / "trecexam.toml").open("a") as config:
         config.write('\n[grader]\nname = "recorded"\nrecorded = "grades.jsonl"\n')
     row = {"query_id": "q0", "doc_id": "q0-d01", "item_id": "q0/1", "rating": 3}
@@ -341,18 +345,20 @@ def test_an_update_learns_where_the_settings_say_so(learnable: Path) -> None:
         assert "judgments are 1" in note
 
 
-def test_a_query_without_a_text_stops_no_other(learnable: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_query_without_text_does_not_stop_the_others(
+    learnable: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     for name in ("queries.tsv", "bank.questions.jsonl"):
         text = (learnable / name).read_text()
         text = text.replace("q0\tq0a q0b q0c", "q0\t ").replace('"query_text": "q0a"', '"query_text": ""')
         (learnable / name).write_text(text)
-    error = said(capsys, learnable)
+    error = error_output(capsys, learnable)
     assert "1 query ('q0') without a text: passages are known by votes and length alone" in error
     assert {row["query_id"] for row in learned(learnable)} == {"q0", "q1", "q2", "q3", "q4"}
     assert " q0-d01 " in (learnable / "out" / "learned.qrels").read_text()
 
 
-def test_a_leaderboard_of_runs_that_are_gone_goes_last(
+def test_the_learned_leaderboard_of_removed_runs_is_deleted(
     learnable: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     config = (learnable / "trecexam.toml").read_text()
@@ -363,14 +369,14 @@ def test_a_leaderboard_of_runs_that_are_gone_goes_last(
     table = learnable / "out" / "learned.tsv"
     table.unlink()
     (table / "not ours").mkdir(parents=True)
-    said(capsys, learnable, status=2)
+    error_output(capsys, learnable, status=2)
     assert (learnable / "out" / "learned-leaderboard.tsv").exists()
     shutil.rmtree(table)
-    said(capsys, learnable)
+    error_output(capsys, learnable)
     assert not (learnable / "out" / "learned-leaderboard.tsv").exists()
 
 
-def test_what_cannot_be_probabilities_is_learned_from_as_a_rating_and_named_once(learnable: Path) -> None:
+def test_invalid_probabilities_are_replaced_by_the_rating_and_reported_once(learnable: Path) -> None:
     def learned_with(odd: tuple[float, ...] | None) -> tuple[object, list[str]]:
         class OddGrader(HashGrader):
             def grade(self, cells: Iterable[Cell]) -> Iterator[Sequence[tuple[Cell, Answer]]]:

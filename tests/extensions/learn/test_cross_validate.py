@@ -1,4 +1,4 @@
-"""`cross-validate`: what is compared, what is said of it, and what is kept for `fill`."""
+"""`cross-validate`: comparisons, messages, and what is stored for `fill`."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def verdict(root: Path) -> dict[str, Any]:
     return dict(json.loads(content))
 
 
-def test_the_command_shows_every_way_and_writes_nothing_to_out(
+def test_the_command_shows_every_method_and_writes_nothing_to_out(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     root = make_learnable(tmp_path / "track", queries=6)
@@ -68,7 +68,7 @@ def test_the_command_shows_every_way_and_writes_nothing_to_out(
     assert not (root / "out").exists()
 
 
-def test_losses_are_of_ways_that_have_not_seen_what_is_hidden_and_kappa_is_of_the_hidden_half(
+def test_losses_and_kappa_use_only_hidden_judgments(
     tmp_path: Path,
 ) -> None:
     root = make_learnable(tmp_path / "track", queries=6)
@@ -89,7 +89,7 @@ def test_losses_are_of_ways_that_have_not_seen_what_is_hidden_and_kappa_is_of_th
     assert rows["learned"][4] <= rows["learned"][3] <= rows["learned"][5]
 
 
-def test_how_the_judged_passages_came_to_be_judged_is_said(tmp_path: Path) -> None:
+def test_the_judging_design_is_reported(tmp_path: Path) -> None:
     root = make_learnable(tmp_path / "track", queries=6, docs=20)
     notes = validated(root).notes
     assert any("retrieved as the others are, as by a random sample" in note for note in notes)
@@ -112,13 +112,13 @@ def test_how_the_judged_passages_came_to_be_judged_is_said(tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("least", [3, 0])
-def test_a_threshold_that_no_judgment_reaches_or_every_one_is_named(
+def test_a_threshold_reached_by_no_or_every_judgment_is_reported(
     learnable: Path, capsys: pytest.CaptureFixture[str], least: int
 ) -> None:
     config = (learnable / "trecexam.toml").read_text()
     (learnable / "trecexam.toml").write_text(config.replace("min_relevant = 2", f"min_relevant = {least}"))
     if not least:
-        # Settings begin at 1.
+        # Settings start at 1.
         (learnable / "trecexam.toml").write_text(config.replace("min_relevant = 2", "min_relevant = 1"))
         text = (learnable / "qrels.txt").read_text()
         (learnable / "qrels.txt").write_text(text.replace(" 0\n", " 1\n"))
@@ -127,7 +127,9 @@ def test_a_threshold_that_no_judgment_reaches_or_every_one_is_named(
     assert f"{which}, so kappa says nothing" in capsys.readouterr().err
 
 
-def test_too_few_judgments_to_hide_any_are_named(learnable: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_too_few_judgments_to_hide_any_are_reported(
+    learnable: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     for text, why in (
         ("q0 0 q0-d01 0\nq1 0 q1-d01 2\n", "too few judgments to hide half of them: "),
         ("q0 0 q0-d01 2\n", "nothing to validate on: the only judgment is 2"),
@@ -141,7 +143,9 @@ def test_too_few_judgments_to_hide_any_are_named(learnable: Path, capsys: pytest
         assert not (learnable / ".trecexam" / "verdict.json").exists()
 
 
-def test_without_runs_or_judgments_it_says_so(learnable: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_without_runs_or_judgments_the_command_says_so(
+    learnable: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     (learnable / "qrels.txt").unlink()
     assert run(["cross-validate", str(learnable)]) == 2
     assert "no official judgments" in capsys.readouterr().err
@@ -151,7 +155,7 @@ def test_without_runs_or_judgments_it_says_so(learnable: Path, capsys: pytest.Ca
     assert "no runs" in capsys.readouterr().err
 
 
-def test_steps_are_told(learnable: Path) -> None:
+def test_progress_is_reported_step_by_step(learnable: Path) -> None:
     told: list[tuple[int, int]] = []
     with trecexam.open_track(learnable) as track:
         track.learn.cross_validate(steps=lambda done, of: told.append((done, of)))
@@ -162,11 +166,11 @@ def test_steps_are_told(learnable: Path) -> None:
     assert told[5:] == [(1, 1)]
 
 
-# Which way to fill is the best.
+# The best method to fill.
 
 
 def with_grades(root: Path, rating: Any) -> Path:
-    """The same with recorded grades: of each passage what `rating(label)` says of it."""
+    """The same with recorded grades: `rating(label)` for each passage."""
     rows = map(str.split, (root / "qrels.txt").read_text().splitlines())
     truth = {(query, doc): int(label) for query, _, doc, label in rows}
     with (root / "grades.jsonl").open("w") as grades:
@@ -182,7 +186,7 @@ def with_grades(root: Path, rating: Any) -> Path:
     return root
 
 
-def test_where_learned_labels_mislead_leaving_holes_is_the_best_and_kept(
+def test_if_learned_labels_mislead_leaving_holes_is_best_and_stored(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     root = make_misleading(tmp_path / "track")
@@ -196,7 +200,7 @@ def test_where_learned_labels_mislead_leaving_holes_is_the_best_and_kept(
     assert [row[-1] for row in validation.rows] == ["", "best", "", "", "best"]
 
 
-def test_a_way_that_loses_less_by_chance_is_named_with_the_rule(tmp_path: Path) -> None:
+def test_a_method_better_only_by_chance_is_shown_with_the_selection_rule(tmp_path: Path) -> None:
     root = make_learnable(tmp_path / "track", queries=6, docs=8, labels=2)
     config = root / "trecexam.toml"
     config.write_text(config.read_text().replace("min_relevant = 2", "min_relevant = 1"))
@@ -218,7 +222,7 @@ def test_a_way_that_loses_less_by_chance_is_named_with_the_rule(tmp_path: Path) 
     assert f"with half of the judgments hidden {less}learned labels are used" in notes
 
 
-def test_a_grader_that_knows_better_is_the_best_way(tmp_path: Path) -> None:
+def test_a_more_accurate_grader_is_the_best_method(tmp_path: Path) -> None:
     root = with_grades(make_misleading(tmp_path / "track"), lambda label, doc: 5 * label)
     validation = validated(root)
     assert [row[:2] for row in validation.rows] == [*ROWS, ("fill", "grader")]
@@ -227,8 +231,8 @@ def test_a_grader_that_knows_better_is_the_best_way(tmp_path: Path) -> None:
     assert (row[2], row[3]) == (pytest.approx(0), pytest.approx(1))
 
 
-def test_a_graders_labels_are_cut_where_they_agree_best_with_what_is_known(tmp_path: Path) -> None:
-    """Its ratings are 2 for what is judged 1, and 3 for 2; the threshold of the track is 4."""
+def test_labels_of_a_grader_are_cut_where_they_agree_best_with_the_judgments(tmp_path: Path) -> None:
+    """Ratings are 2 for judgment 1 and 3 for judgment 2; the threshold of the track is 4."""
     root = with_grades(
         make_learnable(tmp_path / "track", queries=6),
         lambda label, doc: 0 if doc.endswith("4") else [0, 2, 3][label],
@@ -263,14 +267,14 @@ def _kappa(judged: np.ndarray, said: np.ndarray) -> float:
     return 0.0 if math.isnan(value) else float(value)
 
 
-def test_where_nothing_can_be_kept_figures_are_shown_all_the_same(learnable: Path) -> None:
+def test_results_are_shown_even_if_they_cannot_be_stored(learnable: Path) -> None:
     (learnable / ".trecexam" / "verdict.json" / "not ours").mkdir(parents=True)
     validation = validated(learnable)
     assert any("not kept for `trecexam fill`" in note for note in validation.notes)
     assert len(validation.rows) == 5
 
 
-def test_the_same_judgments_give_the_same_figures_whatever_the_order_of_files(tmp_path: Path) -> None:
+def test_the_results_do_not_depend_on_the_order_of_files(tmp_path: Path) -> None:
     found = []
     for order in (1, -1):
         root = make_learnable(tmp_path / str(order))

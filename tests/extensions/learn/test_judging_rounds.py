@@ -1,4 +1,4 @@
-"""The order in which a plan takes passages: by weight, and a share at random."""
+"""The order of passages in a plan: by weight, with a random share."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def drawn(sizes: list[int], seed: int) -> tuple[list[np.ndarray], list[np.ndarra
     return [rng.integers(0, 5, n) / 2 for n in sizes], [rng.random(n) < 0.7 for n in sizes]
 
 
-def test_a_run_adds_the_weight_of_its_rank() -> None:
+def test_the_weight_of_a_passage_sums_over_its_ranks_in_runs() -> None:
     ranks = np.full((2, 25), -1, np.int32)
     ranks[0, :22] = np.arange(22)
     ranks[1, :2] = [1, 0]
@@ -30,7 +30,7 @@ def test_a_run_adds_the_weight_of_its_rank() -> None:
 
 
 @given(SIZES, st.integers(0, 5), st.floats(0, 1))
-def test_each_unjudged_passage_is_planned_once_and_no_query_twice_in_a_round(
+def test_each_unjudged_passage_is_planned_once_with_no_query_twice_per_round(
     sizes: list[int], seed: int, share: float
 ) -> None:
     weights, unjudged = drawn(sizes, seed)
@@ -60,7 +60,7 @@ def test_the_random_share_holds_after_each_round_and_the_rest_is_by_weight(
         assert abs(n_random - share * n) <= 1
 
 
-def test_without_a_share_nothing_is_random_and_with_the_whole_all_is() -> None:
+def test_share_0_gives_no_random_passages_and_share_1_only_random_ones() -> None:
     weights, unjudged = drawn([9, 9], 1)
     for share in (0.0, 1.0):
         rounds = judging_rounds(weights, unjudged, share, 0)

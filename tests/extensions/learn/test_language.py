@@ -1,4 +1,4 @@
-"""Whether texts are in another language, as far as that matters to an encoder that reads English."""
+"""Detection of texts that an English encoder cannot read."""
 
 from __future__ import annotations
 
@@ -78,23 +78,23 @@ ENGLISH = (
 
 
 @pytest.mark.parametrize("language", FOREIGN)
-def test_a_text_in_another_language_does_not_read_as_english(language: str) -> None:
+def test_a_text_in_another_language_is_not_recognised_as_english(language: str) -> None:
     assert not reads_as_english(FOREIGN[language])
     assert not reads_as_english(FOREIGN[language].upper())
 
 
 @pytest.mark.parametrize("text", ENGLISH)
-def test_english_with_foreign_names_and_what_is_short_is_not_called_foreign(text: str) -> None:
+def test_english_with_foreign_names_and_short_texts_are_not_called_foreign(text: str) -> None:
     assert reads_as_english(text)
 
 
-def test_the_passages_of_the_demo_track_read_as_english() -> None:
+def test_the_passages_of_the_demo_track_are_recognised_as_english() -> None:
     root = Path(trecexam.__file__).parent
     lines = (root / "demo_track" / "passages.jsonl").read_text(encoding="utf-8").splitlines()
     assert not odd_languages([json.loads(line)["text"] for line in lines], MINILM)
 
 
-def test_what_is_odd_is_said_once_with_what_to_do() -> None:
+def test_passages_in_other_languages_give_one_warning_with_a_remedy() -> None:
     english = ["What the weather is like in the mountains, and when it is good to go there."] * 7
     mixed = [*english, FOREIGN["German"], FOREIGN["German"], FOREIGN["French"], FOREIGN["French"]]
     (line,) = odd_languages(mixed, MINILM)
@@ -105,7 +105,7 @@ def test_what_is_odd_is_said_once_with_what_to_do() -> None:
     assert not odd_languages(mixed[:9], MINILM)
 
 
-def test_vietnamese_letters_are_latin_ones_and_cyrillic_letters_are_not() -> None:
+def test_vietnamese_letters_are_latin_and_cyrillic_letters_are_not() -> None:
     (line,) = odd_languages([FOREIGN["Vietnamese"]] * 3, MINILM)
     assert "do not read as English" in line
     (line,) = odd_languages(["русские слова " * 5], MINILM)

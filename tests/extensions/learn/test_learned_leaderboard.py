@@ -1,4 +1,4 @@
-"""`learned-leaderboard`: what it shows, when it is not shown, and what `learn` leaves of it."""
+"""`learned-leaderboard`: its output, when it is withheld, and what `learn` writes of it."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def contents(root: Path) -> dict[str, bytes]:
     }
 
 
-def test_where_most_of_the_pool_is_judged_the_learned_leaderboard_has_intervals_and_writes_nothing(
+def test_with_most_of_the_pool_judged_intervals_are_shown_and_nothing_is_written(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     track = make_learnable(tmp_path / "track", hidden=7)
@@ -62,7 +62,7 @@ def test_where_most_of_the_pool_is_judged_the_learned_leaderboard_has_intervals_
     assert contents(track) == before
 
 
-def test_where_less_is_judged_no_interval_is_given_and_the_share_is_said(
+def test_with_less_judged_no_interval_is_shown_and_the_share_is_reported(
     learnable: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     out, err = printed(capsys, "learned-leaderboard", learnable)
@@ -72,7 +72,7 @@ def test_where_less_is_judged_no_interval_is_given_and_the_share_is_said(
     )
 
 
-def test_the_share_that_is_judged_is_that_of_the_first_ten_passages(learnable: Path) -> None:
+def test_the_judged_share_is_that_of_the_first_ten_passages(learnable: Path) -> None:
     judged = {tuple(line.split()[0:3:2]) for line in (learnable / "qrels.txt").read_text().splitlines()}
     with trecexam.open_track(learnable) as track:
         board = track.learn.leaderboard(draws=2)
@@ -83,7 +83,7 @@ def test_the_share_that_is_judged_is_that_of_the_first_ten_passages(learnable: P
 
 
 @pytest.mark.parametrize("design", ["few", "most retrieved"])
-def test_where_few_or_the_most_retrieved_alone_are_judged_there_are_no_intervals(
+def test_with_few_or_only_most_retrieved_judgments_there_are_no_intervals(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], design: str
 ) -> None:
     root = make_learnable(tmp_path / "track", queries=6, docs=20)
@@ -114,7 +114,9 @@ def test_json_has_full_precision_and_the_measures(
     assert [row["nDCG@10"] for row in value["leaderboard"]] == board.scores.means[0].tolist()
 
 
-def test_without_runs_or_judgments_it_says_so(learnable: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_without_runs_or_judgments_the_command_says_so(
+    learnable: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     (learnable / "qrels.txt").write_text("")
     printed(capsys, "learned-leaderboard", learnable, status=2)
     for path in (learnable / "runs").iterdir():
@@ -122,7 +124,7 @@ def test_without_runs_or_judgments_it_says_so(learnable: Path, capsys: pytest.Ca
     assert "runs" in printed(capsys, "learned-leaderboard", learnable, status=2)[1]
 
 
-def test_a_query_that_nobody_judged_counts_by_what_the_others_say(learnable: Path) -> None:
+def test_an_unjudged_query_is_scored_from_the_judgments_of_other_queries(learnable: Path) -> None:
     lines = (learnable / "qrels.txt").read_text().splitlines(keepends=True)
     (learnable / "qrels.txt").write_text("".join(line for line in lines if not line.startswith("q4")))
     with trecexam.open_track(learnable) as track:
@@ -131,12 +133,12 @@ def test_a_query_that_nobody_judged_counts_by_what_the_others_say(learnable: Pat
     assert (board.scores.values[0, :, 4] > 0).all()
 
 
-# Where another way orders the runs better.
+# A track on which another method orders the runs better.
 
 DOUBTS = "with half of the judgments hidden `unjudged = 0` orders the runs better than learned labels do"
 
 
-def test_where_learned_labels_mislead_the_better_way_is_named_and_nothing_shown(
+def test_if_learned_labels_mislead_the_better_method_is_named_and_nothing_is_shown(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     root = make_misleading(tmp_path / "track")
@@ -154,7 +156,7 @@ def test_where_learned_labels_mislead_the_better_way_is_named_and_nothing_shown(
         track.learn.leaderboard()
 
 
-def test_who_insists_has_it_with_the_warning_in_every_form(
+def test_insist_shows_the_leaderboard_with_the_warning_in_every_format(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     root = make_misleading(tmp_path / "track")
@@ -183,13 +185,13 @@ def test_who_insists_has_it_with_the_warning_in_every_form(
     assert "orders the runs better than learned labels do" in board._repr_html_()
 
 
-def test_learn_writes_no_leaderboard_that_is_not_trusted_and_says_why(
+def test_learn_writes_no_untrusted_leaderboard_and_says_why(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     root = make_misleading(tmp_path / "track")
     board = root / "out" / "learned-leaderboard.tsv"
     board.parent.mkdir()
-    # Of other judgments than these.
+    # Judgments changed since.
     board.write_text("run\n")
     _, err = printed(capsys, "learn", root)
     assert f"no leaderboard by learned labels: {DOUBTS}" in err
@@ -201,7 +203,7 @@ def test_learn_writes_no_leaderboard_that_is_not_trusted_and_says_why(
 
 
 @pytest.mark.parametrize("of_each", [False, True])
-def test_where_too_little_can_be_hidden_it_is_not_shown(
+def test_with_too_few_judgments_to_hide_the_leaderboard_is_not_shown(
     learnable: Path, capsys: pytest.CaptureFixture[str], of_each: bool
 ) -> None:
     if of_each:
@@ -216,7 +218,7 @@ def test_where_too_little_can_be_hidden_it_is_not_shown(
     assert len(table(printed(capsys, "learned-leaderboard", learnable, "--insist")[0])) == 4
 
 
-def test_another_tracks_judgments_alone_are_checked_by_nothing_here(learnable: Path, tmp_path: Path) -> None:
+def test_judgments_of_another_track_alone_are_reported_as_unchecked(learnable: Path, tmp_path: Path) -> None:
     new = make_learnable(tmp_path / "new", queries=3)
     (new / "qrels.txt").unlink()
     with trecexam.open_track(new) as track:
@@ -228,7 +230,7 @@ def test_another_tracks_judgments_alone_are_checked_by_nothing_here(learnable: P
     assert np.isnan(board.ends[0]).all()
 
 
-def test_where_all_is_judged_it_is_the_official_leaderboard_and_nothing_is_in_doubt(
+def test_if_all_is_judged_it_equals_the_official_leaderboard_without_uncertainty(
     learnable: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     pooled = {
@@ -252,7 +254,7 @@ def test_where_all_is_judged_it_is_the_official_leaderboard_and_nothing_is_in_do
             assert float(row[f"{name}.low"]) < value < float(row[f"{name}.high"])
 
 
-# Runs that rank as the encoder does.
+# Runs that rank like the encoder.
 
 
 def make_of_the_encoder(root: Path) -> Path:
@@ -275,7 +277,7 @@ def make_of_the_encoder(root: Path) -> Path:
     return root
 
 
-def test_a_run_that_ranks_as_the_encoder_is_named_with_its_rank_without_the_encoders_cosine(
+def test_a_run_similar_to_the_encoder_is_listed_with_its_rank_without_the_cosine(
     tmp_path: Path,
 ) -> None:
     root = make_of_the_encoder(tmp_path / "track")
@@ -294,17 +296,17 @@ def test_a_run_that_ranks_as_the_encoder_is_named_with_its_rank_without_the_enco
     assert f"cosine {here} ({without});" in note
 
 
-def test_without_such_a_run_there_is_no_note(tmp_path: Path) -> None:
+def test_without_a_run_similar_to_the_encoder_there_is_no_note(tmp_path: Path) -> None:
     root = make_of_the_encoder(tmp_path / "track")
     (root / "runs" / "cosine.run").unlink()
     with trecexam.open_track(root) as track:
         assert not any("encoder" in note for note in track.learn.leaderboard(insist=True).notes)
 
 
-# What `learn` leaves of it.
+# The output of `learn`.
 
 
-def test_learn_writes_the_same_leaderboard_and_names_it(
+def test_learn_writes_the_same_leaderboard_and_prints_its_name(
     learnable: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run(["learn", str(learnable)]) == 0
@@ -315,7 +317,7 @@ def test_learn_writes_the_same_leaderboard_and_names_it(
     )
 
 
-def test_the_report_has_a_section_as_long_as_it_is_of_these_runs_and_judgments(learnable: Path) -> None:
+def test_the_report_has_the_section_while_runs_and_judgments_are_unchanged(learnable: Path) -> None:
     def sections() -> list[str]:
         with opened(learnable) as loader:
             return [part.title for part in learned_report(loader.load())]
@@ -332,7 +334,7 @@ def test_the_report_has_a_section_as_long_as_it_is_of_these_runs_and_judgments(l
     assert sections() == []
 
 
-def test_an_update_that_learns_has_the_section_at_once(learnable: Path) -> None:
+def test_an_update_that_learns_writes_the_report_section_at_once(learnable: Path) -> None:
     with (learnable / "trecexam.toml").open("a") as settings:
         settings.write("\n[learn]\nupdate = true\n")
     assert run(["watch", "--once", str(learnable)]) == 0

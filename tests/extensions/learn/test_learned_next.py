@@ -1,4 +1,4 @@
-"""`learned-next`: which passages, in which order, and why."""
+"""`learned-next`: the suggested passages, their order and reasons."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_the_most_retrieved_unjudged_passages_come_first_and_a_tenth_is_random(t
     assert Counter(row.why for row in plan.rows) == {"most retrieved": 36, "random": 4}
     assert len(set(pairs(plan))) == 40
     assert not set(pairs(plan)) & judged(root)
-    # By hand: what runs have highest and most often, of those without a judgment.
+    # By hand: unjudged passages that runs rank highest and most often.
     weights: Counter[tuple[str, str]] = Counter()
     runs: Counter[tuple[str, str]] = Counter()
     for path in (root / "runs").iterdir():
@@ -63,7 +63,7 @@ def test_the_most_retrieved_unjudged_passages_come_first_and_a_tenth_is_random(t
 
 
 @pytest.mark.parametrize("by", ["retrieved", "mtc"])
-def test_a_plan_of_fewer_rounds_is_the_beginning_of_one_of_more(learnable: Path, by: str) -> None:
+def test_a_plan_of_fewer_rounds_is_a_prefix_of_a_longer_plan(learnable: Path, by: str) -> None:
     whole = plan_of(learnable, per_query=100, by=by)
     assert len(whole.rows) == whole.candidates
     assert [row.query_id for row in whole.rows[:5]] == ["q0", "q1", "q2", "q3", "q4"]
@@ -76,7 +76,7 @@ def test_a_plan_of_fewer_rounds_is_the_beginning_of_one_of_more(learnable: Path,
     assert len(plan_of(learnable, per_query=3, budget=2, by=by).rows) == 2
 
 
-def test_gains_are_those_of_learn_and_the_same_seed_gives_the_same_plan(learnable: Path) -> None:
+def test_gains_equal_those_of_learn_and_the_seed_determines_the_plan(learnable: Path) -> None:
     with trecexam.open_track(learnable) as track:
         learned = {row[:2]: row[2:4] for row in track.learn.labels().table.rows}
     plan = plan_of(learnable)
@@ -87,7 +87,7 @@ def test_gains_are_those_of_learn_and_the_same_seed_gives_the_same_plan(learnabl
     assert plan.rows != plan_of(learnable, seed=1).rows
 
 
-def test_minimal_test_collections_take_what_tells_most_of_all_pairs(learnable: Path) -> None:
+def test_minimal_test_collections_choose_what_tells_most_about_all_pairs(learnable: Path) -> None:
     with opened(learnable) as loader:
         queries = gather_data(loader.load(), encoder=WordEncoder()).queries
     known = standing(fit(queries), queries, 10)
@@ -121,9 +121,7 @@ def test_minimal_test_collections_need_a_judgment_of_each_query_on_average(
     assert run(["learned-next", str(learnable)]) == 0
 
 
-def test_minimal_test_collections_tell_runs_apart(
-    learnable: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_minimal_test_collections_separate_runs(learnable: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for name in "bcd":
         (learnable / "runs" / f"{name}.run").unlink()
     assert run(["learned-next", str(learnable), "--by", "mtc"]) == 2
@@ -131,7 +129,7 @@ def test_minimal_test_collections_tell_runs_apart(
 
 
 @pytest.mark.parametrize("qrels", [None, "q0 0 q0-d01 1\n"])
-def test_where_nothing_can_be_learned_the_plan_is_by_the_runs_alone_and_says_so(
+def test_if_nothing_can_be_learned_the_plan_uses_only_the_runs_with_a_note(
     learnable: Path, encoder: WordEncoder, capsys: pytest.CaptureFixture[str], qrels: str | None
 ) -> None:
     (learnable / "qrels.txt").unlink()
@@ -144,11 +142,11 @@ def test_where_nothing_can_be_learned_the_plan_is_by_the_runs_alone_and_says_so(
     assert {(row["gain"], row["sd"]) for row in rows} == {("", "")}
     assert ("nothing to learn: the only judgment is 1" if qrels else "nothing is judged yet") in err
     assert "gains are learned" not in err
-    # Nothing is encoded for nothing.
+    # Nothing is encoded without need.
     assert bool(encoder.encoded) == bool(qrels)
 
 
-def test_what_people_rated_as_a_whole_is_judged_and_learned_from(learnable: Path) -> None:
+def test_passages_rated_as_a_whole_count_as_judged_and_are_learned_from(learnable: Path) -> None:
     before = plan_of(learnable)
     rated = before.rows[0]
     with trecexam.open_track(learnable) as track:
@@ -157,12 +155,12 @@ def test_what_people_rated_as_a_whole_is_judged_and_learned_from(learnable: Path
     assert after.n_learned == before.n_learned + 1
     assert (rated.query_id, rated.doc_id) not in pairs(after)
     assert any("1 unjudged passage that people rated as a whole" in note for note in after.notes)
-    # The command that writes labels keeps to the official ones.
+    # The command that writes labels uses only official ones.
     with trecexam.open_track(learnable) as track:
         assert track.learn.labels().identity["judgments"]["count"] == before.n_learned
 
 
-def test_people_alone_are_learned_from_on_their_own_scale(learnable: Path) -> None:
+def test_ratings_by_people_alone_are_learned_from_on_their_own_scale(learnable: Path) -> None:
     (learnable / "qrels.txt").unlink()
     with trecexam.open_track(learnable) as track:
         for doc_id, rating in (("q1-d00", 5), ("q1-d03", 1)):
@@ -172,7 +170,7 @@ def test_people_alone_are_learned_from_on_their_own_scale(learnable: Path) -> No
     assert all(row.gain is not None and 0 <= row.gain <= 5 for row in plan.rows)
 
 
-def test_the_command_says_as_json_how_much_is_planned(
+def test_the_json_output_has_the_size_of_the_plan(
     learnable: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run(["learned-next", str(learnable), "--budget", "3", "--json"]) == 0
@@ -186,7 +184,7 @@ def test_the_command_says_as_json_how_much_is_planned(
     assert value["judgments"][0]["text"].split()
 
 
-def test_where_all_is_judged_nothing_is_left(learnable: Path) -> None:
+def test_if_all_is_judged_the_plan_is_empty(learnable: Path) -> None:
     plan = plan_of(learnable, per_query=100)
     with (learnable / "qrels.txt").open("a") as qrels:
         qrels.writelines(f"{query} 0 {doc} 1\n" for query, doc in pairs(plan))
@@ -196,7 +194,7 @@ def test_where_all_is_judged_nothing_is_left(learnable: Path) -> None:
         assert "no passage is left to judge" in after.notes
 
 
-def test_only_the_queries_that_are_asked_for_are_planned(learnable: Path) -> None:
+def test_only_the_requested_queries_are_planned(learnable: Path) -> None:
     plan = plan_of(learnable, query_ids=["q3", "q1"], per_query=2)
     assert [row.query_id for row in plan.rows] == ["q1", "q3", "q1", "q3"]
 
@@ -211,7 +209,7 @@ def test_only_the_queries_that_are_asked_for_are_planned(learnable: Path) -> Non
         ({"by": "cosine"}, "by = 'cosine': retrieved or mtc"),
     ],
 )
-def test_what_makes_no_plan_is_an_error_of_one_line(
+def test_an_invalid_plan_request_is_a_one_line_error(
     learnable: Path, options: dict[str, object], why: str
 ) -> None:
     with pytest.raises(TrecexamError) as error:

@@ -1,4 +1,4 @@
-"""Tracks that lack something, or have only one of it: each command says so in a line, or does what it can."""
+"""Incomplete or minimal tracks: each command works or gives a one-line error."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from trecexam.cli.main import run
 
 Change = Callable[[Path], object]
 
-#: The statuses below are of these, in this order.
+#: The statuses below belong to these commands, in this order.
 COMMANDS = (
     ["learn"],
     ["learned-leaderboard"],
@@ -31,7 +31,7 @@ def lines(path: Path) -> list[str]:
 
 
 def labels(change: Callable[[str, str], object]) -> Change:
-    """Of each judgment what `change(passage, label)` gives; None for none."""
+    """Replaces each label by `change(passage, label)`; None removes the line."""
 
     def changed(root: Path) -> None:
         rows = [line.split() for line in lines(root / "qrels.txt")]
@@ -61,7 +61,7 @@ def one_run(root: Path) -> None:
 
 
 def without(name: str, *parts: str) -> Change:
-    """A file without the lines that have one of these in them; without any line, where none is given."""
+    """Removes the lines that contain one of these; without words, all lines."""
 
     def changed(root: Path) -> None:
         kept = [line for line in lines(root / name) if parts and not any(part in line for part in parts)]
@@ -120,7 +120,7 @@ ODD: dict[str, tuple[Change, list[int]]] = {
 
 
 @pytest.mark.parametrize("odd", ODD)
-def test_an_odd_track_is_worked_with_or_refused_in_a_line(
+def test_an_incomplete_track_is_processed_or_rejected_in_one_line(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], odd: str
 ) -> None:
     root = make_learnable(tmp_path / "track", queries=4, docs=10)
@@ -140,7 +140,7 @@ def test_an_odd_track_is_worked_with_or_refused_in_a_line(
     assert found == expected
 
 
-def test_of_one_query_it_is_said_that_probabilities_are_too_sure(
+def test_for_a_single_query_a_note_says_that_probabilities_are_overconfident(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     root = make_learnable(tmp_path / "track", queries=4, docs=10)

@@ -1,4 +1,4 @@
-"""Another track's judgments: learned from beside a track's own."""
+"""Learning from judgments of another track in addition to those of the track."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from trecexam.line.loader import opened
 
 @pytest.fixture
 def other(tmp_path: Path) -> Path:
-    """Another track's: six queries with other words."""
+    """Another track: six queries with other words."""
     root = make_learnable(tmp_path / "other", queries=6)
     for name in ("queries.tsv", "bank.questions.jsonl", "passages.jsonl", "qrels.txt", "runs/a.run"):
         text = (root / name).read_text()
@@ -46,8 +46,10 @@ def test_labels_are_learned_from_both_tracks(learnable: Path, other: Path) -> No
     assert {row[0] for row in labels.rows} == {query.query_id for query in here}
 
 
-def test_a_query_of_the_same_id_there_is_another_one(learnable: Path, tmp_path: Path) -> None:
-    """Else one without a judgment would have the other's intercept in leaderboards."""
+def test_a_query_with_the_same_id_in_another_track_is_a_different_query(
+    learnable: Path, tmp_path: Path
+) -> None:
+    """Otherwise one without a judgment would get the other's intercept in leaderboards."""
     twin = make_learnable(tmp_path / "twin")
     lines = (learnable / "qrels.txt").read_text().splitlines(keepends=True)
     (learnable / "qrels.txt").write_text("".join(line for line in lines if not line.startswith("q0 ")))
@@ -63,10 +65,10 @@ def test_a_query_of_the_same_id_there_is_another_one(learnable: Path, tmp_path: 
 
 
 @pytest.mark.parametrize("same", [True, False])
-def test_ratings_there_count_where_both_tracks_have_the_same_grader(
+def test_ratings_of_another_track_count_if_both_have_the_same_grader(
     learnable: Path, other: Path, same: bool
 ) -> None:
-    """Here nothing is judged, and only ratings tell what is relevant."""
+    """Nothing is judged here, and only ratings show what is relevant."""
     rows = []
     for root in (learnable, other):
         labels = {
@@ -81,7 +83,7 @@ def test_ratings_there_count_where_both_tracks_have_the_same_grader(
             row = {"query_id": query, "doc_id": doc, "item_id": f"{query}/1"}
             rows.append({**row, "rating": 2 * labels.get(doc, 1)})
     for root, model in ((learnable, "one"), (other, "one" if same else "two")):
-        # A recording is known by what it has.
+        # A recording is identified by its content.
         recording = "".join(json.dumps({**row, "model": model}) + "\n" for row in rows)
         (root / "grades.jsonl").write_text(recording)
         with (root / "trecexam.toml").open("a") as config:

@@ -24,14 +24,14 @@ from trecexam.extensions.learn.peoples_labels import label_of_rating
         ([0, 1], 2, [0, 0, 1, 1, 2, 2]),
     ],
 )
-def test_ratings_are_read_on_the_judgments_scale(
+def test_ratings_are_converted_to_the_scale_of_the_judgments(
     labels: list[float], min_relevant: int, expected: list[float]
 ) -> None:
     assert [label_of_rating(rating, 5, 4, labels, min_relevant) for rating in range(6)] == expected
 
 
 @given(st.sets(st.integers(0, 6), min_size=1), st.integers(1, 4), st.integers(1, 5), st.data())
-def test_relevant_stays_relevant_and_a_better_rating_is_no_worse_a_label(
+def test_relevant_stays_relevant_and_a_better_rating_never_gets_a_lower_label(
     labels: set[int], min_relevant: int, max_rating: int, data: st.DataObject
 ) -> None:
     min_rating = data.draw(st.integers(1, max_rating))
@@ -47,7 +47,7 @@ def test_relevant_stays_relevant_and_a_better_rating_is_no_worse_a_label(
 
 
 @pytest.mark.parametrize("is_official", [False, True])
-def test_judgments_on_the_tracks_scale_are_judgments_as_they_are(graded: Path, is_official: bool) -> None:
+def test_judgments_on_the_scale_of_the_track_are_used_unchanged(graded: Path, is_official: bool) -> None:
     qrels = graded / "qrels.txt"
     lines = qrels.read_text().splitlines(keepends=True)
     qrels.write_text("".join(line for line in lines if " q1-d01 " not in line))
@@ -63,5 +63,5 @@ def test_judgments_on_the_tracks_scale_are_judgments_as_they_are(graded: Path, i
         assert {row[:2]: row.relevance for row in official.rows} == expected
         assert n_people == len(expected) - len(known)
         assert is_official or official.source == "judgments.tsv"
-        # What compares with official judgments has none of them.
+        # Commands that compare with official judgments see none of these.
         assert {row[:2]: row.relevance for row in loaded.official or ()} == known

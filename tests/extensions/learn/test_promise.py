@@ -1,4 +1,4 @@
-"""Which items are most promising for which passage."""
+"""The order of items by how promising they are for a passage."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class ModelGrader(HashGrader):
 
 
 class DigitEncoder:
-    """A text's vector is of its last digit."""
+    """The vector of a text depends on its last digit."""
 
     def __init__(self) -> None:
         self.encoded: list[str] = []
@@ -54,7 +54,7 @@ def test_the_item_nearest_to_a_passage_is_its_most_promising_one(tmp_path: Path,
         assert places is not None
         for query_id, sheet in track.sheets.items():
             for row, text in enumerate(sheet.texts):
-                # "passage 7 about q1": of its nearest item, "question 3 of q1?", the first digit is the same.
+                # "passage 7 about q1" and its nearest item, "question 3 of q1?", have the same first digit.
                 assert int(places[query_id][row].argmin()) == int(str(text).split()[1][0]) % 4
                 assert sorted(places[query_id][row]) == [0, 1, 2, 3]
         n_encoded = len(encoder.encoded)
@@ -64,7 +64,7 @@ def test_the_item_nearest_to_a_passage_is_its_most_promising_one(tmp_path: Path,
         assert all((again[query_id] == places[query_id]).all() for query_id in places)
 
 
-def test_few_cells_are_not_worth_encoding(tmp_path: Path) -> None:
+def test_a_few_cells_are_not_encoded(tmp_path: Path) -> None:
     encoder = DigitEncoder()
     with opened(make_small_track(tmp_path / "t"), ModelGrader()) as loader:
         track = loader.load()
@@ -74,9 +74,7 @@ def test_few_cells_are_not_worth_encoding(tmp_path: Path) -> None:
         assert all((places[query_id] == by_words).all() for query_id, by_words in item_places(track).items())
 
 
-def test_passages_with_one_item_each_have_nothing_to_be_ordered_by_and_are_not_encoded(
-    tmp_path: Path, encoding: None
-) -> None:
+def test_passages_with_one_item_each_are_not_encoded(tmp_path: Path, encoding: None) -> None:
     encoder, root = DigitEncoder(), make_small_track(tmp_path / "t", items=1)
     with opened(root, ModelGrader()) as loader:
         places = promising_places(loader.load(), encoder=encoder)
@@ -86,7 +84,7 @@ def test_passages_with_one_item_each_have_nothing_to_be_ordered_by_and_are_not_e
 
 
 @pytest.mark.parametrize("error", [GraderError("not installed"), ModuleNotFoundError("torch", name="torch")])
-def test_where_the_encoder_is_not_installed_items_go_by_words(
+def test_without_the_encoder_items_are_ordered_by_words(
     tmp_path: Path, encoding: None, monkeypatch: pytest.MonkeyPatch, error: Exception
 ) -> None:
     def missing(*args: object) -> None:
@@ -100,7 +98,7 @@ def test_where_the_encoder_is_not_installed_items_go_by_words(
         assert all((places[query_id] == by_words).all() for query_id, by_words in item_places(track).items())
 
 
-def test_encoding_ends_when_it_is_told_to(tmp_path: Path, encoding: None) -> None:
+def test_encoding_stops_on_request(tmp_path: Path, encoding: None) -> None:
     encoder = DigitEncoder()
     with opened(make_small_track(tmp_path / "t"), ModelGrader()) as loader:
         promising_places(loader.load(), lambda: True, encoder=encoder)
@@ -108,7 +106,7 @@ def test_encoding_ends_when_it_is_told_to(tmp_path: Path, encoding: None) -> Non
 
 
 @pytest.mark.parametrize("share", [None, "prompts", "answer"])
-def test_nothing_is_encoded_where_passages_stay_whole(
+def test_nothing_is_encoded_if_passages_are_graded_as_a_whole(
     tmp_path: Path, encoding: None, share: str | None
 ) -> None:
     encoder, grader = DigitEncoder(), ModelGrader()
@@ -118,7 +116,7 @@ def test_nothing_is_encoded_where_passages_stay_whole(
     assert encoder.encoded == []
 
 
-def test_an_update_shows_how_far_encoding_is_before_the_first_cell(
+def test_an_update_shows_the_progress_of_encoding_before_the_first_cell(
     tmp_path: Path, encoding: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(promise, "track_encoder", lambda track: DigitEncoder())
@@ -136,7 +134,7 @@ def test_an_update_shows_how_far_encoding_is_before_the_first_cell(
 
 
 @pytest.mark.parametrize("once", [["--once"], []])
-def test_watch_says_how_many_passages_are_encoded(
+def test_watch_prints_how_many_passages_are_encoded(
     graded: Path,
     encoding: None,
     monkeypatch: pytest.MonkeyPatch,
@@ -145,7 +143,7 @@ def test_watch_says_how_many_passages_are_encoded(
 ) -> None:
     monkeypatch.setattr(promise, "track_encoder", lambda track: DigitEncoder())
     monkeypatch.setattr("trecexam.cli.bars.LOG_EVERY", 0.0)
-    # A daemon ends after its first update.
+    # The daemon stops after its first update.
     monkeypatch.setattr("trecexam.daemon.Daemon._report", lambda daemon, update: daemon.stop())
     shutil.rmtree(graded / ".trecexam")
     (graded / "trecexam.toml").write_text(f'{RECORDED}[cells]\norder = "useful"\n')
@@ -155,7 +153,7 @@ def test_watch_says_how_many_passages_are_encoded(
     assert told.index("encoded 48 of 48 texts") < told.index("graded ")
 
 
-def test_the_embedding_graders_own_model_says_what_is_promising(
+def test_with_the_embedding_grader_its_own_model_orders_the_items(
     tmp_path: Path, encoding: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked: list[tuple[str | None, str | None]] = []

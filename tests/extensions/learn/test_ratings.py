@@ -1,4 +1,4 @@
-"""A grader's ratings, or what it expects them to be, are a feature."""
+"""Ratings or expected ratings of a grader as a feature."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ RATING = FEATURES.index("rating")
 
 
 class ProbableGrader(HashGrader):
-    """Gives probabilities with the ratings of every other passage."""
+    """Gives probabilities with the ratings of every second passage."""
 
     @property
     def identity(self) -> dict[str, Any]:
@@ -38,7 +38,7 @@ class ProbableGrader(HashGrader):
 
 
 class ReadProbabilities(HashGrader):
-    """Stores whole ratings alone, and reads probabilities from its stored answers, as `embedding` does."""
+    """Stores only whole ratings, and reads probabilities from its stored answers, like `embedding`."""
 
     def probabilities(self, answers: Sequence[str]) -> np.ndarray:
         zero, two = [0.5, 0.0, 0.0, 0.0, 0.0, 0.5], [0.0, 0.0, 1.0, 0.0, 0.0, 0.0]
@@ -56,7 +56,7 @@ def gathered(root: Path, grader: HashGrader) -> tuple[QueryPassages, ...]:
     asked = len(grader.asked)
     with TrackLoader(TrackFolder.open(root), grader) as loader:
         queries = gather_data(loader.load(), encoder=WordEncoder()).queries
-    # Nothing is asked again.
+    # Nothing is graded again.
     assert len(grader.asked) == asked
     return queries
 
@@ -71,9 +71,7 @@ def texts(root: Path) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("grader", [HashGrader(), ProbableGrader()])
-def test_ratings_or_where_there_are_probabilities_expected_ones_are_the_feature(
-    learnable: Path, grader: HashGrader
-) -> None:
+def test_ratings_or_expected_ratings_are_a_feature(learnable: Path, grader: HashGrader) -> None:
     queries, text_of, n_expected = gathered(learnable, grader), texts(learnable), 0
     for at, query in enumerate(queries):
         expected = []
@@ -84,12 +82,12 @@ def test_ratings_or_where_there_are_probabilities_expected_ones_are_the_feature(
                 n_expected += 1
             expected.append(rating)
         assert query.features[:, RATING] == pytest.approx(standardised(expected))
-        # What no run has is not graded.
+        # Passages in no run are not graded.
         assert not query.background[:, RATING].any()
     assert (n_expected > 5) == isinstance(grader, ProbableGrader)
 
 
-def test_probabilities_that_a_grader_reads_from_its_answers_are_expected_ratings_too(
+def test_probabilities_read_from_answers_give_expected_ratings_too(
     learnable: Path,
 ) -> None:
     queries, text_of, differ = gathered(learnable, ReadProbabilities()), texts(learnable), 0
@@ -104,14 +102,14 @@ def test_probabilities_that_a_grader_reads_from_its_answers_are_expected_ratings
     assert differ
 
 
-def test_ratings_count_where_they_add_something(learnable: Path) -> None:
-    """Random ones do not; what people would say does."""
+def test_ratings_are_used_if_they_improve_the_fit(learnable: Path) -> None:
+    """Random ratings are not used; those near people's labels are."""
     labels = {
         line.split()[2]: int(line.split()[3]) for line in (learnable / "qrels.txt").read_text().splitlines()
     }
     with (learnable / "trecexam.toml").open("a") as config:
         config.write('\n[grader]\nname = "recorded"\nrecorded = "grades.jsonl"\n')
-    # Texts that tell nothing.
+    # Texts without information.
     rows = [json.loads(line) for line in (learnable / "passages.jsonl").read_text().splitlines()]
     (learnable / "passages.jsonl").write_text(
         "".join(json.dumps({**row, "text": f"alike {row['docid']}"}) + "\n" for row in rows)

@@ -28,7 +28,7 @@ def encoder() -> TextEncoder:
     return TextEncoder(None, Path())
 
 
-def test_vectors_are_those_of_the_embedding_grader_but_for_rounding(encoder: TextEncoder) -> None:
+def test_vectors_equal_those_of_the_embedding_grader_up_to_rounding(encoder: TextEncoder) -> None:
     folder = offline_folder()
     assert folder is not None
     exact = EmbeddingGrader(folder).embed(TEXTS)
@@ -43,7 +43,7 @@ def test_the_model_works_in_bfloat16_and_its_identity_says_so(encoder: TextEncod
     assert encoder.identity["dtype"] == "bfloat16"
 
 
-def test_vectors_are_the_texts_own_to_the_last_bit_whatever_else_is_encoded_with_it(
+def test_the_vector_of_a_text_is_bit_identical_whatever_else_is_encoded(
     encoder: TextEncoder,
 ) -> None:
     words = TEXTS[1].split()
@@ -55,7 +55,7 @@ def test_vectors_are_the_texts_own_to_the_last_bit_whatever_else_is_encoded_with
             assert vector.tobytes() == alone[text].tobytes()
 
 
-def test_a_model_that_pads_at_the_left_encodes_each_text_by_itself(tmp_path: Path) -> None:
+def test_a_model_with_left_padding_encodes_each_text_independently(tmp_path: Path) -> None:
     folder = offline_folder()
     if folder is None:
         pytest.skip("the extra `offline` is not installed")
@@ -74,7 +74,7 @@ def test_a_model_that_pads_at_the_left_encodes_each_text_by_itself(tmp_path: Pat
     assert float(usual[0] @ alone[0]) > 0.99
 
 
-def test_what_a_track_keeps_of_texts_does_not_depend_on_their_order(
+def test_cached_vectors_do_not_depend_on_the_order_of_texts(
     encoder: TextEncoder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     texts = ["who?", *TEXTS, "A pump.", "Winter is cold here."]
@@ -93,7 +93,7 @@ def test_what_a_track_keeps_of_texts_does_not_depend_on_their_order(
     assert kept.of([]).shape[0] == 0
 
 
-def test_who_stops_keeps_what_is_encoded_so_far(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_stopping_keeps_the_vectors_encoded_so_far(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("trecexam.extensions.learn.encoding.BLOCK", 2)
 
     def stop(done: int, of: int) -> None:
@@ -106,7 +106,7 @@ def test_who_stops_keeps_what_is_encoded_so_far(tmp_path: Path, monkeypatch: pyt
     assert words.encoded == ["a", "b", "c"]
 
 
-def test_what_is_learned_is_the_same_in_whatever_order_runs_came(
+def test_learned_labels_do_not_depend_on_the_order_in_which_runs_came(
     encoder: TextEncoder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("trecexam.extensions.learn.learned_pool.TextEncoder", lambda *_: encoder)

@@ -1,4 +1,4 @@
-"""Runs, texts and judgments alone: a track without a test bank."""
+"""Tracks with runs, texts and judgments but no test bank."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import trecexam
 from trecexam.cli.main import run
 from trecexam.errors import TrecexamError
 
-#: What needs no bank.
+#: Commands that need no bank.
 LEARNING = [
     ["learn"],
     ["learned-leaderboard"],
@@ -43,7 +43,7 @@ def inputs(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def bankless(inputs: Path, tmp_path: Path) -> Path:
-    """As somebody with runs and qrels begins."""
+    """A user who starts with runs and qrels."""
     root = tmp_path / "track"
     given = ["queries.tsv", "passages.jsonl", "qrels.txt"]
     files = [part for name in given for part in (f"--{name.split('.')[0]}", str(inputs / name))]
@@ -51,7 +51,7 @@ def bankless(inputs: Path, tmp_path: Path) -> Path:
     return root
 
 
-def test_judgments_of_other_ids_are_named_with_both(
+def test_judgments_with_other_ids_are_reported_with_both_ids(
     bankless: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     lines = (bankless / "qrels.txt").read_text().splitlines()
@@ -73,7 +73,7 @@ def of_several_graders(bankless: Path) -> Path:
     return bankless
 
 
-def shown(
+def run_command(
     capsys: pytest.CaptureFixture[str], root: Path, *arguments: str, status: int = 0
 ) -> tuple[str, str]:
     capsys.readouterr()
@@ -82,10 +82,10 @@ def shown(
 
 
 @pytest.mark.parametrize("command", LEARNING, ids=" ".join)
-def test_learning_needs_no_bank_and_gives_what_it_gives_with_one(
+def test_learning_needs_no_bank_and_gives_the_same_result_as_with_one(
     bankless: Path, capsys: pytest.CaptureFixture[str], command: list[str]
 ) -> None:
-    out, err = shown(capsys, bankless, *command)
+    out, err = run_command(capsys, bankless, *command)
     assert "test bank" not in err
     (bankless / "bank.questions.jsonl").write_text(
         "".join(
@@ -94,62 +94,62 @@ def test_learning_needs_no_bank_and_gives_what_it_gives_with_one(
             for at in range(6)
         )
     )
-    assert (out, err) == shown(capsys, bankless, *command)
+    assert (out, err) == run_command(capsys, bankless, *command)
 
 
 @pytest.mark.parametrize("command", LEARNING, ids=" ".join)
-def test_nor_does_it_of_a_track_with_several_graders(
+def test_learning_on_a_track_with_several_graders_needs_no_bank(
     of_several_graders: Path, capsys: pytest.CaptureFixture[str], command: list[str]
 ) -> None:
-    _, err = shown(capsys, of_several_graders, *command)
+    _, err = run_command(capsys, of_several_graders, *command)
     assert "no test bank" not in err
 
 
-def test_holes_are_filled_by_learned_labels_and_by_no_grader(
+def test_holes_are_filled_by_learned_labels_without_a_grader(
     bankless: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     output = bankless / "filled.qrels"
-    _, err = shown(capsys, bankless, "fill", "-o", str(output), status=2)
+    _, err = run_command(capsys, bankless, "fill", "-o", str(output), status=2)
     assert "no test bank" in err
     assert "`--by learned` fills without one" in err
     assert not output.exists()
-    _, err = shown(capsys, bankless, "fill", "--by", "grader", "-o", str(output), status=2)
+    _, err = run_command(capsys, bankless, "fill", "--by", "grader", "-o", str(output), status=2)
     assert "no test bank" in err
-    _, err = shown(capsys, bankless, "fill", "--by", "learned", "-o", str(output))
+    _, err = run_command(capsys, bankless, "fill", "--by", "learned", "-o", str(output))
     assert "0 cells to grade" in err
     official = (bankless / "qrels.txt").read_text()
     filled = output.read_text()
     assert filled.startswith(official)
     assert len(filled.splitlines()) > len(official.splitlines())
-    # By the verdict of a cross-validation, too.
-    shown(capsys, bankless, "cross-validate")
+    # Also by the result of a cross-validation.
+    run_command(capsys, bankless, "cross-validate")
     output.unlink()
-    _, err = shown(capsys, bankless, "fill", "-o", str(output))
+    _, err = run_command(capsys, bankless, "fill", "-o", str(output))
     assert "filled by learned labels; cross-validation here" in err
     assert output.read_text() == filled
 
 
-def test_of_several_graders_learned_labels_fill_too(
+def test_learned_labels_fill_holes_with_several_graders_too(
     of_several_graders: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     output = of_several_graders / "filled.qrels"
-    shown(capsys, of_several_graders, "fill", "--by", "learned", "-o", str(output))
+    run_command(capsys, of_several_graders, "fill", "--by", "learned", "-o", str(output))
     assert len(output.read_text().splitlines()) == 84
 
 
 @pytest.mark.parametrize("command", [["watch", "--once"], ["leaderboard"], ["judge-next"]], ids=" ".join)
-def test_what_grades_still_says_that_there_is_no_bank(
+def test_commands_that_grade_still_report_a_missing_bank(
     bankless: Path, capsys: pytest.CaptureFixture[str], command: list[str]
 ) -> None:
-    for prepare in (lambda: None, lambda: shown(capsys, bankless, "learn")):
+    for prepare in (lambda: None, lambda: run_command(capsys, bankless, "learn")):
         prepare()
-        _, err = shown(capsys, bankless, *command, status=2)
+        _, err = run_command(capsys, bankless, *command, status=2)
         assert "no test bank: put bank.<name>.jsonl here" in err
         instead = f"; without one `trecexam learned-next {bankless}` says what to judge"
         assert err.rstrip().endswith(instead) == (command == ["judge-next"])
 
 
-def test_init_names_learning_where_there_are_judgments_and_no_bank(
+def test_init_suggests_learning_if_there_are_judgments_and_no_bank(
     inputs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     root = tmp_path / "new"
@@ -165,7 +165,7 @@ def test_init_names_learning_where_there_are_judgments_and_no_bank(
         shutil.rmtree(root)
 
 
-def test_one_open_track_learns_and_says_that_there_is_no_bank(bankless: Path) -> None:
+def test_an_open_track_can_learn_and_reports_a_missing_bank_on_grading(bankless: Path) -> None:
     with trecexam.open_track(bankless) as track:
         for _ in range(2):
             assert len(track.learn.labels().rows) == 84
@@ -174,33 +174,35 @@ def test_one_open_track_learns_and_says_that_there_is_no_bank(bankless: Path) ->
                     asked()
 
 
-def test_a_bank_that_is_named_and_missing_is_named(
+def test_a_configured_but_missing_bank_is_reported(
     bankless: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     config = (bankless / "trecexam.toml").read_text()
     (bankless / "trecexam.toml").write_text(config.replace("[track]", '[track]\nbank = ["gone.jsonl"]'))
-    _, err = shown(capsys, bankless, "learn", status=2)
+    _, err = run_command(capsys, bankless, "learn", status=2)
     assert "no such file" in err
     assert "gone.jsonl" in err
 
 
-def test_the_queries_of_the_judgments_are_enough_and_with_none_it_is_said(
+def test_queries_of_the_judgments_are_enough_and_none_at_all_is_an_error(
     bankless: Path, inputs: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (bankless / "queries.tsv").unlink()
     config = (bankless / "trecexam.toml").read_text()
     (bankless / "trecexam.toml").write_text(config.replace('queries = "queries.tsv"\n', ""))
-    _, err = shown(capsys, bankless, "learn")
+    _, err = run_command(capsys, bankless, "learn")
     assert "6 queries ('q0', 'q1', 'q2', ...) without a text" in err
     (bankless / "trecexam.toml").write_text("[track]\n")
     (bankless / "qrels.txt").unlink()
-    _, err = shown(capsys, bankless, "learn", "--from", str(inputs), status=2)
+    _, err = run_command(capsys, bankless, "learn", "--from", str(inputs), status=2)
     assert "no queries: put queries.tsv here" in err
 
 
-def test_an_update_learns_once_there_is_a_bank(bankless: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_update_learns_as_soon_as_there_is_a_bank(
+    bankless: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     with (bankless / "trecexam.toml").open("a") as config:
         config.write("\n[learn]\nupdate = true\n")
-    _, err = shown(capsys, bankless, "watch", "--once", status=2)
+    _, err = run_command(capsys, bankless, "watch", "--once", status=2)
     assert "no test bank" in err
     assert not (bankless / "out" / "learned.tsv").exists()

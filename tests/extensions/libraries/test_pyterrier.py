@@ -1,4 +1,4 @@
-"""trecexam.pyterrier with the real PyTerrier, as far as it goes without Java."""
+"""trecexam.pyterrier with the real PyTerrier, without Java."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ MEASURES += [Cover(rel=5, partial=3, weights="vital") @ 5]
 
 @pytest.fixture(scope="module")
 def track(tmp_path_factory: pytest.TempPathFactory) -> Iterator[trecexam.Track]:
-    """Queries 01, 02 and 03; each run has passages that are not judged, and one skips a query."""
+    """Queries 01, 02 and 03; each run has unjudged passages, and one skips a query."""
     root = make_small_track(tmp_path_factory.mktemp("pyterrier") / "track")
     for path in (*root.glob("*.*"), *root.glob("runs/*")):
         path.write_text(path.read_text().replace("q1", "01").replace("q2", "02").replace("q3", "03"))
@@ -60,7 +60,7 @@ def as_means(table: Any, measures: list[Any]) -> dict[str, Any]:
     return {name: pytest.approx(values, abs=1e-9) for name, *values in table.itertuples(index=False)}
 
 
-def test_qrels_have_pyterriers_columns_and_the_ratings(track: trecexam.Track) -> None:
+def test_qrels_have_the_columns_of_pyterrier_and_the_ratings(track: trecexam.Track) -> None:
     frame = qrels(track)
     assert frame.dtypes.astype(str).to_dict() == {
         "qid": str(pd.Series(dtype=str).dtype),
@@ -76,20 +76,20 @@ def test_qrels_have_pyterriers_columns_and_the_ratings(track: trecexam.Track) ->
     assert set(frame["qid"]) == {"01", "02", "03"}
 
 
-def test_qrels_take_the_arguments_of_the_tracks_qrels(track: trecexam.Track) -> None:
+def test_qrels_take_the_same_arguments_as_those_of_the_track(track: trecexam.Track) -> None:
     for rule in ({"binary": True, "min_rating": 5}, {"label": "count", "min_answers": 2}):
         assert qrels(track, **rule)["label"].tolist() == [row.relevance for row in track.qrels(**rule)]
         assert ratings(track, **rule).qrels.equals(qrels(track, **rule))
 
 
-def test_topics_are_the_banks_queries(track: trecexam.Track) -> None:
+def test_topics_are_the_queries_of_the_bank(track: trecexam.Track) -> None:
     assert topics(track).to_dict("list") == {
         "qid": ["01", "02", "03"],
         "query": [f"query number 0{n}" for n in (1, 2, 3)],
     }
 
 
-def test_a_run_is_a_transformer_that_gives_a_topic_its_results(track: trecexam.Track) -> None:
+def test_a_run_is_a_transformer_that_returns_the_results_of_a_topic(track: trecexam.Track) -> None:
     made = runs(track)
     assert list(made) == ["run0", "run1", "run2", "skips"]
     results = made["run1"](topics(track).iloc[1:])
@@ -104,7 +104,9 @@ def test_a_run_is_a_transformer_that_gives_a_topic_its_results(track: trecexam.T
 
 
 @pytest.mark.parametrize("how", [{}, {"batch_size": 2}, {"plan": "tree", "verbose": False}], ids=str)
-def test_an_experiment_has_the_leaderboards_values(track: trecexam.Track, how: dict[str, Any]) -> None:
+def test_an_experiment_gives_the_values_of_the_leaderboard(
+    track: trecexam.Track, how: dict[str, Any]
+) -> None:
     table = pt.Experiment(runs(track), topics(track), qrels(track), eval_metrics=MEASURES, **how)
     assert as_means(table, MEASURES) == own_means(track)
 
@@ -117,7 +119,7 @@ def test_an_experiment_takes_frames_and_compares_with_a_baseline(track: trecexam
     assert {"Cover(rel=4)@20 +", "Cover(rel=4)@20 p-value corrected"} <= set(table.columns)
 
 
-def test_an_experiment_per_query_has_the_share_of_items_that_each_ranking_reaches(
+def test_an_experiment_per_query_has_the_item_coverage_of_each_ranking(
     track: trecexam.Track,
 ) -> None:
     frame = pt.Experiment(runs(track), topics(track), qrels(track), [Cover(rel=4) @ 4], perquery=True)
@@ -134,7 +136,7 @@ def test_an_experiment_per_query_has_the_share_of_items_that_each_ranking_reache
             assert value == pytest.approx(len(items) / 4, abs=1e-12)
 
 
-def test_the_frame_serves_ir_measures_and_our_columns_too(track: trecexam.Track) -> None:
+def test_the_qrels_frame_works_with_ir_measures_and_our_provider(track: trecexam.Track) -> None:
     frame, run = pt.model.to_ir_measures(qrels(track)), runs(track)["run1"](topics(track))
     given = pt.model.to_ir_measures(run)
     (values,) = (row.scores for row in track.leaderboard(list(map(str, MEASURES))).rows if row.run == "run1")
@@ -144,7 +146,7 @@ def test_the_frame_serves_ir_measures_and_our_columns_too(track: trecexam.Track)
     assert provider.calc_aggregate(MEASURES, frame, given) == expected
 
 
-def test_a_pipelines_results_are_evaluated_without_a_folder_and_go_back_into_an_experiment(
+def test_pipeline_results_are_evaluated_without_a_folder_and_usable_in_an_experiment(
     track: trecexam.Track,
 ) -> None:
     results = (runs(track)["run1"] % 2)(topics(track))
@@ -162,7 +164,7 @@ def test_a_pipelines_results_are_evaluated_without_a_folder_and_go_back_into_an_
         assert len(qrels(done.track)) == len(results) == 6
 
 
-def test_labels_alone_do_not_give_cover(track: trecexam.Track) -> None:
+def test_labels_alone_give_no_cover(track: trecexam.Track) -> None:
     plain = qrels(track).drop(columns=["ratings", "importances"])
     pt.Experiment(runs(track), topics(track), plain, eval_metrics=[nDCG @ 10])
     with pytest.raises(ValueError, match="needs the rating of each item"):
@@ -172,7 +174,7 @@ def test_labels_alone_do_not_give_cover(track: trecexam.Track) -> None:
         pt.Experiment(runs(track), topics(track), unimportant, [Cover(weights="vital")])
 
 
-def test_frames_whose_ratings_are_not_whole_are_refused(track: trecexam.Track) -> None:
+def test_frames_with_fractional_ratings_are_rejected(track: trecexam.Track) -> None:
     frame = qrels(track)
     as_text = frame.assign(ratings=frame["ratings"].map(str))
     holed = frame.assign(ratings=[None, *frame["ratings"][1:]])
@@ -184,7 +186,7 @@ def test_frames_whose_ratings_are_not_whole_are_refused(track: trecexam.Track) -
             pt.Experiment(runs(track), topics(track), wrong, [Cover(rel=4) @ 20])
 
 
-def test_ratings_adds_two_columns_and_leaves_the_rest_alone(track: trecexam.Track) -> None:
+def test_ratings_adds_two_columns_and_leaves_the_rest_unchanged(track: trecexam.Track) -> None:
     add = ratings(track)
     results = runs(track)["run0"](topics(track)).sample(frac=1, random_state=1)
     results.index = pd.Index([7] * len(results), name="odd")
@@ -205,7 +207,7 @@ def test_ratings_adds_two_columns_and_leaves_the_rest_alone(track: trecexam.Trac
     assert 0 < nothing < len(rated)
 
 
-def test_ratings_twice_are_ratings_once(track: trecexam.Track) -> None:
+def test_applying_ratings_twice_equals_applying_it_once(track: trecexam.Track) -> None:
     add = ratings(track)
     results = runs(track)["run0"](topics(track))
     assert add(add(results)).equals(add(results))
@@ -214,7 +216,7 @@ def test_ratings_twice_are_ratings_once(track: trecexam.Track) -> None:
     assert add(other)["label"].equals(add(results)["label"])
 
 
-def test_ratings_of_an_empty_frame_and_of_records(track: trecexam.Track) -> None:
+def test_ratings_accepts_an_empty_frame_and_records(track: trecexam.Track) -> None:
     add = ratings(track)
     empty = add(pd.DataFrame({"qid": [], "docno": [], "score": []}))
     assert (len(empty), list(empty.columns)) == (0, ["qid", "docno", "score", "label", "ratings"])
@@ -223,7 +225,7 @@ def test_ratings_of_an_empty_frame_and_of_records(track: trecexam.Track) -> None
     assert first["ratings"] == next(iter(track.qrels())).ratings
 
 
-def test_ratings_of_ids_that_are_numbers_are_refused(track: trecexam.Track) -> None:
+def test_ratings_rejects_numeric_ids(track: trecexam.Track) -> None:
     with pytest.raises(ValueError, match=r"qid .*1.* is not text: .*dtype=str"):
         ratings(track)(pd.DataFrame({"qid": [1], "docno": ["01-d00"]}))
 
@@ -265,7 +267,7 @@ def test_pyterrier_can_inspect_and_copy_the_transformer(
     assert pickle.loads(pickle.dumps(pipeline))(asked).equals(pipeline(asked))
 
 
-def test_the_module_is_there_by_name_and_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_module_is_importable_by_name_and_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     assert trecexam.pyterrier.Ratings is Ratings
     monkeypatch.delattr(trecexam, "pyterrier")
     monkeypatch.delitem(sys.modules, "trecexam.pyterrier")

@@ -1,4 +1,4 @@
-"""What ranx is given: labels and runs."""
+"""Labels and runs for ranx."""
 
 from __future__ import annotations
 
@@ -37,13 +37,13 @@ with trecexam.open_track(sys.argv[1]) as track:
 
 
 @pytest.mark.slow
-def test_ranx_has_our_values_ties_as_trec_eval_orders_them_and_the_scores_of_the_run(graded: Path) -> None:
+def test_ranx_gets_our_values_with_trec_eval_order_of_ties_and_the_run_scores(graded: Path) -> None:
     lines = [line.split() for line in (graded / "runs" / "run0.run").read_text().splitlines()]
     rows = [
         f"{q} {zero} {doc_id} {rank} {int(rank) // 4 * -0.1} run0\n" for q, zero, doc_id, rank, *_ in lines
     ]
     (graded / "runs" / "run0.run").write_text("".join(rows))
-    # Compiled, ranx takes a minute to start.
+    # ranx compiles on first use, which takes a minute.
     done = subprocess.run(
         [sys.executable, "-c", RANX, graded],
         env={**os.environ, "NUMBA_DISABLE_JIT": "1", "PYTHONPATH": str(ROOT)},
@@ -62,7 +62,7 @@ def test_ranx_has_our_values_ties_as_trec_eval_orders_them_and_the_scores_of_the
     assert len({score for _, score in best}) == len(best)
 
 
-def test_without_ranx_its_extra_is_named(small_track: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_ranx_the_error_names_its_extra(small_track: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "ranx", None)
     with trecexam.open_track(small_track, grader=HashGrader()) as track:
         for call in (track.export.ranx_qrels, track.export.ranx_runs):

@@ -1,4 +1,4 @@
-"""Decoder-only models of many kinds: those that share a prefix, and those that must be scored plainly."""
+"""Decoder-only architectures: those with prefix sharing, and those scored without it."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ MODELS: dict[str, dict[str, Any]] = {
     "qwen3": {**SMALL, "head_dim": 8},
     "smollm3": SMALL,
     "stablelm": SMALL,
-    # Not on the list: attention by distance, by chunks, by windows of another name, or none at all.
+    # Not in the list: attention by distance, by chunks, by windows of another name, or none at all.
     "bloom": {"hidden_size": 32, "n_layer": 2, "n_head": 4},
     "mpt": {"d_model": 32, "n_layers": 2, "n_heads": 4, "max_seq_len": 1024},
     "gpt_neo": {
@@ -93,11 +93,11 @@ FIRST = ("llama", "gemma2", "opt", "bloom")
 @pytest.mark.parametrize(
     "name", [*FIRST, *(pytest.param(name, marks=pytest.mark.slow) for name in MODELS if name not in FIRST)]
 )
-def test_choices_are_those_of_an_exhaustive_search_in_every_architecture(
+def test_choices_equal_an_exhaustive_search_in_every_architecture(
     name: str, tmp_path: Path, tokenizer: Any, cells: list[Cell]
 ) -> None:
     with warnings.catch_warnings():
-        # Some models of transformers warn of themselves.
+        # Some models of transformers emit warnings.
         warnings.simplefilter("ignore")
         grader = made(saved(tmp_path / name, name, tokenizer), "causal")
         jobs = grader._prepare([*zip(cells[:6])], [])
@@ -108,11 +108,11 @@ def test_choices_are_those_of_an_exhaustive_search_in_every_architecture(
     assert shares == (name in SHARING)
 
 
-def test_every_architecture_that_shares_is_tested() -> None:
+def test_every_architecture_with_prefix_sharing_is_tested() -> None:
     assert set(MODELS) >= SHARING
 
 
-def test_a_prompt_past_the_window_is_scored_plainly() -> None:
+def test_a_prompt_longer_than_the_window_is_scored_without_sharing() -> None:
     config = transformers.AutoConfig.for_model("mistral", **MODELS["mistral"])
     assert can_share(config, 300)
     assert not can_share(config, 301)
@@ -120,9 +120,7 @@ def test_a_prompt_past_the_window_is_scored_plainly() -> None:
     assert not can_share(transformers.AutoConfig.for_model("falcon", alibi=True), 10)
 
 
-def test_a_model_that_cannot_search_with_beams_is_said(
-    tmp_path: Path, tokenizer: Any, cells: list[Cell]
-) -> None:
+def test_a_model_without_beam_search_is_reported(tmp_path: Path, tokenizer: Any, cells: list[Cell]) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         grader = made(saved(tmp_path / "rwkv", "rwkv", tokenizer), "causal", decode="beam", max_new_tokens=4)

@@ -31,7 +31,7 @@ def tokens(batch: Sequence[Prompt]) -> int:
 
 
 @given(JOBS, st.integers(1, 200))
-def test_every_prompt_stands_in_exactly_one_batch_within_the_budget(jobs: list[Prompt], budget: int) -> None:
+def test_every_prompt_is_in_exactly_one_batch_within_the_budget(jobs: list[Prompt], budget: int) -> None:
     batches = plan(jobs, budget).batches
     assert sorted(place for batch in batches for place in batch) == list(range(len(jobs)))
     for batch in batches:
@@ -52,19 +52,19 @@ def test_longer_groups_come_first_and_groups_stay_together(jobs: list[Prompt], b
 
 
 @given(JOBS, st.integers(1, 200))
-def test_no_batch_is_cut_while_the_next_prompt_would_fit(jobs: list[Prompt], budget: int) -> None:
+def test_no_batch_ends_while_the_next_prompt_would_fit(jobs: list[Prompt], budget: int) -> None:
     batches = [[jobs[place] for place in batch] for batch in plan(jobs, budget).batches]
     for batch, after in pairwise(batches):
         assert tokens([*batch, after[0]]) > budget
 
 
-def test_windows_are_a_short_one_and_then_long_ones() -> None:
+def test_the_first_window_is_short_and_later_ones_are_long() -> None:
     assert list(windows(range(10), 2, 5)) == [[0, 1], [2, 3, 4, 5, 6], [7, 8, 9]]
     assert list(windows([], 2, 5)) == []
 
 
 class Device:
-    """A model with room for so many tokens; records the batches it is given."""
+    """A model with a token limit; records the batches it gets."""
 
     def __init__(self, room: float = float("inf"), *, late: bool = False, together: bool = False) -> None:
         self.room, self.late, self.together = room, late, together
@@ -108,7 +108,7 @@ def test_every_prompt_gets_its_own_result_once(jobs: list[Prompt], budget: int, 
 
 
 @given(st.lists(st.integers(1, 30), max_size=30), st.integers(30, 90), st.booleans(), st.booleans())
-def test_what_does_not_fit_is_halved_until_it_does(
+def test_a_batch_that_does_not_fit_is_halved_until_it_does(
     lengths: list[int], room: int, late: bool, together: bool
 ) -> None:
     device = Device(room, late=late, together=together)
@@ -116,12 +116,12 @@ def test_what_does_not_fit_is_halved_until_it_does(
     assert all(tokens(batch) <= room for batch in device.batches)
 
 
-def test_the_budget_stays_lowered_after_memory_ran_out() -> None:
+def test_the_budget_stays_lowered_after_running_out_of_memory() -> None:
     device = Device(40)
     batcher: Batcher[Prompt, Prompt, int] = Batcher(lambda window: window, device.launch, 160)
     assert len([job for batch in batcher.run(prompts(*[10] * 100), 20, 20) for job in batch]) == 100
     assert batcher.max_tokens == 40
-    # 16 and 8 prompts did not fit; each was tried once, not once a window.
+    # 16 and 8 prompts did not fit; each size was tried once, not once per window.
     assert device.calls == 25 + 2
 
 
@@ -132,7 +132,7 @@ def test_a_prompt_that_does_not_fit_alone_is_an_error(lengths: tuple[int, ...], 
         run(prompts(*lengths), Device(40, late=late), 60)
 
 
-def test_one_batch_is_on_the_device_while_the_caller_stores_the_one_before() -> None:
+def test_one_batch_runs_on_the_device_while_the_previous_one_is_stored() -> None:
     device = Device()
     batcher: Batcher[Prompt, Prompt, int] = Batcher(lambda window: window, device.launch, 10)
     running = []
@@ -152,7 +152,7 @@ def test_the_next_window_is_tokenised_in_another_thread_while_this_one_runs() ->
         return window
 
     def launch(batch: Sequence[Prompt]) -> Callable[[], list[int]]:
-        # The first window's batch waits for the second window: it must come without being asked for.
+        # The first window's batch waits for the second window, which must arrive without a request.
         assert ready.wait(10)
         return lambda: [0] * len(batch)
 
@@ -193,7 +193,7 @@ def test_a_failure_anywhere_reaches_the_caller(where: str) -> None:
     assert done == [] if where == "cells" else done[:2] == [0, 1]
 
 
-def test_leaving_early_leaves_no_thread(no_thread_left: None) -> None:
+def test_stopping_early_leaves_no_thread(no_thread_left: None) -> None:
     started = threading.active_count()
     batcher: Batcher[Prompt, Prompt, int] = Batcher(lambda window: window, Device().launch, 10)
     batches = batcher.run(prompts(*[10] * 50), 5, 5)

@@ -1,4 +1,4 @@
-"""`choices` beside 5-beam search: how often they agree, and the two reasons why they may not."""
+"""`choices` compared with 5-beam search: how often they agree, and the two reasons for differences."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ SHORT = [
 
 
 @pytest.fixture(scope="module")
-def taught(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A model that says a rating and then ends, as FLAN-T5 does, and is of two minds about which.
+def trained_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A model that gives a rating and then ends, as FLAN-T5 does, with some uncertainty between ratings.
 
-    With a short prompt of its own, in `short.toml` beside it: so small a model cannot learn a long one.
+    With a custom short prompt in `short.toml`: so small a model cannot learn a long one.
     """
     root = tmp_path_factory.mktemp("taught")
     (root / "short.toml").write_text('template = "{question} : {context}"')
@@ -50,7 +50,7 @@ def answers(grader: LanguageGrader, cells: list[Cell]) -> dict[Cell, str]:
     return {cell: answer.raw for batch in grader.grade(cells) for cell, answer in batch}
 
 
-def test_beam_search_is_transformers_own_with_the_papers_settings(
+def test_beam_search_equals_transformers_with_the_settings_of_the_paper(
     models: dict[str, Path], cells: list[Cell]
 ) -> None:
     grader = made(models["t5"], "seq2seq", decode="beam", max_new_tokens=10)
@@ -66,11 +66,11 @@ def test_beam_search_is_transformers_own_with_the_papers_settings(
         assert raw == backend.tokens.tokenizer.decode(found[0], skip_special_tokens=True).strip()
 
 
-# A model is taught first. At every commit: choices are the most probable, and beams are transformers' own.
+# The model is trained first. Choices are the most probable, and beams equal those of transformers.
 @pytest.mark.slow
 @pytest.mark.parametrize("beams", [5, 2, 1])
-def test_where_beam_search_returns_a_permitted_answer_choices_mostly_returns_the_same(
-    taught: Path, beams: int
+def test_if_beam_search_returns_a_permitted_answer_choices_mostly_agree(
+    trained_model: Path, beams: int
 ) -> None:
     """Every disagreement has one of two reasons, and `choices` has the more probable answer.
 
@@ -79,9 +79,11 @@ def test_where_beam_search_returns_a_permitted_answer_choices_mostly_returns_the
       other way round);
     - pruned: the better answer's first token was not among the beams kept.
     """
-    settings = {"prompt": str(taught / "short.toml")}
-    chosen = made(taught / "tiny-t5", "seq2seq", **settings)
-    free = made(taught / "tiny-t5", "seq2seq", decode="beam", beams=beams, max_new_tokens=10, **settings)
+    settings = {"prompt": str(trained_model / "short.toml")}
+    chosen = made(trained_model / "tiny-t5", "seq2seq", **settings)
+    free = made(
+        trained_model / "tiny-t5", "seq2seq", decode="beam", beams=beams, max_new_tokens=10, **settings
+    )
     permitted = [answer for answer, _ in chosen.prompts["question"].answers]
     tokenizer: Any = chosen.backend.tokens.tokenizer  # type: ignore[attr-defined]
     sizes = {text: len(tokenizer(text)["input_ids"]) for text in permitted}

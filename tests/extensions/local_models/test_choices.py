@@ -12,7 +12,7 @@ ANSWERS = st.lists(
 
 
 @given(ANSWERS)
-def test_the_path_of_an_answer_spells_it(answers: list[tuple[int, ...]]) -> None:
+def test_the_path_of_an_answer_spells_its_tokens(answers: list[tuple[int, ...]]) -> None:
     tree = ChoiceTree.of(answers)
     for answer, path, leaf in zip(answers, tree.paths, tree.leaves, strict=True):
         assert tuple(token for _, token in path) == answer
@@ -26,14 +26,14 @@ def test_the_path_of_an_answer_spells_it(answers: list[tuple[int, ...]]) -> None
 
 
 @given(ANSWERS)
-def test_common_beginnings_are_one_node(answers: list[tuple[int, ...]]) -> None:
+def test_common_prefixes_share_a_node(answers: list[tuple[int, ...]]) -> None:
     tree = ChoiceTree.of(answers)
     assert len(tree.tokens) == len({answer[:end] for answer in answers for end in range(1, len(answer) + 1)})
     assert all(parent < place for place, parent in enumerate(tree.parents))
 
 
 @given(ANSWERS)
-def test_a_node_sees_itself_and_its_ancestors_alone(answers: list[tuple[int, ...]]) -> None:
+def test_a_node_attends_only_to_itself_and_its_ancestors(answers: list[tuple[int, ...]]) -> None:
     tree = ChoiceTree.of(answers)
     for place, row in enumerate(tree.sees()):
         assert sum(row) == tree.depths[place]
@@ -42,7 +42,7 @@ def test_a_node_sees_itself_and_its_ancestors_alone(answers: list[tuple[int, ...
     assert [row[0] for row in distances] == [0, *tree.depths]
 
 
-def test_answers_that_cannot_be_told_apart_are_refused() -> None:
+def test_indistinguishable_answers_are_rejected() -> None:
     with pytest.raises(ValueError, match="two answers have the same tokens"):
         ChoiceTree.of([(1, 2), (1, 2)])
     with pytest.raises(ValueError, match="without tokens"):

@@ -1,4 +1,4 @@
-"""What a model in this process runs on."""
+"""The environment of a local model."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from trecexam.graders import Cell, create
 
 @pytest.mark.parametrize(("name", "model"), [("seq2seq", "t5"), ("causal", "llama")])
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
-def test_it_is_known_once_the_model_has_graded(
+def test_the_environment_is_available_once_the_model_has_graded(
     models: dict[str, Path], cells: list[Cell], name: str, model: str, dtype: str
 ) -> None:
     words = {"name": name, "model": str(models[model]), "device": "cpu", "dtype": dtype}
@@ -29,7 +29,7 @@ def test_it_is_known_once_the_model_has_graded(
     assert made_on["reproducible"] in {"true", "false"}
 
 
-def test_the_manifest_of_a_track_names_it_and_a_model_is_loaded_for_no_update_that_grades_nothing(
+def test_the_manifest_names_the_environment_and_loads_no_model_if_nothing_is_graded(
     models: dict[str, Path], tmp_path: Path
 ) -> None:
     root = make_small_track(tmp_path / "track", queries=1, docs=3, items=1)

@@ -46,13 +46,13 @@ def same(one: dict[Cell, Answer], two: dict[Cell, Answer]) -> bool:
 
 @pytest.mark.parametrize(("name", "model"), MODELS)
 @pytest.mark.parametrize("decode", ["choices", pytest.param("beam", marks=pytest.mark.slow)])
-def test_grades_are_the_same_for_every_batch_size_order_and_budget(
+def test_grades_do_not_depend_on_batch_size_order_and_budget(
     models: dict[str, Path], cells: list[Cell], name: str, model: str, decode: str
 ) -> None:
     def grader(budget: int | None) -> LanguageGrader:
         return made(models[model], name, decode=decode, max_new_tokens=8, max_batch_tokens=budget)
 
-    # Six passages: as many prompts as can fill a batch, and leave one over.
+    # Six passages: enough prompts to fill a batch and leave one.
     cells = cells[:24]
     expected = grades(grader(None), cells)
     assert len({answer.raw for answer in expected.values()}) > 1
@@ -62,7 +62,7 @@ def test_grades_are_the_same_for_every_batch_size_order_and_budget(
 
 
 @pytest.mark.parametrize(("name", "model"), [("seq2seq", "t5"), ("causal", "llama")])
-def test_beams_are_the_same_for_every_batch_size_and_order(
+def test_beams_do_not_depend_on_batch_size_and_order(
     models: dict[str, Path], cells: list[Cell], name: str, model: str
 ) -> None:
     def grader(budget: int | None) -> LanguageGrader:
@@ -75,7 +75,7 @@ def test_beams_are_the_same_for_every_batch_size_and_order(
 
 
 @pytest.mark.parametrize(("name", "model"), MODELS)
-def test_a_pool_is_graded_in_full_and_kept(
+def test_a_pool_is_graded_completely_and_stored(
     models: dict[str, Path], tmp_path: Path, name: str, model: str
 ) -> None:
     config = f'[track]\ndepth = 8\n[grader]\nname = "{name}"\nmodel = "{models[model]}"\n'
@@ -97,7 +97,7 @@ def test_a_pool_is_graded_in_full_and_kept(
         assert track.update().graded == 0
 
 
-def test_memory_that_runs_out_costs_time_and_no_grade(
+def test_running_out_of_memory_loses_no_grade(
     models: dict[str, Path], cells: list[Cell], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     expected = grades(made(models["t5"], "seq2seq"), cells)
@@ -123,13 +123,13 @@ def test_memory_that_runs_out_costs_time_and_no_grade(
         assert max(tried) > 900 >= tried[-1]
 
 
-def test_torchs_own_out_of_memory_is_understood(
+def test_the_out_of_memory_error_of_torch_is_recognised(
     models: dict[str, Path],
     cells: list[Cell],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     grader = made(models["t5"], "seq2seq", max_batch_tokens=4_000)
-    # As if this machine had many cores.
+    # Simulates a machine with many cores.
     monkeypatch.setattr(grader.backend, "reading_tokens", {"cpu": 4_000})
     scorer: Any = grader.backend.scorer  # type: ignore[attr-defined]
     encode, failures = scorer.encode, []
@@ -149,7 +149,7 @@ def test_torchs_own_out_of_memory_is_understood(
     assert len(failures) >= 2
 
 
-def test_a_prompt_too_large_for_the_device_is_said(
+def test_a_prompt_too_large_for_the_device_is_reported(
     models: dict[str, Path], cells: list[Cell], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     grader = made(models["t5"], "seq2seq")
@@ -177,7 +177,7 @@ def test_other_failures_of_a_model_reach_the_caller(
         grades(grader, cells)
 
 
-def test_the_identity_names_what_can_change_an_answer_and_nothing_else(
+def test_the_identity_has_exactly_the_settings_that_can_change_an_answer(
     models: dict[str, Path], tmp_path: Path
 ) -> None:
     def digest(model: str = "t5", **settings: Any) -> bytes:
@@ -201,7 +201,7 @@ def test_the_identity_names_what_can_change_an_answer_and_nothing_else(
     assert len({base, *others}) == 1 + len(others)
 
 
-def test_hashes_of_weights_are_remembered_by_size_and_time(
+def test_hashes_of_weights_are_cached_by_size_and_time(
     models: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     section = GraderSection(name="seq2seq", model=str(models["t5"]))
@@ -218,7 +218,7 @@ def test_hashes_of_weights_are_remembered_by_size_and_time(
         assert create(section, tmp_path).identity == first
 
 
-def test_a_nugget_is_asked_with_the_nugget_prompt(models: dict[str, Path]) -> None:
+def test_a_nugget_is_graded_with_the_nugget_prompt(models: dict[str, Path]) -> None:
     grader = made(models["t5"], "seq2seq")
     cells = [ask("a passage", "what is it?", 1), ask("a passage", "it is", 2, kind="nugget")]
     jobs = grader._prepare([*zip(cells)], [])
@@ -272,13 +272,15 @@ def test_an_answer_is_verified_by_the_model_that_gave_it(models: dict[str, Path]
     assert len(verifications) == len(set(verifications)) == len({answer.raw for answer in given.values()})
 
 
-def test_free_text_cannot_be_chosen_from(models: dict[str, Path]) -> None:
+def test_choices_decoding_is_rejected_for_a_free_text_prompt(models: dict[str, Path]) -> None:
     with pytest.raises(GraderError, match='NuggetExtractionPrompt wants free text: set `decode = "beam"`'):
         made(models["t5"], "seq2seq", prompt="NuggetExtractionPrompt", decode="choices")
 
 
-def test_beams_follow_the_settings_and_not_the_models_own(models: dict[str, Path], tmp_path: Path) -> None:
-    """Penalties, sampling and lengths in generation_config.json would change what beam search finds."""
+def test_beams_follow_the_settings_and_not_the_defaults_of_the_model(
+    models: dict[str, Path], tmp_path: Path
+) -> None:
+    """Penalties, sampling and lengths in generation_config.json would change the result of beam search."""
     import json
     import shutil
 

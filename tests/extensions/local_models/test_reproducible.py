@@ -1,4 +1,4 @@
-"""The same cell, the same grade: bit for bit, whatever else is graded with it."""
+"""Reproducible grades: bit-identical whatever else is graded in the same batch."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ from trecexam.graders import Answer, Cell, create
 from trecexam.graders.activations import evenly_parted
 
 MODELS = [("seq2seq", "t5"), ("seq2seq", "mt5"), ("causal", "llama"), ("causal", "gpt2"), ("causal", "bloom")]
-#: Of a cell its answer, and log P of each permitted answer as the model gives it.
+#: The answer of a cell, and log P of each permitted answer by the model.
 Bits = tuple[Answer, tuple[float, ...]]
 
 
 @pytest.fixture(scope="module")
 def folders(models: dict[str, Path], tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """The tiny models, and one that cannot share what prompts begin with."""
+    """The tiny models, and one that cannot share prefixes."""
     folder = tmp_path_factory.mktemp("models") / "bloom"
     torch.manual_seed(3)
     tokenizer = bpe_tokenizer(chat=False)
@@ -54,7 +54,7 @@ def made(folder: Path, name: str, dtype: str, **settings: Any) -> LanguageGrader
 def bits(
     grader: LanguageGrader, parts: Iterator[Sequence[Cell]] | Sequence[Sequence[Cell]]
 ) -> dict[Cell, Bits]:
-    """What comes of grading in these parts, one update after the other."""
+    """The answers when these parts are graded one update after the other."""
     scores: dict[Cell, tuple[float, ...]] = {}
     score = grader.backend.score
 
@@ -77,7 +77,7 @@ def bits(
 
 
 def splits(cells: Sequence[Cell], rng: random.Random) -> Iterator[Sequence[Cell]]:
-    """The cells in a random order, in updates of random sizes."""
+    """The cells in random order, in updates of random sizes."""
     rest = rng.sample(cells, len(cells))
     while rest:
         size = rng.choice([1, 2, 5, len(cells)])
@@ -85,7 +85,7 @@ def splits(cells: Sequence[Cell], rng: random.Random) -> Iterator[Sequence[Cell]
         rest = rest[size:]
 
 
-# In bfloat16 sums in another order differ most. T5 has an encoder, Llama shares prefixes, BLOOM cannot.
+# In bfloat16 the order of sums matters most. T5 has an encoder, Llama shares prefixes, BLOOM cannot.
 @pytest.mark.parametrize("dtype", [pytest.param("float32", marks=pytest.mark.slow), "bfloat16"])
 @pytest.mark.parametrize(
     ("name", "model"),
@@ -94,22 +94,22 @@ def splits(cells: Sequence[Cell], rng: random.Random) -> Iterator[Sequence[Cell]
         for each in MODELS
     ],
 )
-def test_an_answer_is_bit_for_bit_the_same_in_all_company(
+def test_an_answer_is_bit_identical_whatever_else_is_graded(
     folders: dict[str, Path], cells: list[Cell], thorough: bool, name: str, model: str, dtype: str
 ) -> None:
-    # What shares nothing is slow.
+    # Models without prefix sharing are slow.
     cells = cells[: (12 if model == "bloom" else 48) if thorough else 10]
     expected = bits(made(folders[model], name, dtype), [cells])
     assert len({answer.probabilities for answer, _ in expected.values()}) > len(cells) // 2
     for seed, budget in enumerate((None, 1, 3_000)):
         rng = random.Random(seed)
-        # A process that goes on where another was killed has a model of its own.
+        # A process that resumes after a kill loads the model again.
         grader = made(folders[model], name, dtype, max_batch_tokens=budget)
         assert bits(grader, splits(cells, rng)) == expected
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
-def test_an_activation_hangs_on_no_number_of_threads_and_no_place(
+def test_an_activation_does_not_depend_on_the_number_of_threads_or_its_position(
     threads: Callable[[int], None], dtype: torch.dtype
 ) -> None:
     row = torch.randn(1, 37, 1_088, generator=torch.Generator().manual_seed(1)).to(dtype)
@@ -161,7 +161,7 @@ def test_a_list_is_the_same_with_any_number_of_threads(
 
 @pytest.fixture(scope="module")
 def wide(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """Models whose products and activations torch parts among threads."""
+    """Models whose products and activations torch splits among threads."""
     root = tmp_path_factory.mktemp("wide")
     return {
         "wide-t5": save_t5(root / "t5", inner=1_088),
@@ -170,7 +170,7 @@ def wide(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 
 @pytest.mark.parametrize(("name", "model"), [("seq2seq", "t5"), ("causal", "llama")])
-def test_a_text_that_is_written_is_the_same_in_all_company(
+def test_a_generated_text_is_the_same_whatever_else_is_generated(
     folders: dict[str, Path], cells: list[Cell], thorough: bool, name: str, model: str
 ) -> None:
     words = {"decode": "beam", "beams": 2, "max_new_tokens": 4}
@@ -180,8 +180,8 @@ def test_a_text_that_is_written_is_the_same_in_all_company(
     assert bits(grader, splits(cells, random.Random(1))) == expected
 
 
-def test_with_batches_of_any_shape_it_is_not(folders: dict[str, Path], cells: list[Cell]) -> None:
-    """Else the tests here would show little."""
+def test_with_batches_of_any_shape_answers_differ(folders: dict[str, Path], cells: list[Cell]) -> None:
+    """Otherwise these tests would show little."""
     grader = made(folders["t5"], "seq2seq", "bfloat16")
     grader.backend.reproducible = False
     assert bits(grader, [cells]) != bits(grader, splits(cells, random.Random(1)))
@@ -191,7 +191,9 @@ LENGTHS = st.lists(st.integers(1, 600), max_size=60)
 
 
 @given(LENGTHS, st.integers(1, 3_000))
-def test_a_tiles_shape_hangs_on_its_prompts_length_alone(lengths: list[int], tokens: int) -> None:
+def test_the_shape_of_a_tile_depends_only_on_the_length_of_its_prompts(
+    lengths: list[int], tokens: int
+) -> None:
     padded = [*map(padded_length, lengths)]
     assert all(own <= tile < own + 16 for own, tile in zip(lengths, padded, strict=True))
     cut = tiles(padded, lambda length: max(1, tokens // length))
@@ -202,7 +204,7 @@ def test_a_tiles_shape_hangs_on_its_prompts_length_alone(lengths: list[int], tok
 
 
 @given(LENGTHS, st.integers(1, 3_000), st.integers(1, 5_000))
-def test_batches_are_whole_tiles_and_what_fills_none_waits(
+def test_batches_are_whole_tiles_and_incomplete_tiles_wait(
     lengths: list[int], tokens: int, max_tokens: int
 ) -> None:
     padded = [*map(padded_length, lengths)]
@@ -218,7 +220,7 @@ def test_batches_are_whole_tiles_and_what_fills_none_waits(
         assert sum(padded[place] == length for place in left) < max(1, tokens // length)
 
 
-def test_what_prompts_share_is_less_than_all_of_one_and_in_whole_steps() -> None:
+def test_the_shared_prefix_is_shorter_than_a_prompt_and_a_multiple_of_the_step() -> None:
     tokens = [*range(40)]
     assert shared_length(tokens, tokens) == 32
     assert shared_length(tokens[:33], tokens) == 32

@@ -24,7 +24,7 @@ KINDS = (
 
 
 @pytest.mark.parametrize(("name", "model"), [("seq2seq", "t5"), ("seq2seq", "mt5"), ("causal", "llama")])
-def test_choices_are_those_of_an_exhaustive_search(
+def test_choices_equal_an_exhaustive_search(
     models: dict[str, Path], cells: list[Cell], thorough: bool, name: str, model: str
 ) -> None:
     cells = cells[:: 1 if thorough else 3]
@@ -45,7 +45,7 @@ def test_choices_are_those_of_an_exhaustive_search(
 
 
 @pytest.mark.parametrize(("name", "model"), KINDS)
-def test_log_probabilities_are_transformers_own(
+def test_log_probabilities_equal_those_of_transformers(
     models: dict[str, Path], cells: list[Cell], thorough: bool, name: str, model: str
 ) -> None:
     grader = made(models[model], name)
@@ -67,7 +67,7 @@ def test_answers_of_several_tokens_are_scored_whole(
     assert grader.backend.score(jobs, answers)()[0] == pytest.approx(exhaustive(grader, cell), abs=1e-4)
 
 
-def test_the_encoder_is_transformers_own(models: dict[str, Path]) -> None:
+def test_the_encoder_output_equals_that_of_transformers(models: dict[str, Path]) -> None:
     for model in ("t5", "t5-relu"):
         backend: Any = made(models[model], "seq2seq").backend
         tokens = torch.randint(3, 300, (3, 21))
@@ -79,12 +79,12 @@ def test_the_encoder_is_transformers_own(models: dict[str, Path]) -> None:
 
 
 def test_the_most_probable_answers_vary_with_the_prompt(models: dict[str, Path], cells: list[Cell]) -> None:
-    """Else the tests here would show little."""
+    """Otherwise these tests would show little."""
     grader = made(models["t5"], "seq2seq")
     assert len({answer.rating for batch in grader.grade(cells) for _, answer in batch}) >= 2
 
 
-def test_a_version_of_transformers_that_computes_otherwise_is_refused(
+def test_an_incompatible_version_of_transformers_is_rejected(
     models: dict[str, Path], cells: list[Cell], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     grader = made(models["t5"], "seq2seq")

@@ -1,4 +1,4 @@
-"""Language models behind a track folder: what a user types and finds."""
+"""Local language models on a track folder, as a user runs them."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def test_a_direct_prompt_needs_queries_and_no_bank(track: Make) -> None:
         opened.update()
 
 
-def test_what_counts_follows_the_prompts_scale(
+def test_the_threshold_follows_the_scale_of_the_prompt(
     track: Make, models: dict[str, Path], capsys: pytest.CaptureFixture[str]
 ) -> None:
     root = track(prompt="Thomas")
@@ -86,7 +86,7 @@ def test_what_counts_follows_the_prompts_scale(
         opened.update()
 
 
-def test_free_text_is_read_anew_when_the_reading_changes(track: Make, models: dict[str, Path]) -> None:
+def test_free_text_is_parsed_again_when_the_parser_changes(track: Make, models: dict[str, Path]) -> None:
     root = track(decode="beam", max_new_tokens=4)
     ours = ratings(root)
     configure(root, models["t5"], decode="beam", max_new_tokens=4, compat="workbench")
@@ -95,13 +95,13 @@ def test_free_text_is_read_anew_when_the_reading_changes(track: Make, models: di
         assert update.changed
         assert update.graded == 0
         theirs = {(row["doc_id"], row["item_id"]): row["rating"] for row in opened.grades()}
-    # The tiny model babbles: unparsed in the paper's reading, 0 or 1 in the workbench's.
+    # The tiny model gives nonsense: unparsed by the paper's parser, 0 or 1 by the workbench's.
     assert ours.keys() == theirs.keys()
     assert None in ours.values()
     assert None not in theirs.values()
 
 
-def test_a_prompt_file_is_watched_and_its_reading_is_applied_to_stored_answers(
+def test_a_prompt_file_is_watched_and_its_parser_is_applied_to_stored_answers(
     track: Make, models: dict[str, Path]
 ) -> None:
     root = track(prompt="mine.toml", decode="beam", max_new_tokens=3)
@@ -110,7 +110,7 @@ def test_a_prompt_file_is_watched_and_its_reading_is_applied_to_stored_answers(
     assert set(ratings(root).values()) == {None}
     with trecexam.open_track(root) as opened:
         answers = {(row["doc_id"], row["item_id"]): row["answer"] for row in opened.grades()}
-    # A made-up model may say nothing, which no prompt can permit.
+    # A random model may answer nothing, which no prompt permits.
     permitted = sorted({answer for answer in answers.values() if answer.strip()})
     chosen = "".join(f"{json.dumps(answer)} = 3\n" for answer in permitted)
     (root / "mine.toml").write_text(f"{text}[answers]\n{chosen}")
@@ -125,7 +125,7 @@ def test_a_prompt_file_is_watched_and_its_reading_is_applied_to_stored_answers(
         assert opened.update().graded == len(ratings(root))
 
 
-def test_a_changed_query_is_graded_anew_where_the_prompt_names_it(track: Make) -> None:
+def test_a_changed_query_is_graded_again_if_the_prompt_uses_it(track: Make) -> None:
     root = track(prompt="mine.toml")
     (root / "mine.toml").write_text('template = "{query} {question} {context}"\n')
     before = len(ratings(root))
@@ -140,7 +140,7 @@ def test_a_changed_query_is_graded_anew_where_the_prompt_names_it(track: Make) -
         assert opened.update().graded == 0
 
 
-def test_an_item_that_cannot_be_graded_is_said_once_and_the_rest_is_graded(
+def test_an_item_that_cannot_be_graded_is_reported_once_and_the_rest_is_graded(
     track: Make, capsys: pytest.CaptureFixture[str]
 ) -> None:
     root = track()
@@ -159,7 +159,7 @@ def test_an_item_that_cannot_be_graded_is_said_once_and_the_rest_is_graded(
     assert len((root / "out" / "rejected.tsv").read_text().splitlines()) == 1
 
 
-def test_it_is_shown_what_the_workbenchs_reading_changes(
+def test_verify_readings_shows_the_effect_of_the_workbench_parser(
     track: Make, capsys: pytest.CaptureFixture[str]
 ) -> None:
     root = track(decode="beam", max_new_tokens=4)
@@ -173,14 +173,14 @@ def test_it_is_shown_what_the_workbenchs_reading_changes(
     assert "ratings differ when read as 'workbench'" in err
 
 
-def test_where_answers_are_chosen_nothing_is_left_to_read(
+def test_with_choices_decoding_there_is_nothing_to_parse(
     track: Make, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run(["verify", "readings", str(track())]) == 2
     assert "nothing is left to read" in capsys.readouterr().err
 
 
-def test_a_grader_without_answers_has_no_other_reading(small_track: Path, hash_grader: HashGrader) -> None:
+def test_a_grader_without_answers_has_no_other_parser(small_track: Path, hash_grader: HashGrader) -> None:
     with (
         trecexam.open_track(small_track, grader=hash_grader) as opened,
         pytest.raises(TrecexamError, match="in one way only"),
@@ -188,7 +188,7 @@ def test_a_grader_without_answers_has_no_other_reading(small_track: Path, hash_g
         opened.verify.readings("workbench")
 
 
-def test_graders_say_what_they_need(
+def test_graders_lists_what_each_grader_needs(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def missing() -> str:
@@ -219,7 +219,7 @@ def test_prompts_are_listed_with_their_sources(capsys: pytest.CaptureFixture[str
     assert "arXiv 2406.06519" in rows["UMBRELA"]["source"]
 
 
-def test_init_takes_a_model_and_a_prompt_file_along(models: dict[str, Path], tmp_path: Path) -> None:
+def test_init_copies_a_model_and_a_prompt_file(models: dict[str, Path], tmp_path: Path) -> None:
     source = make_small_track(tmp_path / "source")
     (tmp_path / "mine.jinja").write_text("{{ question }} {{ context }}")
     words = ["init", str(tmp_path / "new"), "--grader", "seq2seq", "--model", str(models["t5"])]
@@ -237,7 +237,7 @@ def test_init_takes_a_model_and_a_prompt_file_along(models: dict[str, Path], tmp
         (["--grader", "seq2seq", "--model", "./nowhere"], "no such folder: ./nowhere"),
     ],
 )
-def test_init_refuses_what_could_not_be_graded_with(
+def test_init_rejects_settings_that_cannot_grade(
     words: list[str], message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run(["init", str(tmp_path / "new"), *words]) == 2
@@ -254,7 +254,7 @@ def test_init_refuses_what_could_not_be_graded_with(
         ({"device": "tpu9"}, "`device` 'tpu9' in \\[grader\\] cannot be used"),
     ],
 )
-def test_settings_that_cannot_work_are_one_line(
+def test_invalid_settings_are_a_one_line_error(
     track: Make, settings: dict[str, Any], message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     root = track()
@@ -309,7 +309,7 @@ def broken(models: dict[str, Path], folder: Path, kind: str) -> Path:
     ],
 )
 @pytest.mark.parametrize("decode", ["choices", "beam"])
-def test_a_damaged_model_is_one_line_and_grades_nothing(
+def test_a_damaged_model_is_a_one_line_error_and_grades_nothing(
     track: Make,
     models: dict[str, Path],
     tmp_path: Path,
@@ -328,7 +328,7 @@ def test_a_damaged_model_is_one_line_and_grades_nothing(
 
 
 @pytest.mark.parametrize(("name", "model"), [("seq2seq", "llama"), ("causal", "t5")])
-def test_a_model_of_the_wrong_kind_is_said(
+def test_a_model_of_the_wrong_type_is_reported(
     track: Make, models: dict[str, Path], capsys: pytest.CaptureFixture[str], name: str, model: str
 ) -> None:
     root = track()

@@ -26,7 +26,7 @@ SUN = published()["Sun"]
 
 
 class Characters:
-    """A tokenizer with a token per character and one at the end."""
+    """A tokenizer with one token per character and one at the end."""
 
     def encode(self, texts: Sequence[str]) -> list[list[int]]:
         return [[*map(ord, text), 0] for text in texts]
@@ -60,7 +60,7 @@ PASSAGE = (
 
 @pytest.mark.parametrize("name", TOKENISERS)
 @pytest.mark.parametrize("prompt", [PROMPT, SUN], ids=["passage-last", "passage-inside"])
-def test_at_every_length_the_longest_part_of_the_passage_that_fits_is_kept(name: str, prompt: Any) -> None:
+def test_the_longest_prefix_of_the_passage_that_fits_is_kept_at_every_length(name: str, prompt: Any) -> None:
     tokeniser, cell = TOKENISERS[name], ask(PASSAGE, "what is it?", kind=prompt.asks)
 
     def render(passage: str) -> str:
@@ -88,7 +88,7 @@ def test_at_every_length_the_longest_part_of_the_passage_that_fits_is_kept(name:
 
 
 @given(st.text(max_size=80), st.text(max_size=20), st.integers(1, 120))
-def test_the_question_stays_whole_whatever_the_texts(passage: str, question: str, limit: int) -> None:
+def test_the_question_is_never_cut(passage: str, question: str, limit: int) -> None:
     def render(part: str) -> str:
         return f"Q: {question} C: {part} A:"
 
@@ -104,7 +104,7 @@ def test_the_question_stays_whole_whatever_the_texts(passage: str, question: str
 
 @pytest.mark.parametrize(("kind", "model"), [("seq2seq", "t5"), ("causal", "llama"), ("causal", "gpt2")])
 @pytest.mark.parametrize("decode", ["choices", "beam"])
-def test_no_prompt_of_a_grader_is_longer_than_the_model_takes(
+def test_no_prompt_is_longer_than_the_model_accepts(
     models: dict[str, Path], kind: str, model: str, decode: str
 ) -> None:
     settings = GraderSection(name=kind, model=str(models[model]), decode=decode, max_new_tokens=20)
@@ -127,11 +127,11 @@ def test_no_prompt_of_a_grader_is_longer_than_the_model_takes(
         joined = " ".join(map(str, job.tokens))
         assert " ".join(map(str, question[1:-1])) in joined
     assert len(jobs[0].tokens) < grader.max_length
-    # A token of the passage may be two in place: at most a few are left unused.
+    # A token of the passage may become two: at most a few are left unused.
     assert len(jobs[-1].tokens) >= grader.max_length - 3
 
 
-def test_max_length_in_the_settings_lowers_the_models(models: dict[str, Path]) -> None:
+def test_max_length_in_the_settings_lowers_that_of_the_model(models: dict[str, Path]) -> None:
     def made(limit: int) -> LanguageGrader:
         grader = create(GraderSection(name="seq2seq", model=str(models["t5"]), max_length=limit), Path())
         assert isinstance(grader, LanguageGrader)
@@ -142,7 +142,7 @@ def test_max_length_in_the_settings_lowers_the_models(models: dict[str, Path]) -
     assert made(300).identity != made(299).identity
 
 
-def test_a_question_that_leaves_no_room_is_an_error_for_that_item(models: dict[str, Path]) -> None:
+def test_a_question_that_leaves_no_room_is_an_error_of_that_item(models: dict[str, Path]) -> None:
     grader = create(GraderSection(name="seq2seq", model=str(models["t5"])), Path())
     long = " ".join(f"word{number}" for number in range(600))
     cells = [ask("a passage", long, 1), ask("a passage", "Is it short?", 2), ask("another passage", long, 1)]
@@ -153,7 +153,7 @@ def test_a_question_that_leaves_no_room_is_an_error_for_that_item(models: dict[s
 
 
 @pytest.mark.parametrize(("kind", "model"), [("seq2seq", "t5"), ("causal", "llama")])
-def test_a_passage_of_megabytes_is_cut_as_a_short_one_and_soon(
+def test_a_passage_of_megabytes_is_cut_like_a_short_one_and_quickly(
     models: dict[str, Path], kind: str, model: str
 ) -> None:
     grader = create(GraderSection(name=kind, model=str(models[model])), Path())
@@ -176,7 +176,7 @@ def test_a_long_passage_of_few_tokens_is_not_cut_short(models: dict[str, Path]) 
 
 
 @pytest.mark.parametrize(("kind", "model"), [("seq2seq", "t5"), ("causal", "llama"), ("causal", "gpt2")])
-def test_a_passage_cannot_speak_in_special_tokens(models: dict[str, Path], kind: str, model: str) -> None:
+def test_a_passage_cannot_contain_special_tokens(models: dict[str, Path], kind: str, model: str) -> None:
     grader = create(GraderSection(name=kind, model=str(models[model])), Path())
     assert isinstance(grader, LanguageGrader)
     tokenizer = grader.backend.tokens.tokenizer  # type: ignore[attr-defined]

@@ -1,4 +1,4 @@
-"""Models in this process that write: tiny ones, made here."""
+"""Text generation with tiny local models."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def texts(writer: Writer, prompts: list[str]) -> dict[str, WrittenText | Unwritt
 
 
 @pytest.mark.parametrize("kind", ["causal", "seq2seq"])
-def test_what_is_written_hangs_on_neither_batches_nor_order(models: dict[str, Path], kind: str) -> None:
+def test_a_generated_text_does_not_depend_on_batches_or_order(models: dict[str, Path], kind: str) -> None:
     together = texts(made(models, kind), PROMPTS)
     alone = {}
     for prompt in reversed(PROMPTS):
@@ -65,7 +65,7 @@ def test_what_is_written_hangs_on_neither_batches_nor_order(models: dict[str, Pa
 
 @pytest.mark.parametrize("kind", ["causal", "seq2seq"])
 @pytest.mark.parametrize("dtype", [pytest.param("float32", marks=pytest.mark.slow), "bfloat16"])
-def test_where_it_shall_be_reproducible_a_text_hangs_on_nothing_that_is_asked_with_it(
+def test_with_reproducible_a_text_does_not_depend_on_other_prompts(
     models: dict[str, Path], thorough: bool, kind: str, dtype: str
 ) -> None:
     rng = random.Random(3)
@@ -94,13 +94,13 @@ def test_where_it_shall_be_reproducible_a_text_hangs_on_nothing_that_is_asked_wi
 
 
 @pytest.mark.parametrize("kind", ["causal", "seq2seq"])
-def test_at_random_the_same_seed_writes_the_same(models: dict[str, Path], kind: str) -> None:
+def test_with_sampling_the_same_seed_gives_the_same_text(models: dict[str, Path], kind: str) -> None:
     first = texts(made(models, kind, temperature=2.0, seed=1), PROMPTS)
     assert texts(made(models, kind, temperature=2.0, seed=1), PROMPTS[::-1]) == first
     assert texts(made(models, kind, temperature=2.0, seed=2), PROMPTS) != first
 
 
-def test_an_answer_that_was_stopped_is_known_as_cut(
+def test_an_answer_that_reached_the_token_limit_is_marked_as_cut(
     models: dict[str, Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     writer = made(models, "causal", max_new_tokens=3)
@@ -117,7 +117,7 @@ def test_an_answer_that_was_stopped_is_known_as_cut(
     assert not any(found.cut for found in texts(writer, PROMPTS).values() if isinstance(found, WrittenText))
 
 
-def test_a_model_that_says_nothing_was_not_stopped(
+def test_an_empty_answer_is_not_marked_as_cut(
     models: dict[str, Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     import torch
@@ -130,7 +130,7 @@ def test_a_model_that_says_nothing_was_not_stopped(
     assert texts(writer, PROMPTS) == dict.fromkeys(PROMPTS, WrittenText(""))
 
 
-def test_a_prompt_that_is_too_long_is_named_and_the_others_are_written(models: dict[str, Path]) -> None:
+def test_a_prompt_that_is_too_long_is_reported_and_the_others_are_answered(models: dict[str, Path]) -> None:
     long = "word " * 3000
     found = texts(made(models, "causal"), [long, *PROMPTS])
     assert isinstance(found[long], Unwritten)
@@ -138,7 +138,7 @@ def test_a_prompt_that_is_too_long_is_named_and_the_others_are_written(models: d
     assert all(isinstance(found[prompt], WrittenText) for prompt in PROMPTS)
 
 
-def test_what_can_change_a_text_is_in_the_identity(models: dict[str, Path]) -> None:
+def test_settings_that_can_change_a_text_are_in_the_identity(models: dict[str, Path]) -> None:
     base = made(models, "causal").identity
     assert made(models, "causal", max_batch_tokens=7, dtype="auto").identity == base
     for settings in ({"seed": 1}, {"temperature": 1.0}, {"max_new_tokens": 13}):
@@ -172,13 +172,13 @@ def _no_memory() -> None:
     raise OutOfMemoryError
 
 
-def test_a_models_control_tokens_are_kept_out_of_prompts(models: dict[str, Path]) -> None:
+def test_control_tokens_of_a_model_are_removed_from_prompts(models: dict[str, Path]) -> None:
     writer = made(models, "causal")
     special = next(iter(writer.backend.tokens.tokenizer.all_special_tokens))
     assert special not in writer.plain(f"a {special} b")
 
 
-def test_the_graders_own_model_writes_where_the_settings_name_no_other(models: dict[str, Path]) -> None:
+def test_the_model_of_the_grader_writes_if_the_settings_name_no_other(models: dict[str, Path]) -> None:
     grader = GraderSection(name="causal", model=str(models["causal"]), seed=4)
     writer = create_writer(TrackConfig(grader=grader), models["causal"].parent)
     assert (writer.model, writer.seed) == ("llama", 4)
@@ -189,7 +189,7 @@ def test_the_graders_own_model_writes_where_the_settings_name_no_other(models: d
 
 
 @pytest.mark.parametrize("kind", ["causal", "seq2seq"])
-def test_writers_of_the_same_model_share_it_while_one_of_them_is_there(
+def test_writers_of_the_same_model_share_it_while_one_of_them_exists(
     models: dict[str, Path], kind: str
 ) -> None:
     first, second = made(models, kind, seed=1), made(models, kind, seed=2)

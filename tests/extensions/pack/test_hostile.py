@@ -1,4 +1,4 @@
-"""Packs that are damaged, or made to do harm, are refused before anything is unpacked."""
+"""Damaged or malicious packs are rejected before anything is unpacked."""
 
 from __future__ import annotations
 
@@ -45,11 +45,11 @@ def refuses(pack: Path, tmp_path: Path, reason: str) -> None:
         *("x\n", "track/" + "d/" * 40 + "x", "track/" + "x" * 999, "track/", "C:\\x"),
     ],
 )
-def test_a_name_that_leads_elsewhere_is_refused(good: Path, tmp_path: Path, name: str) -> None:
+def test_a_name_that_leads_outside_the_folder_is_rejected(good: Path, tmp_path: Path, name: str) -> None:
     refuses(forged(good, tmp_path / "p", {name: b"x"}), tmp_path, "leads elsewhere, or is too long")
 
 
-def test_links_doubles_bombs_and_other_compressions_are_refused(good: Path, tmp_path: Path) -> None:
+def test_links_duplicates_bombs_and_other_compressions_are_rejected(good: Path, tmp_path: Path) -> None:
     parts, pack = parts_of(good), tmp_path / "p"
 
     def with_more(info: zipfile.ZipInfo, content: bytes = b"x") -> Path:
@@ -87,7 +87,7 @@ def test_links_doubles_bombs_and_other_compressions_are_refused(good: Path, tmp_
         ("[[[", "trecexam.toml"),
     ],
 )
-def test_settings_that_read_what_is_not_in_the_pack_are_refused(
+def test_settings_that_read_files_outside_the_pack_are_rejected(
     good: Path, tmp_path: Path, settings: str, reason: str
 ) -> None:
     pack = forged(good, tmp_path / "p", {"track/trecexam.toml": settings.encode()})
@@ -119,7 +119,7 @@ def test_code_and_templates_of_a_pack_do_not_run(good: Path, tmp_path: Path) -> 
         ({"probabilities": "all"}, "probabilities"),
     ],
 )
-def test_a_line_that_is_no_answer_is_named(
+def test_a_line_that_is_not_an_answer_is_reported(
     good: Path, tmp_path: Path, changed: dict[str, Any], reason: str
 ) -> None:
     rows = lines_of(good, "answers.jsonl")
@@ -127,7 +127,7 @@ def test_a_line_that_is_no_answer_is_named(
     refuses(forged(good, tmp_path / "p", {"answers.jsonl": jsonl(rows)}), tmp_path, reason)
 
 
-def test_other_lies_are_refused(good: Path, tmp_path: Path) -> None:
+def test_inconsistent_packs_are_rejected(good: Path, tmp_path: Path) -> None:
     rows, (source,) = lines_of(good, "answers.jsonl"), lines_of(good, "graders.jsonl")
     lies: list[tuple[dict[str, bytes | None], dict[str, Any], str]] = [
         ({"answers.jsonl": jsonl([*rows, rows[0]])}, {}, "two answers to one cell"),
@@ -158,9 +158,7 @@ def test_other_lies_are_refused(good: Path, tmp_path: Path) -> None:
 
 
 @given(st.data())
-def test_whatever_is_done_to_a_pack_it_is_refused_or_reproduced(
-    good: Path, tmp_path: Path, data: st.DataObject
-) -> None:
+def test_a_modified_pack_is_rejected_or_reproduced(good: Path, tmp_path: Path, data: st.DataObject) -> None:
     content = bytearray(good.read_bytes())
     for _ in range(data.draw(st.integers(1, 4))):
         at = data.draw(st.integers(0, len(content) - 1))
@@ -178,7 +176,7 @@ json_values = st.recursive(
 
 
 @given(st.data())
-def test_whatever_its_records_say_it_is_refused_or_reproduced(
+def test_a_pack_with_modified_records_is_rejected_or_reproduced(
     good: Path, tmp_path: Path, data: st.DataObject
 ) -> None:
     part = data.draw(st.sampled_from(["answers", "graders", "assessments", "texts", "manifest"]))

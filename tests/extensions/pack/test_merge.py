@@ -1,4 +1,4 @@
-"""`trecexam merge`: answers of several packs, by content."""
+"""`trecexam merge`: joins the answers of several packs by content."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from trecexam.graders import Cell
 
 
 class Half(HashGrader):
-    """Has something to say of cells that it chooses, and the same identity as all."""
+    """Answers only the cells that it chooses, with the same identity as all."""
 
     def __init__(self, takes: Callable[[Cell], bool]) -> None:
         super().__init__()
@@ -34,7 +34,7 @@ def packed(folder: Path, name: str, grader: HashGrader) -> Path:
     return folder / f"{name}.trecexam"
 
 
-def test_two_halves_are_the_whole_and_nobody_is_asked(
+def test_two_merged_halves_equal_the_whole_and_no_prompt_is_sent(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     first = packed(tmp_path, "first", Half(lambda cell: cell.query_id == "q1"))
@@ -49,14 +49,14 @@ def test_two_halves_are_the_whole_and_nobody_is_asked(
     assert "the pack has no digests of out/ to compare with" in done.notes[-1]
     for name in ("leaderboard.tsv", "per_query.tsv", "rubric.qrels", "agreement.tsv"):
         assert (tmp_path / "again/out" / name).read_bytes() == (tmp_path / "whole/out" / name).read_bytes()
-    # The other way round the same answers are joined; and a pack joined with itself stays what it is.
+    # In the other order the same answers are joined; merging a pack with itself changes nothing.
     assert run(["merge", str(rest), str(first), "-o", str(both)]) == 0
     assert parts_of(both)["answers.jsonl"] == parts_of(whole)["answers.jsonl"]
     assert run(["merge", str(whole), str(first), "-o", str(both)]) == 0
     assert both.read_bytes() == whole.read_bytes()
 
 
-def test_a_conflict_is_listed_and_kept_and_an_error_is_none(
+def test_a_conflict_is_listed_and_kept_and_an_error_is_not_a_conflict(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     one = packed(tmp_path, "one", HashGrader())
@@ -78,7 +78,7 @@ def test_a_conflict_is_listed_and_kept_and_an_error_is_none(
     assert (found["answer"], found["other_answer"]) == (rows[0]["answer"], "I would say 9")
     assert parts_of(both)["answers.jsonl"] == parts_of(one)["answers.jsonl"]
     assert lines_of(both, "conflicts.jsonl") == [{**other[0], "pack": changed.name}]
-    # Nothing is lost when it is merged again, and an error gives way to an answer.
+    # Merging again loses nothing, and an answer replaces an error.
     assert run(["merge", str(changed), str(both), "-o", str(tmp_path / "all.trecexam")]) == 1
     assert lines_of(tmp_path / "all.trecexam", "answers.jsonl") == [other[0], *rows[1:]]
     kept = lines_of(tmp_path / "all.trecexam", "conflicts.jsonl")

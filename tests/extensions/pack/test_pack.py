@@ -25,7 +25,7 @@ OF_DATASET = {"queries": "queries.tsv", "qrels": "qrels.txt", "passages": "passa
 
 
 def graded_by_hash(root: Path, config: str = QUIET, **shape: int) -> Path:
-    """A track whose grader exists in this file alone, packed beside it as NAME.trecexam."""
+    """A track whose grader exists only in this file, with its pack next to it as NAME.trecexam."""
     make_small_track(root, config=config, **shape)
     switch_report_on(root)
     with trecexam.open_track(root, grader=HashGrader()) as track:
@@ -43,7 +43,7 @@ def test_the_demo_with_its_two_graders_is_reproduced_without_its_texts(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     assert run(["demo", "demo"]) == 0
-    # A person's rating holds for one text, which it names by its digest.
+    # A rating by a person belongs to one text, named by its digest.
     query, _, doc, label = Path("demo/out/rubric.qrels").read_text().split()[:4]
     rated = [
         "--query",
@@ -74,7 +74,7 @@ def test_the_demo_with_its_two_graders_is_reproduced_without_its_texts(
     whole = b"".join(parts_of(Path("paper.trecexam")).values()).decode(errors="replace")
     assert len(of_demo) == 96
     assert not any(text in whole for text in of_demo)
-    # The reproduced track is one: packed again it says the same, and merged with the first nothing new.
+    # The reproduced track works: packing it again and merging with the first adds nothing.
     assert run(["pack", "paper", "-o", "again.trecexam"]) == 0
     assert parts_of(Path("again.trecexam"))["texts.jsonl"] == parts_of(Path("paper.trecexam"))["texts.jsonl"]
     assert (
@@ -84,7 +84,7 @@ def test_the_demo_with_its_two_graders_is_reproduced_without_its_texts(
     assert "is not empty" in capsys.readouterr().err
 
 
-def test_the_same_track_gives_the_same_bytes_and_each_part_has_its_digest(tmp_path: Path) -> None:
+def test_the_same_track_gives_identical_bytes_and_each_part_has_its_digest(tmp_path: Path) -> None:
     first = graded_by_hash(tmp_path / "track")
     shutil.copytree(tmp_path / "track", tmp_path / "elsewhere" / "copy")
     for path in (tmp_path / "elsewhere").rglob("*"):
@@ -98,7 +98,7 @@ def test_the_same_track_gives_the_same_bytes_and_each_part_has_its_digest(tmp_pa
         name: hashlib.sha256(part).hexdigest() for name, part in parts.items()
     }
     assert parts["track/runs/run0.run"] == (tmp_path / "track" / "runs" / "run0.run").read_bytes()
-    # What an answer is of is known by content alone.
+    # Answers are matched by content only.
     answers, text = lines_of(first, "answers.jsonl"), "passage 3 about q1"
     assert len(answers) == len({(row["passage"], row["item"]) for row in answers})
     assert hashlib.sha256(text.encode()).hexdigest() in {row["passage"] for row in answers}
@@ -108,7 +108,7 @@ def test_the_same_track_gives_the_same_bytes_and_each_part_has_its_digest(tmp_pa
 
 
 @pytest.mark.parametrize("least", [1, 19, 90])
-def test_a_grader_that_is_nowhere_here_is_reproduced_and_texts_stay_as_gradable_as_they_were(
+def test_an_unavailable_grader_is_reproduced_and_ungradable_texts_stay_ungradable(
     tmp_path: Path, least: int
 ) -> None:
     config = f"[track]\ndepth = 12\nmin_text = {least}\n[report]\nwrite = false\n"
@@ -119,7 +119,7 @@ def test_a_grader_that_is_nowhere_here_is_reproduced_and_texts_stay_as_gradable_
     assert len(lines_of(pack, "answers.jsonl") if n else ()) == n
 
 
-def test_texts_come_from_a_folder_where_their_digests_are_right(tmp_path: Path) -> None:
+def test_texts_are_read_from_a_folder_if_their_digests_match(tmp_path: Path) -> None:
     pack = graded_by_hash(tmp_path / "track")
     collection = tmp_path / "collection"
     collection.mkdir()
@@ -137,7 +137,7 @@ def test_texts_come_from_a_folder_where_their_digests_are_right(tmp_path: Path) 
     assert again.count("sha256:") == 1
 
 
-def test_a_number_that_differs_is_named_with_the_versions_that_do(tmp_path: Path) -> None:
+def test_a_differing_value_is_reported_with_the_differing_versions(tmp_path: Path) -> None:
     pack = graded_by_hash(tmp_path / "track")
     board = tmp_path / "track" / "out" / "leaderboard.tsv"
     rows = tsv_rows(board)
@@ -159,7 +159,7 @@ def test_a_number_that_differs_is_named_with_the_versions_that_do(tmp_path: Path
     assert run(["reproduce", str(pack), "-o", str(tmp_path / "once more")]) == 1
 
 
-def test_answers_are_read_anew_without_their_server_and_another_reading_is_counted(
+def test_answers_are_parsed_without_their_server_and_parser_differences_are_counted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("TEST_KEY", KEY)
@@ -182,12 +182,12 @@ def test_answers_are_read_anew_without_their_server_and_another_reading_is_count
     rows[0]["rating"] = (rows[0]["rating"] + 1) % 6
     other = forged(pack, tmp_path / "other.trecexam", {"answers.jsonl": jsonl(rows)})
     done = reproduce(other, tmp_path / "read")
-    # What counts is the reading of now; what was read then is compared with it.
+    # The current parser counts; the recorded result is compared with it.
     assert done.reproduced
     assert f"1 of {len(rows)} answers of rubric are read otherwise than then" in done.notes
 
 
-def test_a_grader_that_waits_for_a_model_waits_in_the_pack_too(tmp_path: Path) -> None:
+def test_a_grader_that_waits_for_a_model_also_waits_in_the_pack(tmp_path: Path) -> None:
     root = make_small_track(tmp_path / "track")
     config = '[graders.rubric]\nname = "recorded"\nrecorded = "grades.jsonl"\n[graders.nuggets]\n'
     with trecexam.open_track(root, grader=HashGrader()) as track:
@@ -203,7 +203,7 @@ def test_a_grader_that_waits_for_a_model_waits_in_the_pack_too(tmp_path: Path) -
     assert lines_of(tmp_path / "p.trecexam", "assessments.jsonl")[1]["unable"]
 
 
-def test_what_is_of_a_dataset_is_in_the_pack_and_not_fetched(
+def test_data_of_a_dataset_is_in_the_pack_and_not_downloaded(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     config = '[track]\ndepth = 8\ndataset = "of/others"\n[report]\nwrite = false\n'
@@ -223,7 +223,9 @@ def test_what_is_of_a_dataset_is_in_the_pack_and_not_fetched(
     assert done.reproduced, outcomes(done)
 
 
-def test_what_cannot_be_packed_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_track_that_cannot_be_packed_is_reported(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     root = make_small_track(tmp_path / "track")
     assert run(["pack", str(root), "-o", str(tmp_path / "p.trecexam")]) == 2
     assert f"nothing is in out/ yet: `trecexam watch {root} --once` first" in capsys.readouterr().err
@@ -233,7 +235,7 @@ def test_what_cannot_be_packed_is_said(tmp_path: Path, capsys: pytest.CaptureFix
     said = capsys.readouterr().err
     assert "trecexam.toml:2: `qrels` in [track] names '../qrels.txt', which is not in the track" in said
     assert "link it into the track, and name the link" in said
-    # A link is packed as the file that it is.
+    # A symlink is packed as its target file.
     (root / "qrels.txt").symlink_to(tmp_path / "qrels.txt")
     (root / "trecexam.toml").write_text(QUIET)
     with trecexam.open_track(root, grader=HashGrader()) as track:
@@ -243,10 +245,10 @@ def test_what_cannot_be_packed_is_said(tmp_path: Path, capsys: pytest.CaptureFix
 
 
 @pytest.mark.plots
-def test_the_shipped_pack_is_of_the_demo_and_reproduces(tmp_path: Path) -> None:
+def test_the_shipped_pack_is_of_the_demo_and_can_be_reproduced(tmp_path: Path) -> None:
     done = reproduce(SHIPPED, tmp_path / "demo")
     for name, outcome, why in done.files:
-        # On other machines pictures may be drawn by another matplotlib, which is then said.
+        # Other machines may have another matplotlib, which is then reported.
         assert outcome == "same" or " then, " in why, (name, why)
     pack_demo(tmp_path / "demo.trecexam")
     made, shipped = parts_of(tmp_path / "demo.trecexam"), parts_of(SHIPPED)
@@ -279,7 +281,7 @@ def trecexam_lines(data: Path) -> list[str]:
     return gzip.decompress((data / "passages.jsonl.gz").read_bytes()).decode().splitlines()
 
 
-def test_there_is_nothing_to_reproduce_in_what_is_no_pack(tmp_path: Path) -> None:
+def test_reproducing_a_file_that_is_not_a_pack_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "x.trecexam").write_bytes(b"no zip")
     for name, reason in (("x.trecexam", "no pack, or a damaged one"), ("y.trecexam", "no such file")):
         with pytest.raises(TrecexamError, match=reason):

@@ -17,7 +17,7 @@ from starlette.testclient import TestClient
 
 @pytest.fixture(scope="session")
 def graded(graded_once: Path) -> Path:
-    """A graded track; not to be changed."""
+    """A graded track; read-only."""
     return graded_once
 
 
@@ -29,7 +29,7 @@ def track(graded: Path, tmp_path: Path) -> Path:
 
 @pytest.fixture
 def open_client() -> Iterator[Callable[..., TestClient]]:
-    """(track, **options of create_app) -> a client of its page, the track read already."""
+    """(track, **options of create_app) -> a client of its page, with the track already read."""
     with ExitStack() as stack:
         yield lambda root, **options: stack.enter_context(client_of(root, **options))
 

@@ -1,4 +1,4 @@
-"""The page of assessors: blind, theirs alone, nothing lost; and what organizers see of it."""
+"""The page of assessors: blind, private, without lost input; and what organizers see."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def open_team(track: Path, tmp_path: Path) -> Iterator[Callable[..., Team]]:
 
 
 def fields(page: str, form: str = "rate-form") -> dict[str, str]:
-    """The hidden fields of a form of a page: of that id, or that has this text in it."""
+    """The hidden fields of a form of a page: the one with that id or containing this text."""
     chosen = next(
         text for text in re.findall(r"<form method=\"post\".*?</form>", page, re.DOTALL) if form in text
     )
@@ -76,13 +76,13 @@ def first(browser: TestClient) -> str:
 
 
 def judge(browser: TestClient, address: str, form: str = "rate-form", **given: str) -> Any:
-    """Sends a form of a page."""
+    """Submits a form of a page."""
     given = {name.replace("item_", "item-"): value for name, value in given.items()}
     return browser.post("/assess", data={**fields(browser.get(address).text, form), **given})
 
 
 def lines(track: Path, name: str) -> list[tuple[str, ...]]:
-    """doc_id, item_id, rating, who, note of each line of a file of people's ratings."""
+    """doc_id, item_id, rating, who, note of each line of a ratings file."""
     rows = [line.split("\t") for line in (track / name).read_text().splitlines()]
     columns = [rows[0].index(column) for column in ("doc_id", "item_id", "rating", "who")]
     note = rows[0].index("note") if "note" in rows[0] else None
@@ -92,7 +92,7 @@ def lines(track: Path, name: str) -> list[tuple[str, ...]]:
     ]
 
 
-def test_an_assessor_goes_through_her_tasks_in_the_plan_s_order_until_all_is_judged(
+def test_an_assessor_judges_her_tasks_in_the_order_of_the_plan(
     open_team: Callable[..., Team], track: Path
 ) -> None:
     browser = open_team(SCALE).client("ada")
@@ -113,7 +113,7 @@ def test_an_assessor_goes_through_her_tasks_in_the_plan_s_order_until_all_is_jud
     assert not (track / "overrides.tsv").exists()
 
 
-def test_who_is_done_opens_what_she_judged_and_changes_it(
+def test_a_finished_assessor_opens_and_changes_her_judgments(
     open_team: Callable[..., Team], track: Path
 ) -> None:
     team = open_team(SCALE)
@@ -121,7 +121,7 @@ def test_who_is_done_opens_what_she_judged_and_changes_it(
     for rating in ("2", "0"):
         judge(browser, first(browser), item_1=rating)
     judge(browser, first(browser), "cannot-why", act="cannot", why="in Welsh")
-    # After a new login there is nothing to undo, and the list.
+    # After a new login there is nothing to undo, and the list is empty.
     browser = team.client("ada")
     page = browser.get("/assess").text
     assert "Undo your last judgment" not in page
@@ -138,7 +138,7 @@ def test_who_is_done_opens_what_she_judged_and_changes_it(
     ]  # fmt: skip
 
 
-def test_the_list_of_what_she_judged_has_the_ratings_of_items(open_team: Callable[..., Team]) -> None:
+def test_the_list_of_own_judgments_has_the_ratings_of_items(open_team: Callable[..., Team]) -> None:
     browser = open_team(plan=(PlannedTask("ada", "q1", "q1-d03"),)).client("ada")
     address = first(browser)
     n_items = browser.get(address).text.count("data-question")
@@ -147,7 +147,7 @@ def test_the_list_of_what_she_judged_has_the_ratings_of_items(open_team: Callabl
     assert f"</a>: {said}</li>" in browser.get("/assess").text
 
 
-def test_all_items_of_a_passage_are_rated_on_one_page_and_what_is_left_is_said(
+def test_all_items_of_a_passage_are_rated_on_one_page_and_missing_ones_are_reported(
     open_team: Callable[..., Team], track: Path
 ) -> None:
     browser = open_team().client("ada")
@@ -164,7 +164,7 @@ def test_all_items_of_a_passage_are_rated_on_one_page_and_what_is_left_is_said(
     assert [row[2] for row in lines(track, "overrides.tsv")] == ["4", *["1"] * (n_items - 1)]
 
 
-def test_no_answer_to_an_assessor_tells_a_document_a_run_a_grade_or_another_s_rating(
+def test_responses_to_an_assessor_reveal_no_document_run_grade_or_other_rating(
     open_team: Callable[..., Team], track: Path
 ) -> None:
     team = open_team(SCALE)
@@ -194,7 +194,7 @@ def test_no_answer_to_an_assessor_tells_a_document_a_run_a_grade_or_another_s_ra
             assert secret not in told, (secret, answer.url)
 
 
-def test_names_of_passages_cannot_be_made_without_the_track_s_secret(
+def test_passage_names_cannot_be_computed_without_the_secret_of_the_track(
     open_team: Callable[..., Team], track: Path
 ) -> None:
     browser = open_team(SCALE).client("ada")
@@ -205,7 +205,7 @@ def test_names_of_passages_cannot_be_made_without_the_track_s_secret(
     assert name == name_of(secret, "q1", "q1-d03") != name_of(b"other", "q1", "q1-d03")
 
 
-def test_a_damaged_secret_is_refused_and_names_nothing(open_team: Callable[..., Team], track: Path) -> None:
+def test_a_damaged_secret_is_rejected(open_team: Callable[..., Team], track: Path) -> None:
     browser = open_team(SCALE).client("ada")
     first(browser)
     key = track / ".trecexam" / "passage-names.key"
@@ -220,7 +220,9 @@ def test_a_damaged_secret_is_refused_and_names_nothing(open_team: Callable[..., 
     assert len(assessing.secret_of(TrackFolder.open(track))) == 64
 
 
-def test_an_assessor_cannot_judge_what_is_another_one_s(open_team: Callable[..., Team], track: Path) -> None:
+def test_an_assessor_cannot_judge_tasks_of_another_assessor(
+    open_team: Callable[..., Team], track: Path
+) -> None:
     team = open_team(SCALE)
     ada, bob = team.client("ada"), team.client("bob")
     second = judge(ada, first(ada), item_1="1").headers["location"].split("?")[0]
@@ -230,7 +232,7 @@ def test_an_assessor_cannot_judge_what_is_another_one_s(open_team: Callable[...,
     assert len(lines(track, "judgments.tsv")) == 1
 
 
-def test_what_was_said_in_another_window_is_shown_beside_the_form_before_it_counts(
+def test_a_rating_from_another_window_is_shown_next_to_the_form_before_it_is_replaced(
     open_team: Callable[..., Team], track: Path
 ) -> None:
     browser = open_team(SCALE).client("ada")
@@ -247,13 +249,13 @@ def test_what_was_said_in_another_window_is_shown_beside_the_form_before_it_coun
     )
     assert browser.post("/assess", data=again).status_code == 303
     assert [(row[2], row[4]) for row in lines(track, "judgments.tsv")] == [("2", ""), ("0", "typed")]
-    # The same once more, as by a second click, is no conflict, and no line.
+    # Sending the same again, as by a double click, is not a conflict and adds no line.
     assert browser.post("/assess", data=again).status_code == 303
     assert len(lines(track, "judgments.tsv")) == 2
 
 
 @pytest.mark.parametrize("rating", ["2", "3"], ids=["the same", "another"])
-def test_of_two_windows_that_save_at_once_the_second_sees_all_that_the_first_said(
+def test_of_two_windows_saving_at_once_the_second_sees_the_ratings_of_the_first(
     open_team: Callable[..., Team], track: Path, monkeypatch: pytest.MonkeyPatch, rating: str
 ) -> None:
     browser = open_team().client("ada")
@@ -285,7 +287,7 @@ def test_of_two_windows_that_save_at_once_the_second_sees_all_that_the_first_sai
     assert [row[2] for row in lines(track, "overrides.tsv")] == ["2"] * n_items
 
 
-def test_another_one_s_rating_is_no_conflict_and_both_are_kept(
+def test_a_rating_of_another_assessor_is_not_a_conflict_and_both_are_kept(
     open_team: Callable[..., Team], track: Path
 ) -> None:
     team = open_team(SCALE)
@@ -296,7 +298,7 @@ def test_another_one_s_rating_is_no_conflict_and_both_are_kept(
     assert [row[2:4] for row in lines(track, "judgments.tsv")] == [("0", "bob"), ("2", "ada")]
 
 
-def test_undo_on_the_next_page_brings_the_earlier_rating_back(
+def test_undo_on_the_next_page_restores_the_earlier_rating(
     open_team: Callable[..., Team], track: Path
 ) -> None:
     browser = open_team(SCALE).client("ada")
@@ -312,9 +314,7 @@ def test_undo_on_the_next_page_brings_the_earlier_rating_back(
     assert first(browser) == address
 
 
-def test_undo_of_items_takes_back_those_that_were_rated_last_alone(
-    open_team: Callable[..., Team], track: Path
-) -> None:
+def test_undo_of_items_withdraws_only_those_rated_last(open_team: Callable[..., Team], track: Path) -> None:
     browser = open_team().client("ada")
     address = first(browser)
     items = range(1, browser.get(address).text.count("data-question") + 1)
@@ -327,7 +327,7 @@ def test_undo_of_items_takes_back_those_that_were_rated_last_alone(
 
 
 @pytest.mark.parametrize("settings", [SCALE, ""], ids=["a scale", "items"])
-def test_who_cannot_judge_says_why_and_goes_on_and_may_judge_after_all(
+def test_after_cannot_judge_with_a_reason_the_passage_may_still_be_judged(
     open_team: Callable[..., Team], track: Path, settings: str
 ) -> None:
     browser = open_team(settings).client("ada")
@@ -346,7 +346,7 @@ def test_who_cannot_judge_says_why_and_goes_on_and_may_judge_after_all(
     assert "1 of 2 passages of this topic" in browser.get(address).text
 
 
-def test_who_said_twice_that_she_cannot_judge_may_judge_after_all(
+def test_a_passage_marked_twice_as_cannot_judge_may_still_be_judged(
     open_team: Callable[..., Team], track: Path
 ) -> None:
     browser = open_team(SCALE).client("ada")
@@ -357,7 +357,7 @@ def test_who_said_twice_that_she_cannot_judge_may_judge_after_all(
     assert "You cannot judge it" not in browser.get(address).text
 
 
-def test_who_said_twice_that_she_cannot_judge_the_items_may_judge_them_after_all(
+def test_items_marked_twice_as_cannot_judge_may_still_be_judged(
     open_team: Callable[..., Team], track: Path
 ) -> None:
     browser = open_team().client("ada")
@@ -369,9 +369,7 @@ def test_who_said_twice_that_she_cannot_judge_the_items_may_judge_them_after_all
 
 
 @pytest.mark.parametrize("settings", [SCALE, ""], ids=["a scale", "items"])
-def test_undo_of_a_judgment_brings_back_that_it_cannot_be_judged(
-    open_team: Callable[..., Team], settings: str
-) -> None:
+def test_undo_of_a_judgment_restores_cannot_judge(open_team: Callable[..., Team], settings: str) -> None:
     browser = open_team(settings).client("ada")
     address = first(browser)
     n_items = max(1, browser.get(address).text.count("data-question"))
@@ -384,13 +382,13 @@ def test_undo_of_a_judgment_brings_back_that_it_cannot_be_judged(
     assert 'You cannot judge it: <span dir="auto">cut off' in page
     assert " checked" not in page
     assert ' now"' not in page
-    # The same click again says nothing more.
+    # The same click again changes nothing.
     assert browser.post("/assess", data={**undo, "act": "withdraw"}).status_code in (303, 409)
     assert browser.get(address).text.count("You cannot judge it: ") == 1
 
 
 @pytest.mark.parametrize("settings", [SCALE, ""], ids=["a scale", "items"])
-def test_undo_of_cannot_brings_the_ratings_back(open_team: Callable[..., Team], settings: str) -> None:
+def test_undo_of_cannot_judge_restores_the_ratings(open_team: Callable[..., Team], settings: str) -> None:
     browser = open_team(settings).client("ada")
     address = first(browser)
     judge(browser, address, item_1="2")
@@ -410,7 +408,7 @@ def test_undo_of_cannot_brings_the_ratings_back(open_team: Callable[..., Team], 
     ids=["too long", "controls"],
 )
 @pytest.mark.parametrize("settings", [SCALE, ""], ids=["a scale", "items"])
-def test_what_is_wrong_with_a_note_is_said_beside_it_and_nothing_typed_or_chosen_is_lost(
+def test_an_error_in_a_note_is_shown_next_to_it_and_no_input_is_lost(
     open_team: Callable[..., Team], track: Path, settings: str, typed: str, trouble: str, kept: str
 ) -> None:
     browser = open_team(settings + ("" if settings else "[judging]\n") + "reason = true\n").client("ada")
@@ -429,7 +427,7 @@ def test_what_is_wrong_with_a_note_is_said_beside_it_and_nothing_typed_or_chosen
     ]
 
 
-def test_what_is_wrong_with_a_reason_why_not_is_said_and_it_is_kept(
+def test_an_invalid_reason_for_cannot_judge_is_reported_and_kept(
     open_team: Callable[..., Team], track: Path
 ) -> None:
     browser = open_team(SCALE).client("ada")
@@ -442,7 +440,7 @@ def test_what_is_wrong_with_a_reason_why_not_is_said_and_it_is_kept(
 
 
 @pytest.mark.parametrize("change", ["retire", "edit"])
-def test_a_rating_is_never_taken_for_another_question_than_the_one_that_was_shown(
+def test_a_rating_is_never_saved_for_a_question_other_than_the_one_shown(
     open_team: Callable[..., Team], track: Path, change: str
 ) -> None:
     team = open_team()
@@ -464,9 +462,7 @@ def test_a_rating_is_never_taken_for_another_question_than_the_one_that_was_show
     assert lines(track, "overrides.tsv")[0][2] == "4"
 
 
-def test_undo_is_not_offered_for_other_questions_than_those_that_were_rated(
-    open_team: Callable[..., Team], track: Path
-) -> None:
+def test_undo_is_not_offered_if_the_questions_changed(open_team: Callable[..., Team], track: Path) -> None:
     team = open_team()
     browser, organizer = team.client("ada"), team.client("orla")
     address = first(browser)
@@ -482,7 +478,7 @@ def test_undo_is_not_offered_for_other_questions_than_those_that_were_rated(
     assert "Undo your last judgment" not in browser.get(after).text
 
 
-def test_seconds_are_those_in_sight_shared_by_the_items_and_bounded(
+def test_seconds_count_visible_time_divided_among_items_with_a_limit(
     open_team: Callable[..., Team], track: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     browser = open_team(SCALE).client("ada")
@@ -500,7 +496,7 @@ def test_seconds_are_those_in_sight_shared_by_the_items_and_bounded(
     assert said == [30.0, 12.5, 600.0]
 
 
-def test_guidelines_stand_beside_the_passage_and_their_html_is_shown_as_text(
+def test_guidelines_are_next_to_the_passage_with_html_shown_as_text(
     open_team: Callable[..., Team],
 ) -> None:
     browser = open_team(SCALE).client("ada")
@@ -510,7 +506,7 @@ def test_guidelines_stand_beside_the_passage_and_their_html_is_shown_as_text(
     assert "<script>alert" not in page
 
 
-def test_guidelines_that_are_not_there_stop_no_assessor_and_organizers_are_told(
+def test_missing_guidelines_stop_no_assessor_and_are_reported_to_organizers(
     open_team: Callable[..., Team], track: Path
 ) -> None:
     team = open_team(SCALE)
@@ -520,7 +516,7 @@ def test_guidelines_that_are_not_there_stop_no_assessor_and_organizers_are_told(
     assert "Assessors see no guidelines" in team.client("orla").get("/campaign").text
 
 
-def test_the_passage_as_a_whole_is_asked_about_only_where_the_track_asks_for_that(
+def test_whole_passages_are_judged_only_if_the_track_asks_for_it(
     open_team: Callable[..., Team], track: Path
 ) -> None:
     browser = open_team("[judging]\nwhole_passage = true\n").client("ada")
@@ -534,7 +530,7 @@ def test_the_passage_as_a_whole_is_asked_about_only_where_the_track_asks_for_tha
     assert "as a whole" not in browser.get(address).text
 
 
-def test_a_rating_that_is_not_on_the_scale_is_refused_and_nothing_is_written(
+def test_a_rating_outside_the_scale_is_rejected_and_nothing_is_written(
     open_team: Callable[..., Team], track: Path
 ) -> None:
     browser = open_team(SCALE).client("ada")
@@ -553,7 +549,7 @@ def test_a_note_can_be_changed_alone(open_team: Callable[..., Team], track: Path
     assert [(row[2], row[4]) for row in lines(track, "judgments.tsv")] == [("2", "a"), ("2", "b")]
 
 
-def test_a_reason_is_asked_for_where_the_track_wants_one(open_team: Callable[..., Team], track: Path) -> None:
+def test_a_reason_is_required_if_the_track_requires_one(open_team: Callable[..., Team], track: Path) -> None:
     browser = open_team(SCALE + "reason = true\n").client("ada")
     address = first(browser)
     assert judge(browser, address, item_1="1", why="").headers["location"] == address
@@ -570,7 +566,7 @@ def test_nuggets_are_labelled_support_partial_or_not(open_team: Callable[..., Te
     ]
 
 
-def test_without_a_plan_each_gets_what_nobody_else_judged(
+def test_without_a_plan_each_assessor_gets_what_nobody_else_judged(
     open_team: Callable[..., Team], track: Path
 ) -> None:
     team = open_team(SCALE, ())
@@ -584,7 +580,7 @@ def test_without_a_plan_each_gets_what_nobody_else_judged(
     assert 'class="r1 now"' in ada.get(address).text
 
 
-def test_without_a_plan_what_two_read_at_once_is_taken_of_both(
+def test_without_a_plan_concurrent_judgments_of_a_passage_are_both_accepted(
     open_team: Callable[..., Team], track: Path
 ) -> None:
     team = open_team(SCALE, ())
@@ -605,7 +601,7 @@ def test_without_a_plan_what_two_read_at_once_is_taken_of_both(
     assert 'class="r2 now"' in bob.get(address).text
 
 
-def test_without_a_plan_a_form_of_what_a_colleague_judged_is_taken_only_as_it_was_shown(
+def test_without_a_plan_a_passage_judged_meanwhile_is_accepted_only_with_an_unmodified_form(
     open_team: Callable[..., Team], track: Path
 ) -> None:
     team = open_team(SCALE, ())
@@ -620,13 +616,13 @@ def test_without_a_plan_a_form_of_what_a_colleague_judged_is_taken_only_as_it_wa
     assert len(lines(track, "judgments.tsv")) == 1
 
 
-def test_a_plan_without_somebody_tells_her_so(open_team: Callable[..., Team]) -> None:
+def test_an_assessor_who_is_not_in_the_plan_is_told_so(open_team: Callable[..., Team]) -> None:
     page = open_team(SCALE).client("orla").get("/assess").text
     assert "The plan has no passage for you" in page
     assert "/campaign" in page
 
 
-def test_organizers_see_how_far_assessors_are_and_adjudicate_where_they_differ(
+def test_organizers_see_progress_and_adjudicate_differences(
     open_team: Callable[..., Team], track: Path
 ) -> None:
     team = open_team(SCALE + 'rule = "adjudicated"\n')
@@ -667,7 +663,7 @@ def test_organizers_see_how_far_assessors_are_and_adjudicate_where_they_differ(
     assert "1 of 1 wait" in orla.get("/campaign/agreement").text
 
 
-def test_a_rating_that_lands_while_somebody_decides_is_seen_before_the_decision_is_written(
+def test_a_rating_saved_during_adjudication_is_shown_before_the_decision_is_written(
     open_team: Callable[..., Team], track: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     team = open_team(SCALE + 'rule = "adjudicated"\n')
@@ -696,7 +692,7 @@ def first_name(track: Path) -> str:
     return name_of(assessing.secret_of(TrackFolder.open(track)), "q1", "q1-d03")
 
 
-def test_a_reader_looks_at_a_campaign_and_decides_nothing(open_team: Callable[..., Team]) -> None:
+def test_a_reader_sees_a_campaign_and_cannot_adjudicate(open_team: Callable[..., Team]) -> None:
     team = open_team(SCALE)
     ada, bob, rudi = (team.client(name) for name in ("ada", "bob", "rudi"))
     judge(ada, first(ada), item_1="2")

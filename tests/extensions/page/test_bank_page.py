@@ -24,7 +24,7 @@ def item(track: Path, item_id: str) -> Any:
     return next(one for one in read_bank(track / "bank.questions.jsonl") if one.item_id == item_id)
 
 
-def test_the_page_shows_every_item_with_what_became_of_it(client: TestClient, track: Path) -> None:
+def test_the_page_shows_every_item_with_its_state(client: TestClient, track: Path) -> None:
     page = client.get(PAGE).text
     for number in range(4):
         assert f"question {number} of q1?" in page
@@ -33,7 +33,7 @@ def test_the_page_shows_every_item_with_what_became_of_it(client: TestClient, tr
     assert "graded on the query&#39;s 12 passages" in page or "graded on the query's 12 passages" in page
 
 
-def test_an_item_is_changed_and_the_page_says_what_is_to_be_graded(
+def test_an_item_is_edited_and_the_page_says_what_will_be_graded(
     client: TestClient, post: Post, track: Path
 ) -> None:
     seen = digest_of(item(track, "q1/1"))
@@ -49,7 +49,7 @@ def test_an_item_is_changed_and_the_page_says_what_is_to_be_graded(
     assert client.cookies["trecexam-who"] == "Ann"
 
 
-def test_an_item_is_added_retired_and_taken_back(client: TestClient, post: Post, track: Path) -> None:
+def test_an_item_is_added_retired_and_restored(client: TestClient, post: Post, track: Path) -> None:
     post(ADD, text="Quite new?", kind="question", importance="vital", who="Ann")
     added = item(track, "q1/4")
     assert (added.text, added.importance) == ("Quite new?", "vital")
@@ -63,22 +63,22 @@ def test_an_item_is_added_retired_and_taken_back(client: TestClient, post: Post,
     assert item(track, "q1/4") == added
 
 
-def test_a_long_text_is_said_in_a_cookie_that_browsers_take(client: TestClient, post: Post) -> None:
+def test_a_long_message_fits_into_a_cookie_that_browsers_accept(client: TestClient, post: Post) -> None:
     for text in ("\u6587" * 1000, "a" * 2000):
         answer = post(ADD, text=text, kind="question", who="Ann")
-        # RFC 6265, 6.1: browsers drop longer ones, and nobody would be told.
+        # RFC 6265, 6.1: browsers drop longer ones silently.
         assert max(len(cookie) for cookie in answer.headers.get_list("set-cookie")) <= 4096
         assert f"Added: {text[:200]}" in client.get(PAGE).text
 
 
-def test_what_the_checks_find_is_said_on_the_page(client: TestClient, post: Post) -> None:
+def test_findings_of_the_bank_checks_are_shown_on_the_page(client: TestClient, post: Post) -> None:
     post(ADD, text="Query number q1", kind="question", who="Ann")
     page = client.get(PAGE).text
     assert "To look at again: a copy of the query." in page
     assert '<p class="note bad">To look at again: a copy of the query</p>' in client.get(PAGE).text
 
 
-def test_of_two_who_change_the_same_item_the_second_chooses(
+def test_of_two_concurrent_edits_of_an_item_the_second_is_a_conflict(
     client: TestClient, post: Post, track: Path
 ) -> None:
     seen = digest_of(item(track, "q1/1"))
@@ -93,7 +93,7 @@ def test_of_two_who_change_the_same_item_the_second_chooses(
     form = {name: unescape(value) for name, value in fields}
     assert client.post(EDIT, data=form).status_code == 303
     assert item(track, "q1/1").text == "Bob's <i>?"
-    # Retired meanwhile, by what somebody saw before.
+    # Retired in the meantime; the edit is based on the old state.
     answer = post(RETIRE, item="q1/1", retired="yes", who="Bob", seen=seen)
     assert answer.status_code == 409
     assert "To retire it" in answer.text
@@ -113,7 +113,7 @@ def test_of_two_who_change_the_same_item_the_second_chooses(
         (RETIRE, {"item": "q9/1", "retired": "yes"}, "no item"),
     ],
 )
-def test_what_cannot_be_written_is_said_and_what_was_typed_is_kept(
+def test_invalid_edits_are_reported_and_the_input_is_kept(
     post: Post, track: Path, path: str, form: dict[str, str], text: str
 ) -> None:
     before = (track / "bank.questions.jsonl").read_bytes()
@@ -127,14 +127,14 @@ def test_what_cannot_be_written_is_said_and_what_was_typed_is_kept(
         assert re.search(r'<details id="edit-item-q1~2F1" open>', answer.text)
 
 
-def test_a_query_that_nobody_knows_is_not_there(client: TestClient) -> None:
+def test_an_unknown_query_is_not_found(client: TestClient) -> None:
     for name in ("q9", "../../etc/passwd", "<script>"):
         answer = client.get(urls.bank(name))
         assert answer.status_code == 404
         assert "<script>" not in answer.text.replace("<script src", "")
 
 
-def test_a_query_without_items_can_be_given_some(track: Path) -> None:
+def test_items_can_be_added_to_a_query_without_items(track: Path) -> None:
     with (track / "queries.tsv").open("a") as file:
         file.write("q/4\tthe fourth\n")
     with client_of(track) as client:
@@ -145,7 +145,7 @@ def test_a_query_without_items_can_be_given_some(track: Path) -> None:
         assert "first?" in client.get(page).text
 
 
-def test_a_bank_that_is_broken_meanwhile_is_named(client: TestClient, post: Post, track: Path) -> None:
+def test_a_bank_broken_in_the_meantime_is_reported(client: TestClient, post: Post, track: Path) -> None:
     with (track / "bank.questions.jsonl").open("a") as file:
         file.write("{}\n")
     page = client.get(PAGE)
@@ -156,7 +156,7 @@ def test_a_bank_that_is_broken_meanwhile_is_named(client: TestClient, post: Post
     assert "bank.questions.jsonl:4" in answer.text
 
 
-def test_edits_from_the_page_and_from_python_are_one(post: Post, track: Path) -> None:
+def test_edits_from_the_page_and_from_python_are_the_same(post: Post, track: Path) -> None:
     with trecexam.open_track(track) as opened:
         opened.bank.edit_item("q1/2", "from Python?", who="Py")
         post(EDIT, item="q1/3", text="from the page?", who="Ann")

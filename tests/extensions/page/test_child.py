@@ -9,7 +9,7 @@ from trecexam.extensions.page import child
 
 
 @pytest.mark.parametrize("kind", [child.Process, child.Thread])
-def test_messages_go_both_ways_until_it_is_stopped(kind: type[child.Link], tmp_path: Path) -> None:
+def test_messages_go_both_ways_until_the_process_is_stopped(kind: type[child.Link], tmp_path: Path) -> None:
     link = kind(echo, tmp_path)  # type: ignore[call-arg]
     link.start()
     link.send({"a": 1})
@@ -19,7 +19,7 @@ def test_messages_go_both_ways_until_it_is_stopped(kind: type[child.Link], tmp_p
 
 
 @pytest.mark.parametrize("kind", [child.Process, child.Thread])
-def test_an_end_that_nobody_asked_for_is_told(kind: type[child.Link], tmp_path: Path) -> None:
+def test_an_unexpected_end_is_reported(kind: type[child.Link], tmp_path: Path) -> None:
     link = kind(echo, tmp_path)  # type: ignore[call-arg]
     link.start()
     link.send("end")
@@ -31,7 +31,7 @@ def test_an_end_that_nobody_asked_for_is_told(kind: type[child.Link], tmp_path: 
     link.stop()
 
 
-def test_a_process_that_is_killed_says_by_what(tmp_path: Path) -> None:
+def test_a_killed_process_reports_the_signal(tmp_path: Path) -> None:
     link = child.Process(echo, tmp_path)
     link.start()
     link.send("die")
@@ -42,7 +42,7 @@ def test_a_process_that_is_killed_says_by_what(tmp_path: Path) -> None:
     link.stop()
 
 
-def test_a_process_that_does_not_end_is_ended(tmp_path: Path) -> None:
+def test_a_process_that_does_not_stop_is_killed(tmp_path: Path) -> None:
     link = child.Process(sleep, tmp_path)
     link.start()
     assert link.receive() == "asleep"

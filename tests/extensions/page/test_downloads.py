@@ -41,7 +41,7 @@ def reading(graded: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
 
 
 @pytest.mark.parametrize("path", TABLES)
-def test_every_table_is_had_whole_as_csv_and_json_by_a_link(reading: TestClient, path: str) -> None:
+def test_every_table_can_be_downloaded_whole_as_csv_and_json(reading: TestClient, path: str) -> None:
     html = reading.get(path).text
     total = int(re.search(r"\d\W\d+ of (\d+) (?:runs|queries|passages|items|lines)", html)[1])  # type: ignore[index]
     links = re.findall(r'href="([^"]+format=(?:csv|json)[^"]*)"', html)
@@ -56,7 +56,7 @@ def test_every_table_is_had_whole_as_csv_and_json_by_a_link(reading: TestClient,
     ]
 
 
-def test_the_leaderboards_file_has_the_values_of_the_tsv(reading: TestClient, graded: Path) -> None:
+def test_the_leaderboard_download_has_the_values_of_the_tsv(reading: TestClient, graded: Path) -> None:
     lines = (graded / "out" / "leaderboard.tsv").read_text().splitlines()
     expected = list(csv.DictReader(lines, delimiter="\t"))
     records = reading.get("/?format=json").json()
@@ -67,20 +67,20 @@ def test_the_leaderboards_file_has_the_values_of_the_tsv(reading: TestClient, gr
                 assert f"{record[name]:.6f}" == value
 
 
-def test_a_file_has_the_pages_filter_and_order_and_all_of_its_pages(reading: TestClient) -> None:
+def test_a_download_has_the_filter_and_order_of_the_page_and_all_rows(reading: TestClient) -> None:
     records = reading.get("/?q=run1&sort=-run&format=json&size=25&page=7").json()
     assert {record["run"] for record in records} == {"run1"}
     runs = [record["run"] for record in reading.get("/?sort=-run&format=json").json()]
     assert runs == sorted(runs, reverse=True)
 
 
-def test_a_format_that_there_is_not_is_the_page(reading: TestClient) -> None:
+def test_an_unknown_format_shows_the_page(reading: TestClient) -> None:
     assert "<h1" in reading.get("/?format=xlsx").text
-    # A page without a table is the page, too.
+    # A page without a table is shown, too.
     assert "<h1" in reading.get(urls.passage("q1", "q1-d00") + "?format=csv").text
 
 
-def test_tables_that_are_whole_on_a_page_are_files_too(reading: TestClient) -> None:
+def test_tables_without_pagination_can_be_downloaded_too(reading: TestClient) -> None:
     html = reading.get("/work").text
     links = re.findall(r'href="([^"]+format=(?:csv|json)[^"]*)"', html)
     as_csv, as_json = (reading.get(link.replace("&amp;", "&")) for link in links)

@@ -26,13 +26,13 @@ from trecexam.extensions.page.export.exporting import export
 from trecexam.extensions.page.export.naming import canonical, file_of
 from trecexam.extensions.page.export.placing import IN_WORK, MARKER, new_copy
 
-#: Runs whose names say which system it was, and one that a path and a page must not take amiss.
+#: Runs whose names reveal the system, and one with characters special in paths and pages.
 SYSTEM, ODD = "webis_gpt-4o_top20", "../<b>&a%2F#?"
 
 
 @pytest.fixture(scope="module")
 def track(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A track with passages that are called by a run, and a rating of a person."""
+    """A track with passage ids that contain a run name, and a rating by a person."""
     root = make_small_track(tmp_path_factory.mktemp("export") / "track", queries=2, docs=4, items=2)
     docs = {f"q{q}": [f"q{q}-d{n:02}" for n in range(4)] for q in (1, 2)}
     own = f"{SYSTEM}/2024-{'x' * 200}/1"
@@ -61,7 +61,7 @@ def contents(folder: Path) -> dict[str, bytes]:
     return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
-def test_every_link_leads_to_a_file_of_the_copy_and_nothing_needs_a_server(copy: Path) -> None:
+def test_every_link_in_the_copy_leads_to_a_file_and_needs_no_server(copy: Path) -> None:
     pages = list(copy.rglob("*.html"))
     assert len(pages) > 20
     for page in pages:
@@ -75,7 +75,7 @@ def test_every_link_leads_to_a_file_of_the_copy_and_nothing_needs_a_server(copy:
             assert copy.resolve() in target.resolve().parents
 
 
-def test_it_shows_what_the_page_shows(copy: Path) -> None:
+def test_the_copy_shows_the_same_as_the_page(copy: Path) -> None:
     board = (copy / "index.html").read_text()
     assert SYSTEM in board
     assert "&lt;b&gt;&amp;a%2F#?" in board
@@ -83,7 +83,7 @@ def test_it_shows_what_the_page_shows(copy: Path) -> None:
     assert (copy / "index.csv").read_text().count("\n") == 7
 
 
-def test_a_second_copy_is_the_same_to_the_byte_and_takes_the_place_of_the_first(
+def test_a_second_export_is_byte_identical_and_replaces_the_first(
     track: Path, copy: Path, tmp_path: Path
 ) -> None:
     for _ in range(2):
@@ -92,7 +92,7 @@ def test_a_second_copy_is_the_same_to_the_byte_and_takes_the_place_of_the_first(
     assert [path.name for path in tmp_path.iterdir()] == ["site"]
 
 
-def test_a_blind_copy_has_no_name_of_the_track_and_no_reason_of_people_nor_an_id_beside_a_mark(
+def test_a_blind_copy_has_no_track_name_no_reasons_and_no_ids_next_to_marks(
     track: Path, tmp_path: Path
 ) -> None:
     root = Path(shutil.copytree(track, tmp_path / "webis-secret-track"))
@@ -109,14 +109,14 @@ def test_a_blind_copy_has_no_name_of_the_track_and_no_reason_of_people_nor_an_id
     for name, content in files.items():
         for telling in ("secret-track", "q1-d9", "q1-d0", "acme"):
             assert telling not in name + content.decode(), (telling, name)
-    # Who sees all sees them.
+    # The full view shows them.
     export(root, tmp_path / "open")
     page = (tmp_path / "open" / "query" / "q1" / "passage" / "q1-d02.html").read_text()
     assert all(f'dir="auto">{reason}<' in page for reason in reasons)
     assert "webis-secret-track</title>" in page
 
 
-def test_ids_are_found_beside_marks_and_not_within_other_words() -> None:
+def test_ids_are_found_next_to_marks_and_not_within_other_words() -> None:
     names = NeutralNames({}, {}, {}, lambda doc_id: "P", ["d-1", "D_2", "a(b)#3", "7", "é-4"])
     text = "d-1. (d-1) D_2/d-1: see d-1's 'a(b)#3', not d-12, xd-1, d-1x, D_22 or 7; é-4!"
     assert names.in_text(text) == "P. (P) P/P: see P's 'P', not d-12, xd-1, d-1x, D_22 or 7; P!"
@@ -126,7 +126,7 @@ def test_ids_are_found_beside_marks_and_not_within_other_words() -> None:
 
 @pytest.mark.parametrize("inside", ["runs", "runs/deep/er", "out/site", ".trecexam/site", "link"])
 @pytest.mark.parametrize("whose", ["its own", "another's"])
-def test_a_copy_into_a_folder_that_a_track_reads_or_writes_is_refused(
+def test_an_export_into_a_folder_that_a_track_reads_or_writes_is_rejected(
     track: Path, tmp_path: Path, inside: str, whose: str
 ) -> None:
     root = Path(shutil.copytree(track, tmp_path / "track"))
@@ -137,7 +137,7 @@ def test_a_copy_into_a_folder_that_a_track_reads_or_writes_is_refused(
     assert contents(tmp_path) == before
 
 
-def test_a_copy_into_runs_that_are_elsewhere_is_refused(track: Path, tmp_path: Path) -> None:
+def test_an_export_into_an_external_runs_folder_is_rejected(track: Path, tmp_path: Path) -> None:
     root = Path(shutil.copytree(track, tmp_path / "track"))
     config = root / "trecexam.toml"
     config.write_text(config.read_text().replace("[track]", '[track]\nruns = "../drop"'))
@@ -146,7 +146,7 @@ def test_a_copy_into_runs_that_are_elsewhere_is_refused(track: Path, tmp_path: P
         export(root, tmp_path / "drop" / "site")
 
 
-def test_a_blind_copy_names_no_run_no_person_and_no_file_anywhere(track: Path, tmp_path: Path) -> None:
+def test_a_blind_copy_contains_no_name_of_a_run_person_or_file(track: Path, tmp_path: Path) -> None:
     export(track, tmp_path / "blind", blind=True)
     files = contents(tmp_path / "blind")
     whole = b"\n".join([*files.values(), *(name.encode() for name in files)]).decode()
@@ -166,11 +166,11 @@ def test_a_blind_copy_names_no_run_no_person_and_no_file_anywhere(track: Path, t
     assert not re.search(r"run\d|<title>42", whole)
     board = files["index.html"].decode()
     assert len(set(re.findall(r"run \d", board))) == len(list((track / "runs").iterdir()))
-    # All links lead somewhere here as well.
+    # All links work here as well.
     for name, content in files.items():
         for href in re.findall(r'href="([^"#]+)', content.decode() if name.endswith(".html") else ""):
             assert (tmp_path / "blind" / name).parent.joinpath(unquote(unescape(href))).is_file()
-    # The same names the next time.
+    # The same names on a second export.
     export(track, tmp_path / "again", blind=True)
     assert contents(tmp_path / "again") == files
 
@@ -183,7 +183,7 @@ def test_a_blind_copy_names_no_run_no_person_and_no_file_anywhere(track: Path, t
         (lambda folder: (folder.mkdir(), (folder / "mine.txt").write_text("mine")), "no copy of a page"),
     ],
 )
-def test_what_is_no_copy_is_never_replaced(
+def test_a_folder_that_is_not_a_copy_is_never_replaced(
     track: Path, tmp_path: Path, make: Callable[[Path], Any], reason: str
 ) -> None:
     make(tmp_path / "site")
@@ -208,7 +208,7 @@ def test_what_is_no_copy_is_never_replaced(
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
-def test_what_people_put_into_a_copy_is_named_and_never_removed(
+def test_files_added_to_a_copy_by_people_are_listed_and_never_removed(
     track: Path, copy: Path, tmp_path: Path, make: Callable[[Path], Any], named: str
 ) -> None:
     site = tmp_path / "site"
@@ -222,9 +222,7 @@ def test_what_people_put_into_a_copy_is_named_and_never_removed(
     assert [path.name for path in tmp_path.iterdir()] == ["site"]
 
 
-def test_what_comes_into_the_folder_while_a_copy_is_made_stays(
-    track: Path, copy: Path, tmp_path: Path
-) -> None:
+def test_files_added_to_the_folder_during_an_export_stay(track: Path, copy: Path, tmp_path: Path) -> None:
     shutil.copytree(copy, tmp_path / "site")
     with pytest.raises(TrecexamError, match="CNAME"), new_copy(tmp_path / "site"):
         (tmp_path / "site" / "CNAME").write_text("mine")
@@ -233,7 +231,7 @@ def test_what_comes_into_the_folder_while_a_copy_is_made_stays(
     assert [path.name for path in tmp_path.iterdir()] == ["site"]
 
 
-def test_pages_that_are_no_more_go_and_a_list_that_names_other_folders_removes_nothing_there(
+def test_old_pages_are_removed_and_a_forged_file_list_removes_nothing_elsewhere(
     track: Path, copy: Path, tmp_path: Path
 ) -> None:
     site, mine = tmp_path / "site", tmp_path / "mine.txt"
@@ -252,7 +250,7 @@ def test_pages_that_are_no_more_go_and_a_list_that_names_other_folders_removes_n
     assert mine.read_text() == "mine"
 
 
-def test_what_breaks_off_leaves_the_earlier_copy(
+def test_an_interrupted_export_keeps_the_earlier_copy(
     track: Path, copy: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     export(track, tmp_path / "site")
@@ -271,7 +269,9 @@ def test_what_breaks_off_leaves_the_earlier_copy(
     assert [path.name for path in tmp_path.iterdir()] == ["site"]
 
 
-def test_what_a_killed_export_left_is_mended_by_the_next(track: Path, copy: Path, tmp_path: Path) -> None:
+def test_leftovers_of_a_killed_export_are_cleaned_up_by_the_next(
+    track: Path, copy: Path, tmp_path: Path
+) -> None:
     moved, unfinished = tmp_path / ".site-abcdefg1-old", tmp_path / ".site-abcdefg2"
     others = [tmp_path / name for name in (".site-of-others", ".site-abcdefg3", ".sites-abcdefg4")]
     export(track, moved)
@@ -289,7 +289,7 @@ def test_what_a_killed_export_left_is_mended_by_the_next(track: Path, copy: Path
     assert sorted(path.name for path in tmp_path.iterdir()) == sorted(["site", *(o.name for o in others)])
 
 
-def test_an_export_leaves_alone_what_another_one_makes_at_the_same_time(
+def test_an_export_does_not_touch_files_of_a_concurrent_export(
     track: Path, copy: Path, tmp_path: Path
 ) -> None:
     with new_copy(tmp_path / "site") as made:
@@ -301,7 +301,7 @@ def test_an_export_leaves_alone_what_another_one_makes_at_the_same_time(
     assert [path.name for path in tmp_path.iterdir()] == ["site"]
 
 
-def test_the_command_writes_it_and_serves_nothing(
+def test_the_command_writes_the_copy_and_starts_no_server(
     track: Path, copy: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     folder = tmp_path / "deep" / "site"
@@ -317,7 +317,7 @@ def test_the_command_writes_it_and_serves_nothing(
     assert (folder / "index.html").is_file()
 
 
-def test_an_address_that_only_orders_or_filters_or_changes_something_is_not_in_the_copy() -> None:
+def test_urls_that_only_sort_filter_or_modify_are_not_in_the_copy() -> None:
     assert canonical("/?sort=-m0") is None
     assert canonical("/judge") is None
     assert canonical("https://elsewhere.org/") is None

@@ -1,4 +1,4 @@
-"""Behind a proxy: prefixes, hosts, origins, and headers that are believed of some and not of others."""
+"""The page behind a proxy: prefixes, hosts, origins, and which headers are trusted."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ Opened = Callable[..., TestClient]
         ((), "", "", False),
     ],
 )
-def test_the_place_is_what_the_options_say(
+def test_origin_prefix_and_security_follow_from_the_options(
     given: tuple[str, ...], origin: str, prefix: str, secure: bool
 ) -> None:
     front = Front.of(*given)
@@ -69,7 +69,7 @@ def test_the_place_is_what_the_options_say(
     ],
     ids=" ".join,
 )
-def test_what_cannot_be_is_said_in_a_line(
+def test_invalid_options_are_a_one_line_error(
     track: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], options: list[str]
 ) -> None:
     users = str(users_file(tmp_path)[0])
@@ -79,13 +79,13 @@ def test_what_cannot_be_is_said_in_a_line(
 
 
 def hosts(preserved: bool) -> dict[str, str]:
-    """What a proxy makes of a browser's headers: Host as it came, or the page's own."""
+    """A browser's headers as changed by a proxy: Host unchanged, or the page's address."""
     return {"host": "nuggets.uni.edu" if preserved else "127.0.0.1:8377", "origin": PUBLIC}
 
 
 @pytest.mark.parametrize("preserved", [True, False], ids=["Host preserved", "Host rewritten"])
 @pytest.mark.parametrize("stripped", [True, False], ids=["prefix stripped", "prefix left"])
-def test_ratings_come_through_a_proxy_and_all_links_carry_the_prefix(
+def test_ratings_work_through_a_proxy_and_all_links_have_the_prefix(
     track: Path, open_client: Opened, preserved: bool, stripped: bool
 ) -> None:
     client = open_client(track, front=Front.of(f"{PUBLIC}/trec"))
@@ -109,12 +109,12 @@ def test_ratings_come_through_a_proxy_and_all_links_carry_the_prefix(
     done = client.post(f"{inner}/override", data=form, headers={**headers, "sec-fetch-site": "same-origin"})
     assert (done.status_code, done.headers["location"]) == (303, "/trec/query/q1?sort=rank")
     assert len((track / "overrides.tsv").read_text().splitlines()) == 2
-    # Starlette's own redirection names neither the page's own host nor loses the prefix.
+    # Starlette's own redirect keeps the public host and the prefix.
     slash = client.get(f"{inner}/queries/", headers=headers)
     assert slash.headers["location"] == f"{PUBLIC}/trec/queries"
 
 
-def test_without_a_public_url_a_rewritten_host_is_refused_as_before(track: Path, open_client: Opened) -> None:
+def test_without_a_public_url_a_rewritten_host_is_rejected(track: Path, open_client: Opened) -> None:
     client = open_client(track)
     form = {"csrf": csrf_of(client)}
     assert client.post("/override", data=form, headers={"origin": PUBLIC}).status_code == 403
@@ -126,7 +126,7 @@ def test_without_a_public_url_a_rewritten_host_is_refused_as_before(track: Path,
     ["http://nuggets.uni.edu", "https://nuggets.uni.edu:8443", "https://nuggets.uni.edu.evil.example", "null",
      "https://uni.edu", "https://nuggets.uni.edu/"],
 )  # fmt: skip
-def test_another_origin_is_refused_behind_a_proxy_too(track: Path, open_client: Opened, origin: str) -> None:
+def test_another_origin_is_rejected_behind_a_proxy_too(track: Path, open_client: Opened, origin: str) -> None:
     client = open_client(track, front=Front.of(f"{PUBLIC}/trec"))
     form = {"csrf": csrf_of(client)}
     for host in ("127.0.0.1:8377", "[::1]:8377"):
@@ -135,7 +135,7 @@ def test_another_origin_is_refused_behind_a_proxy_too(track: Path, open_client: 
     assert client.get("/trec/", headers={"host": "evil.example"}).status_code == 421
 
 
-def test_a_run_of_the_prefix_s_name_is_found_below_it(track: Path, open_client: Opened) -> None:
+def test_a_run_with_the_name_of_the_prefix_is_found(track: Path, open_client: Opened) -> None:
     client = open_client(track, front=Front.of(f"{PUBLIC}/run0"))
     for path in ("/run/run0", "/run0/run/run0", "/run0", "/run0/"):
         assert client.get(path).status_code == 200
@@ -143,7 +143,7 @@ def test_a_run_of_the_prefix_s_name_is_found_below_it(track: Path, open_client: 
         assert client.get(path).status_code == 404
 
 
-def test_the_token_leads_on_below_the_prefix(track: Path, open_client: Opened) -> None:
+def test_the_token_url_redirects_below_the_prefix(track: Path, open_client: Opened) -> None:
     client = open_client(track, front=Front.of(f"{PUBLIC}/trec"), token="s3cret-token")
     asks = client.get("/trec/queries")
     assert asks.status_code == 401
@@ -156,7 +156,7 @@ def test_the_token_leads_on_below_the_prefix(track: Path, open_client: Opened) -
 
 
 class TestTrust:
-    """Of which senders which headers count."""
+    """Which headers count from which senders."""
 
     @pytest.fixture
     def opened(self, graded: Path, tmp_path: Path) -> Iterator[Callable[..., Team]]:
@@ -177,21 +177,21 @@ class TestTrust:
         browser = team.client(client=(sender, 4711))
         return browser.get(path, headers={"x-remote-user": name})
 
-    def test_a_name_is_believed_of_the_proxy_and_of_nobody_else(self, opened: Callable[..., Team]) -> None:
+    def test_a_user_name_header_is_trusted_from_the_proxy_only(self, opened: Callable[..., Team]) -> None:
         team = opened()
         for sender in ("192.0.2.7", "::ffff:192.0.2.7"):
             assert self.ask(team, sender, "orla").status_code == 200
         for sender in ("192.0.2.16", "127.0.0.1", "::1", "testclient", "2001:db8::1"):
             assert self.ask(team, sender, "orla").status_code == 303
 
-    def test_a_name_that_only_looks_like_one_is_another_person(self, opened: Callable[..., Team]) -> None:
+    def test_a_similar_looking_user_name_is_another_person(self, opened: Callable[..., Team]) -> None:
         team = opened("192.0.2.0/28")
         browser = team.client(client=("192.0.2.1", 1))
         for name in ("\uff4frla", "\u2134rla"):
             assert browser.get("/trec/queries", headers={"X-Remote-User": name.encode()}).status_code == 403
         assert browser.get("/trec/queries", headers={"X-Remote-User": "ORLA"}).status_code == 200
 
-    def test_it_carries_the_role_that_the_file_says(self, opened: Callable[..., Team]) -> None:
+    def test_a_proxy_user_has_the_role_in_the_users_file(self, opened: Callable[..., Team]) -> None:
         team = opened()
         assert self.ask(team, "192.0.2.7", "ADA").status_code == 403
         page = self.ask(team, "192.0.2.7", "ada", "/trec/assess")
@@ -203,11 +203,11 @@ class TestTrust:
         csrf = browser.get("/trec/state", headers=named).json()["csrf"]
         sent = {"csrf": csrf, "who": "x"}
         assert browser.post("/trec/who", data=sent, headers=named).status_code == 200
-        # Another one's form is none of hers, though the browser is the same.
+        # A form of another user is rejected even in the same browser.
         assert browser.post("/trec/who", data=sent, headers={"x-remote-user": "rudi"}).status_code == 403
 
     @pytest.mark.parametrize("name", ["mallory", "a,b", "ada\tx", b"\xff", "x" * 70])
-    def test_who_is_not_in_the_file_may_not_enter(
+    def test_a_user_who_is_not_in_the_file_has_no_access(
         self, opened: Callable[..., Team], name: str | bytes
     ) -> None:
         team = opened()
@@ -217,19 +217,19 @@ class TestTrust:
             assert "Ask the organizer" in answer.text
         assert self.ask(team, "192.0.2.7", name, "/trec/static/style.css").status_code == 200
 
-    def test_or_has_the_role_that_all_others_have(self, opened: Callable[..., Team]) -> None:
+    def test_with_trusted_role_other_users_have_that_role(self, opened: Callable[..., Team]) -> None:
         team = opened(trusted_role="reader", users=False)
         assert self.ask(team, "192.0.2.7", "mallory").status_code == 200
         assert self.ask(team, "192.0.2.7", "mallory", "/trec/who").status_code == 403
         assert self.ask(team, "192.0.2.7", "a,b").status_code == 403
         assert self.ask(team, "192.0.2.70", "mallory").status_code == 303
 
-    def test_two_names_are_none(self, opened: Callable[..., Team]) -> None:
+    def test_two_user_name_headers_count_as_none(self, opened: Callable[..., Team]) -> None:
         browser = opened().client(client=("192.0.2.7", 1))
         headers = [("x-remote-user", "ada"), ("x-remote-user", "orla")]
         assert browser.get("/trec/queries", headers=headers).status_code == 403
 
-    def test_without_a_name_people_log_in(self, opened: Callable[..., Team]) -> None:
+    def test_without_a_user_name_header_people_log_in(self, opened: Callable[..., Team]) -> None:
         team = opened()
         assert self.ask(team, "192.0.2.7", "").status_code == 303
         browser = team.client(client=("192.0.2.7", 1), base_url=PUBLIC)

@@ -25,7 +25,7 @@ def running(work: child.Work, root: Path, **seconds: float) -> Iterator[tuple[Re
 
 
 def until(holds: Callable[[], bool]) -> None:
-    """Waits; one that waits for ever is ended by pytest-timeout."""
+    """Waits; an endless wait is ended by pytest-timeout."""
     while not holds():
         time.sleep(0.01)
 
@@ -38,7 +38,7 @@ def wait_for_end(receive: child.Receive) -> None:
         pass
 
 
-def test_progress_can_be_read_while_it_goes_on(tmp_path: Path) -> None:
+def test_progress_can_be_read_while_grading_runs(tmp_path: Path) -> None:
     go = threading.Event()
 
     def work(root: Path, receive: child.Receive, say: child.Say) -> None:
@@ -57,13 +57,13 @@ def test_progress_can_be_read_while_it_goes_on(tmp_path: Path) -> None:
             assert regrader.now.since is not None
             assert began <= regrader.now.since
         finally:
-            # Else the end of `running` waits for it.
+            # Otherwise the end of `running` would wait for it.
             go.set()
         until(lambda: regrader.now == GradingState())
         assert lines == ["hello"]
 
 
-def test_a_failure_is_kept_shown_once_and_over_when_it_is_mended(tmp_path: Path) -> None:
+def test_a_failure_is_kept_shown_once_and_cleared_when_fixed(tmp_path: Path) -> None:
     broken = True
 
     def work(root: Path, receive: child.Receive, say: child.Say) -> None:
@@ -82,7 +82,7 @@ def test_a_failure_is_kept_shown_once_and_over_when_it_is_mended(tmp_path: Path)
         assert lines == ["grading: the disk is full"]
 
 
-def test_where_another_process_grades_it_says_so_and_looks_again_when_asked(tmp_path: Path) -> None:
+def test_if_another_process_grades_it_is_reported_and_checked_again_on_request(tmp_path: Path) -> None:
     tries: list[float] = []
     free = False
 
@@ -105,7 +105,7 @@ def test_where_another_process_grades_it_says_so_and_looks_again_when_asked(tmp_
         assert lines == ["process 7 is already grading this track"]
 
 
-def test_what_nobody_thought_of_is_told_and_tried_again(tmp_path: Path) -> None:
+def test_an_unexpected_error_is_reported_and_retried(tmp_path: Path) -> None:
     tries = 0
 
     def make() -> child.Link:
@@ -120,7 +120,7 @@ def test_what_nobody_thought_of_is_told_and_tried_again(tmp_path: Path) -> None:
     assert len(lines) == 1
 
 
-def test_a_process_that_is_gone_is_a_failure_and_another_one_takes_over(tmp_path: Path) -> None:
+def test_a_lost_process_is_a_failure_and_a_new_one_takes_over(tmp_path: Path) -> None:
     starts = 0
 
     def work(root: Path, receive: child.Receive, say: child.Say) -> None:
@@ -136,7 +136,7 @@ def test_a_process_that_is_gone_is_a_failure_and_another_one_takes_over(tmp_path
         assert starts == 2
 
 
-def test_it_stops_after_the_batch_in_hand_and_never_started_stops_too(tmp_path: Path) -> None:
+def test_grading_stops_after_the_current_batch_and_can_stop_before_starting(tmp_path: Path) -> None:
     ended = threading.Event()
 
     def work(root: Path, receive: child.Receive, say: child.Say) -> None:
@@ -150,7 +150,7 @@ def test_it_stops_after_the_batch_in_hand_and_never_started_stops_too(tmp_path: 
 
 
 @pytest.mark.slow
-def test_a_real_one_grades_what_changes_and_leaves_the_track_to_a_daemon(tmp_path: Path) -> None:
+def test_a_real_process_grades_changes_and_leaves_the_track_to_a_daemon(tmp_path: Path) -> None:
     root = graded_track(tmp_path / "track")
     lines: list[str] = []
     with TrackLock(root / ".trecexam" / "lock"), Regrader(root, log=lines.append, again=60) as regrader:
@@ -172,6 +172,6 @@ def _items(root: Path) -> int:
         return int(track.status()["items"])
 
 
-def test_a_track_that_is_none_is_a_failure_in_one_line(tmp_path: Path) -> None:
+def test_a_folder_without_a_track_is_a_one_line_failure(tmp_path: Path) -> None:
     with running(grade, tmp_path / "none", retry=60) as (regrader, _):
         until(lambda: "no such track folder" in regrader.now.failure)

@@ -1,4 +1,4 @@
-"""Who may ask what. Each attack is one that a browser of a person who has the page open could be used for."""
+"""Request checks. Each attack could be made through the browser of a person who has the page open."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ FORM = "application/x-www-form-urlencoded"
 
 @pytest.fixture
 def written() -> list[dict[str, str]]:
-    """The forms that got through."""
+    """The accepted forms."""
     return []
 
 
 @pytest.fixture
 def guarded(written: list[dict[str, str]]) -> Callable[..., TestClient]:
-    """(**options of Guard) -> a client of a page that takes a form at /write."""
+    """(**options of Guard) -> a client of a page that accepts a form at /write."""
 
     def made(**options: object) -> TestClient:
         def write(request):  # type: ignore[no-untyped-def]
@@ -44,7 +44,7 @@ def guarded(written: list[dict[str, str]]) -> Callable[..., TestClient]:
     return made
 
 
-def test_a_form_of_ours_gets_through(
+def test_a_form_of_the_page_is_accepted(
     guarded: Callable[..., TestClient], written: list[dict[str, str]]
 ) -> None:
     client = guarded()
@@ -55,7 +55,7 @@ def test_a_form_of_ours_gets_through(
 
 
 @pytest.mark.parametrize("token", [None, "", "0" * 64, "é"])
-def test_a_form_without_the_token_is_refused(
+def test_a_form_without_the_token_is_rejected(
     guarded: Callable[..., TestClient], written: list[dict[str, str]], token: str | None
 ) -> None:
     fields = {"a": "1"} if token is None else {"a": "1", "csrf": token}
@@ -75,7 +75,7 @@ def test_a_form_without_the_token_is_refused(
     ],
     ids=str,
 )
-def test_a_form_from_another_site_is_refused_though_it_has_the_token(
+def test_a_form_from_another_site_is_rejected_even_with_the_token(
     guarded: Callable[..., TestClient], written: list[dict[str, str]], headers: dict[str, str]
 ) -> None:
     client = guarded()
@@ -85,7 +85,7 @@ def test_a_form_from_another_site_is_refused_though_it_has_the_token(
 
 
 @pytest.mark.parametrize("kind", ["text/plain", "application/json", "multipart/form-data; boundary=x", ""])
-def test_only_forms_are_taken(
+def test_only_form_encoded_requests_are_accepted(
     guarded: Callable[..., TestClient], written: list[dict[str, str]], kind: str
 ) -> None:
     client = guarded()
@@ -106,12 +106,14 @@ def test_only_forms_are_taken(
         "a@127.0.0.1:x",
     ],
 )
-def test_another_name_than_ours_is_refused(guarded: Callable[..., TestClient], host: str) -> None:
+def test_an_unknown_host_name_is_rejected(guarded: Callable[..., TestClient], host: str) -> None:
     assert guarded().get("/", headers={"host": host}).status_code == 421
 
 
 @pytest.mark.parametrize("host", ["localhost", "LOCALHOST:9000", "127.0.0.1:1", "[::1]:8377", "gpu7.example"])
-def test_our_names_are_known_at_any_port(guarded: Callable[..., TestClient], host: str) -> None:
+def test_configured_host_names_are_accepted_with_any_port(
+    guarded: Callable[..., TestClient], host: str
+) -> None:
     assert guarded(hosts=["GPU7.example"]).get("/", headers={"host": host}).status_code == 200
 
 
@@ -122,7 +124,7 @@ def test_other_methods_are_not_allowed(guarded: Callable[..., TestClient], metho
     assert done.headers["allow"] == "GET, HEAD, POST"
 
 
-def test_an_address_that_is_too_long_is_refused(guarded: Callable[..., TestClient]) -> None:
+def test_an_address_that_is_too_long_is_rejected(guarded: Callable[..., TestClient]) -> None:
     assert guarded().get("/?q=" + "x" * guard.MAX_URL).status_code == 414
 
 
@@ -137,7 +139,7 @@ def test_an_address_that_is_too_long_is_refused(guarded: Callable[..., TestClien
     ],
     ids=["many fields", "no UTF-8, encoded", "a field twice", "no UTF-8", "too large"],
 )
-def test_a_form_that_is_none_is_refused(
+def test_a_malformed_form_is_rejected(
     guarded: Callable[..., TestClient], written: list[dict[str, str]], body: bytes, status: int
 ) -> None:
     client = guarded()
@@ -146,7 +148,7 @@ def test_a_form_that_is_none_is_refused(
     assert not written
 
 
-def test_of_a_body_without_a_length_no_more_is_read_than_may_come(guarded: Callable[..., TestClient]) -> None:
+def test_a_body_without_a_length_is_read_only_up_to_the_limit(guarded: Callable[..., TestClient]) -> None:
     sent: list[int] = []
 
     def endless():  # type: ignore[no-untyped-def]
@@ -158,7 +160,7 @@ def test_of_a_body_without_a_length_no_more_is_read_than_may_come(guarded: Calla
     assert done.status_code == 413
 
 
-def test_every_answer_carries_the_headers(client: TestClient) -> None:
+def test_every_response_has_the_security_headers(client: TestClient) -> None:
     for path in ("/", "/nowhere", "/static/app.js", "/state"):
         answer = client.get(path)
         for name, value in guard.HEADERS.items():
@@ -179,7 +181,7 @@ def test_every_answer_carries_the_headers(client: TestClient) -> None:
         "/static/",
     ],
 )
-def test_nothing_but_the_page_s_own_files_is_served(client: TestClient, path: str) -> None:
+def test_only_files_of_the_page_are_served(client: TestClient, path: str) -> None:
     answer = client.get(path)
     assert answer.status_code in {404, 405}
     assert "create_app" not in answer.text
@@ -187,7 +189,7 @@ def test_nothing_but_the_page_s_own_files_is_served(client: TestClient, path: st
 
 
 @pytest.mark.parametrize("name", ["../../trecexam.toml", "~2E~2E~2Ftrecexam.toml", "..%2f..%2fetc%2fpasswd"])
-def test_ids_are_looked_up_and_never_opened(client: TestClient, name: str) -> None:
+def test_ids_are_looked_up_and_never_opened_as_files(client: TestClient, name: str) -> None:
     for path in (f"/run/{name}", f"/query/{name}", f"/query/q1/passage/{name}", f"/query/q1/item/{name}"):
         answer = client.get(path)
         assert answer.status_code == 404
@@ -195,13 +197,13 @@ def test_ids_are_looked_up_and_never_opened(client: TestClient, name: str) -> No
 
 
 class TestWithAToken:
-    """Beyond this machine."""
+    """Not on the loopback address."""
 
     @pytest.fixture
     def asked(self, graded: Path, open_client: Callable[..., TestClient]) -> TestClient:
         return open_client(graded, token="s3cret&t", cookie="trecexam-1")
 
-    def test_nothing_is_shown_without_it(self, asked: TestClient) -> None:
+    def test_nothing_is_shown_without_the_token(self, asked: TestClient) -> None:
         for path in ("/", "/state", "/search?q=a", "/nowhere"):
             answer = asked.get(path)
             assert answer.status_code == 401
@@ -209,25 +211,21 @@ class TestWithAToken:
         assert asked.post("/override", data={"csrf": "x"}).status_code == 401
 
     @pytest.mark.parametrize("token", ["", "s3cret", "s3cret&t ", "é"])
-    def test_another_one_does_not_do(self, asked: TestClient, token: str) -> None:
+    def test_a_wrong_token_is_rejected(self, asked: TestClient, token: str) -> None:
         assert asked.get("/", params={"token": token}).status_code == 401
         cookie = f"trecexam-1={token}".encode()
         assert asked.get("/", headers={b"cookie": cookie}).status_code == 401
 
-    def test_wrong_ones_keep_nobody_waiting_and_the_right_one_is_let_in_after_them(
-        self, asked: TestClient
-    ) -> None:
+    def test_wrong_tokens_delay_nobody_and_the_right_one_works_after_them(self, asked: TestClient) -> None:
         for number in range(200):
-            # A cookie is made of the token, and would do to guess it.
+            # The cookie is derived from the token, so it must not be guessable.
             cookie = {"headers": {"cookie": f"trecexam-1={number}"}}
             guess = {"params": {"token": str(number)}}
             assert asked.get("/", **(cookie if number % 2 else guess)).status_code == 401  # type: ignore[arg-type]
         assert asked.get("/?token=s3cret%26t").status_code == 200
         assert "q1" in asked.get("/queries").text
 
-    def test_shown_once_it_becomes_a_cookie_that_no_script_and_no_other_site_can_use(
-        self, asked: TestClient
-    ) -> None:
+    def test_the_token_becomes_a_cookie_hidden_from_scripts_and_other_sites(self, asked: TestClient) -> None:
         welcome = asked.get("/queries?token=s3cret%26t&sort=-mean")
         assert welcome.status_code == 200
         cookie = welcome.headers["set-cookie"]
@@ -238,23 +236,23 @@ class TestWithAToken:
         assert onwards[1] == "/queries?sort=-mean"
         assert "q1" in asked.get("/queries").text
 
-    def test_it_leads_nowhere_else(self, asked: TestClient) -> None:
+    def test_the_token_url_redirects_to_no_other_site(self, asked: TestClient) -> None:
         welcome = asked.get("http://127.0.0.1//evil.example/?token=s3cret%26t")
         assert 'url=/evil.example/"' in welcome.text
 
-    def test_nobody_is_told_it_by_a_referrer(self, asked: TestClient) -> None:
+    def test_the_token_is_not_sent_in_a_referrer(self, asked: TestClient) -> None:
         assert asked.get("/?token=s3cret%26t").headers["referrer-policy"] == "same-origin"
 
-    def test_what_says_nothing_of_the_track_needs_none(self, asked: TestClient) -> None:
+    def test_urls_that_reveal_nothing_of_the_track_need_no_token(self, asked: TestClient) -> None:
         assert asked.get("/healthz").text == "ok\n"
         assert asked.get("/static/style.css").status_code == 200
 
-    def test_an_address_is_no_name_that_could_be_rebound(self, asked: TestClient) -> None:
+    def test_an_ip_address_as_host_is_accepted_because_it_cannot_be_rebound(self, asked: TestClient) -> None:
         assert asked.get("/healthz", headers={"host": "192.168.0.7:8377"}).status_code == 200
         assert asked.get("/healthz", headers={"host": "evil.example"}).status_code == 421
 
 
-def test_the_token_against_forged_requests_is_another_one_at_each_start(
+def test_the_csrf_token_differs_after_each_start(
     graded: Path, open_client: Callable[..., TestClient]
 ) -> None:
     assert csrf_of(open_client(graded)) != csrf_of(open_client(graded))

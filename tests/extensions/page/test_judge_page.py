@@ -31,7 +31,7 @@ LIST = "/judge?judged=yes"
 
 
 def first(client: TestClient) -> str:
-    """The address of the best judgment."""
+    """The URL of the best judgment."""
     for _ in range(100):
         answer = client.get(LIST)
         if answer.status_code == 303:
@@ -68,7 +68,7 @@ def undo(client: TestClient, address: str) -> Any:
     return client.post("/override", data=form)
 
 
-def test_rating_goes_on_to_the_next_best_and_the_rated_ones_leave_the_list(client: TestClient) -> None:
+def test_rating_continues_with_the_next_best_and_rated_ones_leave_the_list(client: TestClient) -> None:
     judging = client.app.state.judging  # type: ignore[attr-defined]
     address, given = first(client), []
     for number in range(4):
@@ -83,13 +83,13 @@ def test_rating_goes_on_to_the_next_best_and_the_rated_ones_leave_the_list(clien
     assert set(given) <= set(best)
     state = client.app.state.live.view.query(given[0].query_id)  # type: ignore[attr-defined]
     assert state.human[given[0][1:]].rating == 0
-    # A browser that was never here gets what is left.
+    # A new browser gets what is left.
     client.cookies.clear()
     assert key_of(first(client)) not in given
     csrf_of(client)
 
 
-def test_skipping_going_back_and_starting_again(client: TestClient) -> None:
+def test_passages_can_be_skipped_revisited_and_started_again(client: TestClient) -> None:
     one = first(client)
     page = client.get(one).text
     skip = unescape(re.search(r'id="judge-next" rel="next" href="([^"]*)"', page)[1])  # type: ignore[index]
@@ -98,7 +98,7 @@ def test_skipping_going_back_and_starting_again(client: TestClient) -> None:
     page = client.get(two).text
     back = unescape(re.search(r'id="judge-previous" rel="prev" href="([^"]*)"', page)[1])  # type: ignore[index]
     assert key_of(client.get(back).headers["location"]) == key_of(one)
-    # What was skipped is not shown again by itself, and is on demand.
+    # Skipped passages are shown again only on request.
     seen, address = {key_of(one)}, two
     for _ in range(100):
         seen.add(key_of(address))
@@ -116,14 +116,14 @@ def test_skipping_going_back_and_starting_again(client: TestClient) -> None:
     assert key_of(first(client)) == key_of(one)
 
 
-def test_how_many_are_left_holds_when_a_page_is_fetched_again(client: TestClient) -> None:
+def test_the_number_left_is_unchanged_when_a_page_is_fetched_again(client: TestClient) -> None:
     def left(address: str) -> int:
         line = re.search(r'id="left">([\d,]+) more to judge', client.get(address).text)
         assert line is not None
         return int(line[1].replace(",", ""))
 
     address = first(client)
-    # The list grows until every query was looked at.
+    # The list grows until every query was searched.
     looks = client.app.state.judging.of(Wish(judged=True, grader="rubric"))  # type: ignore[attr-defined]
     until = time.monotonic() + 30
     while (queue := looks.want(1)).total or len(queue.as_of) < queue.queries:
@@ -148,7 +148,7 @@ def test_the_last_rating_is_undone_and_judged_again(client: TestClient, track: P
     assert rows == [["5", "Ann", "because"], ["", "Ann", "undone"], ["1", "Ann", "because"]]
 
 
-def test_a_rating_that_another_person_gave_meanwhile_is_a_conflict_here_too(client: TestClient) -> None:
+def test_a_concurrent_rating_by_another_person_is_a_conflict(client: TestClient) -> None:
     one = first(client)
     stale = client.get(one).text
     rate(client, one, "5")
@@ -161,7 +161,7 @@ def test_a_rating_that_another_person_gave_meanwhile_is_a_conflict_here_too(clie
     assert onwards.headers["location"].startswith("/judge")
 
 
-def test_where_all_is_officially_judged_the_way_on_is_shown(client: TestClient) -> None:
+def test_if_all_is_officially_judged_the_page_shows_the_next_step(client: TestClient) -> None:
     for _ in range(100):
         answer = client.get("/judge?by=P(rel%3D4)@5")
         if "Looking" not in answer.text:
@@ -181,7 +181,7 @@ def test_where_all_is_officially_judged_the_way_on_is_shown(client: TestClient) 
         ("/judge?level=passage&by=Cover(rel%3D4)@5", 200, "computed on the items"),
     ],
 )
-def test_odd_addresses_are_answered(client: TestClient, address: str, status: int, text: str) -> None:
+def test_unusual_urls_get_a_response(client: TestClient, address: str, status: int, text: str) -> None:
     for _ in range(100):
         answer = client.get(address)
         if "Looking for the judgments" not in answer.text:
@@ -199,7 +199,7 @@ KEYS = [Key("q", str(n), "") for n in range(5)]
 
 
 @given(st.lists(st.tuples(st.sampled_from(("visit", "rate", "forget")), st.sampled_from(KEYS))))
-def test_a_trail_goes_back_the_way_it_came(steps: list[tuple[str, Key]]) -> None:
+def test_a_trail_goes_back_along_the_visited_passages(steps: list[tuple[str, Key]]) -> None:
     trail, order, rated = Trail(), [], []
     for what, key in steps:
         if what == "visit":
@@ -223,7 +223,7 @@ def test_a_trail_goes_back_the_way_it_came(steps: list[tuple[str, Key]]) -> None
         assert trail.before(next(key for key in KEYS if key not in order)) == order[-1]
 
 
-def test_browsers_that_nobody_heard_of_for_long_are_forgotten_and_cookies_are_ours() -> None:
+def test_inactive_browsers_are_forgotten_and_only_our_cookies_are_accepted() -> None:
     trails = Trails()
     cookie, trail = trails.of("chosen by somebody else")
     assert len(cookie) == 32

@@ -66,9 +66,7 @@ def scripted() -> Scripted:
     return Scripted()
 
 
-def test_there_is_something_to_judge_as_soon_as_a_query_was_looked_at(
-    tmp_path: Path, scripted: Scripted
-) -> None:
+def test_a_list_is_available_as_soon_as_one_query_was_searched(tmp_path: Path, scripted: Scripted) -> None:
     with JudgeNext(tmp_path, make=lambda: child.Thread(scripted, tmp_path), rest=0) as judging:
         wanted = judging.of(Wish())
         assert wanted.want(1) == JudgmentQueue()
@@ -84,7 +82,7 @@ def test_there_is_something_to_judge_as_soon_as_a_query_was_looked_at(
         assert scripted.looks == 1  # nothing changed
 
 
-def test_the_last_list_holds_while_the_new_one_is_looked_for(tmp_path: Path, scripted: Scripted) -> None:
+def test_the_last_list_stays_while_the_new_one_is_computed(tmp_path: Path, scripted: Scripted) -> None:
     with JudgeNext(tmp_path, make=lambda: child.Thread(scripted, tmp_path), rest=0) as judging:
         wanted = judging.of(Wish("P@20"))
         wanted.want(1)
@@ -102,21 +100,21 @@ def test_the_last_list_holds_while_the_new_one_is_looked_for(tmp_path: Path, scr
         assert sorted(scripted.asked[1].known) == ["q1", "q2"]
 
 
-def test_nobody_looks_for_what_nobody_wants(tmp_path: Path, scripted: Scripted) -> None:
+def test_no_search_runs_while_nobody_uses_the_list(tmp_path: Path, scripted: Scripted) -> None:
     with JudgeNext(tmp_path, make=lambda: child.Thread(scripted, tmp_path)) as judging:
         judging.of(Wish())
         time.sleep(0.1)
         assert scripted.looks == 0
 
 
-def test_why_there_is_no_list_is_told_and_tried_again_when_the_track_changes(tmp_path: Path) -> None:
+def test_a_failed_search_is_reported_and_retried_when_the_track_changes(tmp_path: Path) -> None:
     looks = 0
 
     def failing(root: Path, receive: child.Receive, say: child.Say) -> None:
         nonlocal looks
         looks += 1
         if looks == 2:
-            return  # as one that is killed
+            return  # as if killed
         say(LookFailed("only one run"))
 
     with JudgeNext(tmp_path, make=lambda: child.Thread(failing, tmp_path), rest=0) as judging:
@@ -129,7 +127,7 @@ def test_why_there_is_no_list_is_told_and_tried_again_when_the_track_changes(tmp
         until(lambda: wanted.want(2).failure == "the process that looks for judgments ended")
 
 
-def test_a_list_that_is_not_worked_on_gives_way(tmp_path: Path, scripted: Scripted) -> None:
+def test_an_unused_list_is_dropped(tmp_path: Path, scripted: Scripted) -> None:
     with JudgeNext(tmp_path, make=lambda: child.Thread(scripted, tmp_path)) as judging:
         lists = [judging.of(Wish(str(n))) for n in range(5)]
         assert judging.of(Wish("4")) is lists[4]
@@ -137,10 +135,10 @@ def test_a_list_that_is_not_worked_on_gives_way(tmp_path: Path, scripted: Script
 
 
 @pytest.mark.parametrize("wish", [Wish(judged=True), Wish("Cover(rel=4)@5", "cell")])
-def test_a_real_search_finds_what_judge_next_finds(tmp_path: Path, wish: Wish) -> None:
+def test_a_real_search_finds_the_same_as_judge_next(tmp_path: Path, wish: Wish) -> None:
     root = graded_track(tmp_path / "track")
     with trecexam.open_track(root) as track:
-        # The recorded grader says nothing of chances: the list is of what may be overrated.
+        # The recorded grader has no probabilities: the list has passages that may be overrated.
         found = track.judge_next(
             wish.measure or None, level="cell" if wish.level else None, include_judged=wish.judged
         )
@@ -155,13 +153,13 @@ def test_a_real_search_finds_what_judge_next_finds(tmp_path: Path, wish: Wish) -
     assert (queue.measure, queue.level, queue.n_runs) == (found.measure, found.level, 3)
 
 
-def test_a_process_of_its_own_looks_too_and_ends_with_the_page(tmp_path: Path) -> None:
+def test_a_separate_process_searches_too_and_ends_with_the_page(tmp_path: Path) -> None:
     root = graded_track(tmp_path / "track")
     with JudgeNext(root) as judging:
         wanted = judging.of(Wish(judged=True))
         wanted.want(1)
         assert wanted.wait(60).best
     with JudgeNext(root) as judging:
-        # Ended in the middle of it.
+        # Killed in the middle.
         judging.of(Wish(judged=True)).want(1)
         time.sleep(0.2)

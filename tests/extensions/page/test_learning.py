@@ -1,4 +1,4 @@
-"""What the judging page says of what is learned from the judgments, and that nobody waits for it."""
+"""Learning on the judging page: what it shows, and that no request waits for it."""
 
 from __future__ import annotations
 
@@ -45,11 +45,11 @@ def page_of(root: Path, work: child.Work = learn_on_demand) -> Iterator[TestClie
 
 
 def line_of(client: TestClient, *, wait: bool = True) -> str:
-    """What the page says, after it has learned of what is there now."""
+    """The text of the page after it has learned from the present judgments."""
     state = client.app.state  # type: ignore[attr-defined]
     if wait:
         client.get(PAGE)
-        # The track may have been read once more since: then no visit has asked for what is there now.
+        # The track may have been read again since: then no visit has requested the present state.
         version = state.live.view.version
         state.learning.want(state.live.view.own, version)
         assert state.learning.wait(state.live.view.own, version, 60)
@@ -65,7 +65,7 @@ def rate(client: TestClient, doc_id: str, rating: int) -> None:
 
 
 @pytest.mark.slow
-def test_after_each_judgment_it_learns_again_and_says_how_much_is_undecided(learnable: Path) -> None:
+def test_after_each_judgment_the_page_learns_and_shows_how_much_is_undecided(learnable: Path) -> None:
     with trecexam.open_track(learnable) as track:
         n = track.learn.labels().identity["judgments"]["count"]
     with page_of(learnable) as client:
@@ -86,9 +86,7 @@ def test_after_each_judgment_it_learns_again_and_says_how_much_is_undecided(lear
         assert f"{left.pairs} of all 6 pairs" in line_of(client)
 
 
-def test_nothing_is_encoded_by_a_visit_and_the_page_says_what_to_do(
-    learnable: Path, encoder: WordEncoder
-) -> None:
+def test_a_visit_encodes_nothing_and_the_page_says_what_to_do(learnable: Path, encoder: WordEncoder) -> None:
     with page_of(learnable) as client:
         assert "not encoded yet: run `trecexam learn`" in line_of(client)
     assert not encoder.encoded
@@ -108,7 +106,7 @@ def test_nothing_is_encoded_by_a_visit_and_the_page_says_what_to_do(
         ),
     ],
 )
-def test_where_nothing_can_be_learned_a_line_says_why_and_the_page_works_as_before(
+def test_if_nothing_can_be_learned_the_reason_is_shown_and_the_page_works(
     learnable: Path,
     monkeypatch: pytest.MonkeyPatch,
     break_it: Callable[[Path, pytest.MonkeyPatch], object],
@@ -123,7 +121,7 @@ def test_where_nothing_can_be_learned_a_line_says_why_and_the_page_works_as_befo
         assert "<bdi>Ann</bdi> says" in client.get(PAGE).text
 
 
-def test_nobody_waits_while_it_learns(learnable: Path) -> None:
+def test_no_request_waits_for_learning(learnable: Path) -> None:
     go_on = threading.Event()
 
     def slow(root: Path, receive: child.Receive, say: child.Say) -> None:
@@ -140,7 +138,7 @@ def test_nobody_waits_while_it_learns(learnable: Path) -> None:
             go_on.set()
 
 
-def test_a_process_that_ends_is_said_and_started_again_after_the_next_judgment(learnable: Path) -> None:
+def test_a_process_that_died_is_reported_and_restarted_after_the_next_judgment(learnable: Path) -> None:
     starts = []
 
     def mortal(root: Path, receive: child.Receive, say: child.Say) -> None:
@@ -155,6 +153,6 @@ def test_a_process_that_ends_is_said_and_started_again_after_the_next_judgment(l
     assert len(starts) > n_starts
 
 
-def test_without_it_the_page_says_nothing_of_learning(learnable: Path) -> None:
+def test_with_learning_off_the_page_does_not_mention_it(learnable: Path) -> None:
     with client_of(learnable) as client:
         assert "judge-learned" not in client.get(PAGE).text

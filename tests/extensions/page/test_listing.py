@@ -11,7 +11,7 @@ def at(**given: str) -> Address:
     return Address("/x", given)
 
 
-def test_pages_make_up_the_table() -> None:
+def test_all_pages_together_are_the_table() -> None:
     rows = list(range(120))
     pages = [listed(rows, at(page=str(n))) for n in (1, 2, 3)]
     assert [row for page in pages for row in page.rows] == rows
@@ -19,29 +19,29 @@ def test_pages_make_up_the_table() -> None:
 
 
 @pytest.mark.parametrize("page", ["0", "-3", "99", "x", "9" * 5000, "²", ""])
-def test_a_page_that_is_not_there_is_the_nearest(page: str) -> None:
+def test_a_page_number_out_of_range_gives_the_nearest_page(page: str) -> None:
     assert listed(list(range(120)), at(page=page)).page == (3 if page == "99" else 1)
 
 
 @pytest.mark.parametrize("size", ["1", "-1", "100000000", "x"])
-def test_a_size_that_is_not_offered_is_not_taken(size: str) -> None:
+def test_a_page_size_that_is_not_offered_is_ignored(size: str) -> None:
     assert len(listed(list(range(120)), at(size=size)).rows) == SIZE
 
 
-def test_rows_without_a_value_come_last_either_way() -> None:
+def test_rows_without_a_value_come_last_in_both_directions() -> None:
     rows = [3, None, 1, math.nan, 2]
     keys = {"value": lambda row: row}
     assert list(in_order(rows, at(sort="value"), keys, "value").rows)[:3] == [1, 2, 3]
     assert list(in_order(rows, at(sort="-value"), keys, "value").rows)[:3] == [3, 2, 1]
 
 
-def test_an_unknown_column_orders_nothing_else_than_the_default() -> None:
+def test_an_unknown_sort_column_gives_the_default_order() -> None:
     keys = {"value": lambda row: row}
     found = in_order([1, 3, 2], at(sort="__class__"), keys, "-value")
     assert (list(found.rows), found.sort, found.down) == ([3, 2, 1], "value", True)
 
 
-def test_another_order_starts_at_the_first_page_and_another_page_keeps_the_order() -> None:
+def test_another_order_starts_at_the_first_page_and_paging_keeps_the_order() -> None:
     address = at(sort="-m0", page="3", q="a b")
     assert address.but(sort="m0") == "/x?sort=m0&q=a+b"
     assert address.but(page=4) == "/x?sort=-m0&page=4&q=a+b"

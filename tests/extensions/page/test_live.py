@@ -1,4 +1,4 @@
-"""The state that the pages are answered from, while files change, vanish and break."""
+"""The live state behind the pages while files change, disappear and break."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def live(track: Path) -> Iterator[LiveTrack]:
         yield opened
 
 
-def test_what_the_daemon_writes_shows_up_by_itself(live: LiveTrack, track: Path) -> None:
+def test_output_of_the_daemon_is_shown_automatically(live: LiveTrack, track: Path) -> None:
     view = live.view
     with trecexam.open_track(track) as opened:
         opened.override("q1", "q1-d00", 5, item="q1/0", who="me", why="it does")
@@ -45,7 +45,7 @@ def test_what_the_daemon_writes_shows_up_by_itself(live: LiveTrack, track: Path)
     assert state.human["q1-d00", "q1/0"].who == "me"
 
 
-def test_a_run_that_is_dropped_is_on_the_board_once_it_is_still(live: LiveTrack, track: Path) -> None:
+def test_a_dropped_run_is_shown_once_the_file_is_stable(live: LiveTrack, track: Path) -> None:
     write_run(track / "runs" / "new.run", {"q1": ["q1-d01"]})
     assert live.reload()
     assert live.view is not None
@@ -56,13 +56,13 @@ def test_a_run_that_is_dropped_is_on_the_board_once_it_is_still(live: LiveTrack,
 AT_WORK, GO_ON = threading.Event(), threading.Event()
 
 
-def busy(track: object) -> None:
-    """Keeps the reader from looking."""
+def block_reader(track: object) -> None:
+    """Blocks the reader."""
     AT_WORK.set()
     assert GO_ON.wait(60)
 
 
-def test_what_is_written_and_taken_back_between_two_looks_is_not_shown(live: LiveTrack, track: Path) -> None:
+def test_a_change_reverted_between_two_checks_is_not_shown(live: LiveTrack, track: Path) -> None:
     def change(view: View, state: QueryView) -> QueryView:
         return with_people(folder, view, state)
 
@@ -73,7 +73,7 @@ def test_what_is_written_and_taken_back_between_two_looks_is_not_shown(live: Liv
 
     path, folder = track / "overrides.tsv", open_folder(track)
     AT_WORK.clear(), GO_ON.clear()
-    caller = threading.Thread(target=live.call, args=("rubric", busy))
+    caller = threading.Thread(target=live.call, args=("rubric", block_reader))
     caller.start()
     assert AT_WORK.wait(60)
     with trecexam.open_track(track) as opened:
@@ -87,7 +87,7 @@ def test_what_is_written_and_taken_back_between_two_looks_is_not_shown(live: Liv
     assert people() == 0
 
 
-def test_a_state_once_taken_never_changes(live: LiveTrack, track: Path) -> None:
+def test_a_loaded_state_is_immutable(live: LiveTrack, track: Path) -> None:
     taken = live.view
     assert taken is not None
     before = taken.query("q1")
@@ -99,7 +99,7 @@ def test_a_state_once_taken_never_changes(live: LiveTrack, track: Path) -> None:
     assert set(live.view.runs) == {"run0", "run2"}
 
 
-def test_only_what_changed_is_sent_again(live: LiveTrack, track: Path) -> None:
+def test_only_changed_parts_are_sent_again(live: LiveTrack, track: Path) -> None:
     assert live.view is not None
     before = live.view.parts
     with trecexam.open_track(track) as opened:
@@ -121,7 +121,7 @@ def test_only_what_changed_is_sent_again(live: LiveTrack, track: Path) -> None:
     ],
     ids=["no bank", "half a bank", "half the settings", "no store", "no runs", "no track"],
 )
-def test_the_last_good_state_is_kept_and_the_reason_shown(
+def test_after_an_error_the_last_good_state_is_kept_and_the_reason_shown(
     track: Path, client: TestClient, breaking: Callable[[Path], object]
 ) -> None:
     live = client.app.state.live  # type: ignore[attr-defined]
@@ -141,14 +141,14 @@ def test_the_last_good_state_is_kept_and_the_reason_shown(
     assert "cannot be read now" not in client.get("/").text
 
 
-def test_without_a_store_answers_are_missing_and_pages_are_not(track: Path, client: TestClient) -> None:
+def test_without_a_store_answers_are_missing_and_pages_still_work(track: Path, client: TestClient) -> None:
     shutil.rmtree(track / ".trecexam")
     page = client.get(urls.passage("q1", "q1-d00", "q1/0"))
     assert page.status_code == 200
     assert "says" not in page.text
 
 
-def test_a_store_that_cannot_be_read_is_said_beside_the_ratings(track: Path, client: TestClient) -> None:
+def test_an_unreadable_store_is_reported_next_to_the_ratings(track: Path, client: TestClient) -> None:
     path = track / ".trecexam" / "grades.sqlite"
     path.unlink()
     path.write_bytes(b"half a store")
@@ -159,8 +159,8 @@ def test_a_store_that_cannot_be_read_is_said_beside_the_ratings(track: Path, cli
         assert 'class="rating r' in page.text
 
 
-def test_who_writes_never_waits_for_who_reads(track: Path, client: TestClient) -> None:
-    """Readers go on all the time; no transaction of a writer with no patience at all is refused."""
+def test_writers_never_wait_for_readers(track: Path, client: TestClient) -> None:
+    """Readers run all the time; no transaction of a writer without patience is rejected."""
     stop = threading.Event()
 
     def read() -> None:
@@ -184,7 +184,7 @@ def test_who_writes_never_waits_for_who_reads(track: Path, client: TestClient) -
 
 
 @pytest.mark.parametrize("apart", [False, True])
-def test_the_loaded_track_can_be_asked(track: Path, apart: bool) -> None:
+def test_the_loaded_track_can_be_queried(track: Path, apart: bool) -> None:
     with LiveTrack(track, apart=apart) as live:
         assert live.wait_for(lambda one: one.view is not None)
         with pytest.raises(TrecexamError, match="so it is"):
@@ -192,7 +192,7 @@ def test_the_loaded_track_can_be_asked(track: Path, apart: bool) -> None:
         assert live.call("rubric", counted, "q1") == 12
 
 
-def test_a_reader_that_died_is_said_and_pages_go_on(track: Path) -> None:
+def test_a_dead_reader_process_is_reported_and_pages_still_work(track: Path) -> None:
     with LiveTrack(track) as live:
         assert live.wait_for(lambda one: one.view is not None)
         live._link._process.kill()  # type: ignore[attr-defined]
@@ -201,7 +201,7 @@ def test_a_reader_that_died_is_said_and_pages_go_on(track: Path) -> None:
         assert live.view is not None
 
 
-def test_a_file_that_is_being_written_does_not_count_yet(live: LiveTrack, track: Path) -> None:
+def test_a_file_being_written_is_ignored(live: LiveTrack, track: Path) -> None:
     path = track / "runs" / "slow.run"
     end = time.monotonic() + 2.5
     while time.monotonic() < end:
@@ -215,7 +215,7 @@ def test_a_file_that_is_being_written_does_not_count_yet(live: LiveTrack, track:
     assert live.wait_for(lambda one: one.view is not None and "slow" in one.view.runs, 15)
 
 
-def test_progress_is_told_while_a_grader_works(tmp_path: Path) -> None:
+def test_progress_is_shown_while_a_grader_works(tmp_path: Path) -> None:
     root = graded_track(tmp_path / "track")
     with sqlite3.connect(root / ".trecexam" / "grades.sqlite") as db:
         db.execute("DELETE FROM grade WHERE item_id % 2 = 0")
@@ -233,8 +233,8 @@ def test_progress_is_told_while_a_grader_works(tmp_path: Path) -> None:
         assert live.wait_for(lambda one: one.work is not None and one.work.graded == one.work.cells, 20)
 
 
-def test_a_thousand_changes_while_it_is_read_are_one_look_more(track: Path) -> None:
-    """With one look for each, the pipes to the reader and back filled, and the page stood still."""
+def test_a_thousand_changes_during_a_read_cause_one_more_read(track: Path) -> None:
+    """With one message per change, the pipes to the reader and back filled up, and the page blocked."""
     with LiveTrack(track, apart=False) as live:
         assert live.reload()
         send, sent = live._link.send, []
@@ -247,7 +247,7 @@ def test_a_thousand_changes_while_it_is_read_are_one_look_more(track: Path) -> N
         assert last.wait(20)
 
 
-def test_how_far_grading_is_comes_no_later_than_the_state_it_is_of(tmp_path: Path) -> None:
+def test_grading_progress_arrives_no_later_than_its_state(tmp_path: Path) -> None:
     root = make_small_track(tmp_path / "track")
     (root / "trecexam.toml").write_text('[grader]\nname = "recorded"\nrecorded = "grades.jsonl"\n')
     (root / "grades.jsonl").write_text("")

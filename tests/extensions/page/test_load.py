@@ -1,4 +1,4 @@
-"""Fifty people who rate at once, on a page in a process of its own; and that process killed in the middle."""
+"""Fifty concurrent raters on a page in a separate process, which is killed midway."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ PEOPLE = 50
 
 
 @pytest.mark.slow
-def test_of_fifty_people_who_rate_at_once_no_rating_is_lost(track: Path) -> None:
+def test_with_fifty_concurrent_raters_no_rating_is_lost(track: Path) -> None:
     users, tokens = team_of(track.parent, PEOPLE)
     with served_apart(track, "--users", str(users)) as (_, url):
         load = run_in_loop(rate(url, tokens, cells_of(3), seconds=4, pause=1))
@@ -28,7 +28,7 @@ def test_of_fifty_people_who_rate_at_once_no_rating_is_lost(track: Path) -> None
 
 
 @pytest.mark.slow
-def test_what_was_taken_before_the_page_was_killed_stands_and_the_next_one_goes_on(track: Path) -> None:
+def test_ratings_accepted_before_a_kill_are_kept_and_the_next_server_continues(track: Path) -> None:
     users, tokens = team_of(track.parent, PEOPLE)
     with served_apart(track, "--users", str(users)) as (child, url):
         file = track / "overrides.tsv"
@@ -56,7 +56,7 @@ def test_what_was_taken_before_the_page_was_killed_stands_and_the_next_one_goes_
 
 
 @pytest.mark.slow
-def test_of_fifty_assessors_at_once_a_kill_in_the_middle_loses_no_judgment(track: Path) -> None:
+def test_with_fifty_concurrent_assessors_a_kill_loses_no_judgment(track: Path) -> None:
     users, tokens = team_of(track.parent, PEOPLE, "assessor")
     plan_for_all(track, tokens, cells_of(3), steps=3)
     file = track / "judgments.tsv"

@@ -1,4 +1,4 @@
-"""Logging in and out: cookies, ends of logins, guesses, and who a rating is by."""
+"""Login and logout: cookies, expiry, wrong guesses, and the author of a rating."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def rating(client: TestClient, **fields: str) -> dict[str, str]:
     return {"csrf": csrf_in(page), **form, **fields}
 
 
-def test_who_logs_in_comes_to_where_they_wanted(team: Team) -> None:
+def test_login_redirects_to_the_requested_page(team: Team) -> None:
     browser = team.client()
     sent = browser.get("/query/q1?sort=-label")
     assert (sent.status_code, sent.headers["location"]) == (303, "/login?back=%2Fquery%2Fq1%3Fsort%3D-label")
@@ -52,7 +52,7 @@ def test_who_logs_in_comes_to_where_they_wanted(team: Team) -> None:
     assert "rudi" in browser.get("/").text
 
 
-def test_an_assessor_lands_at_what_she_judges(team: Team) -> None:
+def test_an_assessor_starts_on_the_assessor_page_after_login(team: Team) -> None:
     page = team.client("ada").get("/", follow_redirects=True)
     assert page.url.path.startswith("/assess/passage/")
     assert "Your judgment" in page.text
@@ -61,12 +61,12 @@ def test_an_assessor_lands_at_what_she_judges(team: Team) -> None:
 @pytest.mark.parametrize(
     "back", ["//evil.example/", "https://evil.example", "/\\evil", "/../x", "x", "\t//e"]
 )
-def test_it_leads_to_no_other_site(team: Team, back: str) -> None:
+def test_login_redirects_to_no_other_site(team: Team, back: str) -> None:
     done = log_in(team.client(), team.tokens["rudi"], back=back)
     assert done.headers["location"] == "/"
 
 
-def test_the_cookie_is_for_no_script_and_says_nothing(team: Team) -> None:
+def test_the_cookie_is_http_only_and_contains_no_token_or_name(team: Team) -> None:
     browser = team.client()
     done = log_in(browser, team.tokens["ada"])
     cookie = done.headers["set-cookie"]
@@ -84,7 +84,7 @@ def test_the_cookie_is_for_no_script_and_says_nothing(team: Team) -> None:
         ("http://nuggets.uni.edu/trec", "trecexam", "Path=/trec"),
     ],
 )
-def test_behind_https_browsers_hold_it_to_that(
+def test_behind_https_the_cookie_is_secure(
     graded: Path, tmp_path: Path, url: str, name: str, path: str
 ) -> None:
     file, tokens = users_file(tmp_path)
@@ -98,13 +98,13 @@ def test_behind_https_browsers_hold_it_to_that(
         assert path in parts
         assert ("Secure" in parts) is url.startswith("https")
         assert not any(part.startswith("Domain") for part in parts)
-        # All others too.
+        # All other logins too.
         for line in client.get(f"{front.prefix}/judge").headers.get_list("set-cookie"):
             assert path in line
             assert ("Secure" in line) is url.startswith("https")
 
 
-def test_a_cookie_that_somebody_else_put_there_is_never_a_login(team: Team) -> None:
+def test_a_planted_cookie_is_never_a_login(team: Team) -> None:
     browser = team.client()
     browser.cookies.set(COOKIE, "fixed-by-an-attacker", domain="127.0.0.1")
     before = browser.get("/login")
@@ -122,7 +122,7 @@ def test_a_cookie_that_somebody_else_put_there_is_never_a_login(team: Team) -> N
     assert again.get("/queries").status_code == 303
 
 
-def test_a_login_form_of_another_browser_is_refused(team: Team) -> None:
+def test_a_login_form_of_another_browser_is_rejected(team: Team) -> None:
     stolen = csrf_in(team.client().get("/login").text)
     victim = team.client()
     victim.get("/login")
@@ -134,14 +134,14 @@ def test_a_login_form_of_another_browser_is_refused(team: Team) -> None:
         assert victim.post("/login", data={**form, "csrf": csrf}, headers=headers).status_code == 403
 
 
-def test_a_form_of_one_login_is_none_of_another(team: Team) -> None:
+def test_a_form_of_one_login_is_rejected_in_another(team: Team) -> None:
     orla, again = team.client("orla"), team.client("orla")
     form = rating(orla)
     assert again.post("/override", data=form).status_code == 403
     assert orla.post("/override", data=form).status_code == 303
 
 
-def test_a_rating_is_by_who_is_logged_in_whatever_the_form_says(team: Team, track: Path) -> None:
+def test_a_rating_belongs_to_the_logged_in_user_whatever_the_form_says(team: Team, track: Path) -> None:
     orla = team.client("orla")
     assert orla.post("/override", data=rating(orla)).status_code == 303
     ((_, row),) = read_overrides(track / "overrides.tsv", lambda refused: None)
@@ -152,7 +152,7 @@ def test_a_rating_is_by_who_is_logged_in_whatever_the_form_says(team: Team, trac
     assert '"who":"orla"' in "".join(p.read_text() for p in track.glob("bank*")).replace('": "', '":"')
 
 
-def test_who_logs_out_is_out_and_so_is_the_old_cookie(team: Team) -> None:
+def test_logout_invalidates_the_old_cookie(team: Team) -> None:
     orla = team.client("orla")
     kept = orla.cookies[COOKIE]
     done = orla.post("/logout", data={"csrf": csrf_in(orla.get("/").text)})
@@ -162,7 +162,7 @@ def test_who_logs_out_is_out_and_so_is_the_old_cookie(team: Team) -> None:
     assert orla.get("/logout").status_code == 303
 
 
-def test_who_is_removed_is_out_at_the_next_click_and_another_role_counts_at_once(team: Team) -> None:
+def test_a_removed_user_is_logged_out_at_once_and_a_new_role_applies_at_once(team: Team) -> None:
     orla, rudi = team.client("orla"), team.client("rudi")
     remove_user(team.path, "orla")
     assert orla.get("/queries").status_code == 303
@@ -171,7 +171,7 @@ def test_who_is_removed_is_out_at_the_next_click_and_another_role_counts_at_once
     assert rudi.get("/assess").headers["location"].startswith("/assess/passage/")
 
 
-def test_while_the_users_cannot_be_read_nobody_is_in_and_then_those_who_were(team: Team) -> None:
+def test_while_the_users_file_is_unreadable_nobody_has_access(team: Team) -> None:
     orla, text = team.client("orla"), team.path.read_text()
     csrf = csrf_in(orla.get("/query/q1").text)
     team.path.write_text(text + "[[user")
@@ -187,13 +187,13 @@ def test_while_the_users_cannot_be_read_nobody_is_in_and_then_those_who_were(tea
     assert orla.get("/queries").status_code == 200
 
 
-def test_another_token_ends_all_logins_with_the_old_one(team: Team) -> None:
+def test_a_new_token_ends_all_logins_with_the_old_one(team: Team) -> None:
     orla = team.client("orla")
     add_user(team.path, "orla", "organizer", token=True, replace=True)
     assert orla.get("/queries").status_code == 303
 
 
-def test_a_login_ends_when_nobody_clicks_and_a_page_that_renews_itself_is_no_click(
+def test_a_login_ends_when_idle_and_automatic_refreshes_do_not_count(
     team: Team, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     now = [1000.0]
@@ -210,7 +210,7 @@ def test_a_login_ends_when_nobody_clicks_and_a_page_that_renews_itself_is_no_cli
     assert "your change was rejected" in answer.text
 
 
-def test_a_login_ends_after_a_working_day_in_any_case(team: Team, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_login_ends_after_a_working_day(team: Team, monkeypatch: pytest.MonkeyPatch) -> None:
     now = [1000.0]
     monkeypatch.setattr(sessions.time, "monotonic", lambda: now[0])
     orla = team.client("orla")
@@ -222,7 +222,7 @@ def test_a_login_ends_after_a_working_day_in_any_case(team: Team, monkeypatch: p
 
 
 @pytest.mark.parametrize("token", ["", "x", "é", "ada", "0" * 64])
-def test_a_token_that_nobody_has_is_refused_at_once(team: Team, token: str) -> None:
+def test_an_unknown_token_is_rejected_at_once(team: Team, token: str) -> None:
     browser = team.client()
     answer = log_in(browser, token)
     assert answer.status_code == 401
@@ -231,7 +231,7 @@ def test_a_token_that_nobody_has_is_refused_at_once(team: Team, token: str) -> N
     assert log_in(browser, digest(team.tokens["ada"])).status_code == 401
 
 
-def test_whoever_guesses_the_right_token_is_let_in_each_time(track: Path, tmp_path: Path) -> None:
+def test_the_right_token_is_accepted_after_wrong_guesses(track: Path, tmp_path: Path) -> None:
     path, tokens = users_file(tmp_path)
     front = Front.of(trusted_proxies=["127.0.0.1"])
     answers = []
@@ -239,7 +239,7 @@ def test_whoever_guesses_the_right_token_is_let_in_each_time(track: Path, tmp_pa
         place = urlsplit(page.url)
 
         def ask(address: str, sender: str, token: str) -> tuple[int, str]:
-            """Logs in from an address of this machine, and says for whom."""
+            """Logs in from a local address, as this user."""
             connection = HTTPConnection(place.hostname or "", place.port, 20, source_address=(address, 0))
             headers = {"x-forwarded-for": sender, "content-type": "application/x-www-form-urlencoded"}
             with closing(connection):
@@ -262,11 +262,11 @@ def test_whoever_guesses_the_right_token_is_let_in_each_time(track: Path, tmp_pa
     assert answers == [(303, 200)] * 10
 
 
-def test_a_link_fills_the_token_in_and_one_click_logs_in(team: Team) -> None:
+def test_a_link_fills_in_the_token_and_one_click_logs_in(team: Team) -> None:
     browser = team.client()
     page = browser.get("/login", params={"token": team.tokens["rudi"]})
     assert page.status_code == 200
-    # Nobody is logged in by a link that another site has put there.
+    # A link from another site logs nobody in.
     assert browser.get("/queries").status_code == 303
     filled = re.search(r'name="token" value="([^"]*)"', page.text)
     assert filled
@@ -274,13 +274,13 @@ def test_a_link_fills_the_token_in_and_one_click_logs_in(team: Team) -> None:
     assert browser.get("/queries").status_code == 200
     again = browser.get("/login", params={"token": team.tokens["rudi"]})
     assert (again.status_code, again.headers["location"]) == (303, "/")
-    # The link of somebody else asks first: ratings carry the name of who is logged in.
+    # A link with another user's token asks first: ratings carry the name of the logged-in user.
     other = browser.get("/login", params={"token": team.tokens["orla"]})
     assert other.status_code == 200
     assert "Log out" in other.text
 
 
-def test_the_trail_of_judgments_is_of_who_is_logged_in_not_of_the_browser(team: Team) -> None:
+def test_the_trail_of_judgments_belongs_to_the_user_not_the_browser(team: Team) -> None:
     browser = team.client("orla")
     browser.post("/override", data=rating(browser, **{"from": "judge"}))
     page = browser.get("/judge?query=q1&doc=d0", follow_redirects=True)

@@ -30,7 +30,7 @@ def found(passage: str, answer: str) -> list[str]:
         ("THE REFRIGERANT,\n boils!", ["the refrigerant boils"]),
         ("air source heat pump", ["air-source heat pump"]),
         ("heat", ["Heat"]),
-        ("eat pumps", []),  # no part of a word
+        ("eat pumps", []),  # not a part of a word
         ("Below -25 °C.", ["below -25 °C"]),
         ("", []),
         ("4", []),
@@ -43,27 +43,27 @@ def found(passage: str, answer: str) -> list[str]:
         ("something else entirely, of which nobody spoke", []),
     ],
 )
-def test_what_an_answer_says_is_marked(answer: str, expected: list[str]) -> None:
+def test_the_text_of_an_answer_is_highlighted(answer: str, expected: list[str]) -> None:
     assert found(PASSAGE, answer) == expected
 
 
-def test_an_answer_in_slightly_other_words_is_marked_by_whole_words() -> None:
+def test_an_answer_in_slightly_different_words_highlights_whole_words() -> None:
     assert found(PASSAGE, "The refrigerants boil at very low temperatures.") == [
         "the refrigerant boils at a very low temperature"
     ]
 
 
-def test_no_neighbouring_word_is_marked_for_a_letter_or_two() -> None:
+def test_a_neighbouring_word_is_not_highlighted_for_a_letter_or_two() -> None:
     passage = "zero one The capital of the country is Pariss notwithstanding anything else."
     assert found(passage, "the capitol of the country is paris") == ["The capital of the country is Pariss"]
 
 
-def test_each_sentence_of_an_answer_is_marked_where_it_stands() -> None:
+def test_each_sentence_of_an_answer_is_highlighted_where_it_occurs() -> None:
     answer = "Backup heating is needed below -25. Heat pumps move heat. And this is not said anywhere in it."
     assert found(PASSAGE, answer) == ["Heat pumps move heat", "Backup heating is needed below -25"]
 
 
-def test_a_number_that_a_passage_gives_is_no_rating_where_it_is_longer_than_one() -> None:
+def test_a_number_of_several_digits_is_highlighted_and_not_taken_for_a_rating() -> None:
     assert found("It was built in 1889 in Paris.", "1889") == ["1889"]
 
 
@@ -71,7 +71,7 @@ def test_a_number_that_a_passage_gives_is_no_rating_where_it_is_longer_than_one(
     "passage",
     ["", " ", "<b>&amp;</b> heat", "حرارة المضخة الهوائية", "熱泵在寒冷中運作。很好", "👩‍🔬🔥 heat"],
 )
-def test_scripts_markup_and_emoji_stay_as_they_are(passage: str) -> None:
+def test_scripts_markup_and_emoji_are_unchanged(passage: str) -> None:
     for answer in ("heat", "المضخة الهوائية", "熱泵在寒冷中運作", passage):
         found(passage, answer)
     assert found("a <b>hot</b> pump", "hot") == ["hot"]
@@ -83,7 +83,7 @@ WORDS = st.text(st.sampled_from("abß .,İé\u0301\n<&"), max_size=60)
 
 
 @given(st.one_of(WORDS, st.text(max_size=60)), st.one_of(WORDS, st.text(max_size=60)))
-def test_the_pieces_are_the_passage_whatever_is_asked(passage: str, answer: str) -> None:
+def test_the_pieces_always_add_up_to_the_passage(passage: str, answer: str) -> None:
     pieces = marked(passage, answer)
     assert "".join(piece.text for piece in pieces) == passage
     assert all(piece.text for piece in pieces)
@@ -91,7 +91,7 @@ def test_the_pieces_are_the_passage_whatever_is_asked(passage: str, answer: str)
 
 
 @given(st.lists(st.text(string.ascii_lowercase, min_size=1, max_size=8), min_size=4, max_size=40), st.data())
-def test_words_of_the_passage_are_found_again(words: list[str], data: st.DataObject) -> None:
+def test_words_of_the_passage_are_found(words: list[str], data: st.DataObject) -> None:
     start = data.draw(st.integers(0, len(words) - 2))
     end = data.draw(st.integers(start + 1, len(words)))
     quoted = " ".join(words[start:end])
@@ -106,7 +106,7 @@ def test_a_hundred_thousand_letters_take_less_than_half_a_second() -> None:
     for answer, marks in (
         (near, 1),
         (". ".join(" ".join(chance.choices(words, k=12)) for _ in range(40)), 0),
-        # What rapidfuzz alone takes a quarter of a second for.
+        # A case for which rapidfuzz alone takes a quarter of a second.
         ("d wor" * 100 + "z", 0),
     ):
         for text in (passage, "word " * 20_000) if not marks else (passage,):

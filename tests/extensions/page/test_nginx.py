@@ -1,4 +1,4 @@
-"""The page behind a real nginx: below a prefix, Host preserved and rewritten, or nginx says who it is."""
+"""The page behind a real nginx: below a prefix, with Host kept or rewritten, and users named by nginx."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Behind(NamedTuple):
 
 
 @pytest.fixture
-def behind(track: Path, tmp_path: Path) -> Iterator[Callable[..., Behind]]:
+def behind_nginx(track: Path, tmp_path: Path) -> Iterator[Callable[..., Behind]]:
     """(**options of `nginx`) -> the page behind one."""
     path, tokens = users_file(tmp_path)
     with ExitStack() as stack:
@@ -46,10 +46,10 @@ def behind(track: Path, tmp_path: Path) -> Iterator[Callable[..., Behind]]:
 
 @pytest.mark.parametrize("preserved", [True, False], ids=["Host preserved", "Host rewritten"])
 @pytest.mark.parametrize("stripped", [True, False], ids=["prefix stripped", "prefix left"])
-def test_somebody_logs_in_rates_and_logs_out(
-    behind: Callable[..., Behind], preserved: bool, stripped: bool
+def test_a_user_logs_in_rates_and_logs_out(
+    behind_nginx: Callable[..., Behind], preserved: bool, stripped: bool
 ) -> None:
-    place = behind(preserved=preserved, stripped=stripped)
+    place = behind_nginx(preserved=preserved, stripped=stripped)
     origin = place.url.removesuffix("/trec/")
     with httpx.Client(follow_redirects=True, headers={"sec-fetch-site": "same-origin"}) as browser:
         page = browser.get(f"{place.url}query/q1")
@@ -76,10 +76,10 @@ def test_somebody_logs_in_rates_and_logs_out(
     assert (row.who, row.doc_id, row.rating) == ("orla", "q1-d00", 2)
 
 
-def test_nginx_says_who_is_there_and_a_browser_that_says_so_too_is_not_believed(
-    behind: Callable[..., Behind],
+def test_nginx_authenticates_the_user_and_a_forged_header_is_ignored(
+    behind_nginx: Callable[..., Behind],
 ) -> None:
-    place = behind(preserved=True, person="ada")
+    place = behind_nginx(preserved=True, person="ada")
     with httpx.Client(follow_redirects=True, headers={"x-remote-user": "orla"}) as browser:
         page = browser.get(place.url)
         assert str(page.url).startswith(f"{place.url}assess/passage/")

@@ -1,4 +1,4 @@
-"""A result's notes are wherever the result is: terminal, JSON, notebook, live page and report."""
+"""Notes of a result are in all its forms: terminal, JSON, notebook, live page and report."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from served import client_of
 import trecexam
 from trecexam.cli.main import run
 
-#: Which runs rank as the encoder does is computed, and tested, elsewhere; here is where the line goes.
+#: Which runs rank like the encoder is computed and tested elsewhere; here only the place of the note.
 ENCODER = "2 runs rank passages much as the grader's encoder does (run0, run1): leave them out"
 CAUTIONS = {
     "pool": "do not compare nDCG@5 with values from another pool",
@@ -23,7 +23,7 @@ CAUTIONS = {
 
 
 def plain(page: str) -> str:
-    """The words of a page."""
+    """The text of a page."""
     return html.unescape(re.sub(r"<[^>]+>", "", page))
 
 
@@ -31,7 +31,7 @@ def plain(page: str) -> str:
 def places(
     track: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> dict[str, str]:
-    """What each of the five places says of a leaderboard on which there are three cautions."""
+    """The texts of the five places on a leaderboard with three notes."""
     with (track / "trecexam.toml").open("a") as settings:
         settings.write('[scores]\nmeasures = ["P@5", "nDCG@5"]\n')
     monkeypatch.setattr("trecexam.line.measures.encoder_cautions", lambda track: (ENCODER,))
@@ -54,7 +54,7 @@ def places(
     }
 
 
-def test_each_caution_is_in_all_five_places(places: dict[str, str]) -> None:
+def test_each_note_is_in_all_five_places(places: dict[str, str]) -> None:
     missing = [
         (what, where) for what, line in CAUTIONS.items() for where, said in places.items() if line not in said
     ]

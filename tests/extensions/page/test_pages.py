@@ -1,4 +1,4 @@
-"""What the pages show of a small track whose numbers can be counted here."""
+"""What the pages show of a small track whose numbers can be recomputed."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from trecexam.extensions.page import urls
 
 @pytest.fixture(scope="module")
 def reading(graded: Path) -> Iterator[TestClient]:
-    """A client of a page that nothing is written to."""
+    """A client of a read-only page."""
     with client_of(graded) as client:
         yield client
 
@@ -55,7 +55,7 @@ PAGES = [
 
 
 @pytest.mark.parametrize("path", PAGES)
-def test_every_page_is_there_and_has_what_a_screen_reader_needs(reading: TestClient, path: str) -> None:
+def test_every_page_works_and_meets_screen_reader_needs(reading: TestClient, path: str) -> None:
     page = reading.get(path)
     assert page.status_code == 200
     html = page.text
@@ -76,14 +76,14 @@ def test_every_page_is_there_and_has_what_a_screen_reader_needs(reading: TestCli
 
 
 @pytest.mark.parametrize("path", PAGES)
-def test_every_link_of_every_page_leads_somewhere(reading: TestClient, path: str) -> None:
+def test_every_link_of_every_page_works(reading: TestClient, path: str) -> None:
     html = reading.get(path).text
     links = {link.replace("&amp;", "&").partition("#")[0] for link in re.findall(r'href="([^"]+)"', html)}
     assert not [link for link in links if link and reading.get(link).status_code != 200]
 
 
 @pytest.mark.parametrize("path", PAGES)
-def test_nothing_in_a_page_needs_what_its_policy_forbids(reading: TestClient, path: str) -> None:
+def test_pages_respect_their_content_security_policy(reading: TestClient, path: str) -> None:
     html = reading.get(path).text
     assert not re.search(r"\son\w+=|\sstyle=|javascript:|<style|<script(?! src=)", html)
 
@@ -97,16 +97,14 @@ def test_the_leaderboard_has_the_means_of_the_tsv(reading: TestClient, graded: P
         assert f"{float(row[1]):.4f}" in html
 
 
-def test_a_column_orders_the_runs(reading: TestClient) -> None:
+def test_runs_can_be_sorted_by_a_column(reading: TestClient) -> None:
     up = re.findall(r"<bdi>(run\d)</bdi>", reading.get("/?sort=run").text)
     down = re.findall(r"<bdi>(run\d)</bdi>", reading.get("/?sort=-run").text)
     assert up == sorted(up) == down[::-1]
     assert 'aria-sort="ascending"' in reading.get("/?sort=run").text
 
 
-def test_a_run_s_ranking_is_in_its_order_and_can_be_ordered_otherwise(
-    reading: TestClient, graded: Path
-) -> None:
+def test_the_ranking_of_a_run_is_in_its_order_and_can_be_sorted(reading: TestClient, graded: Path) -> None:
     lines = [line.split() for line in (graded / "runs" / "run1.run").read_text().splitlines()]
     ranked = [row[2] for row in sorted(lines, key=lambda row: -float(row[4])) if row[0] == "q1"][:8]
     rows = reading.get(urls.run_query("run1", "q1", format="json")).json()
@@ -119,7 +117,7 @@ def test_a_run_s_ranking_is_in_its_order_and_can_be_ordered_otherwise(
     assert [(int(rank), doc) for rank, doc in shown] == [(row["rank"], row["doc"]) for row in by_label]
 
 
-def test_a_passage_has_the_rating_and_the_answer_of_every_item(reading: TestClient) -> None:
+def test_a_passage_shows_the_rating_and_the_answer_of_every_item(reading: TestClient) -> None:
     html = reading.get(urls.passage("q1", "q1-d02")).text
     cells = html.split('<li id="item-')[1:]
     assert len(cells) == 4
@@ -130,7 +128,9 @@ def test_a_passage_has_the_rating_and_the_answer_of_every_item(reading: TestClie
         assert f"says {rating}" in cell
 
 
-def test_the_answer_is_marked_in_the_text(tmp_path: Path, open_client: Callable[..., TestClient]) -> None:
+def test_the_answer_is_highlighted_in_the_text(
+    tmp_path: Path, open_client: Callable[..., TestClient]
+) -> None:
     root = make_small_track(tmp_path / "track", queries=1)
     grades = [
         {"query_id": "q1", "doc_id": f"q1-d{d:02}", "item_id": f"q1/{i}", "rating": 4, "answer": "about Q1",
@@ -146,7 +146,7 @@ def test_the_answer_is_marked_in_the_text(tmp_path: Path, open_client: Callable[
     assert "<mark>" not in client.get(urls.passage("q1", "q1-d02")).text
 
 
-def test_disagreements_are_those_of_labels_and_judgments(reading: TestClient, graded: Path) -> None:
+def test_disagreements_are_between_labels_and_judgments(reading: TestClient, graded: Path) -> None:
     labels, judged = (
         {tuple(line.split()[::2]): int(line.split()[3]) for line in path.read_text().splitlines()}
         for path in (graded / "out" / "rubric.qrels", graded / "qrels.txt")
@@ -173,7 +173,7 @@ def test_disagreements_are_those_of_labels_and_judgments(reading: TestClient, gr
             )
 
 
-def test_search_finds_ids_and_texts_whatever_the_case(reading: TestClient) -> None:
+def test_search_finds_ids_and_texts_case_insensitively(reading: TestClient) -> None:
     html = reading.get(urls.search(q="PASSAGE 3 about")).text
     assert set(re.findall(r"/query/(\w+)/passage/[\w-]+-d03", html)) == {"q1", "q2", "q3"}
     assert 'href="/run/run2"' in reading.get(urls.search(q="run2")).text
@@ -181,7 +181,7 @@ def test_search_finds_ids_and_texts_whatever_the_case(reading: TestClient) -> No
     assert "Nothing has" in reading.get(urls.search(q="no such text")).text
 
 
-def test_what_is_not_there_is_said(reading: TestClient) -> None:
+def test_missing_pages_say_what_is_missing(reading: TestClient) -> None:
     for path in ("/nowhere", urls.run("x"), urls.query("x"), urls.passage("q1", "x"), urls.item("q1", "x")):
         page = reading.get(path)
         assert page.status_code == 404
@@ -200,8 +200,8 @@ HOSTILE = [
 ]
 
 
-def test_text_of_others_is_never_markup(tmp_path: Path, open_client: Callable[..., TestClient]) -> None:
-    """In every place that comes from a file: ids, texts, answers, run and file names, people's names."""
+def test_foreign_text_is_never_markup(tmp_path: Path, open_client: Callable[..., TestClient]) -> None:
+    """In every field that comes from a file: ids, texts, answers, run and file names, people's names."""
     root = tmp_path / "tr<b>ack"
     root.mkdir()
     word = "".join(HOSTILE[n] for n in (0, 1, 2, 4))
@@ -255,18 +255,18 @@ def test_text_of_others_is_never_markup(tmp_path: Path, open_client: Callable[..
 
 
 @pytest.mark.parametrize("text", HOSTILE, ids=ascii)
-def test_what_is_typed_comes_back_as_text(reading: TestClient, text: str) -> None:
+def test_typed_text_is_returned_as_text(reading: TestClient, text: str) -> None:
     html = reading.get("/search", params={"q": text}).text
     assert not re.search(r"<(script>|img|svg/|/mark)", html)
     assert "49" not in re.findall(r'<input id="asked"[^>]*value="([^"]*)"', html)[0]
 
 
-def test_names_that_are_no_text_are_shown_all_the_same(
+def test_names_that_are_not_valid_text_are_still_shown(
     track: Path, open_client: Callable[..., TestClient]
 ) -> None:
     (track / "runs" / "x").mkdir()
     for number in range(2):
-        # Two of the same tag are named by their files.
+        # Two with the same tag are named by their files.
         path = Path(os.fsdecode(os.fsencode(track / "runs" / "x") + b"/\xff\xfe%d.run" % number))
         write_run(path, {"q1": ["q1-d00"]}, tag="same")
     client = open_client(track)
@@ -277,7 +277,7 @@ def test_names_that_are_no_text_are_shown_all_the_same(
         assert client.get(link).status_code == 200
 
 
-def test_a_hundred_thousand_characters_are_shown_and_found(
+def test_a_passage_of_a_hundred_thousand_characters_is_shown_and_searched(
     tmp_path: Path, open_client: Callable[..., TestClient]
 ) -> None:
     root = make_small_track(tmp_path / "track", queries=1)
@@ -294,7 +294,7 @@ def test_a_hundred_thousand_characters_are_shown_and_found(
 
 
 class TestThereIsNothingYet:
-    """What a reader sees of a track that lacks something, and what to do."""
+    """The page of a track that lacks something, and the advice."""
 
     def test_without_a_bank_the_reason_is_shown_and_the_page_waits(
         self, track: Path, open_client: Callable[..., TestClient]
@@ -309,7 +309,7 @@ class TestThereIsNothingYet:
         client.app.state.live.reload()  # type: ignore[attr-defined]
         assert "run0" in client.get("/").text
 
-    def test_without_runs_it_says_where_they_go(
+    def test_without_runs_the_page_says_where_to_put_them(
         self, track: Path, open_client: Callable[..., TestClient]
     ) -> None:
         for path in (track / "runs").iterdir():
@@ -319,7 +319,7 @@ class TestThereIsNothingYet:
         for path in ("/queries", urls.query("q1"), urls.query("q1", show="runs"), "/disagreements", "/holes"):
             assert client.get(path).status_code == 200
 
-    def test_without_grades_it_says_that_nothing_is_graded(
+    def test_without_grades_the_page_says_that_nothing_is_graded(
         self, tmp_path: Path, open_client: Callable[..., TestClient]
     ) -> None:
         root = make_small_track(tmp_path / "track")
@@ -333,7 +333,7 @@ class TestThereIsNothingYet:
         assert "not graded yet" in client.get(urls.passage("q1", "q1-d00")).text
         assert client.get("/disagreements").status_code == 200
 
-    def test_without_official_judgments_it_says_how_to_compare(
+    def test_without_official_judgments_the_page_says_how_to_compare(
         self, track: Path, open_client: Callable[..., TestClient]
     ) -> None:
         (track / "qrels.txt").unlink()
@@ -343,7 +343,7 @@ class TestThereIsNothingYet:
         assert "official #" not in client.get("/").text
 
 
-def test_a_judged_passage_that_no_run_has_is_shown_with_its_judgment_and_without_a_rank(track: Path) -> None:
+def test_a_judged_passage_in_no_run_is_shown_with_its_judgment_and_no_rank(track: Path) -> None:
     (track / "trecexam.toml").write_text(RECORDED.replace("depth = 8", "depth = 3\npool_judged = true"))
     with trecexam.open_track(track) as opened:
         opened.update()
@@ -385,7 +385,7 @@ def test_the_leaderboard_compares_with_a_baseline(reading: TestClient, graded: P
     assert ", p " not in reading.get("/?baseline=nobody").text
 
 
-def test_what_is_odd_of_files_that_were_taken_is_on_the_page_and_in_the_report(track: Path) -> None:
+def test_warnings_about_accepted_files_are_on_the_page_and_in_the_report(track: Path) -> None:
     runs = track / "runs"
     (runs / "again.run").write_bytes((runs / "run1.run").read_bytes())
     with (runs / "run2.run").open("a") as file:
@@ -415,7 +415,7 @@ def test_responses_alone_are_ranked_by_cover_on_the_page(track: Path) -> None:
     assert page.index("Cover(rel=4)@8") < page.index("P(rel=4)@8")
 
 
-def test_an_items_page_has_the_weight_that_the_bank_gives_it(track: Path) -> None:
+def test_the_page_of_an_item_has_its_weight_in_the_bank(track: Path) -> None:
     bank = track / "bank.questions.jsonl"
     bank.write_text(
         bank.read_text().replace('"question_id": "q1/0"', '"weight": -2.5, "question_id": "q1/0"')

@@ -42,7 +42,7 @@ def test_a_rating_is_written_shown_at_once_and_its_author_remembered(
 
 
 @pytest.mark.parametrize("item", ["q1/0", ""])
-def test_what_is_shown_before_the_track_is_read_again_is_what_is_read_then(
+def test_a_rating_shown_before_the_reload_equals_the_one_after_it(
     track: Path, item: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from trecexam.extensions.page.live import LiveTrack
@@ -52,17 +52,17 @@ def test_what_is_shown_before_the_track_is_read_again_is_what_is_read_then(
         before = state_of(client)
         place = before.place("q1-d00")
         assert place is not None
-        # Never the grader's own, which would show nothing.
+        # Never equal to the grader's rating, which would show nothing.
         rating = str(5 - int(before.ratings[place, 0]))
         form = {"csrf": csrf_of(client), **CELL, "item": item, "who": "Ann", "why": "w", "rating": rating}
         with monkeypatch.context() as patched:
-            # The reader never comes to it.
+            # The reader never gets to it.
             patched.setattr(live._link, "send", lambda message: None)
             assert client.post("/override", data=form).status_code == 303
             shown = state_of(client)
         assert shown.human.keys() == {("q1-d00", item)}
         assert shown is not before
-        # Else what is read would be patched too, and be as it was shown whatever that is.
+        # Otherwise the reload would be patched too, and always equal the shown state.
         live._patches.clear()
         live._looking = None
         assert live.reload()
@@ -76,7 +76,7 @@ def test_what_is_shown_before_the_track_is_read_again_is_what_is_read_then(
         assert live.view.heads["q1"].human == 1
 
 
-def test_of_two_who_saw_the_same_the_second_is_told_who_said_what(
+def test_of_two_concurrent_ratings_the_second_is_told_who_rated_first(
     client: TestClient, post: Post, track: Path
 ) -> None:
     page = urls.passage("q1", "q1-d00")
@@ -95,7 +95,7 @@ def test_of_two_who_saw_the_same_the_second_is_told_who_said_what(
         "Say 1 all the same",
     ):
         assert text in answer.text
-    # The second of the two ways out.
+    # The second exit of the function.
     form = dict(re.findall(r'type="hidden" name="(\w+)" value="([^"]*)"', answer.text))
     form["why"] = "no & no"
     done = client.post("/override", data=form)
@@ -104,7 +104,7 @@ def test_of_two_who_saw_the_same_the_second_is_told_who_said_what(
     assert "in place of Ann's 5" in re.sub("&#39;", "'", client.get(page).text)
 
 
-def test_a_rating_is_withdrawn_and_cannot_be_twice(client: TestClient, post: Post) -> None:
+def test_a_rating_can_be_withdrawn_only_once(client: TestClient, post: Post) -> None:
     post("/override", **CELL, rating="5", who="Ann", why="w", back="/")
     token = seen_token(state_of(client).human["q1-d00", "q1/0"])
     assert post("/override", **CELL, rating="withdraw", who="Bob", seen=token, back="/").status_code == 303
@@ -131,7 +131,7 @@ def test_a_rating_is_withdrawn_and_cannot_be_twice(client: TestClient, post: Pos
         ({"item": "q1/9"}, 422, "has no item"),
     ],
 )
-def test_what_cannot_be_taken_is_said_and_nothing_written(
+def test_invalid_ratings_are_reported_and_nothing_is_written(
     post: Post, track: Path, change: dict[str, str], status: int, text: str
 ) -> None:
     form = {**CELL, "rating": "3", "who": "Ann", "why": "w", "seen": "none", **change}
@@ -144,7 +144,7 @@ def test_what_cannot_be_taken_is_said_and_nothing_written(
 @pytest.mark.parametrize(
     "back", ["//evil.example/", "https://evil.example/", "/\\evil.example", "/a\r\nb", ""]
 )
-def test_nobody_is_sent_to_another_site(post: Post, client: TestClient, back: str) -> None:
+def test_no_redirect_leads_to_another_site(post: Post, client: TestClient, back: str) -> None:
     answer = post("/override", **CELL, rating="3", who="Ann", why="w", back=back)
     assert answer.headers["location"] == "/"
     assert post("/who", who="Ann", back=back).headers["location"] == "/"
@@ -159,20 +159,20 @@ def test_a_name_is_remembered_and_forgotten(client: TestClient, post: Post) -> N
     assert "Your name" in client.get(urls.passage("q1", "q1-d00")).text
 
 
-def test_what_is_no_name_is_not_remembered(client: TestClient, post: Post) -> None:
+def test_an_invalid_name_is_not_remembered(client: TestClient, post: Post) -> None:
     assert "a control character, U+009B" in post("/who", who="Ann\x9b").text
     assert "has 201 characters" in post("/who", who="a" * 201).text
     assert "Your name" in client.get(urls.passage("q1", "q1-d00")).text
 
 
-def test_a_track_whose_ratings_cannot_be_written_says_so(post: Post, track: Path) -> None:
+def test_a_track_with_unwritable_ratings_says_so(post: Post, track: Path) -> None:
     (track / "overrides.tsv").write_text("no header\n")
     answer = post("/override", **CELL, rating="3", who="Ann", why="w")
     assert answer.status_code == 422
     assert "overrides.tsv:1" in answer.text
 
 
-def test_a_rating_from_the_page_is_in_the_leaderboard_of_the_track(post: Post, track: Path) -> None:
+def test_a_rating_from_the_page_counts_on_the_leaderboard(post: Post, track: Path) -> None:
     with trecexam.open_track(track) as opened:
         before = {row.run: row.scores[0].mean for row in opened.leaderboard(["P(rel=4)@5"]).rows}
     for number in range(10):

@@ -1,4 +1,4 @@
-"""Who may ask for which address: each route of the page by each role."""
+"""Permissions: each route of the page for each role."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from trecexam.extensions.page.permissions import TABLE, roles_for
 from trecexam.extensions.page.urls import segment
 from trecexam.extensions.page.users import Users
 
-#: What stands for a name in a route's path.
+#: Values for the names in a route's path.
 NAMES = {"run": "run0", "query_id": "q1", "doc_id": "q1-d00", "item_id": segment("q1/1"), "way": "next"}
 NAMES |= {"path": "app.js", "passage": "p1", "section": "no-such", "grader": "rubric"}
-#: Addresses that say nothing of the track, and where people come in.
+#: URLs that reveal nothing of the track, and the login.
 OPEN = {"/healthz", "/login", "/static/{path:path}"}
-#: What assessors reach: nothing else, and whoever adds to it looks for what unblinds.
+#: URLs for assessors only; check additions for anything that breaks blinding.
 ASSESSING = {"/assess", "/logout", *OPEN}
 
 
@@ -43,7 +43,7 @@ def browsers(team: Team) -> dict[str, TestClient]:
     return {"visitor": team.client(), **{role: team.client(name) for name, role in ROLES.items()}}
 
 
-def ways() -> Iterator[tuple[str, str]]:
+def routes_and_methods() -> Iterator[tuple[str, str]]:
     client = [(route.path, sorted((route.methods or set()) - {"HEAD"})) for route in routes_of()]
     return ((path, method) for path, methods in client for method in methods)
 
@@ -57,23 +57,23 @@ def routes_of():  # type: ignore[no-untyped-def]
     return routes()
 
 
-def test_every_route_stands_in_the_table_and_nothing_else_does() -> None:
+def test_the_permission_table_has_exactly_the_existing_routes() -> None:
     known = {route.path for route in routes_of()} | {"/static/{path:path}"}
     assert set(TABLE) == known
-    for path, method in ways():
+    for path, method in routes_and_methods():
         roles = TABLE[path][method == "POST"]
         assert roles, f"nobody may {method} {path}"
         assert roles_for(method, address(path)) == roles, f"{method} {path} is read as another one"
     assert {route.path.split("/")[1] for route in routes_of()} - {""} <= OURS
 
 
-def test_an_assessor_reaches_what_assessors_need_and_nothing_else() -> None:
+def test_an_assessor_can_open_only_pages_that_assessors_need() -> None:
     reached = {path for path, roles in TABLE.items() if "assessor" in roles[0] | roles[1]}
     own = {path.removeprefix("/grader/{grader:name}") for path in reached}
     assert {path for path in own if not path.startswith("/assess/")} == ASSESSING
 
 
-def test_each_grader_s_pages_are_for_those_whom_the_first_one_s_are_for() -> None:
+def test_pages_of_each_grader_have_the_permissions_of_the_first() -> None:
     named = {path: roles for path, roles in TABLE.items() if path.startswith("/grader/")}
     assert len(named) > 20
     for path, roles in named.items():
@@ -85,8 +85,8 @@ def test_a_reader_changes_nothing_and_a_visitor_sees_nothing() -> None:
     assert {path for path, (get, post) in TABLE.items() if "visitor" in get | post} == OPEN
 
 
-@pytest.mark.parametrize(("path", "method"), list(ways()), ids=str)
-def test_each_address_answers_those_who_may_and_tells_the_others_nothing(
+@pytest.mark.parametrize(("path", "method"), list(routes_and_methods()), ids=str)
+def test_each_url_works_for_allowed_roles_and_reveals_nothing_to_others(
     browsers: dict[str, TestClient], path: str, method: str
 ) -> None:
     if method == "POST" and path in OPEN | {"/logout"}:
@@ -120,7 +120,7 @@ def test_each_address_answers_those_who_may_and_tells_the_others_nothing(
 @pytest.mark.parametrize(
     "path", ["/nowhere", "/queries/", "/static", "/bank/q1/item/other", "/assess/../queries", "//"]
 )
-def test_what_is_in_no_table_is_for_nobody(browsers: dict[str, TestClient], path: str) -> None:
+def test_urls_outside_the_table_are_forbidden_to_all(browsers: dict[str, TestClient], path: str) -> None:
     for role, browser in browsers.items():
         answer = browser.get(f"http://127.0.0.1{path}")
         if path == "/assess/../queries" and role in {"organizer", "reader"}:
@@ -129,7 +129,7 @@ def test_what_is_in_no_table_is_for_nobody(browsers: dict[str, TestClient], path
         assert "run0" not in answer.text
 
 
-def test_an_assessor_s_pages_name_neither_run_nor_what_is_wrong(
+def test_pages_for_assessors_show_no_runs_and_no_errors_of_the_track(
     team: Team, browsers: dict[str, TestClient]
 ) -> None:
     live = team.app.state.live  # type: ignore[attr-defined]
@@ -153,15 +153,15 @@ def test_an_assessor_s_pages_name_neither_run_nor_what_is_wrong(
         live.trouble = live_trouble
 
 
-def test_a_reader_is_shown_no_form_that_would_be_refused(browsers: dict[str, TestClient]) -> None:
-    for path, method in ways():
+def test_a_reader_sees_no_form_that_would_be_rejected(browsers: dict[str, TestClient]) -> None:
+    for path, method in routes_and_methods():
         if method == "GET" and "reader" in TABLE[path][0] and path != "/login":
             answer = browsers["reader"].get(address(path), follow_redirects=True)
             for action in re.findall(r'<form method="post" action="([^"]+)"', answer.text):
                 assert action == "/logout", path
 
 
-def test_an_assessor_who_asks_for_what_is_not_hers_is_told_nothing_of_the_error(
+def test_an_error_page_shown_to_an_assessor_reveals_nothing(
     team: Team, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from trecexam.errors import TrecexamError
@@ -177,7 +177,7 @@ def test_an_assessor_who_asks_for_what_is_not_hers_is_told_nothing_of_the_error(
         assert ("secret-doc" in answer.text) is shown
 
 
-def test_without_users_there_is_no_login_and_no_assessing(
+def test_without_users_there_is_no_login_and_no_assessor_page(
     graded_once: Path, open_client: Callable[..., TestClient]
 ) -> None:
     client = open_client(graded_once)

@@ -1,4 +1,4 @@
-"""The page as it runs: on a socket, with clients that do not behave, and from the command line."""
+"""The running server: sockets, misbehaving clients, and the command line."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from trecexam.errors import TrecexamError
 from trecexam.extensions.page import guard, server
 from trecexam.extensions.page.running import address, is_loopback
 
-#: The beginning of a form that is sent.
+#: The beginning of a form request.
 HEAD = "POST /override HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/x-www-form-urlencoded\r\n"
 
 
@@ -36,7 +36,7 @@ def connected(url: str) -> Iterator[socket.socket]:
 
 
 def answer(made: socket.socket) -> bytes:
-    """All that comes until the other side closes."""
+    """All bytes until the other side closes."""
     found = b""
     try:
         while part := made.recv(65536):
@@ -46,17 +46,17 @@ def answer(made: socket.socket) -> bytes:
     return found
 
 
-def test_it_answers(served: Served) -> None:
+def test_the_server_responds(served: Served) -> None:
     assert b"run0" in urllib.request.urlopen(served.url).read()
 
 
-def test_a_huge_body_is_refused_before_it_is_read(served: Served) -> None:
+def test_a_huge_body_is_rejected_before_it_is_read(served: Served) -> None:
     with connected(served.url) as made:
         made.sendall(f"{HEAD}Content-Length: {10 << 30}\r\n\r\n".encode() + b"a=" + b"x" * 1000)
         assert answer(made).startswith(b"HTTP/1.1 413 ")
 
 
-def test_of_an_endless_body_in_pieces_little_is_read(served: Served) -> None:
+def test_of_an_endless_chunked_body_little_is_read(served: Served) -> None:
     with connected(served.url) as made:
         made.sendall(f"{HEAD}Transfer-Encoding: chunked\r\n\r\n".encode())
         piece = b"10000\r\n" + b"x" * 65536 + b"\r\n"
@@ -70,7 +70,7 @@ def test_of_an_endless_body_in_pieces_little_is_read(served: Served) -> None:
         assert sent < 32 << 20
 
 
-def test_a_huge_head_is_refused(served: Served) -> None:
+def test_huge_request_headers_are_rejected(served: Served) -> None:
     with connected(served.url) as made:
         try:
             made.sendall(
@@ -82,14 +82,18 @@ def test_a_huge_head_is_refused(served: Served) -> None:
         assert not found or found.startswith(b"HTTP/1.1 4")
 
 
-def test_who_does_not_finish_a_head_is_left(track: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_client_that_does_not_finish_its_headers_is_dropped(
+    track: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(server, "HEAD_SECONDS", 0.3)
     with serving(track) as served, connected(served.url) as made:
         made.sendall(b"GET / HTTP/1.1\r\nHos")
         assert answer(made) == b""
 
 
-def test_who_sends_a_head_letter_by_letter_is_left_too(track: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_client_that_sends_headers_letter_by_letter_is_dropped(
+    track: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(server, "HEAD_SECONDS", 0.5)
     broken = pytest.raises((BrokenPipeError, ConnectionResetError))
     with serving(track) as served, connected(served.url) as made, broken:
@@ -102,14 +106,16 @@ def dribble(made: socket.socket) -> None:
         time.sleep(0.1)
 
 
-def test_a_form_that_does_not_come_is_not_waited_for(track: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_server_does_not_wait_for_a_missing_form_body(
+    track: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(guard, "BODY_SECONDS", 0.3)
     with serving(track) as served, connected(served.url) as made:
         made.sendall(f"{HEAD}Content-Length: 100\r\n\r\ncsrf=".encode())
         assert made.recv(100).startswith(b"HTTP/1.1 408 ")
 
 
-#: What somebody does who keeps connections to himself.
+#: A client that keeps connections open.
 IDLE: dict[str, Callable[[socket.socket], object]] = {
     "silent": lambda made: None,
     "in the middle of a head": lambda made: made.sendall(b"GET / HTTP/1.1\r\nHos"),
@@ -119,7 +125,7 @@ HEALTH = b"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
 
 
 def is_healthy(made: socket.socket) -> bool:
-    """Whether the page answers on this connection, which stays open."""
+    """Whether the page responds on this connection, which stays open."""
     made.sendall(HEALTH)
     found = b""
     while not found.endswith(b"ok\n") and (part := made.recv(4096)):
@@ -128,7 +134,7 @@ def is_healthy(made: socket.socket) -> bool:
 
 
 @pytest.mark.parametrize("idle", IDLE)
-def test_idle_connections_keep_no_reader_out(served: Served, idle: str) -> None:
+def test_idle_connections_do_not_block_readers(served: Served, idle: str) -> None:
     with ExitStack() as stack:
         for _ in range(250):
             IDLE[idle](stack.enter_context(connected(served.url)))
@@ -137,13 +143,13 @@ def test_idle_connections_keep_no_reader_out(served: Served, idle: str) -> None:
                 assert b"run0" in page.read()
         latest = stack.enter_context(connected(served.url))
         assert is_healthy(latest)
-        # It is not closed for those who only connect: the oldest go.
+        # It is not closed for clients that only connect: the oldest of those are dropped.
         for _ in range(100):
             stack.enter_context(connected(served.url))
         assert is_healthy(latest)
 
 
-def test_a_request_that_is_being_answered_is_not_cut_for_who_comes_later(served: Served) -> None:
+def test_a_running_request_is_not_aborted_for_later_clients(served: Served) -> None:
     with ExitStack() as stack, connected(served.url) as made:
         made.sendall(f"{HEAD}Content-Length: 7\r\n\r\ncsrf".encode())
         for _ in range(250):
@@ -153,7 +159,7 @@ def test_a_request_that_is_being_answered_is_not_cut_for_who_comes_later(served:
         assert made.recv(4096).startswith(b"HTTP/1.1 403 ")
 
 
-def test_of_more_requests_at_a_time_than_it_takes_as_many_as_it_takes_are_answered(
+def test_of_too_many_concurrent_requests_as_many_as_possible_are_answered(
     track: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(server, "CONNECTIONS", 5)
@@ -172,7 +178,7 @@ def test_of_more_requests_at_a_time_than_it_takes_as_many_as_it_takes_are_answer
 
 
 def until_all_wait(served: Served) -> None:
-    """Returns when the page has no room: then it says so to who asks."""
+    """Returns when the page is full and tells new clients so."""
     end = time.monotonic() + 20
     while time.monotonic() < end:
         with connected(served.url) as made:
@@ -182,7 +188,7 @@ def until_all_wait(served: Served) -> None:
         time.sleep(0.01)
 
 
-def test_a_connection_is_kept_for_more_than_one_page(served: Served) -> None:
+def test_a_connection_is_reused_for_several_pages(served: Served) -> None:
     place = urlsplit(served.url)
     kept = HTTPConnection(place.hostname or "", place.port)
     for _ in range(3):
@@ -200,11 +206,11 @@ def _heed_control_c() -> None:
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
-def test_control_c_ends_it_at_once_with_130_and_neither_a_process_nor_a_log_is_left(track: Path) -> None:
+def test_ctrl_c_exits_at_once_with_130_and_leaves_no_process_or_log(track: Path) -> None:
     command = [sys.executable, "-m", "trecexam", "serve", str(track), "--port", "0", "--no-grade"]
     token = "s3cret-token-of-22-letters"
     command += ["--token", token]
-    # A shell that is not interactive has what it runs in the background ignore Ctrl-C.
+    # A non-interactive shell makes background processes ignore Ctrl-C.
     with subprocess.Popen(
         command, stderr=subprocess.PIPE, text=True, env=environment(), preexec_fn=_heed_control_c
     ) as child:
@@ -217,7 +223,7 @@ def test_control_c_ends_it_at_once_with_130_and_neither_a_process_nor_a_log_is_l
         readers = children(child.pid)
         child.send_signal(signal.SIGINT)
         assert child.wait(60) == 130
-        # The token that was shown is in no log.
+        # The displayed token is in no log.
         assert child.stderr.read().strip() == ""
         page.close()
     assert not [pid for pid in readers if Path(f"/proc/{pid}").exists()]
@@ -227,7 +233,7 @@ def children(pid: int) -> list[int]:
     return [int(one) for one in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
 
 
-def test_a_port_that_is_taken_is_said_in_a_line(track: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_port_in_use_is_a_one_line_error(track: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with server.bound("127.0.0.1", 0) as taken:
         port = taken.getsockname()[1]
         assert run(["serve", str(track), "--port", str(port)]) == 2
@@ -241,19 +247,19 @@ def test_a_port_that_is_taken_is_said_in_a_line(track: Path, capsys: pytest.Capt
     "options",
     [["--token", " "], ["--token", "1" * 21], ["--host", "nowhere.invalid"], ["--host", "203.0.113.1"]],
 )
-def test_what_cannot_be_is_said_in_a_line(
+def test_invalid_options_are_a_one_line_error(
     track: Path, capsys: pytest.CaptureFixture[str], options: list[str]
 ) -> None:
     assert run(["serve", str(track), "--port", "0", *options]) == 2
     assert capsys.readouterr().err.count("\n") == 1
 
 
-def test_there_must_be_a_track(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_folder_without_a_track_is_an_error(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["serve", str(tmp_path / "none")]) == 2
     assert "trecexam init" in capsys.readouterr().err
 
 
-def test_without_the_extra_it_says_how_to_get_it(
+def test_without_the_extra_the_message_says_how_to_install_it(
     track: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("trecexam.extensions.page.find_spec", lambda name: None)
@@ -261,7 +267,7 @@ def test_without_the_extra_it_says_how_to_get_it(
     assert "pip install '.[serve]'" in capsys.readouterr().err
 
 
-def test_beyond_this_machine_there_is_always_a_token(
+def test_a_public_address_always_needs_a_token(
     track: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     given: list[str | None] = []
@@ -292,17 +298,17 @@ def test_beyond_this_machine_there_is_always_a_token(
     [("127.0.0.1", True), ("127.9.9.9", True), ("::1", True), ("localhost", True), ("0.0.0.0", False),
      ("::", False), ("", False), ("192.168.0.7", False), ("localhost.example", False)],
 )  # fmt: skip
-def test_what_only_this_machine_reaches(host: str, alone: bool) -> None:
+def test_loopback_addresses_are_recognised(host: str, alone: bool) -> None:
     assert is_loopback(host) is alone
 
 
-def test_the_address_can_be_opened() -> None:
+def test_the_printed_address_can_be_opened() -> None:
     assert address("::1", 80, None) == "http://[::1]:80/"
     assert address("127.0.0.1", 80, "a&b") == "http://127.0.0.1:80/?token=a%26b"
     assert address("::1", 80, "t", "grader/mini") == "http://[::1]:80/grader/mini?token=t"
     assert "0.0.0.0" not in address("0.0.0.0", 80, "t")
 
 
-def test_a_name_that_is_none_is_refused() -> None:
+def test_an_invalid_host_name_is_rejected() -> None:
     with pytest.raises(TrecexamError, match="--host"), server.bound("a" * 300, 0):
         pass

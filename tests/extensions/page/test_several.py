@@ -1,4 +1,4 @@
-"""The page of a track with several graders: it begins with all of them, and each has its own pages."""
+"""The page of a track with several graders: a joint start page, and pages for each grader."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def words(page: str) -> str:
 
 
 def header(page: str) -> dict[str, str]:
-    """The graders in the header -> where they lead."""
+    """The graders in the header -> their links."""
     nav = page.partition('aria-label="Graders">')[2].partition("</nav>")[0]
     return {unescape(name): href for href, name in re.findall(r'href="([^"]*)"[^>]*><bdi>([^<]*)<', nav)}
 
@@ -56,7 +56,7 @@ def here(page: str) -> list[str]:
     return re.findall(r'aria-current="true"><bdi>([^<]*)</bdi>', page)
 
 
-def test_it_begins_with_the_table_of_all_graders(demo: Path, pages: TestClient) -> None:
+def test_the_first_page_is_the_table_of_all_graders(demo: Path, pages: TestClient) -> None:
     with trecexam.open_track(demo) as track:
         board = track.leaderboard()
     table = list(csv.DictReader(pages.get("/?format=csv").text.splitlines()))
@@ -72,7 +72,7 @@ def test_it_begins_with_the_table_of_all_graders(demo: Path, pages: TestClient) 
     )
 
 
-def test_its_table_is_ordered_and_searched(pages: TestClient) -> None:
+def test_the_joint_table_can_be_sorted_and_searched(pages: TestClient) -> None:
     def runs(address: str) -> list[str]:
         return re.findall(r'<th scope="row"[^>]*><a [^>]*><bdi>([^<]*)', pages.get(address).text)
 
@@ -83,7 +83,7 @@ def test_its_table_is_ordered_and_searched(pages: TestClient) -> None:
 
 @pytest.mark.parametrize("grader", ["rubric", "support"])
 @pytest.mark.parametrize("page", LISTS)
-def test_each_grader_has_its_pages_and_the_header_leads_to_the_same_page_of_the_other(
+def test_each_grader_has_its_pages_and_the_header_links_to_the_same_page_of_others(
     pages: TestClient, grader: str, page: str
 ) -> None:
     answer = pages.get(f"/grader/{grader}{page}")
@@ -93,11 +93,11 @@ def test_each_grader_has_its_pages_and_the_header_leads_to_the_same_page_of_the_
     assert header(answer.text) == {"All graders": "/", **expected}
 
 
-def test_the_pages_without_a_name_are_those_of_the_first(pages: TestClient) -> None:
+def test_urls_without_a_grader_are_those_of_the_first_grader(pages: TestClient) -> None:
     assert here(pages.get("/").text) == ["All graders"]
     assert here(pages.get("/queries").text) == ["rubric"]
     assert header(pages.get("/queries").text)["support"] == "/grader/support/queries"
-    # What is of no grader leads to their leaderboards.
+    # Pages without a grader link to the leaderboards.
     assert header(pages.get("/rejected").text)["support"] == "/grader/support"
     assert here(pages.get("/rejected").text) == []
 
@@ -127,7 +127,7 @@ def test_links_stay_with_the_grader(pages: TestClient) -> None:
     assert any("/item/" in link for link in known)
 
 
-def test_the_leaderboard_of_a_grader_is_its_own(demo: Path, pages: TestClient) -> None:
+def test_the_leaderboard_of_a_grader_has_its_own_values(demo: Path, pages: TestClient) -> None:
     with trecexam.open_track(demo) as track:
         own = track["support"].leaderboard()
     table = list(csv.DictReader(pages.get("/grader/support?format=csv").text.splitlines()))
@@ -137,7 +137,7 @@ def test_the_leaderboard_of_a_grader_is_its_own(demo: Path, pages: TestClient) -
 
 
 def _cells_of(pages: TestClient, grader: str) -> Iterator[dict[str, str]]:
-    """Cells of a grader, as forms have them."""
+    """Cells of a grader, as form fields."""
     view = pages.app.state.live.view.of(grader)  # type: ignore[attr-defined]
     for query_id in view.query_ids:
         state = view.query(query_id)
@@ -153,7 +153,7 @@ def _rate(pages: TestClient, grader: str, cell: dict[str, str], rating: str) -> 
 
 @pytest.fixture
 def track(demo: Path, tmp_path: Path) -> Path:
-    """The demo with a third grader, which asks what `rubric` asks."""
+    """The demo with a third grader, with the same items as `rubric`."""
     root = Path(shutil.copytree(demo, tmp_path / "track"))
     settings = root / "trecexam.toml"
     recorded = re.search(r"(?m)^recorded = .*$", settings.read_text())
@@ -172,7 +172,7 @@ def track(demo: Path, tmp_path: Path) -> Path:
         ("second", "overrides.second.tsv"),
     ],
 )
-def test_people_rate_for_each_grader_in_its_own_file(track: Path, grader: str, file: str) -> None:
+def test_people_rate_for_each_grader_in_a_separate_file(track: Path, grader: str, file: str) -> None:
     with client_of(track) as pages:
         cell = next(_cells_of(pages, grader))
         passage = urls.segment(cell["doc"])
@@ -192,7 +192,7 @@ def test_people_rate_for_each_grader_in_its_own_file(track: Path, grader: str, f
     assert [path.name for path in track.glob("overrides*")] == [file]
 
 
-def test_each_grader_has_a_list_of_what_to_judge_and_a_way_of_its_own_through_it(track: Path) -> None:
+def test_each_grader_has_its_own_list_and_trail_for_judging(track: Path) -> None:
     make = lambda: child.Thread(look, track)  # noqa: E731
     with JudgeNext(track, make=make, rest=0) as judging, client_of(track, judging=judging) as pages:
         addresses = {}
@@ -204,7 +204,7 @@ def test_each_grader_has_a_list_of_what_to_judge_and_a_way_of_its_own_through_it
                 time.sleep(0.02)
             addresses[grader] = answer.headers["location"]
             assert addresses[grader].startswith(f"/grader/{grader}/judge?")
-        # The browser's way: what it was shown of one grader is not behind what it is shown of another.
+        # Trails are separate: what was shown for one grader is not in the trail of another.
         pages.get(addresses["rubric"])
         page = pages.get(addresses["second"]).text
         assert "judge-previous" not in page
@@ -246,7 +246,7 @@ def test_assessors_judge_blind_for_each_grader(track: Path, tmp_path: Path) -> N
     assert not (track / "overrides.tsv").exists()
 
 
-def test_a_plan_is_of_the_grader_in_whose_pool_its_passages_are(track: Path, tmp_path: Path) -> None:
+def test_a_plan_belongs_to_the_grader_whose_pool_has_its_passages(track: Path, tmp_path: Path) -> None:
     settings = track / "trecexam.toml"
     head, support = settings.read_text().split("[graders.support]")
     support, _, scores = support.partition("[scores]")
@@ -267,7 +267,7 @@ def test_a_plan_is_of_the_grader_in_whose_pool_its_passages_are(track: Path, tmp
         assert "There is no plan" in orla.get("/grader/support/campaign").text
 
 
-def test_the_bank_is_edited_for_the_graders_that_ask_about_it(track: Path) -> None:
+def test_editing_the_bank_affects_the_graders_that_use_it(track: Path) -> None:
     with client_of(track) as pages:
         form = {"csrf": csrf_of(pages), "text": "Who may build one?", "kind": "question", "who": "ann"}
         answer = pages.post("/grader/second/bank/q01/item", data=form)
@@ -278,13 +278,13 @@ def test_the_bank_is_edited_for_the_graders_that_ask_about_it(track: Path) -> No
         assert "/bank/" not in pages.get("/grader/support/query/q01?show=items").text
 
 
-def test_a_grader_that_there_is_not_is_named(pages: TestClient) -> None:
+def test_an_unknown_grader_is_reported(pages: TestClient) -> None:
     answer = pages.get("/grader/umbrela/queries")
     assert answer.status_code == 404
     assert "the graders are rubric, support" in words(answer.text)
 
 
-def test_a_grader_that_cannot_go_on_is_named_with_the_reason(demo: Path, tmp_path: Path) -> None:
+def test_a_grader_that_cannot_go_on_is_shown_with_the_reason(demo: Path, tmp_path: Path) -> None:
     root = Path(shutil.copytree(demo, tmp_path / "demo"))
     (root / "support.tsv").unlink()
     with client_of(root) as pages:
@@ -297,7 +297,7 @@ def test_a_grader_that_cannot_go_on_is_named_with_the_reason(demo: Path, tmp_pat
 
 
 @pytest.mark.slow
-def test_the_copy_has_all_of_it(demo: Path, tmp_path: Path) -> None:
+def test_an_exported_copy_has_the_pages_of_all_graders(demo: Path, tmp_path: Path) -> None:
     export(demo, tmp_path / "site")
     for grader in ("rubric", "support"):
         assert (tmp_path / "site" / "grader" / grader / "campaign.html").is_file()
@@ -314,9 +314,7 @@ def test_the_copy_has_all_of_it(demo: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_blind_copy_names_no_run_of_any_grader_and_leaves_all_campaigns_out(
-    demo: Path, tmp_path: Path
-) -> None:
+def test_a_blind_copy_names_no_run_of_any_grader_and_has_no_campaigns(demo: Path, tmp_path: Path) -> None:
     export(demo, tmp_path / "site", blind=True)
     assert not list((tmp_path / "site").rglob("campaign*"))
     for path in (tmp_path / "site").rglob("*"):
@@ -325,7 +323,7 @@ def test_a_blind_copy_names_no_run_of_any_grader_and_leaves_all_campaigns_out(
             assert "rag-demo" not in str(path.relative_to(tmp_path))
 
 
-def test_where_the_first_grader_cannot_go_on_people_rate_for_the_next(demo: Path, tmp_path: Path) -> None:
+def test_if_the_first_grader_cannot_go_on_people_rate_for_the_next(demo: Path, tmp_path: Path) -> None:
     track = tmp_path / "track"
     shutil.copytree(demo, track)
     for bank in track.glob("bank*.jsonl"):
@@ -344,7 +342,7 @@ def test_where_the_first_grader_cannot_go_on_people_rate_for_the_next(demo: Path
         assert answer.status_code == 404
         assert "This form is for the grader rubric, which cannot go on" in words(answer.text)
         assert sorted(path.name for path in track.glob("overrides*")) == ratings
-        # The forms of the pages without a name say whom they are for.
+        # Forms of pages without a grader in the URL name their grader.
         key = next(key for key in _cells_of(client, "support"))
         page = client.get(f"/query/{key['query']}/passage/{key['doc']}").text
         assert 'action="/grader/support/override"' in page

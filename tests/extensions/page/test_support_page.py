@@ -1,4 +1,4 @@
-"""Judging what responses cite: a sentence beside the passage that it cites, and a label of the two."""
+"""Labelling citations: a sentence next to the passage that it cites, and a label for both."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from trecexam.extensions.page.judging import JudgeNext, Wish, look
 from trecexam.extensions.page.marking import marked_support
 
 DOCS = ["q1-heat", "q1-cost", "q2-sea", "lost"]
-#: What the grader answers, which nobody must see before a label of one's own.
+#: The grader's answer, which must be hidden before the first label of the person.
 ANSWER = "I am sure: "
 
 
@@ -85,8 +85,8 @@ def client(track: Path) -> Iterator[TestClient]:
         yield opened
 
 
-def settled(client: TestClient) -> None:
-    """Waits until the track is read, and the list made of it."""
+def wait_until_listed(client: TestClient) -> None:
+    """Waits until the track is read and its list is made."""
     state = client.app.state  # type: ignore[attr-defined]
     state.live.reload()
     wanted, until = state.judging.of(Wish(grader="support")), time.monotonic() + 60
@@ -100,14 +100,14 @@ def settled(client: TestClient) -> None:
 
 
 def first(client: TestClient) -> str:
-    settled(client)
+    wait_until_listed(client)
     answer = client.get(JUDGE)
     assert answer.status_code == 303, answer.text
     return str(answer.headers["location"])
 
 
 def fields(page: str, *, undo: bool = False) -> dict[str, str]:
-    """The hidden fields of the form that labels, or of the one that takes a label back."""
+    """The hidden fields of the labelling form, or of the undo form."""
     forms = [
         {
             name: unescape(value)
@@ -146,7 +146,7 @@ def sentence_of(page: str) -> str:
     return unescape(match[1])
 
 
-def test_how_many_are_left_holds_when_a_page_is_fetched_again(client: TestClient) -> None:
+def test_the_number_left_is_unchanged_when_a_page_is_fetched_again(client: TestClient) -> None:
     def left(address: str) -> str:
         line = re.search(r'id="left">(.*?)</span>', client.get(address).text)
         assert line is not None
@@ -157,18 +157,18 @@ def test_how_many_are_left_holds_when_a_page_is_fetched_again(client: TestClient
     assert left(address) == f"{number} more to judge."
     following = client.get(link(client.get(address).text, "next")).headers["location"]
     assert [left(following) for _ in range(2)] == [f"{number - 1} more to judge."] * 2
-    # Labelled, it is left no more, however it is come to.
+    # Labelled citations are not left, however they are opened.
     label(client, following, "1")
     assert left(following) == left(following) == f"{number - 2} more to judge."
 
 
-def test_nothing_tells_the_run_or_the_grader_before_ones_own_label(client: TestClient) -> None:
+def test_neither_run_nor_grader_is_visible_before_the_first_label(client: TestClient) -> None:
     address, shown = first(client), set()
     for _ in range(4):
         answer = client.get(address)
         told = answer.text + address + str(answer.headers)
         assert not re.search("sysalpha|sysbeta", told)
-        # The three labels stand on the buttons, and in the help, and nowhere else.
+        # The three labels are only on the buttons and in the help.
         assert [told.count(f"{word} support") for word in ("full", "partial", "no")] == [2, 2, 2]
         assert 'class="rating' not in told
         assert ANSWER not in told
@@ -179,7 +179,7 @@ def test_nothing_tells_the_run_or_the_grader_before_ones_own_label(client: TestC
     assert address == JUDGE
 
 
-def test_the_sentence_stands_between_its_neighbours_beside_the_passage_with_what_matches_marked(
+def test_the_sentence_is_in_context_next_to_the_passage_with_matches_highlighted(
     client: TestClient,
 ) -> None:
     address = first(client)
@@ -191,9 +191,9 @@ def test_the_sentence_stands_between_its_neighbours_beside_the_passage_with_what
     assert "<mark>Pumps</mark> <mark>cost</mark> money." in page
 
 
-def test_a_label_counts_goes_on_and_then_shows_what_the_grader_said(client: TestClient, track: Path) -> None:
+def test_a_label_is_saved_and_then_the_label_of_the_grader_is_shown(client: TestClient, track: Path) -> None:
     one = first(client)
-    # What two runs share goes first.
+    # Citations shared by two runs come first.
     assert sentence_of(client.get(one).text) == "Both move heat."
     answer = label(client, one, "0")
     assert answer.status_code == 303
@@ -213,7 +213,7 @@ def test_a_label_counts_goes_on_and_then_shows_what_the_grader_said(client: Test
     board = client.get("/").text
     assert re.search(r"4 of 4 cells graded by openai tiny, 1 rated by people, 1 without a text", board)
     assert f'href="{JUDGE}"' in board
-    # Another person does not see it, and is told that it is there.
+    # Another person does not see the label, but is told that it exists.
     client.cookies.clear()
     page = client.get(one).text
     assert "Somebody labelled it already" in page
@@ -222,7 +222,7 @@ def test_a_label_counts_goes_on_and_then_shows_what_the_grader_said(client: Test
     assert first(client) != one
 
 
-def test_the_last_label_is_undone_and_given_again(client: TestClient, track: Path) -> None:
+def test_the_last_label_can_be_undone_and_given_again(client: TestClient, track: Path) -> None:
     one = first(client)
     two = label(client, one, "2").headers["location"]
     assert "Undo the full support for" in client.get(two).text
@@ -235,11 +235,11 @@ def test_the_last_label_is_undone_and_given_again(client: TestClient, track: Pat
     assert [row["rating"] for row in overrides(track)] == ["2", "", "1"]
 
 
-def test_the_label_after_which_none_is_left_is_undone_as_well(client: TestClient, track: Path) -> None:
+def test_the_last_remaining_label_can_be_undone_too(client: TestClient, track: Path) -> None:
     address = first(client)
     while address != JUDGE:
         last, address = address, label(client, address, "2").headers["location"]
-    settled(client)
+    wait_until_listed(client)
     page = client.get(JUDGE).text
     assert "No sentence is left to label" in page
     assert "Of 5 sentences with a cited passage 1 has a passage without a text" in page
@@ -248,7 +248,7 @@ def test_the_label_after_which_none_is_left_is_undone_as_well(client: TestClient
     assert "is withdrawn." in client.get(last).text
 
 
-def test_a_label_that_somebody_gave_meanwhile_is_not_overruled_by_accident_nor_told(
+def test_a_concurrent_label_is_not_overwritten_by_accident_and_not_revealed(
     client: TestClient, track: Path
 ) -> None:
     one = first(client)
@@ -265,13 +265,13 @@ def test_a_label_that_somebody_gave_meanwhile_is_not_overruled_by_accident_nor_t
     assert [row["who"] for row in overrides(track)] == ["Bob", "Ann"]
 
 
-def test_when_all_are_labelled_or_skipped_it_says_so_and_shows_the_skipped_again(client: TestClient) -> None:
+def test_when_all_are_labelled_or_skipped_the_page_says_so_and_offers_the_skipped(client: TestClient) -> None:
     address = first(client)
     for number in range(3):
         address = label(client, address, str(number)).headers["location"]
     skipped = address
     assert client.get(link(client.get(address).text, "next")).headers["location"] == JUDGE
-    settled(client)
+    wait_until_listed(client)
     page = client.get(JUDGE).text
     assert "but for those that you skipped" in page
     assert "Show the 1 that were skipped" in page
@@ -279,7 +279,7 @@ def test_when_all_are_labelled_or_skipped_it_says_so_and_shows_the_skipped_again
     assert first(client) == skipped
 
 
-def test_it_works_by_the_keys_1_2_3_and_without_a_script(client: TestClient) -> None:
+def test_labelling_works_with_keys_1_2_3_and_without_javascript(client: TestClient) -> None:
     page = client.get(first(client)).text
     keys = re.findall(r'<button name="rating" value="(\d)"[^>]*aria-keyshortcuts="(\d)">(\w+)', page)
     assert keys == [("2", "1", "full"), ("1", "2", "partial"), ("0", "3", "no")]
@@ -302,7 +302,7 @@ def test_it_works_by_the_keys_1_2_3_and_without_a_script(client: TestClient) -> 
         ({"csrf": "x"}, 403, "not of this page"),
     ],
 )
-def test_odd_forms_are_answered_and_write_nothing(
+def test_malformed_forms_get_a_response_and_write_nothing(
     client: TestClient, track: Path, change: dict[str, str], status: int, text: str
 ) -> None:
     form = fields(client.get(first(client)).text)
@@ -311,7 +311,7 @@ def test_odd_forms_are_answered_and_write_nothing(
     assert not (track / "overrides.support.tsv").exists()
 
 
-def test_a_form_of_another_site_is_refused(client: TestClient, track: Path) -> None:
+def test_a_form_of_another_site_is_rejected(client: TestClient, track: Path) -> None:
     form = fields(client.get(first(client)).text)
     data = {"who": "Ann", "why": "w", **form, "rating": "1"}
     answer = client.post("/grader/support/override", data=data, headers={"origin": "http://evil.example"})
@@ -350,7 +350,7 @@ def test_a_label_by_hand_in_overrides_tsv_counts(client: TestClient, track: Path
         ("", "Elephants sleep.", []),
     ],
 )
-def test_what_matches_is_the_sentence_where_it_stands_else_the_words_that_both_have(
+def test_the_sentence_or_else_the_shared_words_are_highlighted(
     passage: str, sentence: str, marked: list[str]
 ) -> None:
     pieces = marked_support(passage, sentence)
@@ -358,7 +358,7 @@ def test_what_matches_is_the_sentence_where_it_stands_else_the_words_that_both_h
     assert "".join(piece.text for piece in pieces) == passage
 
 
-def test_where_people_differ_on_a_sentence_an_organizer_decides(client: TestClient, track: Path) -> None:
+def test_an_organizer_decides_if_people_disagree_on_a_sentence(client: TestClient, track: Path) -> None:
     live = client.app.state.live  # type: ignore[attr-defined]
     one = first(client)
     form, text = fields(client.get(one).text), sentence_of(client.get(one).text)
@@ -389,7 +389,7 @@ def test_where_people_differ_on_a_sentence_an_organizer_decides(client: TestClie
     assert [row["rating"] for row in overrides(track)] == ["2", "0", "1"]
 
 
-def test_a_label_counts_on_its_grader_s_pages_before_the_track_is_read_again_as_it_does_then(
+def test_a_label_shown_before_the_reload_equals_the_one_after_it(
     client: TestClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     live = client.app.state.live  # type: ignore[attr-defined]
@@ -397,7 +397,7 @@ def test_a_label_counts_on_its_grader_s_pages_before_the_track_is_read_again_as_
     form = fields(client.get(one).text)
     ours = live.view.query(form["query"])
     with monkeypatch.context() as patched:
-        # The reader never comes to it.
+        # The reader never gets to it.
         patched.setattr(live._link, "send", lambda message: None)
         label(client, one, "0")
         shown = live.view.others["support"].query(form["query"])

@@ -1,4 +1,4 @@
-"""The file of users, and the commands that change it."""
+"""The users file, and the commands that change it."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from trecexam.extensions.page.users import (
 )
 from trecexam.track import TrackFolder
 
-#: As an earlier version of the file had it.
+#: In the form of an earlier version of the file.
 HASH = "$argon2id$v=19$m=8,t=1,p=1$c29tZXNhbHQ$LS6NR/AMNYk"
 
 
@@ -37,7 +37,9 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "users.toml"
 
 
-def test_a_token_is_printed_once_and_its_digest_kept(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_token_is_printed_once_and_only_its_digest_is_stored(
+    path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert run(["serve-user", "add", str(path), "ada", "--role", "assessor"]) == 0
     said = capsys.readouterr()
     token = said.out.strip()
@@ -48,7 +50,9 @@ def test_a_token_is_printed_once_and_its_digest_kept(path: Path, capsys: pytest.
     assert (entry.role, entry.token_sha256) == ("assessor", digest(token))
 
 
-def test_whom_a_proxy_names_needs_no_token(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_user_authenticated_by_a_proxy_needs_no_token(
+    path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert run(["serve-user", "add", str(path), "ada", "--role", "reader", "--proxy-alone"]) == 0
     assert capsys.readouterr() == ("", "")
     assert read_users(path)["ada"].token_sha256 == ""
@@ -56,7 +60,7 @@ def test_whom_a_proxy_names_needs_no_token(path: Path, capsys: pytest.CaptureFix
         assert Users(path).with_token(token) is None
 
 
-def test_a_password_in_the_file_is_refused_and_not_shown(
+def test_a_password_in_the_file_is_rejected_and_not_shown(
     path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     add_user(path, "ada", "assessor")
@@ -67,7 +71,7 @@ def test_a_password_in_the_file_is_refused_and_not_shown(
     assert HASH not in said
 
 
-def test_the_file_is_for_its_owner_s_eyes_and_a_mode_that_somebody_set_stays(path: Path) -> None:
+def test_the_file_is_private_to_its_owner_and_a_changed_mode_is_kept(path: Path) -> None:
     add_user(path, "ada", "assessor", token=True)
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     path.chmod(0o640)
@@ -75,7 +79,7 @@ def test_the_file_is_for_its_owner_s_eyes_and_a_mode_that_somebody_set_stays(pat
     assert stat.S_IMODE(path.stat().st_mode) == 0o640
 
 
-def test_what_stands_in_the_file_beside_stays(path: Path) -> None:
+def test_other_content_of_the_file_is_kept(path: Path) -> None:
     path.write_text(
         f'# The people of 2026.\n\n[[user]]\nname = "ada" # our first\nrole = "assessor"\n'
         f'token_sha256 = "{"0" * 64}"\n\n'
@@ -92,7 +96,7 @@ def test_what_stands_in_the_file_beside_stays(path: Path) -> None:
     assert path.read_text().endswith('[[user]]\nname = "eve"\nrole = "organizer"\n')
 
 
-def test_a_name_that_is_there_is_replaced_only_where_that_is_said(
+def test_an_existing_user_is_replaced_only_with_the_replace_option(
     path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     add_user(path, "ada", "assessor", token=True)
@@ -127,7 +131,7 @@ def test_a_name_that_is_there_is_replaced_only_where_that_is_said(
         *("\u0301a", "1\u0301", "a \u0301b", "a" + "\u0301" * 6, "a\u200db", "a\ufe0f", "a\u034fb"),
     ],
 )
-def test_what_can_be_no_name_is_refused_in_a_line(
+def test_an_invalid_name_is_a_one_line_error(
     path: Path, capsys: pytest.CaptureFixture[str], name: str
 ) -> None:
     assert run(["serve-user", "add", str(path), "--role", "reader", "--", name]) == 2
@@ -135,7 +139,7 @@ def test_what_can_be_no_name_is_refused_in_a_line(
     assert not path.exists()
 
 
-def test_who_is_there_is_listed_without_hashes(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_users_are_listed_without_hashes(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     add_user(path, "ada", "assessor", token=True)
     add_user(path, "bob", "reader")
     assert run(["serve-user", "list", str(path), "--json"]) == 0
@@ -146,7 +150,7 @@ def test_who_is_there_is_listed_without_hashes(path: Path, capsys: pytest.Captur
     ]
 
 
-def test_who_is_not_there_cannot_be_removed(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_removing_an_unknown_user_is_an_error(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     add_user(path, "ada", "assessor", token=True)
     assert run(["serve-user", "remove", str(path), "bob"]) == 2
     assert run(["serve-user", "remove", str(path), "ada"]) == 0
@@ -178,7 +182,7 @@ def test_who_is_not_there_cannot_be_removed(path: Path, capsys: pytest.CaptureFi
         ),
     ],
 )
-def test_a_file_that_is_none_is_refused_in_a_line_that_shows_no_secret(
+def test_an_invalid_users_file_is_a_one_line_error_that_shows_no_secret(
     path: Path, text: str, reason: str
 ) -> None:
     path.write_text(text)
@@ -193,7 +197,7 @@ def test_a_file_that_is_none_is_refused_in_a_line_that_shows_no_secret(
 
 
 @pytest.mark.parametrize("text", ["user = " + "[" * 50_000, "user.a" + ".a" * 5_000 + " = 1"])
-def test_a_file_that_is_nested_too_deeply_is_refused_in_a_line(path: Path, text: str) -> None:
+def test_a_file_nested_too_deeply_is_a_one_line_error(path: Path, text: str) -> None:
     path.write_text(text)
     with pytest.raises(TrecexamError, match=r"users\.toml: .*(too deeply|\[\[user\]\])"):
         Users(path)
@@ -202,7 +206,7 @@ def test_a_file_that_is_nested_too_deeply_is_refused_in_a_line(path: Path, text:
         Users(path)
 
 
-def test_a_file_that_is_none_or_too_large_is_refused_at_once(path: Path) -> None:
+def test_an_invalid_or_too_large_file_is_rejected_at_once(path: Path) -> None:
     os.mkfifo(path)
     with pytest.raises(TrecexamError, match="is a pipe or a device"):
         Users(path)
@@ -213,7 +217,7 @@ def test_a_file_that_is_none_or_too_large_is_refused_at_once(path: Path) -> None
         Users(path)
 
 
-def test_who_is_replaced_in_place_by_a_name_as_long_at_the_same_time_is_out(path: Path) -> None:
+def test_a_user_replaced_within_the_same_size_and_time_is_logged_out(path: Path) -> None:
     add_user(path, "ada", "reader", token=True)
     users, before = Users(path), path.stat()
     assert users.get("ada") is not None
@@ -229,7 +233,7 @@ def test_who_is_replaced_in_place_by_a_name_as_long_at_the_same_time_is_out(path
     assert users.get("eve") is not None
 
 
-def test_nobody_is_let_in_by_a_file_that_became_too_deep_until_it_is_mended(path: Path) -> None:
+def test_nobody_has_access_while_the_file_is_nested_too_deeply(path: Path) -> None:
     add_user(path, "ada", "reader", token=True)
     said: list[str] = []
     text, users = path.read_text(), Users(path, said.append)
@@ -240,7 +244,7 @@ def test_nobody_is_let_in_by_a_file_that_became_too_deep_until_it_is_mended(path
     assert users.get("ada") is not None
 
 
-def test_what_cannot_be_changed_line_by_line_is_left_to_people(path: Path) -> None:
+def test_a_file_that_cannot_be_edited_line_by_line_is_left_to_people(path: Path) -> None:
     text = 'user = [{name = "ada", role = "reader"}]\n'
     path.write_text(text)
     with pytest.raises(TrecexamError, match="by hand"):
@@ -248,7 +252,7 @@ def test_what_cannot_be_changed_line_by_line_is_left_to_people(path: Path) -> No
     assert path.read_text() == text
 
 
-def test_a_file_that_breaks_while_it_is_served_lets_in_nobody_until_it_is_mended(path: Path) -> None:
+def test_nobody_has_access_while_the_served_file_is_broken(path: Path) -> None:
     add_user(path, "ada", "assessor")
     said: list[str] = []
     users = Users(path, said.append)
@@ -268,7 +272,7 @@ def test_a_file_that_breaks_while_it_is_served_lets_in_nobody_until_it_is_mended
     assert users.get("BOB")
 
 
-def test_many_who_are_added_at_once_are_all_there(path: Path) -> None:
+def test_concurrently_added_users_are_all_stored(path: Path) -> None:
     threads = [
         threading.Thread(target=add_user, args=(path, f"u{n}", "reader"), kwargs={"token": True})
         for n in range(12)
@@ -280,7 +284,7 @@ def test_many_who_are_added_at_once_are_all_there(path: Path) -> None:
     assert set(read_users(path)) == {f"u{n}" for n in range(12)}
 
 
-def test_a_link_stays_a_link(path: Path, tmp_path: Path) -> None:
+def test_a_symlink_stays_a_symlink(path: Path, tmp_path: Path) -> None:
     (tmp_path / "real").mkdir()
     path.symlink_to(tmp_path / "real" / "people.toml")
     add_user(path, "ada", "assessor")
@@ -290,7 +294,7 @@ def test_a_link_stays_a_link(path: Path, tmp_path: Path) -> None:
     assert not list(tmp_path.glob(".*.tmp"))
 
 
-#: But for the few letters whose composed form is two characters, a letter and a mark.
+#: Except for the few letters whose composed form is two characters, a letter and a mark.
 NAMES = st.from_regex(r"[\w.@+-]{1,8}( [\w.@+-]{1,8})?", fullmatch=True).filter(
     lambda name: re.fullmatch(r"[\w.@+ -]+", unicodedata.normalize("NFC", name))
 )
@@ -298,7 +302,7 @@ NAMES = st.from_regex(r"[\w.@+-]{1,8}( [\w.@+-]{1,8})?", fullmatch=True).filter(
 
 @example(["0A", "0\U0001d400"])
 @given(st.lists(NAMES, max_size=5))
-def test_names_come_back_as_they_were_added(
+def test_names_are_read_back_as_they_were_added(
     tmp_path_factory: pytest.TempPathFactory, names: list[str]
 ) -> None:
     path = tmp_path_factory.mktemp("users") / "users.toml"
@@ -319,7 +323,7 @@ def test_names_come_back_as_they_were_added(
 @pytest.mark.parametrize(
     "name", ["प्रिया", "தமிழ்", "ວຽງ", "J\u030c", "x\u0323\u0302 y", "Nguye\u0302\u0303n"], ids=ascii
 )
-def test_a_name_may_have_letters_with_marks_and_is_kept_composed(path: Path, name: str) -> None:
+def test_a_name_may_have_accented_letters_and_is_stored_composed(path: Path, name: str) -> None:
     add_user(path, name, "assessor", token=True)
     (entry,) = read_users(path).values()
     assert entry.name == unicodedata.normalize("NFC", name)
@@ -334,13 +338,13 @@ def test_names_that_look_the_same_are_one_name(path: Path, capsys: pytest.Captur
         assert "is there already" in capsys.readouterr().err
 
 
-def test_a_pipe_is_no_file_of_users(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_pipe_is_not_a_users_file(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     os.mkfifo(path)
     assert run(["serve-user", "list", str(path)]) == 2
     assert "pipe" in capsys.readouterr().err
 
 
-def test_a_plan_for_people_who_cannot_log_in_is_told(small_track: Path, path: Path) -> None:
+def test_a_plan_with_assessors_who_cannot_log_in_is_reported(small_track: Path, path: Path) -> None:
     folder = TrackFolder.open(small_track)
     add_user(path, "ada", "assessor")
     add_user(path, "rudi", "reader")

@@ -8,20 +8,20 @@ from starlette.testclient import TestClient
 from trecexam.extensions.page.live import PACE_SECONDS, Pace
 
 
-def test_the_pace_is_that_of_the_last_minutes() -> None:
+def test_the_speed_is_that_of_the_last_minutes() -> None:
     pace = Pace()
     assert pace.cells_a_second(0.0) is None
     pace.note(100, 0.0)
     assert pace.cells_a_second(10.0) is None
     pace.note(150, 10.0)
     assert pace.cells_a_second(10.0) == 5
-    # Nothing came since: it falls, and in the end there is none.
+    # Without progress the speed decreases, and finally there is none.
     assert pace.cells_a_second(50.0) == 1
     assert pace.cells_a_second(PACE_SECONDS + 20) is None
     pace.note(180, PACE_SECONDS + 20)
     pace.note(190, PACE_SECONDS + 30)
     assert pace.cells_a_second(PACE_SECONDS + 30) == pytest.approx(1)
-    # A bank with other items: what was there before says nothing.
+    # A bank with other items: the earlier speed does not apply.
     pace.note(3, PACE_SECONDS + 40)
     assert pace.cells_a_second(PACE_SECONDS + 41) is None
 
@@ -32,14 +32,14 @@ def cells(html: str) -> dict[str, int]:
     return {name: int(count.replace(",", "")) for name, count in rows}
 
 
-def test_the_page_has_every_cell_by_what_became_of_it(client: TestClient) -> None:
+def test_the_page_counts_every_cell_by_its_status(client: TestClient) -> None:
     html = client.get("/work").text
     counts = cells(html)
     assert "Nothing is left to grade" in html
     assert counts["graded"] == sum(counts.values()) > 0
 
 
-def test_what_is_left_and_what_it_cost_is_said(client: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_remaining_work_and_cost_are_shown(client: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
     client.get("/work")
     live = client.app.state.live  # type: ignore[attr-defined]
     live.wait_for(lambda track: track.work is not None)

@@ -27,7 +27,7 @@ def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def script(exchange: Exchange) -> None:
-    """Answers well where there is a block; judges well what was answered so."""
+    """Answers well if there is a block; judges such answers well."""
     if "Chatbot generated answer" in exchange.prompt:
         good = "It is in the block." in exchange.prompt
         exchange.say(f'{{"relevance": {5 if good else 1}, "truthfulness": {5 if good else 2}}}')
@@ -47,7 +47,7 @@ def lines(path: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in path.read_text().splitlines()]
 
 
-def test_both_bounds_are_answered_once_and_bound_the_report(
+def test_both_baselines_are_answered_once_and_used_in_the_report(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with serving(script) as server:
@@ -86,18 +86,16 @@ def test_both_bounds_are_answered_once_and_bound_the_report(
     assert (root / "out" / "ragval" / "bounds.tsv").exists()
 
 
-def test_without_a_generator_the_judges_model_answers(tmp_path: Path) -> None:
+def test_without_a_generator_the_model_of_the_judge_answers(tmp_path: Path) -> None:
     with serving(script) as server:
         root = make_track(tmp_path / "track", server.url)
         assert run(["ragval", "answers", str(root)]) == 0
         assert {body["model"] for body in server.bodies} == {"tiny"}
-        # What it is told as a judge is not for this.
+        # The system message of the judge is not used here.
         assert {len(body["messages"]) for body in server.bodies} == {1}
 
 
-def test_a_file_that_somebody_edited_is_left_as_it_is(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_an_edited_file_is_left_unchanged(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with serving(script) as server:
         root = make(tmp_path / "track", server.url)
         path = write_lines(root / "runs" / "oracle.jsonl", [{"question_id": "k1/1", "answer": "Mine."}])
@@ -109,7 +107,7 @@ def test_a_file_that_somebody_edited_is_left_as_it_is(
     assert [path.name for path in (root / "runs").iterdir()] == ["oracle.jsonl"]
 
 
-def test_what_is_stopped_goes_on_where_it_was(tmp_path: Path) -> None:
+def test_a_stopped_run_resumes(tmp_path: Path) -> None:
     with serving(script) as server:
         root = make(tmp_path / "track", server.url)
         with trecexam.open_track(root) as track:
@@ -121,7 +119,7 @@ def test_what_is_stopped_goes_on_where_it_was(tmp_path: Path) -> None:
     assert len(lines(root / "runs" / "oracle.jsonl")) == 3
 
 
-def test_a_question_without_an_answer_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_question_without_an_answer_is_reported(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     def refusing(exchange: Exchange) -> None:
         if "k2" in exchange.prompt:
             exchange.fail(400, "not this one")
@@ -145,7 +143,7 @@ def test_a_bank_without_blocks_cannot_be_answered(
     assert "no questions with their knowledge blocks: `trecexam ragval questions`" in capsys.readouterr().err
 
 
-def test_a_servers_oracle_is_shown_as_much_of_a_block_as_the_judge(
+def test_the_oracle_shows_a_server_as_much_of_a_block_as_the_judge(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with serving(script) as server:

@@ -34,13 +34,13 @@ def put(tmp_path: Path, *rows: Any, name: str = "sys.jsonl") -> Path:
 def judged(
     *paths: Path, parameter: str | None = None
 ) -> tuple[list[JudgedAnswer], list[tuple[str, int | None, str]]]:
-    """What is read, and (file, line, reason) of what is left out."""
+    """The rows that are read, and (file, line, reason) of those that are skipped."""
     errors: list[ConversionError] = []
     rows = list(read_judged(paths, errors.append, parameter=parameter))
     return rows, [(Path(error.path).name, error.line, error.reason) for error in errors]
 
 
-def test_a_line_gives_its_fields_and_the_file_the_run(tmp_path: Path) -> None:
+def test_a_line_gives_its_fields_and_the_file_gives_the_run_name(tmp_path: Path) -> None:
     path = put(tmp_path, {**GOOD, "question": "why?", "retrieved": ["d1"], "n_input_tokens": 7, "k": 3.0})
     ((row,), errors) = judged(path, parameter="k")
     assert row == JudgedAnswer("b1", "so it is", "sys", "why?", ["d1"], 7, None, 1, 4.5, 5.0, "ok", "3")
@@ -48,13 +48,13 @@ def test_a_line_gives_its_fields_and_the_file_the_run(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("ending", [".jsonl", ".jsonl.gz", ".JSONL.GZ", ".json", ".gz", ""])
-def test_a_run_without_a_name_is_called_after_its_file_without_endings(tmp_path: Path, ending: str) -> None:
+def test_a_run_without_a_name_is_named_by_its_file_without_extensions(tmp_path: Path, ending: str) -> None:
     path = tmp_path / f"K_f.naive_rag{ending}"
     path.write_bytes(gzip.compress(json.dumps(GOOD).encode()))
     assert [row.run_id for row in judged(path)[0]] == ["K_f.naive_rag"]
 
 
-def test_files_of_the_same_name_are_told_apart_by_their_folders(tmp_path: Path) -> None:
+def test_files_with_the_same_name_are_distinguished_by_their_folders(tmp_path: Path) -> None:
     names = ["a/x/judged.jsonl", "b/x/judged.jsonl", "b/other.jsonl", "c/one.jsonl", "c/one.jsonl.gz"]
     assert file_names([tmp_path / name for name in names]) == [
         "a/x/judged", "b/x/judged", "other", "one.jsonl", "one.jsonl.gz"
@@ -73,7 +73,7 @@ def test_files_of_the_same_name_are_told_apart_by_their_folders(tmp_path: Path) 
         ({**GOOD, "k": {"a": 1}}, '"k" is {"a":1}: neither a number nor text'),
     ],
 )
-def test_a_bad_line_is_named_and_the_others_are_read(tmp_path: Path, line: Any, reason: str) -> None:
+def test_a_bad_line_is_reported_and_the_others_are_read(tmp_path: Path, line: Any, reason: str) -> None:
     path = put(tmp_path, {**GOOD, "question_id": "b0"}, line, GOOD)
     rows, errors = judged(path, parameter="k")
     assert [row.question_id for row in rows] == ["b0", "b1"]
@@ -96,7 +96,7 @@ def test_a_bad_line_is_named_and_the_others_are_read(tmp_path: Path, line: Any, 
         (json.dumps(GOOD).replace("4.5", "1e999"), '"truthfulness" is Infinity: a number'),
     ],
 )
-def test_an_answer_with_a_score_that_is_none_is_named_and_counts_as_unparsed(
+def test_an_answer_with_an_invalid_score_is_reported_and_unparsed(
     tmp_path: Path, line: Any, reason: str
 ) -> None:
     path = put(tmp_path, line, {**GOOD, "question_id": "b2"})
@@ -112,7 +112,7 @@ def test_an_answer_with_a_score_that_is_none_is_named_and_counts_as_unparsed(
         list(read_judged([path]))
 
 
-def test_half_points_and_whole_floats_are_numbers_like_others(tmp_path: Path) -> None:
+def test_half_points_and_whole_floats_are_valid_scores(tmp_path: Path) -> None:
     path = put(tmp_path, {**GOOD, "truthfulness": 1.0, "relevance": 2.5, "n_input_tokens": 43.0})
     ((row,), _) = judged(path)
     assert (row.truthfulness, row.relevance, row.n_input_tokens) == (1.0, 2.5, 43)
@@ -130,14 +130,14 @@ def test_half_points_and_whole_floats_are_numbers_like_others(tmp_path: Path) ->
         ({"status": "error"}, "error"),
     ],
 )
-def test_a_judgment_without_both_scores_is_no_score_and_no_error(
+def test_a_judgment_without_both_scores_gives_no_score_and_no_error(
     tmp_path: Path, change: dict[str, Any], status: str
 ) -> None:
     ((row,), errors) = judged(put(tmp_path, {**GOOD, **change}))
     assert (row.status, row.truthfulness, row.relevance, errors) == (status, None, None, [])
 
 
-def test_a_line_without_the_fields_of_scores_is_unparsed_and_other_statuses_say_nothing(
+def test_a_line_without_score_fields_is_unparsed_and_other_statuses_are_silent(
     tmp_path: Path,
 ) -> None:
     rows, _ = judged(
@@ -151,7 +151,7 @@ def test_a_line_without_the_fields_of_scores_is_unparsed_and_other_statuses_say_
     assert [(row.question_id, row.status) for row in rows] == [("1", "unparsed"), ("b1", "ok"), ("2", "ok")]
 
 
-def test_a_question_answered_before_is_refused_whichever_file_it_is_in(tmp_path: Path) -> None:
+def test_a_question_answered_before_is_rejected_in_any_file(tmp_path: Path) -> None:
     first = put(tmp_path, {**GOOD, "run_id": "x"}, {**GOOD, "run_id": "y"}, name="one.jsonl")
     second = put(
         tmp_path, {**GOOD, "run_id": "x", "truthfulness": 1}, {**GOOD, "run_id": "z"}, name="two.jsonl"
@@ -164,7 +164,7 @@ def test_a_question_answered_before_is_refused_whichever_file_it_is_in(tmp_path:
 
 
 @pytest.mark.parametrize("count", [-1, 1.5, "12", float("nan"), False])
-def test_an_answer_with_a_token_count_that_is_none_is_named_and_stays(tmp_path: Path, count: Any) -> None:
+def test_an_answer_with_an_invalid_token_count_is_reported_and_kept(tmp_path: Path, count: Any) -> None:
     path = put(tmp_path, {**GOOD, "n_input_tokens": 3, "n_output_tokens": count}, {**GOOD, "question_id": 2})
     rows, ((_, number, said),) = judged(path)
     assert [(row.n_input_tokens, row.n_output_tokens, row.relevance) for row in rows] == [
@@ -177,7 +177,7 @@ def test_an_answer_with_a_token_count_that_is_none_is_named_and_stays(tmp_path: 
         list(read_answers([path]))
 
 
-def test_short_fields_stay_with_an_answer_and_long_ones_do_not(tmp_path: Path) -> None:
+def test_short_extra_fields_are_kept_and_long_ones_are_dropped(tmp_path: Path) -> None:
     short = {"chunk_size": 128, "model": "m", "hot": True, "heat": 0.5}
     path = put(tmp_path, {**GOOD, **short, "context": "long " * 99, "origin": {"a": 1}, "none": None})
     (row,) = read_answers([path])
@@ -188,13 +188,13 @@ def test_short_fields_stay_with_an_answer_and_long_ones_do_not(tmp_path: Path) -
     assert b"more" not in file.getvalue()
 
 
-def test_a_line_refused_for_something_else_has_answered_nothing(tmp_path: Path) -> None:
+def test_a_rejected_line_does_not_count_as_an_answer(tmp_path: Path) -> None:
     rows, errors = judged(put(tmp_path, {**GOOD, "question": 1}, GOOD))
     assert [row.truthfulness for row in rows] == [4.5]
     assert len(errors) == 1
 
 
-def test_without_ids_a_question_goes_by_its_text_and_none_is_lost(tmp_path: Path) -> None:
+def test_without_ids_questions_are_identified_by_text_and_none_is_lost(tmp_path: Path) -> None:
     row = {"question": "why?", "truthfulness": 1, "relevance": 2}
     rows, errors = judged(
         put(tmp_path, row, {**row, "truthfulness": 3}, {"truthfulness": 5, "relevance": 5}, row)
@@ -205,7 +205,7 @@ def test_without_ids_a_question_goes_by_its_text_and_none_is_lost(tmp_path: Path
     ]  # fmt: skip
 
 
-def test_what_ends_a_file_early_is_named_and_what_is_before_it_is_kept(tmp_path: Path) -> None:
+def test_a_truncated_file_is_reported_and_its_earlier_lines_are_kept(tmp_path: Path) -> None:
     packed = gzip.compress(
         "".join(json.dumps({**GOOD, "question_id": n}) + "\n" for n in range(5000)).encode()
     )
@@ -224,7 +224,7 @@ def test_what_ends_a_file_early_is_named_and_what_is_before_it_is_kept(tmp_path:
     assert empty == ("empty.jsonl", None, "the file is empty")
 
 
-def test_answers_are_read_without_judgments_and_an_empty_one_is_an_answer(tmp_path: Path) -> None:
+def test_answers_are_read_without_judgments_and_may_be_empty(tmp_path: Path) -> None:
     path = put(tmp_path, {"question_id": "b1", "answer": ""}, {"question_id": "b2"}, {"answer": "lost"})
     errors: list[ConversionError] = []
     assert list(read_answers([path], errors.append)) == [AnswerRow("b1", "", "sys")]
@@ -251,7 +251,7 @@ def rows_of_runs(draw: Callable[..., Any]) -> list[JudgedAnswer]:
 
 
 @given(rows_of_runs())
-def test_what_is_written_is_read_again(tmp_path: Path, rows: list[JudgedAnswer]) -> None:
+def test_written_answers_are_read_back(tmp_path: Path, rows: list[JudgedAnswer]) -> None:
     file = io.BytesIO()
     write_judged(rows, file)
     (tmp_path / "f.jsonl").write_bytes(file.getvalue() or b"\n")
@@ -274,7 +274,7 @@ def test_what_is_written_is_read_again(tmp_path: Path, rows: list[JudgedAnswer])
         max_size=8,
     )
 )  # fmt: skip
-def test_each_line_is_either_an_answer_or_an_error(tmp_path: Path, lines: list[bytes]) -> None:
+def test_each_line_gives_an_answer_or_an_error(tmp_path: Path, lines: list[bytes]) -> None:
     (tmp_path / "f.jsonl").write_bytes(b"\n".join([json.dumps(GOOD).encode(), *lines]))
     rows, errors = judged(tmp_path / "f.jsonl")
     filled = sum(bool(line.strip()) for line in lines) + 1

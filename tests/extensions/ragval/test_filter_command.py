@@ -1,4 +1,4 @@
-"""`trecexam ragval filter`: what is kept, what is dropped and why, and what a model is asked."""
+"""`trecexam ragval filter`: kept and dropped blocks with reasons, and prompts to a model."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def track(root: Path, url: str, **settings: Any) -> Path:
     return root
 
 
-def test_blocks_are_chosen_by_date_and_each_dropped_one_says_why(
+def test_blocks_are_selected_by_date_and_each_dropped_one_has_a_reason(
     blocks: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     out = tmp_path / "out"
@@ -84,17 +84,19 @@ def test_blocks_are_chosen_by_date_and_each_dropped_one_says_why(
     [
         *(("2023-06-01", True), ("2023-05-31", False), ("2023-05-31T23:59:59Z", False), ("2023-06", True)),
         *(("2023-06-01T00:00:00Z", True), ("2023-06-01T00:30:00+01:00", False), ("20230601", True)),
-        # Perhaps before June, perhaps after it.
+        # Possibly before June, possibly after.
         *(("2023", False), (2023, False), (2024, True), ("2023-W22", False), ("2023-W23", True)),
     ],
 )
-def test_all_of_a_date_must_lie_after(tmp_path: Path, date: object, passes: bool) -> None:
+def test_the_whole_period_of_a_date_must_be_after_the_limit(
+    tmp_path: Path, date: object, passes: bool
+) -> None:
     path = write_lines(tmp_path / "blocks.jsonl", [{"content": "News.", "date": date}])
     assert run(["ragval", "filter", str(path), "-o", str(tmp_path), "--after", "2023-06"]) == (not passes)
 
 
 @given(st.datetimes(datetime(1, 1, 1), datetime(9999, 12, 31)), st.integers(-14 * 60, 14 * 60))
-def test_written_moments_are_read_as_they_are(moment: datetime, minutes: int) -> None:
+def test_written_dates_are_read_exactly(moment: datetime, minutes: int) -> None:
     assert beginning(moment.isoformat()) == moment.replace(tzinfo=UTC)
     there = moment.replace(tzinfo=timezone(timedelta(minutes=minutes)))
     with contextlib.suppress(OverflowError):
@@ -103,12 +105,12 @@ def test_written_moments_are_read_as_they_are(moment: datetime, minutes: int) ->
 
 
 @given(st.one_of(st.text(max_size=30), st.floats(), st.integers(), st.none(), st.lists(st.integers())))
-def test_anything_is_a_date_or_a_reason(value: object) -> None:
+def test_any_value_is_a_date_or_a_reason(value: object) -> None:
     with contextlib.suppress(ValueError):
         assert beginning(value).tzinfo == UTC
 
 
-def test_nothing_is_dropped_where_nothing_is_asked_for_but_doubles(
+def test_without_filters_only_duplicates_are_dropped(
     blocks: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run(["ragval", "filter", str(blocks), "-o", str(tmp_path / "out"), "--latex", "--wide"]) == 0
@@ -120,25 +122,25 @@ def test_nothing_is_dropped_where_nothing_is_asked_for_but_doubles(
     assert (tmp_path / "again" / "kept.jsonl").read_bytes() == (tmp_path / "out" / "kept.jsonl").read_bytes()
 
 
-def test_where_nothing_is_left_the_status_says_so(blocks: Path, tmp_path: Path) -> None:
+def test_if_no_block_is_left_the_status_says_so(blocks: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
     assert run(["ragval", "filter", str(blocks), "-o", str(out), "--after", "2030"]) == 1
     assert (out / "kept.jsonl").read_bytes() == b""
 
 
-def knowing(exchange: Exchange) -> None:
-    """Knows old news and no other; is at a loss for odd ones."""
+def answer_known(exchange: Exchange) -> None:
+    """Knows old news and no other; gives no clear answer on "odd" ones."""
     text = exchange.prompt
     known = "maybe" if "Odd" in text else "yes" if "Old" in text else "no"
     exchange.say(json.dumps({"known": known}) if "response_format" in exchange.body else f"{known.title()}.")
 
 
 @pytest.mark.parametrize("plain", [False, True])
-def test_what_a_model_knows_is_dropped_and_asked_once(
+def test_blocks_that_the_model_knows_are_dropped_with_one_request_each(
     blocks: Path, tmp_path: Path, plain: bool, capsys: pytest.CaptureFixture[str]
 ) -> None:
     out = tmp_path / "out"
-    with serving(knowing) as server:
+    with serving(answer_known) as server:
         root = track(tmp_path / "track", server.url, price_in=1.0, price_out=1.0)
         if plain:
             (root / "trecexam.toml").write_text(
@@ -170,7 +172,7 @@ def test_what_a_model_knows_is_dropped_and_asked_once(
     assert "cost" in said
 
 
-def test_a_server_that_is_down_drops_nothing(
+def test_an_unreachable_server_drops_nothing(
     blocks: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     root = track(tmp_path / "track", "http://127.0.0.1:9/v1", retries=0)
@@ -181,7 +183,7 @@ def test_a_server_that_is_down_drops_nothing(
     assert KEY not in capsys.readouterr().err
 
 
-def test_an_estimate_of_what_asks_no_model_is_none(
+def test_an_estimate_for_a_filter_without_a_model_is_zero(
     blocks: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run(["ragval", "filter", str(blocks), "-o", str(tmp_path / "out"), "--estimate"]) == 0
@@ -196,7 +198,7 @@ def test_an_estimate_of_what_asks_no_model_is_none(
         (["--known", "nowhere"], "no such track folder"),
     ],
 )
-def test_options_that_cannot_be_meant_are_named(
+def test_contradictory_options_are_reported(
     blocks: Path, tmp_path: Path, words: list[str], reason: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run(["ragval", "filter", str(blocks), "-o", str(tmp_path / "out"), *words]) == 2
@@ -211,7 +213,7 @@ def test_blocks_are_never_overwritten(tmp_path: Path, capsys: pytest.CaptureFixt
     assert lines(path) == ROWS
 
 
-def test_lines_that_are_no_blocks_are_named_and_the_others_are_filtered(
+def test_lines_that_are_not_blocks_are_reported_and_the_others_are_filtered(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     rows = [ROWS[0], "{half", {"title": "nothing"}, {"id": "a", "content": "Other news."}, ROWS[1]]

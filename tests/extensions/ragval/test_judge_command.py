@@ -1,4 +1,4 @@
-"""Tracks whose grader is `ragval`: what a user drops, types and finds."""
+"""Tracks whose grader is `ragval`, as a user runs them."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def test_dropped_answers_are_judged_once_and_reported(
             ["good", "3", "0", "4.8333", "4.6667", "9.5000", "10", "2"],
             ["fair", "2", "0", "2.0000", "2.0000", "4.0000", "", ""],
         ]
-        # A second look asks nobody and changes no byte.
+        # A second update sends no prompt and changes no byte.
         before = {path: path.read_bytes() for path in (root / "out").rglob("*") if path.is_file()}
         assert run(["watch", str(root), "--once"]) == 0
         assert {path: path.read_bytes() for path in (root / "out").rglob("*") if path.is_file()} == before
@@ -115,7 +115,7 @@ def test_dropped_answers_are_judged_once_and_reported(
     assert capsys.readouterr().out == (root / "out/ragval/report.tsv").read_text()
 
 
-def test_lines_that_cannot_be_judged_are_named_and_the_rest_is_taken(
+def test_lines_that_cannot_be_judged_are_reported_and_the_rest_is_judged(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with serving(judging) as server:
@@ -156,7 +156,7 @@ def test_lines_that_cannot_be_judged_are_named_and_the_rest_is_taken(
     assert (counts["ok"], counts["unparsed"], counts["empty"], counts["answers"]) == (1, 1, 1, 3)
 
 
-def test_answers_without_ids_go_by_their_questions_text(tmp_path: Path) -> None:
+def test_answers_without_ids_are_matched_by_the_text_of_their_question(tmp_path: Path) -> None:
     with serving(judging) as server:
         root = make_track(tmp_path / "track", server.url)
         rows = [{**row, "answer": f"So [{n} {n}]."} for n, row in enumerate(questions(), 2)]
@@ -173,7 +173,7 @@ def test_answers_without_ids_go_by_their_questions_text(tmp_path: Path) -> None:
     ]
 
 
-def test_the_daemon_judges_what_is_dropped(tmp_path: Path) -> None:
+def test_the_daemon_judges_dropped_answers(tmp_path: Path) -> None:
     with serving(judging) as server:
         root = make_track(tmp_path / "track", server.url)
         log: list[str] = []
@@ -207,7 +207,7 @@ def until(condition: Callable[[], bool], seconds: float = 60.0) -> None:
         time.sleep(0.02)
 
 
-def test_judging_stops_at_a_budget_and_goes_on(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_judging_stops_at_a_budget_and_resumes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with serving(judging) as server:
         root = make_track(
             tmp_path / "track", server.url, budget_tokens=1200, max_new_tokens=200, concurrency=1
@@ -226,13 +226,13 @@ def test_judging_stops_at_a_budget_and_goes_on(tmp_path: Path, capsys: pytest.Ca
     assert table(root)[0][:3] == ["a", "3", "0"]
 
 
-def test_a_persons_rating_stands_in_place_of_the_judges(tmp_path: Path) -> None:
+def test_a_rating_by_a_person_replaces_that_of_the_judge(tmp_path: Path) -> None:
     with serving(judging) as server:
         root = make_track(tmp_path / "track", server.url)
         write_lines(root / "runs" / "a.jsonl", [answer("k1", 4.5, 3)])
         assert run(["watch", str(root), "--once"]) == 0
         by = ["--doc", "a/k1%2F1", "--who", "me", "--why", "so"]
-        # A 0, which the judge does not know, counts as its lowest score.
+        # A 0, which is not on the judge's scale, counts as its lowest score.
         for item, rating, shown in (
             ("k1/1/relevance", "5", ["4.5000", "5.0000", "9.5000"]),
             ("k1/1/truthfulness", "0", ["1.0000", "5.0000", "6.0000"]),
@@ -243,13 +243,13 @@ def test_a_persons_rating_stands_in_place_of_the_judges(tmp_path: Path) -> None:
             assert table(root) == [["a", "1", "0", *shown, "", ""]]
 
 
-def test_init_makes_a_track_that_judges(tmp_path: Path) -> None:
+def test_init_makes_a_track_with_a_working_judge(tmp_path: Path) -> None:
     bank = write_lines(tmp_path / "questions.jsonl", questions())
     root = tmp_path / "track"
     with serving(judging) as server:
         words = ["--grader", "ragval", "--model", "tiny", "--base-url", server.url]
         assert run(["init", str(root), "--bank", str(bank), *words]) == 0
-        # Nothing was dropped yet.
+        # Nothing has been dropped yet.
         assert run(["watch", str(root), "--once"]) == 0
         write_lines(root / "runs" / "a.jsonl", [answer("k1", 5, 5)])
         assert run(["watch", str(root), "--once"]) == 0
@@ -276,7 +276,7 @@ def test_init_makes_a_track_that_judges(tmp_path: Path) -> None:
         (["agreement"], 2),
     ],
 )
-def test_the_other_commands_know_what_to_do_with_such_a_track(
+def test_other_commands_work_or_give_a_clear_error_on_such_a_track(
     judged: Path, words: list[str], status: int
 ) -> None:
     assert run([*words[:2], str(judged), *words[2:]] if len(words) > 1 else [*words, str(judged)]) == status
@@ -300,7 +300,7 @@ def judged(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root
 
 
-def test_without_answers_or_their_questions_it_is_said_what_is_to_be_done(
+def test_without_answers_or_questions_the_error_says_what_to_do(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     root = make_track(tmp_path / "track", NOWHERE)
@@ -318,7 +318,7 @@ def test_without_answers_or_their_questions_it_is_said_what_is_to_be_done(
     assert f"write some: trecexam ragval questions {root}" in capsys.readouterr().err
 
 
-def test_files_of_several_systems_and_of_other_things_are_refused(tmp_path: Path) -> None:
+def test_files_of_several_systems_or_other_formats_are_rejected(tmp_path: Path) -> None:
     root = make_track(tmp_path / "track", NOWHERE)
     rows: list[Any] = [answer("k1", 5, 5, run_id="a"), answer("k1", 5, 5, run_id="b")]
     write_lines(root / "runs" / "two.jsonl", rows)
@@ -334,7 +334,7 @@ def test_files_of_several_systems_and_of_other_things_are_refused(tmp_path: Path
     assert "empty" in reasons["runs/empty.jsonl"]
 
 
-def test_blocks_that_are_cut_are_counted_and_said_also_later(
+def test_cut_blocks_are_counted_and_reported_on_every_update(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with serving(judging) as server:
@@ -356,9 +356,7 @@ def test_blocks_that_are_cut_are_counted_and_said_also_later(
     assert ">n_output_tokens</th>" not in page, "no answer says its tokens, and an empty column says nothing"
 
 
-def test_a_parameter_of_dropped_answers_can_be_swept(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_parameter_of_the_answers_can_be_swept(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with serving(judging) as server:
         root = make_track(tmp_path / "track", server.url)
         for size, score in ((512, 4), (128, 2)):
@@ -376,7 +374,7 @@ def test_a_parameter_of_dropped_answers_can_be_swept(
     ]
 
 
-def test_answers_without_ids_find_their_question_when_its_text_changes(tmp_path: Path) -> None:
+def test_answers_without_ids_are_matched_again_when_the_question_text_changes(tmp_path: Path) -> None:
     with serving(judging) as server:
         root = make_track(tmp_path / "track", server.url)
         row = answer("k1", 4, 4) | {"question": "What of frost?"}
@@ -391,7 +389,7 @@ def test_answers_without_ids_find_their_question_when_its_text_changes(tmp_path:
             assert [line[1] for line in table(root)] == ["2"]
 
 
-def test_judgments_that_were_paid_for_are_not_asked_for_again_where_the_store_is_gone(
+def test_paid_judgments_are_not_requested_again_when_the_store_is_lost(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with serving(judging) as server:

@@ -31,7 +31,7 @@ def answer(
 
 @pytest.fixture(scope="module")
 def rows() -> list[JudgedAnswer]:
-    """Four systems on thirty questions, each without some of them."""
+    """Four systems on thirty questions, each with some missing."""
     chance = random.Random(3)
     found = []
     for run, good in (("a", 0.9), ("b", 0.7), ("c", 0.4), ("d", 0.1)):
@@ -56,7 +56,7 @@ def scored(rows: list[JudgedAnswer], run: str, name: str) -> dict[str, float]:
     }  # type: ignore[return-value]
 
 
-def test_means_and_intervals_are_those_of_scipy_over_the_answers_that_have_scores(
+def test_means_and_intervals_equal_scipy_over_answers_with_scores(
     rows: list[JudgedAnswer],
 ) -> None:
     systems = systems_of(rows)
@@ -75,7 +75,7 @@ def test_means_and_intervals_are_those_of_scipy_over_the_answers_that_have_score
             assert (mean.low, mean.high) == pytest.approx((low, high))
 
 
-def test_tokens_are_totals_of_all_answers_and_missing_ones_are_counted(rows: list[JudgedAnswer]) -> None:
+def test_tokens_are_summed_over_all_answers_and_missing_counts_are_counted(rows: list[JudgedAnswer]) -> None:
     for one in systems_of(rows):
         mine = [row for row in rows if row.run_id == one.run_id]
         assert one.input_tokens.total == sum(row.n_input_tokens or 0 for row in mine)
@@ -86,7 +86,7 @@ def test_tokens_are_totals_of_all_answers_and_missing_ones_are_counted(rows: lis
     assert (bare.input_tokens.total, bare.input_tokens.missing) == (None, 1)
 
 
-def test_pairs_are_compared_on_shared_questions_by_paired_t_and_holm(rows: list[JudgedAnswer]) -> None:
+def test_pairs_are_compared_on_shared_questions_by_paired_t_test_and_holm(rows: list[JudgedAnswer]) -> None:
     found = compare(systems_of(rows))
     assert len(found) == 3 * 6
     for name in SCORES:
@@ -108,7 +108,7 @@ def test_pairs_are_compared_on_shared_questions_by_paired_t_and_holm(rows: list[
             assert mine[number].p_holm == pytest.approx(highest)
 
 
-def test_a_place_is_linear_between_baseline_and_oracle_on_the_questions_of_all_three(
+def test_the_relative_position_is_linear_between_baseline_and_oracle(
     rows: list[JudgedAnswer],
 ) -> None:
     found = places(systems_of(rows), "d", "a")
@@ -122,7 +122,7 @@ def test_a_place_is_linear_between_baseline_and_oracle_on_the_questions_of_all_t
         assert one.place == pytest.approx((own - low) / (high - low))
 
 
-def test_without_one_of_the_bounds_or_where_they_are_the_wrong_way_round_there_is_no_place(
+def test_with_a_missing_or_reversed_bound_there_is_no_relative_position(
     rows: list[JudgedAnswer],
 ) -> None:
     systems = systems_of(rows)
@@ -138,12 +138,12 @@ def test_without_one_of_the_bounds_or_where_they_are_the_wrong_way_round_there_i
     ("t", "r", "bin_"),
     [(1, 1, 2), (1, 1.5, 2), (4.5, 5, 9), (5, 5, 10), (4.7, 4.3, 9), (2.1, 1.9, 4)],
 )
-def test_a_sum_between_two_whole_ones_counts_at_the_lower(t: float, r: float, bin_: int) -> None:
+def test_a_fractional_sum_counts_in_the_lower_bin(t: float, r: float, bin_: int) -> None:
     (one,) = systems_of([answer("x", "q", t, r)])
     assert dict(zip(BINS, one.histogram(), strict=True)) == {n: int(n == bin_) for n in range(2, 11)}
 
 
-def test_a_system_without_scores_is_last_and_has_none(rows: list[JudgedAnswer]) -> None:
+def test_a_system_without_scores_is_last_and_has_no_mean(rows: list[JudgedAnswer]) -> None:
     systems = systems_of([answer("0", "q1", None, None), *rows])
     last = systems[-1]
     assert (last.run_id, last.n, last.unparsed) == ("0", 1, 1)
@@ -154,7 +154,7 @@ def test_a_system_without_scores_is_last_and_has_none(rows: list[JudgedAnswer]) 
     assert all(one.n == 0 and math.isnan(one.p) and math.isnan(one.difference) for one in pairs)
 
 
-def test_one_question_has_no_interval_and_the_same_difference_everywhere_no_test() -> None:
+def test_one_question_gives_no_interval_and_constant_differences_no_test() -> None:
     (one,) = systems_of([answer("x", "q", 4, 5)])
     assert (one.mean("sum").mean, one.mean("sum").n) == (9, 1)
     assert math.isnan(one.mean("sum").low)
@@ -164,7 +164,7 @@ def test_one_question_has_no_interval_and_the_same_difference_everywhere_no_test
     assert math.isnan(same.p)
 
 
-def test_answers_to_unknown_questions_count_in_means_and_in_no_pair() -> None:
+def test_answers_to_unknown_questions_count_in_means_but_in_no_pair() -> None:
     systems = systems_of([answer(run, q, t, 3) for run, t in (("x", 4), ("y", 2)) for q in ("", "", "q1")])
     assert [one.mean("truthfulness").n for one in systems] == [3, 3]
     assert {one.n for one in compare(systems)} == {1}
@@ -178,7 +178,7 @@ def test_answers_to_unknown_questions_count_in_means_and_in_no_pair() -> None:
     ),
     st.randoms(),
 )
-def test_the_order_of_lines_makes_no_difference_and_nothing_is_lost(
+def test_the_order_of_lines_does_not_matter_and_nothing_is_lost(
     given_rows: list[tuple[str, int, float | None]], chance: random.Random
 ) -> None:
     rows = [answer(run, f"q{n}", t, t) for run, n, t in given_rows]
@@ -201,7 +201,7 @@ def test_the_order_of_lines_makes_no_difference_and_nothing_is_lost(
             assert found[2] == pytest.approx(found[0] + found[1])
 
 
-def test_questions_that_only_others_answered_are_counted_and_said() -> None:
+def test_questions_answered_only_by_others_are_counted_and_reported() -> None:
     rows = [answer("a", "q1", 5, 5), answer("b", "q1", 4, 4), answer("b", "q2", None, None)]
     rows += [answer("c", "", 2, 2), answer("b", "q3", 1, 1)]
     systems = systems_of(rows)
@@ -211,7 +211,7 @@ def test_questions_that_only_others_answered_are_counted_and_said() -> None:
     )
 
 
-def along(**values: str | None) -> Any:
+def sweep_of(**values: str | None) -> Any:
     return swept(
         "size",
         systems_of(
@@ -221,8 +221,8 @@ def along(**values: str | None) -> Any:
     )
 
 
-def test_numbers_of_a_sweep_stand_in_their_order_and_keep_how_they_are_written() -> None:
-    found = along(a="1000", b="200", c="3e1", none=None)
+def test_numeric_values_of_a_sweep_are_sorted_and_keep_their_notation() -> None:
+    found = sweep_of(a="1000", b="200", c="3e1", none=None)
     assert found.numeric
     assert [(point.system.run_id, point.value, point.x) for point in found.points] == [
         ("c", "3e1", 30.0), ("b", "200", 200.0), ("a", "1000", 1000.0)
@@ -230,7 +230,7 @@ def test_numbers_of_a_sweep_stand_in_their_order_and_keep_how_they_are_written()
     assert found.left_out == ("none",)
 
 
-def test_where_one_value_of_a_sweep_is_no_number_all_are_texts_in_their_order() -> None:
-    found = along(a="9", b="10", c="nan")
+def test_if_one_value_of_a_sweep_is_not_a_number_all_are_sorted_as_text() -> None:
+    found = sweep_of(a="9", b="10", c="nan")
     assert not found.numeric
     assert [(point.value, point.x) for point in found.points] == [("10", 0.0), ("9", 1.0), ("nan", 2.0)]

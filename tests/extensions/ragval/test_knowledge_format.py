@@ -24,7 +24,7 @@ def write(path: Path, *rows: Any) -> Path:
     return path
 
 
-def test_a_block_needs_its_content_alone(tmp_path: Path) -> None:
+def test_a_block_needs_only_its_content(tmp_path: Path) -> None:
     path = write(
         tmp_path / "blocks.jsonl",
         {"title": "T", "content": "Heat rises.", "url": "u", "date": 2023, "lang": ["en"]},
@@ -61,12 +61,14 @@ def test_a_block_needs_its_content_alone(tmp_path: Path) -> None:
         ([], "empty"),
     ],
 )
-def test_what_is_no_block_is_named_with_its_line(tmp_path: Path, rows: list[Any], reason: str) -> None:
+def test_a_line_that_is_not_a_block_is_reported_with_its_number(
+    tmp_path: Path, rows: list[Any], reason: str
+) -> None:
     with pytest.raises(ConversionError, match=reason):
         list(read_blocks(write(tmp_path / "b.jsonl", *rows)))
 
 
-def test_a_question_is_a_query_with_two_items_and_comes_back_as_one(tmp_path: Path) -> None:
+def test_a_question_is_a_query_with_two_items_and_survives_a_round_trip(tmp_path: Path) -> None:
     row = {"question_id": "k1/1", "question": "Why?", "content": "Heat.", "title": "T", "origin": ORIGIN}
     path = write(tmp_path / "bank.questions.jsonl", row, {**row, "question_id": "k2/1", "retired": True})
     assert converters.sniff(path) == "bank"
@@ -83,7 +85,7 @@ def test_a_question_is_a_query_with_two_items_and_comes_back_as_one(tmp_path: Pa
     assert converters.sniff(tmp_path / "again.jsonl") == "bank"
 
 
-def test_questions_stand_beside_other_items_of_a_bank(tmp_path: Path) -> None:
+def test_questions_can_be_in_a_bank_with_other_items(tmp_path: Path) -> None:
     path = write(
         tmp_path / "bank.jsonl",
         {"question_id": "q1", "question": "Why?", "content": "Heat."},
@@ -99,7 +101,9 @@ def test_questions_stand_beside_other_items_of_a_bank(tmp_path: Path) -> None:
     "change",
     [{"kind": "relevance"}, {"text": "How?"}, {"gold_answers": ()}, {"facet_id": "f"}, {"item_id": "x"}],
 )
-def test_items_that_are_no_question_are_not_written_as_one(tmp_path: Path, change: dict[str, Any]) -> None:
+def test_items_that_do_not_form_a_question_are_not_written_as_one(
+    tmp_path: Path, change: dict[str, Any]
+) -> None:
     item = Item("q", "q/truthfulness", "Why?", "truthfulness", ("Heat.",))
     other = item._replace(item_id="q/relevance", kind="relevance")
     with pytest.raises(ValueError, match="no question with its block"):
@@ -116,12 +120,14 @@ def test_items_that_are_no_question_are_not_written_as_one(tmp_path: Path, chang
         ({"question": "Why?", "content": "Heat.", "origin": {"seed": "x"}}, "not a whole number"),
     ],
 )
-def test_what_is_no_question_is_named_with_its_line(tmp_path: Path, row: Any, reason: str) -> None:
+def test_a_line_that_is_not_a_question_is_reported_with_its_number(
+    tmp_path: Path, row: Any, reason: str
+) -> None:
     with pytest.raises(ConversionError, match=rf":1: .*{reason}"):
         list(read_bank(write(tmp_path / "b.jsonl", row)))
 
 
-def test_a_question_that_stands_twice_counts_once_and_one_id_is_one_question(tmp_path: Path) -> None:
+def test_a_duplicate_question_counts_once_and_an_id_belongs_to_one_question(tmp_path: Path) -> None:
     row = {"question": "Why?", "content": "Heat."}
     said: list[ConversionError] = []
     items = list(read_bank(write(tmp_path / "b.jsonl", row, {**row, "answer": "Because."}), said.append))
@@ -132,7 +138,7 @@ def test_a_question_that_stands_twice_counts_once_and_one_id_is_one_question(tmp
         list(read_bank(write(tmp_path / "c.jsonl", *ids)))
 
 
-def test_a_question_with_its_block_is_edited_by_hand_alone(tmp_path: Path) -> None:
+def test_a_question_with_its_block_can_only_be_edited_by_hand(tmp_path: Path) -> None:
     path = write(tmp_path / "b.jsonl", {"question_id": "q", "question": "Why?", "content": "Heat."})
     for change in (
         lambda content: with_text(content, path, "q/relevance", "How?", {}),
@@ -142,12 +148,12 @@ def test_a_question_with_its_block_is_edited_by_hand_alone(tmp_path: Path) -> No
             change(path.read_bytes())
 
 
-def test_published_answers_serve_as_blocks_and_as_questions() -> None:
+def test_published_answers_can_be_read_as_blocks_and_as_questions() -> None:
     path = outside("ragval/K_f.baseline.jsonl.gz")
     rows = [json.loads(line) for line in gzip.decompress(path.read_bytes()).splitlines()]
     assert [block.content for block in read_blocks(path)] == [row["content"] for row in rows]
     left_out: list[ConversionError] = []
     items = list(read_bank(path, left_out.append))
-    # Six of the 256 blocks stand there twice, with their questions.
+    # Six of the 256 blocks are duplicates, with their questions.
     assert (len(items), len(left_out)) == (500, 6)
     assert {item.text for item in items} == {row["question"] for row in rows}

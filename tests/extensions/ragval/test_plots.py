@@ -28,12 +28,12 @@ def systems(names: tuple[str, ...], values: dict[str, str] | None = None) -> tup
 
 
 @pytest.mark.parametrize("values", ["1 2 4 8 16 64", "a b c d e f", "5 5 5 5 5 5"])
-def test_every_plot_is_drawn_whatever_systems_and_values_are_called(values: str) -> None:
+def test_every_plot_is_drawn_for_any_system_names_and_values(values: str) -> None:
     found = systems(HOSTILE, dict(zip(HOSTILE, values.split(), strict=True)))
     sweep = swept(HOSTILE[0], found)
     plots = ragval_plots(found, found[0], found[1], sweep)
     assert [plot.name for plot in plots] == ["means", "histogram", "sweep"]
-    # The first two are the same for all values.
+    # The first two are equal for all values.
     for plot in plots if values.startswith("1 ") else plots[2:]:
         drawing = draw(plot)
         assert drawing.why == ""
@@ -41,12 +41,12 @@ def test_every_plot_is_drawn_whatever_systems_and_values_are_called(values: str)
             element.tag.rpartition("}")[2] for element in ET.fromstring(drawing.svg).iter()
         }
         picture = imread(BytesIO(drawing.png))
-        # Something is drawn in it, and it is not blown up by a name.
+        # Something is drawn, and no name enlarges it.
         assert picture.std() > 0.05
         assert picture.shape[1] < 900
 
 
-def test_of_many_systems_the_best_histograms_are_drawn_and_the_table_has_all() -> None:
+def test_of_many_systems_only_the_best_histograms_are_drawn_and_the_table_has_all() -> None:
     found = systems(tuple(f"run{n:03}" for n in range(60)))
     _, histogram = ragval_plots(found, None, None, None)
     assert "The 12 best of 60 systems are drawn." in histogram.caption

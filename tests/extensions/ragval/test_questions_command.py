@@ -1,4 +1,4 @@
-"""`trecexam ragval questions`: what is asked, what is written, and what people made of it."""
+"""`trecexam ragval questions`: prompts, output, and edits by people."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TEST_KEY", KEY)
 
 
-def asked(exchange: Exchange) -> None:
-    """Asks about what the text is of; another question for each seed."""
+def answer_with_question(exchange: Exchange) -> None:
+    """Asks about the topic of the text; another question for each seed."""
     text = exchange.prompt.rpartition("text: ")[2]
     seed = exchange.body["seed"]
     exchange.say("I will not." if text.startswith("No") else f'Question: "Why {text.split()[0]}, in {seed}?"')
@@ -53,10 +53,10 @@ def lines(path: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in path.read_text().splitlines()]
 
 
-def test_each_block_gets_a_question_that_keeps_the_block_and_where_it_is_from(
+def test_each_block_gets_a_question_with_the_block_and_its_origin(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    with serving(asked) as server:
+    with serving(answer_with_question) as server:
         root = track(tmp_path / "track", server.url, price_in=1.0, price_out=1.0)
         assert run(["ragval", "questions", str(root), "--estimate"]) == 0
         assert capsys.readouterr().out.splitlines()[1].startswith("3\t")
@@ -67,7 +67,7 @@ def test_each_block_gets_a_question_that_keeps_the_block_and_where_it_is_from(
         f"Generate a creative question about the contents of the following text: {row['content']}"
         for row in BLOCKS
     }
-    # Hot, and with a seed that is noted.
+    # With sampling, and a seed that is stored.
     assert {(body["temperature"], body["seed"]) for body in bodies.values()} == {(1.0, 0)}
     first, second = lines(root / "bank.questions.jsonl")
     assert first["origin"].pop("time").endswith("Z")
@@ -88,14 +88,14 @@ def test_each_block_gets_a_question_that_keeps_the_block_and_where_it_is_from(
 
 
 def first_block(root: Path, per_block: int = 1) -> None:
-    """Has questions about the first block written."""
+    """Generates questions about the first block."""
     first = write_lines(root / "first.jsonl", BLOCKS[:1])
     with trecexam.open_track(root) as opened:
         assert opened.ragval.write_questions(first, per_block=per_block).complete
 
 
-def test_more_questions_a_block_come_with_other_seeds_and_nothing_is_asked_twice(tmp_path: Path) -> None:
-    with serving(asked) as server:
+def test_several_questions_per_block_use_different_seeds_and_no_prompt_is_repeated(tmp_path: Path) -> None:
+    with serving(answer_with_question) as server:
         root = track(tmp_path / "track", server.url, seed=7)
         path = root / "bank.questions.jsonl"
         first_block(root)
@@ -115,8 +115,8 @@ def test_more_questions_a_block_come_with_other_seeds_and_nothing_is_asked_twice
     assert len(lines(path)) == 3
 
 
-def test_what_people_made_of_questions_stays(tmp_path: Path) -> None:
-    with serving(asked) as server:
+def test_questions_edited_by_people_are_kept(tmp_path: Path) -> None:
+    with serving(answer_with_question) as server:
         root = track(tmp_path / "track", server.url)
         path = root / "bank.questions.jsonl"
         first_block(root)
@@ -128,7 +128,7 @@ def test_what_people_made_of_questions_stays(tmp_path: Path) -> None:
         assert [row["question_id"] for row in lines(path)] == ["k1/1", "k2/1", "k2/2"]
 
 
-def test_a_question_that_a_block_has_already_is_no_new_one(
+def test_a_question_that_a_block_already_has_is_not_added(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with serving(lambda exchange: exchange.say("Why?")) as server:
@@ -152,16 +152,16 @@ def test_a_long_block_is_cut_after_15000_characters_and_counted(
     assert lines(root / "bank.questions.jsonl")[0]["content"] == content
 
 
-def test_the_temperature_is_that_of_the_generator(tmp_path: Path) -> None:
-    with serving(asked) as server:
+def test_the_temperature_setting_of_the_generator_is_used(tmp_path: Path) -> None:
+    with serving(answer_with_question) as server:
         root = track(tmp_path / "track", server.url, temperature=0.3)
         first_block(root)
         assert server.bodies[0]["temperature"] == 0.3
 
 
-def test_lines_of_judged_answers_serve_as_blocks(tmp_path: Path) -> None:
+def test_lines_of_judged_answers_can_be_used_as_blocks(tmp_path: Path) -> None:
     rows = [{"title": "T", "content": "Heat.", "question": "Why?", "answer": "So.", "truthfulness": 3}] * 2
-    with serving(asked) as server:
+    with serving(answer_with_question) as server:
         root = track(tmp_path / "track", server.url, rows)
         assert run(["ragval", "questions", str(root)]) == 0
     (row,) = lines(root / "bank.questions.jsonl")
@@ -169,8 +169,8 @@ def test_lines_of_judged_answers_serve_as_blocks(tmp_path: Path) -> None:
     assert row["question_id"] == f"{row['block_id']}/1"
 
 
-def test_what_is_stopped_goes_on_where_it_was(tmp_path: Path) -> None:
-    with serving(asked) as server:
+def test_a_stopped_run_resumes(tmp_path: Path) -> None:
+    with serving(answer_with_question) as server:
         root = track(tmp_path / "track", server.url, concurrency=1)
         with trecexam.open_track(root) as opened:
             made = opened.ragval.write_questions(per_block=2, stop=lambda: len(server.bodies) >= 1)
@@ -182,8 +182,8 @@ def test_what_is_stopped_goes_on_where_it_was(tmp_path: Path) -> None:
     assert len(lines(root / "bank.questions.jsonl")) == 4
 
 
-def test_a_budget_counts_all_seeds_together(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    with serving(asked) as server:
+def test_a_budget_covers_all_seeds_together(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with serving(answer_with_question) as server:
         settings = {"budget_tokens": 230, "max_new_tokens": 100, "concurrency": 1}
         root = track(tmp_path / "track", server.url, BLOCKS[:2], **settings)
         assert run(["ragval", "questions", str(root), "--per-block", "20"]) == 1
@@ -191,7 +191,7 @@ def test_a_budget_counts_all_seeds_together(tmp_path: Path, capsys: pytest.Captu
     assert "`budget_tokens` = 230" in capsys.readouterr().err
 
 
-def test_without_blocks_one_is_told_where_to_put_them(
+def test_without_blocks_the_error_says_where_to_put_them(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     root = track(tmp_path / "track", NOWHERE)
@@ -200,10 +200,10 @@ def test_without_blocks_one_is_told_where_to_put_them(
     assert "no knowledge blocks: put blocks.jsonl here, or give --blocks F" in capsys.readouterr().err
 
 
-def test_a_line_that_is_no_block_is_named_and_the_others_are_asked_about(
+def test_a_line_that_is_not_a_block_is_reported_and_the_others_are_used(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    with serving(asked) as server:
+    with serving(answer_with_question) as server:
         root = track(tmp_path / "track", server.url, [BLOCKS[0], {"title": "nothing"}, BLOCKS[1]])
         assert run(["ragval", "questions", str(root)]) == 1
     assert len(lines(root / "bank.questions.jsonl")) == 2

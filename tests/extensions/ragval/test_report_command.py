@@ -49,7 +49,7 @@ def rows(path: Path) -> list[dict[str, str]]:
         return list(csv.DictReader(file, delimiter="\t"))
 
 
-def test_report_prints_the_systems_best_first_in_the_columns_others_rely_on(
+def test_report_prints_the_documented_columns_with_the_best_system_first(
     files: list[Path], capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run(["ragval", "report", *map(str, reversed(files))]) == 0
@@ -62,7 +62,7 @@ def test_report_prints_the_systems_best_first_in_the_columns_others_rely_on(
     assert shown.err == "good: 2 of 3 answers do not say their output tokens; the total is of the others\n"
 
 
-def test_json_has_full_precision_intervals_and_what_is_missing(
+def test_json_has_full_precision_intervals_and_missing_counts(
     files: list[Path], capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run(["ragval", "report", *map(str, files), "--json"]) == 0
@@ -89,7 +89,7 @@ def test_json_has_full_precision_intervals_and_what_is_missing(
     )
 
 
-def test_what_answers_retrieved_is_counted_where_they_say_it(
+def test_retrieved_blocks_are_counted_if_the_answers_list_them(
     files: list[Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     said = [["d1", "d2"], [], 3, 0, True, False, "d1", None, {"id": "d1"}, -3]
@@ -98,8 +98,8 @@ def test_what_answers_retrieved_is_counted_where_they_say_it(
     assert run(["ragval", "report", str(path), *map(str, files)]) == 0
     header, rag, good, _ = capsys.readouterr().out.splitlines()
     assert header == f"{HEADER}\tn_retrieved\tmean_blocks"
-    # Something is retrieved by a list, a number, true, a text and an object; five say how many.
-    # -3 says neither.
+    # Retrieval is stated by a list, a number, true, a text and an object; five give a count.
+    # -3 states neither.
     assert rag.split("\t")[-2:] == ["5", f"{(2 + 0 + 3 + 0 + 0) / 5:.4f}"]
     assert good.split("\t")[-2:] == ["", ""]
     assert run(["ragval", "report", str(path), *map(str, files), "--json"]) == 0
@@ -112,7 +112,7 @@ def test_what_answers_retrieved_is_counted_where_they_say_it(
 
 
 @pytest.mark.plots
-def test_a_folder_gets_all_files_and_a_later_report_leaves_none_of_an_earlier_one(
+def test_a_report_folder_gets_all_files_and_replaces_an_earlier_report(
     files: list[Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     out = tmp_path / "out"
@@ -139,7 +139,7 @@ def test_a_folder_gets_all_files_and_a_later_report_leaves_none_of_an_earlier_on
     assert left == [tables[0], tables[1], *plots[:6], *tables[2:]]
 
 
-def test_bad_lines_are_named_and_counted_and_the_rest_is_reported(
+def test_bad_lines_are_listed_and_counted_and_the_rest_is_reported(
     files: list[Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with files[0].open("a") as file:
@@ -158,7 +158,7 @@ def test_bad_lines_are_named_and_counted_and_the_rest_is_reported(
     ]
 
 
-def test_of_many_bad_lines_some_are_named_and_all_are_counted(
+def test_of_many_bad_lines_some_are_listed_and_all_are_counted(
     files: list[Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with files[0].open("a") as file:
@@ -188,7 +188,7 @@ def one_line(capsys: pytest.CaptureFixture[str]) -> str:
         (["{good}"], "good.jsonl: is named twice: its answers would count twice"),
     ],
 )
-def test_what_cannot_be_done_is_one_line_and_status_2(
+def test_invalid_requests_are_a_one_line_error_with_status_2(
     files: list[Path], tmp_path: Path, capsys: pytest.CaptureFixture[str], more: list[str], reason: str
 ) -> None:
     places = {"good": files[0], "missing": tmp_path / "missing.jsonl", "folder": tmp_path}
@@ -196,7 +196,7 @@ def test_what_cannot_be_done_is_one_line_and_status_2(
     assert reason in one_line(capsys)
 
 
-def test_files_of_which_nothing_can_be_taken_are_status_2_and_the_first_reason_is_said(
+def test_files_without_usable_lines_give_status_2_with_the_first_reason(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = tmp_path / "bad.jsonl"
@@ -209,7 +209,7 @@ def test_files_of_which_nothing_can_be_taken_are_status_2_and_the_first_reason_i
     assert "the file is empty" in one_line(capsys)
 
 
-def test_answers_of_which_none_could_be_judged_are_a_report_without_means(
+def test_answers_that_could_not_be_judged_give_a_report_without_means(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = tmp_path / "x.jsonl"
@@ -221,7 +221,9 @@ def test_answers_of_which_none_could_be_judged_are_a_report_without_means(
     assert not (tmp_path / "out" / "plots").exists()
 
 
-def test_names_that_steer_a_terminal_are_escaped(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_terminal_control_characters_in_names_are_escaped(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     path = tmp_path / "x.jsonl"
     path.write_text(line("q1", 5, 5, run_id="\x1b[31mred\tnew\n") + line("\x1b[2J", 9, 9, run_id="\x1b[31m"))
     assert run(["ragval", "report", str(path)]) == 1
@@ -231,7 +233,7 @@ def test_names_that_steer_a_terminal_are_escaped(tmp_path: Path, capsys: pytest.
 
 
 @pytest.mark.plots
-def test_the_same_is_a_call_and_rows_give_the_same_files(tmp_path: Path) -> None:
+def test_the_python_call_gives_the_same_and_rows_give_the_same_files(tmp_path: Path) -> None:
     report = ragval_report(EXAMPLE, sweep="chunk_size")
     assert report.table.header == tuple(HEADER.split("\t"))
     assert (report.baseline, report.oracle) == ("closed-book", "oracle")
@@ -245,7 +247,7 @@ def test_the_same_is_a_call_and_rows_give_the_same_files(tmp_path: Path) -> None
         ragval_report()
 
 
-def test_the_page_shows_what_the_command_prints(
+def test_the_page_shows_the_output_of_the_command(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     page = (ROOT / "examples" / "ragval-report.md").read_text()

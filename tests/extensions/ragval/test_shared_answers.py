@@ -32,7 +32,7 @@ def published(paths: dict[str, Path]) -> dict[str, list[dict[str, float]]]:
     }
 
 
-def test_the_recorded_means_are_reproduced_to_the_last_digit(
+def test_the_recorded_means_are_reproduced_exactly(
     paths: dict[str, Path], published: dict[str, list[dict[str, float]]], capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run(["ragval", "report", *map(str, paths.values())]) == 0
@@ -67,7 +67,7 @@ def test_the_systems_are_compared_question_by_question(
     ] * 2
 
 
-def test_the_figures_in_the_results_are_those_of_the_report(paths: dict[str, Path]) -> None:
+def test_the_numbers_on_the_results_page_equal_the_report(paths: dict[str, Path]) -> None:
     page = (ROOT / "tests" / "benchmarks" / "results" / "ragval.md").read_text()
     report = ragval_report(*paths.values())
     for one in report.systems:
@@ -80,7 +80,7 @@ def test_the_figures_in_the_results_are_those_of_the_report(paths: dict[str, Pat
         assert f"{pair.difference:.4f} ({pair.low:.2f} to {pair.high:.2f})" in page
 
 
-def test_a_judge_that_says_the_recorded_scores_gets_the_recorded_report(
+def test_replaying_the_recorded_scores_gives_the_recorded_report(
     published: dict[str, list[dict[str, Any]]],
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
@@ -90,7 +90,7 @@ def test_a_judge_that_says_the_recorded_scores_gets_the_recorded_report(
     from ragval import make_track, write_lines
     from scripted_server import Exchange, serving
 
-    # Some blocks stand there twice; a question of a bank is one.
+    # Some blocks are duplicates; a question is in a bank once.
     slices = {
         name: list({row["question"]: row for row in rows}.values())[:24] for name, rows in published.items()
     }

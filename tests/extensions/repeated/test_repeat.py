@@ -1,4 +1,4 @@
-"""`trecexam repeat`: a server's cells several times, and what its randomness does to ranks."""
+"""`trecexam repeat`: grades cells several times and shows the effect of randomness on ranks."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def is_relevant(query: int, doc: int) -> bool:
 
 
 def noisy(exchange: Exchange) -> None:
-    """Answers wrongly with a chance of NOISE, by the prompt and how often it was asked."""
+    """Answers wrongly with probability NOISE, depending on the prompt and its repetition."""
     found = re.search(r"passage (\d+) about q(\d+)", exchange.prompt)
     if found is None:
         return exchange.say("1")
@@ -44,8 +44,8 @@ def configured(root: Path, server: Scripted, **settings: object) -> None:
     (root / "trecexam.toml").write_text("\n".join(["[report]", "write = false", "[grader]", *lines]) + "\n")
 
 
-def asked(server: Scripted) -> int:
-    """Requests about cells, without the one that asks what the server can do."""
+def n_cell_requests(server: Scripted) -> int:
+    """Requests about cells, without the one that probes the server."""
     return sum(number for prompt, number in server.seen.items() if "about q" in prompt)
 
 
@@ -60,7 +60,7 @@ def small(tmp_path: Path) -> Path:
 
 
 @pytest.mark.slow
-def test_the_spread_of_ranks_is_that_of_judging_again(tmp_path: Path) -> None:
+def test_the_spread_of_ranks_equals_that_of_judging_again(tmp_path: Path) -> None:
     root = make_small_track(tmp_path / "track", queries=QUERIES, docs=DOCS, items=1)
     for path in (root / "runs").iterdir():
         path.unlink()
@@ -77,7 +77,7 @@ def test_the_spread_of_ranks_is_that_of_judging_again(tmp_path: Path) -> None:
     labels = [[is_relevant(query, doc) for doc in range(DOCS)] for query in range(1, QUERIES + 1)]
     chances = np.where(labels, 1 - NOISE, NOISE)
 
-    # Ranks of many judgings of two times each, from chances that only the test knows.
+    # Ranks of many judgings of two times each, from probabilities that only the test knows.
     answers = np.random.default_rng(1).random((2000, 2, QUERIES, DOCS)) < chances
     scores = np.einsum("jtqd,rqd->jr", answers, tops)
     above = (scores[:, None, :] > scores[:, :, None]).sum(axis=2)
@@ -89,7 +89,7 @@ def test_the_spread_of_ranks_is_that_of_judging_again(tmp_path: Path) -> None:
     judgings = []
     with serving(noisy) as server:
         for revision in range(6):
-            # Another revision is another grader: the whole judging anew, each prompt's next answers.
+            # Another revision is another grader: all is judged again, with the next answers to each prompt.
             configured(root, server, revision=str(revision))
             with trecexam.open_track(root) as track:
                 track.grading.grade()
@@ -104,23 +104,23 @@ def test_the_spread_of_ranks_is_that_of_judging_again(tmp_path: Path) -> None:
     assert np.mean([done.flips for done in judgings]) == pytest.approx(2 * NOISE * (1 - NOISE), abs=0.03)
 
 
-def test_nothing_is_asked_twice_and_growth_asks_only_the_further_times(
+def test_no_prompt_is_sent_twice_and_more_repetitions_send_only_the_new_ones(
     small: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with serving(noisy) as server:
         configured(small, server)
         assert run(["watch", str(small), "--once"]) == 0
-        cells = asked(server)
+        cells = n_cell_requests(server)
         outputs = (small / "out" / "leaderboard.tsv").read_bytes()
         command = ["repeat", str(small), "--samples"]
         capsys.readouterr()
         assert run([*command, "3", "--estimate"]) == 0
         assert capsys.readouterr().out.splitlines()[1].split("\t")[0] == str(2 * cells)
-        assert asked(server) == cells
+        assert n_cell_requests(server) == cells
         assert run([*command, "3"]) == 0
-        assert asked(server) == 3 * cells
+        assert n_cell_requests(server) == 3 * cells
         assert run([*command, "5", "--json", "-o", str(tmp_path / "five.json")]) == 0
-        assert asked(server) == 5 * cells
+        assert n_cell_requests(server) == 5 * cells
         assert set(server.seen.values()) - {1} == {5}
         capsys.readouterr()
         printed, notes = {}, set()
@@ -128,7 +128,7 @@ def test_nothing_is_asked_twice_and_growth_asks_only_the_further_times(
             assert run([*command, "5", *form.split()]) == 0
             printed[form], said = capsys.readouterr()
             notes.add(said)
-        assert asked(server) == 5 * cells
+        assert n_cell_requests(server) == 5 * cells
     assert len(notes) == 1
     assert "neither its bias nor what other queries would give" in notes.pop()
     assert printed["--json"] == (tmp_path / "five.json").read_text()
@@ -138,18 +138,18 @@ def test_nothing_is_asked_twice_and_growth_asks_only_the_further_times(
     ratings = [row["ratings"].split() for row in value["differing"]]
     assert ratings
     assert {len(of_cell) for of_cell in ratings} == {5}
-    # By pairs of times, which the program does not count.
+    # By pairs of times, which the program does not store.
     pairs = sum(a != b for of_cell in ratings for a in of_cell for b in of_cell)
     assert value["flips"] == pytest.approx(pairs / (5 * 4 * cells))
     assert (small / "out" / "leaderboard.tsv").read_bytes() == outputs
 
 
-def test_what_is_cut_short_does_not_count_and_goes_on_where_it_was(
+def test_an_incomplete_repetition_does_not_count_and_resumes(
     small: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def stopping(exchange: Exchange) -> None:
         noisy(exchange)
-        if asked(exchange.server) == 28 and exchange.again == 2:
+        if n_cell_requests(exchange.server) == 28 and exchange.again == 2:
             signals.append(os.kill(os.getpid(), signal.SIGINT))
 
     signals: list[None] = []
@@ -158,14 +158,14 @@ def test_what_is_cut_short_does_not_count_and_goes_on_where_it_was(
         assert run(["watch", str(small), "--once"]) == 0
         assert run(["repeat", str(small)]) == 130
         assert len(signals) == 1
-        assert 28 <= asked(server) < 48
+        assert 28 <= n_cell_requests(server) < 48
         assert "answers so far are stored: run it again for the rest" in capsys.readouterr().err
         with trecexam.open_track(small) as track:
             used = track.status().json_value()
             cells = track.grading.counts().ok
             with pytest.raises(TrecexamError, match=r"yet: time 2 .* cells .*; stopped"):
                 track.repeat(2, stop=lambda: True)
-        # The budget is that of all times: a little more than two of them.
+        # The budget covers all times: a little more than two of them.
         each = used["tokens_in"] + used["tokens_out"]
         configured(small, server, budget_tokens=int(2.6 * each), max_new_tokens=8)
         capsys.readouterr()
@@ -188,7 +188,7 @@ def test_what_is_cut_short_does_not_count_and_goes_on_where_it_was(
         ({}, "24 cells without a first answer: `trecexam watch"),
     ],
 )
-def test_a_server_that_would_answer_the_same_is_refused_and_not_asked(
+def test_a_server_that_would_repeat_its_answers_is_rejected_without_requests(
     small: Path, capsys: pytest.CaptureFixture[str], settings: dict[str, object], message: str
 ) -> None:
     with serving(noisy) as server:
@@ -199,7 +199,7 @@ def test_a_server_that_would_answer_the_same_is_refused_and_not_asked(
         assert server.bodies == []
 
 
-def test_graders_that_ask_no_server_are_refused(tmp_path: Path) -> None:
+def test_graders_without_a_server_are_rejected(tmp_path: Path) -> None:
     assert run(["demo", str(tmp_path / "demo")]) == 0
     with trecexam.open_track(tmp_path / "demo") as track:
         with pytest.raises(GraderError, match=r"`recorded` in \[graders.rubric\] does not: set `name ="):
@@ -208,7 +208,7 @@ def test_graders_that_ask_no_server_are_refused(tmp_path: Path) -> None:
             track.repeat(1)
 
 
-def test_answers_that_are_kept_somewhere_are_noticed(small: Path) -> None:
+def test_cached_answers_of_a_server_are_detected(small: Path) -> None:
     with serving(Exchange.say) as server:
         configured(small, server)
         with trecexam.open_track(small) as track:

@@ -1,4 +1,4 @@
-"""`trecexam verify reproducible`: a sample graded again, alone and in company."""
+"""`trecexam verify reproducible`: grades a sample again, alone and in batches."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from trecexam.graders import Answer
 
 
 class Sociable(HashGrader):
-    """Gives other probabilities, and sometimes other answers, to cells that come with others."""
+    """Gives other probabilities, and sometimes other answers, to cells in larger batches."""
 
     def grade(self, cells: Any) -> Any:
         for batch in super().grade(cells):
@@ -50,7 +50,7 @@ def content(root: Path) -> dict[str, bytes]:
     }
 
 
-def test_a_grader_that_looks_at_each_cell_alone_gives_the_same_and_nothing_is_stored(tmp_path: Path) -> None:
+def test_a_grader_that_grades_each_cell_alone_gives_equal_grades_and_stores_nothing(tmp_path: Path) -> None:
     grader = HashGrader()
     root = updated(tmp_path, grader)
     before, asked = content(root), len(grader.asked)
@@ -63,7 +63,7 @@ def test_a_grader_that_looks_at_each_cell_alone_gives_the_same_and_nothing_is_st
         (name, 5, 0, 0.0) for name in ("stored-alone", "stored-company", "alone-company")
     ]
     assert counts[-1][:2] == (10, 10)
-    # Each alone, then all of them with three others each.
+    # Each alone, then each with three others.
     again = grader.asked[asked:]
     assert len(again) == 5 + 20
     assert again[:5] == [cell.cell for cell in done.cells]
@@ -73,7 +73,7 @@ def test_a_grader_that_looks_at_each_cell_alone_gives_the_same_and_nothing_is_st
     assert done.notes[-1] == "5 of 36 graded cells looked at: the same answers again, to the last bit"
 
 
-def test_differences_are_those_that_a_recount_finds(tmp_path: Path) -> None:
+def test_reported_differences_equal_a_recount(tmp_path: Path) -> None:
     grader = Sociable(batch=4)
     root = updated(tmp_path, grader)
     with trecexam.open_track(root, grader=grader) as track:
@@ -103,7 +103,7 @@ def test_differences_are_those_that_a_recount_finds(tmp_path: Path) -> None:
     assert stored["probabilities"] == company["probabilities"] != alone["probabilities"]
 
 
-def test_the_sample_is_the_same_every_time_and_a_larger_one_holds_it(tmp_path: Path) -> None:
+def test_the_sample_is_deterministic_and_a_larger_one_contains_it(tmp_path: Path) -> None:
     grader = HashGrader()
     root = updated(tmp_path, grader)
     with trecexam.open_track(root, grader=grader) as track:
@@ -113,7 +113,7 @@ def test_the_sample_is_the_same_every_time_and_a_larger_one_holds_it(tmp_path: P
     assert small == again == large[:4]
 
 
-def test_what_is_stopped_says_so_and_is_not_called_the_same(tmp_path: Path) -> None:
+def test_a_stopped_check_says_so_and_does_not_report_equality(tmp_path: Path) -> None:
     grader = HashGrader()
     root = updated(tmp_path, grader)
     asked = len(grader.asked)
@@ -123,12 +123,12 @@ def test_what_is_stopped_says_so_and_is_not_called_the_same(tmp_path: Path) -> N
     assert not done.same
     assert [cell.alone is not None for cell in done.cells] == [True] * 3 + [False] * 5
     assert done.differences[0].cells == 3
-    # What is lacking is counted, and not called another answer.
+    # Missing answers are counted, and not reported as different.
     assert (done.facts["lacking"], done.json_value()["differing"]) == (8, [])
     assert done.notes[-1] == "8 of 36 graded cells looked at: no other answer; 8 were not answered both times"
 
 
-def test_answers_that_came_before_a_grader_failed_are_compared(tmp_path: Path) -> None:
+def test_answers_received_before_a_grader_failed_are_compared(tmp_path: Path) -> None:
     root = updated(tmp_path, HashGrader())
     fails_after = 0
 
@@ -179,7 +179,7 @@ def tiny(tmp_path: Path) -> Callable[[str], Path]:
 
 
 @pytest.mark.slow
-def test_the_command_says_of_a_model_here_what_the_call_says(
+def test_the_command_reports_the_same_as_the_python_call(
     tiny: Callable[[str], Path], capsys: pytest.CaptureFixture[str]
 ) -> None:
     root = tiny("float32")
@@ -197,7 +197,7 @@ def test_the_command_says_of_a_model_here_what_the_call_says(
     for form in ("--latex", "--table", "--wide"):
         assert run(["verify", "reproducible", str(root), "--sample", "3", form]) == status
         assert "company" in capsys.readouterr().out
-    # Stored on one device, asked on another: that is said.
+    # Stored on one device, graded again on another: this is reported.
     path = root / ".trecexam" / "grades.sqlite"
     from trecexam.line.store import GradeRow, GradeStore
 
@@ -207,7 +207,7 @@ def test_the_command_says_of_a_model_here_what_the_call_says(
     assert "made on something else than this (device, dtype" in capsys.readouterr().err
 
 
-def test_a_server_is_asked_only_where_somebody_says_yes_and_counts_nowhere(
+def test_a_server_is_used_only_after_confirmation_and_its_answers_are_not_stored(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pytest.importorskip("httpx2")
@@ -236,7 +236,7 @@ def test_a_server_is_asked_only_where_somebody_says_yes_and_counts_nowhere(
     assert content(root) == before
 
 
-def test_labels_of_what_responses_cite_are_asked_for_again_of_the_grader_of_support(
+def test_support_labels_are_graded_again_by_the_grader_of_support(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     pytest.importorskip("httpx2")
@@ -271,9 +271,7 @@ def test_labels_of_what_responses_cite_are_asked_for_again_of_the_grader_of_supp
     assert content(root) == before
 
 
-def test_there_is_nothing_to_verify_of_recorded_labels(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_recorded_labels_have_nothing_to_verify(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     cited = make_cited_track(tmp_path / "cited", name="recorded", recorded="labels.tsv")
     header = "run\tquery_id\tsentence\tdoc_id\tlabel\n"
     (cited / "labels.tsv").write_text(f"{header}good\tq1\t1\tq1-heat\tfull_support\n")
@@ -281,7 +279,7 @@ def test_there_is_nothing_to_verify_of_recorded_labels(
     assert "the grades of `recorded` are read from a file" in capsys.readouterr().err
 
 
-def test_labels_of_an_embedder_are_the_same_alone_and_in_company(
+def test_labels_of_an_embedder_are_the_same_alone_and_in_batches(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     pytest.importorskip("sentence_transformers")

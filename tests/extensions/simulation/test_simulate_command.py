@@ -1,4 +1,4 @@
-"""`trecexam simulate`: tables, what is said, and bad input. The numbers are tested in arithmetic/."""
+"""`trecexam simulate`: tables, messages and invalid input. The numbers are tested in arithmetic/."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from trecexam.cli.main import run
 BOTH = pytest.mark.parametrize("kind", ["runs", "removal"])
 
 
-def shown(
+def run_command(
     capsys: pytest.CaptureFixture[str], kind: str, *arguments: str | Path
 ) -> tuple[list[dict[str, str]], str]:
     capsys.readouterr()
@@ -34,8 +34,8 @@ def refused(capsys: pytest.CaptureFixture[str], kind: str, *arguments: str | Pat
     return printed.err
 
 
-def only(graded: Path, **rankings: dict[str, list[str]]) -> Path:
-    """The track with these runs in place of its own."""
+def with_runs(graded: Path, **rankings: dict[str, list[str]]) -> Path:
+    """The track with only these runs."""
     for path in (graded / "runs").iterdir():
         path.unlink()
     for name, ranking in rankings.items():
@@ -44,9 +44,9 @@ def only(graded: Path, **rankings: dict[str, list[str]]) -> Path:
 
 
 @pytest.fixture
-def apart(graded: Path) -> Path:
-    """Runs that have passages of their own; all pooled ones have grades, as the old pool had them."""
-    return only(
+def disjoint_runs(graded: Path) -> Path:
+    """Runs with passages of their own; all pooled ones have grades, as in the old pool."""
+    return with_runs(
         graded,
         a={"q1": ["q1-d00", "q1-d01", "q1-d02"], "q2": ["q2-d01", "q2-d03"]},
         b={"q1": ["q1-d00", "q1-d03"], "q3": ["q3-d05", "q3-d06"]},
@@ -54,8 +54,12 @@ def apart(graded: Path) -> Path:
     )
 
 
-def test_leave_one_out_has_a_row_a_measure_and_run(apart: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    rows, said = shown(capsys, "runs", apart, "--official-measure", "nDCG@10", "--official-measure", "P@2")
+def test_leave_one_out_has_one_row_per_measure_and_run(
+    disjoint_runs: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows, said = run_command(
+        capsys, "runs", disjoint_runs, "--official-measure", "nDCG@10", "--official-measure", "P@2"
+    )
     assert list(rows[0]) == [
         *("official_measure", "run", "left_out", "unique", "relevant", "filled"),
         *("rank.full", "rank.holes", "rank.fill", "mean.full", "mean.holes", "mean.fill"),
@@ -73,25 +77,27 @@ def test_leave_one_out_has_a_row_a_measure_and_run(apart: Path, capsys: pytest.C
     )
 
 
-def test_full_means_are_those_of_the_official_leaderboard(
-    apart: Path, capsys: pytest.CaptureFixture[str]
+def test_full_means_equal_those_of_the_official_leaderboard(
+    disjoint_runs: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    rows, _ = shown(capsys, "runs", apart, "--official-measure", "nDCG@10")
-    run(["leaderboard", str(apart), "--official", "-m", "nDCG@10"])
+    rows, _ = run_command(capsys, "runs", disjoint_runs, "--official-measure", "nDCG@10")
+    run(["leaderboard", str(disjoint_runs), "--official", "-m", "nDCG@10"])
     board = [line.split("\t")[:2] for line in capsys.readouterr().out.splitlines()[1:]]
     assert [[row["run"], row["mean.full"]] for row in rows] == board
 
 
-def test_the_summary_is_its_own_table(apart: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["simulate", "runs", str(apart), "--json"]) == 0
+def test_the_summary_is_a_separate_table(disjoint_runs: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["simulate", "runs", str(disjoint_runs), "--json"]) == 0
     rows = json.loads(capsys.readouterr().out)["shifts"]
     assert [(row["official_measure"], row["judgments"]) for row in rows] == [
         (measure, how) for measure in ("nDCG@10", "AP", "P@8") for how in ("holes", "fill")
     ]
 
 
-def test_removal_has_a_row_a_measure_and_share(apart: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    rows, _ = shown(capsys, "removal", apart, "--repeats", "3")
+def test_removal_has_one_row_per_measure_and_share(
+    disjoint_runs: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows, _ = run_command(capsys, "removal", disjoint_runs, "--repeats", "3")
     assert [row["removed"] for row in rows] == [str(share) for share in range(10, 100, 10)] * 3
     assert list(rows[0])[:8] == [
         *("official_measure", "removed", "n_removed", "filled"),
@@ -103,18 +109,18 @@ def test_removal_has_a_row_a_measure_and_share(apart: Path, capsys: pytest.Captu
             if row[f"tau.{how}"]:
                 low, tau, high = (float(row[f"tau.{how}{end}"]) for end in (".low", "", ".high"))
                 assert low <= tau <= high
-    assert rows == shown(capsys, "removal", apart, "--repeats", "3")[0]
-    with trecexam.open_track(apart) as track:
+    assert rows == run_command(capsys, "removal", disjoint_runs, "--repeats", "3")[0]
+    with trecexam.open_track(disjoint_runs) as track:
         drawn = [track.simulate.removal(repeats=3, seed=seed).table.records() for seed in (0, 0, 1)]
     assert drawn[0] == drawn[1] != drawn[2]
 
 
-def test_json_has_what_the_table_has_and_the_map_of_each_row(
-    apart: Path, capsys: pytest.CaptureFixture[str]
+def test_json_has_the_table_and_the_map_of_each_row(
+    disjoint_runs: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def value(kind: str) -> Any:
         capsys.readouterr()
-        assert run(["simulate", kind, str(apart), "--json"]) == 0
+        assert run(["simulate", kind, str(disjoint_runs), "--json"]) == 0
         return json.loads(capsys.readouterr().out)
 
     runs = value("runs")
@@ -124,14 +130,14 @@ def test_json_has_what_the_table_has_and_the_map_of_each_row(
     assert runs["depth"] == 8
     removal = value("removal")
     assert (removal["repeats"], removal["seed"], len(removal["removal"])) == (10, 0, 27)
-    with trecexam.open_track(apart) as track:
+    with trecexam.open_track(disjoint_runs) as track:
         mapped = track.simulate.runs(cuts={4: 1, 5: 3}).table.records()
     assert {row["map"] for row in mapped} == {"thresholds: below 4: 0, from 4: 1, from 5: 3"}
 
 
-def test_python_gives_the_same(apart: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    rows, _ = shown(capsys, "runs", apart)
-    with trecexam.open_track(apart) as track:
+def test_the_python_call_gives_the_same(disjoint_runs: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rows, _ = run_command(capsys, "runs", disjoint_runs)
+    with trecexam.open_track(disjoint_runs) as track:
         report = track.simulate.runs()
         removal = track.simulate.removal(["P@2"], cuts={4: 1}, repeats=2, seed=3)
     assert [one.run for one in report.rows] == [row["run"] for row in rows]
@@ -139,24 +145,26 @@ def test_python_gives_the_same(apart: Path, capsys: pytest.CaptureFixture[str]) 
     assert {one.measure for one in removal.rows} == {"P@2"}
 
 
-def test_thresholds_are_by_default_those_of_the_track(apart: Path) -> None:
+def test_thresholds_default_to_those_of_the_track(disjoint_runs: Path) -> None:
     def notes() -> str:
-        with trecexam.open_track(apart) as track:
+        with trecexam.open_track(disjoint_runs) as track:
             return "\n".join([*track.simulate.runs(rule="thresholds").notes, ""])
 
     assert "labels are mapped: thresholds: below 4: 0, from 4: 1\n" in notes()
-    with (apart / "trecexam.toml").open("a") as file:
+    with (disjoint_runs / "trecexam.toml").open("a") as file:
         file.write('[scores]\nlabel = "count"\nmin_answers = 2\nmin_relevant = 2\n')
     assert "thresholds: below 2: 0, from 2: 2\n" in notes()
 
 
 def test_a_team_is_left_out_as_a_whole(
-    apart: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    disjoint_runs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "teams.tsv").write_text("a\tT\n\nc\tT\nnot-here\tU\n")
-    rows, said = shown(capsys, "runs", apart, "--teams", tmp_path / "teams.tsv", "--official-measure", "P@2")
+    rows, said = run_command(
+        capsys, "runs", disjoint_runs, "--teams", tmp_path / "teams.tsv", "--official-measure", "P@2"
+    )
     assert {row["run"]: row["left_out"] for row in rows} == {"a": "T", "b": "b", "c": "T"}
-    # q2-d01 is in a and c alone.
+    # q2-d01 is only in a and c.
     assert {row["run"]: row["unique"] for row in rows} == {"a": "8", "b": "2", "c": "8"}
     assert "1 of 3 runs have no team in" in said
     assert "2 of 2 teams have judged passages" in said
@@ -172,12 +180,12 @@ def test_a_team_is_left_out_as_a_whole(
         (None, "teams.tsv: no such file"),
     ],
 )
-def test_bad_teams_are_refused(
-    apart: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], content: str | None, why: str
+def test_invalid_teams_are_rejected(
+    disjoint_runs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], content: str | None, why: str
 ) -> None:
     if content is not None:
         (tmp_path / "teams.tsv").write_text(content)
-    assert why in refused(capsys, "runs", apart, "--teams", tmp_path / "teams.tsv")
+    assert why in refused(capsys, "runs", disjoint_runs, "--teams", tmp_path / "teams.tsv")
 
 
 @BOTH
@@ -188,34 +196,34 @@ def test_bad_teams_are_refused(
         (["--official-measure", "alpha_nDCG@10"], "alpha_nDCG@10 needs subtopics"),
     ],
 )
-def test_bad_options_are_refused_in_a_line(
-    apart: Path, capsys: pytest.CaptureFixture[str], kind: str, options: list[str], why: str
+def test_invalid_options_are_a_one_line_error(
+    disjoint_runs: Path, capsys: pytest.CaptureFixture[str], kind: str, options: list[str], why: str
 ) -> None:
-    assert why in refused(capsys, kind, apart, *options)
+    assert why in refused(capsys, kind, disjoint_runs, *options)
 
 
 @BOTH
-def test_no_runs_one_run_and_tied_runs_have_no_tau_and_say_so(
+def test_no_runs_one_run_or_tied_runs_have_no_tau_with_a_note(
     graded: Path, capsys: pytest.CaptureFixture[str], kind: str
 ) -> None:
-    rows, said = shown(capsys, kind, only(graded))
+    rows, said = run_command(capsys, kind, with_runs(graded))
     assert f"no runs yet: drop some into {graded / 'runs'}" in said
     assert (kind == "runs") == (rows == [])
-    rows, said = shown(capsys, kind, only(graded, a={"q1": ["q1-d00", "q1-d01"]}))
+    rows, said = run_command(capsys, kind, with_runs(graded, a={"q1": ["q1-d00", "q1-d01"]}))
     assert "a single run has no ranking to disturb" in said
     assert {row["tau.holes"] for row in rows} == {row["tau.fill"] for row in rows} == {""}
     same = {"q1": ["q1-d00", "q1-d01"]}
-    rows, said = shown(capsys, kind, only(graded, a=same, b=same))
+    rows, said = run_command(capsys, kind, with_runs(graded, a=same, b=same))
     assert "all runs are tied by nDCG@10, AP, P@8: there is no tau" in said
     assert {row["tau.holes"] for row in rows} == {row["tau.fill"] for row in rows} == {""}
 
 
 @BOTH
-def test_where_no_judged_passage_has_a_grade_all_stay_holes(
+def test_if_no_judged_passage_has_a_grade_all_stay_holes(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], kind: str
 ) -> None:
     root = make_small_track(tmp_path / "track", queries=1)
-    rows, said = shown(capsys, kind, root)
+    rows, said = run_command(capsys, kind, root)
     assert "no passage has both an automatic and an official label" in said
     assert "0 of 12 judged passages have an automatic label" in said
     assert "steps no rule could be fitted on the judgments that remain" in said
@@ -224,23 +232,29 @@ def test_where_no_judged_passage_has_a_grade_all_stay_holes(
 
 
 @BOTH
-def test_judgments_of_other_queries_count_and_are_told(
-    apart: Path, capsys: pytest.CaptureFixture[str], kind: str
+def test_judgments_of_other_queries_count_with_a_note(
+    disjoint_runs: Path, capsys: pytest.CaptureFixture[str], kind: str
 ) -> None:
-    with (apart / "qrels.txt").open("a") as file:
+    with (disjoint_runs / "qrels.txt").open("a") as file:
         file.write("q8 0 d 1\nq9 0 d 0\n")
-    _, said = shown(capsys, kind, apart)
+    _, said = run_command(capsys, kind, disjoint_runs)
     assert "2 of 5 judged queries are not in the bank: they count in all means" in said
-    (apart / "qrels.txt").write_text("q8 0 d 1\nq9 0 d 0\n")
-    _, said = shown(capsys, kind, apart)
+    (disjoint_runs / "qrels.txt").write_text("q8 0 d 1\nq9 0 d 0\n")
+    _, said = run_command(capsys, kind, disjoint_runs)
     assert "are query ids written in another form?" in said
 
 
 @BOTH
-def test_simulating_changes_nothing(apart: Path, capsys: pytest.CaptureFixture[str], kind: str) -> None:
+def test_simulating_writes_nothing(
+    disjoint_runs: Path, capsys: pytest.CaptureFixture[str], kind: str
+) -> None:
     def state() -> dict[str, bytes]:
-        return {str(p): p.read_bytes() for p in apart.rglob("*") if p.is_file() and ".sqlite" not in p.name}
+        return {
+            str(p): p.read_bytes()
+            for p in disjoint_runs.rglob("*")
+            if p.is_file() and ".sqlite" not in p.name
+        }
 
     before = state()
-    shown(capsys, kind, apart)
+    run_command(capsys, kind, disjoint_runs)
     assert state() == before

@@ -1,4 +1,4 @@
-"""`trecexam simulate --by`: learned labels, one label for all and condensed lists beside holes and fill."""
+"""`trecexam simulate --by`: learned labels, a constant label and condensed lists next to holes and fill."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def rank(means: Mapping[str, float], name: str) -> int:
     return 1 + sum(round(other, 9) > round(means[name], 9) for other in means.values())
 
 
-def test_what_a_run_alone_brought_in_is_learned_from_what_remains(
+def test_passages_found_by_only_one_run_are_predicted_from_the_rest(
     root: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     official, ranked = judgments(root), rankings(root)
@@ -113,7 +113,7 @@ def test_what_a_run_alone_brought_in_is_learned_from_what_remains(
             assert float(rows[name][f"tau.{way}"]) == pytest.approx(tau, abs=1e-6)
 
 
-def test_without_other_ways_the_tables_are_what_they_were(
+def test_without_other_methods_the_tables_are_unchanged(
     root: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     for which in (("runs",), ("removal", "--repeats", "2")):
@@ -125,7 +125,7 @@ def test_without_other_ways_the_tables_are_what_they_were(
     assert [row for row in moved if row["judgments"] != "label:1"] == shifts(capsys, root)
 
 
-def test_removal_and_summaries_have_each_way(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_removal_and_summaries_have_every_method(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
     rows = simulated(capsys, "removal", root, "--repeats", "2", *WAYS)
     for way in ("learned", "label:1", "label:2", "condensed"):
         assert {f"tau.{way}", f"tau_ap.{way}", f"difference.{way}"} <= rows[0].keys()
@@ -134,7 +134,7 @@ def test_removal_and_summaries_have_each_way(root: Path, capsys: pytest.CaptureF
     assert ways == ["holes", "fill", "learned", "label:1", "label:2", "condensed"]
 
 
-def test_steps_that_leave_too_little_to_learn_from_are_counted(
+def test_steps_with_too_few_judgments_to_learn_from_are_counted(
     root: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     copy = Path(shutil.copytree(root, tmp_path / "few"))
@@ -146,6 +146,6 @@ def test_steps_that_leave_too_little_to_learn_from_are_counted(
     )
 
 
-def test_a_way_that_is_none_is_refused(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_unknown_method_is_rejected(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["simulate", "runs", str(root), "--by", "people"]) == 2
     assert "--by people: is none of learned, condensed, label and label:N" in capsys.readouterr().err

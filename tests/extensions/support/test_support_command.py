@@ -1,4 +1,4 @@
-"""`trecexam support`: what a track's organizer types and finds, with a scripted server as the grader."""
+"""`trecexam support` as an organizer runs it, with a scripted server as the grader."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ WEIGHT = {"full_support": 1.0, "partial_support": 0.5}
 
 
 def graded_now(root: Path) -> int:
-    """What `watch --once` says of the track, then what `support` shows of it."""
+    """What `watch --once` prints about the track, then what `support` prints."""
     status = run(["watch", str(root), "--once"])
     return run(["support", str(root)]) or status
 
@@ -54,11 +54,11 @@ def naive(table: list[dict[str, str]], run_: str, queries: tuple[str, ...]) -> t
     return tuple(sum(values) / len(queries) for values in zip(*of_queries, strict=True))  # type: ignore[return-value]
 
 
-def asked(server: Scripted) -> list[str]:
+def prompts_sent(server: Scripted) -> list[str]:
     return [str(body["messages"][-1]["content"]) for body in server.bodies]
 
 
-def test_sentences_are_graded_once_with_the_first_passage_that_they_cite(
+def test_each_sentence_is_graded_once_with_its_first_cited_passage(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with serving(judging) as server:
@@ -73,7 +73,7 @@ def test_sentences_are_graded_once_with_the_first_passage_that_they_cite(
         assert len(server.bodies) == 4
         prompt = outside("prompts/support.txt").read_text().removesuffix("\n")
         filled = prompt.replace("{statement}", "Pumps move heat.").replace("{citation}", PASSAGES["q1-heat"])
-        assert filled in asked(server)
+        assert filled in prompts_sent(server)
         assert labels(root) == [
             ("good", "q1", "1", "q1-heat", "full_support"),
             ("good", "q1", "2", "q1-cost", "partial_support"),
@@ -104,7 +104,7 @@ def test_sentences_are_graded_once_with_the_first_passage_that_they_cite(
         assert float(poor["SupportF1"]) == 0
         assert "1 citation of passages without a text, first 'lost'" in shown.err
         assert "1 citation out of range" in shown.err
-        # A second time asks nobody; a changed response asks about its new sentence alone.
+        # The second time nothing is graded; a changed response has only its new sentence graded.
         assert graded_now(root) == 0
         assert len(server.bodies) == 4
         changed = json.loads(json.dumps(GOOD[0]))
@@ -115,7 +115,7 @@ def test_sentences_are_graded_once_with_the_first_passage_that_they_cite(
         assert labels(root)[1] == ("good", "q1", "2", "q1-cost", "full_support")
 
 
-def test_scores_are_those_of_the_labels_by_sums_written_out(
+def test_scores_equal_explicit_sums_over_the_labels(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with serving(judging) as server:
@@ -153,7 +153,7 @@ def test_scores_are_those_of_the_labels_by_sums_written_out(
         assert len(tsv_rows(root / "out" / "support.tsv")) == len(table) - 1
 
 
-def test_updates_grade_support_and_leaderboard_and_report_show_it(
+def test_updates_grade_support_and_show_it_in_leaderboard_and_report(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with serving(judging) as server:
@@ -175,7 +175,7 @@ def test_updates_grade_support_and_leaderboard_and_report_show_it(
     capsys.readouterr()
     assert run(["leaderboard", str(root), "-m", "SupportR"]) == 0
     assert capsys.readouterr().out.splitlines()[0] == "run\tSupportR\tSupportR.stderr"
-    # What is written is what the command makes.
+    # The written file equals the output of the command.
     before = (root / "out" / "support_runs.tsv").read_bytes()
     assert run(["support", str(root), "-o", str(tmp_path / "again.tsv")]) == 0
     assert (tmp_path / "again.tsv").read_bytes() == before
@@ -192,7 +192,7 @@ def test_a_track_needs_no_bank_for_support_alone(tmp_path: Path) -> None:
     assert (good["run"], float(good["SupportP"]), poor["responses"]) == ("good", 0.875, "1")
 
 
-def test_other_commands_live_with_measures_of_support(
+def test_other_commands_work_with_support_measures(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with serving(judging) as server:
@@ -219,7 +219,7 @@ def test_other_commands_live_with_measures_of_support(
         assert "scores ranked documents, and the grader support labels what" in capsys.readouterr().err
         assert run(["verify", "grading", str(root)]) == 0
         shown = capsys.readouterr().out
-        # A sentence is asked of what it cites: with other passages it is no cell.
+        # A cell is a sentence with its citation: with other passages it is not a cell.
         assert "missing" not in shown
         assert len(shown.splitlines()) == 1 + 5
         capsys.readouterr()
@@ -255,7 +255,7 @@ def test_support_is_one_of_several_graders(tmp_path: Path, capsys: pytest.Captur
                 track["rubric"].leaderboard(["SupportP"])
 
 
-def test_without_the_section_the_measures_are_refused_in_a_line(
+def test_without_the_section_support_measures_are_a_one_line_error(
     graded: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run(["leaderboard", str(graded), "-m", "SupportP"]) == 2
@@ -264,7 +264,7 @@ def test_without_the_section_the_measures_are_refused_in_a_line(
     assert "add a section [graders.support] to trecexam.toml" in capsys.readouterr().err
 
 
-def test_a_track_without_responses_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_track_without_responses_is_reported(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     root = make_cited_track(tmp_path / "track")
     for path in (root / "runs").iterdir():
         path.unlink()
@@ -280,7 +280,7 @@ def test_a_run_of_passages_has_no_support(tmp_path: Path) -> None:
             track.update()
             assert {row.run for row in track.leaderboard().rows} == {"good", "poor"}
             assert {row[0] for row in track.support().table.rows} == {"good", "poor"}
-        # The one grader of a track that says so by its prompt alone looks at all runs.
+        # A single grader selected by its prompt alone uses all runs.
         config = root / "trecexam.toml"
         config.write_text(
             config.read_text().replace("[graders.support]", '[grader]\nprompt = "TRECRAG2024Support"')
@@ -295,7 +295,7 @@ def test_a_run_of_passages_has_no_support(tmp_path: Path) -> None:
             assert {row[0] for row in track.support().table.rows} == {"good", "poor"}
 
 
-def test_two_sources_of_labels_are_compared(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_two_sources_of_labels_can_be_compared(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with serving(judging) as server:
         root = make_cited_track(tmp_path / "track", server.url)
         assert graded_now(root) == 0
@@ -322,7 +322,7 @@ def test_two_sources_of_labels_are_compared(tmp_path: Path, capsys: pytest.Captu
         assert (found.kappa.value, found.first_only, found.second_only) == (1, 0, 0)
 
 
-def test_lines_that_hold_no_label_are_named_and_the_rest_is_compared(
+def test_lines_without_a_label_are_reported_and_the_rest_is_compared(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with serving(judging) as server:
@@ -351,9 +351,7 @@ def test_lines_that_hold_no_label_are_named_and_the_rest_is_compared(
     assert "no column `run`" in capsys.readouterr().err
 
 
-def test_truncated_responses_lose_what_comes_after(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_truncated_responses_lose_the_rest(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with serving(judging) as server:
         root = make_cited_track(tmp_path / "track", server.url)
         long = response("long", "q1", ("word " * 399, [0]), ("Pumps move heat.", [0]), references=["q1-heat"])
@@ -373,18 +371,18 @@ def test_truncated_responses_lose_what_comes_after(
         assert [float(table[path]["long"]["words"]) for path in (whole, cut)] == [402, 400]
         assert [table[path]["long"]["over_limit"] for path in (whole, cut)] == ["1", "1"]
         assert table[whole]["good"] == table[cut]["good"]
-        # The sentence that is cut is another one, and was asked about.
-        assert "Statement: Pumps\n" in asked(server)[-1]
+        # The truncated sentence is a different one, and was graded.
+        assert "Statement: Pumps\n" in prompts_sent(server)[-1]
 
 
-def test_the_setting_truncate_holds_for_grades_too(tmp_path: Path) -> None:
+def test_the_truncate_setting_applies_to_grading_too(tmp_path: Path) -> None:
     root = make_cited_track(tmp_path / "track", more="[track]\ntruncate = 3\n", rubric=True)
     with trecexam.open_track(root) as track:
         texts = {passage.doc_id: passage.text for passage in track.export.pool()}
     assert texts["good/q1/1"] == "Pumps move heat."
 
 
-def test_an_update_that_a_budget_stops_is_not_complete_and_the_next_goes_on(
+def test_an_update_stopped_by_a_budget_is_incomplete_and_the_next_one_resumes(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with serving(judging) as server:
@@ -422,7 +420,7 @@ def test_answers_without_a_label_count_as_no_support(
         ({"citation": "all"}, "did you mean `citations`?"),
     ],
 )
-def test_settings_that_cannot_grade_support_are_refused(
+def test_settings_that_cannot_grade_support_are_rejected(
     tmp_path: Path, settings: dict[str, Any], reason: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     root = make_cited_track(tmp_path / "track", **settings)
@@ -430,7 +428,7 @@ def test_settings_that_cannot_grade_support_are_refused(
     assert reason in capsys.readouterr().err
 
 
-def test_a_prompt_of_the_users_own_grades_support(tmp_path: Path) -> None:
+def test_a_custom_prompt_grades_support(tmp_path: Path) -> None:
     with serving(lambda exchange: exchange.say("Full support.")) as server:
         root = make_cited_track(tmp_path / "track", server.url, prompt="mine.toml")
         (root / "mine.toml").write_text(
@@ -441,7 +439,7 @@ def test_a_prompt_of_the_users_own_grades_support(tmp_path: Path) -> None:
             track.update()
             done = track.support("citation")
         assert {row[-1] for row in done.table.rows if row[3] in PASSAGES} == {"full_support"}
-        assert any(text.startswith("Does The sea is salt. say") for text in asked(server))
+        assert any(text.startswith("Does The sea is salt. say") for text in prompts_sent(server))
 
 
 def test_all_301_responses_of_a_system_are_scored_by_stored_labels(tmp_path: Path) -> None:
@@ -483,7 +481,7 @@ def test_all_301_responses_of_a_system_are_scored_by_stored_labels(tmp_path: Pat
     assert (row["out_of_range"], row["no_label"], len(done)) == (0, 0, sentences)
 
 
-def test_nothing_of_support_is_in_a_track_without_the_section(graded: Path) -> None:
+def test_a_track_without_the_section_has_no_trace_of_support(graded: Path) -> None:
     with trecexam.open_track(graded) as track:
         track.update()
         with pytest.raises(TrecexamError, match="does not look at what responses cite"):

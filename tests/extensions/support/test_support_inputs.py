@@ -1,4 +1,4 @@
-"""`trecexam support` with odd responses, labels without a grader, and answers that are no bare label."""
+"""`trecexam support` with unusual responses, labels without a grader, and answers with extra text."""
 
 from __future__ import annotations
 
@@ -28,9 +28,7 @@ def labels(file: Path) -> list[tuple[str, ...]]:
         return [tuple(row.values()) for row in csv.DictReader(lines, delimiter="\t")]
 
 
-def test_a_run_that_is_not_taken_is_named_with_its_line(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_rejected_run_is_reported_with_its_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with serving(judging) as server:
         root = make_cited_track(tmp_path / "track", server.url)
         bad = response("bad", "q1", ("Pumps move heat.", [0.5]), references=["q1-heat"])
@@ -68,7 +66,7 @@ def test_recorded_labels_need_no_model_and_no_texts(
     }
 
 
-def test_a_sentence_of_two_runs_is_recorded_for_what_each_of_them_cites(tmp_path: Path) -> None:
+def test_a_sentence_of_two_runs_is_recorded_with_the_citations_of_each(tmp_path: Path) -> None:
     root = make_cited_track(tmp_path / "track", name="recorded", recorded="labels.tsv")
     for run_, cited in (("one", 0), ("two", 1)):
         given = response(run_, "q1", ("Pumps do.", [cited]), references=["q1-heat", "q1-cost"])
@@ -77,7 +75,7 @@ def test_a_sentence_of_two_runs_is_recorded_for_what_each_of_them_cites(tmp_path
         "run\tquery_id\tsentence\tdoc_id\tlabel\none\tq1\t1\tq1-heat\tfull_support\n"
         "two\tq1\t1\tq1-cost\tpartial_support\n"
     )
-    # Of what the file does not know nothing is graded.
+    # Cells that are not in the file stay ungraded.
     assert run(["watch", str(root), "--once"]) == 1
     known = {row[:4]: row[4] for row in labels(root / "out" / "support.tsv")}
     assert known["one", "q1", "1", "q1-heat"] == "full_support"
@@ -92,7 +90,7 @@ def test_a_sentence_of_two_runs_is_recorded_for_what_each_of_them_cites(tmp_path
         ({"budget_tokens": 1}, "`budget_tokens` = 1 in [graders.support] is reached"),
     ],
 )
-def test_what_stands_in_the_way_names_the_section_that_it_is_in(
+def test_an_error_names_the_settings_section_it_belongs_to(
     tmp_path: Path, settings: dict[str, object], reason: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with serving(judging) as server:
@@ -103,7 +101,7 @@ def test_what_stands_in_the_way_names_the_section_that_it_is_in(
         assert "[grader]" not in shown
 
 
-def test_an_empty_answer_leaves_out_that_query_alone(
+def test_an_empty_answer_leaves_out_only_its_query(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with serving(judging) as server:
@@ -118,11 +116,11 @@ def test_an_empty_answer_leaves_out_that_query_alone(
     assert "rejected: runs/good.jsonl:1: the response to query 'q1' has no text" in shown.err
     assert "rejected: runs/poor.jsonl:1: the response to query 'q1' has no text" in shown.err
     (row,) = csv.DictReader(shown.out.splitlines(), delimiter="\t")
-    # 1 of q2, and 0 of the query that it does not answer.
+    # 1 for q2, and 0 for the query without an answer.
     assert (row["run"], row["responses"], float(row["SupportP"])) == ("good", "1", 0.5)
 
 
-def test_odd_citations_are_counted_as_what_they_are(tmp_path: Path) -> None:
+def test_unusual_citations_are_counted_by_type(tmp_path: Path) -> None:
     with serving(judging) as server:
         root = make_cited_track(tmp_path / "track", server.url, citations="all")
         references = ["q1-heat", "q1-cost"]
@@ -156,7 +154,7 @@ def test_odd_citations_are_counted_as_what_they_are(tmp_path: Path) -> None:
     assert values["SupportR"] == pytest.approx(2 / 4 / 2)
 
 
-def test_killed_in_the_middle_it_asks_what_was_under_way_again_and_nothing_else(tmp_path: Path) -> None:
+def test_after_a_kill_only_pending_prompts_are_sent_again(tmp_path: Path) -> None:
     def judging_slowly(exchange: Exchange) -> None:
         time.sleep(0.05)
         judging(exchange)
@@ -178,7 +176,7 @@ def test_killed_in_the_middle_it_asks_what_was_under_way_again_and_nothing_else(
         child.join(60)
         assert child.exitcode == -signal.SIGKILL
         assert run(command) == 0
-        # Sentences that two runs have in common are sent once; 4 are of the other runs.
+        # Sentences shared by two runs are sent once; 4 belong to the other runs.
         assert len(server.seen) == 64
         again = sum(server.seen.values()) - 64
         assert again <= 16
@@ -189,7 +187,7 @@ def test_killed_in_the_middle_it_asks_what_was_under_way_again_and_nothing_else(
         assert sum(server.seen.values()) == 64 + again
 
 
-def test_where_all_labels_are_alike_kappa_is_said_not_to_be_defined(
+def test_if_all_labels_are_equal_kappa_is_reported_as_undefined(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     root = make_cited_track(tmp_path / "track", name="recorded", recorded="labels.tsv")

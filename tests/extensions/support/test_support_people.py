@@ -1,4 +1,4 @@
-"""People's labels of sentences with what they cite: in the grader's place, from the command line to out/."""
+"""Citation labels by people replace those of the grader, from the command line to out/."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ import trecexam
 from trecexam.cli.main import run
 from trecexam.errors import StoreError
 
-#: Says just what `good` says of salt, and twice what `poor` says of cats.
+#: Has the sentence of `good` on salt, and twice that of `poor` on cats.
 SHARED = (
     response(
         "shared", "q1", ("Cats purr.", [0]), ("Cats purr.", [1]), references=["q1-heat", "q1-cost"]
@@ -63,7 +63,7 @@ def scores(root: Path) -> dict[str, tuple[float, ...]]:
         return {row.run: tuple(s.mean for s in row.scores) for row in track.support().board.rows}
 
 
-def test_a_persons_label_counts_in_all_responses_with_that_sentence_and_citation(
+def test_a_label_by_a_person_counts_in_all_responses_with_that_sentence_and_citation(
     root: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     before = scores(root)
@@ -88,7 +88,7 @@ def test_a_persons_label_counts_in_all_responses_with_that_sentence_and_citation
     ("words", "label"),
     [("full", 2), ("partial", 1), ("no", 0), ("No_Support", 0), ("2", 2), ("1", 1), ("0", 0)],
 )
-def test_a_label_is_given_as_a_word_or_as_its_code(root: Path, words: str, label: int) -> None:
+def test_a_label_is_given_as_a_word_or_a_code(root: Path, words: str, label: int) -> None:
     assert give(root, "q2", "q2-sea", "good:1", "--rating", words, *ANN) == 0
     assert [row["rating"] for row in tsv_rows(root / "overrides.support.tsv")] == [str(label)]
 
@@ -113,7 +113,7 @@ def test_a_label_is_given_as_a_word_or_as_its_code(root: Path, words: str, label
         ("q1", "q1-heat", "poor:1", "most", "'most' is no rating: give 0..5, or no_support"),
     ],
 )
-def test_what_is_no_label_is_refused_in_a_line(
+def test_an_invalid_label_is_a_one_line_error(
     root: Path,
     capsys: pytest.CaptureFixture[str],
     query: str,
@@ -127,7 +127,7 @@ def test_what_is_no_label_is_refused_in_a_line(
     assert not (root / "overrides.support.tsv").exists()
 
 
-def test_words_are_for_support_and_it_rates_no_passage_as_a_whole(
+def test_word_labels_are_for_support_only_and_whole_passages_are_not_rated(
     root: Path, graded: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run(["override", str(root), "--query", "q1", "--doc", "q1-heat", "--rating", "full", *ANN]) == 2
@@ -136,7 +136,7 @@ def test_words_are_for_support_and_it_rates_no_passage_as_a_whole(
     assert "'full' is no rating: give 0..5" in capsys.readouterr().err
 
 
-def test_the_provenance_shows_in_every_output_and_a_withdrawal_brings_all_back(
+def test_the_provenance_is_in_every_output_and_a_withdrawal_restores_all(
     root: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def outputs() -> dict[str, bytes]:
@@ -174,13 +174,13 @@ def test_the_provenance_shows_in_every_output_and_a_withdrawal_brings_all_back(
     assert outputs() == before
 
 
-def test_a_passage_without_a_text_can_be_labelled_by_who_has_it(root: Path) -> None:
+def test_a_passage_without_text_can_be_labelled(root: Path) -> None:
     assert labels(root)["poor", "q1", "2", "lost"] == ("no_text", "")
     assert give(root, "q1", "lost", "poor:2", "--rating", "partial", *ANN) == 0
     assert labels(root)["poor", "q1", "2", "lost"] == ("partial_support", "ann")
 
 
-def test_a_label_waits_while_no_response_has_its_sentence_and_is_refused_for_another_text(
+def test_a_label_waits_for_its_sentence_and_is_rejected_for_another_text(
     root: Path,
 ) -> None:
     assert give(root, "q2", "q2-sea", "good:1", "--rating", "no", *ANN) == 0
@@ -206,7 +206,7 @@ def test_a_label_waits_while_no_response_has_its_sentence_and_is_refused_for_ano
     assert "another text of this passage" in reason
 
 
-def test_labels_that_are_written_are_recorded_with_the_same_scores(root: Path, tmp_path: Path) -> None:
+def test_exported_labels_can_be_recorded_with_the_same_scores(root: Path, tmp_path: Path) -> None:
     give(root, "q1", "q1-heat", "poor:1", "--rating", "full", *ANN)
     give(root, "q1", "q1-cost", "good:2", "--rating", "no", *ANN)
     give(root, "q1", "lost", "poor:2", "--rating", "partial", *ANN)
@@ -218,7 +218,7 @@ def test_labels_that_are_written_are_recorded_with_the_same_scores(root: Path, t
     # A copy of overrides.tsv in another folder of the same track says the same.
     other = Path(shutil.copytree(root, tmp_path / "other"))
     assert labels(other) == labels(root)
-    # A passage needs no text for a label that is recorded.
+    # A recorded label needs no text of the passage.
     (other / "overrides.support.tsv").unlink()
     (other / "labels.tsv").write_bytes((tmp_path / "support.tsv").read_bytes())
     (other / "trecexam.toml").write_text('[graders.support]\nname = "recorded"\nrecorded = "labels.tsv"\n')
@@ -247,7 +247,7 @@ def test_the_grader_is_compared_with_people(root: Path, capsys: pytest.CaptureFi
 
 
 @pytest.mark.parametrize("lose", ["store", "folder"])
-def test_labels_that_were_paid_for_are_not_paid_for_again_unasked(
+def test_paid_labels_are_not_requested_again_without_confirmation(
     root: Path, lose: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     if lose == "folder":
@@ -264,7 +264,7 @@ def test_labels_that_were_paid_for_are_not_paid_for_again_unasked(
     assert not (root / ".trecexam" / "grades.sqlite").exists()
 
 
-def test_an_older_store_without_the_labels_is_said_too(
+def test_an_older_store_without_the_labels_is_reported_too(
     root: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with closing(sqlite3.connect(root / ".trecexam" / "grades.sqlite")) as store:

@@ -1,4 +1,4 @@
-"""Weighted precision and recall of support, against the sums written out."""
+"""Weighted precision and recall of support, against explicit sums."""
 
 from __future__ import annotations
 
@@ -23,23 +23,23 @@ WEIGHTS = st.sampled_from([0.0, 0.5, 1.0])
 
 
 def test_a_response_of_four_sentences_has_the_scores_of_the_definition() -> None:
-    # Full, partial, none, and a sentence that cites nothing.
+    # Full, partial, none, and a sentence without citations.
     precision, recall, f1 = support_scores([(1.0,), (0.5,), (0.0,), ()])
     assert (precision, recall) == (1.5 / 3, 1.5 / 4)
     assert f1 == pytest.approx(2 * 0.5 * 0.375 / 0.875)
 
 
-def test_of_several_citations_each_counts_for_precision_and_the_best_for_recall() -> None:
+def test_each_citation_counts_for_precision_and_the_best_one_for_recall() -> None:
     assert support_scores([(0.5, 1.0, 0.0), ()])[:2] == (0.5, 0.5)
 
 
-def test_where_nothing_is_cited_or_said_all_are_0() -> None:
+def test_without_citations_or_sentences_all_scores_are_0() -> None:
     assert support_scores([(), ()]) == (0, 0, 0)
     assert support_scores([]) == (0, 0, 0)
 
 
 @given(st.lists(st.lists(WEIGHTS, max_size=3), max_size=8))
-def test_scores_are_those_of_a_naive_computation(sentences: list[list[float]]) -> None:
+def test_scores_equal_a_naive_computation(sentences: list[list[float]]) -> None:
     cited, supported, citations = 0.0, 0.0, 0
     for weights in sentences:
         for weight in weights:
@@ -54,7 +54,7 @@ def test_scores_are_those_of_a_naive_computation(sentences: list[list[float]]) -
     assert scores.f1 == pytest.approx(expected)
 
 
-def test_the_measures_have_names_and_are_none_of_official_judgments() -> None:
+def test_the_measures_have_names_and_are_not_official_measures() -> None:
     assert [str(measure(name)) for name in ("SupportP", "SupportR", "SupportF1")] == [
         "SupportP",
         "SupportR",
@@ -83,16 +83,16 @@ ANSWERS = st.lists(
     ),
     st.sampled_from(["first", "all"]),
 )
-def test_scores_of_any_response_are_those_of_the_definition_on_its_json(
+def test_scores_of_any_response_equal_the_definition_on_its_json(
     tmp_path: Path, answer: list[Any], labels: dict[tuple[int, str], int], citations: Literal["first", "all"]
 ) -> None:
-    # A sentence of its own, so that there is text.
+    # An additional sentence, so that there is text.
     answer = [*answer, ("Last.", [0])]
     row = {"run_id": "r", "topic_id": "q", "references": REFERENCES}
     row["answer"] = [{"text": text, "citations": cited} for text, cited in answer]
     labels = labels | {(len(answer), "a"): 1}
     root = tmp_path / "track"
-    # The labels of a file are stored: those of another response are no labels of this one.
+    # The labels of a file are stored: those of another response do not count here.
     shutil.rmtree(root, ignore_errors=True)
     (root / "runs").mkdir(parents=True)
     (root / "runs" / "r.jsonl").write_text(json.dumps(row) + "\n")
@@ -110,7 +110,7 @@ def test_scores_of_any_response_are_those_of_the_definition_on_its_json(
         values = cited_values(track, ["r"], ["q", "not answered"])
         table = SupportTables(track).labels()
 
-    #: A sentence that stands there twice has one label of a passage: that where it cites it first.
+    #: A duplicate sentence has one label per passage: that of its first citation.
     label_of: dict[tuple[str, str], int] = {}
     cited_weights, sentence_weights, uncited = [], [], 0
     for place, (text, cited) in enumerate(answer, 1):

@@ -1,4 +1,4 @@
-"""`trecexam overall`: what all runs reach together, and the official ranks beside."""
+"""`trecexam overall`: the coverage of all runs together, next to the official ranks."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def settings(root: Path, measures: list[str]) -> None:
         file.write(f"[scores]\nmeasures = {json.dumps(measures)}\n")
 
 
-def test_the_row_has_the_cover_of_the_whole_pool_and_nothing_else(
+def test_the_row_has_only_the_cover_of_the_whole_pool(
     graded: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     measures = ["nDCG@10", "Cover(rel=5)@2", "nCover(rel=5)@2", "Cover(rel=5,partial=2)"]
@@ -51,7 +51,7 @@ def test_the_row_has_the_cover_of_the_whole_pool_and_nothing_else(
     assert overall["nDCG@10"] == overall["nDCG@10.stderr"] == ""
 
 
-def test_official_ranks_stand_beside(graded: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_official_ranks_are_shown_next_to_it(graded: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (graded / "official_leaderboard.json").write_text('{"run2": 1, "run0": 2}')
     settings(graded, ["Cover(rel=4)@5"])
     header, rows = table(capsys, graded)

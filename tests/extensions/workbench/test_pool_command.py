@@ -1,4 +1,4 @@
-"""`trecexam export pool`: what a user of the Rubric workbench goes on with."""
+"""`trecexam export pool`: the input of the Rubric workbench."""
 
 from __future__ import annotations
 
@@ -14,9 +14,7 @@ from trecexam.cli.main import run
 
 
 @pytest.mark.parametrize("name", ["pool.jsonl", "pool.jsonl.gz"])
-def test_an_exported_pool_comes_back_through_the_recorded_grader(
-    graded: Path, tmp_path: Path, name: str
-) -> None:
+def test_an_exported_pool_can_be_read_by_the_recorded_grader(graded: Path, tmp_path: Path, name: str) -> None:
     again = tmp_path / "again"
     shutil.copytree(graded, again, ignore=shutil.ignore_patterns("out", ".trecexam", "passages.jsonl"))
     assert run(["export", "pool", str(graded), "-o", str(again / name)]) == 0
@@ -26,7 +24,7 @@ def test_an_exported_pool_comes_back_through_the_recorded_grader(
         assert (again / "out" / output).read_bytes() == (graded / "out" / output).read_bytes()
 
 
-def test_an_exported_pool_has_the_tracks_runs_judgments_and_texts(
+def test_an_exported_pool_has_the_runs_judgments_and_texts_of_the_track(
     graded: Path, capsysbinary: pytest.CaptureFixture[bytes]
 ) -> None:
     assert run(["export", "pool", str(graded)]) == 0
@@ -61,7 +59,7 @@ def test_an_exported_pool_has_the_tracks_runs_judgments_and_texts(
     assert ranked == len([1 for _, q, d in runs if any(d == p["paragraph_id"] for _, ps in rows for p in ps)])
 
 
-def test_an_exported_pool_tells_answers_without_a_rating_and_errors(tmp_path: Path) -> None:
+def test_an_exported_pool_distinguishes_unparsed_answers_and_errors(tmp_path: Path) -> None:
     grader = HashGrader()
     grader.status = lambda cell: {"q1/0": "unparsed", "q1/1": "error"}.get(cell.item.item_id, "ok")
     root = make_small_track(tmp_path / "track", queries=1)
@@ -78,7 +76,7 @@ def test_an_exported_pool_tells_answers_without_a_rating_and_errors(tmp_path: Pa
     assert (passages["q1-d01"].text, passages["q1-d01"].gradings) == ("", ())
 
 
-def test_an_exported_pool_has_grades_of_the_query_itself_as_such(tmp_path: Path) -> None:
+def test_an_exported_pool_marks_grades_of_the_query_itself(tmp_path: Path) -> None:
     grader = HashGrader()
     grader.item_kinds = frozenset({"query"})  # type: ignore[attr-defined]
     root = make_small_track(tmp_path / "track", queries=1)
@@ -106,7 +104,7 @@ def test_an_exported_pool_has_the_texts_of_generated_responses(tmp_path: Path) -
 
 
 @pytest.mark.parametrize("what", ["pool", "qrels", "subtopics", "grades", "official"])
-def test_nothing_is_exported_into_the_folder_where_it_would_be_read_as_a_run(
+def test_an_export_into_the_runs_folder_is_rejected(
     graded: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], what: str
 ) -> None:
     another = make_small_track(tmp_path / "another")

@@ -1,4 +1,4 @@
-"""The Rubric workbench's pool: nothing is lost on the way in and out, and what is odd is named."""
+"""The Rubric workbench's pool: lossless round trips, and reports of unusual content."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def written(passages: list[PooledPassage]) -> list[Any]:
     return [json.loads(line) for line in file.getvalue().splitlines()]
 
 
-def test_the_real_graded_pool_comes_back_whole(graded: Path, tmp_path: Path) -> None:
+def test_the_real_graded_pool_is_read_back_completely(graded: Path, tmp_path: Path) -> None:
     target = tmp_path / "again.jsonl.gz"
     converters.write(converters.read(graded, "workbench"), target, "workbench")
     with gzip.open(graded) as before, gzip.open(target) as after:
@@ -100,7 +100,7 @@ def test_the_real_graded_pool_has_every_judgment_rank_rating_and_answer(
         assert (passage.rest, grading.rest) == ({}, {})
 
 
-def test_the_real_pools_runs_and_judgments_are_those_of_its_files(real: list[PooledPassage]) -> None:
+def test_runs_and_judgments_of_the_real_pool_equal_its_files(real: list[PooledPassage]) -> None:
     assert sorted(qrels_of(real)) == sorted(converters.read(outside("dl19/qrels.txt")))
     runs = runs_of(real)
     assert len(runs) == 37
@@ -129,7 +129,7 @@ def test_ranks_from_zero_are_kept_and_counted_from_one(tmp_path: Path) -> None:
     }
 
 
-def test_sub_queries_keep_their_ids_and_tell_their_facet(tmp_path: Path) -> None:
+def test_sub_queries_keep_their_ids_and_have_a_facet(tmp_path: Path) -> None:
     data = {
         "judgments": [judged("d", "q/f", 2), judged("d", "q", 1), judged("d", "other", 0)],
         "rankings": [ranked("r", "d", 1, 1.5, "q/f"), ranked("r", "d", 3, 0.5)],
@@ -143,7 +143,7 @@ def test_sub_queries_keep_their_ids_and_tell_their_facet(tmp_path: Path) -> None
     assert runs_of([passage]) == {"r": [RunEntry("q/f", "d", 1, 1.5, "r"), RunEntry("q", "d", 3, 0.5, "r")]}
 
 
-def test_two_labels_or_two_ranks_of_a_passage_are_refused_equal_ones_are_one() -> None:
+def test_differing_duplicate_labels_or_ranks_are_rejected_and_equal_ones_merged() -> None:
     passage = PooledPassage(
         "q", "d", "t", (Judgment("q", "d", 1, "q"),), (Ranking("r", "q", "d", 1, 1.0, "q"),)
     )
@@ -160,7 +160,7 @@ def test_two_labels_or_two_ranks_of_a_passage_are_refused_equal_ones_are_one() -
         runs_of([passage, other])
 
 
-def test_nuggets_direct_grades_nulls_and_unknown_keys_come_back(tmp_path: Path) -> None:
+def test_nuggets_direct_grades_nulls_and_unknown_keys_are_read_back(tmp_path: Path) -> None:
     nugget = {"question_id": None, "nugget_id": "n", "self_rating": 3, "why": ["so"]}
     grading = {
         "correctAnswered": ["n"], "wrongAnswered": [], "answers": [["n", "3"]],
@@ -186,7 +186,7 @@ def test_nuggets_direct_grades_nulls_and_unknown_keys_come_back(tmp_path: Path) 
     assert written(passages) == rows
 
 
-def test_what_the_workbench_cannot_do_without_is_written(tmp_path: Path) -> None:
+def test_fields_required_by_the_workbench_are_written(tmp_path: Path) -> None:
     path = put(tmp_path, ["q", [{"paragraph_id": "d", "exam_grades": [{}], "grades": [{}]}]])
     assert written(list(read_pool(path, lambda error: None))) == [
         ["q", [paragraph(
@@ -198,13 +198,13 @@ def test_what_the_workbench_cannot_do_without_is_written(tmp_path: Path) -> None
     ]  # fmt: skip
 
 
-def test_a_changed_field_is_written_and_not_what_stood_there(tmp_path: Path) -> None:
+def test_a_changed_field_is_written_instead_of_the_original(tmp_path: Path) -> None:
     (passage,) = read_pool(put(tmp_path, ["q", [paragraph(exam_grades=None)]]))
     changed = replace(passage, gradings=(PooledGrading("m", answers=(("i", "a"),)),))
     assert written([changed])[0][1][0]["exam_grades"][0]["answers"] == [["i", "a"]]
 
 
-def test_what_is_odd_is_kept_and_named(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_unusual_content_is_kept_and_reported(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     grading = {"correctAnswered": [], "wrongAnswered": [], "answers": [], "llm": "m", "llm_options": {},
                "exam_ratio": 0.0, "prompt_info": {"prompt_class": "P"}}  # fmt: skip
     rows = [
@@ -231,7 +231,7 @@ def test_what_is_odd_is_kept_and_named(tmp_path: Path, caplog: pytest.LogCapture
 
 
 @pytest.mark.parametrize("share", [0.1, 0.5, pytest.param(0.99, marks=pytest.mark.slow)])
-def test_of_a_truncated_archive_every_whole_line_is_given_and_the_next_one_named(
+def test_whole_lines_of_a_truncated_archive_are_read_and_the_next_one_reported(
     graded: Path, tmp_path: Path, share: float
 ) -> None:
     content = graded.read_bytes()
@@ -272,7 +272,7 @@ BAD = [
 
 
 @pytest.mark.parametrize(("row", "reason"), BAD)
-def test_a_bad_passage_is_named(tmp_path: Path, row: Any, reason: str) -> None:
+def test_a_bad_passage_is_reported(tmp_path: Path, row: Any, reason: str) -> None:
     with pytest.raises(ConversionError) as caught:
         list(read_pool(put(tmp_path, ["p", [paragraph()]], ["q", [row]])))
     assert caught.value.line == 2
@@ -287,7 +287,7 @@ def test_a_bad_passage_is_named(tmp_path: Path, row: Any, reason: str) -> None:
         (PooledPassage("q", "d", "\ud800"), "query 'q' cannot be written as JSON"),
     ],
 )
-def test_what_a_pool_cannot_hold_is_not_written(passage: PooledPassage, reason: str) -> None:
+def test_records_that_a_pool_cannot_hold_are_not_written(passage: PooledPassage, reason: str) -> None:
     with pytest.raises(ValueError, match=reason):
         written([passage])
 
@@ -337,7 +337,7 @@ def passages_of_a_pool(draw: st.DrawFn) -> PooledPassage:
 
 @pytest.mark.parametrize("name", ["pool.jsonl", "pool.jsonl.gz"])
 @given(pool=st.lists(passages_of_a_pool(), min_size=1, max_size=4))
-def test_any_pool_comes_back(tmp_path: Path, name: str, pool: list[PooledPassage]) -> None:
+def test_any_pool_is_read_back(tmp_path: Path, name: str, pool: list[PooledPassage]) -> None:
     converters.write(pool, tmp_path / name, "workbench")
     again = list(read_pool(tmp_path / name, lambda error: None))
     assert again == pool
@@ -365,7 +365,7 @@ anything = st.recursive(
 
 
 @given(data=st.data(), value=anything)
-def test_whatever_stands_in_a_place_a_pool_is_read_and_written_or_refused(
+def test_a_pool_with_any_value_anywhere_is_read_and_written_or_rejected(
     tmp_path: Path, data: st.DataObject, value: Any
 ) -> None:
     row = json.loads(json.dumps(["q", [WHOLE]]))
@@ -382,7 +382,7 @@ def test_whatever_stands_in_a_place_a_pool_is_read_and_written_or_refused(
         assert written(list(read_pool(put(tmp_path, *once), lambda error: None))) == once
 
 
-def test_a_number_too_large_for_a_float_is_no_score(tmp_path: Path) -> None:
+def test_a_number_too_large_for_a_float_is_not_a_score(tmp_path: Path) -> None:
     path = tmp_path / "pool.jsonl"
     row = json.dumps(["q", [paragraph(paragraph_data={"rankings": [ranked("r", "d", 1, 7.5)]})]])
     path.write_text(row.replace("7.5", "1e999") + "\n")

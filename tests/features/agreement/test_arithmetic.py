@@ -78,7 +78,7 @@ def test_every_passage_is_counted_in_its_cell_of_each_table(
 
 
 @given(passages_of)
-def test_a_rows_kappa_is_that_of_its_label_or_another_against_its_judgment_or_another(
+def test_the_kappa_of_a_row_is_one_against_the_rest_on_both_sides(
     passages: Passages,
 ) -> None:
     found = agree(passages)
@@ -96,7 +96,7 @@ def test_a_rows_kappa_is_that_of_its_label_or_another_against_its_judgment_or_an
 
 
 @given(passages_of)
-def test_accuracy_precision_and_recall_are_the_shares_of_their_names(passages: Passages) -> None:
+def test_accuracy_precision_and_recall_equal_their_definitions(passages: Passages) -> None:
     found = agree(passages)
     said = [a >= 4 for _, a, _ in passages]
     true = [b >= 2 for _, _, b in passages]
@@ -106,7 +106,7 @@ def test_accuracy_precision_and_recall_are_the_shares_of_their_names(passages: P
     assert found.recall == pytest.approx(hits / sum(true) if any(true) else math.nan, nan_ok=True)
 
 
-def test_pairs_and_groups_are_the_published_ones_of_dl19_and_of_car() -> None:
+def test_pairs_and_groups_equal_the_published_ones_of_dl19_and_car() -> None:
     passages = [(0, 5, 3), (1, 0, 0)]
     dl19 = agree(passages, Thresholds(4, 2, 2), judgments=(0, 1, 2, 3))
     assert pairs_of(dl19.graded) == {"5": "3", "4": "3", "3": "2", "2": "2", "1": "2", "0": "0"}
@@ -116,13 +116,13 @@ def test_pairs_and_groups_are_the_published_ones_of_dl19_and_of_car() -> None:
     assert pairs_of(car.merged) == {">=4": ">=2", "1..3": "1", "<1": "<1"}
 
 
-def test_scales_that_differ_have_no_kappa_as_a_whole() -> None:
+def test_different_scales_have_no_overall_kappa() -> None:
     found = agree([(0, 5, 3), (1, 0, 0)], judgments=(0, 1, 2, 3)).graded
     assert math.isnan(found.kappa.value)
     assert math.isnan(found.quadratic)
 
 
-def test_equal_scales_pair_equals_and_have_kappas_as_a_whole() -> None:
+def test_equal_scales_pair_equal_values_and_have_an_overall_kappa() -> None:
     found = agree([(0, 3, 3), (0, 2, 1), (1, 0, -1), (1, 1, 1)], Thresholds(2, 1, 2), 3, same_scale=True)
     assert pairs_of(found.graded) == {"3": "3", "2": "2", "1": "1", "0": "0"}
     assert pairs_of(found.merged) == {">=3": ">=3", "2": "2", "<2": "<2"}
@@ -131,13 +131,13 @@ def test_equal_scales_pair_equals_and_have_kappas_as_a_whole() -> None:
     assert found.graded.quadratic > found.graded.linear > found.graded.kappa.value
 
 
-def test_an_equal_that_no_one_judged_has_no_kappa() -> None:
+def test_a_label_without_equal_judgments_has_no_kappa() -> None:
     found = agree([(0, 3, 3), (1, 1, 0)], Thresholds(2, 1, 2), 3, (0, 3), same_scale=True)
     assert pairs_of(found.graded) == {"3": "3", "2": None, "1": None, "0": "0"}
     assert math.isnan(found.graded.kappas[1].value)
 
 
-def test_counts_are_merged_around_min_answers() -> None:
+def test_count_labels_are_merged_around_min_answers() -> None:
     passages = [(0, 7, 3), (0, 2, 2), (1, 0, 0), (1, 3, 1)]
     found = agree(passages, Thresholds(4, 2, 2, "count"), judgments=(0, 1, 2, 3))
     assert found.graded.labels == ("7", "6", "5", "4", "3", "2", "0")
@@ -147,7 +147,7 @@ def test_counts_are_merged_around_min_answers() -> None:
     assert math.isnan(found.graded.kappa.value)
 
 
-def test_without_three_groups_a_side_merged_is_binary() -> None:
+def test_with_fewer_than_three_groups_the_merged_table_is_the_binary_one() -> None:
     passages = [(0, 5, 1), (0, 2, 0), (1, 0, 0)]
     for thresholds, judgments in (
         (Thresholds(1, 1, 2), (0, 1, 2, 3)),
@@ -169,7 +169,7 @@ def test_negative_judgments_have_columns_and_are_not_relevant() -> None:
     assert found.binary.counts.tolist() == [[1, 1], [0, 2]]
 
 
-def test_no_relevant_judgment_at_all_leaves_an_empty_column() -> None:
+def test_without_relevant_judgments_the_column_is_empty() -> None:
     found = agree([(0, 5, 0), (1, 0, 0)], judgments=(0,))
     assert found.binary.counts.tolist() == [[0, 1], [0, 1]]
     assert found.binary.kappa.value == 0
@@ -178,7 +178,7 @@ def test_no_relevant_judgment_at_all_leaves_an_empty_column() -> None:
     assert pairs_of(found.graded)["5"] is None
 
 
-def test_a_label_beyond_the_scale_is_refused() -> None:
+def test_a_label_outside_the_scale_is_rejected() -> None:
     with pytest.raises(ValueError, match="the label 5 is none of 3, 2, 1, 0"):
         agree([(0, 5, 0)], best=3)
     with pytest.raises(ValueError, match="the judgment 2 is none of 1, 0"):

@@ -41,7 +41,7 @@ def rows_of(text: str) -> list[dict[str, str]]:
 
 
 def both_labels(track: Path) -> list[tuple[list[int], int]]:
-    """Of each pooled passage its ratings, best first, and its judgment; read naively."""
+    """The ratings of each pooled passage, best first, and its judgment; by naive code."""
     ratings: dict[tuple[str, str], list[int]] = {}
     for row in map(json.loads, (track / "grades.jsonl").read_text().splitlines()):
         ratings.setdefault((row["query_id"], row["doc_id"]), []).append(row["rating"])
@@ -52,13 +52,15 @@ def both_labels(track: Path) -> list[tuple[list[int], int]]:
     ]
 
 
-def test_in_a_pipe_it_is_the_file_in_out(graded: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_in_a_pipe_the_output_equals_the_file_in_out(
+    graded: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     text = out(capsys, "agreement", graded)
     assert text == (graded / "out" / "agreement.tsv").read_text()
     assert {row["min_rating"] for row in rows_of(text)} == {"4"}
 
 
-def test_every_min_rating_goes_with_every_min_answers(
+def test_every_min_rating_is_combined_with_every_min_answers(
     graded: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     options = ["--min-rating", "2", "--min-rating", "5", "--min-answers", "1", "--min-answers", "3"]
@@ -87,7 +89,7 @@ def test_every_min_rating_goes_with_every_min_answers(
             assert cells[table, rating, answers, "all", "all"] == len(passages)
 
 
-def test_sums_are_those_of_their_cells(graded: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_sums_equal_those_of_their_cells(graded: Path, capsys: pytest.CaptureFixture[str]) -> None:
     rows = rows_of(out(capsys, "agreement", graded))
     for table in ("graded", "merged", "binary"):
         counts = {(r["label"], r["judgment"]): int(r["count"]) for r in rows if r["table"] == table}
@@ -99,7 +101,7 @@ def test_sums_are_those_of_their_cells(graded: Path, capsys: pytest.CaptureFixtu
             assert counts["all", judgment] == sum(counts[label, judgment] for label in labels)
 
 
-def test_json_has_what_the_table_has(graded: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_json_has_the_same_content_as_the_table(graded: Path, capsys: pytest.CaptureFixture[str]) -> None:
     found = json.loads(out(capsys, "agreement", graded, "--json", "--min-answers", "2"))
     rows = rows_of(out(capsys, "agreement", graded, "--min-answers", "2"))
     assert found["n_both"] == 36
@@ -128,7 +130,7 @@ def test_json_has_what_the_table_has(graded: Path, capsys: pytest.CaptureFixture
                     assert same["count"] == str(count)
 
 
-def test_a_terminal_gets_crosstabs(
+def test_a_terminal_shows_crosstabs(
     graded: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr("trecexam.cli.show.sys.stdout.isatty", lambda: True, raising=False)
@@ -146,7 +148,7 @@ def test_a_terminal_gets_crosstabs(
     ]
 
 
-def test_a_share_of_nothing_is_a_dash_on_a_terminal(
+def test_an_undefined_share_is_a_dash_on_a_terminal(
     graded: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr("trecexam.cli.show.sys.stdout.isatty", lambda: True, raising=False)
@@ -156,7 +158,9 @@ def test_a_share_of_nothing_is_a_dash_on_a_terminal(
     assert "nan" not in shown.err + shown.out
 
 
-def test_latex_and_a_file(graded: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_latex_and_output_files_work(
+    graded: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     named = graded.rename(graded.with_name("my_track"))
     text = out(capsys, "agreement", named, "--latex")
     assert "% rows are labels of recorded, columns are people's judgments (qrels.txt)" in text
@@ -166,7 +170,7 @@ def test_latex_and_a_file(graded: Path, tmp_path: Path, capsys: pytest.CaptureFi
     assert "kappa" in json.loads(out(capsys, "agreement", named, "--latex", "--json")), "the last one counts"
 
 
-def test_counted_labels_have_their_counts_as_rows(graded: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_count_labels_have_their_counts_as_rows(graded: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (graded / "trecexam.toml").write_text(RECORDED + '[scores]\nlabel = "count"\nmin_rating = 3\n')
     rows = rows_of(out(capsys, "agreement", graded, "--min-answers", "2"))
     counts = Counter(sum(r >= 3 for r in ratings) for ratings, _ in both_labels(graded))
@@ -178,7 +182,7 @@ def test_counted_labels_have_their_counts_as_rows(graded: Path, capsys: pytest.C
     assert found == {"4": counts[4], "3": counts[3], "2": counts[2], "0": counts[1] + counts[0]}
 
 
-def test_it_says_what_does_not_count(graded: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_excluded_passages_are_reported(graded: Path, capsys: pytest.CaptureFixture[str]) -> None:
     lines = (graded / "qrels.txt").read_text().splitlines()
     (graded / "qrels.txt").write_text("".join(f"{line}\n" for line in lines[1:]) + "q9 0 d 1\nq1 0 never 2\n")
     text = err(capsys, "agreement", graded, status=0)
@@ -190,7 +194,7 @@ def test_it_says_what_does_not_count(graded: Path, capsys: pytest.CaptureFixture
     assert f"{len(pooled & {first})} have only a label, {alone} only a judgment" in text
 
 
-def test_it_says_how_many_judged_passages_are_not_pooled_until_they_are(
+def test_judged_passages_outside_the_pool_are_counted_until_they_are_pooled(
     graded: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with (graded / "qrels.txt").open("a") as qrels:
@@ -221,7 +225,7 @@ def test_negative_judgments_are_left_out_and_counted(
     assert f"qrels.txt: {negative} passages have a negative label, which trec_eval reads as not" in told.err
 
 
-def test_a_persons_ratings_do_not_count_as_the_graders(
+def test_ratings_of_people_do_not_count_as_those_of_the_grader(
     graded: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     before = out(capsys, "agreement", graded)
@@ -240,7 +244,7 @@ def test_a_persons_ratings_do_not_count_as_the_graders(
     assert (graded / "out" / "agreement.tsv").read_text() == before
 
 
-def test_graded_and_judged_passages_that_differ_are_told(
+def test_graded_and_judged_passages_that_differ_are_reported(
     graded: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     rows = [json.loads(line) for line in (graded / "grades.jsonl").read_text().splitlines()]
@@ -254,7 +258,9 @@ def test_graded_and_judged_passages_that_differ_are_told(
     )
 
 
-def test_one_label_only_is_said_and_has_no_interval(graded: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_single_label_is_reported_and_has_no_interval(
+    graded: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     options = ["agreement", graded, "--min-answers", "9"]
     assert "every label is <4, so the binary kappa says nothing" in err(capsys, *options, status=0)
     whole = next(
@@ -272,9 +278,7 @@ def test_one_label_only_is_said_and_has_no_interval(graded: Path, capsys: pytest
     assert whole["kappa"] == ""
 
 
-def test_few_queries_have_no_interval_and_it_is_said(
-    graded: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_few_queries_give_no_interval_and_a_note(graded: Path, capsys: pytest.CaptureFixture[str]) -> None:
     lines = (graded / "qrels.txt").read_text().splitlines(keepends=True)
     (graded / "qrels.txt").write_text("".join(line for line in lines if line.startswith("q1 ")))
     assert "no intervals: they need passages of at least 5 queries" in err(
@@ -283,7 +287,7 @@ def test_few_queries_have_no_interval_and_it_is_said(
     assert {r["kappa.low"] for r in rows_of(out(capsys, "agreement", graded))} == {""}
 
 
-def test_ratings_beyond_the_graders_scale_have_rows(small_track: Path) -> None:
+def test_ratings_beyond_the_scale_of_the_grader_have_rows(small_track: Path) -> None:
     grader = HashGrader()
     grader.scale = Scale(3, 2)  # type: ignore[attr-defined]
     with trecexam.open_track(small_track, grader=grader) as track:
@@ -292,7 +296,7 @@ def test_ratings_beyond_the_graders_scale_have_rows(small_track: Path) -> None:
     assert found.graded.labels == ("5", "4", "3", "2", "1", "0")
 
 
-def test_a_min_rating_beyond_the_graders_scale_is_refused(small_track: Path) -> None:
+def test_a_min_rating_beyond_the_scale_of_the_grader_is_rejected(small_track: Path) -> None:
     grader = HashGrader()
     grader.scale = Scale(1, 1)  # type: ignore[attr-defined]
     with (
@@ -302,7 +306,7 @@ def test_a_min_rating_beyond_the_graders_scale_is_refused(small_track: Path) -> 
         track.agreement([1, 4])
 
 
-def test_judgments_behind_a_link_to_nothing_are_not_taken_for_absent_ones(
+def test_judgments_behind_a_broken_symlink_are_an_error_not_absent(
     graded: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (graded / "qrels.txt").unlink()

@@ -1,4 +1,4 @@
-"""Labels and judgments on one scale have one threshold, and every output says both thresholds."""
+"""Labels and judgments on one scale have one threshold, and every output shows both thresholds."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def brute_kappa(labels: Labels, judgments: Labels, min_label: int, min_judgment:
 def make_track(
     folder: Path, labels: Labels, judgments: Labels, settings: str = "", name: str = "track"
 ) -> Path:
-    """A track of qrels that are grades, beside other qrels."""
+    """A track with qrels as grades, next to other qrels."""
     folder.mkdir(exist_ok=True)
     for file, rows in (("umbrela.qrels", labels), ("people.qrels", judgments)):
         (folder / file).write_text("".join(f"{q} 0 {d} {label}\n" for (q, d), label in rows.items()))
@@ -83,7 +83,7 @@ def agreement(capsys: pytest.CaptureFixture[str], root: Path, *options: str) -> 
 
 
 @pytest.mark.parametrize(("best", "threshold"), [(3, 2), (4, 3)])
-def test_kappa_on_one_scale_is_of_one_threshold(
+def test_kappa_on_one_scale_uses_one_threshold(
     tmp_path: Path, best: int, threshold: int, capsys: pytest.CaptureFixture[str]
 ) -> None:
     labels, judgments = drawn(best, 3, (8, 2, 2, 2, 1)[: best + 1])
@@ -108,8 +108,10 @@ def test_kappa_on_one_scale_is_of_one_threshold(
     assert words in capsys.readouterr().out
 
 
-def test_two_llms_whose_labels_come_from_one_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """UMBRELA's real distribution of 0..4, beside a stricter judge drawn from it."""
+def test_qrels_of_two_llms_have_the_threshold_of_their_common_scale(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """UMBRELA's real distribution of 0..4, and a stricter judge drawn from it."""
     path = outside("rag25/umbrela.qwen3.5-9b.qrels.gz")
     rng = random.Random(0)
     with gzip.open(path, "rt") as file:
@@ -124,7 +126,7 @@ def test_two_llms_whose_labels_come_from_one_file(tmp_path: Path, capsys: pytest
     assert float(row["kappa"]) > brute_kappa(labels, judgments, 3, 1) + 0.2
 
 
-def test_options_win_and_the_side_without_one_has_the_same(
+def test_options_override_settings_and_set_the_other_side_too(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     labels, judgments = drawn(3, 4, (4, 3, 2, 1))
@@ -140,7 +142,7 @@ def test_options_win_and_the_side_without_one_has_the_same(
         assert f"label {expected[0]} or more counts as relevant; judgment {expected[1]} or more" in notes
 
 
-def test_of_two_settings_on_one_scale_the_greater_one_counts(
+def test_of_two_settings_on_one_scale_the_greater_one_is_used(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     labels, judgments = drawn(3, 5, (4, 3, 2, 1))
@@ -158,10 +160,10 @@ def test_of_two_settings_on_one_scale_the_greater_one_counts(
         assert row["kappa"] == f"{brute_kappa(labels, judgments, expected, expected):.6f}"
 
 
-def test_the_scale_of_judgments_is_that_of_the_whole_file(
+def test_the_scale_of_judgments_is_read_from_the_whole_file(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Of the queries of this track nobody judged a passage 3, of others somebody did."""
+    """In the queries of this track no passage is judged 3; in others some are."""
     labels, judgments = drawn(3, 6, (4, 3, 2, 1))
     judgments = {key: min(label, 2) for key, label in judgments.items()} | {("q99", "d"): 3}
     row, _ = agreement(capsys, make_track(tmp_path, labels, judgments))
@@ -170,7 +172,7 @@ def test_the_scale_of_judgments_is_that_of_the_whole_file(
 
 
 @pytest.mark.parametrize("label", ["max", "count"])
-def test_scales_that_differ_have_the_thresholds_of_the_settings(
+def test_different_scales_use_the_thresholds_of_the_settings(
     graded: Path, label: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (graded / "trecexam.toml").write_text(RECORDED + f'[scores]\nlabel = "{label}"\n')
@@ -187,7 +189,7 @@ def test_scales_that_differ_have_the_thresholds_of_the_settings(
         assert "label 1 or more (items rated 4 or better) counts as relevant" in notes
 
 
-def test_every_output_says_which_side_is_peoples(
+def test_every_output_says_which_side_is_people(
     graded: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     axes = "rows are labels of recorded, columns are people's judgments (qrels.txt)"
@@ -207,7 +209,7 @@ def test_every_output_says_which_side_is_peoples(
         assert axes.split(",")[0] in shown
 
 
-def test_the_live_page_calls_relevant_what_agreement_does(tmp_path: Path) -> None:
+def test_the_live_page_uses_the_relevance_threshold_of_agreement(tmp_path: Path) -> None:
     labels, judgments = drawn(3, 9, (4, 3, 2, 1))
     with client_of(make_track(tmp_path, labels, judgments)) as client:
         page = client.get("/disagreements").text
@@ -227,7 +229,7 @@ def test_items_are_verified_against_judgments_on_their_scale(tmp_path: Path) -> 
         assert (found.facts["min_rating"], found.facts["min_relevant"]) == (1, 1)
 
 
-def test_graders_compared_on_the_judgments_scale_have_its_threshold(tmp_path: Path) -> None:
+def test_graders_compared_on_the_scale_of_judgments_use_its_threshold(tmp_path: Path) -> None:
     labels, judgments = drawn(3, 7, (4, 3, 2, 1))
     with trecexam.open_track(make_track(tmp_path, labels, judgments)) as track:
         rows = track.compare_graders(measures=["P(rel=1)@20"], official_measures=["nDCG@10"])
@@ -239,8 +241,8 @@ def test_graders_compared_on_the_judgments_scale_have_its_threshold(tmp_path: Pa
         assert row["kappa"] == pytest.approx(brute_kappa(labels, judgments, at, at))
 
 
-def test_what_people_say_on_the_judgments_scale_is_learned_as_it_is(tmp_path: Path) -> None:
-    """A rating of 1 by a person is a judgment of 1, where both are 0..3."""
+def test_ratings_by_people_on_the_scale_of_judgments_are_learned_unchanged(tmp_path: Path) -> None:
+    """A rating of 1 by a person equals a judgment of 1, if both scales are 0..3."""
     labels, judgments = drawn(3, 8, (4, 3, 2, 1))
     for number in range(4):
         del judgments["q1", f"d01{number}"]
@@ -255,7 +257,7 @@ def test_what_people_say_on_the_judgments_scale_is_learned_as_it_is(tmp_path: Pa
     assert [official.judged["q1"][f"d01{rating}"] for rating in range(4)] == [0, 1, 2, 3]
 
 
-def test_a_min_relevant_that_nobody_gave_yet_stops_no_update(
+def test_a_min_relevant_above_all_judgments_stops_no_update(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     labels, judgments = drawn(3, 5, (4, 3, 2, 2))
@@ -274,10 +276,10 @@ def test_a_min_relevant_that_nobody_gave_yet_stops_no_update(
 @pytest.mark.parametrize(
     ("best", "settings", "threshold"), [(3, "", 2), (4, "", 3), (3, "min_relevant = 3\n", 3)]
 )
-def test_official_measures_count_from_the_threshold_of_agreement(
+def test_official_measures_use_the_threshold_of_agreement(
     tmp_path: Path, best: int, settings: str, threshold: int
 ) -> None:
-    """Labels had P(rel=2) and judgments P, which counted from 1 on."""
+    """Labels had P(rel=2) and judgments P, which counted from 1."""
     labels, judgments = drawn(best, 3, (8, 2, 2, 2, 1)[: best + 1])
     with trecexam.open_track(make_track(tmp_path, labels, judgments, settings)) as track:
         assert track.agreement().found[0].thresholds.min_relevant == threshold

@@ -1,4 +1,4 @@
-"""`trecexam correlate`, `swaps`, `outliers`: thresholds, what it says beside its table, and bad input."""
+"""`trecexam correlate`, `swaps`, `outliers`: thresholds, notes and invalid input."""
 
 from __future__ import annotations
 
@@ -25,8 +25,10 @@ from trecexam.scores.rank_correlation.outliers import find_outliers
 Rows = list[dict[str, str]]
 
 
-def talk(capsys: pytest.CaptureFixture[str], *arguments: str | Path, status: int = 0) -> tuple[str, str]:
-    """What a command writes to stdout and to stderr."""
+def run_command(
+    capsys: pytest.CaptureFixture[str], *arguments: str | Path, status: int = 0
+) -> tuple[str, str]:
+    """Returns what a command writes to stdout and to stderr."""
     capsys.readouterr()
     assert run([str(argument) for argument in arguments]) == status
     found = capsys.readouterr()
@@ -40,7 +42,7 @@ def rows(text: str) -> Rows:
 
 
 def table(capsys: pytest.CaptureFixture[str], *arguments: str | Path, command: str = "correlate") -> Rows:
-    return rows(talk(capsys, command, *arguments)[0])
+    return rows(run_command(capsys, command, *arguments)[0])
 
 
 def settings(root: Path, scores: str) -> None:
@@ -68,10 +70,8 @@ def many(graded: Path) -> Path:
     return graded
 
 
-def test_new_columns_stand_after_those_that_were_there(
-    graded: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    header = talk(capsys, "correlate", graded)[0].splitlines()[0].split("\t")
+def test_new_columns_come_after_the_existing_ones(graded: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    header = run_command(capsys, "correlate", graded)[0].splitlines()[0].split("\t")
     assert header == [
         "measure", "official_measure", "n_runs", "kendall_tau", "spearman_rho", "tau_ap", "kendall_tau.low",
         "kendall_tau.high", "rbo", "spearman_rho.low", "spearman_rho.high", "tau_ap.low", "tau_ap.high",
@@ -79,13 +79,13 @@ def test_new_columns_stand_after_those_that_were_there(
         "tau_ap_b.high", "kendall@10.low", "kendall@10.high", "kendall@15.low", "kendall@15.high",
         "kendall@20.low", "kendall@20.high", "pearson_r", "tau_gap",
     ]  # fmt: skip
-    found = json.loads(talk(capsys, "correlate", graded, "--json")[0])
+    found = json.loads(run_command(capsys, "correlate", graded, "--json")[0])
     assert (found["n_queries"], found["rbo_p"]) == (3, 0.9)
     assert list(found["correlations"][0]) == header
 
 
 @pytest.mark.parametrize("label", ["max", "count"])
-def test_a_threshold_is_what_the_setting_of_that_name_gives(
+def test_a_threshold_option_equals_the_setting_of_the_same_name(
     many: Path, label: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     settings(many, f'label = "{label}"')
@@ -103,7 +103,7 @@ def test_a_threshold_is_what_the_setting_of_that_name_gives(
         plain = table(capsys, many, *[part for name in names for part in ("-m", name)], *options)
         expected += [{"min_rating": rating, **row} for row in plain]
     if label == "max":
-        # The label is a rating: nDCG knows no threshold and stands there once.
+        # The label is a rating: nDCG has no threshold and is listed once.
         ungraded = [row for row in expected if row["measure"] == "nDCG@4"][:2]
         expected = [row for row in expected if row["measure"] != "nDCG@4"]
         expected += [{**row, "min_rating": ""} for row in ungraded]
@@ -114,7 +114,7 @@ def test_a_threshold_is_what_the_setting_of_that_name_gives(
     assert len({row["kendall_tau"] for row in found}) > 3
 
 
-def test_measures_that_are_the_same_at_a_threshold_stand_there_once(
+def test_measures_that_coincide_at_a_threshold_are_listed_once(
     graded: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     found = table(capsys, graded, "-m", "P(rel=3)@5", "-m", "P(rel=5)@5", "--official-measure", "P@5",
@@ -127,7 +127,7 @@ def test_measures_that_are_the_same_at_a_threshold_stand_there_once(
     assert [row["query_id"] for row in per_query] == ["q1", "q2", "q3"]
 
 
-def test_a_threshold_beyond_the_scale_is_refused(graded: Path) -> None:
+def test_a_threshold_beyond_the_scale_is_rejected(graded: Path) -> None:
     with trecexam.open_track(graded) as track:
         assert track.grading.thresholds() == (1, 2, 3, 4, 5)
     narrow = HashGrader()
@@ -154,11 +154,11 @@ def test_rbo_p_is_passed_on(many: Path, capsys: pytest.CaptureFixture[str]) -> N
             assert found.rbo == pytest.approx(correlate(ours, theirs, rbo_p=p).rbo, abs=1e-6)
 
 
-def test_swaps_are_those_of_the_first_measures_and_the_file_in_out(
+def test_swaps_of_the_first_measures_equal_the_file_in_out(
     many: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    talk(capsys, "watch", many, "--once")
-    text, said = talk(capsys, "swaps", many)
+    run_command(capsys, "watch", many, "--once")
+    text, said = run_command(capsys, "swaps", many)
     assert text == (many / "out" / "swaps.tsv").read_text()
     names, ours = values(many, "P(rel=4)@8", official=False)
     _, theirs = values(many, "nDCG@10", official=True)
@@ -174,12 +174,12 @@ def test_swaps_are_those_of_the_first_measures_and_the_file_in_out(
     count = re.search(r"P\(rel=4\)@8 and nDCG@10: (\d+) of 28 pairs of runs are swapped", said)
     assert count
     assert int(count[1]) == len(expected.swaps)
-    found = json.loads(talk(capsys, "swaps", many, "--json")[0])
+    found = json.loads(run_command(capsys, "swaps", many, "--json")[0])
     assert found["pairs"][0]["n_swapped"] == len(found["swaps"]) == len(expected.swaps)
     assert found["pairs"][0]["n_tied"] == expected.n_tied
 
 
-def test_swaps_of_asked_measures_and_thresholds(many: Path) -> None:
+def test_swaps_accepts_measures_and_thresholds(many: Path) -> None:
     with trecexam.open_track(many) as track:
         swaps = track.correlate.swaps(["P@5", "nDCG@5"], ["P@5", "AP"], min_ratings=[2, 3])
     found = rows(swaps.to_tsv())
@@ -192,10 +192,10 @@ def test_swaps_of_asked_measures_and_thresholds(many: Path) -> None:
     assert len({r["measure"] for r in found}) > 1
 
 
-def test_outliers_are_the_furthest_runs_and_all_of_them_in_out(
+def test_outliers_shows_the_furthest_runs_and_out_has_all_of_them(
     many: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    talk(capsys, "watch", many, "--once")
+    run_command(capsys, "watch", many, "--once")
     every = rows((many / "out" / "outliers.tsv").read_text())
     assert len(every) == 8
     assert table(capsys, many, "--most", "3", command="outliers") == every[:3]
@@ -203,29 +203,29 @@ def test_outliers_are_the_furthest_runs_and_all_of_them_in_out(
     names, ours = values(many, "P(rel=4)@8", official=False)
     _, theirs = values(many, "nDCG@10", official=True)
     assert [r["run"] for r in every] == [o.run for o in find_outliers(names, ours, theirs)]
-    assert len(json.loads(talk(capsys, "outliers", many, "--most", "2", "--json")[0])["outliers"]) == 2
+    assert len(json.loads(run_command(capsys, "outliers", many, "--most", "2", "--json")[0])["outliers"]) == 2
 
 
-def test_it_says_what_was_compared_and_which_queries_have_no_judgments(
+def test_correlate_says_what_was_compared_and_which_queries_have_no_judgments(
     graded: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert "compared over 3 queries and 3 runs\n" in talk(capsys, "correlate", graded)[1]
+    assert "compared over 3 queries and 3 runs\n" in run_command(capsys, "correlate", graded)[1]
     judged = [line for line in (graded / "qrels.txt").read_text().splitlines() if not line.startswith("q2")]
     (graded / "qrels.txt").write_text("\n".join([*judged, "x 0 d 1", "y 0 d 1"]) + "\n")
-    said = talk(capsys, "correlate", graded)[1]
+    said = run_command(capsys, "correlate", graded)[1]
     assert "compared over 2 queries and 3 runs; without official judgments, and left out: 'q2'; " in said
     assert "2 judged queries are not in the bank" in said
 
 
-def test_runs_that_the_official_leaderboard_lacks_are_named(
+def test_runs_missing_from_the_official_leaderboard_are_reported(
     graded: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (graded / "official_leaderboard.json").write_text('{"run0": 1, "elsewhere": 2, "run2": 3}')
-    text, said = talk(capsys, "correlate", graded)
+    text, said = run_command(capsys, "correlate", graded)
     assert "not in the official leaderboard, and so not compared with it: 'run1'" in said
     ranked = [row for row in rows(text) if row["official_measure"] == "official_leaderboard"]
     assert {row["n_runs"] for row in ranked} == {"2"}
-    # It can be asked for by name, and then stands alone.
+    # It can be requested by name, and is then the only one.
     alone = table(capsys, graded, "--official-measure", "official_leaderboard")
     assert alone == ranked
     far = table(capsys, graded, "--official-measure", "official_leaderboard", command="outliers")
@@ -242,15 +242,15 @@ def test_an_official_leaderboard_alone_is_enough(graded: Path, capsys: pytest.Ca
     assert len(table(capsys, graded, command="outliers")) == 3
     for swap in table(capsys, graded, command="swaps"):
         assert (swap["official_p"], swap["official_p.holm"], swap["verdict"]) == ("", "", "")
-    _, said = talk(capsys, "correlate", graded, "--per-query", status=2)
+    _, said = run_command(capsys, "correlate", graded, "--per-query", status=2)
     assert "an official leaderboard has no values per query" in said
 
 
 def refusal(capsys: pytest.CaptureFixture[str], root: Path) -> str:
-    """The one line with which every form of the command refuses."""
+    """The one-line error, the same in every form of the command."""
     found = set()
     for command, *options in (["correlate"], ["swaps"], ["outliers"], ["correlate", "--thresholds"]):
-        out, err = talk(capsys, command, root, *options, status=2)
+        out, err = run_command(capsys, command, root, *options, status=2)
         assert out == ""
         assert err.startswith("trecexam: ")
         found.add(err)
@@ -259,45 +259,43 @@ def refusal(capsys: pytest.CaptureFixture[str], root: Path) -> str:
     return line
 
 
-def test_without_official_judgments_it_says_what_it_needs(
+def test_without_official_judgments_the_error_says_what_is_needed(
     graded: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (graded / "qrels.txt").unlink()
     assert "put official_leaderboard.json here" in refusal(capsys, graded)
-    _, said = talk(capsys, "correlate", graded, "--official-measure", "official_leaderboard", status=2)
+    _, said = run_command(capsys, "correlate", graded, "--official-measure", "official_leaderboard", status=2)
     assert "no official leaderboard: put official_leaderboard.json here" in said
 
 
-def test_official_judgments_that_were_not_taken_are_named(
-    graded: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_rejected_official_judgments_are_reported(graded: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (graded / "qrels.txt").write_text("q1 0 q1-d00 1\nq1 0 q1-d01 yes\n")
     assert "qrels.txt:2: the official judgments were rejected" in refusal(capsys, graded)
     (graded / "official_leaderboard.json").write_text('{"run0": 3, "run1": 2, "run2": 1}')
-    text, said = talk(capsys, "correlate", graded)
+    text, said = run_command(capsys, "correlate", graded)
     assert {row["official_measure"] for row in rows(text)} == {"official_leaderboard"}
     assert "qrels.txt:2: the official judgments were rejected" in said
 
 
-def test_judgments_of_other_queries_are_refused(graded: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_judgments_of_other_queries_are_rejected(graded: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (graded / "qrels.txt").write_text("2019-q1 0 q1-d00 1\n")
     assert "are query ids written in another form?" in refusal(capsys, graded)
 
 
-def test_judgments_with_other_document_ids_are_remarked_on(
+def test_judgments_with_other_document_ids_give_a_warning(
     graded: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (graded / "qrels.txt").write_text(
         "".join(f"q{q} 0 doc#{d} {d % 2}\n" for q in (1, 2, 3) for d in range(9))
     )
-    text, said = talk(capsys, "correlate", graded)
+    text, said = run_command(capsys, "correlate", graded)
     assert "are document ids written in another form?" in said
     assert "no correlation where all runs are tied: on nDCG@10 (official)" in said
     assert {row["kendall_tau"] for row in rows(text)} == {""}
-    assert rows(talk(capsys, "swaps", graded)[0]) == []
+    assert rows(run_command(capsys, "swaps", graded)[0]) == []
 
 
-def test_a_leaderboard_of_other_runs_is_refused(graded: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_leaderboard_of_other_runs_is_rejected(graded: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (graded / "qrels.txt").unlink()
     (graded / "official_leaderboard.json").write_text('{"one": 1, "two": 2}')
     line = refusal(capsys, graded)
@@ -322,16 +320,16 @@ def test_negative_labels_count_as_not_relevant(graded: Path, capsys: pytest.Capt
     (graded / "qrels.txt").write_text(negative)
     assert [table(capsys, *options, command=each) for each in ("correlate", "swaps", "outliers")] == expected
     (graded / "qrels.txt").write_text(re.sub(r" \d$", " -1", text, flags=re.M))
-    assert "no correlation where all runs are tied" in talk(capsys, "correlate", *options)[1]
+    assert "no correlation where all runs are tied" in run_command(capsys, "correlate", *options)[1]
 
 
 def test_a_single_run_has_no_correlation(graded: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for name in ("run1", "run2"):
         (graded / "runs" / f"{name}.run").unlink()
-    text, said = talk(capsys, "correlate", graded)
+    text, said = run_command(capsys, "correlate", graded)
     assert "a single run has no correlation" in said
     assert all(row["n_runs"] == "1" and row["rbo"] == "" for row in rows(text))
-    assert rows(talk(capsys, "swaps", graded)[0]) == []
+    assert rows(run_command(capsys, "swaps", graded)[0]) == []
     (only,) = table(capsys, graded, command="outliers")
     assert (only["run"], float(only["difference"])) == ("run0", 0)
 
@@ -340,15 +338,15 @@ def test_all_runs_tied_have_no_correlation(graded: Path, capsys: pytest.CaptureF
     same = (graded / "runs" / "run0.run").read_text()
     for name in ("run1", "run2"):
         (graded / "runs" / f"{name}.run").write_text(same.replace("run0", name))
-    text, said = talk(capsys, "correlate", graded)
+    text, said = run_command(capsys, "correlate", graded)
     assert "no correlation where all runs are tied: on P(rel=4)@8, nDCG@10 (official)" in said
     assert {row["kendall_tau"] for row in rows(text)} == {row["rbo"] for row in rows(text)} == {""}
-    assert rows(talk(capsys, "swaps", graded)[0]) == []
+    assert rows(run_command(capsys, "swaps", graded)[0]) == []
     far = table(capsys, graded, command="outliers")
     assert {(float(r["rubric_rank"]), float(r["official_rank"])) for r in far} == {(2, 2)}
 
 
-def test_everything_is_a_call(graded: Path) -> None:
+def test_every_command_has_a_python_call(graded: Path) -> None:
     with trecexam.open_track(graded) as track:
         found = track.correlate(["P@5"], ["nDCG@10"], min_ratings=[3], rbo_p=0.5)
         assert [key for key, _ in found.pairs] == [("P(rel=3)@5", "nDCG@10", 3)]
@@ -362,10 +360,10 @@ def test_everything_is_a_call(graded: Path) -> None:
                 call()
 
 
-def test_official_measures_that_these_judgments_cannot_give_are_named_and_stop_nothing_else(
+def test_unsupported_official_measures_are_reported_and_stop_nothing_else(
     graded: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Diversity measures on judgments without subtopics: `watch` ended in a traceback, and wrote nothing."""
+    """Diversity measures on judgments without subtopics: `watch` ended in a traceback and wrote nothing."""
     settings = graded / "trecexam.toml"
     settings.write_text(settings.read_text() + '[scores]\nofficial_measures = ["alpha_nDCG@20", "nDCG@10"]\n')
     shutil.rmtree(graded / "out")

@@ -1,4 +1,4 @@
-"""Where correlations have no interval, every output says why."""
+"""If correlations have no interval, every output says why."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SIDES = ["-m", "P(rel=4)@8", "--official-measure", "nDCG@10"]
 
 @pytest.fixture(scope="module")
 def tied(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Six queries and seven runs, of which five are the same; tests read only."""
+    """Six queries and seven runs, five of them equal; read-only."""
     root = make_small_track(tmp_path_factory.mktemp("tied") / "track", queries=6)
     same = {f"q{q}": [f"q{q}-d{d:02}" for d in range(8)] for q in range(1, 7)}
     for number in range(3, 7):
@@ -36,23 +36,23 @@ def tied(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root
 
 
-def talk(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[str, str]:
+def run_command(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[str, str]:
     capsys.readouterr()
     assert run(list(arguments)) == 0
     written = capsys.readouterr()
     return written.out, written.err
 
 
-def test_few_distinct_values_have_no_interval_and_every_output_says_so(
+def test_few_distinct_values_give_no_interval_and_every_output_says_so(
     tied: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    out, err = talk(capsys, "correlate", str(tied), *SIDES)
+    out, err = run_command(capsys, "correlate", str(tied), *SIDES)
     (row,) = csv.DictReader(out.splitlines(), delimiter="\t")
     assert row["kendall_tau"]
     assert {value for name, value in row.items() if name.endswith((".low", ".high"))} == {""}
     why = f"{WHY}P(rel=4)@8 has 3 distinct values, nDCG@10 (official) 3"
     assert f"{why}\n" in err
-    assert why in json.loads(talk(capsys, "correlate", str(tied), *SIDES, "--json")[0])["notes"]
+    assert why in json.loads(run_command(capsys, "correlate", str(tied), *SIDES, "--json")[0])["notes"]
     assert f"{WHY}P(rel=4)@8 has 3" in " ".join(
         json.loads((tied / "out" / "correlation.json").read_text())["notes"]
     )
@@ -61,30 +61,30 @@ def test_few_distinct_values_have_no_interval_and_every_output_says_so(
     )
 
 
-def test_thresholds_graders_and_queries_say_what_concerns_them(
+def test_thresholds_graders_and_queries_show_the_reasons_that_apply(
     tied: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    err = talk(capsys, "correlate", str(tied), *SIDES, "--thresholds")[1]
+    err = run_command(capsys, "correlate", str(tied), *SIDES, "--thresholds")[1]
     assert "P(rel=2)@8 at min_rating 2 2" in err
-    assert WHY in talk(capsys, "compare-graders", str(tied))[1]
-    # A query by itself has no interval anyway.
-    assert "no interval" not in talk(capsys, "correlate", str(tied), *SIDES, "--per-query")[1]
+    assert WHY in run_command(capsys, "compare-graders", str(tied))[1]
+    # A single query has no interval anyway.
+    assert "no interval" not in run_command(capsys, "correlate", str(tied), *SIDES, "--per-query")[1]
 
 
-def test_few_queries_are_the_reason_where_they_are(graded: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    err = talk(capsys, "correlate", str(graded))[1]
+def test_few_queries_are_given_as_the_reason(graded: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    err = run_command(capsys, "correlate", str(graded))[1]
     assert "no intervals: they need at least 5 queries\n" in err
     assert "distinct" not in err
 
 
-def test_runs_that_differ_have_intervals_and_no_reason(
+def test_different_runs_have_intervals_and_no_reason(
     tied: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     root = Path(shutil.copytree(tied, tmp_path / "track"))
     for number in range(3, 7):
         ranking = {f"q{q}": [f"q{q}-d{(d * 5 + number * q) % 12:02}" for d in range(12)] for q in range(1, 7)}
         write_run(root / "runs" / f"run{number}.run", ranking)
-    out, err = talk(capsys, "correlate", str(root), "-m", "nDCG@8", "--official-measure", "nDCG@8")
+    out, err = run_command(capsys, "correlate", str(root), "-m", "nDCG@8", "--official-measure", "nDCG@8")
     (row,) = csv.DictReader(out.splitlines(), delimiter="\t")
     for name in ("kendall_tau", "tau_ap", "tau_ap_b", "rbo"):
         assert float(row[f"{name}.low"]) <= float(row[name]) <= float(row[f"{name}.high"])
@@ -92,7 +92,7 @@ def test_runs_that_differ_have_intervals_and_no_reason(
     assert "no interval" not in err
 
 
-def test_few_distinct_values_among_the_best_runs_are_a_reason_of_their_own() -> None:
+def test_few_distinct_values_among_the_best_runs_are_a_separate_reason() -> None:
     official = np.arange(20.0)[:, None] + np.linspace(0, 0.5, 6)
     ours = official.copy()
     ours[10:] = 30.0

@@ -1,4 +1,4 @@
-"""`trecexam correlate` against a leaderboard of values says what AutoJudge's `meta-evaluate` says."""
+"""`trecexam correlate` against a leaderboard of values equals AutoJudge's `meta-evaluate`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ QUERIES = ("q1", "q2", "q3")
 
 @pytest.fixture
 def many(graded: Path) -> Path:
-    """The graded track with fourteen runs, two pairs of which are the same."""
+    """The graded track with fourteen runs, with two pairs of equal ones."""
     rng = random.Random(7)
     for number in range(11):
         ranking = {q: rng.sample([f"{q}-d{d:02}" for d in range(12)], 8) for q in QUERIES}
@@ -27,14 +27,14 @@ def many(graded: Path) -> Path:
 
 
 @pytest.mark.parametrize("tied", [False, True])
-def test_they_agree_on_every_coefficient(many: Path, tmp_path: Path, tied: bool) -> None:
+def test_both_agree_on_every_coefficient(many: Path, tmp_path: Path, tied: bool) -> None:
     with with_nltk_data():
         evaluation = pytest.importorskip("autojudge_evaluate.evaluation")
     rng = random.Random(11)
     with trecexam.open_track(many) as track:
         names = [row.run for row in track.leaderboard().rows]
     lines = ["run_id\tquery_id\tmeasure\tvalue"]
-    # So that it does not hang on the order of lines who is among the ten best, the tenth has no twin.
+    # The tenth run has no equal one, so that the ten best do not depend on the order of lines.
     levels = {name: (number // 3 if tied and number < 9 else number) for number, name in enumerate(names)}
     for measure in ("Truth", "Other"):
         worth = dict(zip(names, rng.sample(sorted(levels.values(), reverse=True), len(names)), strict=True))
@@ -63,5 +63,5 @@ def test_they_agree_on_every_coefficient(many: Path, tmp_path: Path, tied: bool)
         }  # fmt: skip
         for name, column in columns.items():
             if name == "kendall@10" and tied and official == "Other":
-                continue  # its tenth has twins
+                continue  # its tenth has equal runs
             assert row[column] == pytest.approx(said[name], abs=1e-9), (official, row["measure"], name)

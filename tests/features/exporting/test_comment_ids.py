@@ -1,4 +1,4 @@
-"""Query ids that begin with '#': trec_eval 10 takes their lines for comments, and says nothing."""
+"""Query ids that begin with '#': trec_eval 10 silently treats their lines as comments."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from trecexam.cli.main import run
 
 @pytest.fixture
 def renamed(graded: Path) -> Path:
-    """The graded track, its query q2 named #2."""
+    """The graded track, with its query q2 named #2."""
     for path in (*graded.glob("*.*"), *(graded / "runs").glob("*")):
         if path.is_file():
             path.write_text(path.read_text().replace("q2", "#2"))
@@ -20,7 +20,7 @@ def renamed(graded: Path) -> Path:
     return graded
 
 
-def test_an_update_names_query_ids_that_begin_with_a_hash_once_each_time(
+def test_each_update_reports_query_ids_that_begin_with_a_hash_once(
     renamed: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     for _ in range(2):
@@ -32,16 +32,14 @@ def test_an_update_names_query_ids_that_begin_with_a_hash_once_each_time(
     assert "\n#2 0 " in "\n" + (renamed / "out" / "rubric.qrels").read_text()
 
 
-def test_a_track_without_such_ids_has_nothing_to_hear(
-    graded: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_track_without_such_ids_gets_no_warning(graded: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["watch", str(graded), "--once"]) == 0
     assert run(["export", "qrels", str(graded)]) == 0
     assert "comments" not in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("what", ["qrels", "subtopics"])
-def test_exports_say_it_and_write_all_the_same(
+def test_exports_warn_and_still_write_the_file(
     renamed: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture, what: str
 ) -> None:
     assert run(["export", what, str(renamed), "-o", str(tmp_path / "x")]) == 0
@@ -49,7 +47,7 @@ def test_exports_say_it_and_write_all_the_same(
     assert [record.levelno for record in caplog.records if "'#2'" in record.message] == [logging.WARNING]
 
 
-def test_what_is_converted_to_runs_or_qrels_is_said_too(
+def test_conversions_to_runs_or_qrels_warn_too(
     renamed: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     assert (
@@ -59,7 +57,9 @@ def test_what_is_converted_to_runs_or_qrels_is_said_too(
     assert sum("'#2'" in record.message for record in caplog.records) == 2
 
 
-def test_filled_judgments_say_it(renamed: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_filled_judgments_give_the_warning(
+    renamed: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     qrels = renamed / "qrels.txt"
     qrels.write_text("".join(line for line in qrels.read_text().splitlines(True) if "d03" not in line))
     assert run(["fill", str(renamed), "-o", str(tmp_path / "filled.qrels")]) in (0, 1)

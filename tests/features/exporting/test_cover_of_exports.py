@@ -1,4 +1,4 @@
-"""What a track exports is enough for Cover, by ir_measures' own functions: equal to the track's own value."""
+"""Exports of a track are enough to compute Cover with ir_measures, with the same value as the track."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ MEASURES = [Cover(rel=4) @ 5, nCover(rel=4) @ 5, Cover(rel=4), nCover(rel=4) @ 1
 Values = dict[tuple[str, str], float]
 
 
-def own(root: Path, measures: Iterable[Measure]) -> Values:
-    """(run, measure) -> the mean that the track's leaderboard has."""
+def leaderboard_means(root: Path, measures: Iterable[Measure]) -> Values:
+    """(run, measure) -> the mean on the track's leaderboard."""
     with trecexam.open_track(root) as track:
         board = track.leaderboard(list(measures))
     return {
@@ -59,23 +59,23 @@ def renamed(values: Values) -> Values:
 
 
 @pytest.mark.parametrize("suffix", ["", ".gz"])
-def test_the_subtopics_file_is_enough(graded: Path, tmp_path: Path, suffix: str) -> None:
+def test_the_subtopics_file_is_enough_to_compute_cover(graded: Path, tmp_path: Path, suffix: str) -> None:
     path = tmp_path / f"subtopics.qrels{suffix}"
     content = (graded / "out" / "rubric.subtopics.qrels").read_bytes()
     path.write_bytes(gzip.compress(content) if suffix else content)
     values = by_ir_measures(lambda: ir_measures.read_trec_qrels(str(path)), graded, at_1(MEASURES))
-    assert renamed(values) == pytest.approx(own(graded, MEASURES))
+    assert renamed(values) == pytest.approx(leaderboard_means(graded, MEASURES))
     with pytest.raises(ValueError, match="0 or 1"):
         by_ir_measures(lambda: ir_measures.read_trec_qrels(str(path)), graded, MEASURES)
 
 
-def test_an_item_that_the_grader_answered_nowhere_counts_in_every_export(graded: Path) -> None:
+def test_an_item_without_any_answer_counts_in_every_export(graded: Path) -> None:
     rows = [json.loads(line) for line in (graded / "grades.jsonl").read_text().splitlines()]
     kept = [row for row in rows if row["item_id"] not in ("q1/1", "q2/3")]
     shutil.rmtree(graded / ".trecexam")
     (graded / "grades.jsonl").write_text("".join(json.dumps(row) + "\n" for row in kept))
     run(["watch", str(graded), "--once"])
-    expected = own(graded, MEASURES)
+    expected = leaderboard_means(graded, MEASURES)
     path = str(graded / "out" / "rubric.subtopics.qrels")
     file_values = by_ir_measures(lambda: ir_measures.read_trec_qrels(path), graded, at_1(MEASURES))
     assert renamed(file_values) == pytest.approx(expected)
@@ -86,7 +86,7 @@ def test_an_item_that_the_grader_answered_nowhere_counts_in_every_export(graded:
         assert by_ir_measures(track.qrels, graded, MEASURES) == pytest.approx(expected)
 
 
-def test_the_labels_file_and_a_frame_of_qrels_are_refused(graded: Path) -> None:
+def test_the_labels_file_and_a_frame_of_qrels_are_rejected(graded: Path) -> None:
     path = str(graded / "out" / "rubric.qrels")
     with pytest.raises(ValueError, match=r"track\.export\.qrels_frame\(\)"):
         by_ir_measures(lambda: ir_measures.read_trec_qrels(path), graded, MEASURES)
@@ -100,7 +100,7 @@ def test_the_labels_file_and_a_frame_of_qrels_are_refused(graded: Path) -> None:
 def test_a_frame_in_long_form_gives_cover_and_all_other_measures(graded: Path, tmp_path: Path) -> None:
     pandas = pytest.importorskip("pandas")
     measures = [*MEASURES, Cover(rel=2) @ 5, Cover(rel=5, partial=3) @ 5, nDCG @ 5, P(rel=4) @ 5, AP(rel=3)]
-    expected = own(graded, measures)
+    expected = leaderboard_means(graded, measures)
     with trecexam.open_track(graded) as track:
         frame = track.export.qrels_frame()
         rows = list(track.qrels())
@@ -129,7 +129,7 @@ def test_a_frame_in_long_form_gives_cover_and_all_other_measures(graded: Path, t
     )
 
 
-def test_a_frame_takes_the_rules_of_labels(graded: Path) -> None:
+def test_a_frame_accepts_the_label_rules(graded: Path) -> None:
     pytest.importorskip("pandas")
     with trecexam.open_track(graded) as track:
         for rule in ({"binary": True, "min_rating": 3}, {"label": "count", "min_answers": 2}):
@@ -156,7 +156,7 @@ def test_a_frame_keeps_importance_for_weighted_cover(tmp_path: Path) -> None:
     assert {name: value for (name, _), value in values.items()} == pytest.approx(board)
 
 
-def test_a_frame_whose_rows_contradict_each_other_is_refused(graded: Path) -> None:
+def test_a_frame_with_contradictory_rows_is_rejected(graded: Path) -> None:
     pandas = pytest.importorskip("pandas")
     with trecexam.open_track(graded) as track:
         frame = track.export.qrels_frame()
@@ -172,14 +172,14 @@ def test_a_frame_whose_rows_contradict_each_other_is_refused(graded: Path) -> No
         ir_measures.calc_aggregate([Cover @ 5], frame.drop(columns=["label", "relevance"]), {})
 
 
-def test_without_pandas_a_frame_says_what_to_install(graded: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_pandas_the_error_says_what_to_install(graded: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pandas", None)
     with trecexam.open_track(graded) as track, pytest.raises(TrecexamError, match="pip install pandas"):
         track.export.qrels_frame()
 
 
-def test_the_command_of_ir_measures_knows_no_cover(graded: Path) -> None:
-    """As the README says; the day that it does, the README has to say so."""
+def test_the_ir_measures_command_does_not_know_cover(graded: Path) -> None:
+    """As the README says; if this changes, the README must change."""
     words = [sys.executable, "-m", "ir_measures", "out/rubric.qrels", "runs/run0.run"]
     done = subprocess.run(
         [*words, "Cover(rel=4)@20"], cwd=graded, env={"PYTHONPATH": str(ROOT)}, capture_output=True, text=True

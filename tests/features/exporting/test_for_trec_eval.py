@@ -1,4 +1,4 @@
-"""What other evaluators are given: files of runs and judgments for trec_eval."""
+"""Files of runs and judgments for trec_eval."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import trecexam
 from trecexam.cli.main import run
 
 
-def test_runs_are_written_as_trec_eval_takes_them_whatever_they_were(
+def test_any_run_is_written_in_a_form_that_trec_eval_accepts(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     root = make_small_track(tmp_path / "track")
@@ -49,7 +49,9 @@ def test_runs_are_written_as_trec_eval_takes_them_whatever_they_were(
             track.export.runs(["run7"])
 
 
-def test_two_runs_never_share_a_file(small_track: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_two_runs_are_never_written_to_the_same_file(
+    small_track: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     write_run(small_track / "runs" / "a.run", {"q1": ["q1-d01"]}, tag="a/b")
     write_run(small_track / "runs" / "b.run", {"q1": ["q1-d02"]}, tag="a_b")
     assert run(["export", "runs", str(small_track), "-o", str(small_track / "made")]) == 2
@@ -57,7 +59,7 @@ def test_two_runs_never_share_a_file(small_track: Path, capsys: pytest.CaptureFi
     assert not (small_track / "made").exists()
 
 
-def test_official_judgments_are_written_as_trec_eval_takes_them(
+def test_official_judgments_are_written_in_a_form_that_trec_eval_accepts(
     small_track: Path, capsysbinary: pytest.CaptureFixture[bytes]
 ) -> None:
     (small_track / "qrels.txt").write_text("q1 Q0 q1-d01 2 0.9 judge\nq1 Q0 q1-d02 0 0.5 judge\n")

@@ -1,4 +1,4 @@
-"""What notebooks are given: leaderboards, values and grades as data frames, and a leaderboard in HTML."""
+"""Results for notebooks: leaderboards, values and grades as data frames, and a leaderboard in HTML."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def track(root: Path) -> Iterator[trecexam.Track]:
         yield track
 
 
-def test_a_leaderboard_is_a_data_frame_of_every_library(track: trecexam.Track) -> None:
+def test_a_leaderboard_converts_to_a_data_frame_of_every_library(track: trecexam.Track) -> None:
     board = track.leaderboard(MEASURES)
     header = ["run", "nDCG@10", "nDCG@10.stderr", "Cover(rel=4)@5", "Cover(rel=4)@5.stderr"]
     rows = [
@@ -52,13 +52,13 @@ def test_a_leaderboard_is_a_data_frame_of_every_library(track: trecexam.Track) -
     assert pyarrow.table(board).schema.types == [pyarrow.string(), *[pyarrow.float64()] * 4]
 
 
-def test_a_leaderboard_without_runs_keeps_its_types() -> None:
+def test_a_leaderboard_without_runs_keeps_its_column_types() -> None:
     board = Leaderboard(("nDCG@10",), 0, "all", ())
     assert pyarrow.table(board).schema.types == [pyarrow.string(), pyarrow.float64(), pyarrow.float64()]
     assert "<tbody></tbody>" in board._repr_html_()
 
 
-def test_a_leaderboard_can_be_of_some_runs(track: trecexam.Track) -> None:
+def test_a_leaderboard_can_be_restricted_to_some_runs(track: trecexam.Track) -> None:
     rows = {row.run: row for row in track.leaderboard(MEASURES).rows}
     assert {row.run: row for row in track.leaderboard(MEASURES, runs=["run2", "run0"]).rows} == {
         run: rows[run] for run in ("run0", "run2")
@@ -73,7 +73,7 @@ def test_a_leaderboard_can_be_of_some_runs(track: trecexam.Track) -> None:
             call(runs="run1")
 
 
-def test_a_notebook_shows_ranks_means_and_what_one_must_know_and_runs_no_script() -> None:
+def test_a_notebook_shows_ranks_means_and_notes_without_scripts() -> None:
     rows = tuple(Row(f"<b>{n}", 2, 2, (Score(1 - n / 100, 0.25),)) for n in range(60))
     board = Leaderboard(
         ("P(rel=4)@5",), 2, "all", (rows[0], replace(rows[0], run="&"), *rows[1:]), ("a < b",)
@@ -93,7 +93,7 @@ def test_a_notebook_shows_ranks_means_and_what_one_must_know_and_runs_no_script(
     assert "3 more notes" in html
 
 
-def test_values_by_query_are_those_of_the_file_in_full_precision(root: Path, track: trecexam.Track) -> None:
+def test_per_query_values_equal_the_file_in_full_precision(root: Path, track: trecexam.Track) -> None:
     frame = track.per_query(library="pyarrow")
     some = track.per_query(MEASURES, runs=["run1"])
     board = track.leaderboard(MEASURES)
@@ -110,7 +110,7 @@ def test_values_by_query_are_those_of_the_file_in_full_precision(root: Path, tra
     assert official["measure"].unique().to_list() == ["P(rel=2)@5"]
 
 
-def test_grades_are_a_frame_with_people_beside_the_grader(root: Path, track: trecexam.Track) -> None:
+def test_the_frame_of_grades_has_people_next_to_the_grader(root: Path, track: trecexam.Track) -> None:
     rows = list(track.grades())
     first = rows[0]
     cell = [first[name] for name in ("query_id", "doc_id")]
@@ -138,7 +138,7 @@ def test_grades_are_a_frame_with_people_beside_the_grader(root: Path, track: tre
     assert tuple(rated.iloc[0][[*ids, "human_rating", "who"]]) == (*(first[name] for name in ids), 5, "ann")
 
 
-def test_other_tables_are_data_frames_too(track: trecexam.Track) -> None:
+def test_other_tables_convert_to_data_frames_too(track: trecexam.Track) -> None:
     table = track.compare(["nDCG@10"]).tables["differences"]
     frame = table.to_polars()
     assert frame.columns == list(table.header)
@@ -152,7 +152,7 @@ def test_other_tables_are_data_frames_too(track: trecexam.Track) -> None:
     assert "\u202e" not in html
 
 
-def test_runs_and_judgments_of_a_track_are_what_ir_measures_takes(track: trecexam.Track) -> None:
+def test_ir_measures_accepts_the_runs_and_judgments_of_a_track(track: trecexam.Track) -> None:
     board = track.leaderboard(["nDCG@5"], official=True, runs=["run1"])
     values = ir_measures.calc_aggregate(
         [ir_measures.nDCG @ 5], track.export.official_qrels(), track.export.runs(["run1"])["run1"]
@@ -166,7 +166,7 @@ def test_qrels_are_the_same_in_every_library(track: trecexam.Track) -> None:
     assert track.export.qrels_frame(library="pyarrow").column_names == list(of_pandas.columns)
 
 
-def test_a_library_that_is_not_there_is_named_with_its_extra(
+def test_a_missing_library_is_reported_with_its_extra(
     track: trecexam.Track, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "polars", None)

@@ -1,4 +1,4 @@
-"""What a leaderboard says, as other programs read it: values by query, and means as the query `all`."""
+"""Leaderboard values for other programs: values by query, and means as the query `all`."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def exported(track: Path, form: str, to: Path) -> list[Path]:
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_what_is_written_is_what_the_leaderboard_has(graded: Path, tmp_path: Path, form: str) -> None:
+def test_written_values_equal_those_of_the_leaderboard(graded: Path, tmp_path: Path, form: str) -> None:
     files = exported(graded, form, tmp_path / "out" if form == "trec_eval" else tmp_path / "out.txt")
     rows = [row for path in files for row in read_values(path)]
     found = {(row.run, row.query_id, row.measure): row.value for row in rows}
@@ -39,7 +39,7 @@ def test_what_is_written_is_what_the_leaderboard_has(graded: Path, tmp_path: Pat
         assert [each.run for each in converters.read(files[0], "leaderboard")] == [r.run for r in board.rows]
 
 
-def test_a_leaderboard_of_values_is_an_official_one(graded: Path, tmp_path: Path) -> None:
+def test_a_written_leaderboard_can_be_used_as_an_official_one(graded: Path, tmp_path: Path) -> None:
     (path,) = exported(graded, "tot", tmp_path / "out.txt")
     (graded / "official_leaderboard.txt").write_text(path.read_text())
     with trecexam.open_track(graded) as opened:
@@ -52,7 +52,7 @@ def test_a_leaderboard_of_values_is_an_official_one(graded: Path, tmp_path: Path
     assert own.pearson_r.tolist() == pytest.approx([1.0] * len(measures))
 
 
-def test_trec_eval_without_a_folder_says_what_to_type(
+def test_trec_eval_output_without_a_folder_says_what_to_type(
     graded: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run(["export", "leaderboard", str(graded), "--format", "trec_eval"]) == 2
@@ -78,7 +78,7 @@ def test_auto_judge_evaluate_reads_equal_values(
     assert {(e.run_id, e.topic_id, e.measure): e.value for e in read.entries} == {
         (row["run_id"], row["topic_id"], row["measure"]): row["value"] for row in rows
     }
-    # The means are those that it makes itself.
+    # It computes the means itself.
     again = results.load(
         files[0].parent if form == "trec_eval" else files[0],
         form,

@@ -30,7 +30,7 @@ Labels = dict[tuple[str, str], int]
 
 
 class SureGrader(HashGrader):
-    """Gives a distribution with each rating."""
+    """Gives a probability distribution with each rating."""
 
     def _done(self, batch: list[tuple[Cell, Answer]]) -> list[tuple[Cell, Answer]]:
         return super()._done(
@@ -69,7 +69,7 @@ def labels(path: Path) -> Labels:
     return found
 
 
-def said(path: Path) -> list[dict[str, str]]:
+def source_rows(path: Path) -> list[dict[str, str]]:
     with path.open(newline="") as file:
         return list(csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE))
 
@@ -91,7 +91,7 @@ def best_rating(query_id: str, doc_id: str, items: int = 4) -> int:
     return max(hashed_rating(text, f"question {item} of {query_id}?") for item in range(items))
 
 
-def test_official_lines_come_first_as_they_are_and_every_hole_has_a_line(
+def test_official_lines_come_first_unchanged_and_every_hole_has_a_line(
     graded: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     official, merged = drop(graded, tmp_path / "half.qrels"), tmp_path / "merged.qrels"
@@ -107,12 +107,12 @@ def test_official_lines_come_first_as_they_are_and_every_hole_has_a_line(
     assert run(["check", str(merged), "--as", "qrels"]) == 0
 
 
-def test_the_sidecar_says_of_each_line_who_said_it(
+def test_the_sources_file_says_who_labelled_each_line(
     graded: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     official, merged = drop(graded, tmp_path / "half.qrels"), tmp_path / "merged.qrels"
     fill(capsys, graded, "--qrels", official, "-o", merged, "--map", "thresholds")
-    rows = said(tmp_path / "merged.qrels.sources.tsv")
+    rows = source_rows(tmp_path / "merged.qrels.sources.tsv")
     human = labels(official)
     lines = merged.read_text().splitlines()
     assert [f"{row['query_id']} {row['iteration']} {row['doc_id']} {row['label']}" for row in rows] == lines
@@ -148,7 +148,7 @@ def test_only_holes_are_sent_to_the_grader(tmp_path: Path) -> None:
     assert len(grader.asked) == 4 * len(holes)
 
 
-def test_what_was_graded_for_holes_is_not_graded_again_by_an_update(tmp_path: Path) -> None:
+def test_cells_graded_for_holes_are_not_graded_again_by_an_update(tmp_path: Path) -> None:
     root = make_small_track(tmp_path / "track")
     grader = HashGrader()
     with trecexam.open_track(root, grader=grader) as track:
@@ -159,7 +159,7 @@ def test_what_was_graded_for_holes_is_not_graded_again_by_an_update(tmp_path: Pa
 
 
 @pytest.mark.parametrize("depth", [1, 3, 11])
-def test_the_depth_may_be_less_or_more_than_the_tracks(tmp_path: Path, depth: int) -> None:
+def test_the_depth_may_differ_from_that_of_the_track(tmp_path: Path, depth: int) -> None:
     root = make_small_track(tmp_path / "track")
     official = drop(root, tmp_path / "half.qrels", 0.8)
     grader = HashGrader()
@@ -172,7 +172,7 @@ def test_the_depth_may_be_less_or_more_than_the_tracks(tmp_path: Path, depth: in
     assert {(cell.query_id, cell.doc_id) for cell in grader.asked} == expected
 
 
-def test_a_lower_depth_fits_on_all_grades_of_the_track(graded: Path, tmp_path: Path) -> None:
+def test_a_lower_depth_still_fits_on_all_grades_of_the_track(graded: Path, tmp_path: Path) -> None:
     official = drop(graded, tmp_path / "half.qrels")
     with trecexam.open_track(graded) as track:
         assert track.fill.find(official, depth=1).rule == track.fill.find(official).rule
@@ -202,7 +202,7 @@ def test_the_confidence_is_that_of_the_grader_and_stays_when_nothing_is_graded(t
         assert row.confidence == pytest.approx(expected - lower)
 
 
-def test_the_same_inputs_give_the_same_bytes(
+def test_the_same_inputs_give_identical_bytes(
     graded: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     official = drop(graded, tmp_path / "half.qrels")
@@ -214,7 +214,7 @@ def test_the_same_inputs_give_the_same_bytes(
     ).read_bytes()
 
 
-def test_a_merged_file_whose_name_ends_in_gz_is_compressed(
+def test_an_output_name_ending_in_gz_is_compressed(
     graded: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     official = drop(graded, tmp_path / "half.qrels")
@@ -224,7 +224,7 @@ def test_a_merged_file_whose_name_ends_in_gz_is_compressed(
     assert (tmp_path / "m.gz.sources.tsv").read_bytes() == (tmp_path / "m.sources.tsv").read_bytes()
 
 
-def test_grading_a_hole_with_the_text_of_a_judged_passage_does_not_make_the_second_call_differ(
+def test_grading_a_hole_with_the_text_of_a_judged_passage_keeps_later_output_equal(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     root = make_small_track(tmp_path / "track", queries=1)
@@ -234,7 +234,7 @@ def test_grading_a_hole_with_the_text_of_a_judged_passage_does_not_make_the_seco
     )
     (root / "qrels.txt").write_text("".join(f"q1 0 q1-d{d:02} {d // 2 % 3}\n" for d in range(0, 12, 2)))
     with trecexam.open_track(root, grader=HashGrader()) as track:
-        # What is first in the runs is graded, and so are judged passages of the same text.
+        # The top passages of the runs are graded, and so are judged passages with the same text.
         track.fill(track.fill.find(depth=2, rule="identity"))
         found = track.fill.find()
         one, two = track.fill(found), track.fill(track.fill.find())
@@ -243,7 +243,7 @@ def test_grading_a_hole_with_the_text_of_a_judged_passage_does_not_make_the_seco
     assert one.rows == two.rows
 
 
-def test_a_dry_run_says_how_much_there_is_and_does_nothing(
+def test_a_dry_run_reports_the_amount_of_work_and_writes_nothing(
     graded: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     official = drop(graded, tmp_path / "half.qrels")
@@ -256,7 +256,7 @@ def test_a_dry_run_says_how_much_there_is_and_does_nothing(
     assert sorted(graded.rglob("*")) == before
 
 
-def test_what_is_to_fill_and_what_was_filled_are_results_in_all_forms(
+def test_the_plan_and_the_outcome_are_results_in_all_formats(
     graded: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     official, merged = drop(graded, tmp_path / "half.qrels"), tmp_path / "merged.qrels"
@@ -282,7 +282,7 @@ def test_what_is_to_fill_and_what_was_filled_are_results_in_all_forms(
     assert json.loads(filled.to_json())["filled"] == filled.filled
 
 
-def test_where_nothing_needs_grading_a_watched_track_is_filled(graded: Path, tmp_path: Path) -> None:
+def test_a_watched_track_is_filled_if_nothing_needs_grading(graded: Path, tmp_path: Path) -> None:
     official, merged = drop(graded, tmp_path / "half.qrels"), tmp_path / "merged.qrels"
     with TrackLock(graded / ".trecexam" / "lock"):
         assert run(["fill", str(graded), "--qrels", str(official), "-o", str(merged)]) == 0
@@ -305,7 +305,7 @@ def test_a_track_that_is_being_graded_is_not_written_to(
     assert not merged.exists()
 
 
-def test_where_nothing_needs_grading_the_store_is_not_opened_to_write(
+def test_if_nothing_needs_grading_the_store_is_not_opened_for_writing(
     graded: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refuse(*_: object) -> None:
@@ -361,7 +361,7 @@ def test_answers_without_a_rating_leave_a_hole(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("how", ["same", "link", "hard link", "other spelling", "the track's own"])
-def test_official_judgments_are_never_written_over(
+def test_official_judgments_are_never_overwritten(
     graded: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], how: str
 ) -> None:
     official, other = drop(graded, tmp_path / "half.qrels"), tmp_path / "other.qrels"
@@ -383,7 +383,7 @@ def test_official_judgments_are_never_written_over(
 
 
 @pytest.mark.parametrize("where", ["named", "the track's own"])
-def test_what_fill_wrote_is_not_taken_for_people_s_judgments(
+def test_output_of_fill_is_not_accepted_as_judgments_of_people(
     graded: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], where: str
 ) -> None:
     merged = tmp_path / "merged.qrels"
@@ -399,7 +399,7 @@ def test_what_fill_wrote_is_not_taken_for_people_s_judgments(
     assert not (tmp_path / "again.qrels").exists()
 
 
-def test_without_qrels_the_tracks_own_judgments_are_filled(graded: Path, tmp_path: Path) -> None:
+def test_without_the_qrels_option_the_judgments_of_the_track_are_filled(graded: Path, tmp_path: Path) -> None:
     half = drop(graded, tmp_path / "half.qrels")
     shutil.copy(half, graded / "qrels.txt")
     for name, options in (("own", []), ("named", ["--qrels", str(half)])):
@@ -414,7 +414,7 @@ def test_a_track_without_judgments_says_what_it_needs(
     assert "no official judgments: put qrels.txt here" in fill(capsys, graded, "-o", tmp_path / "m", status=2)
 
 
-def test_queries_that_one_side_lacks_are_named(
+def test_queries_missing_on_one_side_are_reported(
     graded: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     official, merged = tmp_path / "some.qrels", tmp_path / "merged.qrels"
@@ -429,7 +429,7 @@ def test_queries_that_one_side_lacks_are_named(
     assert sum(query_id == "q2" for query_id, _ in found) == lost
 
 
-def test_ids_of_another_form_are_an_error_unless_a_rule_is_named(
+def test_ids_of_another_form_are_an_error_unless_a_map_is_given(
     graded: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     official, merged = tmp_path / "other.qrels", tmp_path / "merged.qrels"
@@ -448,7 +448,7 @@ def test_ids_of_another_form_are_an_error_unless_a_rule_is_named(
     )
 
 
-def test_a_rule_that_cannot_be_fitted_says_what_to_do(
+def test_a_map_that_cannot_be_fitted_gives_a_remedy(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     root = make_small_track(tmp_path / "track", config=RECORDED)
@@ -469,7 +469,7 @@ def test_a_rule_that_cannot_be_fitted_says_what_to_do(
     assert merged.exists()
 
 
-def test_identity_beyond_the_official_scale_is_said(
+def test_identity_beyond_the_official_scale_gives_a_warning(
     graded: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     half, merged = drop(graded, tmp_path / "half.qrels"), tmp_path / "m"
@@ -481,7 +481,7 @@ def test_identity_beyond_the_official_scale_is_said(
     }
 
 
-def test_thresholds_alone_are_the_rule(
+def test_given_thresholds_are_used_as_the_map(
     graded: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     half, merged = drop(graded, tmp_path / "half.qrels"), tmp_path / "m"
@@ -491,7 +491,7 @@ def test_thresholds_alone_are_the_rule(
         assert labels(merged)[place] == (best_rating(*place) >= 3) + (best_rating(*place) >= 5)
 
 
-def test_with_labels_that_count_the_threshold_is_min_answers(graded: Path, tmp_path: Path) -> None:
+def test_with_count_labels_the_threshold_is_min_answers(graded: Path, tmp_path: Path) -> None:
     (graded / "trecexam.toml").write_text(
         RECORDED + '[scores]\nlabel = "count"\nmin_answers = 2\nmin_relevant = 2\n'
     )
@@ -512,7 +512,7 @@ def test_with_labels_that_count_the_threshold_is_min_answers(graded: Path, tmp_p
         (["--qrels", "nowhere"], "nowhere"),
     ],
 )
-def test_options_that_make_no_sense_are_refused(
+def test_contradictory_options_are_rejected(
     graded: Path,
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
@@ -527,7 +527,7 @@ def test_options_that_make_no_sense_are_refused(
     assert not Path("m").exists()
 
 
-def test_an_output_is_needed_unless_it_is_a_dry_run(graded: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_output_is_required_except_for_a_dry_run(graded: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert "-o" in fill(capsys, graded, status=2)
 
 
@@ -540,15 +540,13 @@ def test_a_track_without_runs_has_no_holes(
     assert (tmp_path / "m").read_bytes() == (graded / "qrels.txt").read_bytes()
 
 
-def test_a_run_that_is_not_taken_is_named(
-    graded: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_rejected_run_is_reported(graded: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (graded / "runs" / "bad.run").write_text("q1 Q0 d 1\n")
     text = fill(capsys, graded, "-o", tmp_path / "m", status=1)
     assert "rejected: runs/bad.run:1:" in text
 
 
-def test_subtopics_of_official_judgments_stay(
+def test_subtopics_of_official_judgments_are_kept(
     graded: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     official, merged = tmp_path / "sub.qrels", tmp_path / "m"
@@ -561,7 +559,7 @@ def test_subtopics_of_official_judgments_stay(
     assert {line.split()[1] for line in new} == {"0"}
 
 
-def test_what_cannot_be_written_leaves_both_old_files(
+def test_a_failed_write_leaves_both_old_files(
     graded: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     merged, sources = tmp_path / "m", tmp_path / "m.sources.tsv"
@@ -583,7 +581,7 @@ def test_what_cannot_be_written_leaves_both_old_files(
     assert sorted(path.name for path in tmp_path.iterdir()) == ["m", "m.sources.tsv", "track"]
 
 
-def test_a_grader_that_breaks_keeps_what_it_graded_and_writes_nothing(tmp_path: Path) -> None:
+def test_a_failing_grader_keeps_its_grades_and_nothing_is_written(tmp_path: Path) -> None:
     root, merged = make_small_track(tmp_path / "track"), tmp_path / "m"
     official = drop(root, tmp_path / "half.qrels")
     grader = HashGrader(batch=5)
@@ -606,7 +604,7 @@ def test_a_grader_that_breaks_keeps_what_it_graded_and_writes_nothing(tmp_path: 
     assert filled.rows == undisturbed.rows
 
 
-#: Fills a track and is killed, with no time to clean up: in the 3rd batch, or before the 1st renaming.
+#: Fills a track and is killed without cleaning up: in the 3rd batch, or before the 1st rename.
 KILLED = """
 import os, signal, sys
 from pathlib import Path
@@ -626,9 +624,7 @@ with trecexam.open_track(sys.argv[2], grader=Killed(batch=5)) as track:
 
 
 @pytest.mark.parametrize(("when", "kept"), [("grading", 15), ("writing", None)])
-def test_killed_it_leaves_the_old_files_and_goes_on_where_it_was(
-    tmp_path: Path, when: str, kept: int | None
-) -> None:
+def test_a_killed_fill_leaves_the_old_files_and_resumes(tmp_path: Path, when: str, kept: int | None) -> None:
     root, merged = make_small_track(tmp_path / "track"), tmp_path / "m"
     official = drop(root, tmp_path / "half.qrels")
     merged.write_text("old")
@@ -645,7 +641,7 @@ def test_killed_it_leaves_the_old_files_and_goes_on_where_it_was(
     assert merged.read_bytes() == filled.qrels
 
 
-def test_ctrl_c_says_that_grades_are_kept(
+def test_after_ctrl_c_the_message_says_that_grades_are_kept(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     class Interrupted(HashGrader):
@@ -662,7 +658,7 @@ def test_ctrl_c_says_that_grades_are_kept(
     assert not (tmp_path / "m").exists()
 
 
-def test_a_hole_in_two_queries_with_one_text_is_asked_once(tmp_path: Path) -> None:
+def test_a_hole_with_the_same_text_in_two_queries_is_graded_once(tmp_path: Path) -> None:
     root = make_small_track(tmp_path / "track", queries=2)
     items = {"questions": [{"question_id": "x", "question_text": "same?"}]}
     (root / "bank.questions.jsonl").write_text(
@@ -690,7 +686,7 @@ def test_as_unjudged_changes_no_value_on_the_official_judgments(
 
     official, merged = tmp_path / "half.qrels", tmp_path / "m"
     half = drop(graded, tmp_path / "all.qrels").read_text()
-    # q3 is judged by nobody, and one judgment is negative.
+    # q3 is unjudged, and one judgment is negative.
     official.write_text(
         "".join(line + "\n" for line in half.splitlines() if line[:2] != "q3") + "q1 0 extra -2\n"
     )
@@ -700,7 +696,7 @@ def test_as_unjudged_changes_no_value_on_the_official_judgments(
     new = found.keys() - human.keys()
     assert new == {place for place in pool_of(graded) if place[0] != "q3"} - human.keys()
     assert {found[place] for place in new} == {-1}
-    rows = {(row["query_id"], row["doc_id"]): row for row in said(tmp_path / "m.sources.tsv")}
+    rows = {(row["query_id"], row["doc_id"]): row for row in source_rows(tmp_path / "m.sources.tsv")}
     filled = tmp_path / "filled"
     fill(capsys, graded, "--qrels", official, "-o", filled)
     for place in new:
@@ -714,8 +710,8 @@ def test_as_unjudged_changes_no_value_on_the_official_judgments(
         for line in path.read_text().splitlines():
             query_id, _, doc_id, _, score, _ = line.split()
             ranked.setdefault(query_id, {})[doc_id] = float(score)
-        # infAP alone tells passages that are in the pool and not judged from those outside: that is what
-        # the label -1 was made for.
+        # Only infAP distinguishes unjudged passages in the pool from those outside: this is the purpose of
+        # the label -1.
         measures = pytrec_eval.supported_measures - {"infAP", "runid"}
         result: dict[str, dict[str, float]] = pytrec_eval.RelevanceEvaluator(by_query, measures).evaluate(
             ranked
@@ -728,7 +724,7 @@ def test_as_unjudged_changes_no_value_on_the_official_judgments(
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_whatever_is_judged_and_graded_no_human_line_changes(tmp_path: Path, seed: int) -> None:
+def test_for_any_judgments_and_grades_no_human_line_changes(tmp_path: Path, seed: int) -> None:
     rng = random.Random(seed)
     root = make_small_track(tmp_path / "track", queries=3)
     places = [(f"q{q}", f"q{q}-d{d:02}") for q in range(1, 5) for d in range(14)]
@@ -746,7 +742,7 @@ def test_whatever_is_judged_and_graded_no_human_line_changes(tmp_path: Path, see
         try:
             found = track.fill.find(official, depth=depth, rule=rule)
         except TrecexamError:
-            # Nothing that is judged has a grade.
+            # No judged passage has a grade.
             found = track.fill.find(official, depth=depth, rule="identity")
         filled = track.fill(found, output=merged)
     human = labels(official)
@@ -758,7 +754,7 @@ def test_whatever_is_judged_and_graded_no_human_line_changes(tmp_path: Path, see
 
 
 @pytest.mark.slow
-def test_half_of_dl19s_judgments_are_filled(dl19: Path, tmp_path: Path) -> None:
+def test_half_of_the_dl19_judgments_are_filled(dl19: Path, tmp_path: Path) -> None:
     root = tmp_path / "track"
     files = {
         "--queries": "queries.tsv",
@@ -778,17 +774,17 @@ def test_half_of_dl19s_judgments_are_filled(dl19: Path, tmp_path: Path) -> None:
     human, found, full = labels(official), labels(merged), labels(root / "qrels.txt")
     pooled = pool_of(root, 20)
     assert found.keys() == human.keys() | pooled
-    rows = said(tmp_path / "merged.qrels.sources.tsv")
+    rows = source_rows(tmp_path / "merged.qrels.sources.tsv")
     assert len(rows) == len(found)
     assert {row["model"] for row in rows if row["source"] == "model"} == {"google/flan-t5-large"}
-    # Wrong by two or more on fewer of the dropped ones than if all had got the most frequent label, 0.
+    # Fewer errors of two or more than giving the most frequent label, 0, to all dropped ones.
     lost = [place for place in pooled - human.keys() if place in full]
     assert len(lost) > 700
     wrong = sum(abs(found[place] - full[place]) >= 2 for place in lost)
     assert wrong < sum(full[place] >= 2 for place in lost)
 
 
-def test_fill_from_python_refuses_an_input_before_anything_is_graded(tmp_path: Path) -> None:
+def test_fill_from_python_rejects_invalid_inputs_before_grading(tmp_path: Path) -> None:
     root = make_small_track(tmp_path / "track")
     grader, half = HashGrader(), drop(root, tmp_path / "half.qrels")
     with (

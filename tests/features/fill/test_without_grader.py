@@ -1,4 +1,4 @@
-"""`trecexam fill --by learned`: what is written and refused, what it falls back to."""
+"""`trecexam fill --by learned`: outputs, errors and fallbacks."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def encoder(monkeypatch: pytest.MonkeyPatch) -> WordEncoder:
 
 @pytest.fixture(scope="module")
 def validated_once(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """A track whose grades lie in a file, with what its cross-validation keeps."""
+    """A track whose grades are in a file, with a stored cross-validation."""
     root = make_learnable(tmp_path_factory.mktemp("fill") / "track", queries=6, docs=20)
     with (root / "grades.jsonl").open("w") as grades:
         for line in (root / "passages.jsonl").read_text().splitlines():
@@ -55,7 +55,7 @@ def validated(validated_once: Path, tmp_path: Path) -> Path:
 
 @pytest.fixture
 def track(validated: Path) -> Path:
-    """The same without what cross-validation keeps."""
+    """The same without the stored cross-validation."""
     verdict_file(validated).unlink()
     return validated
 
@@ -87,12 +87,14 @@ def pooled(root: Path, depth: int = 12) -> set[tuple[str, ...]]:
 
 
 def prefer(root: Path, way: str) -> None:
-    """Makes another way the best one of the kept cross-validation."""
+    """Makes another method the best one of the stored cross-validation."""
     losses = {"learned": 0.9, "grader": 0.8, "none": 0.7, way: 0.1}
-    write_kept(verdict_file(root), json.dumps({**kept(root), "best": way, "losses": losses}).encode())
+    write_kept(
+        verdict_file(root), json.dumps({**stored_verdict(root), "best": way, "losses": losses}).encode()
+    )
 
 
-def kept(root: Path) -> dict[str, Any]:
+def stored_verdict(root: Path) -> dict[str, Any]:
     content = read_kept(verdict_file(root))
     assert content is not None
     return dict(json.loads(content))
@@ -110,7 +112,7 @@ def learned_table(root: Path) -> dict[tuple[str, str], dict[str, str]]:
     return {(row["query_id"], row["doc_id"]): row for row in rows if row["judged"] == "no"}
 
 
-def test_holes_get_the_labels_that_learn_gives_after_the_official_lines(
+def test_holes_get_the_labels_of_learn_after_the_official_lines(
     track: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     fill(capsys, track, "--by", "learned")
@@ -122,7 +124,7 @@ def test_holes_get_the_labels_that_learn_gives_after_the_official_lines(
     }
 
 
-def test_the_sources_say_what_learned_a_label_its_gain_and_how_probable_it_is(
+def test_the_sources_file_has_method_gain_and_probability_of_a_learned_label(
     track: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     fill(capsys, track, "--by", "learned")
@@ -144,12 +146,12 @@ def test_the_sources_say_what_learned_a_label_its_gain_and_how_probable_it_is(
         assert 0 < float(row["confidence"]) < 1
 
 
-def test_labels_that_share_a_cut_are_said_never_to_be_given(
+def test_labels_that_share_a_cut_are_reported_as_never_given(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     root = make_learnable(tmp_path / "track", queries=6, docs=20)
     rows = [line.split() for line in (root / "qrels.txt").read_text().splitlines()]
-    # One passage alone has the label 1, and it is none of the best.
+    # Only one passage has the label 1, and it is not among the best.
     labels = [{0: 0, 1: 2, 2: 3}[int(row[3])] for row in rows]
     labels[labels.index(0)] = 1
     lines = (" ".join([*row[:3], str(label)]) for row, label in zip(rows, labels, strict=True))
@@ -158,12 +160,12 @@ def test_labels_that_share_a_cut_are_said_never_to_be_given(
     assert not any(row["source"] == "learned" and row["label"] == "1" for row in sources(root))
 
 
-def test_learned_labels_grade_nothing(track: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_filling_by_learned_labels_grades_nothing(track: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (track / "trecexam.toml").write_text((track / "trecexam.toml").read_text() + 'model = "nobody"\n')
     assert "0 cells to grade" in fill(capsys, track, "--by", "learned")
 
 
-def test_unjudged_lines_say_in_the_sources_what_they_would_have_got(
+def test_the_sources_file_has_the_label_that_unjudged_lines_would_have_got(
     track: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     fill(capsys, track, "--by", "learned", "--as-unjudged")
@@ -182,7 +184,7 @@ def test_unjudged_lines_say_in_the_sources_what_they_would_have_got(
         ("--by learned -o TRACK/qrels.txt", "human judgments are never overwritten"),
     ],
 )
-def test_what_does_not_go_together_is_refused_by_name(
+def test_contradictory_options_are_rejected_by_name(
     track: Path, capsys: pytest.CaptureFixture[str], arguments: str, said: str
 ) -> None:
     before = (track / "qrels.txt").read_bytes()
@@ -191,7 +193,7 @@ def test_what_does_not_go_together_is_refused_by_name(
     assert not (track.parent / "merged.qrels").exists()
 
 
-def test_judgments_that_teach_nothing_are_an_error_and_nothing_is_written(
+def test_judgments_without_variation_are_an_error_and_nothing_is_written(
     track: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (track / "few.qrels").write_text("q0 0 q0-d01 1\n")
@@ -200,7 +202,7 @@ def test_judgments_that_teach_nothing_are_an_error_and_nothing_is_written(
     assert not (track.parent / "merged.qrels").exists()
 
 
-def test_other_judgments_are_learned_from_in_place_of_the_tracks(
+def test_with_other_judgments_these_are_learned_from_instead_of_those_of_the_track(
     track: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     lines = (track / "qrels.txt").read_text().splitlines(keepends=True)
@@ -216,7 +218,7 @@ def test_other_judgments_are_learned_from_in_place_of_the_tracks(
     ) - {(row["query_id"], row["doc_id"]) for row in people}
 
 
-def test_passages_without_a_text_are_filled_by_the_votes_of_the_runs(
+def test_passages_without_text_are_filled_by_the_votes_of_the_runs(
     track: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with (track / "runs" / "a.run").open("a") as ranked:
@@ -226,7 +228,7 @@ def test_passages_without_a_text_are_filled_by_the_votes_of_the_runs(
     assert " textless " in merged(track)
 
 
-def test_what_people_rated_in_the_graders_place_is_said_to_count_with_the_grader_only(
+def test_ratings_by_people_in_place_of_the_grader_count_only_with_the_grader(
     track: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     q, doc = min(learned_table(track))
@@ -239,9 +241,7 @@ def test_what_people_rated_in_the_graders_place_is_said_to_count_with_the_grader
     assert "override" in {row["source"] for row in sources(track)}
 
 
-def test_encoding_is_told_and_a_track_in_python_has_the_same_choice(
-    track: Path, encoder: WordEncoder
-) -> None:
+def test_encoding_progress_is_shown_and_python_has_the_same_choice(track: Path, encoder: WordEncoder) -> None:
     (track / ".trecexam" / "vectors.sqlite").unlink()
     told = []
     with trecexam.open_track(track) as opened:
@@ -254,10 +254,10 @@ def test_encoding_is_told_and_a_track_in_python_has_the_same_choice(
     assert {row.source for row in filled.rows} == {"human", "learned"}
 
 
-# Which way is taken where none is named.
+# The default method.
 
 
-def test_the_grader_fills_where_nobody_has_checked(track: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_grader_fills_without_a_cross_validation(track: Path, capsys: pytest.CaptureFixture[str]) -> None:
     said = fill(capsys, track)
     assert "cross-validat" not in said
     before = merged(track)
@@ -265,10 +265,10 @@ def test_the_grader_fills_where_nobody_has_checked(track: Path, capsys: pytest.C
     assert merged(track) == before
 
 
-def test_learned_labels_fill_once_cross_validation_finds_them_the_best(
+def test_learned_labels_fill_if_cross_validation_found_them_the_best(
     validated: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    losses = kept(validated)["losses"]
+    losses = stored_verdict(validated)["losses"]
     said = fill(capsys, validated)
     assert f"filled by learned labels; cross-validation here: learned {losses['learned']:.3f}, " in said
     assert {row["source"] for row in sources(validated)} == {"human", "learned"}
@@ -277,7 +277,7 @@ def test_learned_labels_fill_once_cross_validation_finds_them_the_best(
     assert merged(validated) == before
 
 
-def test_the_grader_fills_once_cross_validation_finds_it_the_best(
+def test_the_grader_fills_if_cross_validation_found_it_the_best(
     validated: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     prefer(validated, "grader")
@@ -290,7 +290,7 @@ def test_the_grader_fills_once_cross_validation_finds_it_the_best(
 
 
 @pytest.mark.parametrize("arguments", [[], ["--dry-run"]])
-def test_where_holes_are_better_than_any_label_nothing_is_written_unless_asked_for(
+def test_if_holes_are_better_than_any_label_nothing_is_written_without_a_choice(
     validated: Path, capsys: pytest.CaptureFixture[str], arguments: list[str]
 ) -> None:
     prefer(validated, "none")
@@ -310,7 +310,7 @@ def test_where_holes_are_better_than_any_label_nothing_is_written_unless_asked_f
 
 
 @pytest.mark.parametrize("arguments", ["--by grader", "--map thresholds"])
-def test_what_is_of_the_grader_is_filled_by_it_whatever_cross_validation_finds(
+def test_options_of_the_grader_fill_by_it_whatever_cross_validation_found(
     validated: Path, capsys: pytest.CaptureFixture[str], arguments: str
 ) -> None:
     fill(capsys, validated, *arguments.split())
@@ -339,26 +339,26 @@ def change_grader(root: Path) -> None:
         (lambda root: flip_a_bit(verdict_file(root)), "cannot be read"),
     ],
 )
-def test_what_cross_validation_found_of_others_does_not_count_and_that_is_said(
+def test_an_outdated_cross_validation_is_ignored_with_a_note(
     validated: Path, capsys: pytest.CaptureFixture[str], change: object, said: str
 ) -> None:
     assert callable(change)
     change(validated)
-    # What another grader says of judged passages is not known yet.
+    # The ratings of judged passages by another grader are not known yet.
     told = fill(capsys, validated, "--dry-run", status=2 if change is change_grader else 0)
     assert f"the kept cross-validation {said}: `trecexam cross-validate {validated}`" in told
     assert "until then the grader fills" in told
     assert "labels, as of now: learned" not in told
 
 
-def test_another_encoder_makes_it_of_another(
+def test_another_encoder_invalidates_the_cross_validation(
     validated: Path, capsys: pytest.CaptureFixture[str], encoder: WordEncoder
 ) -> None:
     encoder.identity = {"words": 2}
     assert "the kept cross-validation is of another encoder" in fill(capsys, validated)
 
 
-def test_the_order_of_the_judgments_makes_it_of_no_other(
+def test_the_order_of_the_judgments_does_not_invalidate_the_cross_validation(
     validated: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     lines = (validated / "qrels.txt").read_text().splitlines(keepends=True)
@@ -366,16 +366,14 @@ def test_the_order_of_the_judgments_makes_it_of_no_other(
     assert "filled by learned labels" in fill(capsys, validated)
 
 
-def test_learned_labels_that_nobody_checked_are_said_to_be_so(
-    track: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_unchecked_learned_labels_give_a_warning(track: Path, capsys: pytest.CaptureFixture[str]) -> None:
     said = fill(capsys, track, "--by", "learned")
     check = f"`trecexam cross-validate {track}`"
     assert f"nobody has checked that learned labels are good here: {check}" in said
 
 
 @pytest.mark.parametrize("way", ["grader", "none"])
-def test_where_another_way_is_better_learned_labels_fill_only_if_asked_for_and_it_is_said(
+def test_learned_labels_that_are_not_the_best_fill_only_by_choice_with_a_warning(
     validated: Path, capsys: pytest.CaptureFixture[str], way: str
 ) -> None:
     prefer(validated, way)
@@ -386,10 +384,10 @@ def test_where_another_way_is_better_learned_labels_fill_only_if_asked_for_and_i
     assert {row["source"] for row in sources(validated)} == {"human", "learned"}
 
 
-def test_without_a_verdict_and_without_a_rule_nothing_is_written(
+def test_without_cross_validation_and_map_nothing_is_written(
     track: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """No judged passage has a grade, as where a grader graded holes alone."""
+    """No judged passage has a grade, as if a grader graded only holes."""
     lines = (track / "grades.jsonl").read_text().splitlines(keepends=True)
     judged = {line.split()[2] for line in (track / "qrels.txt").read_text().splitlines()}
     (track / "grades.jsonl").write_text("".join(of for of in lines if json.loads(of)["doc_id"] not in judged))
@@ -402,7 +400,7 @@ def test_without_a_verdict_and_without_a_rule_nothing_is_written(
         assert (track.parent / "merged.qrels").exists()
 
 
-def test_where_nothing_is_a_hole_no_rule_is_needed(track: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_without_holes_no_map_is_needed(track: Path, capsys: pytest.CaptureFixture[str]) -> None:
     fill(capsys, track, "--by", "learned")
     (track / "grades.jsonl").write_text("")
     full = track.parent / "full.qrels"
@@ -411,7 +409,7 @@ def test_where_nothing_is_a_hole_no_rule_is_needed(track: Path, capsys: pytest.C
     assert merged(track) == full.read_text()
 
 
-def test_labels_that_were_learned_do_not_pass_for_peoples(
+def test_learned_labels_are_not_accepted_as_judgments_of_people(
     track: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run(["learn", str(track)]) == 0
@@ -422,7 +420,7 @@ def test_labels_that_were_learned_do_not_pass_for_peoples(
     assert not merged.exists()
 
 
-def test_what_is_stored_is_never_overwritten(track: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_stored_files_are_never_overwritten(track: Path, capsys: pytest.CaptureFixture[str]) -> None:
     store = track / ".trecexam" / "grades.sqlite"
     before = store.read_bytes()
     assert run(["fill", str(track), "--by", "learned", "-o", str(store)]) == 2

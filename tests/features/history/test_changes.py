@@ -19,7 +19,7 @@ from trecexam.features.history.changes import (
 ITEMS = (ItemKey("q/1", "one"), ItemKey("q/2", "two"))
 
 
-def standing(
+def snapshot(
     means: dict[str, float | None],
     labels: dict[str, tuple[int, int]] | None = None,
     *,
@@ -47,37 +47,39 @@ means = st.dictionaries(
 
 
 @given(means)
-def test_a_rank_counts_the_runs_that_are_better(given_means: dict[str, float | None]) -> None:
+def test_a_rank_is_one_plus_the_number_of_better_runs(given_means: dict[str, float | None]) -> None:
     worth = {name: -1.0 if mean is None else mean for name, mean in given_means.items()}
-    assert ranks(standing(given_means)) == {
+    assert ranks(snapshot(given_means)) == {
         name: 1 + sum(other > mean for other in worth.values()) for name, mean in worth.items()
     }
 
 
 def test_means_that_differ_by_rounding_share_a_rank() -> None:
-    assert ranks(standing({"a": 0.1 + 0.2, "b": 0.3, "c": 0.2})) == {"a": 1, "b": 1, "c": 3}
+    assert ranks(snapshot({"a": 0.1 + 0.2, "b": 0.3, "c": 0.2})) == {"a": 1, "b": 1, "c": 3}
 
 
 @given(means, means)
-def test_runs_that_came_or_went_are_named(old: dict[str, float | None], new: dict[str, float | None]) -> None:
-    found = change(standing(old), standing(new))
+def test_added_and_removed_runs_are_listed(
+    old: dict[str, float | None], new: dict[str, float | None]
+) -> None:
+    found = change(snapshot(old), snapshot(new))
     assert [row.run for row in found.runs if row.change == "gone"] == sorted(
-        old.keys() - new.keys(), key=lambda name: (ranks(standing(old))[name], name)
+        old.keys() - new.keys(), key=lambda name: (ranks(snapshot(old))[name], name)
     )
     assert {row.run for row in found.runs if row.change == "new"} == new.keys() - old.keys()
     for row in found.runs:
-        assert row.rank_before == ranks(standing(old)).get(row.run)
-        assert row.rank_after == ranks(standing(new)).get(row.run)
+        assert row.rank_before == ranks(snapshot(old)).get(row.run)
+        assert row.rank_after == ranks(snapshot(new)).get(row.run)
 
 
 @given(means)
-def test_a_leaderboard_compared_with_itself_is_no_change(given_means: dict[str, float | None]) -> None:
-    board = standing(given_means, {"d": (3, 0b01)})
+def test_a_leaderboard_compared_with_itself_is_unchanged(given_means: dict[str, float | None]) -> None:
+    board = snapshot(given_means, {"d": (3, 0b01)})
     assert change(board, board).empty
 
 
-def test_of_what_nothing_is_known_every_run_is_new_and_no_label_is_listed() -> None:
-    found = change(None, standing({"a": 0.1, "b": 0.2}, {"d": (3, 0)}))
+def test_without_an_earlier_state_every_run_is_new_and_no_label_is_listed() -> None:
+    found = change(None, snapshot({"a": 0.1, "b": 0.2}, {"d": (3, 0)}))
     assert [(row.run, row.change, row.rank_before, row.rank_after) for row in found.runs] == [
         ("b", "new", None, 1),
         ("a", "new", None, 2),
@@ -86,11 +88,11 @@ def test_of_what_nothing_is_known_every_run_is_new_and_no_label_is_listed() -> N
     assert not found.empty
 
 
-def test_labels_among_a_runs_first_passages_are_what_moved_it() -> None:
-    old = standing(
+def test_a_moved_run_lists_the_changed_labels_among_its_first_passages() -> None:
+    old = snapshot(
         {"a": 0.2, "b": 0.1}, {"d1": (3, 0), "d2": (3, 0), "d3": (1, 0), "d4": (2, 0), "d6": (4, 1)}
     )
-    new = standing(
+    new = snapshot(
         {"a": 0.4, "b": 0.1}, {"d1": (4, 1), "d2": (3, 0), "d3": (5, 3), "d5": (1, 0), "d6": (4, 2)}
     )
     found = change(old, new, {"a": ["d2", "d1", "d6"], "b": ["d3"]})
@@ -109,35 +111,35 @@ def test_labels_among_a_runs_first_passages_are_what_moved_it() -> None:
 
 
 def test_means_of_another_measure_are_not_compared() -> None:
-    found = change(standing({"a": 0.2, "b": 0.3}), standing({"a": 0.9, "b": 0.3}, measure="nDCG@5"))
+    found = change(snapshot({"a": 0.2, "b": 0.3}), snapshot({"a": 0.9, "b": 0.3}, measure="nDCG@5"))
     assert [(row.run, row.change) for row in found.runs] == [("a", "moved"), ("b", "moved")]
     assert found.runs[0].means == {"nDCG@5": (None, 0.9), "other": (0.5, 0.5), "P@5": (0.2, None)}
 
 
-def test_a_run_that_others_went_past_says_so() -> None:
-    found = change(standing({"a": 0.2}), standing({"a": 0.2, "b": 0.3}))
+def test_a_run_overtaken_by_others_says_so() -> None:
+    found = change(snapshot({"a": 0.2}), snapshot({"a": 0.2, "b": 0.3}))
     assert [(row.run, row.because(5)) for row in found.runs] == [("b", "new"), ("a", "others moved")]
 
 
-def test_a_file_that_is_called_otherwise_is_the_same_run() -> None:
-    old = standing({"bm25": 0.2, "x": 0.1}, digests={"bm25": "file"})
-    new = standing({"sub/bm25": 0.2, "y": 0.3}, digests={"sub/bm25": "file"})
+def test_a_renamed_file_is_the_same_run() -> None:
+    old = snapshot({"bm25": 0.2, "x": 0.1}, digests={"bm25": "file"})
+    new = snapshot({"sub/bm25": 0.2, "y": 0.3}, digests={"sub/bm25": "file"})
     rows = {row.run: row for row in change(old, new).runs}
     assert (rows["sub/bm25"].was, rows["sub/bm25"].rank_before) == ("bm25", 1)
     assert (rows["x"].change, rows["y"].change) == ("gone", "new")
-    two = standing({"one": 0.2, "two": 0.2}, digests={"one": "file", "two": "file"})
+    two = snapshot({"one": 0.2, "two": 0.2}, digests={"one": "file", "two": "file"})
     assert {row.change for row in change(old, two).runs} == {"new", "gone"}
 
 
 def test_a_run_whose_file_changed_says_so() -> None:
-    old = standing({"a": 0.2}, digests={"a": "1"})
-    (row,) = change(old, standing({"a": 0.3}, digests={"a": "2"})).runs
+    old = snapshot({"a": 0.2}, digests={"a": "1"})
+    (row,) = change(old, snapshot({"a": 0.3}, digests={"a": "2"})).runs
     assert row.file_changed
     assert row.because(5) == "its file changed"
 
 
-def test_a_leaderboard_of_other_measures_only_is_a_change() -> None:
-    old = standing({"a": 0.2})
+def test_a_leaderboard_with_only_other_measures_is_a_change() -> None:
+    old = snapshot({"a": 0.2})
     new = LeaderboardSnapshot(("P@5",), {"a": RunSnapshot("a", (0.2,))}, old.queries)
     assert not change(old, new).empty
 
@@ -160,7 +162,7 @@ def states(draw: st.DrawFn) -> tuple[QuerySnapshot, dict[str, tuple[int, set[str
 
 
 @given(states(), states())
-def test_what_changed_is_what_a_comparison_of_sets_finds(
+def test_changes_equal_a_comparison_of_sets(
     old: tuple[QuerySnapshot, dict[str, tuple[int, set[str]]]],
     new: tuple[QuerySnapshot, dict[str, tuple[int, set[str]]]],
 ) -> None:
@@ -202,14 +204,14 @@ def test_two_items_with_the_same_text_are_two_items() -> None:
     assert label.lost == ("1",)
 
 
-def test_more_items_than_a_machine_word_has_bits_are_told_apart() -> None:
+def test_more_items_than_bits_in_a_machine_word_are_distinguished() -> None:
     items = tuple(ItemKey(str(n), f"text {n}") for n in range(100))
     old = QuerySnapshot(items, {"a": (5, 1 << 99)})
     new = QuerySnapshot(items[1:], {"a": (5, 1 << 98)})
     assert list(label_changes({"q": old}, {"q": new})) == []
 
 
-def test_queries_that_came_or_went_are_changes_of_all_their_labels() -> None:
+def test_added_and_removed_queries_change_all_their_labels() -> None:
     state = QuerySnapshot((ItemKey("1", "one"),), {"a": (4, 1)})
     labels = label_changes({"old": state}, {"new": state})
     assert [(r.query_id, r.before, r.after) for r in labels] == [("new", None, 4), ("old", 4, None)]

@@ -13,13 +13,13 @@ from trecexam.cli.main import run
 
 @pytest.fixture
 def changed(graded: Path) -> Path:
-    """A track with two entries: the second is a run that was dropped."""
+    """A track with two entries: the second is a dropped run."""
     write_run(graded / "runs" / "new.run", {q: [f"{q}-d0{n}" for n in (3, 7, 1)] for q in ("q1", "q2", "q3")})
     assert run(["watch", str(graded), "--once"]) == 0
     return graded
 
 
-def shown(
+def run_command(
     capsys: pytest.CaptureFixture[str], *arguments: str | Path, status: int = 0
 ) -> tuple[list[dict[str, str]], str]:
     """The rows of the table on stdout, and stderr."""
@@ -30,8 +30,8 @@ def shown(
     return [dict(zip(header, line, strict=True)) for line in lines], captured.err
 
 
-def test_an_entry_is_a_line(changed: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    rows, err = shown(capsys, changed)
+def test_an_entry_is_one_line(changed: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rows, err = run_command(capsys, changed)
     assert [(row["entry"], row["new"], row["cause"]) for row in rows] == [
         ("1", "3", "the first leaderboard"),
         ("2", "1", "runs/new.run added"),
@@ -39,8 +39,10 @@ def test_an_entry_is_a_line(changed: Path, capsys: pytest.CaptureFixture[str]) -
     assert err == ""
 
 
-def test_an_entry_is_its_rows_of_the_log_in_out(changed: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    rows, _ = shown(capsys, changed, "2")
+def test_an_entry_equals_its_rows_of_the_log_in_out(
+    changed: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows, _ = run_command(capsys, changed, "2")
     header, *lines = (changed / "out" / "history" / "log.tsv").read_text().splitlines()
     log = [dict(zip(header.split("\t"), line.split("\t"), strict=True)) for line in lines]
     assert rows == [row for row in log if row["entry"] == "2"]
@@ -48,13 +50,13 @@ def test_an_entry_is_its_rows_of_the_log_in_out(changed: Path, capsys: pytest.Ca
 
 
 def test_labels_of_an_entry_are_a_table(changed: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    rows, _ = shown(capsys, changed, "2", "--labels")
+    rows, _ = run_command(capsys, changed, "2", "--labels")
     with trecexam.open_track(changed) as track:
         labels = track.history.entry(2).board.labels
     assert [(row["query_id"], row["doc_id"]) for row in rows] == [(r.query_id, r.doc_id) for r in labels]
 
 
-def test_json_of_an_entry_has_all_that_its_file_has(
+def test_json_of_an_entry_has_the_content_of_its_file(
     changed: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     capsys.readouterr()
@@ -70,23 +72,23 @@ def test_json_of_an_entry_has_all_that_its_file_has(
     assert [row["entry"] for row in json.loads(capsys.readouterr().out)["history"]] == [1, 2]
 
 
-def test_a_track_without_a_history_says_where_it_will_be(
+def test_a_track_without_history_says_where_it_will_be(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     root = make_small_track(tmp_path / "t", config=RECORDED)
-    rows, err = shown(capsys, root)
+    rows, err = run_command(capsys, root)
     assert rows == []
     assert "no history yet: `trecexam watch" in err
-    assert "`trecexam watch` makes the first one" in shown(capsys, root, "1", status=2)[1]
+    assert "`trecexam watch` makes the first one" in run_command(capsys, root, "1", status=2)[1]
     assert not (root / "out").exists()
 
 
-def test_an_entry_that_is_not_there_is_one_line(changed: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert "no entry 9: there are 1 to 2" in shown(capsys, changed, "9", status=2)[1]
-    assert "Traceback" not in shown(capsys, changed, "0", status=2)[1]
+def test_a_missing_entry_is_a_one_line_error(changed: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert "no entry 9: there are 1 to 2" in run_command(capsys, changed, "9", status=2)[1]
+    assert "Traceback" not in run_command(capsys, changed, "0", status=2)[1]
 
 
-def test_a_damaged_entry_is_one_line_and_the_log_can_be_made_anew(
+def test_a_damaged_entry_is_a_one_line_error_and_the_log_can_be_rebuilt(
     changed: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     log = changed / "out" / "history" / "log.tsv"
@@ -96,21 +98,21 @@ def test_a_damaged_entry_is_one_line_and_the_log_can_be_made_anew(
     assert log.read_text() == before
     entry = changed / "out" / "history" / "000002.json"
     entry.write_text(entry.read_text()[:100])
-    assert "000002.json: is damaged" in shown(capsys, changed, "2", status=2)[1]
-    rows, err = shown(capsys, changed)
+    assert "000002.json: is damaged" in run_command(capsys, changed, "2", status=2)[1]
+    rows, err = run_command(capsys, changed)
     assert [row["entry"] for row in rows] == ["1"]
     assert "000002.json: is damaged" in err
 
 
-def test_labels_are_of_the_last_entry_unless_one_is_named(
+def test_labels_are_those_of_the_last_entry_by_default(
     changed: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert shown(capsys, changed, "--labels") == shown(capsys, changed, "2", "--labels")
-    assert shown(capsys, changed, "1", "--labels")[0] == []
+    assert run_command(capsys, changed, "--labels") == run_command(capsys, changed, "2", "--labels")
+    assert run_command(capsys, changed, "1", "--labels")[0] == []
 
 
 def test_the_history_is_read_without_the_inputs(changed: Path, capsys: pytest.CaptureFixture[str]) -> None:
     shutil.rmtree(changed / "runs")
     (changed / "bank.questions.jsonl").unlink()
     (changed / "grades.jsonl").unlink()
-    assert len(shown(capsys, changed)[0]) == 2
+    assert len(run_command(capsys, changed)[0]) == 2

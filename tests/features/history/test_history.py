@@ -1,4 +1,4 @@
-"""out/history: what a track's updates leave there."""
+"""out/history: what updates of a track write."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def test_the_first_leaderboard_is_entry_1_with_all_runs_new(small_track: Path) -
 
 def test_an_update_that_changes_nothing_adds_no_entry(logged: Path) -> None:
     assert not update(logged).changed
-    # The file is another one, and says the same.
+    # The file is another one with the same content.
     run = logged / "runs" / "run0.run"
     run.write_text(run.read_text())
     (logged / "qrels.txt").write_text("q1 0 q1-d00 1\n")
@@ -87,7 +87,7 @@ def test_an_update_that_changes_nothing_adds_no_entry(logged: Path) -> None:
     assert len(entries(logged)) == 1
 
 
-def test_before_anything_is_dropped_there_is_no_history(small_track: Path) -> None:
+def test_an_empty_track_has_no_history(small_track: Path) -> None:
     for path in (small_track / "runs").iterdir():
         path.unlink()
     assert update(small_track).entry is None
@@ -96,7 +96,7 @@ def test_before_anything_is_dropped_there_is_no_history(small_track: Path) -> No
     assert update(small_track).entry == 1
 
 
-def test_a_dropped_run_tells_ranks_means_and_labels_before_and_after(small_track: Path) -> None:
+def test_a_dropped_run_logs_ranks_means_and_labels_before_and_after(small_track: Path) -> None:
     logged = small_track
     (logged / "runs" / "run2.run").unlink()
     update(logged)
@@ -121,7 +121,7 @@ def test_a_dropped_run_tells_ranks_means_and_labels_before_and_after(small_track
         assert row.rank_after == 1 + better
 
 
-def test_a_removed_run_is_gone_and_dropped_again_it_is_new(logged: Path) -> None:
+def test_a_removed_run_is_gone_and_is_new_when_dropped_again(logged: Path) -> None:
     run = logged / "runs" / "run1.run"
     content = run.read_text()
     run.unlink()
@@ -136,7 +136,7 @@ def test_a_removed_run_is_gone_and_dropped_again_it_is_new(logged: Path) -> None
     assert back.after == entries(logged)[0].after
 
 
-def test_an_edited_question_names_the_query_the_item_and_its_labels(logged: Path) -> None:
+def test_an_edited_question_logs_the_query_the_item_and_its_labels(logged: Path) -> None:
     old_labels = qrels(logged)
     bank = logged / "bank.questions.jsonl"
     bank.write_text(bank.read_text().replace("question 2 of q1?", "an edited question?"))
@@ -155,7 +155,7 @@ def test_an_edited_question_names_the_query_the_item_and_its_labels(logged: Path
         assert not row.file_changed
 
 
-def test_a_changed_setting_is_the_cause(logged: Path) -> None:
+def test_a_changed_setting_is_logged_as_the_cause(logged: Path) -> None:
     (logged / "trecexam.toml").write_text(CONFIG + '[scores]\nmin_rating = 3\nlabel = "count"\n')
     update(logged)
     entry = last(logged)
@@ -163,7 +163,7 @@ def test_a_changed_setting_is_the_cause(logged: Path) -> None:
     assert entry.settings == {"[scores] min_rating": (4, 3), "[scores] label": ("max", "count")}
 
 
-def test_settings_that_change_no_score_are_no_cause(logged: Path) -> None:
+def test_settings_that_change_no_score_are_not_a_cause(logged: Path) -> None:
     (logged / "trecexam.toml").write_text(CONFIG + '[watch]\nsettle = 9.0\n[grader]\ndtype = "float32"\n')
     assert update(logged).entry is None
     write_run(logged / "runs" / "new.run", {"q1": ["q1-d00"]})
@@ -171,7 +171,7 @@ def test_settings_that_change_no_score_are_no_cause(logged: Path) -> None:
     assert last(logged).cause == "runs/new.run added"
 
 
-def test_a_change_without_effect_is_not_blamed_for_the_next_one(logged: Path) -> None:
+def test_a_change_without_effect_is_not_a_cause_of_the_next_entry(logged: Path) -> None:
     passages = logged / "passages.jsonl"
     passages.write_text(passages.read_text() + '{"docid": "elsewhere", "text": "no run has it"}\n')
     assert update(logged).entry is None
@@ -180,7 +180,7 @@ def test_a_change_without_effect_is_not_blamed_for_the_next_one(logged: Path) ->
     assert last(logged).cause == "runs/new.run added"
 
 
-def test_another_grader_is_the_cause(logged: Path) -> None:
+def test_another_grader_is_logged_as_the_cause(logged: Path) -> None:
     assert update(logged, HashGrader(version=2)).entry is None
     other = HashGrader(version=3)
     other.status = lambda cell: "unparsed" if cell.doc_id == "q1-d03" else "ok"
@@ -189,7 +189,7 @@ def test_another_grader_is_the_cause(logged: Path) -> None:
     assert [(row.doc_id, row.after) for row in last(logged).board.labels] == [("q1-d03", None)]
 
 
-def test_files_that_were_not_taken_and_judgments_are_no_cause(logged: Path) -> None:
+def test_rejected_files_and_judgments_are_not_a_cause(logged: Path) -> None:
     (logged / "runs" / "bad.run").write_text("q1 Q0 q1-d00 1 high bad\n")
     (logged / "qrels.txt").write_text("q1 0 q1-d00 1\n")
     write_run(logged / "runs" / "new.run", {"q1": ["q1-d00"]})
@@ -197,7 +197,7 @@ def test_files_that_were_not_taken_and_judgments_are_no_cause(logged: Path) -> N
     assert last(logged).cause == "runs/new.run added"
 
 
-def test_a_human_label_is_the_cause(logged: Path) -> None:
+def test_a_human_label_is_logged_as_the_cause(logged: Path) -> None:
     old = qrels(logged)
     with trecexam.open_track(logged, grader=HashGrader()) as track:
         for doc_id in ("q1-d00", "q1-d01"):
@@ -213,7 +213,7 @@ def test_a_human_label_is_the_cause(logged: Path) -> None:
     assert last(logged).cause == "overrides.tsv removed"
 
 
-def test_a_stopped_update_is_not_logged_and_the_next_one_is_compared_with_the_last_that_was(
+def test_a_stopped_update_is_not_logged_and_the_next_is_compared_with_the_last_logged(
     logged: Path,
 ) -> None:
     (first,) = entries(logged)
@@ -228,12 +228,12 @@ def test_a_stopped_update_is_not_logged_and_the_next_one_is_compared_with_the_la
     update(logged)
     entry = last(logged)
     assert (entry.entry, entry.before) == (2, first.after)
-    # Against the half graded outputs, labels would have come into being.
+    # Compared with the half graded outputs, labels would seem new.
     assert all(row.before is not None for row in entry.board.labels)
 
 
 @pytest.mark.parametrize("damage", ["missing", "junk", "another version"])
-def test_where_the_earlier_state_cannot_be_read_the_entry_says_so(logged: Path, damage: str) -> None:
+def test_if_the_earlier_state_is_unreadable_the_entry_says_so(logged: Path, damage: str) -> None:
     state = logged / ".trecexam" / "history.json.gz"
     if damage == "missing":
         state.unlink()
@@ -253,7 +253,7 @@ def test_where_the_earlier_state_cannot_be_read_the_entry_says_so(logged: Path, 
     assert last(logged).cause == "runs/new.run removed"
 
 
-def test_a_damaged_state_is_made_again_where_nothing_changed_since(logged: Path) -> None:
+def test_a_damaged_state_is_rebuilt_if_nothing_changed_since(logged: Path) -> None:
     state = logged / ".trecexam" / "history.json.gz"
     state.write_bytes(b"junk")
     (logged / "out" / "leaderboard.tsv").unlink()
@@ -263,7 +263,7 @@ def test_a_damaged_state_is_made_again_where_nothing_changed_since(logged: Path)
     assert last(logged).before is not None
 
 
-def test_outputs_that_were_damaged_or_deleted_come_back_without_an_entry(logged: Path) -> None:
+def test_damaged_or_deleted_outputs_are_restored_without_an_entry(logged: Path) -> None:
     (logged / "out" / "leaderboard.json").write_text("{")
     (logged / "out" / "rubric.qrels").unlink()
     assert update(logged).entry is None
@@ -272,7 +272,7 @@ def test_outputs_that_were_damaged_or_deleted_come_back_without_an_entry(logged:
 
 
 @pytest.mark.parametrize("removed", ["out", "out/history"])
-def test_a_removed_folder_starts_again(logged: Path, removed: str) -> None:
+def test_a_deleted_history_folder_starts_again(logged: Path, removed: str) -> None:
     write_run(logged / "runs" / "new.run", {"q1": ["q1-d00"]})
     update(logged)
     shutil.rmtree(logged / removed)
@@ -282,7 +282,7 @@ def test_a_removed_folder_starts_again(logged: Path, removed: str) -> None:
     assert {row.change for row in entry.board.runs} == {"new"}
 
 
-def test_a_deleted_log_comes_back_as_it_was(logged: Path) -> None:
+def test_a_deleted_log_is_rebuilt_unchanged(logged: Path) -> None:
     write_run(logged / "runs" / "new.run", {"q1": ["q1-d00"]})
     update(logged)
     path = logged / "out" / "history" / "log.tsv"
@@ -292,7 +292,7 @@ def test_a_deleted_log_comes_back_as_it_was(logged: Path) -> None:
     assert path.read_bytes() == before
 
 
-def test_the_log_only_grows_at_its_end(logged: Path) -> None:
+def test_the_log_is_append_only(logged: Path) -> None:
     path = logged / "out" / "history" / "log.tsv"
     before = path.read_bytes()
     write_run(logged / "runs" / "new.run", {"q1": ["q1-d00"]})
@@ -310,7 +310,7 @@ def test_old_entries_may_be_deleted(logged: Path) -> None:
         trecexam.open_track(logged, grader=HashGrader()).history.entry(1)
 
 
-def test_a_history_that_cannot_be_written_leaves_the_outputs_as_they_were(
+def test_an_unwritable_history_leaves_the_outputs_unchanged(
     logged: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def outputs() -> dict[str, bytes]:
@@ -331,11 +331,11 @@ def test_a_history_that_cannot_be_written_leaves_the_outputs_as_they_were(
 
 
 class _Killed(BaseException):
-    """Stands for kill -9: nothing that the program does catches it."""
+    """Simulates kill -9: nothing in the program catches it."""
 
 
 @pytest.mark.parametrize("changed_meanwhile", [False, True])
-def test_killed_between_any_two_writes_an_entry_is_neither_lost_nor_there_twice(
+def test_a_kill_between_any_two_writes_neither_loses_nor_duplicates_an_entry(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, changed_meanwhile: bool
 ) -> None:
     replace = files.replace_together
@@ -344,7 +344,7 @@ def test_killed_between_any_two_writes_an_entry_is_neither_lost_nor_there_twice(
     first = make_small_track(tmp_path / "first", config="[track]\ndepth = 8\n[report]\nwrite = false\n")
     update(first)
     for survives in range(100):
-        # Each file more is one moment more.
+        # Each additional file is one more moment.
         root = Path(shutil.copytree(first, tmp_path / str(survives)))
         write_run(root / "runs" / "new.run", {"q1": ["q1-d03", "q1-d11"]})
         writes = 0
@@ -383,7 +383,7 @@ def test_killed_between_any_two_writes_an_entry_is_neither_lost_nor_there_twice(
     assert writes > 10
 
 
-def test_a_run_that_is_called_otherwise_because_of_another_file_is_not_new(logged: Path) -> None:
+def test_a_run_renamed_because_of_another_file_is_not_new(logged: Path) -> None:
     write_run(logged / "runs" / "sub" / "other.run", {"q1": ["q1-d00"]}, tag="run0")
     update(logged)
     rows = {row.run: row for row in last(logged).board.runs}
@@ -391,7 +391,7 @@ def test_a_run_that_is_called_otherwise_because_of_another_file_is_not_new(logge
     assert "run0" in {row.was or row.run for row in rows.values()}
 
 
-def test_all_runs_tied_share_a_rank_and_a_tied_one_more_moves_nobody(
+def test_tied_runs_share_a_rank_and_another_tied_run_moves_none(
     small_track: Path,
 ) -> None:
     for path in (small_track / "runs").iterdir():
@@ -409,7 +409,7 @@ def test_all_runs_tied_share_a_rank_and_a_tied_one_more_moves_nobody(
     ]
 
 
-def test_manifest_and_update_count_the_outputs_alone(logged: Path) -> None:
+def test_manifest_and_update_count_only_the_outputs(logged: Path) -> None:
     manifest = json.loads((logged / "out" / "manifest.json").read_text())
     assert not any("history" in name for name in manifest["outputs"])
     write_run(logged / "runs" / "new.run", {"q1": ["q1-d00"]})
@@ -417,7 +417,7 @@ def test_manifest_and_update_count_the_outputs_alone(logged: Path) -> None:
     assert {path.parent for path in update(logged).written} == {out}
 
 
-def test_a_file_name_that_is_no_text_is_escaped(logged: Path) -> None:
+def test_a_file_name_that_is_not_valid_text_is_escaped(logged: Path) -> None:
     name = b"b\xff.run".decode("utf-8", "surrogateescape")
     for path in (logged / "runs" / "c.run", logged / "runs" / name):
         write_run(path, {"q1": ["q1-d00", "q1-d01"]}, tag="same")

@@ -3,7 +3,7 @@ from __future__ import annotations
 from trecexam.features.history.entry import HistoryLog, LogRow
 
 
-def test_an_entry_has_a_line_in_the_overview() -> None:
+def test_an_entry_has_one_line_in_the_overview() -> None:
     def row(entry: int, run: str, before: int | None, after: int | None) -> LogRow:
         return LogRow(entry, "when", "cause", run, before, after, "P@5", None, None, 0, "", 7)
 

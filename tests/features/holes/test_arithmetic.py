@@ -14,7 +14,7 @@ docs = st.lists(st.sampled_from([f"d{n}" for n in range(12)]), unique=True)
 
 
 @given(docs, docs, docs, st.integers(1, 15))
-def test_holes_are_what_counting_one_by_one_gives(
+def test_holes_equal_a_naive_count(
     ranking: list[str], judged: list[str], rated: list[str], depth: int
 ) -> None:
     found = holes(ranking, frozenset(judged), frozenset(rated), depth)
@@ -25,7 +25,7 @@ def test_holes_are_what_counting_one_by_one_gives(
 
 
 @given(st.lists(docs, min_size=1, max_size=4), st.data(), st.integers(1, 15))
-def test_judged_is_that_of_ir_measures(rankings: list[list[str]], data: st.DataObject, depth: int) -> None:
+def test_judged_at_k_equals_ir_measures(rankings: list[list[str]], data: st.DataObject, depth: int) -> None:
     labels = st.dictionaries(st.sampled_from([f"d{n}" for n in range(12)]), st.integers(-2, 3), min_size=1)
     judged = [data.draw(labels) for _ in rankings]
     qrels = [ir_measures.Qrel(f"q{n}", d, label) for n, by in enumerate(judged) for d, label in by.items()]
@@ -52,13 +52,13 @@ def test_without_judgments_only_ungraded_passages_are_counted() -> None:
     assert total([holes(["a"], None, frozenset(), 1), Holes(3, None, 2, None)]) == Holes(4, None, 3, None)
 
 
-def test_sums_are_over_queries_and_a_skipped_query_counts_zero_in_the_mean() -> None:
+def test_sums_are_over_queries_and_a_skipped_query_counts_as_zero_in_the_mean() -> None:
     parts = [Holes(4, 1, 0, 0.75), Holes(2, 0, 2, 1.0), Holes(0, 0, 0, 0.0)]
     assert total(parts) == Holes(6, 1, 2, 1.75 / 3)
     assert total([]) == Holes(0, 0, 0, 0.0)
 
 
-def test_what_one_contributor_alone_brings_is_what_no_other_has() -> None:
+def test_passages_unique_to_a_contributor_are_those_no_other_has() -> None:
     rng = random.Random(3)
     for _ in range(50):
         pool = {
@@ -75,5 +75,5 @@ def test_what_one_contributor_alone_brings_is_what_no_other_has() -> None:
         assert contributed_alone(pool) == expected
 
 
-def test_two_rankings_of_one_contributor_do_not_take_a_passage_from_each_other() -> None:
+def test_two_rankings_of_one_contributor_share_its_unique_passages() -> None:
     assert contributed_alone({"t": [["a", "b"], ["a"]], "u": [["b", "c"]]}) == {"t": {"a"}, "u": {"c"}}

@@ -1,4 +1,4 @@
-"""`trecexam holes` and out/holes.tsv, against counting in the files."""
+"""`trecexam holes` and out/holes.tsv, against counts in the files."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def make_holes(root: Path) -> None:
 def counted(
     root: Path, depth: int, pool_depth: int = 8
 ) -> dict[tuple[str, str], tuple[int, int, int, float]]:
-    """run, query -> retrieved, unjudged, ungraded, Judged; of files in which ranks are scores' order."""
+    """run, query -> retrieved, unjudged, ungraded, Judged; from files whose ranks follow the scores."""
     judged = {tuple(line.split()[::2]) for line in (root / "qrels.txt").read_text().splitlines()}
     texts = {json.loads(line)["docid"] for line in (root / "passages.jsonl").read_text().splitlines()}
     ranked: dict[str, dict[str, list[str]]] = {}
@@ -63,7 +63,7 @@ def counted(
 
 
 @pytest.mark.parametrize("depth", [1, 3, 8, 50])
-def test_rows_are_what_counting_in_the_files_gives(
+def test_rows_equal_a_count_in_the_files(
     graded: Path, capsys: pytest.CaptureFixture[str], depth: int
 ) -> None:
     make_holes(graded)
@@ -77,7 +77,7 @@ def test_rows_are_what_counting_in_the_files_gives(
         assert rate == f"{judged:.6f}"
 
 
-def test_runs_with_most_unjudged_passages_come_first_and_each_begins_with_its_sums(
+def test_runs_with_most_unjudged_passages_come_first_each_with_its_sums_first(
     graded: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     make_holes(graded)
@@ -89,7 +89,7 @@ def test_runs_with_most_unjudged_passages_come_first_and_each_begins_with_its_su
     assert f"most unjudged: {sums[0][1]} ({-sums[0][0]})" in said
 
 
-def test_the_table_in_a_pipe_is_the_file_in_out(graded: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_table_in_a_pipe_equals_the_file_in_out(graded: Path, capsys: pytest.CaptureFixture[str]) -> None:
     make_holes(graded)
     assert run(["watch", str(graded), "--once"]) == 1
     capsys.readouterr()
@@ -100,7 +100,7 @@ def test_the_table_in_a_pipe_is_the_file_in_out(graded: Path, capsys: pytest.Cap
     assert "holes.tsv" in manifest["outputs"]
 
 
-def test_several_depths_stand_below_each_other_and_the_first_one_sorts(
+def test_several_depths_are_listed_per_run_and_the_first_one_sorts(
     graded: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     make_holes(graded)
@@ -112,7 +112,7 @@ def test_several_depths_stand_below_each_other_and_the_first_one_sorts(
     assert "the first 2 ranks" in said
 
 
-def test_it_is_said_how_many_unjudged_passages_a_single_run_brings(
+def test_the_number_of_unjudged_passages_of_a_single_run_is_reported(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     root = make_small_track(tmp_path / "track", queries=1)
@@ -136,7 +136,7 @@ def test_json_has_the_rows_and_the_whole_pool(graded: Path, capsys: pytest.Captu
     assert pool["passages"] > pool["unjudged"] >= pool["unjudged_alone"] > 0
 
 
-def test_other_judgments_can_be_named(graded: Path, tmp_path: Path) -> None:
+def test_other_judgments_can_be_given(graded: Path, tmp_path: Path) -> None:
     (tmp_path / "o.qrels").write_text("q1 0 q1-d00 2\n")
     with trecexam.open_track(graded) as track:
         found = track.holes(qrels=tmp_path / "o.qrels", by="run")
@@ -147,7 +147,7 @@ def test_other_judgments_can_be_named(graded: Path, tmp_path: Path) -> None:
             track.holes(qrels=tmp_path / "none.qrels")
 
 
-def test_without_official_judgments_grades_are_counted_and_it_says_what_it_needs(
+def test_without_official_judgments_grades_are_counted_and_the_requirement_is_named(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     root = make_small_track(tmp_path / "track")
@@ -168,6 +168,6 @@ def test_without_official_judgments_grades_are_counted_and_it_says_what_it_needs
     assert "until then only ungraded passages are counted" in said
 
 
-def test_a_depth_of_none_is_refused(graded: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_depth_of_zero_is_rejected(graded: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["holes", str(graded), "--depth", "0"]) == 2
     assert "Traceback" not in capsys.readouterr().err

@@ -1,4 +1,4 @@
-"""Nuggets assigned to whole responses by a server, from the responses to the scores of TREC RAG."""
+"""Nuggets assigned to whole responses by a server, and the resulting TREC RAG scores."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ QUERIES = [f"q{number}" for number in range(4)]
 
 
 def nuggetizer_scores(assignments: list[str], importances: list[str]) -> dict[str, float]:
-    """The scores of one answer as nuggetizer's `calculate_nugget_scores` and arXiv:2411.09607 have them."""
+    """The scores of one answer by nuggetizer's `calculate_nugget_scores` and arXiv:2411.09607."""
     strict = [float(label == "support") for label in assignments]
     partial = [{"support": 1.0, "partial_support": 0.5}.get(label, 0.0) for label in assignments]
     vital = [importance == "vital" for importance in importances]
@@ -48,7 +48,7 @@ def nuggetizer_scores(assignments: list[str], importances: list[str]) -> dict[st
 @pytest.fixture
 def nuggets() -> Nuggets:
     rng = random.Random(21)
-    # One query has more nuggets than a call, one has no vital nugget.
+    # One query has more nuggets than fit into a call, one has no vital nugget.
     numbers = dict(zip(QUERIES, (3, 14, 10, 5), strict=True))
     return {
         query_id: [
@@ -70,7 +70,7 @@ def root(tmp_path: Path, nuggets: Nuggets) -> Path:
     )  # fmt: skip
     (root / "bank.nuggets.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
     for name in ("a", "b", "c"):
-        # A system may leave a query out.
+        # A system may skip a query.
         answered = QUERIES[: 3 if name == "c" else 4]
         rows = [
             {"run_id": name, "topic_id": query_id, "answer": [
@@ -81,9 +81,7 @@ def root(tmp_path: Path, nuggets: Nuggets) -> Path:
     return root
 
 
-def test_the_scores_of_whole_responses_are_nuggetizers_to_the_last_digits(
-    root: Path, nuggets: Nuggets
-) -> None:
+def test_scores_of_whole_responses_equal_those_of_nuggetizer(root: Path, nuggets: Nuggets) -> None:
     with serving(assign) as server:
         (root / "trecexam.toml").write_text(
             '[track]\nunit = "response"\n[grader]\nname = "openai"\nmodel = "tiny"\nprompt = "NuggetAssign"\n'
@@ -125,7 +123,7 @@ def test_the_scores_of_whole_responses_are_nuggetizers_to_the_last_digits(
         assert [each["assignment"] for each in row["nuggets"]] == [
             label_of(nugget, text) for nugget, _ in nuggets[row["qid"]]
         ]
-    # They are grades, which the same responses have in the track.
+    # They are grades of the same responses in the track.
     with trecexam.open_track(root) as track:
         graded = {(row["query_id"], row["doc_id"], row["item_id"]): row["rating"] for row in track.grades()}
     found = converters.read(root / "assignments.jsonl")

@@ -1,4 +1,4 @@
-"""`trecexam compare`, `track.compare` and out/differences.tsv: as scipy."""
+"""`trecexam compare`, `track.compare` and out/differences.tsv, against scipy."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Row = dict[str, str]
 
 @pytest.fixture(scope="module")
 def track(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Nine queries, six runs: one skips queries, two are equal. No test changes it."""
+    """Nine queries, six runs: one skips queries, two are equal. Read-only."""
     root = make_small_track(tmp_path_factory.mktemp("differences") / "track", queries=9)
     write_run(root / "runs" / "skips.run", {"q1": ["q1-d03", "q1-d00"], "q7": ["q7-d00"]})
     docs = [3, 1, 8, 4, 5, 2]
@@ -53,7 +53,7 @@ def per_query(root: Path, measure: str) -> dict[str, list[float]]:
 
 
 def holm_by_hand(p: dict[tuple[str, str], float]) -> dict[tuple[str, str], float]:
-    """Each p times how many are not smaller; not less than those before it."""
+    """Each p times the number of p values that are not smaller; not less than those before it."""
     adjusted, least = {}, 0.0
     for place, pair in enumerate(sorted(p, key=lambda pair: p[pair])):
         least = max(least, min(1.0, p[pair] * (len(p) - place)))
@@ -74,7 +74,7 @@ def letters(text: str) -> set[str]:
     return set(re.findall(r"[a-zA-Z]\d*", text))
 
 
-def test_differences_in_out_are_the_paired_t_tests_of_all_pairs(track: Path) -> None:
+def test_differences_in_out_equal_paired_t_tests_of_all_pairs(track: Path) -> None:
     board = tsv_rows(track / "out" / "leaderboard.tsv")
     measure = list(board[0])[1]
     values = per_query(track, measure)
@@ -129,7 +129,7 @@ def test_two_runs_share_a_letter_if_they_do_not_differ_significantly(
 
 
 @pytest.mark.parametrize("test", ["t", "randomisation"])
-def test_a_baseline_has_the_columns_and_values_of_pyterriers_experiment(
+def test_a_baseline_gives_the_columns_and_values_of_a_pyterrier_experiment(
     track: Path, capsys: pytest.CaptureFixture[str], test: str
 ) -> None:
     measures = list(tsv_rows(track / "out" / "leaderboard.tsv")[0])[1::2][:2]
@@ -170,7 +170,7 @@ def test_a_baseline_has_the_columns_and_values_of_pyterriers_experiment(
             assert compared[5] == str(corrected < 0.05)
 
 
-def test_pairs_in_a_pipe_are_the_file_in_out_and_more_on_demand(
+def test_pairs_in_a_pipe_equal_the_file_in_out_with_more_on_request(
     track: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     measures = list(tsv_rows(track / "out" / "leaderboard.tsv")[0])[1::2]
@@ -187,7 +187,7 @@ def test_pairs_in_a_pipe_are_the_file_in_out_and_more_on_demand(
             assert float(row["p_corrected"]) == pytest.approx(min(1, 15 * float(row["p"])), abs=1e-4)
 
 
-def test_python_and_json_say_the_same(track: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_python_and_json_give_the_same(track: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with trecexam.open_track(track) as opened:
         board = opened.leaderboard(["P@3", "nDCG@5"])
         all_pairs = opened.compare(["P@3", "nDCG@5"])
@@ -221,7 +221,7 @@ def test_the_official_judgments_have_groups_too(track: Path, capsys: pytest.Capt
         assert {row["run"]: row["group"] for row in shown} == groups
 
 
-def test_a_random_test_is_the_same_again_for_its_seed(tmp_path: Path) -> None:
+def test_a_randomisation_test_is_reproducible_with_its_seed(tmp_path: Path) -> None:
     root = make_small_track(tmp_path / "track", queries=16)
     update(root)
     with trecexam.open_track(root) as opened:
@@ -248,7 +248,7 @@ def test_a_track_of_one_run_or_none_has_nothing_to_compare(
     assert {value for row in compared for name, value in row.items() if name.endswith("p-value")} <= {""}
 
 
-def test_one_query_tells_no_runs_apart(tmp_path: Path) -> None:
+def test_a_single_query_separates_no_runs(tmp_path: Path) -> None:
     root = make_small_track(tmp_path / "track", queries=1)
     update(root)
     assert {row["group"] for row in tsv_rows(root / "out" / "groups.tsv")} == {"a"}
@@ -257,7 +257,7 @@ def test_one_query_tells_no_runs_apart(tmp_path: Path) -> None:
         assert not opened.compare(test="randomisation").measures[0].reject.any()
 
 
-def test_a_run_with_a_value_that_is_none_is_last_and_differs_from_nobody() -> None:
+def test_a_run_with_an_undefined_value_is_last_and_differs_from_no_run() -> None:
     values = np.array([[0.1, math.nan, 0.3, 0.2], [0.9, 0.8, 0.9, 1.0], [0.1, 0.2, 0.1, 0.1]])
     for permutations in (None, 100):
         compared = compare(
@@ -278,7 +278,7 @@ def test_the_report_shows_groups(graded: Path) -> None:
     assert "two-sided paired t test over queries, Holm over all pairs of runs, at 0.05" in page
 
 
-def test_the_report_compares_with_the_baseline_that_the_settings_name(graded: Path) -> None:
+def test_the_report_compares_with_the_baseline_of_the_settings(graded: Path) -> None:
     config = graded / "trecexam.toml"
     settings = config.read_text()
     config.write_text(settings.replace("write = false", 'baseline = "run1"'))
@@ -304,7 +304,7 @@ def test_the_report_compares_with_the_baseline_that_the_settings_name(graded: Pa
         (["--baseline", "nobody"], "there is no run 'nobody' to compare with; the runs are 'run0', 'run1'"),
     ],
 )
-def test_what_cannot_be_compared_is_one_line(
+def test_invalid_comparisons_are_a_one_line_error(
     track: Path, capsys: pytest.CaptureFixture[str], words: list[str], reason: str
 ) -> None:
     capsys.readouterr()
@@ -317,12 +317,12 @@ def test_what_cannot_be_compared_is_one_line(
         opened.compare(alpha=1.0)
 
 
-def test_options_name_all_tests_and_corrections() -> None:
+def test_the_options_list_all_tests_and_corrections() -> None:
     assert get_args(Test) == TESTS
     assert get_args(Correction) == CORRECTIONS
 
 
-def test_python_refuses_what_it_does_not_know(track: Path) -> None:
+def test_python_rejects_unknown_arguments(track: Path) -> None:
     with trecexam.open_track(track) as opened:
         with pytest.raises(ValueError, match="unknown test 'z'; there are t, randomisation"):
             opened.compare(test="z")

@@ -29,7 +29,7 @@ def human_states(track: Path) -> list[tuple[str, str]]:
     return [(row[5], row[-1]) for row in rows[1:]]
 
 
-def test_a_persons_label_of_a_passage_stands_in_the_qrels_and_the_graders_beside_it(
+def test_a_passage_label_by_a_person_is_in_the_qrels_next_to_that_of_the_grader(
     graded: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     before = labels(graded)
@@ -55,7 +55,7 @@ def test_a_persons_label_of_a_passage_stands_in_the_qrels_and_the_graders_beside
     assert "overrides.tsv" in manifest["inputs"]
 
 
-def test_a_persons_rating_of_a_cell_changes_cover_and_the_export_keeps_the_graders(graded: Path) -> None:
+def test_a_cell_rating_by_a_person_changes_cover_and_the_export_keeps_the_grade(graded: Path) -> None:
     with trecexam.open_track(graded) as track:
         grade = next(g for g in track.grades() if g["rating"] == 0)
         query_id, doc_id, item_id = grade["query_id"], grade["doc_id"], grade["item_id"]
@@ -67,7 +67,7 @@ def test_a_persons_rating_of_a_cell_changes_cover_and_the_export_keeps_the_grade
     assert after == grade | {"human_rating": 5, "who": "ann", "why": "it answers"}
 
 
-def test_one_cells_rating_moves_cover_as_a_recount_says(graded: Path) -> None:
+def test_the_rating_of_one_cell_changes_cover_as_a_recount_does(graded: Path) -> None:
     with trecexam.open_track(graded) as track:
         board = track.leaderboard([Cover(rel=5) @ 8])
         grades = list(track.grades())
@@ -91,7 +91,7 @@ def test_an_item_can_be_named_by_its_index(graded: Path) -> None:
     assert done.row.item_id == f"{query_id}/2"
 
 
-def test_two_people_on_one_cell_are_both_kept_and_the_last_counts(
+def test_ratings_of_two_people_on_one_cell_are_both_kept_and_the_last_counts(
     graded: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     query_id, doc_id = next(iter(labels(graded)))
@@ -104,7 +104,7 @@ def test_two_people_on_one_cell_are_both_kept_and_the_last_counts(
     assert labels(graded)[query_id, doc_id] == 3
 
 
-def test_what_another_person_wrote_cannot_take_over_the_terminal(
+def test_terminal_control_characters_written_by_others_are_escaped(
     graded: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     query_id, doc_id = next(iter(labels(graded)))
@@ -119,7 +119,7 @@ def test_what_another_person_wrote_cannot_take_over_the_terminal(
     assert "\u202e" not in told
 
 
-def test_the_same_said_twice_is_one_line(graded: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_repeated_rating_is_stored_once(graded: Path, capsys: pytest.CaptureFixture[str]) -> None:
     query_id, doc_id = next(iter(labels(graded)))
     for _ in range(2):
         give(graded, "--query", query_id, "--doc", doc_id, "--rating", "1", *ANN)
@@ -127,7 +127,7 @@ def test_the_same_said_twice_is_one_line(graded: Path, capsys: pytest.CaptureFix
     assert len((graded / "overrides.tsv").read_text().splitlines()) == 2
 
 
-def test_people_who_write_at_the_same_time_lose_nothing(graded: Path) -> None:
+def test_concurrent_writers_lose_no_rating(graded: Path) -> None:
     places = list(labels(graded))[:6]
 
     def say(place: tuple[str, str], who: str) -> None:
@@ -143,7 +143,7 @@ def test_people_who_write_at_the_same_time_lose_nothing(graded: Path) -> None:
         assert {row[5] for row in track.override.ratings().table.rows} == {f"p{n}" for n in range(6)}
 
 
-def test_a_withdrawn_rating_gives_the_graders_back(graded: Path) -> None:
+def test_withdrawing_a_rating_restores_that_of_the_grader(graded: Path) -> None:
     before = (graded / "out/rubric.qrels").read_bytes()
     query_id, doc_id = next(iter(labels(graded)))
     where = ["--query", query_id, "--doc", doc_id]
@@ -157,7 +157,7 @@ def test_a_withdrawn_rating_gives_the_graders_back(graded: Path) -> None:
     assert human_states(graded) == [("ann", "replaced"), ("ann", "withdrawn")]
 
 
-def test_a_rating_of_a_text_that_changed_since_is_refused_and_says_so(graded: Path) -> None:
+def test_a_rating_of_a_text_that_changed_since_is_rejected_with_the_reason(graded: Path) -> None:
     query_id, doc_id = next(iter(labels(graded)))
     give(graded, "--query", query_id, "--doc", doc_id, "--rating", "5", *ANN)
     passages = graded / "passages.jsonl"
@@ -170,7 +170,7 @@ def test_a_rating_of_a_text_that_changed_since_is_refused_and_says_so(graded: Pa
     assert human_states(graded) == [("ann", "refused")]
 
 
-def test_a_rating_of_an_item_that_was_reworded_since_is_refused(graded: Path) -> None:
+def test_a_rating_of_an_item_that_was_edited_since_is_rejected(graded: Path) -> None:
     query_id, doc_id = next(iter(labels(graded)))
     give(graded, "--query", query_id, "--doc", doc_id, "--item", "1", "--rating", "5", *ANN)
     bank = graded / "bank.questions.jsonl"
@@ -179,7 +179,7 @@ def test_a_rating_of_an_item_that_was_reworded_since_is_refused(graded: Path) ->
     assert "another wording of item" in (graded / "out/rejected.tsv").read_text()
 
 
-def test_a_bad_line_of_overrides_is_named_and_the_rest_counts(graded: Path) -> None:
+def test_a_bad_line_of_overrides_is_reported_and_the_rest_counts(graded: Path) -> None:
     (query_id, doc_id), machine = next(iter(labels(graded).items()))
     rating = (machine + 1) % 6
     (graded / "overrides.tsv").write_text(
@@ -204,10 +204,10 @@ def test_a_bad_line_of_overrides_is_named_and_the_rest_counts(graded: Path) -> N
         (b"q1\tq1-d01\t\t1\tann\tcaf\xe9", "not UTF-8 (byte 21)"),
     ],
 )
-def test_a_line_with_bytes_that_are_no_text_costs_itself_alone_and_more_can_be_added(
+def test_a_line_of_invalid_bytes_loses_only_itself_and_ratings_can_be_added(
     graded: Path, line: bytes, reason: str
 ) -> None:
-    """One NUL took everybody's ratings out of the scores, and refused all new ones."""
+    """One NUL byte removed all ratings from the scores and blocked new ones."""
     (query_id, doc_id), machine = next(iter(labels(graded).items()))
     rating = (machine + 1) % 6
     good = f"{query_id}\t{doc_id}\t\t{rating}\tann\tgood\n".encode()
@@ -228,7 +228,7 @@ def test_a_line_with_bytes_that_are_no_text_costs_itself_alone_and_more_can_be_a
 @pytest.mark.parametrize(
     "control", ["\0", "\x1b", "\x1c", "\x7f", "\x9b", "\u202e", "\u2066", "\u2028", "\udc80"]
 )
-def test_a_control_character_in_a_name_or_a_reason_is_refused(
+def test_a_control_character_in_a_name_or_reason_is_rejected(
     graded: Path, capsys: pytest.CaptureFixture[str], field: str, control: str
 ) -> None:
     said = {"who": "ann", "why": "read it", field: f"w{control}"}
@@ -243,7 +243,7 @@ def test_a_control_character_in_a_name_or_a_reason_is_refused(
     assert not (graded / "overrides.tsv").exists()
 
 
-def test_a_name_and_a_reason_have_a_length(graded: Path) -> None:
+def test_a_name_and_a_reason_have_a_maximum_length(graded: Path) -> None:
     with trecexam.open_track(graded) as track:
         assert track.override("q1", "q1-d00", 1, who="a" * 200, why="b" * 500).written
         with pytest.raises(TrecexamError, match="a reason has 501 characters, and may have 500"):
@@ -254,7 +254,7 @@ def test_a_name_and_a_reason_have_a_length(graded: Path) -> None:
 
 
 @pytest.mark.parametrize(("sign", "reason"), [("\x1b", "U\\+001B"), ("\u00a0", "not be read back")])
-def test_a_passage_whose_id_cannot_stand_in_overrides_is_not_rated(
+def test_a_passage_whose_id_cannot_be_stored_in_overrides_is_not_rated(
     graded: Path, sign: str, reason: str
 ) -> None:
     write_run(graded / "runs" / "odd.run", {"q1": [f"q1{sign}d99"]})
@@ -263,7 +263,7 @@ def test_a_passage_whose_id_cannot_stand_in_overrides_is_not_rated(
     assert not (graded / "overrides.tsv").exists()
 
 
-def test_equal_passages_of_a_query_share_a_persons_rating(graded: Path) -> None:
+def test_equal_passages_of_a_query_share_a_rating_by_a_person(graded: Path) -> None:
     with trecexam.open_track(graded) as track:
         (query_id, doc_id), machine = next(iter(labels(graded).items()))
         twin = next(d for q, d in labels(graded) if q == query_id and d != doc_id)
@@ -280,7 +280,7 @@ def test_equal_passages_of_a_query_share_a_persons_rating(graded: Path) -> None:
     assert found[doc_id] == found[twin] == rating
 
 
-def test_what_counts_for_an_equal_passage_is_listed_and_can_be_withdrawn_there(graded: Path) -> None:
+def test_ratings_of_an_equal_passage_are_listed_and_can_be_withdrawn_for_it(graded: Path) -> None:
     query_id, doc_id, twin = "q1", "q1-d00", "q1-d01"
     passages = graded / "passages.jsonl"
     rows = [json.loads(line) for line in passages.read_text().splitlines()]
@@ -300,7 +300,7 @@ def test_what_counts_for_an_equal_passage_is_listed_and_can_be_withdrawn_there(g
     assert after == [(doc_id, 5, "replaced"), (twin, None, "withdrawn")]
 
 
-def test_count_labels_and_binary_labels_follow_a_persons_rating(graded: Path) -> None:
+def test_count_and_binary_labels_follow_a_rating_by_a_person(graded: Path) -> None:
     with trecexam.open_track(graded) as track:
         low = next(q for q in track.qrels(label="count", min_rating=4) if q.relevance == 0)
         track.override(low.query_id, low.doc_id, 4, who="ann", why="answers the query")
@@ -330,7 +330,7 @@ def test_count_labels_and_binary_labels_follow_a_persons_rating(graded: Path) ->
         ([], "give --query, --doc, --who, --why"),
     ],
 )
-def test_what_cannot_be_taken_is_told_in_one_line_and_nothing_is_written(
+def test_invalid_ratings_are_a_one_line_error_and_nothing_is_written(
     graded: Path, capsys: pytest.CaptureFixture[str], args: list[str], says: str
 ) -> None:
     capsys.readouterr()
@@ -341,7 +341,7 @@ def test_what_cannot_be_taken_is_told_in_one_line_and_nothing_is_written(
     assert not (graded / "overrides.tsv").exists()
 
 
-def test_overrides_that_cannot_be_read_are_never_written_over(graded: Path) -> None:
+def test_unreadable_overrides_are_never_overwritten(graded: Path) -> None:
     (graded / "overrides.tsv").write_bytes(b"\xff\xfe junk")
     query_id, doc_id = next(iter(labels(graded)))
     give(graded, "--query", query_id, "--doc", doc_id, "--rating", "1", *ANN, status=2)
@@ -358,10 +358,10 @@ def test_overrides_that_cannot_be_read_are_never_written_over(graded: Path) -> N
         (b"query_id\tdoc_id\trating\twho\twhy\rq1\tq1-d00\t1\tann\tread\r", "CR alone"),
     ],
 )
-def test_nothing_is_added_to_a_file_of_which_no_line_would_count(
+def test_nothing_is_added_to_a_file_whose_lines_would_not_count(
     graded: Path, capsys: pytest.CaptureFixture[str], content: bytes, says: str
 ) -> None:
-    """It said "1 (ann) in place of the grader's", and wrote an empty line, or one that nobody reads."""
+    """It printed "1 (ann) in place of the grader's", and wrote an empty line, or one that is never read."""
     (graded / "overrides.tsv").write_bytes(content)
     query_id, doc_id = next(iter(labels(graded)))
     capsys.readouterr()
@@ -372,7 +372,7 @@ def test_nothing_is_added_to_a_file_of_which_no_line_would_count(
     assert (graded / "overrides.tsv").read_bytes() == content
 
 
-def test_a_link_to_nothing_is_named_and_a_link_to_itself_is_no_traceback(
+def test_a_broken_symlink_and_a_symlink_loop_are_reported_without_traceback(
     graded: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     query_id, doc_id = next(iter(labels(graded)))
@@ -390,7 +390,9 @@ def test_a_link_to_nothing_is_named_and_a_link_to_itself_is_no_traceback(
         path.unlink()
 
 
-def test_an_index_of_thousands_of_digits_is_no_item(graded: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_index_of_thousands_of_digits_is_not_an_item(
+    graded: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     query_id, doc_id = next(iter(labels(graded)))
     capsys.readouterr()
     give(graded, "--query", query_id, "--doc", doc_id, "--item", "9" * 5000, "--rating", "1", *ANN, status=2)
@@ -407,7 +409,7 @@ def test_without_human_ratings_there_is_no_human_table(graded: Path) -> None:
     assert not (graded / "out/human.tsv").exists()
 
 
-def test_filled_judgments_name_the_person_and_the_reason(graded: Path, tmp_path: Path) -> None:
+def test_filled_judgments_have_the_name_and_the_reason_of_the_person(graded: Path, tmp_path: Path) -> None:
     kept = (graded / "qrels.txt").read_text().splitlines(keepends=True)
     hole = kept.pop(0).split()
     official = tmp_path / "official.qrels"
@@ -422,7 +424,7 @@ def test_filled_judgments_name_the_person_and_the_reason(graded: Path, tmp_path:
     assert (found["source"], found["who"], found["why"]) == ("override", "ann", "read it")
 
 
-def test_a_cell_that_leaves_the_label_as_it_was_does_not_make_it_the_persons(
+def test_a_cell_rating_that_does_not_change_the_label_does_not_count_as_human_label(
     graded: Path, tmp_path: Path
 ) -> None:
     kept = (graded / "qrels.txt").read_text().splitlines(keepends=True)
@@ -444,7 +446,7 @@ def test_a_cell_that_leaves_the_label_as_it_was_does_not_make_it_the_persons(
     assert (found["doc_id"], found["source"], found.get("who", "")) == (place[1], "model", "")
 
 
-def test_the_correlation_names_people(graded: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_correlation_lists_the_people_who_rated(graded: Path, capsys: pytest.CaptureFixture[str]) -> None:
     query_id, doc_id = next(iter(labels(graded)))
     give(graded, "--query", query_id, "--doc", doc_id, "--rating", "1", *ANN)
     assert run(["watch", str(graded), "--once"]) == 0
@@ -457,7 +459,7 @@ def test_the_correlation_names_people(graded: Path, capsys: pytest.CaptureFixtur
     assert "person" not in told.err
 
 
-def test_while_a_daemon_watches_nobody_is_told_to_start_another(
+def test_while_a_daemon_runs_override_does_not_suggest_starting_one(
     graded: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     from trecexam.files.track_lock import TrackLock
@@ -470,7 +472,7 @@ def test_while_a_daemon_watches_nobody_is_told_to_start_another(
     assert "--once" not in told
 
 
-def test_the_list_names_what_of_the_file_was_rejected(
+def test_the_list_reports_rejected_lines_of_the_file(
     graded: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (graded / "overrides.tsv").write_text("no header here\n")

@@ -1,4 +1,4 @@
-"""Several people on one cell: undo, `cannot`, rules, and judgments on a scale of the track's own."""
+"""Several people on one cell: undo, `cannot`, rules, and judgments on the scale of the track."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def track(small_track: Path, hash_grader: HashGrader) -> Iterator[Track]:
 
 
 def with_settings(track: Track, text: str) -> Track:
-    """The same track with more in its trecexam.toml."""
+    """The same track with additional settings."""
     path = track.folder.config_path
     path.write_text(path.read_text() + text)
     track.close()
@@ -40,19 +40,19 @@ def query_to_rate(track: Track) -> QueryToRate:
     return QueryToRate("q1", loaded.bank.items["q1"], (), texts, 8, 5)
 
 
-def standing(track: Track) -> list[tuple[str, int | None, str]]:
+def listed_ratings(track: Track) -> list[tuple[str, int | None, str]]:
     return [(row[5], row[3], row[-1]) for row in track.override.ratings().table.rows]
 
 
-def test_undo_brings_back_what_the_same_person_said_before(track: Track) -> None:
+def test_undo_restores_the_earlier_rating_of_the_same_person(track: Track) -> None:
     for rating in (3, 4):
         track.override(*CELL, rating, who="Ann", why=f"it is {rating}")
     undone = track.override(*CELL, None, who="Ann", why="a slip")
     assert (undone.row.rating, undone.row.why) == (3, "it is 3")
     assert undone.after is not None
     assert undone.after.rating == 3
-    assert standing(track)[-1] == ("Ann", 3, "counts")
-    # Once more: there is nothing before that.
+    assert listed_ratings(track)[-1] == ("Ann", 3, "counts")
+    # A second undo: there is nothing before that.
     assert track.override(*CELL, None, who="Ann", why="all of it").after is None
     with pytest.raises(TrecexamError, match="no rating to withdraw"):
         track.override(*CELL, None, who="Ann", why="again")
@@ -60,18 +60,18 @@ def test_undo_brings_back_what_the_same_person_said_before(track: Track) -> None
     assert track.override(*CELL, None, who="Ann", why="no").row.rating is None
 
 
-def test_undo_takes_back_ones_own_rating_and_no_other(track: Track) -> None:
+def test_undo_withdraws_only_ratings_of_the_same_person(track: Track) -> None:
     track.override(*CELL, 3, who="Ann", why="a")
     track.override(*CELL, 4, who="Bob", why="b")
     after = track.override(*CELL, None, who="Bob", why="a slip").after
     assert after is not None
     assert (after.who, after.rating) == ("Ann", 3)
-    assert standing(track) == [("Ann", 3, "counts"), ("Bob", 4, "replaced"), ("Bob", None, "withdrawn")]
+    assert listed_ratings(track) == [("Ann", 3, "counts"), ("Bob", 4, "replaced"), ("Bob", None, "withdrawn")]
     after = track.override(*CELL, None, who="Ann", why="a slip").after
     assert after is None
 
 
-def test_who_withdraws_what_somebody_else_said_has_it_withdrawn(track: Track) -> None:
+def test_a_person_can_withdraw_a_rating_by_someone_else(track: Track) -> None:
     track.override(*CELL, 3, who="Ann", why="a")
     track.override(*CELL, 4, who="Bob", why="b")
     withdrawn = track.override(*CELL, None, who="Ann", why="it is neither")
@@ -80,12 +80,12 @@ def test_who_withdraws_what_somebody_else_said_has_it_withdrawn(track: Track) ->
     assert withdrawn.after is None
 
 
-def test_an_assessor_sees_and_takes_back_her_own_ratings_alone(track: Track) -> None:
+def test_an_assessor_sees_and_withdraws_only_her_ratings(track: Track) -> None:
     query, folder = query_to_rate(track), track.folder
     take(folder, query, "q1-d03", "", 3, "Ann", "a")
     with pytest.raises(TrecexamError, match="no rating to withdraw"):
         take(folder, query, "q1-d03", "", None, "Bob", "b", own_only=True)
-    # Bob did not see Ann's, and need not.
+    # Bob did not see Ann's rating, and need not.
     bob = take(folder, query, "q1-d03", "", 1, "Bob", "b", seen_token(None), own_only=True)
     assert bob.written
     with pytest.raises(RatingConflictError, match="Bob rated it 1"):
@@ -94,17 +94,17 @@ def test_an_assessor_sees_and_takes_back_her_own_ratings_alone(track: Track) -> 
     assert not take(folder, query, "q1-d03", "", 2, "Bob", "b", own_only=True).written
 
 
-def test_who_cannot_judge_says_why_and_no_score_changes(track: Track) -> None:
+def test_cannot_judge_has_a_reason_and_changes_no_score(track: Track) -> None:
     before = track.leaderboard()
     row = take(track.folder, query_to_rate(track), "q1-d03", "", None, "Ann", "in Welsh", cannot=True).row
     assert row.cannot
     assert "\tcannot\t" in (track.folder.root / "overrides.tsv").read_text()
-    assert standing(track) == [("Ann", None, "cannot judge")]
+    assert listed_ratings(track) == [("Ann", None, "cannot judge")]
     assert track.leaderboard().rows == before.rows
     assert track.override.summary() == {"cells": 0, "passages": 0, "who": []}
 
 
-def test_time_and_notes_are_kept_and_the_file_gets_columns_for_them(track: Track) -> None:
+def test_time_and_notes_are_stored_in_additional_columns(track: Track) -> None:
     query, path = query_to_rate(track), track.folder.root / "overrides.tsv"
     take(track.folder, query, "q1-d03", "", 3, "Ann", "a")
     old = path.read_text()
@@ -122,7 +122,11 @@ def test_the_rule_is_a_setting_and_is_shown(track: Track, capsys: pytest.Capture
     assert "rule" not in track.status().facts
     assert "rule" not in track.override.ratings().table.header
     with with_settings(track, '[judging]\nrule = "majority"\n') as majority:
-        assert standing(majority) == [("Ann", 1, "counts"), ("Bob", 4, "overruled"), ("Cid", 1, "counts")]
+        assert listed_ratings(majority) == [
+            ("Ann", 1, "counts"),
+            ("Bob", 4, "overruled"),
+            ("Cid", 1, "counts"),
+        ]
         assert majority.override.ratings().table.header[-2:] == ("rule", "state")
         assert majority.status()["rule"] == "majority"
         majority.update()
@@ -134,7 +138,7 @@ def test_the_rule_is_a_setting_and_is_shown(track: Track, capsys: pytest.Capture
     assert "1 (Cid) in place of the grader's" in capsys.readouterr().err
 
 
-def test_people_who_differ_count_for_nothing_until_somebody_decides(track: Track) -> None:
+def test_differing_ratings_do_not_count_until_they_are_adjudicated(track: Track) -> None:
     machine = {row.doc_id: row.relevance for row in track.qrels() if row.query_id == "q1"}["q1-d03"]
     with with_settings(track, '[judging]\nrule = "adjudicated"\n') as adjudicated:
         adjudicated.override(*CELL, (machine + 1) % 6, who="Ann", why="x")
@@ -154,10 +158,10 @@ def test_people_who_differ_count_for_nothing_until_somebody_decides(track: Track
             adjudicates=True,
         )
         assert decided.after == decided.row
-        assert [state for *_, state in standing(adjudicated)] == ["overruled", "overruled", "counts"]
+        assert [state for *_, state in listed_ratings(adjudicated)] == ["overruled", "overruled", "counts"]
 
 
-def test_judgments_on_a_scale_of_the_track_are_apart_and_leave_the_graders_labels(track: Track) -> None:
+def test_judgments_on_the_scale_of_the_track_are_separate_from_grader_labels(track: Track) -> None:
     before = sorted(track.qrels())
     with with_settings(track, SCALE) as scaled:
         done = scaled.override(*CELL, 2, who="Ann", why="x")
@@ -165,7 +169,7 @@ def test_judgments_on_a_scale_of_the_track_are_apart_and_leave_the_graders_label
         assert "q1-d03\t\t2\tAnn" in (scaled.folder.root / "judgments.tsv").read_text()
         assert done.after == done.row
         assert sorted(scaled.qrels()) == before
-        assert standing(scaled) == [("Ann", 2, "counts")]
+        assert listed_ratings(scaled) == [("Ann", 2, "counts")]
         assert scaled.status()["judgments"] == 1
         with pytest.raises(TrecexamError, match=r"3 is not on the track's scale, 0\.\.2"):
             scaled.override(*CELL, 3, who="Ann", why="x")
@@ -174,7 +178,7 @@ def test_judgments_on_a_scale_of_the_track_are_apart_and_leave_the_graders_label
         assert "q1/0\t5" in (scaled.folder.root / "overrides.tsv").read_text()
 
 
-def test_a_judgment_that_is_not_on_the_scale_is_named(track: Track) -> None:
+def test_a_judgment_outside_the_scale_is_reported(track: Track) -> None:
     (track.folder.root / "judgments.tsv").write_text(
         "query_id\tdoc_id\titem_id\trating\twho\twhy\n"
         "q1\tq1-d03\t\t5\tann\tx\nq1\tq1-d03\tq1/0\t1\tann\tx\nq1\tq1-d04\t\t1\tann\tx\n"
@@ -184,7 +188,7 @@ def test_a_judgment_that_is_not_on_the_scale_is_named(track: Track) -> None:
         assert len(reasons) == 2
         assert "`scale` in [judging] is 0..2" in reasons[0]
         assert "put it into overrides.tsv" in reasons[1]
-        assert standing(scaled)[-1] == ("ann", 1, "counts")
+        assert listed_ratings(scaled)[-1] == ("ann", 1, "counts")
 
 
 @pytest.mark.parametrize(
@@ -197,7 +201,7 @@ def test_a_judgment_that_is_not_on_the_scale_is_named(track: Track) -> None:
         ("guideline = 'x'", "guidelines"),
     ],
 )
-def test_a_setting_of_judging_that_is_wrong_is_named(
+def test_an_invalid_judging_setting_is_reported(
     small_track: Path, settings: str, reason: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = small_track / "trecexam.toml"

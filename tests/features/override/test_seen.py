@@ -13,7 +13,7 @@ from trecexam.features.override.overriding import seen_token
 CELL = ("q1", "q1-d03")
 
 
-def test_a_rating_is_not_put_over_one_that_was_not_seen(small_track: Path, hash_grader: HashGrader) -> None:
+def test_a_rating_does_not_replace_one_that_was_not_seen(small_track: Path, hash_grader: HashGrader) -> None:
     with trecexam.open_track(small_track, grader=hash_grader) as track:
         track.update()
         nobody = seen_token(None)
@@ -23,14 +23,16 @@ def test_a_rating_is_not_put_over_one_that_was_not_seen(small_track: Path, hash_
             track.override(*CELL, 1, item="q1/0", who="Bob", why="b", seen=nobody)
         assert caught.value.now == ann
         assert (small_track / "overrides.tsv").read_bytes() == content
-        # Other cells are nobody's.
+        # Other cells have no rating.
         track.override(*CELL, 1, item="q1/1", who="Bob", why="b", seen=nobody)
         track.override(*CELL, 1, who="Bob", why="b", seen=nobody)
         bob = track.override(*CELL, 1, item="q1/0", who="Bob", why="b", seen=seen_token(ann))
         assert (bob.before, bob.written) == (ann, True)
 
 
-def test_what_was_withdrawn_meanwhile_is_a_conflict_too(small_track: Path, hash_grader: HashGrader) -> None:
+def test_a_rating_withdrawn_in_the_meantime_is_a_conflict_too(
+    small_track: Path, hash_grader: HashGrader
+) -> None:
     with trecexam.open_track(small_track, grader=hash_grader) as track:
         track.update()
         ann = track.override(*CELL, 4, who="Ann", why="a").row
@@ -40,14 +42,14 @@ def test_what_was_withdrawn_meanwhile_is_a_conflict_too(small_track: Path, hash_
         assert caught.value.now is None
 
 
-def test_without_what_was_seen_the_last_one_counts(small_track: Path, hash_grader: HashGrader) -> None:
+def test_without_the_seen_token_the_last_rating_counts(small_track: Path, hash_grader: HashGrader) -> None:
     with trecexam.open_track(small_track, grader=hash_grader) as track:
         track.update()
         track.override(*CELL, 4, who="Ann", why="a")
         assert track.override(*CELL, 1, who="Bob", why="b").written
 
 
-def test_of_many_who_saw_nobody_one_is_taken(small_track: Path, hash_grader: HashGrader) -> None:
+def test_of_many_concurrent_first_ratings_one_is_accepted(small_track: Path, hash_grader: HashGrader) -> None:
     with trecexam.open_track(small_track, grader=hash_grader) as track:
         track.update()
     taken, refused = [], []
@@ -69,7 +71,7 @@ def test_of_many_who_saw_nobody_one_is_taken(small_track: Path, hash_grader: Has
     assert sorted(refused) == sorted((str(n), taken[0]) for n in range(6) if str(n) != taken[0])
 
 
-def test_a_rating_of_a_passage_counts_for_its_copy_and_so_does_its_conflict(
+def test_a_rating_of_a_passage_counts_and_conflicts_for_its_copy_too(
     small_track: Path, hash_grader: HashGrader
 ) -> None:
     lines = (small_track / "passages.jsonl").read_text().replace("passage 5 about", "passage 3 about")

@@ -45,7 +45,7 @@ def reach(relevant: int, hits: int, nonrelevant: int, false: int, index: int = 1
 
 
 @given(PASSAGES, st.integers(1, 5), st.integers(1, 3))
-def test_counts_of_an_item_are_those_of_a_loop_over_passages(
+def test_counts_of_an_item_equal_a_loop_over_passages(
     passages: Passages, min_rating: int, min_relevant: int
 ) -> None:
     found = item_reaches(*with_items(passages), min_rating, min_relevant)
@@ -77,7 +77,7 @@ def with_items(passages: Passages) -> tuple[QueryRatings, list[Item], dict[str, 
 
 
 @given(PASSAGES)
-def test_phi_is_pearsons_correlation_of_reaching_and_being_relevant(passages: Passages) -> None:
+def test_phi_equals_the_pearson_correlation_of_reaching_and_relevance(passages: Passages) -> None:
     for place, item in enumerate(item_reaches(*with_items(passages), 4, 1)):
         kept = [(r[place] >= 4, j >= 1) for r, j in passages if j is not None and r[place] != -1]
         reached, relevant = [a for a, _ in kept], [b for _, b in kept]
@@ -90,7 +90,7 @@ def test_phi_is_pearsons_correlation_of_reaching_and_being_relevant(passages: Pa
             assert not item.note
 
 
-def test_precision_is_the_share_of_relevant_ones_among_those_that_reach_it() -> None:
+def test_precision_is_the_share_of_relevant_passages_among_those_reaching_the_item() -> None:
     assert reach(10, 3, 20, 1).precision == 0.75
     assert math.isnan(reach(10, 0, 20, 0).precision)
 
@@ -106,13 +106,13 @@ def test_precision_is_the_share_of_relevant_ones_among_those_that_reach_it() -> 
         ((5, 5, 5, 0), ""),
     ],
 )
-def test_an_item_that_cannot_discriminate_says_why(counts: tuple[int, int, int, int], note: str) -> None:
+def test_an_item_that_cannot_discriminate_has_a_reason(counts: tuple[int, int, int, int], note: str) -> None:
     item = reach(*counts)
     assert item.note == note
     assert math.isnan(item.phi) == bool(note)
 
 
-def test_items_are_ordered_by_what_is_asked_for() -> None:
+def test_items_are_sorted_by_the_requested_statistic() -> None:
     inverted, useless, all_of_them = reach(5, 0, 5, 4, 1), reach(5, 0, 5, 0, 2), reach(5, 5, 5, 5, 3)
     good, lax = reach(5, 5, 5, 0, 4), reach(5, 5, 50, 6, 5)
     items = [good, useless, lax, all_of_them, inverted]
@@ -140,7 +140,7 @@ def test_every_relevant_passage_is_counted_once(
     assert found.unrated == sum(max(r) == -1 and d not in without_text for d, r in relevant)
 
 
-def test_a_missed_passage_says_how_near_it_came_and_on_what() -> None:
+def test_a_missed_passage_shows_its_best_rating_and_item() -> None:
     q, judgments = made([((3, 3, -1), 1), ((0, 1, 2), 3), ((5, 0, 0), 3), ((0, 0, 0), 3), ((0, 0, 0), -1)])
     found = relevant_passages(q, judgments, (), 4, 1)
     assert [(m.doc_id, m.judgment, m.best_rating, m.best_items, m.n_rated) for m in found.missed] == [
@@ -151,12 +151,12 @@ def test_a_missed_passage_says_how_near_it_came_and_on_what() -> None:
     assert found.missed_share == 0.75
 
 
-def test_without_rated_passages_there_is_no_share_of_missed_ones() -> None:
+def test_without_rated_passages_the_missed_share_is_undefined() -> None:
     q, judgments = made([((-1, -1, -1), 1)])
     assert math.isnan(relevant_passages(q, judgments, (), 4, 1).missed_share)
 
 
-def test_a_grid_has_the_best_judged_first_and_the_unjudged_last() -> None:
+def test_a_grid_lists_the_best_judged_first_and_unjudged_last() -> None:
     q, judgments = made(
         [((5, 5, 5), None), ((0, 0, 5), 0), ((4, 4, 4), 2), ((5, 0, 0), 2), ((5, 1, -1), 2), ((0, 0, 0), -1)]
     )
@@ -170,7 +170,7 @@ def test_a_grid_has_the_best_judged_first_and_the_unjudged_last() -> None:
     assert [judgment for _, judgment, *_ in ordered] == [2, 2, 2, 0, -1, None]
 
 
-def test_cells_are_ordered_by_rating_then_by_what_became_of_the_answer() -> None:
+def test_cells_are_sorted_by_rating_then_by_answer_status() -> None:
     cells = [
         GradedCell("q1", 1, "i1", "item", doc_id, rating, "", rating, status, None, None, "", None)
         for doc_id, rating, status in (

@@ -1,4 +1,4 @@
-"""`trecexam verify`: what an organizer looks at before trusting the grades."""
+"""`trecexam verify`: checks of the grades by an organizer."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def out(capsys: pytest.CaptureFixture[str], *arguments: str | Path) -> str:
 
 
 def on_terminal(capsys: pytest.CaptureFixture[str], *arguments: str | Path) -> str:
-    """What it prints on a terminal."""
+    """The output on a terminal."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("trecexam.cli.show.on_terminal", lambda: True)
         return out(capsys, *arguments)
@@ -62,7 +62,7 @@ def judgments(graded: Path) -> dict[str, int]:
     return {doc_id: int(label) for _, _, doc_id, label in rows}
 
 
-def test_grading_has_every_cell_with_its_answer_best_rating_first(
+def test_grading_lists_every_cell_with_its_answer_best_rating_first(
     graded: Path, ratings: Rating, judgments: dict[str, int], capsys: pytest.CaptureFixture[str]
 ) -> None:
     rows = table(capsys, "grading", graded)
@@ -78,7 +78,7 @@ def test_grading_has_every_cell_with_its_answer_best_rating_first(
         assert (row["status"], row["source"]) == ("ok", "model")
 
 
-def test_the_first_passages_of_each_item_are_its_best_and_items_have_their_texts(
+def test_the_first_passages_of_each_item_are_its_best_and_items_have_texts(
     graded: Path, ratings: Rating, capsys: pytest.CaptureFixture[str]
 ) -> None:
     value = json.loads(out(capsys, "grading", graded, "--json", "--top", "2"))
@@ -92,7 +92,7 @@ def test_the_first_passages_of_each_item_are_its_best_and_items_have_their_texts
         assert item["query"] == f"query number {item['query_id']}"
 
 
-def test_grading_shows_only_what_is_asked_for(graded: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_grading_can_be_filtered(graded: Path, capsys: pytest.CaptureFixture[str]) -> None:
     rows = table(
         capsys, "grading", graded, "-q", "q2", "--item", "q2/1", "--doc", "q2-d03", "--doc", "q2-d04"
     )
@@ -103,7 +103,7 @@ def test_grading_shows_only_what_is_asked_for(graded: Path, capsys: pytest.Captu
     assert {r["query_id"] for r in table(capsys, "grading", graded, "--item", "q3/0")} == {"q3"}
 
 
-def test_grading_tells_cells_without_a_rating_apart(
+def test_grading_distinguishes_cells_without_a_rating_by_status(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     grader = HashGrader()
@@ -123,7 +123,7 @@ def test_grading_tells_cells_without_a_rating_apart(
     assert set(unread["item_id"]) == {"q1/0"}
 
 
-def test_a_rating_that_counts_instead_of_an_unparsed_answer_is_the_one_shown(tmp_path: Path) -> None:
+def test_a_rating_by_policy_for_an_unparsed_answer_is_the_one_shown(tmp_path: Path) -> None:
     grader = HashGrader()
     grader.status = lambda cell: "unparsed"
     root = make_small_track(tmp_path / "t", queries=1, config='[scores]\nunparsed = "seed"\n')
@@ -145,7 +145,7 @@ def test_the_probability_is_that_of_the_rating(tmp_path: Path) -> None:
     assert found["probability"] == [rating / 10 for rating in found["rating"]]
 
 
-def test_grid_has_a_row_a_passage_and_a_column_an_item(
+def test_the_grid_has_one_row_per_passage_and_one_column_per_item(
     graded: Path, ratings: Rating, judgments: dict[str, int], capsys: pytest.CaptureFixture[str]
 ) -> None:
     rows = table(capsys, "grid", graded, "--min-rating", "3")
@@ -166,7 +166,7 @@ def test_grid_has_a_row_a_passage_and_a_column_an_item(
     assert passage["item.4"] == ratings[passage["doc_id"], "q2/3"]
 
 
-def test_queries_with_fewer_items_leave_fields_of_the_grid_empty(
+def test_queries_with_fewer_items_have_empty_fields_in_the_grid(
     graded: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     bank = (graded / "bank.questions.jsonl").read_text().splitlines()
@@ -180,7 +180,7 @@ def test_queries_with_fewer_items_leave_fields_of_the_grid_empty(
     }
 
 
-def test_missing_has_the_relevant_passages_that_reach_no_item(
+def test_missing_lists_the_relevant_passages_that_reach_no_item(
     graded: Path, ratings: Rating, judgments: dict[str, int], capsys: pytest.CaptureFixture[str]
 ) -> None:
     pooled = {doc_id for doc_id, _ in ratings}
@@ -212,7 +212,7 @@ def test_missing_has_the_relevant_passages_that_reach_no_item(
     assert value["missed"] == sum(row["missed"] for row in value["queries"]) == len(expected)
 
 
-def test_relevant_passages_that_could_reach_nothing_are_not_missed_ones(tmp_path: Path) -> None:
+def test_relevant_passages_without_any_rating_are_not_listed_as_missed(tmp_path: Path) -> None:
     root = make_small_track(tmp_path / "t", queries=1)
     lines = (root / "passages.jsonl").read_text().splitlines(keepends=True)
     (root / "passages.jsonl").write_text("".join(lines[1:]))
@@ -227,7 +227,7 @@ def test_relevant_passages_that_could_reach_nothing_are_not_missed_ones(tmp_path
     assert (found.reached, found.missed) == (int(reaches), int(not reaches))
 
 
-def test_spurious_counts_who_reaches_an_item(
+def test_spurious_counts_the_passages_that_reach_an_item(
     graded: Path, ratings: Rating, judgments: dict[str, int], capsys: pytest.CaptureFixture[str]
 ) -> None:
     rows = table(capsys, "spurious", graded, "--min-rating", "3", "--min-relevant", "2")
@@ -251,9 +251,7 @@ def test_spurious_counts_who_reaches_an_item(
     assert [item["item_id"] for item in value["spurious"]] == ["q1/2"]
 
 
-def test_negative_judgments_are_judgments_of_not_relevant(
-    graded: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_negative_judgments_count_as_not_relevant(graded: Path, capsys: pytest.CaptureFixture[str]) -> None:
     before = table(capsys, "spurious", graded)
     lines = (graded / "qrels.txt").read_text().splitlines()
     (graded / "qrels.txt").write_text("".join(re.sub(" 0$", " -2", line) + "\n" for line in lines))
@@ -262,7 +260,7 @@ def test_negative_judgments_are_judgments_of_not_relevant(
     assert {r["judgment"] for r in table(capsys, "grid", graded)} == {"-2", "1", "2", "3"}
 
 
-def test_queries_without_judgments_are_named_and_left_out(
+def test_queries_without_judgments_are_reported_and_left_out(
     graded: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     lines = (graded / "qrels.txt").read_text().splitlines(keepends=True)
@@ -285,7 +283,7 @@ def test_queries_without_judgments_are_named_and_left_out(
         (["wrong"], "No such command 'wrong'"),
     ],
 )
-def test_what_is_not_there_is_one_line(
+def test_missing_data_is_a_one_line_error(
     graded: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], reason: str
 ) -> None:
     text = err(capsys, *arguments[:1], graded, *arguments[1:])
@@ -293,7 +291,7 @@ def test_what_is_not_there_is_one_line(
     assert text.count("\n") == 1
 
 
-def test_a_rating_that_the_grader_never_gives_is_refused(tmp_path: Path) -> None:
+def test_a_rating_outside_the_scale_of_the_grader_is_rejected(tmp_path: Path) -> None:
     from trecexam.errors import TrecexamError
     from trecexam.graders.base import Scale
 
@@ -306,7 +304,7 @@ def test_a_rating_that_the_grader_never_gives_is_refused(tmp_path: Path) -> None
         assert track.verify.missing().min_rating == 2  # type: ignore[attr-defined]
 
 
-def test_one_run_without_relevant_passages_is_no_error(
+def test_a_run_without_relevant_passages_is_not_an_error(
     graded: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     shutil.rmtree(graded / "runs")
@@ -322,7 +320,7 @@ def test_one_run_without_relevant_passages_is_no_error(
 
 @pytest.fixture(scope="module")
 def hostile(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A graded track whose passages, items and answers have in them what steers a terminal."""
+    """A graded track whose passages, items and answers contain terminal control characters."""
     bad = "\x1b]0;owned\x07 \x9b2J \u202e evil"
     root = make_small_track(tmp_path_factory.mktemp("hostile") / "t", queries=1)
     for name in ("passages.jsonl", "bank.questions.jsonl"):
@@ -340,7 +338,7 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.parametrize("view", VIEWS)
 @pytest.mark.parametrize("shape", ["text", "tsv", "json"])
-def test_nothing_in_a_passage_an_answer_or_an_item_steers_the_terminal(
+def test_terminal_control_characters_in_passages_answers_and_items_are_escaped(
     hostile: Path, capsys: pytest.CaptureFixture[str], view: str, shape: str
 ) -> None:
     shown = on_terminal if shape == "text" else out
@@ -352,7 +350,7 @@ def test_nothing_in_a_passage_an_answer_or_an_item_steers_the_terminal(
 
 @pytest.mark.parametrize("view", VIEWS)
 @pytest.mark.parametrize("width", [40, 80, 200])
-def test_text_keeps_to_the_width(
+def test_text_fits_the_terminal_width(
     graded: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], view: str, width: int
 ) -> None:
     monkeypatch.setenv("COLUMNS", str(width))
@@ -361,7 +359,7 @@ def test_text_keeps_to_the_width(
     assert "q1" in text
 
 
-def test_a_grid_of_many_items_is_broken_into_blocks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_grid_of_many_items_is_split_into_blocks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     root = make_small_track(tmp_path / "t", queries=1, items=40)
     with trecexam.open_track(root, grader=HashGrader()) as track:
         track.update()
@@ -374,7 +372,7 @@ def test_a_grid_of_many_items_is_broken_into_blocks(tmp_path: Path, monkeypatch:
     assert len(heads) > 1
 
 
-def test_a_terminal_gets_text_and_never_waits_for_a_key(
+def test_a_terminal_shows_text_without_a_pager(
     graded: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr("trecexam.cli.show.sys.stdout.isatty", lambda: True, raising=False)
@@ -385,7 +383,7 @@ def test_a_terminal_gets_text_and_never_waits_for_a_key(
     assert json.loads(out(capsys, "grading", graded, "--json"))["grading"]
 
 
-def test_what_people_rated_is_marked_and_counts(
+def test_ratings_by_people_are_marked_and_count(
     graded: Path, ratings: Rating, capsys: pytest.CaptureFixture[str]
 ) -> None:
     doc_id = next(d for (d, i), r in ratings.items() if i == "q1/2" and r < 5)
@@ -413,7 +411,7 @@ def test_what_people_rated_is_marked_and_counts(
     assert {key: int(rating) for key, rating in before.items()} == ratings | {(doc_id, "q1/2"): 5}
 
 
-def test_a_reader_that_is_gone_is_no_error(graded: Path) -> None:
+def test_a_closed_pipe_is_not_an_error(graded: Path) -> None:
     reading, writing = os.pipe()
     os.close(reading)
     done = subprocess.run(
@@ -427,7 +425,7 @@ def test_a_reader_that_is_gone_is_no_error(graded: Path) -> None:
     assert (done.returncode, done.stderr) == (0, b"")
 
 
-def test_a_notebook_shows_the_first_of_many_tables(graded: Path) -> None:
+def test_a_notebook_shows_the_first_rows_of_long_tables(graded: Path) -> None:
     with trecexam.open_track(graded) as track:
         found = track.verify.grading()
     assert len(found.for_people()) == 12
@@ -436,7 +434,7 @@ def test_a_notebook_shows_the_first_of_many_tables(graded: Path) -> None:
     assert "more tables: .tables has them" in repr(found)
 
 
-def test_verifying_changes_nothing(graded: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_verifying_writes_nothing(graded: Path, capsys: pytest.CaptureFixture[str]) -> None:
     def state() -> dict[str, bytes]:
         return {str(p): p.read_bytes() for p in graded.rglob("*") if p.is_file() and ".sqlite" not in p.name}
 
@@ -446,7 +444,7 @@ def test_verifying_changes_nothing(graded: Path, capsys: pytest.CaptureFixture[s
     assert state() == before
 
 
-def test_a_terminal_without_unicode_gets_escapes(graded: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_terminal_without_unicode_shows_escapes(graded: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     bank = (graded / "bank.questions.jsonl").read_text()
     (graded / "bank.questions.jsonl").write_text(bank.replace("question 0 of", "質問 é"), encoding="utf-8")
     for shape in ([], ["--json"]):

@@ -32,7 +32,7 @@ from trecexam.graders.prompts.wording import normalised, stop_words
         ("GAs", ["Ga."]),
     ],
 )
-def test_answers_that_are_the_same_but_for_form(answer: str, key: list[str]) -> None:
+def test_answers_that_differ_only_in_form_are_correct(answer: str, key: list[str]) -> None:
     assert is_correct(answer, key)
 
 
@@ -41,9 +41,9 @@ def test_answers_that_are_the_same_but_for_form(answer: str, key: list[str]) -> 
     [
         ("London", ["Paris"]),
         ("", ["Paris"]),
-        ("cat", ["car"]),  # three letters: likeness does not count
+        ("cat", ["car"]),  # three letters: similarity does not count
         ("1889", ["1989"]),  # 75%
-        ("the", ["a"]),  # stop words alone
+        ("the", ["a"]),  # only stop words
         ("Paris is the capital of France", ["Paris"]),
         ("unanswerable", ["Paris"]),
         ("anything", []),
@@ -53,19 +53,19 @@ def test_answers_that_are_the_same_but_for_form(answer: str, key: list[str]) -> 
         ("a", ["a+"]),
     ],
 )
-def test_answers_that_are_not(answer: str, key: list[str]) -> None:
+def test_other_answers_are_not_correct(answer: str, key: list[str]) -> None:
     assert not is_correct(answer, key)
 
 
 @pytest.mark.parametrize("answer", ["yes", "Yes!", "correct", "TRUE", "'true'"])
-def test_a_true_key_accepts_what_means_true(answer: str) -> None:
+def test_a_true_key_accepts_answers_that_mean_true(answer: str) -> None:
     assert is_correct(answer, ["True"])
     assert is_correct(answer, ["true", "Yes"])
     assert not is_correct(answer, ["false"])
 
 
 @pytest.mark.parametrize("answer", ["no", "No.", "incorrect", "false"])
-def test_a_false_key_accepts_what_means_false(answer: str) -> None:
+def test_a_false_key_accepts_answers_that_mean_false(answer: str) -> None:
     assert is_correct(answer, ["False"])
     assert not is_correct(answer, ["true"])
 
@@ -77,12 +77,12 @@ def test_edit_similarity_must_be_above_four_fifths() -> None:
 
 
 @given(st.text(alphabet=string.ascii_letters + " ", min_size=1).filter(lambda t: len(normalised(t)) >= 2))
-def test_an_answer_is_right_by_itself_in_any_case_and_punctuation(text: str) -> None:
+def test_an_answer_is_correct_in_any_case_and_punctuation(text: str) -> None:
     if normalised(text, without_stop_words=True) and text.strip().lower() not in {"true", "false"}:
         assert is_correct(f" {text.upper()}!", [text])
 
 
-def test_the_stop_words_are_nltks() -> None:
+def test_the_stop_words_equal_those_of_nltk() -> None:
     assert len(stop_words()) == 179
     assert {"the", "of", "shouldn't", "yourselves"} <= stop_words()
 
@@ -99,7 +99,7 @@ def test_the_stop_words_are_nltks() -> None:
         # In four letters -ies and -ied leave -ie, not -i.
         ("die", ["dies", "died", "dying"]), ("lie", ["lies", "lied", "lying"]),
         ("tie", ["ties", "tied", "tying"]),
-        # Longer words leave -i, a final y after a consonant too, vowel before it or none.
+        # Longer words leave -i, a final y after a consonant too, with or without a vowel before it.
         ("fli", ["flies", "fly"]), ("tri", ["tries", "tried", "try"]), ("spi", ["spied", "spies", "spy"]),
         # A y after a vowel stays.
         ("enjoy", ["enjoy", "enjoys", "enjoyed", "enjoying"]), ("day", ["day", "days"]),
@@ -107,14 +107,14 @@ def test_the_stop_words_are_nltks() -> None:
         ("sky", ["sky", "skies"]), ("news", ["news"]), ("inning", ["inning", "innings"]),
         ("outing", ["outing", "outings"]), ("canning", ["canning", "cannings"]), ("howe", ["howe"]),
         ("proceed", ["proceed"]), ("exceed", ["exceed"]), ("succeed", ["succeed"]),
-        # -fulli and -logi are suffixes of step 2; -alli goes first, then the step again.
+        # -fulli and -logi are suffixes of step 2; -alli is removed first, then the step is applied again.
         ("hope", ["hopefully"]), ("geolog", ["geology"]), ("theolog", ["theology"]),
         ("sensat", ["sensationally"]),
         # A word of a vowel and a consonant is short: an e comes back.
         ("ale", ["aling"]),
     ],
 )  # fmt: skip
-def test_stemming_is_that_of_nltks_porter(stem: str, words: list[str]) -> None:
+def test_stemming_equals_the_porter_stemmer_of_nltk(stem: str, words: list[str]) -> None:
     """The rules of `nltk.stem.PorterStemmer` in its default mode, with which EXAM was published."""
     assert {normalised(word) for word in words} == {stem}
 
@@ -127,7 +127,7 @@ def test_the_prompt_with_a_key_rates_right_answers_1() -> None:
     assert prompt.read("unanswerable", item) == (0, "ok")
 
 
-def test_a_model_is_asked_whether_an_answer_is_as_right_as_the_key() -> None:
+def test_a_model_is_asked_whether_an_answer_is_as_correct_as_the_key() -> None:
     """`exam_verify_answer --t5-verification` of EXAM's released code."""
     prompt = published()["AnswerVerification"]
     item = Item("q1", "q1/1", "Where is the Louvre?", "question", ("Paris", "the 1st arrondissement"))
@@ -148,7 +148,7 @@ def test_a_model_is_asked_whether_an_answer_is_as_right_as_the_key() -> None:
         ("a fin", "a fin"),
     ],
 )
-def test_a_key_of_all_or_none_names_the_choices_to_the_model(key: str, asked: str) -> None:
+def test_a_key_of_all_or_none_of_the_above_names_the_choices_to_the_model(key: str, asked: str) -> None:
     choices = (("a", "a fin"), ("b", "a gill"), ("c", "a tail"))
     item = Item("q1", "q1/1", "What has a fish?", "question", (key,), choices=choices)
     text = published()["AnswerVerification"].text("", item, "fins")

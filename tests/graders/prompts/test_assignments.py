@@ -1,4 +1,4 @@
-"""Lists of labels: what is read of them, and what is not."""
+"""Parsing of lists of labels."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ ITEM = Item("q", "q/1", "It is so.", "nugget")
         "support,\nnot_support,\n",
     ],
 )
-def test_a_list_of_labels_is_read_however_it_is_dressed(answer: str) -> None:
+def test_a_list_of_labels_is_read_in_any_formatting(answer: str) -> None:
     labels = read_labels(answer, 2, LABELS)
     assert labels is not None
     prompt = published()["NuggetAssign"]
@@ -59,11 +59,11 @@ def test_a_list_of_labels_is_read_however_it_is_dressed(answer: str) -> None:
         "2. support\n1. not_support",
     ],
 )
-def test_what_is_no_list_of_the_right_length_is_not_read(answer: str) -> None:
+def test_a_list_of_the_wrong_length_is_not_read(answer: str) -> None:
     assert read_labels(answer, 2, LABELS) is None
 
 
-def test_two_grades_know_no_partial_support() -> None:
+def test_the_prompt_with_two_grades_has_no_partial_support() -> None:
     prompt = published()["NuggetAssign2"]
     labels = [label for label, _ in prompt.answers]
     assert labels == ["support", "not_support"]
@@ -71,21 +71,21 @@ def test_two_grades_know_no_partial_support() -> None:
     assert prompt.read("partial_support", ITEM) == (None, "unparsed")
 
 
-def test_what_is_stored_of_a_label_says_where_in_the_list_it_stood() -> None:
+def test_the_stored_answer_of_a_label_has_its_position_in_the_list() -> None:
     stored = with_place("Partial Support", 3, 10)
     assert json.loads(stored) == {"label": "Partial Support", "place": 3, "of": 10}
     assert published()["NuggetAssign"].read(stored, ITEM) == (3, "ok")
 
 
 @given(st.lists(st.sampled_from(LABELS), min_size=1, max_size=12))
-def test_each_list_that_python_or_json_writes_is_read_as_it_is(labels: list[str]) -> None:
+def test_each_list_that_python_or_json_writes_is_read_exactly(labels: list[str]) -> None:
     assert read_labels(str(labels), len(labels), LABELS) == labels
     assert read_labels(json.dumps(labels), len(labels), LABELS) == labels
     assert read_labels(str(labels), len(labels) + 1, LABELS) is None
 
 
 @given(st.text("[]'\", _suport\n{}<>/think", max_size=60), st.integers(1, 3))
-def test_whatever_comes_is_read_as_labels_or_not_at_all(answer: str, number: int) -> None:
+def test_any_text_is_read_as_labels_or_not_at_all(answer: str, number: int) -> None:
     labels = read_labels(answer, number, LABELS)
     assert labels is None or len(labels) == number
     status = published()["NuggetAssign"].read(answer, ITEM).status

@@ -22,14 +22,14 @@ def written(path: Path, text: str) -> Path:
     return path
 
 
-def test_a_toml_prompt_has_a_scale_answers_and_a_name_by_default(tmp_path: Path) -> None:
+def test_a_toml_prompt_has_default_scale_answers_and_name(tmp_path: Path) -> None:
     prompt = named("mine.toml", written(tmp_path / "mine.toml", TOML).parent)
     assert (prompt.name, prompt.asks, prompt.max_rating, prompt.min_rating) == ("mine", "question", 5, 4)
     assert [answer for answer, _ in prompt.answers] == ["5", "4", "3", "2", "1", "0"]
     assert prompt.text("q", CELL.item, CELL.text).endswith("Question: what is it?\nPassage: some passage")
 
 
-def test_a_toml_prompt_says_its_own_answers_and_scale(tmp_path: Path) -> None:
+def test_a_toml_prompt_can_set_answers_and_scale(tmp_path: Path) -> None:
     prompt = load_prompt(
         written(
             tmp_path / "three.toml",
@@ -42,7 +42,7 @@ def test_a_toml_prompt_says_its_own_answers_and_scale(tmp_path: Path) -> None:
     assert (prompt.max_rating, prompt.min_rating) == (2, 2)
 
 
-def test_a_toml_prompt_may_ask_whether_an_answer_matches_the_key(tmp_path: Path) -> None:
+def test_a_toml_prompt_can_ask_whether_an_answer_matches_the_key(tmp_path: Path) -> None:
     text = 'template = "{question} {correct_answer}, or {answer}?"\nparser = "yes_no"\n'
     prompt = load_prompt(written(tmp_path / "p.toml", text))
     assert (prompt.asks, prompt.needs_key, prompt.max_rating) == ("question", True, 1)
@@ -51,12 +51,12 @@ def test_a_toml_prompt_may_ask_whether_an_answer_matches_the_key(tmp_path: Path)
 
 
 @pytest.mark.parametrize("parser", ["yes_no", "answer", "answer_key"])
-def test_parsers_of_two_outcomes_have_a_scale_of_1(tmp_path: Path, parser: str) -> None:
+def test_parsers_with_two_outcomes_have_a_scale_of_1(tmp_path: Path, parser: str) -> None:
     text = f'template = "{{question}} {{context}}"\nparser = "{parser}"\n'
     assert load_prompt(written(tmp_path / "p.toml", text)).max_rating == 1
 
 
-def test_a_jinja_prompt_may_use_conditions_and_knows_its_slots(tmp_path: Path) -> None:
+def test_a_jinja_prompt_can_use_conditions_and_its_slots_are_detected(tmp_path: Path) -> None:
     path = written(
         tmp_path / "p.jinja", "{% if query %}About {{ query }}: {% endif %}{{ nugget }}? {{ context }}\n"
     )
@@ -134,9 +134,7 @@ def test_a_jinja_prompt_may_use_conditions_and_knows_its_slots(tmp_path: Path) -
         ),
     ],
 )
-def test_a_prompt_that_cannot_be_used_is_said_in_one_line(
-    tmp_path: Path, name: str, text: str, message: str
-) -> None:
+def test_an_invalid_prompt_is_a_one_line_error(tmp_path: Path, name: str, text: str, message: str) -> None:
     with pytest.raises(GraderError, match=message) as caught:
         load_prompt(written(tmp_path / name, text))
     assert "\n" not in str(caught.value)
@@ -149,7 +147,7 @@ def test_versions_may_be_numbers_and_files_may_begin_with_a_byte_order_mark(tmp_
     assert named("P.TOML", tmp_path).version == "2"
 
 
-def test_permitted_answers_mean_their_own_ratings_however_they_are_read(tmp_path: Path) -> None:
+def test_permitted_answers_map_to_their_ratings_with_any_parser(tmp_path: Path) -> None:
     text = "template = '{question} {context}'\nanswers = { Good = 5, relevant = 3, No = 2 }\n"
     prompt = load_prompt(written(tmp_path / "p.toml", text))
     for answer, rating in (("Good", 5), ("relevant", 3), ("No", 2)):
@@ -159,7 +157,7 @@ def test_permitted_answers_mean_their_own_ratings_however_they_are_read(tmp_path
     assert prompt.read("$4", CELL.item).status == "unparsed"
 
 
-def test_a_prompt_that_names_the_query_beside_its_item_says_so(tmp_path: Path) -> None:
+def test_a_prompt_with_the_query_and_an_item_needs_the_query_text(tmp_path: Path) -> None:
     for name, text in (
         ("p.toml", "template = '{query} {question} {context}'"),
         ("p.jinja", "{{ query }} {{ question }} {{ context }}"),
@@ -168,7 +166,7 @@ def test_a_prompt_that_names_the_query_beside_its_item_says_so(tmp_path: Path) -
     assert not load_prompt(written(tmp_path / "q.toml", "template = '{query} {context}'")).needs_query_text
 
 
-def test_a_toml_prompt_may_ask_about_several_nuggets_at_once(tmp_path: Path) -> None:
+def test_a_toml_prompt_can_ask_about_several_nuggets_at_once(tmp_path: Path) -> None:
     path = written(
         tmp_path / "p.toml",
         "template = '{num_nuggets} of {query}: {nuggets} in {context}?'\nparser = 'assignment'\n",
@@ -189,7 +187,7 @@ def test_a_toml_prompt_may_ask_about_several_nuggets_at_once(tmp_path: Path) -> 
     assert other.identity() != prompt.identity()
 
 
-def test_a_prompt_file_that_is_missing_or_no_text_is_said(tmp_path: Path) -> None:
+def test_a_prompt_file_that_is_missing_or_not_text_is_reported(tmp_path: Path) -> None:
     with pytest.raises(GraderError, match="no such prompt file"):
         named("none.toml", tmp_path)
     (tmp_path / "p.jinja").write_bytes(b"\xff\xfe\x00")
@@ -197,7 +195,7 @@ def test_a_prompt_file_that_is_missing_or_no_text_is_said(tmp_path: Path) -> Non
         load_prompt(tmp_path / "p.jinja")
 
 
-def test_a_jinja_prompt_cannot_reach_outside_itself(tmp_path: Path) -> None:
+def test_a_jinja_prompt_cannot_access_anything_outside_itself(tmp_path: Path) -> None:
     path = written(tmp_path / "p.jinja", "{{ question.__class__.__mro__ }} {{ context }}")
     with pytest.raises(GraderError, match="cannot be filled in"):
         load_prompt(path)

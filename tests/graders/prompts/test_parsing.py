@@ -25,7 +25,7 @@ LEADS = st.one_of(
 )
 
 
-def test_the_scale_of_a_prompt_is_read_from_its_text() -> None:
+def test_the_scale_of_a_prompt_is_parsed_from_its_text() -> None:
     assert LABELS[5] == "The answer is highly relevant, complete, and accurate."
     assert set(LABELS) == set(NUGGET_LABELS) == set(range(6))
     assert published()["Thomas"].labels[2] == "highly relevant, very helpful for this query"
@@ -41,7 +41,7 @@ def test_the_scale_of_a_prompt_is_read_from_its_text() -> None:
      "Rating: 4\nThe passage says when, but not where.", "Rating:\n4", "4:\nThe answer is mostly relevant",
      "4: The answer is mostly relevant, since it names the year"],
 )  # fmt: skip
-def test_a_rating_alone_or_led_by_marks_or_followed_by_its_label_is_read(answer: str) -> None:
+def test_a_rating_alone_after_punctuation_or_followed_by_its_label_is_read(answer: str) -> None:
     assert read_rating(answer, 5, LABELS) == (4, "ok")
 
 
@@ -60,7 +60,7 @@ def test_other_text_is_unparsed(answer: str) -> None:
 
 @pytest.mark.parametrize("expression", UNANSWERABLE)
 @pytest.mark.parametrize("form", ["{}", "{}.", " {}! ", '"{}"'])
-def test_expressions_of_unanswerability_mean_0(expression: str, form: str) -> None:
+def test_expressions_of_unanswerability_give_0(expression: str, form: str) -> None:
     for answer in (expression, expression.upper(), expression.capitalize()):
         said = form.format(answer)
         assert read_rating(said, 5, LABELS) == (0, "ok")
@@ -68,7 +68,7 @@ def test_expressions_of_unanswerability_mean_0(expression: str, form: str) -> No
         assert read_answer(said) == (0, "ok")
 
 
-def test_unanswerability_is_compared_stemmed() -> None:
+def test_unanswerability_is_compared_after_stemming() -> None:
     for said in ("Unanswerables", "no answers", "it is not possible to telling", "It does not saying."):
         assert says_unanswerable(said)
     for said in ("nothing", "no answer but a hint", "It is unknown to many", "unanswered questions"):
@@ -76,7 +76,7 @@ def test_unanswerability_is_compared_stemmed() -> None:
 
 
 @given(st.integers(0, 5), LEADS, MARKS)
-def test_marks_around_a_digit_change_nothing(rating: int, lead: str, tail: str) -> None:
+def test_punctuation_around_a_digit_changes_nothing(rating: int, lead: str, tail: str) -> None:
     assert read_rating(f"{lead}{rating}{tail}", 5, LABELS) == (rating, "ok")
 
 
@@ -85,7 +85,7 @@ def test_marks_around_a_digit_change_nothing(rating: int, lead: str, tail: str) 
     st.sampled_from(["{}: {}", "- {}: {}", "{}. {}", "({}) {}", "**{}**: {}"]),
     st.booleans(),
 )
-def test_a_digit_with_its_own_label_is_that_rating(rating: int, form: str, nugget: bool) -> None:
+def test_a_digit_followed_by_its_label_is_that_rating(rating: int, form: str, nugget: bool) -> None:
     labels = NUGGET_LABELS if nugget else LABELS
     assert read_rating(form.format(rating, labels[rating]), 5, labels) == (rating, "ok")
 
@@ -103,16 +103,16 @@ def test_any_text_is_read_and_ratings_stay_on_the_scale(answer: str) -> None:
 
 
 @given(st.text(alphabet=st.characters(exclude_categories=["Nd"]), max_size=60))
-def test_a_text_without_a_digit_is_never_above_0(answer: str) -> None:
+def test_a_text_without_a_digit_never_gives_more_than_0(answer: str) -> None:
     assert read_rating(answer, 5, LABELS) in (UNPARSED, Reading(0, "ok"))
 
 
 @given(st.integers(6, 9) | st.integers(10, 10**6), MARKS)
-def test_numbers_off_the_scale_are_unparsed(number: int, marks: str) -> None:
+def test_numbers_outside_the_scale_are_unparsed(number: int, marks: str) -> None:
     assert read_rating(f"{marks}{number}{marks}", 5, LABELS) == UNPARSED
 
 
-def test_a_rating_above_a_smaller_scale_is_unparsed() -> None:
+def test_a_rating_above_the_maximum_of_a_smaller_scale_is_unparsed() -> None:
     assert read_rating("2", 2) == (2, "ok")
     assert read_rating("3", 2) == UNPARSED
 
@@ -140,18 +140,18 @@ def test_neither_yes_nor_no_is_unparsed(answer: str) -> None:
      ("M: 1\n##final score: [2], because", 2), ("M: 1 ##final score: <2>", 2),
      ("##final score: 1\n##final score: 3", 3), ("3", 3), ("Score: 2", 2)],
 )  # fmt: skip
-def test_umbrelas_final_score_is_read(answer: str, rating: int) -> None:
+def test_the_final_score_of_umbrela_is_read(answer: str, rating: int) -> None:
     assert read_final_score(answer) == (rating, "ok")
 
 
 @pytest.mark.parametrize(
     "answer", ["##final score: 4", "##final score: 2.5", "##final score: 10", "M: 2 T: 3", ""]
 )
-def test_a_final_score_off_the_scale_is_unparsed(answer: str) -> None:
+def test_a_final_score_outside_the_scale_is_unparsed(answer: str) -> None:
     assert read_final_score(answer) == UNPARSED
 
 
-def test_very_long_answers_are_read_in_no_time() -> None:
+def test_very_long_answers_are_read_quickly() -> None:
     began = time.process_time()
     for answer in (
         *("-" * 100_000, "the " * 50_000, "4" + " ." * 50_000 + "x", "4:" + " the" * 50_000, "#" * 100_000),
@@ -181,7 +181,7 @@ def test_very_long_answers_are_read_in_no_time() -> None:
         ("There is no full support for it.", None),
         ("The citation lacks full support", None),
         ("This comes without partial support.", None),
-        # What a label of its own is followed by is a reason, and may say "not".
+        # After a complete label comes a reason, which may contain "not".
         ("partial_support\n\nThe citation does not mention the price, so it isn't full support.", 1),
         ("**Full Support**. The citation doesn't contradict it.", 2),
         ("Answer: no_support\nReason: it does not say so.", 0),
@@ -194,10 +194,10 @@ def test_very_long_answers_are_read_in_no_time() -> None:
         ("", None),
     ],
 )
-def test_support_is_read_where_one_label_is_named_and_not_denied(answer: str, rating: int | None) -> None:
+def test_support_is_read_if_one_label_is_named_and_not_negated(answer: str, rating: int | None) -> None:
     assert read_support(answer) == (rating, "ok" if rating is not None else "unparsed")
 
 
 @given(st.text(max_size=200))
-def test_any_answer_on_support_reads_as_a_rating_or_as_unparsed(answer: str) -> None:
+def test_any_answer_on_support_gives_a_rating_or_is_unparsed(answer: str) -> None:
     assert read_support(answer).rating in {None, 0, 1, 2}

@@ -1,4 +1,4 @@
-"""The published texts, byte for byte: as the papers print them, and as the released files hold them."""
+"""The published prompts, byte for byte, as in the papers and the released files."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ PRINTED = {
     "Thomas": THOMAS,
     "HELM": HELM,
 }
-#: Too long to print here: the sha256 of their texts.
+#: Too long to include here: the sha256 of their texts.
 DIGESTS = {
     "Sun_few": "60bb06788ee24ba545412b4e16bcfe52ba7060279bedb9d55bfbc5aef5a237ad",
     "FagB_few": "489a74707f0669ba64d582f7dcc0eb8df57deae61b7c8a5ead1b27150eb69a23",
@@ -99,20 +99,20 @@ def released(file: str) -> str:
 
 
 @pytest.mark.parametrize("name", PRINTED)
-def test_a_prompt_is_the_printed_one_byte_for_byte(name: str) -> None:
+def test_a_prompt_equals_the_printed_one_byte_for_byte(name: str) -> None:
     assert published()[name].template.encode() == PRINTED[name].encode()
 
 
 @pytest.mark.parametrize("name", DIGESTS)
-def test_a_long_prompt_has_not_changed_by_a_byte(name: str) -> None:
+def test_a_long_prompt_is_unchanged_byte_for_byte(name: str) -> None:
     assert hashlib.sha256(published()[name].template.encode()).hexdigest() == DIGESTS[name]
 
 
 @pytest.mark.parametrize("name", RELEASED)
-def test_a_direct_prompt_is_the_released_one(name: str) -> None:
+def test_a_direct_prompt_equals_the_released_one(name: str) -> None:
     text = released(RELEASED[name]).replace("{{QUERY}}", "{query}").replace("{{PASSAGE}}", "{passage}")
     if name == "Sun":
-        # The released file has a tab before the first line's end; the papers' table has none.
+        # The released file has a tab before the first line end; the papers' table has none.
         text = text.replace('"No".\t\n', '"No".\n')
     assert published()[name].template == text.removesuffix("\n")
 
@@ -124,17 +124,17 @@ def test_a_direct_prompt_is_the_released_one(name: str) -> None:
         ("QuestionCompleteConciseUnanswerablePromptWithChoices", "exam-grading-qa"),
     ],
 )
-def test_an_exam_prompt_is_the_papers_but_for_its_line_breaks(name: str, file: str) -> None:
+def test_an_exam_prompt_equals_the_paper_except_for_line_breaks(name: str, file: str) -> None:
     assert published()[name].template.split() == released(file).split()
 
 
-def test_umbrela_is_the_released_user_message() -> None:
+def test_the_umbrela_prompt_equals_the_released_user_message() -> None:
     text = released("umbrela-zeroshot-bing.yaml").split("prefix_user: |-\n")[1]
     lines = [line.removeprefix("  ") for line in text.rstrip("\n").split("\n")]
     assert published()["UMBRELA"].template == "\n".join(lines)
 
 
-def test_the_prompt_on_support_is_the_published_one() -> None:
+def test_the_support_prompt_equals_the_published_one() -> None:
     assert published()["TRECRAG2024Support"].template == released("support.txt").removesuffix("\n")
 
 
@@ -154,7 +154,7 @@ def test_every_prompt_names_its_source_its_scale_and_its_parser() -> None:
 @pytest.mark.parametrize(
     ("name", "file"), [("NuggetAssign", "assigner"), ("NuggetAssign2", "assigner_2grade")]
 )
-def test_assignment_prompts_are_nuggetizers_with_what_it_tells_its_model(name: str, file: str) -> None:
+def test_assignment_prompts_equal_those_of_nuggetizer_with_its_system_message(name: str, file: str) -> None:
     prompt, text = published()[name], released(f"nuggetizer/{file}.yaml")
     head, body = text.split("prefix_user: |-\n")
     assert prompt.template == "\n".join(line.removeprefix("  ") for line in body.split("\n"))
@@ -167,7 +167,7 @@ def test_assignment_prompts_are_nuggetizers_with_what_it_tells_its_model(name: s
 
 
 @pytest.mark.parametrize("name", sorted(published()))
-def test_slots_are_filled_once_and_texts_are_not_read_as_templates(name: str) -> None:
+def test_slots_are_filled_once_and_texts_are_not_treated_as_templates(name: str) -> None:
     prompt = published()[name]
     cell = ask("passage with {question}, {query} & {{x}} \\1", "what of {context}?", kind=prompt.asks)
     text = prompt.text("the query {passage}", cell.item, cell.text)
@@ -177,7 +177,7 @@ def test_slots_are_filled_once_and_texts_are_not_read_as_templates(name: str) ->
 
 
 @pytest.mark.parametrize("name", sorted(published()))
-def test_each_permitted_answer_reads_as_its_own_rating(name: str) -> None:
+def test_each_permitted_answer_is_parsed_as_its_rating(name: str) -> None:
     prompt = published()[name]
     item = Item("q1", "q1/1", "What is it?", prompt.asks)
     for answer, rating in prompt.answers:
@@ -185,18 +185,18 @@ def test_each_permitted_answer_reads_as_its_own_rating(name: str) -> None:
         assert prompt.read(answer, item, "workbench").rating == rating
 
 
-def test_the_default_is_the_papers_self_rating_of_each_kind() -> None:
+def test_the_default_is_the_self_rating_prompt_of_the_paper_for_each_kind() -> None:
     assert [published()[name].asks for name in DEFAULT] == ["question", "nugget"]
 
 
-def test_an_unknown_prompt_names_the_nearest(tmp_path: Path) -> None:
+def test_an_unknown_prompt_suggests_the_nearest_name(tmp_path: Path) -> None:
     with pytest.raises(GraderError, match="did you mean 'Thomas'"):
         named("Thomass", tmp_path)
     with pytest.raises(GraderError, match="known are Question"):
         named("something else altogether", tmp_path)
 
 
-def test_the_passage_comes_first_only_where_the_text_allows() -> None:
+def test_the_passage_comes_first_only_if_the_prompt_allows() -> None:
     moved = published()["NuggetSelfRatedPrompt"].passage_first()
     assert moved.template.startswith("Context: {context}\nGiven the context")
     assert moved.template.endswith("Key Fact: {nugget}")

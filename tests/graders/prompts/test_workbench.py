@@ -1,4 +1,4 @@
-"""The released code's readings, as far as they differ from the paper's."""
+"""Parsing as in the released code, where it differs from the paper."""
 
 from __future__ import annotations
 
@@ -26,12 +26,14 @@ SELF_RATING = published()["QuestionSelfRatedUnanswerablePromptWithChoices"]
         ("7", (None, "unparsed"), 0),
     ],
 )
-def test_self_ratings(answer: str, paper: tuple[int | None, str], workbench: int) -> None:
+def test_self_ratings_are_read_as_in_the_workbench(
+    answer: str, paper: tuple[int | None, str], workbench: int
+) -> None:
     assert SELF_RATING.read(answer, ITEM) == paper
     assert SELF_RATING.read(answer, ITEM, "workbench") == (workbench, "ok")
 
 
-def test_unanswerability_is_a_matter_of_likeness() -> None:
+def test_unanswerability_is_compared_by_edit_similarity_in_the_workbench() -> None:
     """The workbench compares by edit similarity: "unanswered" is like "unanswerable" there."""
     assert SELF_RATING.read("Unanswered", ITEM, "workbench").rating == 1
     assert SELF_RATING.read("Unanswered", ITEM).status == "unparsed"
@@ -48,7 +50,7 @@ def test_unanswerability_is_a_matter_of_likeness() -> None:
         ("maybe", None, 0),
     ],
 )
-def test_direct_answers(answer: str, paper: int | None, workbench: int) -> None:
+def test_direct_answers_are_read_as_in_the_workbench(answer: str, paper: int | None, workbench: int) -> None:
     prompt = published()["Sun"]
     assert prompt.read(answer, ITEM).rating == paper
     assert prompt.read(answer, ITEM, "workbench").rating == workbench
@@ -57,6 +59,6 @@ def test_direct_answers(answer: str, paper: int | None, workbench: int) -> None:
 @pytest.mark.parametrize(
     ("answer", "workbench"), [("Paris", 1), ("unanswerable", 0), ("Unanswerables", 0), ("", 0)]
 )
-def test_extracted_answers(answer: str, workbench: int) -> None:
+def test_extracted_answers_are_read_as_in_the_workbench(answer: str, workbench: int) -> None:
     prompt = published()["QuestionCompleteConciseUnanswerablePromptWithChoices"]
     assert prompt.read(answer, ITEM, "workbench").rating == workbench

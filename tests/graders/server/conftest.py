@@ -24,7 +24,7 @@ Make = Callable[..., ServerGrader]
 
 @pytest.fixture(autouse=True)
 def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Pauses between tries are short, and there is a key."""
+    """Pauses between retries are short, and a key is set."""
     monkeypatch.setattr(exchange, "FIRST_PAUSE", 0.01)
     monkeypatch.setattr(exchange, "LONGEST_PAUSE", 0.05)
     monkeypatch.setenv("TEST_KEY", KEY)
@@ -32,7 +32,7 @@ def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def make(tmp_path: Path) -> Make:
-    """Makes a grader that asks a server."""
+    """Makes a grader that uses a server."""
 
     def made(url: str, **settings: Any) -> ServerGrader:
         words = {"name": "openai", "model": "tiny", "base_url": url, "key_env": "TEST_KEY", **settings}

@@ -1,4 +1,4 @@
-"""How many calls `--estimate` counts, and how many a server gets: the same, for each grader and prompt."""
+"""The number of calls that `--estimate` shows equals the number that a server gets."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def track(root: Path, url: str, **settings: Any) -> Path:
     return root
 
 
-#: These are asked as others are, one call a cell.
+#: These have one call per cell.
 ALIKE = ("Sun", "Sun_few", "HELM", "FagB", "FagB_few", "Thomas")
 
 
@@ -95,7 +95,7 @@ ALIKE = ("Sun", "Sun_few", "HELM", "FagB", "FagB_few", "Thomas")
         for name in (*BY_KIND["question"], *BY_KIND["nugget"], *BY_KIND["query"], *OWN)
     ],
 )
-def test_the_estimate_counts_every_call_that_a_prompt_takes(
+def test_the_estimate_counts_every_call_of_a_prompt(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], prompt: str
 ) -> None:
     with serving(supported if prompt in LISTS else Exchange.say) as server:
@@ -111,7 +111,7 @@ def test_the_estimate_counts_every_call_that_a_prompt_takes(
     '[track]\nunit = "response"\n', '[track]\npool = "both"\n', '[track]\npool = "citations"\n',
     '[cells]\norder = "useful"\n'])  # fmt: skip
 @pytest.mark.parametrize("prompt", ["NuggetAssign", "QuestionSelfRatedUnanswerablePromptWithChoices"])
-def test_the_estimate_counts_the_calls_whatever_is_graded_of_responses(
+def test_the_estimate_counts_the_calls_for_any_unit_of_responses(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], settings: str, prompt: str
 ) -> None:
     with serving(supported if prompt in LISTS else Exchange.say) as server:
@@ -129,7 +129,7 @@ def test_the_estimate_counts_the_calls_whatever_is_graded_of_responses(
         for name in sorted(LISTS)
     ],
 )
-def test_lists_that_are_never_read_take_as_many_calls_as_the_estimate_has_at_most(
+def test_unreadable_lists_take_at_most_the_estimated_number_of_calls(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], prompt: str
 ) -> None:
     with serving(lambda exchange: exchange.say("It depends.")) as server:
@@ -149,7 +149,7 @@ def test_the_estimate_of_support_counts_each_citation_once(
         assert calls_made(root, server) == calls
 
 
-def test_the_estimate_counts_the_calls_of_graders_that_read_free_text(
+def test_the_estimate_counts_the_calls_of_graders_that_parse_free_text(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with serving(judging) as server:

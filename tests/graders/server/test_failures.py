@@ -46,7 +46,7 @@ def graded(grader: ServerGrader, cells: list[Cell]) -> list[tuple[Cell, Answer]]
 
 
 def first_time(bad: Callable[[Exchange], None]) -> Callable[[Exchange], None]:
-    """A script that goes wrong the first time that something is asked."""
+    """A script that fails the first time that a prompt is sent."""
     return lambda exchange: bad(exchange) if exchange.again == 1 else exchange.say()
 
 
@@ -74,7 +74,7 @@ BAD: dict[str, Callable[[Exchange], None]] = {
 
 
 @pytest.mark.parametrize("bad", BAD.values(), ids=BAD)
-def test_what_goes_wrong_once_is_asked_again_and_nothing_is_lost_or_doubled(
+def test_transient_failures_are_retried_without_loss_or_duplicates(
     make: Make, cells: list[Cell], bad: Callable[[Exchange], None]
 ) -> None:
     some = cells[:8]
@@ -88,7 +88,7 @@ def test_what_goes_wrong_once_is_asked_again_and_nothing_is_lost_or_doubled(
 
 
 @pytest.mark.parametrize("bad", BAD.values(), ids=BAD)
-def test_what_always_goes_wrong_is_one_line_and_nothing_is_stored(
+def test_permanent_failures_are_a_one_line_error_and_nothing_is_stored(
     track: MakeTrack,
     bad: Callable[[Exchange], None],
     monkeypatch: pytest.MonkeyPatch,
@@ -116,7 +116,7 @@ def test_what_always_goes_wrong_is_one_line_and_nothing_is_stored(
         (418, {}, "HTTP 418"),
     ],
 )
-def test_a_server_that_takes_nothing_from_us_is_asked_no_more(
+def test_a_server_that_rejects_everything_gets_no_more_requests(
     make: Make, cells: list[Cell], status: int, headers: dict[str, str], message: str
 ) -> None:
     with (
@@ -127,13 +127,13 @@ def test_a_server_that_takes_nothing_from_us_is_asked_no_more(
     assert len(server.bodies) <= 3
 
 
-def test_an_address_that_is_none_is_one_line(make: Make, cells: list[Cell]) -> None:
-    # What is plainly none is refused in trecexam.toml.
+def test_an_invalid_address_is_a_one_line_error(make: Make, cells: list[Cell]) -> None:
+    # Obviously invalid addresses are rejected in trecexam.toml.
     with pytest.raises(GraderError, match=r"base_url|cannot be reached"):
         graded(make("http://\u200b/v1"), cells)
 
 
-def test_a_proxy_that_cannot_be_used_is_one_line_without_its_password(
+def test_an_unusable_proxy_is_a_one_line_error_without_its_password(
     make: Make, cells: list[Cell], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("HTTP_PROXY", f"nonsense://user:{KEY}@host")
@@ -142,7 +142,7 @@ def test_a_proxy_that_cannot_be_used_is_one_line_without_its_password(
     assert KEY not in str(caught.value)
 
 
-def test_filling_holes_says_that_a_server_gave_no_answer(
+def test_fill_reports_that_a_server_gave_no_answer(
     track: MakeTrack, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def script(exchange: Exchange) -> None:
@@ -172,7 +172,7 @@ def test_filling_holes_says_that_a_server_gave_no_answer(
     assert not (tmp_path / "merged.txt").exists()
 
 
-def test_a_quota_that_is_spent_is_not_waited_for(make: Make, cells: list[Cell]) -> None:
+def test_grading_does_not_wait_for_an_exhausted_quota(make: Make, cells: list[Cell]) -> None:
     with (
         serving(lambda exchange: exchange.fail(429, "no money left", "insufficient_quota")) as server,
         pytest.raises(GraderError, match="no money left"),
@@ -201,7 +201,7 @@ def test_retry_after_is_honoured_by_all_requests(make: Make, cells: list[Cell], 
     assert asked[1] - refused[0] >= 0.95
 
 
-def test_a_server_that_asks_for_an_hour_is_not_waited_for(make: Make, cells: list[Cell]) -> None:
+def test_grading_does_not_wait_for_a_server_that_asks_for_an_hour(make: Make, cells: list[Cell]) -> None:
     with (
         serving(lambda exchange: exchange.fail(429, "come back later", retry_after="3600")) as server,
         pytest.raises(GraderError, match="come back later"),
@@ -222,13 +222,13 @@ def test_a_server_that_asks_for_an_hour_is_not_waited_for(make: Make, cells: lis
         (f"Sun, 06 Nov 1994 08:49:37 +{'9' * 20}", None),
     ],
 )
-def test_odd_words_on_when_to_come_back_are_passed_over(said: str, seconds: float | None) -> None:
+def test_an_invalid_retry_after_is_ignored(said: str, seconds: float | None) -> None:
     import httpx2
 
     assert client.retry_after(httpx2.Headers({"retry-after": said})) == seconds
 
 
-def test_a_text_that_the_server_does_not_take_is_an_error_of_that_cell(make: Make, cells: list[Cell]) -> None:
+def test_a_text_that_the_server_rejects_is_an_error_of_that_cell(make: Make, cells: list[Cell]) -> None:
     def script(exchange: Exchange) -> None:
         if "passage 3 " in exchange.prompt:
             exchange.fail(400, "odd bytes in the prompt")
@@ -246,7 +246,7 @@ def test_a_text_that_the_server_does_not_take_is_an_error_of_that_cell(make: Mak
     assert len(answers) == len(cells)
 
 
-def test_a_lone_text_that_is_not_taken_is_told_from_a_server_that_takes_none(make: Make) -> None:
+def test_a_single_rejected_text_is_told_from_a_server_that_rejects_all(make: Make) -> None:
     def script(exchange: Exchange) -> None:
         exchange.say() if exchange.is_probe else exchange.fail(422, "odd")
 
@@ -260,7 +260,7 @@ def test_a_lone_text_that_is_not_taken_is_told_from_a_server_that_takes_none(mak
         graded(make(server.url), [ask("text", "q?")])
 
 
-def test_a_limit_of_the_server_that_no_text_keeps_is_no_fault_of_the_cells(
+def test_a_server_limit_that_no_text_meets_is_not_an_error_of_the_cells(
     make: Make, cells: list[Cell]
 ) -> None:
     said = "max_tokens is too large: 512. This model supports at most 256 completion tokens"
@@ -272,7 +272,7 @@ def test_a_limit_of_the_server_that_no_text_keeps_is_no_fault_of_the_cells(
 
 
 @pytest.mark.parametrize("said", ["0", "Wed, 21 Oct 2015 07:28:00 GMT", "0.001"])
-def test_at_once_said_again_and_again_becomes_no_storm(
+def test_repeated_retry_after_zero_does_not_cause_a_request_storm(
     make: Make, cells: list[Cell], said: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(exchange, "FIRST_PAUSE", 0.3)
@@ -286,7 +286,7 @@ def test_at_once_said_again_and_again_becomes_no_storm(
     assert len(server.bodies) < 40
 
 
-def test_what_failed_for_now_is_asked_again_at_the_next_update_and_nothing_else_is(
+def test_cells_that_failed_temporarily_are_retried_at_the_next_update_and_no_others(
     track: MakeTrack, capsys: pytest.CaptureFixture[str]
 ) -> None:
     broken = True
@@ -312,9 +312,7 @@ def test_what_failed_for_now_is_asked_again_at_the_next_update_and_nothing_else_
     assert all("passage 2 about q1" in prompt for prompt, count in again.items() if count)
 
 
-def test_errors_are_asked_about_again_when_a_person_says_so_and_nothing_else_is(
-    track: MakeTrack, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_errors_are_retried_only_on_request(track: MakeTrack, capsys: pytest.CaptureFixture[str]) -> None:
     strict = True
 
     def script(exchange: Exchange) -> None:
@@ -344,7 +342,7 @@ def test_errors_are_asked_about_again_when_a_person_says_so_and_nothing_else_is(
         assert (opened.grading.counts().error, opened.grading.counts().missing) == (0, 0)
 
 
-def test_a_server_that_is_down_is_said_and_grading_goes_on_when_it_is_back(
+def test_an_unreachable_server_is_reported_and_grading_resumes_when_it_is_back(
     track: MakeTrack, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(daemons, "RETRY", 0.3)
@@ -368,7 +366,7 @@ def test_a_server_that_is_down_is_said_and_grading_goes_on_when_it_is_back(
     assert (root / "out" / "leaderboard.tsv").exists()
 
 
-def test_a_server_that_dies_halfway_loses_no_answer_that_it_gave(
+def test_a_server_that_dies_halfway_loses_no_received_answer(
     track: MakeTrack, capsys: pytest.CaptureFixture[str]
 ) -> None:
     port = free_port()
@@ -388,7 +386,7 @@ def test_a_server_that_dies_halfway_loses_no_answer_that_it_gave(
     assert set(server.seen.values()) == {1}
 
 
-def test_what_is_on_its_way_is_stored_and_counted_before_it_stops(track: MakeTrack) -> None:
+def test_pending_answers_are_stored_and_counted_before_stopping(track: MakeTrack) -> None:
     def slow(exchange: Exchange) -> None:
         time.sleep(0.4)
         exchange.say()
@@ -420,12 +418,12 @@ def test_the_daemon_stops_soon_while_the_server_hangs(
         finally:
             daemon.stop()
             thread.join(60)
-        # The server goes on hanging.
+        # The server still hangs.
         assert not thread.is_alive()
 
 
 def echo(exchange: Exchange) -> None:
-    """Says back what proves who asks: as an answer, an error, a header, or a part of it."""
+    """Sends the key back: as an answer, an error, a header, or a part of it."""
     key = str(exchange.headers["Authorization"])
     kind = exchange.number % 6
     if kind == 0:
@@ -489,7 +487,7 @@ def test_no_key_reaches_a_log_an_error_a_manifest_or_the_store(
         f'extra = {{ headers = {{ Authorization = "{KEY}" }} }}',
     ],
 )
-def test_a_key_written_into_the_settings_is_refused_and_not_repeated(
+def test_a_key_in_the_settings_is_rejected_and_not_repeated(
     track: MakeTrack, line: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     root = track("http://127.0.0.1:1/v1")
@@ -502,7 +500,7 @@ def test_a_key_written_into_the_settings_is_refused_and_not_repeated(
     assert name in err
 
 
-def test_a_secret_shows_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_secret_is_not_shown_by_repr(monkeypatch: pytest.MonkeyPatch) -> None:
     secret: Any = Secret.from_environment("TEST_KEY")
     assert KEY not in f"{secret} {secret!r} {[secret]}"
     assert secret.hidden(f"a {KEY} b {KEY[:9]}*** c") == f"a {HIDDEN} b {HIDDEN} c"
@@ -523,7 +521,7 @@ def test_a_secret_shows_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     ],
 )
 @pytest.mark.parametrize("key", ['sk+a/b=c"d\\e$^.*(f[g&h<', "a.*b$(c]"])
-def test_a_key_of_odd_characters_is_hidden_in_every_form(
+def test_a_key_of_unusual_characters_is_hidden_in_every_encoding(
     form: Callable[[str], str], key: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("TEST_KEY", key)
@@ -532,7 +530,9 @@ def test_a_key_of_odd_characters_is_hidden_in_every_form(
 
 
 @given(st.text(st.sampled_from("abcXYZ019-_.+/=$"), min_size=8, max_size=60), st.data())
-def test_no_eight_characters_at_the_end_of_a_key_are_shown_in_any_case(key: str, data: st.DataObject) -> None:
+def test_the_last_eight_characters_of_a_key_are_never_shown_in_any_case(
+    key: str, data: st.DataObject
+) -> None:
     secret = Secret(key)
     tail = key[-data.draw(st.integers(8, len(key))) :]
     for shown in (tail, tail.upper(), tail.lower(), tail.swapcase()):
@@ -541,7 +541,7 @@ def test_no_eight_characters_at_the_end_of_a_key_are_shown_in_any_case(key: str,
         assert secret.hidden(f"<{shown}>").startswith(f"<{HIDDEN}")
 
 
-def test_a_servers_error_does_not_repeat_the_end_of_the_key(
+def test_an_error_of_the_server_does_not_repeat_the_end_of_the_key(
     track: MakeTrack, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with serving(lambda exchange: exchange.fail(400, f"wrong key ...{KEY[-10:].upper()}")) as server:
@@ -551,7 +551,7 @@ def test_a_servers_error_does_not_repeat_the_end_of_the_key(
     assert KEY[-8:].lower() not in said.lower()
 
 
-def test_words_that_only_look_like_a_key_are_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_words_that_resemble_a_key_are_not_hidden(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TEST_KEY", "sk-proj-0123456789")
     hidden = Secret.from_environment("TEST_KEY").hidden
     assert hidden("4: a risk-profile, a desk-product") == "4: a risk-profile, a desk-product"
@@ -559,7 +559,7 @@ def test_words_that_only_look_like_a_key_are_left_alone(monkeypatch: pytest.Monk
     assert hidden("nsk-proj-0123****") == f"n{HIDDEN}"
 
 
-def test_a_word_of_answers_is_no_key(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_key_shorter_than_five_characters_is_rejected(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TEST_KEY", "4")
     with pytest.raises(GraderError, match="less than 5 characters; leave `key_env` out"):
         Secret.from_environment("TEST_KEY")

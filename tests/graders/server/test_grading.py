@@ -26,12 +26,12 @@ def graded(grader: ServerGrader, cells: Iterable[Cell]) -> dict[tuple[str, str],
     return answers
 
 
-def one(grader: ServerGrader, cell: Cell | None = None) -> Answer:
+def answer_of(grader: ServerGrader, cell: Cell | None = None) -> Answer:
     (answer,) = graded(grader, [cell or ask("Paris is big.", "How big is Paris?")]).values()
     return answer
 
 
-def test_every_cell_is_asked_once_with_the_same_prompts_as_other_models(
+def test_every_cell_is_requested_once_with_the_same_prompts_as_for_local_models(
     make: Make, cells: list[Cell], tmp_path: Any
 ) -> None:
     prompt = named(DEFAULT[0], tmp_path).passage_first()
@@ -50,7 +50,7 @@ def test_every_cell_is_asked_once_with_the_same_prompts_as_other_models(
     assert "seed" not in body
 
 
-def test_plain_completions_are_asked_where_set(make: Make, cells: list[Cell]) -> None:
+def test_plain_completions_are_used_if_configured(make: Make, cells: list[Cell]) -> None:
     with serving() as server:
         answers = graded(make(server.url, api="completions", key_env=None, seed=7), cells)
     assert len(answers) == len(cells)
@@ -59,7 +59,7 @@ def test_plain_completions_are_asked_where_set(make: Make, cells: list[Cell]) ->
     assert "messages" not in server.bodies[0]
 
 
-def test_no_more_requests_are_made_at_a_time_than_set_and_no_fewer(make: Make, cells: list[Cell]) -> None:
+def test_the_number_of_concurrent_requests_equals_the_setting(make: Make, cells: list[Cell]) -> None:
     with serving(slowly(0.05)) as server:
         graded(make(server.url, concurrency=5), cells)
     assert server.most == 5
@@ -79,36 +79,36 @@ def test_no_more_requests_are_made_at_a_time_than_set_and_no_fewer(make: Make, c
         ('{"answer": {"a": [1]}}', None, "unparsed"),
     ],
 )
-def test_answers_are_read_leniently_and_kept_as_they_came(
+def test_answers_are_parsed_leniently_and_stored_unchanged(
     make: Make, text: str, rating: int | None, status: str
 ) -> None:
     with serving(lambda exchange: exchange.say(text)) as server:
         grader = make(server.url)
-        answer = one(grader)
+        answer = answer_of(grader)
     assert answer == Answer(rating, status, text.strip(), None)
     assert grader.read(ask("", "").item, answer.raw) == (rating, status)
 
 
-def test_an_answer_that_ends_within_a_character_is_kept_as_far_as_it_is_text(make: Make) -> None:
+def test_an_answer_that_ends_within_a_character_is_stored_with_a_replacement(make: Make) -> None:
     content = b'{"choices": [{"message": {"content": "4 \\ud83d"}}]}'
     with serving(lambda exchange: exchange.send(200, content)) as server:
-        assert one(make(server.url)) == Answer(4, "ok", "4 ?", None)
+        assert answer_of(make(server.url)) == Answer(4, "ok", "4 ?", None)
 
 
-def test_a_long_answer_of_blanks_is_read_in_no_time(make: Make) -> None:
+def test_a_long_answer_of_blanks_is_read_quickly(make: Make) -> None:
     with serving(lambda exchange: exchange.say("<think>" + " " * 100_000 + "x")) as server:
         began = time.process_time()
-        assert one(make(server.url)).status == "unparsed"
+        assert answer_of(make(server.url)).status == "unparsed"
         assert time.process_time() - began < 5
 
 
 def test_a_refusal_is_an_answer(make: Make) -> None:
     with serving(lambda exchange: exchange.say(None, refusal="I will not.")) as server:
-        assert one(make(server.url))[:2] == (None, "refused")
+        assert answer_of(make(server.url))[:2] == (None, "refused")
     with serving(
         lambda exchange: exchange.fail(400, "The response was filtered", "content_filter")
     ) as server:
-        assert one(make(server.url))[:2] == (None, "refused")
+        assert answer_of(make(server.url))[:2] == (None, "refused")
         assert len(server.bodies) == 1
 
 
@@ -124,9 +124,9 @@ ALL = {"4": 0.5, "5": 0.2, "3": 0.1, "2": 0.1, "1": 0.05, "0": 0.04, "Rating": 0
     ("logprobs", "expected"),
     [
         (chat_logprobs(ALL), [0.04, 0.05, 0.1, 0.1, 0.5, 0.2]),
-        # Fewer than asked: what is not listed could be anything.
+        # Fewer than requested: the missing probability could be anything.
         (chat_logprobs({"4": 0.5, "5": 0.2}), None),
-        # Fewer than asked, but nothing of weight is missing.
+        # Fewer than requested, but nothing of weight is missing.
         (chat_logprobs({"4": 0.9, "5": 0.099}), [0, 0, 0, 0, 0.9, 0.099]),
         ({"content": []}, None),
         ({"content": None}, None),
@@ -142,11 +142,11 @@ ALL = {"4": 0.5, "5": 0.2, "3": 0.1, "2": 0.1, "1": 0.05, "0": 0.04, "Rating": 0
         (None, None),
     ],
 )
-def test_probabilities_are_kept_where_they_are_whole(
+def test_probabilities_are_stored_if_complete(
     make: Make, logprobs: Any, expected: list[float] | None
 ) -> None:
     with serving(lambda exchange: exchange.say("4", logprobs)) as server:
-        answer = one(make(server.url))
+        answer = answer_of(make(server.url))
     assert server.bodies[0]["top_logprobs"] == 20
     assert (answer.rating, answer.status) == (4, "ok")
     if expected is None:
@@ -160,15 +160,15 @@ def test_probabilities_of_plain_completions_are_read_too(make: Make) -> None:
     top = {f" {name}": log(share) for name, share in ALL.items()}
     logprobs = {"tokens": [" 4"], "token_logprobs": [-0.1], "top_logprobs": [top]}
     with serving(lambda exchange: exchange.say(" 4", logprobs)) as server:
-        answer = one(make(server.url, api="completions"))
+        answer = answer_of(make(server.url, api="completions"))
     assert answer.probabilities is not None
     assert answer.probabilities[4] == pytest.approx(0.5 / 0.99, abs=1e-6)
 
 
 @pytest.mark.parametrize("structured", ["json_schema", "choice"])
-def test_the_model_is_held_to_the_permitted_answers_where_asked(make: Make, structured: str) -> None:
+def test_the_model_is_restricted_to_the_permitted_answers_if_configured(make: Make, structured: str) -> None:
     with serving(lambda exchange: exchange.say('{"answer": "2"}')) as server:
-        answer = one(make(server.url, structured=structured))
+        answer = answer_of(make(server.url, structured=structured))
     assert answer.rating == 2
     body = server.bodies[0]
     permitted = ["5", "4", "3", "2", "1", "0"]
@@ -179,9 +179,7 @@ def test_the_model_is_held_to_the_permitted_answers_where_asked(make: Make, stru
         assert schema["properties"]["answer"]["enum"] == permitted
 
 
-def test_fields_that_a_server_does_not_know_are_left_out_or_named_otherwise(
-    make: Make, cells: list[Cell]
-) -> None:
+def test_fields_that_a_server_does_not_know_are_omitted_or_renamed(make: Make, cells: list[Cell]) -> None:
     def strict(exchange: Exchange) -> None:
         if "logprobs" in exchange.body:
             exchange.fail(400, "Unknown field: logprobs")
@@ -197,10 +195,10 @@ def test_fields_that_a_server_does_not_know_are_left_out_or_named_otherwise(
         serving(lambda exchange: exchange.fail(400, "response_format is not supported")) as server,
         pytest.raises(GraderError, match="take `structured` out of"),
     ):
-        one(make(server.url, structured="json_schema"))
+        answer_of(make(server.url, structured="json_schema"))
 
 
-def test_the_identity_has_all_that_changes_answers_and_nothing_else(make: Make) -> None:
+def test_the_identity_has_exactly_the_settings_that_change_answers(make: Make) -> None:
     def identity(url: str = "http://a/v1", **settings: Any) -> str:
         return identity_json(make(url, **settings).identity)
 
@@ -235,16 +233,16 @@ def test_the_identity_has_all_that_changes_answers_and_nothing_else(make: Make) 
     assert KEY not in same
 
 
-def test_a_passage_is_cut_at_a_word_and_speaks_no_control_tokens(make: Make) -> None:
+def test_a_passage_is_cut_at_a_word_and_contains_no_control_tokens(make: Make) -> None:
     assert shortened("one two three", 8) == "one two"
     assert shortened("one two three", 7) == "one two"
     assert shortened("abcdefgh", 3) == "abc"
     assert shortened("one", 3) == "one"
-    # Scripts without spaces, and a blank long before.
+    # Scripts without spaces, and a blank much earlier.
     assert shortened("1 " + "\u6f22" * 300, 200) == "1 " + "\u6f22" * 198
     assert shortened(f"{'x' * 200} {'y' * 98} end", 300) == f"{'x' * 200} {'y' * 98}"
     with serving() as server:
-        one(
+        answer_of(
             make(server.url, max_characters=40), ask("<|im_end|> [/INST] </s> <b> word " + "more " * 20, "q?")
         )
     (prompt,) = server.seen
@@ -252,15 +250,15 @@ def test_a_passage_is_cut_at_a_word_and_speaks_no_control_tokens(make: Make) -> 
     assert prompt.count("more") == 1
 
 
-def test_an_item_without_the_key_that_a_prompt_needs_is_an_error_and_not_asked(make: Make) -> None:
+def test_an_item_without_the_key_that_a_prompt_needs_is_an_error_without_request(make: Make) -> None:
     with serving() as server:
-        answer = one(make(server.url, prompt="QuestionCompleteConcisePromptWithAnswerKey2"))
+        answer = answer_of(make(server.url, prompt="QuestionCompleteConcisePromptWithAnswerKey2"))
     assert answer.status == "error"
     assert "has no answer key" in answer.raw
     assert server.bodies == []
 
 
-def test_who_reads_answers_hears_of_a_hanging_server_and_can_stop(make: Make, cells: list[Cell]) -> None:
+def test_the_caller_is_notified_of_a_hanging_server_and_can_stop(make: Make, cells: list[Cell]) -> None:
     with serving(Exchange.hang) as server:
         batches = make(server.url, timeout=10_000).grade(cells)
         assert next(batches) == []
@@ -268,7 +266,7 @@ def test_who_reads_answers_hears_of_a_hanging_server_and_can_stop(make: Make, ce
         batches.close()
 
 
-def test_answers_come_while_later_cells_are_not_even_made(make: Make) -> None:
+def test_answers_are_returned_before_later_cells_are_created(make: Make) -> None:
     made = []
 
     def endless() -> Iterable[Cell]:
@@ -283,7 +281,7 @@ def test_answers_come_while_later_cells_are_not_even_made(make: Make) -> None:
     assert len(made) < 1000
 
 
-def test_settings_that_cannot_work_are_refused(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_invalid_settings_are_rejected(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(GraderError, match="needs `base_url`"):
         make(None)
     with pytest.raises(GraderError, match="needs `model`"):
@@ -305,7 +303,7 @@ def test_identities_are_canonical_json(make: Make) -> None:
     assert json.loads(identity_json(make("http://a/v1").identity))["grader"] == "openai"
 
 
-def test_cells_without_an_answer_are_told_of_at_the_end(make: Make, cells: list[Cell]) -> None:
+def test_cells_without_an_answer_are_reported_at_the_end(make: Make, cells: list[Cell]) -> None:
     def script(exchange: Exchange) -> None:
         if "passage 3 " in exchange.prompt:
             exchange.fail(500)
@@ -324,7 +322,7 @@ VERIFIED = "QuestionCompleteConcisePromptWithT5VerifiedAnswerKey2"
 
 
 def verifying(exchange: Exchange) -> None:
-    """Answers with the passage's last word, and takes what is a part of the key for right."""
+    """Answers with the passage's last word, and accepts parts of the key as correct."""
     prompt = exchange.prompt
     if not prompt.startswith("For the question"):
         exchange.say(prompt.split()[-1])
@@ -342,7 +340,7 @@ def test_an_answer_is_verified_by_the_model_that_gave_it(make: Make) -> None:
     with serving(verifying) as server:
         grader = make(server.url, prompt=VERIFIED, passage_first=False)
         found = graded(grader, cells)
-        keyless = one(make(server.url, prompt=VERIFIED))
+        keyless = answer_of(make(server.url, prompt=VERIFIED))
         estimate = grader.estimate(cells)
     by_place = {place: answer for (place, _), answer in found.items()}
     assert [(by_place[place].rating, by_place[place].status) for place in ("Paris", "Lyon", "Nice")] == [
@@ -353,7 +351,7 @@ def test_an_answer_is_verified_by_the_model_that_gave_it(make: Make) -> None:
     assert len(server.bodies) == 6
     asked = 'the correct answer is "Paris". Is "Lyon" an equally correct response to this question?'
     assert any(asked in text for text in server.seen)
-    # What is stored is read again without a model, by the grader whose own words it is.
+    # Stored answers are parsed again without a model, by the grader that wrote them.
     assert grader.free_text
     assert grader.read(cells[0].item, raw) == (1, "ok")
     assert grader.read(cells[0].item, "yes") == (None, "unparsed")
@@ -362,14 +360,14 @@ def test_an_answer_is_verified_by_the_model_that_gave_it(make: Make) -> None:
     assert estimate.tokens_out_at_most == 6 * 512
 
 
-def test_the_verification_is_part_of_what_a_grader_is(make: Make) -> None:
+def test_the_verification_is_part_of_the_identity(make: Make) -> None:
     plain = make("http://localhost", prompt="QuestionCompleteConcisePromptWithAnswerKey2").identity
     verified = make("http://localhost", prompt=VERIFIED).identity
     assert verified["prompts"][0]["verification"]["name"] == "AnswerVerification"
     assert "verification" not in plain["prompts"][0]
 
 
-def test_a_verification_that_is_refused_or_fails_is_no_rating(make: Make) -> None:
+def test_a_verification_that_is_refused_or_fails_gives_no_rating(make: Make) -> None:
     def script(exchange: Exchange) -> None:
         if exchange.prompt.startswith("For the question"):
             exchange.send(400, b'{"error": {"code": "content_filter", "message": "content_filter"}}')
@@ -377,16 +375,16 @@ def test_a_verification_that_is_refused_or_fails_is_no_rating(make: Make) -> Non
             exchange.say("Paris")
 
     with serving(script) as server:
-        answer = one(make(server.url, prompt=VERIFIED), ask("It is Paris", "Where?", key=["Paris"]))
+        answer = answer_of(make(server.url, prompt=VERIFIED), ask("It is Paris", "Where?", key=["Paris"]))
     assert (answer.rating, answer.status) == (None, "refused")
 
 
-def test_an_answer_and_a_key_cannot_speak_control_tokens_to_who_verifies(make: Make) -> None:
+def test_answers_and_keys_cannot_contain_control_tokens_in_the_verification(make: Make) -> None:
     def script(exchange: Exchange) -> None:
         exchange.say("no" if exchange.prompt.startswith("For the question") else "</s> Paris")
 
     with serving(script) as server:
-        one(make(server.url, prompt=VERIFIED), ask("It is", "Where?", key=["<|im_end|> Paris"]))
+        answer_of(make(server.url, prompt=VERIFIED), ask("It is", "Where?", key=["<|im_end|> Paris"]))
     (verification,) = (text for text in server.seen if text.startswith("For the question"))
     assert '"< |im_end|> Paris"' in verification
     assert '"< /s> Paris"' in verification

@@ -10,7 +10,7 @@ from trecexam.cli.main import run
 from trecexam.config import load_config
 
 
-def test_init_makes_a_track_that_asks_a_server(tmp_path: Path) -> None:
+def test_init_makes_a_track_that_uses_a_server(tmp_path: Path) -> None:
     source = make_small_track(tmp_path / "source")
     files = ["--passages", source / "passages.jsonl", "--bank", source / "bank.questions.jsonl"]
     with serving() as server:
@@ -36,7 +36,7 @@ def test_init_makes_a_track_that_asks_a_server(tmp_path: Path) -> None:
         (["--grader", "openai", "--base-url", f"https://u:{KEY}@host/v1"], "--base-url"),
     ],
 )
-def test_init_refuses_what_cannot_be_asked_and_repeats_no_key(
+def test_init_rejects_invalid_settings_and_repeats_no_key(
     words: list[str], message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run(["init", str(tmp_path / "new"), *words]) == 2
@@ -53,12 +53,12 @@ def test_init_refuses_what_cannot_be_asked_and_repeats_no_key(
         (["--metric", "f1", "--base-url", "http://host/v1", "--model", "m"], "erag"),
     ],
 )
-def test_a_setting_of_one_grader_alone_names_it(words: list[str], grader: str, tmp_path: Path) -> None:
+def test_a_setting_for_one_grader_only_names_it(words: list[str], grader: str, tmp_path: Path) -> None:
     assert run(["init", str(tmp_path / "new"), *words]) == 0
     assert load_config(tmp_path / "new" / "trecexam.toml").grader.name == grader
 
 
-def test_a_setting_that_the_grader_does_not_look_at_is_said(
+def test_a_setting_that_the_grader_ignores_is_reported(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     words = ["--grader", "embedding", "--base-url", "http://host/v1", "--prompt", "Sun", "--metric", "f1"]

@@ -1,4 +1,4 @@
-"""Several nuggets asked about at once: what is sent, what is made of the lists that come back."""
+"""Several nuggets in one prompt: requests, and parsing of the returned lists."""
 
 from __future__ import annotations
 
@@ -41,14 +41,14 @@ def labels(answers: dict[tuple[str, str], Answer]) -> list[tuple[str, int, int]]
     return [tuple(json.loads(answer.raw).values()) for answer in answers.values()]  # type: ignore[misc]
 
 
-def asking(make: Make, url: str, prompt: str = "NuggetAssign", **settings: object) -> ServerGrader:
+def list_grader(make: Make, url: str, prompt: str = "NuggetAssign", **settings: object) -> ServerGrader:
     return make(url, prompt=prompt, concurrency=1, **settings)
 
 
 def test_ten_nuggets_of_a_passage_are_one_call_in_the_order_of_the_bank(make: Make) -> None:
     cells = cells_of("one passage", 23) + cells_of("another", 10)
     with serving(assign) as server:
-        answers = graded(asking(make, server.url), cells)
+        answers = graded(list_grader(make, server.url), cells)
     asked = [nuggets_in(prompt) for prompt in server.seen]
     assert [len(nuggets) for nuggets in asked] == [10, 10, 3, 10]
     assert [nugget for nuggets in asked[:3] for nugget in nuggets] == [cell.item.text for cell in cells[:23]]
@@ -61,9 +61,9 @@ def test_ten_nuggets_of_a_passage_are_one_call_in_the_order_of_the_bank(make: Ma
         assert json.loads(answer.raw) == {"label": label, "place": place % 10 + 1, "of": of}
 
 
-def test_the_model_is_told_what_nuggetizer_tells_it_and_no_probabilities_are_asked_for(make: Make) -> None:
+def test_the_system_message_is_that_of_nuggetizer_and_no_probabilities_are_requested(make: Make) -> None:
     with serving(assign) as server:
-        graded(asking(make, server.url), cells_of("a passage", 2))
+        graded(list_grader(make, server.url), cells_of("a passage", 2))
     (body,) = server.bodies
     assert body["messages"][0]["role"] == "system"
     assert body["messages"][0]["content"].startswith("You are NuggetizeAssignerLLM, ")
@@ -75,12 +75,12 @@ def test_the_model_is_told_what_nuggetizer_tells_it_and_no_probabilities_are_ask
     ["['support']", str(["support"] * 9), "The passage supports them all.", "", str(["maybe"] * 3)],
     ids=["short", "long", "prose", "nothing", "unknown"],
 )
-def test_a_list_that_cannot_be_read_is_asked_for_once_more_warmer(make: Make, bad: str) -> None:
+def test_an_unreadable_list_is_requested_once_more_with_higher_temperature(make: Make, bad: str) -> None:
     def script(exchange: Exchange) -> None:
         exchange.say(bad) if exchange.again == 1 else assign(exchange)
 
     with serving(script) as server:
-        answers = graded(asking(make, server.url, seed=7), cells_of("a passage", 3))
+        answers = graded(list_grader(make, server.url, seed=7), cells_of("a passage", 3))
     first, second = server.bodies
     assert first["messages"] == second["messages"]
     assert (first["temperature"], first["seed"]) == (0.0, 7)
@@ -90,7 +90,7 @@ def test_a_list_that_cannot_be_read_is_asked_for_once_more_warmer(make: Make, ba
     ]
 
 
-def test_a_list_that_is_unread_twice_is_asked_for_nugget_by_nugget_and_then_is_unparsed(make: Make) -> None:
+def test_a_list_unreadable_twice_is_requested_by_nugget_and_then_unparsed(make: Make) -> None:
     def script(exchange: Exchange) -> None:
         nuggets = nuggets_in(exchange.prompt)
         if len(nuggets) > 1 or "1" in nuggets[0]:
@@ -99,7 +99,7 @@ def test_a_list_that_is_unread_twice_is_asked_for_nugget_by_nugget_and_then_is_u
             assign(exchange)
 
     with serving(script) as server:
-        answers = graded(asking(make, server.url), cells_of("a passage", 3))
+        answers = graded(list_grader(make, server.url), cells_of("a passage", 3))
     assert [len(nuggets_in(body["messages"][-1]["content"])) for body in server.bodies] == [3, 3, 1, 1, 1]
     assert [answer.status for answer in answers.values()] == ["ok", "unparsed", "ok"]
     assert [answer.rating is None for answer in answers.values()] == [False, True, False]
@@ -108,30 +108,30 @@ def test_a_list_that_is_unread_twice_is_asked_for_nugget_by_nugget_and_then_is_u
     assert json.loads(answers["a passage", "Nugget 2 is so."].raw)["of"] == 1
 
 
-def test_a_nugget_that_is_asked_about_alone_gets_a_second_try_and_no_third(make: Make) -> None:
+def test_a_nugget_requested_alone_gets_a_second_try_and_no_third(make: Make) -> None:
     with serving(lambda exchange: exchange.say("Hm.")) as server:
-        answers = graded(asking(make, server.url), cells_of("a passage", 1))
+        answers = graded(list_grader(make, server.url), cells_of("a passage", 1))
     assert len(server.bodies) == 2
     assert [answer.status for answer in answers.values()] == ["unparsed"]
 
 
-def test_quotes_in_nuggets_and_passages_neither_break_the_list_nor_the_reading(make: Make) -> None:
+def test_quotes_in_nuggets_and_passages_break_neither_the_prompt_nor_the_parser(make: Make) -> None:
     texts = ['It\'s "so".', "a ] b [ c", "['support', 'support']", "back\\slash\nnew line"]
     cells = [ask("It's a \"passage\" ['x'].", text, n, kind="nugget") for n, text in enumerate(texts)]
     with serving(assign) as server:
-        answers = graded(asking(make, server.url), cells)
+        answers = graded(list_grader(make, server.url), cells)
     assert nuggets_in(next(iter(server.seen))) == texts
     assert {answer.status for answer in answers.values()} == {"ok"}
 
 
-def test_a_refusal_is_that_of_all_nuggets_of_the_call(make: Make) -> None:
+def test_a_refusal_counts_for_all_nuggets_of_the_call(make: Make) -> None:
     def script(exchange: Exchange) -> None:
         exchange.say(None, content=None, refusal="No.") if "bad" in passage_in(exchange.prompt) else assign(
             exchange
         )
 
     with serving(script) as server:
-        answers = graded(asking(make, server.url), cells_of("a bad one", 3) + cells_of("fine", 3))
+        answers = graded(list_grader(make, server.url), cells_of("a bad one", 3) + cells_of("fine", 3))
     assert [answer.status for answer in answers.values()] == ["refused"] * 3 + ["ok"] * 3
     assert len(server.bodies) == 2
 
@@ -141,12 +141,12 @@ def test_a_busy_server_gets_the_same_call_again(make: Make) -> None:
         exchange.fail(429, "slow down") if exchange.again < 3 else assign(exchange)
 
     with serving(script) as server:
-        answers = graded(asking(make, server.url), cells_of("a passage", 4))
+        answers = graded(list_grader(make, server.url), cells_of("a passage", 4))
     assert len(server.bodies) == 3
     assert {answer.status for answer in answers.values()} == {"ok"}
 
 
-def test_a_server_that_goes_down_in_between_leaves_the_rest_for_the_next_time(make: Make) -> None:
+def test_a_server_that_goes_down_midway_leaves_the_rest_for_the_next_update(make: Make) -> None:
     def script(exchange: Exchange) -> None:
         nuggets = nuggets_in(exchange.prompt) if not exchange.is_probe else []
         if len(nuggets) > 1:
@@ -161,7 +161,7 @@ def test_a_server_that_goes_down_in_between_leaves_the_rest_for_the_next_time(ma
         with pytest.raises(UngradedError, match="gave no answer to 3 cells"):
             answers.extend(
                 pair
-                for batch in asking(make, server.url, retries=1).grade(cells_of("a passage", 5))
+                for batch in list_grader(make, server.url, retries=1).grade(cells_of("a passage", 5))
                 for pair in batch
             )
     assert [cell.item.text for cell, _ in answers] == ["Nugget 0 is so.", "Nugget 1 is so."]
@@ -169,14 +169,14 @@ def test_a_server_that_goes_down_in_between_leaves_the_rest_for_the_next_time(ma
 
 
 @pytest.mark.parametrize("structured", ["json_schema", "choice"])
-def test_structured_holds_a_server_to_a_list_of_that_length(make: Make, structured: str) -> None:
+def test_structured_output_restricts_a_server_to_a_list_of_that_length(make: Make, structured: str) -> None:
     def script(exchange: Exchange) -> None:
         found = nuggets_in(exchange.prompt)
         of = [label_of(nugget, passage_in(exchange.prompt)) for nugget in found]
         exchange.say(json.dumps({"labels": of}) if structured == "json_schema" else str(of))
 
     with serving(script) as server:
-        answers = graded(asking(make, server.url, structured=structured), cells_of("a passage", 12))
+        answers = graded(list_grader(make, server.url, structured=structured), cells_of("a passage", 12))
     assert len(answers) == 12
     assert {answer.status for answer in answers.values()} == {"ok"}
     for body, number in zip(server.bodies, (10, 2), strict=True):
@@ -193,10 +193,10 @@ def test_structured_holds_a_server_to_a_list_of_that_length(make: Make, structur
             assert schema["items"]["enum"] == list(LABELS)
 
 
-def test_two_grades_are_a_prompt_of_their_own(make: Make) -> None:
+def test_the_prompt_with_two_grades_has_its_own_identity(make: Make) -> None:
     with serving(lambda exchange: exchange.say(str(["support", "not_support", "partial_support"]))) as server:
-        grader = asking(make, server.url, prompt="NuggetAssign2")
-        other = asking(make, server.url)
+        grader = list_grader(make, server.url, prompt="NuggetAssign2")
+        other = list_grader(make, server.url)
         assert grader.identity != other.identity
         assert other.identity["prompts"][0]["group"] == 10
         answers = graded(grader, cells_of("a passage", 3))
@@ -205,7 +205,7 @@ def test_two_grades_are_a_prompt_of_their_own(make: Make) -> None:
 
 
 @pytest.mark.parametrize("system", ["", "You label."])
-def test_a_prompt_of_the_users_own_may_ask_for_lists_too(make: Make, tmp_path: Path, system: str) -> None:
+def test_a_custom_prompt_can_ask_for_lists_too(make: Make, tmp_path: Path, system: str) -> None:
     (tmp_path / "mine.toml").write_text(
         'template = "{query}\\nPassage: {context}\\nNugget List: {nuggets}\\n"\nparser = "assignment"\n'
         f'group = 4\nsystem = "{system}"\nanswers = {{ "In Full" = 5, No = 0 }}\n'
@@ -213,7 +213,7 @@ def test_a_prompt_of_the_users_own_may_ask_for_lists_too(make: Make, tmp_path: P
     with serving(
         lambda exchange: exchange.say(str(["in full"] * len(nuggets_in(exchange.prompt))))
     ) as server:
-        answers = graded(asking(make, server.url, "mine.toml"), cells_of("a passage", 6))
+        answers = graded(list_grader(make, server.url, "mine.toml"), cells_of("a passage", 6))
     assert [len(nuggets_in(prompt)) for prompt in server.seen] == [4, 2]
     assert {(answer.rating, answer.status) for answer in answers.values()} == {(5, "ok")}
     assert labels(answers)[4:] == [("in full", 1, 2), ("in full", 2, 2)]
@@ -245,7 +245,7 @@ def write_bank(root: Path, nuggets: int) -> None:
     (root / "bank.nuggets.jsonl").write_text(json.dumps({"qid": "q1", "nuggets": listed}) + "\n")
 
 
-def test_a_nugget_that_is_added_asks_about_itself_alone_and_nothing_is_asked_twice(tmp_path: Path) -> None:
+def test_an_added_nugget_is_requested_alone_and_nothing_is_requested_twice(tmp_path: Path) -> None:
     with serving(assign) as server:
         root = nugget_track(tmp_path / "track", server.url, nuggets=12)
         assert run(["watch", str(root), "--once"]) == 0
@@ -281,7 +281,7 @@ def test_an_estimate_counts_ten_nuggets_as_one_call(
     assert math.isclose(int(estimated["tokens_in"]), words / 4, rel_tol=0.3)
 
 
-def test_a_budget_that_lists_could_pass_stops_before_them(tmp_path: Path) -> None:
+def test_a_budget_that_lists_could_exceed_stops_before_them(tmp_path: Path) -> None:
     with serving(assign) as server:
         root = nugget_track(
             tmp_path / "track", server.url, nuggets=10, extra="budget_tokens = 3000\nmax_new_tokens = 20\n"
@@ -295,7 +295,7 @@ def test_a_budget_that_lists_could_pass_stops_before_them(tmp_path: Path) -> Non
         assert len(server.bodies) == 3
 
 
-def test_a_kill_keeps_the_lists_that_came_and_asks_for_the_others(tmp_path: Path) -> None:
+def test_a_kill_keeps_the_received_lists_and_requests_the_others(tmp_path: Path) -> None:
     from trecexam.line.grading import Progress
 
     with serving(assign) as server:
@@ -315,6 +315,6 @@ def test_a_kill_keeps_the_lists_that_came_and_asks_for_the_others(tmp_path: Path
         assert sum(server.seen.values()) - before == 3 - stored // 10
 
 
-def test_an_error_in_settings_is_said_as_for_other_prompts(make: Make) -> None:
+def test_an_error_in_settings_is_reported_as_for_other_prompts(make: Make) -> None:
     with pytest.raises(GraderError, match="`decode` in \\[grader\\] is for models in this process"):
-        asking(make, "http://127.0.0.1:9/v1", decode="choices")
+        list_grader(make, "http://127.0.0.1:9/v1", decode="choices")

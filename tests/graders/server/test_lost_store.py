@@ -1,4 +1,4 @@
-"""A store that is gone while out/ is there: cells that were paid for once are not paid for again unasked."""
+"""A lost store while out/ exists: paid cells are not paid for again without confirmation."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ def server() -> Iterator[Scripted]:
 
 
 @pytest.fixture
-def paid(track: MakeTrack, server: Scripted) -> Path:
-    """A track whose cells the server was asked about."""
+def paid_track(track: MakeTrack, server: Scripted) -> Path:
+    """A track whose cells were graded by the server."""
     root = track(server.url)
     assert run(["watch", str(root), "--once"]) == 0
     return root
@@ -45,87 +45,85 @@ def outputs(root: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in (root / "out").iterdir() if path.is_file()}
 
 
-def test_a_lost_store_is_said_with_the_number_of_cells_and_nobody_is_asked_again(
-    paid: Path, server: Scripted, capsys: pytest.CaptureFixture[str]
+def test_a_lost_store_is_reported_with_the_number_of_cells_and_nothing_is_requested(
+    paid_track: Path, server: Scripted, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    asked, before = len(server.bodies), outputs(paid)
-    with trecexam.open_track(paid) as opened:
+    asked, before = len(server.bodies), outputs(paid_track)
+    with trecexam.open_track(paid_track) as opened:
         graded = opened.grading.counts().ok
         assert opened.grading.lost() == 0
-    for lose in (lose_store, lambda root: shutil.rmtree(paid / ".trecexam")):
-        lose(paid)
+    for lose in (lose_store, lambda root: shutil.rmtree(paid_track / ".trecexam")):
+        lose(paid_track)
         capsys.readouterr()
-        assert run(["watch", str(paid), "--once"]) == 2
+        assert run(["watch", str(paid_track), "--once"]) == 2
         said = capsys.readouterr().err
         assert f"the {graded} {ASK} would be graded again, which costs" in said
         assert "--regrade" in said
         assert said.count("\n") == 1
         assert len(server.bodies) == asked
-        assert outputs(paid) == before
-        assert not (paid / ".trecexam" / "grades.sqlite").exists()
-    with trecexam.open_track(paid) as opened:
+        assert outputs(paid_track) == before
+        assert not (paid_track / ".trecexam" / "grades.sqlite").exists()
+    with trecexam.open_track(paid_track) as opened:
         assert opened.grading.lost() == graded
         with pytest.raises(StoreError):
             opened.update()
-    assert run(["watch", str(paid), "--once", "--regrade"]) == 0
+    assert run(["watch", str(paid_track), "--once", "--regrade"]) == 0
     assert len(server.bodies) == 2 * asked
-    assert run(["watch", str(paid), "--once"]) == 0
+    assert run(["watch", str(paid_track), "--once"]) == 0
     assert len(server.bodies) == 2 * asked
 
 
-def test_a_store_that_is_put_back_is_taken_without_a_word(
-    paid: Path, server: Scripted, tmp_path: Path
-) -> None:
+def test_a_restored_store_is_used_silently(paid_track: Path, server: Scripted, tmp_path: Path) -> None:
     asked = len(server.bodies)
-    shutil.copy(paid / ".trecexam" / "grades.sqlite", tmp_path / "kept")
-    lose_store(paid)
-    assert run(["watch", str(paid), "--once"]) == 2
-    shutil.copy(tmp_path / "kept", paid / ".trecexam" / "grades.sqlite")
-    assert run(["watch", str(paid), "--once"]) == 0
+    shutil.copy(paid_track / ".trecexam" / "grades.sqlite", tmp_path / "kept")
+    lose_store(paid_track)
+    assert run(["watch", str(paid_track), "--once"]) == 2
+    shutil.copy(tmp_path / "kept", paid_track / ".trecexam" / "grades.sqlite")
+    assert run(["watch", str(paid_track), "--once"]) == 0
     assert len(server.bodies) == asked
 
 
-def test_an_older_copy_of_the_store_is_said_before_what_it_lacks_is_paid_for_again(
-    paid: Path, server: Scripted, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+def test_an_older_copy_of_the_store_is_reported_before_paying_again(
+    paid_track: Path, server: Scripted, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    shutil.copy(paid / ".trecexam" / "grades.sqlite", tmp_path / "older")
+    shutil.copy(paid_track / ".trecexam" / "grades.sqlite", tmp_path / "older")
     before = len(server.bodies)
-    with trecexam.open_track(paid) as opened:
+    with trecexam.open_track(paid_track) as opened:
         opened.bank.add_item(next(iter(opened.qrels())).query_id, "What else is there?", who="me")
-    assert run(["watch", str(paid), "--once"]) == 0
+    assert run(["watch", str(paid_track), "--once"]) == 0
     asked = len(server.bodies)
     assert asked > before
-    lose_store(paid)
-    shutil.copy(tmp_path / "older", paid / ".trecexam" / "grades.sqlite")
-    (paid / "trecexam.toml").touch()
+    lose_store(paid_track)
+    shutil.copy(tmp_path / "older", paid_track / ".trecexam" / "grades.sqlite")
+    (paid_track / "trecexam.toml").touch()
     capsys.readouterr()
-    assert run(["watch", str(paid), "--once"]) == 2
+    assert run(["watch", str(paid_track), "--once"]) == 2
     assert f"the {asked - before} {ASK} would be graded again" in capsys.readouterr().err
     assert len(server.bodies) == asked
-    assert run(["watch", str(paid), "--once", "--regrade"]) == 0
+    assert run(["watch", str(paid_track), "--once", "--regrade"]) == 0
     assert len(server.bodies) == 2 * asked - before
-    assert run(["watch", str(paid), "--once"]) == 0
+    assert run(["watch", str(paid_track), "--once"]) == 0
 
 
-def test_another_grader_grades_what_it_never_graded(paid: Path, server: Scripted) -> None:
+def test_another_grader_grades_its_own_cells(paid_track: Path, server: Scripted) -> None:
     asked = len(server.bodies)
-    lose_store(paid)
-    path = paid / "trecexam.toml"
+    lose_store(paid_track)
+    path = paid_track / "trecexam.toml"
     path.write_text(path.read_text().replace('model = "', 'model = "other-'))
-    assert run(["watch", str(paid), "--once"]) == 0
+    assert run(["watch", str(paid_track), "--once"]) == 0
     assert len(server.bodies) == 2 * asked
 
 
-def test_grading_alone_asks_for_nothing_again_either(paid: Path, server: Scripted) -> None:
+def test_the_grading_call_requests_nothing_again_either(paid_track: Path, server: Scripted) -> None:
     asked = len(server.bodies)
-    lose_store(paid)
-    with trecexam.open_track(paid) as opened, pytest.raises(StoreError, match=ASK):
+    lose_store(paid_track)
+    with trecexam.open_track(paid_track) as opened, pytest.raises(StoreError, match=ASK):
         opened.grading.grade()
     assert len(server.bodies) == asked
-    assert not (paid / ".trecexam" / "grades.sqlite").exists()
+    assert not (paid_track / ".trecexam" / "grades.sqlite").exists()
 
 
-def test_where_grading_costs_nothing_a_lost_store_is_made_again(
+def test_if_grading_is_free_a_lost_store_is_made_again(
     graded: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     switch_report_on(graded)
@@ -140,19 +138,19 @@ def test_where_grading_costs_nothing_a_lost_store_is_made_again(
     assert "nothing new" in capsys.readouterr().err
 
 
-def test_a_daemon_says_it_and_waits(paid: Path, server: Scripted) -> None:
+def test_a_daemon_reports_a_lost_store_and_waits(paid_track: Path, server: Scripted) -> None:
     asked = len(server.bodies)
-    lose_store(paid)
+    lose_store(paid_track)
     lines: list[str] = []
-    daemon = Daemon(paid, poll=True, settle=0, log=lines.append, look_ended=lambda why: daemon.stop())
+    daemon = Daemon(paid_track, poll=True, settle=0, log=lines.append, look_ended=lambda why: daemon.stop())
     daemon.run()
     assert any(ASK in line and "cannot go on" in line for line in lines)
     assert len(server.bodies) == asked
 
 
 @pytest.mark.parametrize(("answer", "status"), [("y\n", 0), ("n\n", 2)])
-def test_a_person_at_a_terminal_is_asked(
-    paid: Path,
+def test_a_user_at_a_terminal_is_asked(
+    paid_track: Path,
     server: Scripted,
     answer: str,
     status: int,
@@ -160,18 +158,18 @@ def test_a_person_at_a_terminal_is_asked(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     asked = len(server.bodies)
-    lose_store(paid)
+    lose_store(paid_track)
     mine, theirs = pty.openpty()
     with os.fdopen(mine, "wb", buffering=0) as keys, os.fdopen(theirs) as terminal:
         keys.write(answer.encode())
         monkeypatch.setattr(sys, "stdin", terminal)
         capsys.readouterr()
-        assert run(["watch", str(paid), "--once"]) == status
+        assert run(["watch", str(paid_track), "--once"]) == status
     assert "cells again" in capsys.readouterr().err
     assert len(server.bodies) == asked * (2 if status == 0 else 1)
 
 
-def test_a_store_that_goes_while_a_daemon_runs_is_missed_and_takes_no_grades_with_it(
+def test_a_store_lost_while_a_daemon_runs_is_noticed_and_no_grades_are_lost(
     track: MakeTrack,
 ) -> None:
     with serving(Exchange.say) as server:
@@ -198,7 +196,7 @@ def test_a_store_that_goes_while_a_daemon_runs_is_missed_and_takes_no_grades_wit
         assert not (root / ".trecexam" / "grades.sqlite").exists()
 
 
-def test_a_daemon_stores_what_it_grades_anew_where_a_store_went_that_cost_nothing(graded: Path) -> None:
+def test_a_daemon_stores_regraded_cells_if_the_lost_store_cost_nothing(graded: Path) -> None:
     looks: list[str] = []
 
     def look_ended(why: str) -> None:

@@ -1,4 +1,4 @@
-"""How long grading by a server would take: at the pace of what was graded before, which is kept."""
+"""Estimated time of grading by a server, from the stored speed of earlier grading."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ FIRST_TELLS = "how long grading takes is known after a first grading of 20 reque
 
 
 @pytest.fixture(autouse=True)
-def _ten_seconds_a_look(monkeypatch: pytest.MonkeyPatch) -> None:
-    """However busy the machine is, ten seconds go by from one look at the clock to the next."""
+def _clock_ticks_of_ten_seconds(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However busy the machine is, the clock advances by ten seconds per call."""
     ticks = itertools.count(0.0, 10.0)
     monkeypatch.setattr(grading, "time", SimpleNamespace(monotonic=lambda: next(ticks)))
 
 
 def estimate(root: Path, capsys: pytest.CaptureFixture[str]) -> tuple[dict[str, Any], str]:
-    """What `watch --estimate --json` gives, and what it says."""
+    """The output and messages of `watch --estimate --json`."""
     capsys.readouterr()
     assert run(["watch", str(root), "--estimate", "--json"]) == 0
     printed = capsys.readouterr()
@@ -47,13 +47,13 @@ def estimate(root: Path, capsys: pytest.CaptureFixture[str]) -> tuple[dict[str, 
 
 
 def grown(root: Path) -> None:
-    """A new text of each passage: all cells are to be graded again."""
+    """Changes the text of each passage: all cells need grading again."""
     passages = root / "passages.jsonl"
     passages.write_text(passages.read_text().replace("passage", "newer passage"))
 
 
 def graded(track: MakeTrack, server: Scripted, **settings: Any) -> tuple[Path, int]:
-    """A track that was graded once, and has everything to grade again; and how many cells that were."""
+    """A track that was graded once and needs all cells graded again; and the number of cells."""
     root = track(server.url, **settings)
     with trecexam.open_track(root) as opened:
         cells = opened.grading.counts().missing
@@ -62,7 +62,7 @@ def graded(track: MakeTrack, server: Scripted, **settings: Any) -> tuple[Path, i
     return root, cells
 
 
-def test_what_was_graded_before_tells_how_long_the_rest_takes(
+def test_earlier_grading_tells_how_long_the_rest_takes(
     track: MakeTrack, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with serving() as server:
@@ -79,7 +79,7 @@ def test_what_was_graded_before_tells_how_long_the_rest_takes(
     assert value["minutes"] == round(value["cells"] * seconds / cells / 60, 2)
 
 
-def test_before_a_first_grading_minutes_are_unknown_and_a_line_says_what_tells_them(
+def test_before_a_first_grading_minutes_are_unknown_and_a_note_says_why(
     track: MakeTrack, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with serving() as server:
@@ -90,7 +90,7 @@ def test_before_a_first_grading_minutes_are_unknown_and_a_line_says_what_tells_t
 
 
 @pytest.mark.parametrize(("limit", "value"), [("FEWEST_REQUESTS", 37), ("SHORTEST", 1e6)])
-def test_a_few_requests_and_a_short_grading_tell_no_pace(
+def test_a_few_requests_and_a_short_grading_give_no_speed(
     track: MakeTrack, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, limit: str,
     value: float,
 ) -> None:  # fmt: skip
@@ -103,7 +103,7 @@ def test_a_few_requests_and_a_short_grading_tell_no_pace(
     assert "how long grading takes is known after a first grading" in said
 
 
-def test_where_nothing_is_to_be_graded_nothing_is_said_of_time(
+def test_if_nothing_is_to_be_graded_no_time_is_shown(
     track: MakeTrack, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with serving() as server:
@@ -114,7 +114,7 @@ def test_where_nothing_is_to_be_graded_nothing_is_said_of_time(
     assert "take" not in said
 
 
-def test_a_damaged_or_missing_file_only_means_that_no_minutes_are_known(
+def test_with_a_damaged_or_missing_file_minutes_are_unknown(
     track: MakeTrack, capsys: pytest.CaptureFixture[str]
 ) -> None:
     pace = {"requests": 30, "cells": 30, "seconds": 4, "day": "2026-11-22"}
@@ -131,12 +131,12 @@ def test_a_damaged_or_missing_file_only_means_that_no_minutes_are_known(
             assert value["minutes"] is None
             assert FIRST_TELLS in said
         path.write_bytes(b"\xff{")
-        # The next grading tells it again.
+        # The next grading measures it again.
         assert run(["watch", str(root), "--once"]) == 0
         assert [*recall(path)] == [digest]
 
 
-def test_a_pace_is_of_the_grader_that_had_it_and_the_last_graders_are_kept(
+def test_speeds_are_stored_per_grader_for_the_latest_graders(
     track: MakeTrack, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(paces, "MOST_GRADERS", 2)
@@ -154,7 +154,7 @@ def test_a_pace_is_of_the_grader_that_had_it_and_the_last_graders_are_kept(
         assert estimate(root, capsys)[0]["minutes"] is None
 
 
-def test_a_pace_that_cannot_be_written_stops_no_grading(
+def test_a_speed_that_cannot_be_stored_stops_no_grading(
     track: MakeTrack, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def full(*_: object) -> None:
@@ -165,7 +165,7 @@ def test_a_pace_that_cannot_be_written_stops_no_grading(
         graded(track, server)
 
 
-def test_support_has_the_pace_of_its_own_grader(
+def test_support_uses_the_speed_of_its_own_grader(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(paces, "FEWEST_REQUESTS", 2)
@@ -185,7 +185,7 @@ def test_support_has_the_pace_of_its_own_grader(
     assert len([*SAID.finditer(capsys.readouterr().err)]) == 1
 
 
-def test_where_each_request_is_about_a_list_of_items_the_pace_is_that_of_requests(tmp_path: Path) -> None:
+def test_with_lists_of_items_the_speed_is_that_of_requests(tmp_path: Path) -> None:
     path, identity = tmp_path / "paces.json", {"model": "tiny"}
     paces.remember_pace(path, identity, requests=20, cells=200, seconds=50.0)
     by_calls = paces.paced_time(path, identity, Estimate(30, calls=10))

@@ -1,4 +1,4 @@
-"""A server that is not ours: `transformers serve` with a tiny model, offline."""
+"""A real server: `transformers serve` with a tiny model, offline."""
 
 from __future__ import annotations
 
@@ -62,12 +62,12 @@ def url(model: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         process.wait(20)
 
 
-def said(grader: object, cells: list[Cell]) -> dict[tuple[str, str], tuple[int | None, str, str]]:
+def answers_of(grader: object, cells: list[Cell]) -> dict[tuple[str, str], tuple[int | None, str, str]]:
     batches = grader.grade(cells)  # type: ignore[attr-defined]
     return {(c.doc_id, c.item.item_id): a[:3] for batch in batches for c, a in batch}
 
 
-def test_a_server_says_what_the_same_model_says_in_this_process(
+def test_a_server_answers_the_same_as_the_same_model_locally(
     make: Make, url: str, model: Path, cells: list[Cell]
 ) -> None:
     settings = GraderSection(
@@ -79,16 +79,16 @@ def test_a_server_says_what_the_same_model_says_in_this_process(
         device="cpu",
         dtype="float32",
     )
-    # What the model is held to and which probabilities are asked for, this server passes over silently.
+    # This server silently ignores restricted answers and the requested probabilities.
     grader = make(url, model=str(model), max_new_tokens=6, structured="json_schema", key_env=None)
-    here, there = said(create(settings, model), cells), said(grader, cells)
+    here, there = answers_of(create(settings, model), cells), answers_of(grader, cells)
     assert there == here
     assert len(there) == len(cells)
     plain = make(url, model=str(model), max_new_tokens=6, api="completions", key_env=None)
-    assert said(plain, cells).keys() == here.keys()
+    assert answers_of(plain, cells).keys() == here.keys()
 
 
-def test_a_server_writes_what_the_same_model_writes_in_this_process(url: str, model: Path) -> None:
+def test_a_server_generates_the_same_text_as_the_same_model_locally(url: str, model: Path) -> None:
     prompts = ["what is the cost of it", "who was that", "how do they fly"]
     words = {"model": str(model), "max_new_tokens": 8}
 

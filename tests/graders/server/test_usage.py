@@ -1,4 +1,4 @@
-"""Tokens and money: counted, guessed before anything is spent, and limited."""
+"""Tokens and costs: counted, estimated before grading, and limited."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def estimate(root: Path, capsys: pytest.CaptureFixture[str]) -> dict[str, str]:
     return dict(zip(header.split("\t"), row.split("\t"), strict=True))
 
 
-def test_the_manifest_says_what_was_used_now_and_in_all(track: MakeTrack) -> None:
+def test_the_manifest_has_the_usage_of_this_update_and_in_total(track: MakeTrack) -> None:
     with serving() as server:
         root = track(server.url, **PRICES)
         assert run(["watch", str(root), "--once"]) == 0
@@ -61,7 +61,7 @@ def test_the_manifest_says_what_was_used_now_and_in_all(track: MakeTrack) -> Non
     assert found["total"]["requests"] == asked + 2 == len(server.bodies)
 
 
-def test_a_server_that_counts_nothing_is_counted_by_guess(track: MakeTrack) -> None:
+def test_the_usage_of_a_server_that_counts_no_tokens_is_estimated(track: MakeTrack) -> None:
     content = b'{"choices": [{"message": {"content": "4"}}]}'
     with serving(lambda exchange: exchange.send(200, content)) as server:
         root = track(server.url)
@@ -72,7 +72,7 @@ def test_a_server_that_counts_nothing_is_counted_by_guess(track: MakeTrack) -> N
     assert total["cost"] is None
 
 
-def test_what_is_paid_for_and_of_no_use_counts_too(make: Make, cells: list[Any]) -> None:
+def test_paid_but_useless_answers_count_too(make: Make, cells: list[Any]) -> None:
     content = b'{"choices": [], "usage": {"prompt_tokens": 70, "completion_tokens": 500}}'
     with serving(lambda exchange: exchange.send(200, content)) as server:
         grader = make(server.url, retries=2, concurrency=1)
@@ -82,7 +82,7 @@ def test_what_is_paid_for_and_of_no_use_counts_too(make: Make, cells: list[Any])
 
 
 @pytest.mark.parametrize("number", ["-1", "9e18", str(2**63), str(10**40), "true", '"many"', "null"])
-def test_numbers_that_no_request_takes_are_guessed_instead(track: MakeTrack, number: str) -> None:
+def test_impossible_token_counts_are_replaced_by_an_estimate(track: MakeTrack, number: str) -> None:
     counted = f'{{"prompt_tokens": {number}, "completion_tokens": {number}}}'
     content = f'{{"choices": [{{"message": {{"content": "4"}}}}], "usage": {counted}}}'.encode()
     with serving(lambda exchange: exchange.send(200, content)) as server:
@@ -93,7 +93,7 @@ def test_numbers_that_no_request_takes_are_guessed_instead(track: MakeTrack, num
     assert 0 < total["tokens_in"] < 10**6
 
 
-def test_an_estimate_asks_nobody_and_needs_no_key(
+def test_an_estimate_sends_no_request_and_needs_no_key(
     track: MakeTrack, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("TEST_KEY")
@@ -112,7 +112,7 @@ def test_an_estimate_asks_nobody_and_needs_no_key(
     assert float(found["cost_at_most"]) == pytest.approx((2 * tokens_in + 1000 * cells) / 1e6, abs=1e-4)
 
 
-def test_an_estimate_learns_how_long_answers_are_and_counts_only_what_is_new(
+def test_an_estimate_uses_observed_answer_lengths_and_counts_only_new_cells(
     track: MakeTrack, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with serving() as server:
@@ -128,7 +128,7 @@ def test_an_estimate_learns_how_long_answers_are_and_counts_only_what_is_new(
 
 
 @pytest.mark.slow
-def test_an_estimate_of_a_grader_that_counts_no_tokens_is_its_cells_and_a_measured_time(
+def test_an_estimate_without_token_counts_has_cells_and_a_measured_time(
     small_track: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     pytest.importorskip("sentence_transformers")
@@ -149,7 +149,7 @@ def test_an_estimate_of_a_grader_that_counts_no_tokens_is_its_cells_and_a_measur
     assert taken.seconds == pytest.approx(taken.start + 144 * taken.pace / taken.cells)
 
 
-def test_no_time_is_measured_of_what_may_cost_or_has_nothing_to_do(
+def test_no_time_is_measured_if_grading_may_cost_or_nothing_is_to_do(
     track: MakeTrack, graded: Path, hash_grader: HashGrader, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with serving() as server:
@@ -180,9 +180,7 @@ def test_a_grader_that_cannot_run_has_cells_and_no_time(
     assert "no time can be measured here: " in printed.err
 
 
-def test_two_limits_that_are_both_in_the_way_are_both_named(
-    track: MakeTrack, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_two_exceeded_limits_are_both_reported(track: MakeTrack, capsys: pytest.CaptureFixture[str]) -> None:
     with serving() as server:
         root = track(server.url, max_new_tokens=20, budget_tokens=1, budget=1e-9, **PRICES)
         assert run(["watch", str(root), "--once"]) == 1
@@ -195,7 +193,7 @@ def test_two_limits_that_are_both_in_the_way_are_both_named(
     ("limit", "said"),
     [({"budget_tokens": 3000}, "`budget_tokens` = 3,000"), ({"budget": 0.005, **PRICES}, "`budget` = 0.005")],
 )
-def test_grading_stops_cleanly_before_a_budget_is_passed_and_goes_on_when_it_is_raised(
+def test_grading_stops_before_a_budget_is_exceeded_and_resumes_when_it_is_raised(
     track: MakeTrack, capsys: pytest.CaptureFixture[str], limit: dict[str, float], said: str
 ) -> None:
     with serving() as server:
@@ -211,7 +209,7 @@ def test_grading_stops_cleanly_before_a_budget_is_passed_and_goes_on_when_it_is_
         first = len(server.bodies)
         with trecexam.open_track(root) as opened:
             assert len(list(opened.grades())) == first == total["requests"]
-        # The same again: what was spent is remembered.
+        # A second estimate: the usage is stored.
         assert run(["watch", str(root), "--once"]) == 1
         assert usage(root)["total"]["tokens_in"] + usage(root)["total"]["tokens_out"] <= 4 * 3000
         again = len(server.bodies)
@@ -230,7 +228,7 @@ def test_a_budget_in_money_needs_prices(make: Make) -> None:
         make("http://a/v1", budget=3.0)
 
 
-def test_what_is_on_its_way_counts_until_it_is_there() -> None:
+def test_pending_requests_count_until_their_usage_is_known() -> None:
     meter = Meter(Prices(budget_tokens=100))
     meter.before = Usage(1, 30, 10)
     assert meter.passes(Usage(1, 40, 20)) == ""

@@ -1,4 +1,4 @@
-"""Putting prompts to writers: what is asked, kept, counted, and what ends it."""
+"""Sending prompts to writers: requests, storage, counts, and when it stops."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from trecexam.graders.writing.kept_answers import AnswerFile, KeepingWriter
 
 
 class Echo:
-    """Answers a prompt with itself, one at a time; what it cannot answer is in `fails`."""
+    """Answers a prompt with itself, one at a time; prompts in `fails` raise an error."""
 
     model, paid, meter = "echo", True, None
     environment: ClassVar = {"device": "test"}
@@ -67,7 +67,7 @@ def together(folder: Path, *asked: tuple[Echo, Mapping[str, str]]) -> list[Promp
     return [PromptSet(KeepingWriter(writer, file), prompts) for writer, prompts in asked]
 
 
-def test_a_prompt_is_asked_once_whoever_shares_it_and_never_again(tmp_path: Path) -> None:
+def test_a_prompt_is_sent_once_even_if_shared_and_never_again(tmp_path: Path) -> None:
     shown: list[tuple[int, int]] = []
     first = Echo()
     result = ask_all([prompts_to(first, tmp_path, a="x", b="y", c="x")], lambda *counts: shown.append(counts))
@@ -82,7 +82,7 @@ def test_a_prompt_is_asked_once_whoever_shares_it_and_never_again(tmp_path: Path
     assert [(key, kept.text) for key, kept in prompts.answered()] == [("a", "x!"), ("d", "z!")]
 
 
-def test_writers_that_are_asked_together_share_one_budget(tmp_path: Path) -> None:
+def test_writers_used_together_share_one_budget(tmp_path: Path) -> None:
     writers = Echo(0), Echo(1)
     sets = together(tmp_path, *((writer, {"a": "x", "b": "y"}) for writer in writers))
     shown: list[tuple[int, int]] = []
@@ -92,7 +92,7 @@ def test_writers_that_are_asked_together_share_one_budget(tmp_path: Path) -> Non
     assert estimate(sets) == Estimate(0, 8)
 
 
-def test_what_a_model_wrote_nothing_to_is_named_and_asked_again(tmp_path: Path) -> None:
+def test_prompts_without_an_answer_are_reported_and_sent_again_next_time(tmp_path: Path) -> None:
     prompts = prompts_to(Echo(fails={"x": Unwritten("is silent")}), tmp_path, a="x", b="y")
     result = ask_all([prompts])
     assert result.unwritten == (("a", "the model is silent"),)
@@ -100,7 +100,7 @@ def test_what_a_model_wrote_nothing_to_is_named_and_asked_again(tmp_path: Path) 
     assert prompts.unanswered() == ["x"]
 
 
-def test_it_ends_early_where_it_is_stopped_or_the_writer_is_at_its_end(tmp_path: Path) -> None:
+def test_it_ends_early_when_stopped_or_when_the_writer_gives_up(tmp_path: Path) -> None:
     writer = Echo()
     result = ask_all([prompts_to(writer, tmp_path, a="x", b="y")], stop=lambda: bool(writer.prompts))
     assert (result.why, result.asked) == ("stopped", 1)
@@ -108,7 +108,7 @@ def test_it_ends_early_where_it_is_stopped_or_the_writer_is_at_its_end(tmp_path:
     assert (result.why, result.asked, result.reused) == ("no money", 0, 1)
 
 
-def test_a_refusal_is_an_answer_that_is_kept_and_said_each_time(tmp_path: Path) -> None:
+def test_a_refusal_is_an_answer_that_is_stored_and_reported_each_time(tmp_path: Path) -> None:
     refuses = Unwritten("will not say", refused=True)
     ask_all([prompts_to(Echo(fails={"x": refuses}), tmp_path, a="x", b="y")])
     again = Echo()
@@ -119,14 +119,14 @@ def test_a_refusal_is_an_answer_that_is_kept_and_said_each_time(tmp_path: Path) 
     assert [key for key, _ in prompts.answered()] == ["b"]
 
 
-def test_an_answer_has_its_environment_and_how_it_ended(tmp_path: Path) -> None:
+def test_an_answer_has_its_environment_and_finish_reason(tmp_path: Path) -> None:
     ask_all([prompts_to(Echo(), tmp_path, a="x")])
     row, used = map(json.loads, (tmp_path / "kept.jsonl").read_text().splitlines())
     assert (row["status"], row["environment"], used["purse"]) == ("ok", {"device": "test"}, "generator")
 
 
 def two_rounds(writer: Echo, folder: Path, saved: list[str]) -> Rounds[tuple[AskingResult[str], list[str]]]:
-    """Asks about x, then about what was said of it."""
+    """Asks about x, then about the answer."""
     first = prompts_to(writer, folder, a="x")
     result: AskingResult[str] = yield [first]
     second = prompts_to(writer, folder, a=dict(first.answered())["a"].text)
@@ -138,7 +138,7 @@ def two_rounds(writer: Echo, folder: Path, saved: list[str]) -> Rounds[tuple[Ask
     return of_second.after(result), [kept.text for _, kept in second.answered()]
 
 
-def test_rounds_are_asked_one_after_the_other_and_counted_together(tmp_path: Path) -> None:
+def test_rounds_are_sent_one_after_the_other_and_counted_together(tmp_path: Path) -> None:
     shown: list[tuple[int, int]] = []
     writer = Echo()
     made = Job(two_rounds(writer, tmp_path, [])).ask(lambda *counts: shown.append(counts))
@@ -148,7 +148,7 @@ def test_rounds_are_asked_one_after_the_other_and_counted_together(tmp_path: Pat
     assert Job(two_rounds(Echo(), tmp_path, [])).ask()[0].reused == 2
 
 
-def test_an_error_goes_on_after_what_was_paid_for_is_saved(tmp_path: Path) -> None:
+def test_an_error_is_raised_after_paid_answers_are_saved(tmp_path: Path) -> None:
     saved: list[str] = []
     job = Job(two_rounds(Echo(fails={"x!": GraderError("no such model")}), tmp_path, saved))
     with pytest.raises(GraderError, match="no such model"):

@@ -1,4 +1,4 @@
-"""What holds for all prompts of a writer: a system's message, a schema, and how long they may be."""
+"""Settings for all prompts of a writer: system message, schema and maximum length."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def settings(**words: object) -> GraderSection:
 
 
 @pytest.mark.parametrize("api", ["chat", "completions"])
-def test_a_server_is_told_the_system_message_and_the_schema(tmp_path: Path, api: str) -> None:
+def test_a_server_gets_the_system_message_and_the_schema(tmp_path: Path, api: str) -> None:
     with serving() as server:
         grader = settings(base_url=server.url, model="m", api=api)
         writer = grading_writer(grader, tmp_path, INSTRUCTION)
@@ -42,7 +42,7 @@ def test_a_server_is_told_the_system_message_and_the_schema(tmp_path: Path, api:
     assert writer.identity != grading_writer(grader, tmp_path, Instruction("You judge.")).identity
 
 
-def test_what_a_server_gets_is_cut_at_a_word(tmp_path: Path) -> None:
+def test_text_sent_to_a_server_is_cut_at_a_word(tmp_path: Path) -> None:
     grader = settings(base_url="http://127.0.0.1:9", model="m", max_characters=12)
     writer = grading_writer(grader, tmp_path, Instruction())
     assert writer.fitted("<{}>".format, "heat pumps warm us") == ("<heat pumps>", True)
@@ -50,7 +50,7 @@ def test_what_a_server_gets_is_cut_at_a_word(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", ["causal", "seq2seq"])
-def test_a_model_is_told_the_system_message_before_each_prompt(tmp_path: Path, kind: str) -> None:
+def test_a_local_model_gets_the_system_message_before_each_prompt(tmp_path: Path, kind: str) -> None:
     folder = (save_llama if kind == "causal" else save_t5)(tmp_path / "model")
     told = settings(model=str(folder), max_new_tokens=6)
     one = grading_writer(told, tmp_path, Instruction("what is it"))
@@ -63,7 +63,7 @@ def test_a_model_is_told_the_system_message_before_each_prompt(tmp_path: Path, k
     assert one.identity != other.identity
 
 
-def test_a_model_gets_as_much_of_a_text_as_it_takes(tmp_path: Path) -> None:
+def test_a_text_for_a_local_model_is_cut_to_fit(tmp_path: Path) -> None:
     folder = save_llama(tmp_path / "model")
     whole = " ".join(["what is the cost of it"] * 60)
     writer = grading_writer(
@@ -80,6 +80,6 @@ def test_a_model_gets_as_much_of_a_text_as_it_takes(tmp_path: Path) -> None:
     assert writer.fitted("what {} what".format, "the cost") == ("what the cost what", False)
 
 
-def test_without_a_model_it_is_said_what_to_set(tmp_path: Path) -> None:
+def test_without_a_model_the_error_says_what_to_set(tmp_path: Path) -> None:
     with pytest.raises(GraderError, match="`ragval` needs a language model: set `model`"):
         grading_writer(settings(), tmp_path, Instruction())

@@ -1,4 +1,4 @@
-"""Answers that are kept: after any damage, each is what was written, or is asked for again."""
+"""Cached answers: after any damage, each is unchanged or requested again."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def path(tmp_path: Path) -> Path:
     return path
 
 
-def test_what_was_added_is_there_for_the_same_writer(path: Path) -> None:
+def test_an_added_answer_is_found_for_the_same_writer_only(path: Path) -> None:
     kept = AnswerFile(path)
     assert {prompt: kept.get(WRITER, prompt) for prompt in ANSWERS} == ANSWERS
     assert kept.used_by(WRITER) == USED
@@ -35,7 +35,7 @@ def test_what_was_added_is_there_for_the_same_writer(path: Path) -> None:
     assert kept.spent("generator") == kept.used_by("other") == Usage()
 
 
-def test_after_any_damage_an_answer_is_as_it_was_or_missing(path: Path) -> None:
+def test_after_any_damage_an_answer_is_unchanged_or_missing(path: Path) -> None:
     rng, whole = random.Random(0), path.read_bytes()
     for number in range(600):
         damaged = bytearray(whole)
@@ -46,11 +46,11 @@ def test_after_any_damage_an_answer_is_as_it_was_or_missing(path: Path) -> None:
         found = {prompt: answer for prompt in ANSWERS if (answer := kept.get(WRITER, prompt))}
         assert found.items() <= ANSWERS.items()
         assert kept.used_by(WRITER) in (USED, Usage())
-        # A newline that is another character spoils two lines.
+        # A damaged newline spoils two lines.
         assert number % 4 == 0 or len(found) >= len(ANSWERS) - 2
 
 
-def test_a_line_without_a_digest_or_nested_deeply_is_left_out(path: Path) -> None:
+def test_a_line_without_a_digest_or_nested_deeply_is_skipped(path: Path) -> None:
     (first, *others) = path.read_bytes().splitlines()
     path.write_bytes(b"\n".join([first.partition(b', "check"')[0] + b"}", b"[" * 200_000, *others]) + b"\n")
     kept = AnswerFile(path)
@@ -60,7 +60,7 @@ def test_a_line_without_a_digest_or_nested_deeply_is_left_out(path: Path) -> Non
     assert {prompt: again.get(WRITER, prompt) for prompt in ANSWERS} == ANSWERS
 
 
-def test_what_is_no_file_is_named_as_nothing_can_be_kept_in_it(tmp_path: Path) -> None:
+def test_an_irregular_file_is_reported_because_nothing_can_be_stored(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     with pytest.raises(TrecexamError, match=r"pipe: cannot be read: is a pipe or a device"):
         AnswerFile(tmp_path / "pipe")

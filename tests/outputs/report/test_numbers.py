@@ -1,4 +1,4 @@
-"""The numbers beside each plot, recomputed from the track's files and the hash that stands for a grader."""
+"""The numbers next to each plot, recomputed from the track's files and the hash grader."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def bank(root: Path) -> dict[str, dict[str, str]]:
 
 
 def ratings(root: Path) -> dict[tuple[str, str, str], int | None]:
-    """(query, passage, item) -> rating, None where it is unparsed, of every pooled passage with a text."""
+    """(query, passage, item) -> rating, None if it is unparsed, of every pooled passage with a text."""
     texts = {
         r["docid"]: r["text"] for r in map(json.loads, (root / "passages.jsonl").read_text().splitlines())
     }
@@ -73,7 +73,7 @@ def per_query(root: Path, measure: str) -> dict[str, list[float]]:
     return found
 
 
-def test_leaderboard(root: Path) -> None:
+def test_leaderboard_numbers_equal_a_recount(root: Path) -> None:
     measure = f"P(rel={MIN_RATING})@{DEPTH}"
     values = per_query(root, measure)
     table = rows(root, "plots/leaderboard.tsv")
@@ -87,7 +87,7 @@ def test_leaderboard(root: Path) -> None:
         assert float(row[f"{measure}.high"]) == pytest.approx(min(high, 1), abs=2e-6)
 
 
-def test_scatter(root: Path) -> None:
+def test_scatter_numbers_equal_a_recount(root: Path) -> None:
     values = per_query(root, f"P(rel={MIN_RATING})@{DEPTH}")
     outliers = {r["run"]: r for r in rows(root, "outliers.tsv")}
     table = rows(root, "plots/scatter.tsv")
@@ -106,7 +106,7 @@ def test_scatter(root: Path) -> None:
         assert float(row["difference"]) == float(outliers[row["run"]]["difference"])
 
 
-def test_thresholds(root: Path) -> None:
+def test_threshold_numbers_equal_a_recount(root: Path) -> None:
     table = rows(root, "plots/thresholds.tsv")
     assert [(row["line"], int(row["min_rating"])) for row in table] == [
         (line, t) for line in (f"P(rel=t)@{DEPTH}", f"Cover(rel=t)@{DEPTH}") for t in range(1, 6)
@@ -131,7 +131,7 @@ def test_thresholds(root: Path) -> None:
             assert {key: row[key] for key in same} == same
 
 
-def test_coverage(root: Path) -> None:
+def test_coverage_numbers_equal_a_recount(root: Path) -> None:
     rated = ratings(root)
     table = rows(root, "plots/coverage.tsv")
     expected = {
@@ -156,7 +156,7 @@ def test_coverage(root: Path) -> None:
     assert evaluated == pytest.approx(expected, abs=1e-6)
 
 
-def test_grades(root: Path) -> None:
+def test_grade_numbers_equal_a_recount(root: Path) -> None:
     rated = ratings(root)
     counts = Counter("unparsed" if rating is None else str(rating) for rating in rated.values())
     table = rows(root, "plots/grades.tsv")
@@ -164,7 +164,7 @@ def test_grades(root: Path) -> None:
     assert sum(float(row["share"]) for row in table) == pytest.approx(1, abs=1e-5)
 
 
-def test_grades_by_item(root: Path) -> None:
+def test_grade_numbers_by_item_equal_a_recount(root: Path) -> None:
     rated = ratings(root)
     table = rows(root, "plots/grades_by_item.tsv")
     assert len(table) == sum(map(len, bank(root).values()))
@@ -179,7 +179,7 @@ def test_grades_by_item(root: Path) -> None:
     assert means == sorted(means)
 
 
-def test_items(root: Path) -> None:
+def test_item_numbers_equal_a_recount(root: Path) -> None:
     rated, ranked = ratings(root), rankings(root)
     table = rows(root, "plots/items.tsv")
     assert [row["item_id"] for row in table] == [i for items in bank(root).values() for i in items]

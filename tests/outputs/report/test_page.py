@@ -1,4 +1,4 @@
-"""out/report.html and out/plots/: when they are written, and what they say of any track."""
+"""out/report.html and out/plots/: when they are written, and their content for any track."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def page(root: Path) -> str:
 
 
 class _Text(HTMLParser):
-    """The words of a page by the id of the section that they are in, and its tags, which must match."""
+    """The text of a page by the id of its sections, and its tags, which must match."""
 
     VOID = frozenset(("meta", "link", "br", "img"))
 
@@ -104,7 +104,7 @@ def drawn(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return found
 
 
-def test_every_plot_has_its_picture_and_its_numbers(small_track: Path) -> None:
+def test_every_plot_has_a_picture_and_numbers(small_track: Path) -> None:
     done = update(small_track)
     out = small_track / "out"
     assert sorted(plots(small_track)) == [
@@ -121,7 +121,7 @@ def test_every_plot_has_its_picture_and_its_numbers(small_track: Path) -> None:
     assert "could not be drawn" not in page(small_track)
 
 
-def test_all_links_lead_somewhere(small_track: Path) -> None:
+def test_all_links_work(small_track: Path) -> None:
     (small_track / "runs" / "bad.run").write_text("q1 Q0 d 1 high bad\n")
     update(small_track)
     found = set(re.findall(r'(?:href|src)="([^"]*)"', re.sub("<svg.*?</svg>", "", page(small_track))))
@@ -151,8 +151,8 @@ def test_only_plots_whose_numbers_changed_are_drawn_again(updated: Path, drawn: 
 
 
 @pytest.fixture(scope="module")
-def standing(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A track that was updated, and that each test leaves as it was."""
+def shared_track(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An updated track; tests must not change it."""
     root = make_small_track(tmp_path_factory.mktemp("standing") / "track", config=REPORTED)
     update(root)
     return root
@@ -160,17 +160,17 @@ def standing(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.parametrize("name", ["report.html", "plots/scatter.svg", "plots/items.tsv", "plots/grades.png"])
 @pytest.mark.parametrize("change", [Path.unlink, lambda path: path.write_bytes(b"edited")])
-def test_what_somebody_removed_or_edited_comes_back(
-    standing: Path, name: str, change: Callable[[Path], object]
+def test_removed_or_edited_files_are_restored(
+    shared_track: Path, name: str, change: Callable[[Path], object]
 ) -> None:
-    before = plots(standing), page(standing)
-    change(standing / "out" / name)
-    done = update(standing)
-    assert [path.relative_to(standing / "out").as_posix() for path in done.written] == [name]
-    assert (plots(standing), page(standing)) == before
+    before = plots(shared_track), page(shared_track)
+    change(shared_track / "out" / name)
+    done = update(shared_track)
+    assert [path.relative_to(shared_track / "out").as_posix() for path in done.written] == [name]
+    assert (plots(shared_track), page(shared_track)) == before
 
 
-def test_switching_the_report_off_removes_it_and_is_no_news(updated: Path) -> None:
+def test_switching_the_report_off_removes_it_without_a_history_entry(updated: Path) -> None:
     (updated / "out" / "plots" / "mine.txt").write_text("a note")
     (updated / "trecexam.toml").write_text(REPORTED + "[report]\nwrite = false\n")
     done = update(updated)
@@ -188,7 +188,9 @@ def test_switching_the_report_off_removes_it_and_is_no_news(updated: Path) -> No
     assert names(updated) == set(PLOTS)
 
 
-def test_a_plot_that_cannot_be_drawn_stops_nothing(updated: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_plot_that_cannot_be_drawn_stops_nothing_else(
+    updated: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     whole = plots(updated)
 
     def draw(plot: Plot) -> Drawing:
@@ -207,9 +209,7 @@ def test_a_plot_that_cannot_be_drawn_stops_nothing(updated: Path, monkeypatch: p
     assert 'href="plots/scatter.tsv"' in page(updated)
 
 
-def test_matplotlib_that_cannot_be_imported_stops_nothing(
-    small_track: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_broken_matplotlib_stops_nothing_else(small_track: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def draw(plot: Plot) -> Drawing:
         raise ImportError("libfreetype.so: cannot open shared object file")
 
@@ -231,7 +231,7 @@ def test_without_official_judgments_the_page_says_so(updated: Path) -> None:
 
 @pytest.mark.parametrize("content", ["", "a b\n", None])
 @pytest.mark.parametrize("ranked", [False, True])
-def test_judgments_that_cannot_be_read_are_named_without_a_place_of_this_machine(
+def test_unreadable_judgments_are_reported_without_a_local_path(
     small_track: Path, content: str | None, ranked: bool
 ) -> None:
     (small_track / "qrels.txt").unlink()
@@ -247,7 +247,7 @@ def test_judgments_that_cannot_be_read_are_named_without_a_place_of_this_machine
         assert path.is_dir() or str(small_track).encode() not in path.read_bytes(), path
 
 
-def test_judgments_of_other_queries_are_named(small_track: Path) -> None:
+def test_judgments_of_other_queries_are_reported(small_track: Path) -> None:
     (small_track / "qrels.txt").write_text("other 0 d 1\n")
     update(small_track)
     assert "none of its 1 queries ('other') is among the track's" in read(small_track).words["official"]
@@ -264,7 +264,7 @@ def test_an_official_leaderboard_alone_is_compared(small_track: Path) -> None:
     assert "official_leaderboard" in read(small_track).words["official"]
 
 
-def test_measures_that_no_threshold_changes_have_no_plot_of_it(small_track: Path) -> None:
+def test_measures_without_a_threshold_have_no_threshold_plot(small_track: Path) -> None:
     (small_track / "trecexam.toml").write_text(REPORTED + '[scores]\nmeasures = ["nDCG@5"]\n')
     update(small_track)
     assert names(small_track) == set(PLOTS) - {"thresholds"}
@@ -282,7 +282,7 @@ def test_a_track_without_runs_has_a_page(small_track: Path) -> None:
     assert "Nothing was rejected." in said["rejected"]
 
 
-def test_a_page_in_the_midst_of_grading_says_so(small_track: Path) -> None:
+def test_a_page_written_during_grading_says_so(small_track: Path) -> None:
     graded: list[object] = []
     stopped = update(small_track, HashGrader(batch=4), progress=graded.append, stop=lambda: bool(graded))
     assert not stopped.complete
@@ -292,7 +292,7 @@ def test_a_page_in_the_midst_of_grading_says_so(small_track: Path) -> None:
     assert "Grading had not ended" not in page(small_track)
 
 
-def test_nothing_graded_is_said(small_track: Path) -> None:
+def test_a_page_without_grades_says_so(small_track: Path) -> None:
     grader = HashGrader()
     grader.status = lambda cell: "unparsed"
     update(small_track, grader)
@@ -303,7 +303,7 @@ def test_nothing_graded_is_said(small_track: Path) -> None:
     assert 'the policy "skip": each unparsed or refused one does not count.' in said[""]
 
 
-def test_passages_without_a_text_are_said(small_track: Path) -> None:
+def test_passages_without_text_are_reported(small_track: Path) -> None:
     (small_track / "passages.jsonl").write_text('{"docid": "other", "text": "nothing of the pool"}\n')
     update(small_track)
     said = read(small_track).words
@@ -323,7 +323,7 @@ def test_one_run_and_one_query_have_a_page(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("label", ["max", "count"])
 @pytest.mark.parametrize("average", ["all", "answered"])
-def test_other_labels_and_averages_have_a_page(small_track: Path, label: str, average: str) -> None:
+def test_other_label_rules_and_averages_have_a_page(small_track: Path, label: str, average: str) -> None:
     (small_track / "trecexam.toml").write_text(
         REPORTED + f'[scores]\nlabel = "{label}"\naverage = "{average}"\nmin_answers = 2\nmeasures = '
         '["nDCG@5", "alpha_nDCG@5", "nCover(rel=3,partial=2)@4"]\n'
@@ -337,7 +337,7 @@ def test_other_labels_and_averages_have_a_page(small_track: Path, label: str, av
     assert lines == {first, "nCover(rel=t,partial=2)@4"}
 
 
-def test_peoples_ratings_stand_on_the_page(small_track: Path) -> None:
+def test_ratings_by_people_are_on_the_page(small_track: Path) -> None:
     (small_track / "overrides.tsv").write_text(
         "query_id\tdoc_id\titem_id\trating\twho\twhy\nq1\tq1-d00\tq1/0\t5\tAda <b>\tit says so\n"
     )
@@ -347,7 +347,7 @@ def test_peoples_ratings_stand_on_the_page(small_track: Path) -> None:
     assert "1 cells and 0 passages as a whole, by Ada <b>" in said["provenance"]
 
 
-def test_retired_and_vital_items_stand_on_the_page(small_track: Path) -> None:
+def test_retired_and_vital_items_are_on_the_page(small_track: Path) -> None:
     bank = small_track / "bank.questions.jsonl"
     rows = [json.loads(line) for line in bank.read_text().splitlines()]
     rows[0]["questions"][0] |= {"retired": True, "question_text": "the retired one?"}
@@ -374,7 +374,7 @@ NASTY = (
 )
 
 
-def test_texts_of_others_cannot_break_the_page(small_track: Path) -> None:
+def test_foreign_texts_cannot_break_the_page(small_track: Path) -> None:
     bank = small_track / "bank.questions.jsonl"
     rows = [json.loads(line) for line in bank.read_text().splitlines()]
     rows[0]["questions"] = [
@@ -399,7 +399,7 @@ def test_texts_of_others_cannot_break_the_page(small_track: Path) -> None:
     assert len(page(small_track)) < 200_000
 
 
-def test_long_tables_are_cut_with_their_length_and_file(small_track: Path) -> None:
+def test_long_tables_are_cut_with_a_note_on_length_and_file(small_track: Path) -> None:
     for n in range(70):
         (small_track / "runs" / f"bad{n:02}.run").write_text("no run\n")
         write_run(small_track / "runs" / f"more{n:02}.run", {"q1": [f"q1-d{n % 12:02}"]})
@@ -410,7 +410,7 @@ def test_long_tables_are_cut_with_their_length_and_file(small_track: Path) -> No
     assert "more69" in said["leaderboard"]
 
 
-def test_the_page_of_the_same_inputs_is_the_same(tmp_path: Path) -> None:
+def test_the_same_inputs_give_the_same_page(tmp_path: Path) -> None:
     pages = set()
     for name in ("one", "other"):
         root = make_small_track(tmp_path / name, config=REPORTED)
@@ -419,7 +419,7 @@ def test_the_page_of_the_same_inputs_is_the_same(tmp_path: Path) -> None:
     assert len(pages) == 1
 
 
-def test_the_manifest_names_what_draws(small_track: Path) -> None:
+def test_the_manifest_names_the_plotting_library(small_track: Path) -> None:
     import matplotlib
 
     update(small_track)
@@ -430,14 +430,14 @@ def test_the_manifest_names_what_draws(small_track: Path) -> None:
     assert '"grader": "hash"' in provenance
 
 
-def test_all_settings_explain_the_report(capsys: pytest.CaptureFixture[str]) -> None:
+def test_config_explains_the_report_settings(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["config"]) == 0
     text = capsys.readouterr().out
     assert "[report]\n# Write out/report.html and out/plots/" in text
     assert "# write = true\n" in text
 
 
-def test_an_unknown_report_setting_names_the_known_one(small_track: Path) -> None:
+def test_an_unknown_report_setting_suggests_the_known_one(small_track: Path) -> None:
     (small_track / "trecexam.toml").write_text(REPORTED + "[report]\nwrites = false\n")
     with pytest.raises(trecexam.errors.ConfigError, match="did you mean `write`"):
         update(small_track)

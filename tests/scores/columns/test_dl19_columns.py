@@ -57,7 +57,7 @@ def ratings(dl19: Path) -> list[QueryRatings]:
     return queries
 
 
-def test_official_values_are_those_of_ir_measures_to_the_last_bit(runs: list[Run], qrels: list[Qrel]) -> None:
+def test_official_values_equal_ir_measures_bit_for_bit(runs: list[Run], qrels: list[Qrel]) -> None:
     measures = [measure(name) for name in OFFICIAL]
     judged = Judged.from_qrels(qrels)
     evaluator = ColumnEvaluator(measures, judged)
@@ -72,9 +72,7 @@ def test_official_values_are_those_of_ir_measures_to_the_last_bit(runs: list[Run
         assert values[:, column].tolist() == by_ir_measures(metric, qrels, runs[-1], judged.query_ids), metric
 
 
-def test_rubric_values_are_those_of_ir_measures_to_the_last_bit(
-    runs: list[Run], ratings: list[QueryRatings]
-) -> None:
+def test_rubric_values_equal_ir_measures_bit_for_bit(runs: list[Run], ratings: list[QueryRatings]) -> None:
     judged = Judged.from_ratings(ratings)
     evaluator = ColumnEvaluator([measure(name) for name in RUBRIC], judged)
     evaluate = RubricJudgments(ratings).evaluator(RUBRIC, judged.query_ids)
@@ -85,9 +83,7 @@ def test_rubric_values_are_those_of_ir_measures_to_the_last_bit(
         ], run.name
 
 
-def test_values_are_what_the_program_trec_eval_prints(
-    dl19: Path, trec_eval: TrecEval, qrels: list[Qrel]
-) -> None:
+def test_values_equal_the_output_of_trec_eval(dl19: Path, trec_eval: TrecEval, qrels: list[Qrel]) -> None:
     names = {
         "map": "AP(rel=2)", "map_cut_100": "AP(rel=2)@100", "P_10": "P(rel=2)@10",
         "recall_1000": "R(rel=2)@1000",

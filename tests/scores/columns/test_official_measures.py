@@ -1,4 +1,4 @@
-"""Measures on columns of official judgments, bit by bit against ir_measures' other providers."""
+"""Measures on columns of official judgments, bit-identical to ir_measures' other providers."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ MEASURES = [measure(name) for name in NAMES]
 
 
 @given(by_query=labels, by_run=scores)
-def test_every_value_is_the_one_of_ir_measures_to_the_last_bit(by_query: Labels, by_run: Scores) -> None:
+def test_every_value_equals_ir_measures_bit_for_bit(by_query: Labels, by_run: Scores) -> None:
     judged, run = judged_of(by_query), run_of(by_run)
     values = ColumnEvaluator(MEASURES, judged).values(run)
     for column, metric in enumerate(MEASURES):
@@ -50,7 +50,7 @@ def test_every_value_is_the_one_of_ir_measures_to_the_last_bit(by_query: Labels,
 
 @settings(deadline=None)
 @given(by_query=labels, by_run=scores)
-def test_gains_of_irrelevant_passages_are_those_of_ir_measures(by_query: Labels, by_run: Scores) -> None:
+def test_gains_of_irrelevant_passages_equal_ir_measures(by_query: Labels, by_run: Scores) -> None:
     by_query = {query_id: {**of, "not retrieved": 3} for query_id, of in for_trec_eval(by_query).items()}
     judged, run = judged_of(by_query), run_of(by_run)
     chosen = [
@@ -65,7 +65,7 @@ def test_gains_of_irrelevant_passages_are_those_of_ir_measures(by_query: Labels,
 
 @settings(deadline=None)
 @given(by_query=labels, by_run=scores)
-def test_ties_are_those_of_pytrec_eval(by_query: Labels, by_run: Scores) -> None:
+def test_ties_are_ordered_as_by_pytrec_eval(by_query: Labels, by_run: Scores) -> None:
     judged = judged_of(by_query)
     values = ColumnEvaluator([measure("AP"), measure("nDCG@3")], judged).values(run_of(by_run))
     given_by = pytrec_eval.RelevanceEvaluator(for_trec_eval(by_query), ["map", "ndcg_cut.3"]).evaluate(by_run)
@@ -75,15 +75,15 @@ def test_ties_are_those_of_pytrec_eval(by_query: Labels, by_run: Scores) -> None
 
 
 @pytest.mark.parametrize("place", range(len(MEASURES)), ids=lambda place: str(MEASURES[place]))
-def test_a_measure_alone_has_the_values_that_it_has_among_others(place: int) -> None:
+def test_a_measure_alone_has_the_same_values_as_among_others(place: int) -> None:
     judged = judged_of({"q1": {f"d{n}": n % 4 for n in range(20)}, "q2": {"d1": 1}})
     run = run_of({"q1": {f"d{n}": float(n * 7 % 31) for n in range(31)}, "q3": {"d1": 1.0}})
     together = ColumnEvaluator(MEASURES, judged).values(run)[:, [place]]
     np.testing.assert_array_equal(ColumnEvaluator([MEASURES[place]], judged).values(run), together)
 
 
-def test_long_rankings_have_the_sums_of_trec_eval() -> None:
-    """Where thousands of terms are added, another order of additions would show."""
+def test_sums_over_long_rankings_equal_trec_eval() -> None:
+    """With thousands of terms, another order of additions would be visible."""
     rng = np.random.default_rng(3)
     by_query = {f"q{q}": {f"d{n}": int(rng.integers(0, 4)) for n in range(3000)} for q in range(4)}
     ranks = {q: rng.permutation(4000).tolist() for q in by_query}
@@ -105,7 +105,7 @@ def test_the_best_label_of_a_passage_counts() -> None:
     ]
 
 
-def test_a_query_with_negative_labels_alone_has_zeros_where_trec_eval_never_ends() -> None:
+def test_a_query_with_only_negative_labels_has_zeros_where_trec_eval_hangs() -> None:
     judged = judged_of({"q1": {"d0": 5, "d2": 3}, "q2": {"d1": -1, "d3": -2}})
     run = run_of({"q1": {"d0": 1.0}, "q2": {"d1": 1.0}})
     names = ("nDCG", "nDCG@5", "P@1", "AP", "SetR", "Judged@5")
@@ -113,14 +113,14 @@ def test_a_query_with_negative_labels_alone_has_zeros_where_trec_eval_never_ends
     assert values[1].tolist() == [0, 0, 0, 0, 0, 1]
 
 
-def test_without_judgments_there_is_no_row() -> None:
+def test_without_judgments_there_are_no_rows() -> None:
     assert ColumnEvaluator(MEASURES, Judged.from_qrels([])).values(run_of({"q": {"d": 1}})).shape == (
         0,
         len(MEASURES),
     )
 
 
-def test_queries_without_judgments_and_queries_that_the_run_skips_have_zeros() -> None:
+def test_queries_without_judgments_or_results_have_zeros() -> None:
     judged = Judged.from_qrels(qrels_of({"q1": {"d1": 1}}), ["q2", "q1"])
     assert judged.query_ids == ("q2", "q1")
     for run in (run_of({"q2": {"d1": 1}}), run_of({})):
@@ -137,12 +137,12 @@ def test_queries_without_judgments_and_queries_that_the_run_skips_have_zeros() -
         "P(depth=3)@5",
     ],
 )  # fmt: skip
-def test_what_columns_cannot_compute_is_not_supported(name: str) -> None:
+def test_measures_that_columns_cannot_compute_are_not_supported(name: str) -> None:
     metric = ir_measures.parse_measure(name)
     assert not supported(metric)
     with pytest.raises(ValueError, match="not computed on columns"):
         ColumnEvaluator([metric], Judged.from_qrels([]))
 
 
-def test_all_that_is_compared_here_is_supported() -> None:
+def test_all_measures_compared_here_are_supported() -> None:
     assert all(supported(metric) for metric in MEASURES)

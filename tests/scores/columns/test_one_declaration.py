@@ -1,4 +1,4 @@
-"""A measure is one declaration: what it says of itself is all that leaderboards, notes and providers ask."""
+"""One declaration of a measure is enough for leaderboards, notes and providers."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ DEPTH = 8
 
 
 class _Lead(Measure):
-    """How many relevant passages come before the first other one, as a share of all relevant ones."""
+    """The number of relevant passages before the first other one, as a share of all relevant ones."""
 
     __name__ = "Lead"
     NAME = "Lead"
@@ -58,7 +58,7 @@ LEAD = ColumnMeasure(
 
 @pytest.fixture
 def lead(monkeypatch: pytest.MonkeyPatch) -> _Lead:
-    """As a file of scores/columns/measures/ would have it."""
+    """As in a file of scores/columns/measures/."""
     made = _Lead()
     monkeypatch.setitem(measures.registry, "Lead", made)
     monkeypatch.setitem(MEASURES, "Lead", LEAD)
@@ -72,7 +72,7 @@ def naive(labels: dict[str, int], ranking: list[str], rel: int) -> float:
     return before / relevant if relevant else 0.0
 
 
-def test_a_declared_measure_is_on_the_leaderboard_with_the_note_on_the_pool(
+def test_a_declared_measure_is_on_the_leaderboard_with_the_pool_warning(
     lead: _Lead, small_track: Path
 ) -> None:
     with trecexam.open_track(small_track, grader=HashGrader()) as track:
@@ -92,7 +92,9 @@ def test_a_declared_measure_is_on_the_leaderboard_with_the_note_on_the_pool(
     )
 
 
-def test_what_it_does_not_take_is_refused_and_its_name_is_guessed(lead: _Lead, small_track: Path) -> None:
+def test_invalid_parameters_are_rejected_and_misspelled_names_get_a_suggestion(
+    lead: _Lead, small_track: Path
+) -> None:
     with trecexam.open_track(small_track, grader=HashGrader()) as track:
         with pytest.raises(ValueError, match=r"Lead\(rel=6\): no provider of ir_measures computes it"):
             track.leaderboard(["Lead(rel=6)"])
@@ -100,7 +102,7 @@ def test_what_it_does_not_take_is_refused_and_its_name_is_guessed(lead: _Lead, s
             track.leaderboard(["Led@5"])
 
 
-def test_it_looks_no_deeper_than_it_says(lead: _Lead) -> None:
+def test_a_measure_uses_no_more_than_its_declared_depth(lead: _Lead) -> None:
     qrels = {"q": {"a": 1, "b": 1, "c": 0, "d": 1}}
     run = {"q": {"a": 4.0, "b": 3.0, "c": 2.0, "d": 1.0}}
     assert ColumnEvaluator([lead @ 1], Judged.from_qrels([])).depth == 1

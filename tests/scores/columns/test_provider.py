@@ -22,7 +22,7 @@ MEASURES: list[Measure] = [nDCG @ 10, nDCG, AP(rel=2), RR, P @ 5, R(rel=2) @ 3]
 
 @settings(deadline=None)
 @given(by_query=labels, by_run=scores)
-def test_ties_and_values_are_those_of_ir_measures_own_provider(by_query: Labels, by_run: Scores) -> None:
+def test_ties_and_values_equal_those_of_the_ir_measures_provider(by_query: Labels, by_run: Scores) -> None:
     qrels = for_trec_eval(by_query)
     expected = {
         (m.query_id, m.measure): m.value for m in ir_measures.pytrec_eval.iter_calc(MEASURES, qrels, by_run)
@@ -36,7 +36,7 @@ RUN = {"q1": {"x": 3.0, "a": 2.0, "c": 2.0}, "q2": {"b": 1.0}, "q9": {"a": 1.0}}
 
 
 class Frame:
-    """What ir_measures uses of a pandas data frame; pandas is no dependency of ours."""
+    """The part of a pandas data frame that ir_measures uses; pandas is not a dependency of ours."""
 
     def __init__(self, rows: Sequence[Any]) -> None:
         self._rows = rows
@@ -49,7 +49,7 @@ class Frame:
         return len(self._rows)
 
 
-def test_every_form_of_qrels_and_runs_is_taken() -> None:
+def test_every_form_of_qrels_and_runs_is_accepted() -> None:
     expected = ir_measures.pytrec_eval.calc_aggregate(MEASURES, QRELS, RUN)
     rows = [
         ScoredDoc(query_id, doc_id, score) for query_id, of in RUN.items() for doc_id, score in of.items()
@@ -60,17 +60,17 @@ def test_every_form_of_qrels_and_runs_is_taken() -> None:
         assert provider.calc_aggregate(MEASURES, QRELS, run) == expected
 
 
-def test_rows_that_are_no_tuples_of_ir_measures_are_refused() -> None:
+def test_rows_that_are_not_ir_measures_tuples_are_rejected() -> None:
     with pytest.raises(ValueError, match="unknown qrels format"):
         provider.calc_aggregate(MEASURES, [("q", "d", 1)], RUN)
 
 
-def test_a_query_without_a_label_is_there_with_zeros() -> None:
+def test_a_query_without_labels_counts_with_zeros() -> None:
     values = provider.calc_aggregate([nDCG @ 10], {"q1": {"a": 1}, "q2": {}}, {"q1": {"a": 1.0}})
     assert values == {nDCG @ 10: 0.5}
 
 
-def test_of_a_document_that_stands_twice_in_a_run_the_last_score_counts() -> None:
+def test_for_a_duplicate_document_in_a_run_the_last_score_counts() -> None:
     run = [ScoredDoc("q1", doc_id, score) for doc_id, score in (("a", 9.0), ("x", 2.0), ("a", 1.0))]
     assert (
         provider.calc_aggregate([RR], QRELS, run)[RR]
@@ -78,19 +78,19 @@ def test_of_a_document_that_stands_twice_in_a_run_the_last_score_counts() -> Non
     )
 
 
-def test_a_score_that_is_no_finite_number_is_refused() -> None:
+def test_a_score_that_is_not_finite_is_rejected() -> None:
     with pytest.raises(ValueError, match="finite"):
         provider.calc_aggregate([RR], QRELS, {"q1": {"a": float("nan")}})
 
 
-def test_the_docs_say_of_each_measure_which_parameters_it_takes() -> None:
-    """The table of examples/columns.md is what the measures declare; where this fails, it is to be pasted."""
+def test_the_docs_list_the_parameters_of_each_measure() -> None:
+    """The table of examples/columns.md equals the declarations of the measures; if this fails, paste it."""
     page = (ROOT / "examples" / "columns.md").read_text()
     table = page.partition("| Measure | Parameters |\n|---|---|\n")[2].partition("\n\n")[0]
     assert table == "\n".join(f"| {each.name} | {each.documented} |" for each in DECLARED.values())
 
 
-def test_what_it_cannot_compute_it_does_not_claim() -> None:
+def test_the_provider_supports_only_what_it_can_compute() -> None:
     assert provider.supports(nDCG @ 10)
     assert not provider.supports(Bpref)
     with pytest.raises(AssertionError, match="invalid param"):
@@ -99,7 +99,7 @@ def test_what_it_cannot_compute_it_does_not_claim() -> None:
         provider.calc_aggregate([Bpref], QRELS, RUN)
 
 
-def test_cover_is_computed_of_rows_that_carry_ratings_and_of_iterations() -> None:
+def test_cover_is_computed_from_rows_with_ratings_and_from_iterations() -> None:
     carried = [RubricQrel("q1", "a", 5, ratings=(5, 0, 4)), RubricQrel("q1", "b", 4, ratings=(0, 4, 0))]
     by_item = [Qrel("q1", "a", 5, "1"), Qrel("q1", "a", 4, "3"), Qrel("q1", "b", 4, "2")]
     for rows in (carried, by_item):
@@ -108,7 +108,7 @@ def test_cover_is_computed_of_rows_that_carry_ratings_and_of_iterations() -> Non
     assert "iteration" not in provider.qrel_inputs(MEASURES)
 
 
-def test_diversity_measures_want_a_row_for_each_item() -> None:
+def test_diversity_measures_need_one_row_per_item() -> None:
     rows = [RubricQrel("q1", "a", 5, ratings=(5, 0))]
     with pytest.raises(ValueError, match="a row for each passage and item"):
         provider.evaluator([ir_measures.alpha_nDCG @ 5], rows)
@@ -127,12 +127,14 @@ def test_diversity_measures_want_a_row_for_each_item() -> None:
     ],
     ids=["some without", "unequally many", "importances differ", "more importances"],
 )
-def test_rows_whose_ratings_do_not_fit_together_are_refused(rows: list[Qrel]) -> None:
+def test_rows_with_inconsistent_ratings_are_rejected(rows: list[Qrel]) -> None:
     with pytest.raises(ValueError, match="query 'q'"):
         provider.evaluator([Cover @ 5], rows)
 
 
-def test_registering_makes_ir_measures_take_it_first_and_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_after_registration_ir_measures_uses_the_provider_first_and_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(ir_measures.DefaultPipeline, "providers", list(ir_measures.DefaultPipeline.providers))
     monkeypatch.setattr(providers.base, "registry", dict(providers.base.registry))
     monkeypatch.setattr(providers, "registry", providers.base.registry)
@@ -146,11 +148,11 @@ def test_registering_makes_ir_measures_take_it_first_and_once(monkeypatch: pytes
     assert ir_measures.calc_aggregate([*MEASURES, Bpref], QRELS, RUN) == expected
 
 
-def test_importing_it_registers_nothing() -> None:
+def test_importing_the_provider_registers_nothing() -> None:
     assert all(known.NAME != ColumnsProvider.NAME for known in ir_measures.DefaultPipeline.providers)
 
 
-def test_the_page_runs_as_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_docs_page_runs_as_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     page = (ROOT / "examples" / "columns.md").read_text()
     codes = [part.split("```")[0] for part in page.split("```python\n")[1:]]
     assert codes

@@ -43,7 +43,7 @@ rules = st.sampled_from(("max", "count"))
 
 @settings(deadline=None)
 @given(queries=rated_queries(), rule=rules, min_rating=st.integers(0, 5), min_answers=st.integers(1, 4))
-def test_labels_are_those_of_the_rows(
+def test_labels_equal_those_of_the_rows(
     queries: list[QueryRatings], rule: LabelRule, min_rating: int, min_answers: int
 ) -> None:
     judged = Judged.from_ratings(queries, rule, min_rating, min_answers)
@@ -57,7 +57,7 @@ def test_labels_are_those_of_the_rows(
 @pytest.mark.parametrize(
     ("rule", "min_answers", "match"), [("mean", 1, "label rule"), ("max", 0, "at least 1")]
 )
-def test_labels_by_an_impossible_rule_are_refused(rule: LabelRule, min_answers: int, match: str) -> None:
+def test_labels_with_an_invalid_rule_are_rejected(rule: LabelRule, min_answers: int, match: str) -> None:
     q = QueryRatings("q", ("d",), 1, np.zeros((1, 1), np.int8))
     with pytest.raises(ValueError, match=match):
         Judged.from_ratings([q], rule, 4, min_answers)
@@ -65,7 +65,7 @@ def test_labels_by_an_impossible_rule_are_refused(rule: LabelRule, min_answers: 
 
 @settings(deadline=None)
 @given(queries=rated_queries(weighed=True), by_run=scores)
-def test_cover_is_what_counting_item_by_item_gives(queries: list[QueryRatings], by_run: Scores) -> None:
+def test_cover_equals_a_count_item_by_item(queries: list[QueryRatings], by_run: Scores) -> None:
     run = run_of(by_run)
     values = ColumnEvaluator(COVERS, Judged.from_ratings(queries)).values(run)
     for column, metric in enumerate(COVERS):
@@ -77,7 +77,7 @@ def test_cover_is_what_counting_item_by_item_gives(queries: list[QueryRatings], 
 
 
 @given(queries=rated_queries(weighed=True), by_run=scores)
-def test_cover_is_the_one_of_the_cover_provider(queries: list[QueryRatings], by_run: Scores) -> None:
+def test_cover_equals_the_cover_provider(queries: list[QueryRatings], by_run: Scores) -> None:
     judged, run = Judged.from_ratings(queries), run_of(by_run)
     rows = list(label_qrels(queries))
     from_rows = Judged.from_qrels(rows, judged.query_ids)
@@ -87,7 +87,7 @@ def test_cover_is_the_one_of_the_cover_provider(queries: list[QueryRatings], by_
         assert ColumnEvaluator([metric], from_rows).values(run)[:, 0].tolist() == expected
 
 
-def test_weights_need_importances() -> None:
+def test_weighted_measures_need_importances() -> None:
     judged = Judged.from_ratings([QueryRatings("q", ("d",), 1, np.zeros((1, 1), np.int8))])
     with pytest.raises(ValueError, match="importance of items"):
         ColumnEvaluator([measure("Cover(weights=vital)@20")], judged)
@@ -110,7 +110,7 @@ ALPHAS = [
 
 @settings(deadline=None)
 @given(queries=rated_queries(), by_run=scores, min_rating=st.integers(0, 5))
-def test_alpha_ndcg_of_ratings_is_pyndevals_to_the_last_bit(
+def test_alpha_ndcg_of_ratings_equals_pyndeval_bit_for_bit(
     queries: list[QueryRatings], by_run: Scores, min_rating: int
 ) -> None:
     judged, run = Judged.from_ratings(queries, min_rating=min_rating), run_of(by_run)
@@ -124,7 +124,7 @@ def test_alpha_ndcg_of_ratings_is_pyndevals_to_the_last_bit(
 
 @settings(deadline=None)
 @given(by_subtopic=st.dictionaries(st.sampled_from(("3", "1", "a", "0")), labels, max_size=4), by_run=scores)
-def test_alpha_ndcg_of_diversity_qrels_is_pyndevals_to_the_last_bit(
+def test_alpha_ndcg_of_diversity_qrels_equals_pyndeval_bit_for_bit(
     by_subtopic: dict[str, Labels], by_run: Scores
 ) -> None:
     rows = [row._replace(iteration=name) for name, of in by_subtopic.items() for row in qrels_of(of)]
@@ -135,8 +135,8 @@ def test_alpha_ndcg_of_diversity_qrels_is_pyndevals_to_the_last_bit(
 
 
 @pytest.mark.parametrize("cells", [1, 100_000, 1 << 22])
-def test_alpha_ndcg_of_many_passages_is_pyndevals(cells: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Also where ideal rankings are made in several pieces, of queries of several sizes."""
+def test_alpha_ndcg_of_many_passages_equals_pyndeval(cells: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also if ideal rankings are made in several pieces, from queries of several sizes."""
     monkeypatch.setattr("trecexam.scores.columns.measures.alpha_ideal._CELLS", cells)
     rng = np.random.default_rng(5)
     queries = []
@@ -166,7 +166,7 @@ NAMES = (
 
 @settings(deadline=None)
 @given(queries=rated_queries(), by_run=scores, rule=rules, min_rating=st.integers(1, 5))
-def test_values_are_those_of_rubric_judgments(
+def test_values_equal_those_of_rubric_judgments(
     queries: list[QueryRatings], by_run: Scores, rule: LabelRule, min_rating: int
 ) -> None:
     judged, run = Judged.from_ratings(queries, rule, min_rating), run_of(by_run)
@@ -179,7 +179,7 @@ def test_values_are_those_of_rubric_judgments(
 
 @settings(deadline=None)
 @given(queries=rated_queries(weighed=True), by_run=scores)
-def test_a_selection_has_the_values_of_its_queries(queries: list[QueryRatings], by_run: Scores) -> None:
+def test_a_selection_of_queries_has_their_values(queries: list[QueryRatings], by_run: Scores) -> None:
     judged, run = Judged.from_ratings(queries), run_of(by_run)
     chosen = [measure(name) for name in (*NAMES, "Cover(weights=vital)@3")]
     query_ids = ("unknown", *reversed(judged.query_ids))

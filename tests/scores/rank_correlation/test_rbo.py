@@ -1,4 +1,4 @@
-"""Rank-biased overlap against its definition on every order that the ties allow."""
+"""Rank-biased overlap, against its definition over every order of ties."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def orders(scores: Sequence[float]) -> Iterator[tuple[int, ...]]:
 
 
 def extrapolated(one: Sequence[int], other: Sequence[int], p: float) -> float:
-    """RBO_ext as the paper defines it: the sum to infinity, the last agreement going on for ever."""
+    """RBO_ext as the paper defines it: the sum to infinity, with the last agreement continued."""
     n = len(one)
     agreement = [len(set(one[:d]) & set(other[:d])) / d for d in range(1, n + 1)]
     return (1 - p) * sum(p ** (d - 1) * agreement[min(d, n) - 1] for d in range(1, 3000))
@@ -35,17 +35,17 @@ def naive(a: Sequence[float], b: Sequence[float], p: float) -> float:
     return sum(found) / len(found)
 
 
-def test_by_hand() -> None:
+def test_rbo_equals_hand_computed_values() -> None:
     # a, b, c and b, a, c: agreement 0, 1, 1 at depths 1, 2, 3.
     assert rbo([3, 2, 1], [2, 3, 1], 0.5) == pytest.approx(0.5)
     assert rbo([3, 2, 1], [30, 20, 10], 0.9) == 1
-    # Of two tied runs either is first: they agree at depth 1 half the time.
+    # Either of two tied runs is first: they agree at depth 1 half the time.
     assert rbo([1, 1], [2, 1], 0.9) == pytest.approx(0.1 * 0.5 + 0.9)
     assert rbo([5], [7]) == 1
     assert math.isnan(rbo([], []))
 
 
-def test_against_every_order_of_the_ties() -> None:
+def test_rbo_equals_the_mean_over_every_order_of_ties() -> None:
     rng = random.Random(0)
     for _ in range(25):
         n = rng.randint(1, 4)
@@ -63,7 +63,7 @@ def test_a_swap_at_the_top_costs_more_than_one_at_the_bottom() -> None:
 
 
 @pytest.mark.parametrize(("n", "p"), [(2, 0.9), (6, 0.5), (37, 0.9)])
-def test_unrelated_leaderboards_have_more_than_0_in_expectation(n: int, p: float) -> None:
+def test_unrelated_leaderboards_have_a_positive_expected_rbo(n: int, p: float) -> None:
     expected = (1 - p**n) / (n * (1 - p))
     assert rbo(np.zeros(n), np.arange(n), p) == pytest.approx(expected)
     if n == 6:
@@ -71,7 +71,7 @@ def test_unrelated_leaderboards_have_more_than_0_in_expectation(n: int, p: float
         assert sum(every) / len(every) == pytest.approx(expected)
 
 
-def test_the_weight_of_the_top_is_what_those_ranks_give() -> None:
+def test_the_weight_of_the_top_equals_the_contribution_of_those_ranks() -> None:
     # The paper's example for equation 21.
     assert weight_of_top(10, 0.9) == pytest.approx(0.8556, abs=5e-5)
     # A run at rank r is in the agreement of every depth d >= r, with 1/d of it.
@@ -82,7 +82,7 @@ def test_the_weight_of_the_top_is_what_those_ranks_give() -> None:
 
 
 @pytest.mark.parametrize(("n", "p"), [(200, 0.9), (1000, 0.99), (300, 0.05)])
-def test_long_leaderboards_depth_by_depth(n: int, p: float) -> None:
+def test_rbo_of_long_leaderboards_equals_a_sum_over_depths(n: int, p: float) -> None:
     rng = np.random.default_rng(n)
     a, b = (rng.integers(0, n // 2, n) for _ in range(2))
     above, tied = zip(*(((s[None] > s[:, None]).sum(1), (s[None] == s[:, None]).sum(1)) for s in (a, b)),
@@ -95,14 +95,14 @@ def test_long_leaderboards_depth_by_depth(n: int, p: float) -> None:
 
 
 @pytest.mark.parametrize("p", [0, 1, -0.1, 2])
-def test_p_outside_its_range(p: float) -> None:
+def test_p_outside_its_range_is_rejected(p: float) -> None:
     with pytest.raises(ValueError, match="between 0 and 1"):
         rbo([1, 2], [1, 2], p)
     with pytest.raises(ValueError, match="between 0 and 1"):
         weight_of_top(3, p)
 
 
-def test_scores_that_do_not_fit() -> None:
+def test_scores_of_different_lengths_are_rejected() -> None:
     with pytest.raises(ValueError, match="don't fit"):
         rbo([1, 2], [1, 2, 3])
 
@@ -112,7 +112,7 @@ pairs = st.lists(st.tuples(st.integers(0, 5), st.integers(0, 5)), min_size=1, ma
 
 @given(pairs, st.floats(0.05, 0.99), st.data())
 @settings(deadline=None)
-def test_symmetric_bounded_and_blind_to_the_order_of_runs(
+def test_rbo_is_symmetric_bounded_and_independent_of_the_order_of_runs(
     scores: list[tuple[int, int]], p: float, data: st.DataObject
 ) -> None:
     a, b = zip(*scores, strict=True)
@@ -125,7 +125,7 @@ def test_symmetric_bounded_and_blind_to_the_order_of_runs(
         assert rbo(a, a, p) == pytest.approx(1)
 
 
-def test_columns_are_the_pairs_one_by_one() -> None:
+def test_columns_equal_the_pairs_computed_one_by_one() -> None:
     rng = np.random.default_rng(0)
     a, b = (rng.integers(0, 4, (6, 30)).astype(float) for _ in range(2))
     found = rbo_columns(Ranks.of(a), Ranks.of(b))

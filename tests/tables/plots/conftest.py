@@ -1,4 +1,4 @@
-"""One plot of each kind, with names that others chose badly."""
+"""One plot of each kind, with hostile names."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ MakePlots = Callable[[Sequence[str]], dict[str, Plot]]
 
 
 def make_plots(names: Sequence[str]) -> dict[str, Plot]:
-    """All plots, of runs, queries and items that are called so."""
+    """All plots, of runs, queries and items with these names."""
     chance = np.random.default_rng(1)
     queries = [f"q{n}" for n in range(12)]
     rubric, official = chance.random((2, len(names), len(queries)))
@@ -90,19 +90,19 @@ def hostile_plots() -> dict[str, Plot]:
 
 @pytest.fixture(scope="module")
 def many_plots() -> dict[str, Plot]:
-    """Of so many runs that their names have no room."""
+    """With so many runs that their names have no room."""
     return make_plots([f"run{n:03}" for n in range(75)])
 
 
 @pytest.fixture(scope="module")
 def named_plots() -> dict[str, Plot]:
-    """Of runs with long names that are told apart by their ends."""
+    """With runs with long names that differ at their ends."""
     return make_plots([f"university_team-bm25_rm3_reranked-{n}" for n in range(12)])
 
 
 @pytest.fixture(scope="module", autouse=True)
 def drawn_for_the_module(draw: Callable[[Plot], Drawing]) -> Iterator[None]:
-    """What is drawn once for a module's tests is drawn indeed."""
+    """Plots drawn once for a module's tests are really drawn."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("trecexam.tables.plots.canvas._drawn", draw)
         yield

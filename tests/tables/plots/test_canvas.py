@@ -34,7 +34,7 @@ def hostile(hostile_plots: dict[str, Plot]) -> dict[str, Drawing]:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_names_with_markup_and_mathematics_are_but_text(
+def test_markup_and_mathematics_in_names_are_plain_text(
     hostile: dict[str, Drawing], hostile_plots: dict[str, Plot], name: str
 ) -> None:
     drawing = hostile[name]
@@ -48,13 +48,13 @@ def test_names_with_markup_and_mathematics_are_but_text(
     assert imread(BytesIO(drawing.png)).ndim == 3
 
 
-def test_a_run_with_dollars_has_them_in_its_name(hostile: dict[str, Drawing]) -> None:
+def test_a_run_name_with_dollar_signs_keeps_them(hostile: dict[str, Drawing]) -> None:
     said = {element.text for element in ET.fromstring(hostile["leaderboard"].svg).iter(f"{SVG}text")}
     assert {r"$\frac{1}{2}$", "a$b", "<script>alert(1)</script>"} <= said
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_picture_can_stand_in_a_page_beside_others(
+def test_a_picture_can_be_embedded_in_a_page_with_others(
     hostile: dict[str, Drawing], hostile_plots: dict[str, Plot], name: str
 ) -> None:
     text = hostile[name].svg.decode()
@@ -73,7 +73,7 @@ def test_a_picture_can_stand_in_a_page_beside_others(
     assert told[tree.get("aria-describedby")]
 
 
-def test_drawing_again_gives_the_same_bytes_whatever_the_users_settings_and_in_several_threads(
+def test_drawing_again_gives_the_same_bytes_with_any_user_settings_and_in_threads(
     hostile: dict[str, Drawing], hostile_plots: dict[str, Plot]
 ) -> None:
     with matplotlib.rc_context({"font.size": 31, "svg.fonttype": "path", "axes.facecolor": "red"}):
@@ -85,7 +85,7 @@ def test_drawing_again_gives_the_same_bytes_whatever_the_users_settings_and_in_s
 
 
 @pytest.mark.parametrize("name", ["leaderboard", "scatter", "coverage"])
-def test_more_runs_than_there_is_room_for_have_their_ranks(many_plots: dict[str, Plot], name: str) -> None:
+def test_with_more_runs_than_room_for_names_ranks_are_shown(many_plots: dict[str, Plot], name: str) -> None:
     drawing = draw(many_plots[name])
     text = drawing.svg.decode()
     assert drawing.why == ""
@@ -95,7 +95,7 @@ def test_more_runs_than_there_is_room_for_have_their_ranks(many_plots: dict[str,
         assert ">70</text>" in text
 
 
-def test_names_of_outliers_cover_no_run_of_a_crowd() -> None:
+def test_names_of_outliers_cover_no_points_of_other_runs() -> None:
     runs = [f"a_run_of_{n:03}" for n in range(40)]
     official = np.repeat(np.linspace(0.4, 0.6, 40)[:, None], 2, 1)
     rubric = 0.5 + 0.3 * official + np.random.default_rng(0).normal(0, 0.02, (40, 1))
@@ -106,14 +106,14 @@ def test_names_of_outliers_cover_no_run_of_a_crowd() -> None:
     figure.draw_without_rendering()
     (axes,) = figure.axes
     dots = axes.transData.transform([(float(row[4] or 0), float(row[1] or 0)) for row in plot.table.rows])
-    # Without the lines that tie names to dots.
+    # Without the lines from names to dots.
     boxes = [Text.get_window_extent(name) for name in axes.texts]
-    # Four that are far from the diagonal, and the one that is beyond the axes.
+    # Four that are far from the diagonal, and the one beyond the axes.
     assert len(boxes) == 5
     assert not [box for box in boxes for x, y in dots if box.contains(x, y)]
 
 
-def test_what_cannot_be_drawn_says_why(hostile_plots: dict[str, Plot]) -> None:
+def test_a_plot_that_cannot_be_drawn_gives_the_reason(hostile_plots: dict[str, Plot]) -> None:
     def broken(figure: Any, plot: Plot) -> None:
         raise RuntimeError("no\nroom \x1b[31m")
 
@@ -122,7 +122,7 @@ def test_what_cannot_be_drawn_says_why(hostile_plots: dict[str, Plot]) -> None:
     )
 
 
-def test_a_pdf_that_cannot_be_made_costs_no_other_picture(
+def test_a_failed_pdf_affects_no_other_picture(
     hostile_plots: dict[str, Plot], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def broken(_: Plot) -> bytes:
@@ -133,7 +133,7 @@ def test_a_pdf_that_cannot_be_made_costs_no_other_picture(
     assert draw(plot, pdf=True) == replace(draw(plot), why="RuntimeError: no such font")
 
 
-def test_a_plots_digest_changes_with_its_numbers_and_words_alone(hostile_plots: dict[str, Plot]) -> None:
+def test_the_digest_of_a_plot_depends_only_on_its_numbers_and_words(hostile_plots: dict[str, Plot]) -> None:
     plot = hostile_plots["leaderboard"]
     assert plot.digest() == replace(plot).digest()
     rows = (*plot.table.rows[:-1], (*plot.table.rows[-1][:-1], 0.123456789))
@@ -145,7 +145,7 @@ def test_a_plots_digest_changes_with_its_numbers_and_words_alone(hostile_plots: 
     assert len({plot.digest(), *(other.digest() for other in others)}) == 4
 
 
-def test_a_picture_is_of_the_code_that_draws_it_wherever_that_stands(
+def test_the_fingerprint_of_a_picture_depends_on_the_code_that_draws_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     now = drawn_by("trecexam.features.correlation.scatter_plot")

@@ -1,4 +1,4 @@
-"""The rule by which a value that is far from all others does not squeeze these."""
+"""The rule that keeps an outlier from compressing the axis."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from matplotlib.figure import Figure
 from trecexam.tables.plots.limits import keep_within, squeezing
 
 
-def test_one_run_that_is_far_below_all_others_is_left_out() -> None:
+def test_a_run_far_below_all_others_is_left_out() -> None:
     values = [*np.linspace(0.5, 0.8, 20), 0.05]
     assert np.flatnonzero(squeezing(values)).tolist() == [20]
 
 
-def test_values_on_either_side_are_left_out_together() -> None:
+def test_outliers_on_both_sides_are_left_out_together() -> None:
     values = [0.0, *np.linspace(0.5, 0.6, 18), 1.0]
     assert np.flatnonzero(squeezing(values)).tolist() == [0, 19]
 
@@ -37,13 +37,13 @@ def test_values_on_either_side_are_left_out_together() -> None:
     ],
     ids=("even", "normal", "few runs", "all tied", "but one tied", "two groups", "none"),
 )
-def test_no_value_is_left_out_where_that_would_show_less(values: list[float]) -> None:
+def test_no_value_is_left_out_if_that_would_show_less(values: list[float]) -> None:
     assert not squeezing(values).any()
 
 
 @given(st.lists(st.integers(0, 60), max_size=22))
-def test_it_leaves_out_the_fewest_that_halve_the_range(numbers: list[int]) -> None:
-    """Against every choice of so many values, one by one."""
+def test_the_fewest_values_that_halve_the_range_are_left_out(numbers: list[int]) -> None:
+    """Compared with every choice of that many values."""
 
     def halved(values: list[int], most: int) -> list[int]:
         for left_out in range(1, most + 1):
@@ -59,7 +59,7 @@ def test_it_leaves_out_the_fewest_that_halve_the_range(numbers: list[int]) -> No
     assert not kept or kept[-1] - kept[0] == inside[-1] - inside[0]
 
 
-def test_the_axis_shows_what_is_kept_and_a_little_room() -> None:
+def test_the_axis_covers_the_kept_values_with_a_margin() -> None:
     axes = Figure().subplots()
     axes.plot([0, 10], [0, 10])
     assert keep_within(axes, "x", [4.0, np.nan, 6.0]) == pytest.approx((3.88, 6.12))

@@ -1,4 +1,4 @@
-"""Plots at the sizes of papers: nothing collides, the page is as wide as asked, the same bytes each time."""
+"""Plots at paper sizes: no overlaps, the requested width, and reproducible bytes."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from trecexam.tables.plots.model import Plot
 from trecexam.tables.plots.paper import paper_figure
 
 NAMES = ("leaderboard", "scatter", "thresholds", "coverage", "grades", "grades_by_item", "items")
-#: Of one column, where room is short, and of two.
+#: One column, where room is short, and two columns.
 WIDTHS = (3.33, pytest.param(7.0, marks=pytest.mark.slow))
 
 
 def crowd(n: int, *, outlier: bool = False) -> Plot:
-    """A scatter plot of `n` runs that lie close together, and with `outlier` of one that is far below."""
+    """A scatter plot of `n` runs close together, and with `outlier` one far below."""
     runs = [f"bm25tuned_rm3_rerank_{number:03}" for number in range(n)]
     chance = np.random.default_rng(0)
     official = np.repeat(chance.normal(0.6, 0.08, n)[:, None], 2, 1)
@@ -38,21 +38,19 @@ def crowd(n: int, *, outlier: bool = False) -> Plot:
 
 @pytest.mark.parametrize("width", WIDTHS)
 @pytest.mark.parametrize("name", NAMES)
-def test_no_text_lies_upon_another_or_leaves_the_page(
-    named_plots: dict[str, Plot], name: str, width: float
-) -> None:
+def test_no_texts_overlap_or_leave_the_page(named_plots: dict[str, Plot], name: str, width: float) -> None:
     assert_readable(paper_figure(named_plots[name], width=width, letters=8))
 
 
 @pytest.mark.parametrize("width", WIDTHS)
 @pytest.mark.parametrize("n", [9, 40, 200])
-def test_names_of_runs_in_a_crowd_do_not_collide(n: int, width: float) -> None:
+def test_names_of_runs_in_a_crowd_do_not_overlap(n: int, width: float) -> None:
     figure = paper_figure(crowd(n, outlier=True), width=width, letters=8)
     assert_readable(figure)
     assert len(figure.axes[0].texts) >= min(n, 5) - 1
 
 
-def test_naming_runs_takes_a_bounded_time_however_many_there_are() -> None:
+def test_labelling_takes_bounded_time_for_any_number_of_runs() -> None:
     plot = crowd(1000, outlier=True)
     began = time.process_time()
     figure = paper_figure(plot, width=3.33, letters=8)
@@ -60,7 +58,7 @@ def test_naming_runs_takes_a_bounded_time_however_many_there_are() -> None:
     assert len(figure.axes[0].texts) <= 10
 
 
-def test_a_run_that_is_far_from_all_others_does_not_squeeze_them() -> None:
+def test_a_run_far_from_all_others_does_not_compress_their_scale() -> None:
     plot = crowd(40, outlier=True)
     axes = paper_figure(plot, width=3.33, letters=8).axes[0]
     inside = [row for row in plot.table.rows if row[0] != "bm25tuned_rm3_rerank_000"]
@@ -74,7 +72,7 @@ def test_a_run_that_is_far_from_all_others_does_not_squeeze_them() -> None:
     assert "Triangles" not in crowd(40).caption
 
 
-def test_a_leaderboards_last_run_stands_at_the_edge_with_its_value() -> None:
+def test_the_last_run_of_a_leaderboard_is_at_the_edge_with_its_value() -> None:
     means = [0.8 - 0.01 * n for n in range(20)] + [0.04]
     rows = tuple(Row(f"run{n:02}", 9, 9, (Score(mean, 0.01),)) for n, mean in enumerate(means))
     plot = leaderboard_plot(Leaderboard(("P@5",), 9, "all", rows))
@@ -86,7 +84,7 @@ def test_a_leaderboards_last_run_stands_at_the_edge_with_its_value() -> None:
 
 
 @pytest.mark.parametrize(("width", "points"), [(3.3, 237.6), (8.4 / 2.54, 238.11)])
-def test_the_page_is_exactly_as_wide_as_asked(
+def test_the_page_is_exactly_as_wide_as_requested(
     named_plots: dict[str, Plot], width: float, points: float
 ) -> None:
     with matplotlib.rc_context({"savefig.bbox": "tight"}):
@@ -97,7 +95,7 @@ def test_the_page_is_exactly_as_wide_as_asked(
     assert float(box[2]) == pytest.approx(144, abs=0.01)
 
 
-def test_a_pdf_embeds_its_fonts_as_true_type_and_tells_no_time(named_plots: dict[str, Plot]) -> None:
+def test_a_pdf_embeds_its_fonts_as_true_type_and_contains_no_time(named_plots: dict[str, Plot]) -> None:
     content = paper_figure(named_plots["thresholds"]).file("pdf")
     assert b"/FontFile2" in content
     assert b"/Subtype /Type3" not in content
@@ -106,7 +104,7 @@ def test_a_pdf_embeds_its_fonts_as_true_type_and_tells_no_time(named_plots: dict
 
 
 @pytest.mark.parametrize("kind", ["pdf", "svg", "png"])
-def test_the_same_plot_gives_the_same_bytes_whatever_the_users_settings(
+def test_the_same_plot_gives_the_same_bytes_with_any_user_settings(
     named_plots: dict[str, Plot], tmp_path: Path, kind: str
 ) -> None:
     plot = named_plots["scatter"]
@@ -127,12 +125,12 @@ def test_a_notebook_shows_the_figure(named_plots: dict[str, Plot]) -> None:
     assert paper_figure(named_plots["grades"])._repr_png_().startswith(b"\x89PNG")
 
 
-def test_rows_without_room_for_names_have_ranks(named_plots: dict[str, Plot]) -> None:
+def test_rows_without_room_for_names_show_ranks(named_plots: dict[str, Plot]) -> None:
     figure = paper_figure(named_plots["leaderboard"], width=3.33, height=1.2, letters=8)
     assert_readable(figure)
     assert "rank" in dict(texts(figure))
 
 
-def test_a_size_without_room_for_the_plot_is_an_error_of_one_line(named_plots: dict[str, Plot]) -> None:
+def test_a_size_without_room_for_the_plot_is_a_one_line_error(named_plots: dict[str, Plot]) -> None:
     with pytest.raises(TrecexamError, match=r"plot scatter: 1\.00 x 1\.00 in are too small.*30 points; give"):
         paper_figure(named_plots["scatter"], width=1, height=1, letters=30)

@@ -1,4 +1,4 @@
-"""Which items are taken of what a model wrote, and how they get into the file."""
+"""Which items of a model's answer are accepted, and how they are written to the file."""
 
 from __future__ import annotations
 
@@ -29,26 +29,26 @@ def made(
     return [item.text for item in items], dropped
 
 
-def test_copies_duplicates_empty_and_surplus_items_are_left_out_and_counted() -> None:
+def test_copies_duplicates_empty_and_surplus_items_are_skipped_and_counted() -> None:
     ten = [f"Question {word}?" for word in ["a", "b", "c", "d", "e", "f", "g", "h", "i", "j"]]
     texts = ["Cost of nuclear power?", *ten, "question  A", "?!", " ", "An eleventh one?"]
     assert made(*texts) == (ten, DroppedItems(empty=2, copies=1, duplicates=1, surplus=1))
 
 
-def test_an_item_that_a_person_reworded_or_retired_does_not_come_back() -> None:
+def test_an_item_edited_or_retired_by_a_person_is_not_added_again() -> None:
     reworded = Item("q1", "1", "How expensive is it?", origin=ORIGIN._replace(text="What does it cost?"))
     retired = Item("q1", "2", "Who pays?", retired=True)
     texts, dropped = made("What does it cost?", "Who pays?", "Why?", known=(reworded, retired))
     assert (texts, dropped.duplicates) == (["Why?"], 2)
 
 
-def test_an_item_says_where_it_comes_from() -> None:
+def test_an_item_stores_its_origin() -> None:
     wanted = ItemRequest("q1", "x", "a sub-topic", "f1")
     ((item,), _) = items_of(wanted, ("1. Why?",), PROMPT, ORIGIN, set())
     assert item == Item("q1", item.item_id, "Why?", facet_id="f1", origin=ORIGIN._replace(text="Why?"))
 
 
-def test_a_line_is_read_back_as_the_item(tmp_path: Path) -> None:
+def test_a_written_line_is_read_back_as_the_item(tmp_path: Path) -> None:
     for kind in ("question", "nugget"):
         item = Item("q1", "1", "caf\u00e9?", kind, facet_id="f", origin=ORIGIN._replace(text="caf\u00e9?"))
         path = tmp_path / f"{kind}.jsonl"
@@ -57,7 +57,7 @@ def test_a_line_is_read_back_as_the_item(tmp_path: Path) -> None:
         assert "caf\u00e9" in path.read_text()
 
 
-def test_what_a_person_touched_is_not_replaced(tmp_path: Path) -> None:
+def test_items_edited_by_a_person_are_not_replaced(tmp_path: Path) -> None:
     def line(text: str, **fields: object) -> bytes:
         row = json.loads(item_line(Item("q1", text, text, origin=ORIGIN._replace(text=text)), "x"))
         return json.dumps({**row, **fields}).encode() + b"\n"
@@ -88,7 +88,7 @@ def test_what_a_person_touched_is_not_replaced(tmp_path: Path) -> None:
     st.booleans(),
     st.sets(st.integers(1, 8), max_size=4),
 )
-def test_lines_that_stay_are_the_same_bytes_in_the_same_order(
+def test_kept_lines_stay_byte_identical_and_in_order(
     lines: list[bytes], ended: bool, dropped: set[int]
 ) -> None:
     content = b"\n".join(lines) + b"\n" * ended
@@ -101,13 +101,13 @@ def test_lines_that_stay_are_the_same_bytes_in_the_same_order(
     assert found.split(b"\n")[:-1] == [*kept, item_line(item, "x").removesuffix(b"\n")]
 
 
-def test_new_items_take_the_place_of_those_that_go() -> None:
+def test_new_items_are_written_at_the_position_of_removed_ones() -> None:
     item = Item("q1", "new", "New?")
     found = merged(b"a\nb\nc\n", {2}, [(item, "x")], {"q1": 2})
     assert found == b"a\n" + item_line(item, "x") + b"c\n"
 
 
-def test_the_published_prompts_are_word_for_word() -> None:
+def test_the_built_in_prompts_equal_the_published_ones() -> None:
     text = published()["questions"].text(ItemRequest("1", "who am I"))
     assert text.startswith(
         "Break the query 'who am I' into concise questions that must be answered. Generate 10 concise "
@@ -125,13 +125,13 @@ def test_the_published_prompts_are_word_for_word() -> None:
     )
 
 
-def test_a_slot_in_a_query_is_not_filled_in() -> None:
+def test_a_slot_name_in_a_query_text_is_not_substituted() -> None:
     assert "'{query_subtopic}'" in published()["subtopics"].text(
         ItemRequest("1", "{query_subtopic}", "s", "s")
     )
 
 
-def test_a_prompt_of_ones_own_says_what_it_writes(tmp_path: Path) -> None:
+def test_a_custom_prompt_declares_which_kind_of_item_it_generates(tmp_path: Path) -> None:
     path = tmp_path / "facts.toml"
     path.write_text('template = "Facts on {query}, as {\\"nuggets\\"}"\nwrites = "nugget"\nnumber = 3\n')
     prompt = load_prompt(path)
@@ -151,7 +151,7 @@ def test_a_prompt_of_ones_own_says_what_it_writes(tmp_path: Path) -> None:
         ("template = ", "not valid TOML"),
     ],
 )
-def test_a_prompt_that_cannot_be_used_is_one_line(tmp_path: Path, text: str, reason: str) -> None:
+def test_an_invalid_prompt_is_a_one_line_error(tmp_path: Path, text: str, reason: str) -> None:
     path = tmp_path / "mine.toml"
     path.write_text(text)
     with pytest.raises(GraderError, match=reason):

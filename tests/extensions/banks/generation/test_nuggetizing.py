@@ -1,4 +1,4 @@
-"""What is read of a nuggetizer's answers, in whatever form they come."""
+"""Parsing of a nuggetizer's answers in any form."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ Answer = Callable[[NuggetPrompt], Kept | Unread]
 
 
 def nuggets_of(answer: Answer, passages: Sequence[str] = ("A text.",)) -> Nuggets:
-    """What comes of a query where each prompt is answered so."""
+    """The nuggets of a query if each prompt is answered like this."""
     steps = nuggetize(
         ItemRequest("q", "a query"), passages, str, lambda render, text: Fitted(render(text), cut=False)
     )
@@ -42,8 +42,8 @@ def nuggets_of(answer: Answer, passages: Sequence[str] = ("A text.",)) -> Nugget
             return nuggets
 
 
-def telling(list_answer: str, label: str = "okay") -> Answer:
-    """The list to each creation step, and one label for all nuggets."""
+def answer_with(list_answer: str, label: str = "okay") -> Answer:
+    """Answers each creation step with the list, and labels all nuggets the same."""
 
     def answer(prompt: NuggetPrompt) -> Kept:
         text = list_answer if prompt.stage == "creator" else str([label] * prompt.n_labels)
@@ -56,11 +56,11 @@ def telling(list_answer: str, label: str = "okay") -> Answer:
     st.lists(st.text(max_size=12), max_size=40),
     st.sampled_from([str, json.dumps, "```python\n{}\n```".format]),
 )
-def test_every_list_that_python_or_json_writes_is_read_as_it_is(
+def test_every_list_that_python_or_json_writes_is_read_exactly(
     texts: list[str], written: Callable[[object], str]
 ) -> None:
     expected = [text for each in texts if (text := tidy(each))]
-    nuggets = nuggets_of(telling(written(texts)))
+    nuggets = nuggets_of(answer_with(written(texts)))
     if expected or not texts:
         assert nuggets.unread == ()
     assert nuggets.texts == tuple(expected[:MOST_CREATED])
@@ -68,8 +68,8 @@ def test_every_list_that_python_or_json_writes_is_read_as_it_is(
 
 
 @given(st.text(max_size=60))
-def test_whatever_a_model_says_is_read_or_named(said: str) -> None:
-    nuggets = nuggets_of(telling(said))
+def test_any_model_output_is_read_or_reported(said: str) -> None:
+    nuggets = nuggets_of(answer_with(said))
     assert len(nuggets.texts) == len(nuggets.importances)
     assert nuggets.texts or nuggets.unread or said.strip().startswith(("[", "(", "`"))
 
@@ -88,14 +88,14 @@ def test_whatever_a_model_says_is_read_or_named(said: str) -> None:
     ],
 )
 def test_lists_are_read_leniently(said: str, texts: tuple[str, ...]) -> None:
-    assert nuggets_of(telling(said)).texts == texts
+    assert nuggets_of(answer_with(said)).texts == texts
 
 
 @pytest.mark.parametrize("said", ["No.", "", "[1, 2]", "<think>I wonder", "[1] says it all"])
-def test_what_is_no_list_leaves_the_list_before_it(said: str) -> None:
+def test_an_unreadable_list_keeps_the_previous_list(said: str) -> None:
     def answer(prompt: NuggetPrompt) -> Kept:
         lists = prompt.stage == "creator" and "[1] second" in prompt.text
-        return Kept(said, cut=False, time="") if lists else telling('["a", "b"]')(prompt)  # type: ignore[return-value]
+        return Kept(said, cut=False, time="") if lists else answer_with('["a", "b"]')(prompt)  # type: ignore[return-value]
 
     nuggets = nuggets_of(answer, [*["first"] * 10, "second"])
     assert nuggets.texts == ("a", "b")
@@ -123,7 +123,7 @@ def test_labels_are_read_leniently(labels: str) -> None:
 @pytest.mark.parametrize(
     "labels", ['["vital"]', '["vital", "okay", "okay"]', '["vital", "fine"]', "both", ""]
 )
-def test_labels_that_are_no_label_each_are_none(labels: str) -> None:
+def test_unknown_labels_count_as_none(labels: str) -> None:
     asked = []
 
     def answer(prompt: NuggetPrompt) -> Kept:
@@ -136,7 +136,7 @@ def test_labels_that_are_no_label_each_are_none(labels: str) -> None:
     assert nuggets.unread[0].startswith("nuggets 1 to 2 got no importance")
 
 
-def test_what_the_model_wrote_nothing_to_is_not_asked_again_and_named() -> None:
+def test_prompts_without_an_answer_are_not_sent_again_and_are_reported() -> None:
     asked = []
 
     def answer(prompt: NuggetPrompt) -> Unread:
@@ -148,6 +148,6 @@ def test_what_the_model_wrote_nothing_to_is_not_asked_again_and_named() -> None:
     assert len(asked) == 1
 
 
-def test_a_supposed_answer_is_as_long_as_one_may_be() -> None:
+def test_an_assumed_answer_has_the_maximum_length() -> None:
     nuggets = nuggets_of(supposed_answer, ["text"] * 25)
     assert (len(nuggets.texts), nuggets.unread) == (MOST_CREATED, ())

@@ -1,4 +1,4 @@
-"""What is read of a language model's answer, in whatever form it comes."""
+"""Parsing of a language model's answer in any form."""
 
 from __future__ import annotations
 
@@ -85,11 +85,11 @@ def test_nuggets_are_read_in_any_form(answer: str) -> None:
         '{"questions": [7, true, null]}',
     ],
 )
-def test_what_holds_no_items_gives_none(answer: str) -> None:
+def test_text_without_items_gives_no_items(answer: str) -> None:
     assert read_items(answer, "question").texts == ()
 
 
-def test_of_an_answer_that_ends_early_the_whole_items_are_taken() -> None:
+def test_complete_items_of_a_truncated_answer_are_used() -> None:
     found = read_items('{"questions": ["What is the cost?", "Who pays for it?", "And wh', "question")
     assert found == ReadItems(TWO, cut=True)
     assert read_items('{"questions": ["What is the cost?", "Who pays for it?"]', "question") == found
@@ -98,7 +98,7 @@ def test_of_an_answer_that_ends_early_the_whole_items_are_taken() -> None:
     assert read_items("<think>So many thoughts", "question").cut
 
 
-def test_an_apostrophe_ends_no_item() -> None:
+def test_an_apostrophe_does_not_end_an_item() -> None:
     assert read_items("['What is France's cost?', 'Who pays?']", "question").texts == (
         "What is France's cost?",
         "Who pays?",
@@ -106,25 +106,25 @@ def test_an_apostrophe_ends_no_item() -> None:
 
 
 @given(st.lists(st.text(min_size=1), min_size=1, max_size=12))
-def test_what_is_proper_json_is_read_as_it_is(texts: list[str]) -> None:
+def test_valid_json_is_read_exactly(texts: list[str]) -> None:
     named = [text for text in texts if text.strip() and "text" not in text and text.strip(". \u2026")]
     if named:
         assert read_items(json.dumps({"questions": named}), "question").texts == tuple(named)
 
 
 @given(st.text(alphabet="[]{}\"',: \n\\a?1.-`/#", max_size=200), st.sampled_from(["question", "nugget"]))
-def test_no_text_stops_the_reader(answer: str, kind: str) -> None:
+def test_no_text_raises_an_error_in_the_reader(answer: str, kind: str) -> None:
     read_items(answer, kind)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("piece", ["{'", '["', "[{", '", "', "\\", "'", "```\n", "<think>", "1. ", '{"a": '])
-def test_a_long_answer_of_junk_is_read_in_a_moment(piece: str) -> None:
+def test_a_long_junk_answer_is_read_quickly(piece: str) -> None:
     began = time.process_time()
     read_items(piece * (200_000 // len(piece)), "question")
     assert time.process_time() - began < 5
 
 
-def test_a_model_that_goes_on_with_line_breaks_is_read_in_a_moment() -> None:
+def test_an_answer_of_endless_line_breaks_is_read_quickly() -> None:
     began = time.process_time()
     read_items("['Who pays?'" + "\n" * 3000 + "x]", "question")
     assert time.process_time() - began < 5
@@ -145,5 +145,5 @@ def test_a_model_that_goes_on_with_line_breaks_is_read_in_a_moment() -> None:
         ("\x00What\x1b is it?", "What is it?"),
     ],
 )
-def test_an_item_is_tidied_without_losing_a_word(text: str, plain: str) -> None:
+def test_tidying_an_item_loses_no_word(text: str, plain: str) -> None:
     assert tidy(text) == plain

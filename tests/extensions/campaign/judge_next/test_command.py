@@ -56,7 +56,7 @@ def unjudged(graded: Path) -> Path:
     return graded
 
 
-def test_passages_come_first_that_change_the_ranking_most(
+def test_passages_that_change_the_ranking_most_come_first(
     unjudged: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run(["judge-next", str(unjudged), "--top", "5"]) == 0
@@ -79,7 +79,7 @@ def test_passages_come_first_that_change_the_ranking_most(
     assert swaps == sorted(swaps, reverse=True)
 
 
-def test_the_expected_effects_are_what_overriding_does_to_the_leaderboard(unjudged: Path) -> None:
+def test_the_expected_effects_equal_those_of_override_on_the_leaderboard(unjudged: Path) -> None:
     def means(track: Path) -> dict[str, float]:
         with trecexam.open_track(track) as opened:
             return {row.run: row.scores[0].mean for row in opened.leaderboard(["nDCG@8"]).rows}
@@ -105,7 +105,7 @@ def test_the_expected_effects_are_what_overriding_does_to_the_leaderboard(unjudg
     assert change > 0
 
 
-def test_cells_are_listed_for_measures_on_items_and_name_what_override_needs(
+def test_cells_are_listed_for_measures_on_items_with_the_arguments_of_override(
     unjudged: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run(["judge-next", str(unjudged), "-m", "Cover(rel=4)@8", "--json"]) == 0
@@ -131,9 +131,7 @@ def test_cells_are_listed_for_measures_on_items_and_name_what_override_needs(
     assert list(rows(capsys.readouterr().out)[0]) == CELL
 
 
-def test_passages_with_a_persons_judgment_are_left_out(
-    graded: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_passages_judged_by_a_person_are_left_out(graded: Path, capsys: pytest.CaptureFixture[str]) -> None:
     qrels = (graded / "qrels.txt").read_text().splitlines(keepends=True)
     (graded / "qrels.txt").write_text("".join(line for line in qrels if line.startswith(("q1", "q2"))))
     assert run(["judge-next", str(graded)]) == 0
@@ -151,7 +149,7 @@ def test_passages_with_a_persons_judgment_are_left_out(
     assert ("q3", doc_id) not in [(row.query_id, row.doc_id) for row in again.rows]
 
 
-def test_a_negative_official_label_is_no_judgment(graded: Path) -> None:
+def test_a_negative_official_label_is_not_a_judgment(graded: Path) -> None:
     lines = (graded / "qrels.txt").read_text().splitlines()
     open_ones = [f"{line.rsplit(' ', 1)[0]} -1\n" for line in lines if line.startswith("q2")]
     judged = [f"{line}\n" for line in lines if not line.startswith("q2")]
@@ -160,7 +158,7 @@ def test_a_negative_official_label_is_no_judgment(graded: Path) -> None:
         assert {row.query_id for row in track.judge_next().rows} == {"q2"}
 
 
-def test_a_query_that_no_run_answers_is_passed_over(unjudged: Path) -> None:
+def test_a_query_without_results_is_skipped(unjudged: Path) -> None:
     for path in (unjudged / "runs").iterdir():
         lines = path.read_text().splitlines(keepends=True)
         path.write_text("".join(line for line in lines if not line.startswith("q2")))
@@ -171,7 +169,7 @@ def test_a_query_that_no_run_answers_is_passed_over(unjudged: Path) -> None:
         assert track.judge_next(query_ids=["q2"]).rows == ()
 
 
-def test_where_every_passage_is_judged_there_is_nothing_left(
+def test_if_every_passage_is_judged_the_list_is_empty(
     graded: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run(["judge-next", str(graded)]) == 0
@@ -180,7 +178,7 @@ def test_where_every_passage_is_judged_there_is_nothing_left(
     assert "no passage is left to judge" in err
 
 
-def test_a_graders_own_probabilities_are_used(small_track: Path) -> None:
+def test_the_probabilities_of_the_grader_are_used(small_track: Path) -> None:
     with trecexam.open_track(small_track, grader=UnsureGrader()) as track:
         track.update()
         cells = track.judge_next(level="cell")
@@ -193,7 +191,7 @@ def test_a_graders_own_probabilities_are_used(small_track: Path) -> None:
     assert all(sum(row.chances) == pytest.approx(1) for row in passages.rows)
 
 
-def test_where_the_grader_is_sure_nothing_is_to_be_judged(
+def test_if_the_grader_is_certain_the_list_is_empty(
     small_track: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with trecexam.open_track(small_track, grader=SureGrader()) as track:
@@ -248,7 +246,7 @@ def test_a_grader_on_another_scale_has_no_vote(small_track: Path) -> None:
         (["--top", "0"], "0 is not in the range"),
     ],
 )
-def test_what_cannot_be_done_is_one_line(
+def test_invalid_requests_are_a_one_line_error(
     graded: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], message: str
 ) -> None:
     assert run(["judge-next", str(graded), *arguments]) == 2
@@ -269,7 +267,7 @@ def test_a_ranking_needs_two_runs(graded: Path, capsys: pytest.CaptureFixture[st
     assert "no runs yet" in capsys.readouterr().err
 
 
-def test_the_first_grader_that_ranks_two_runs_is_taken(
+def test_the_first_grader_that_ranks_two_runs_is_used(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     config = (
@@ -296,7 +294,7 @@ def test_an_ungraded_track_says_what_to_do(small_track: Path) -> None:
         track.judge_next()
 
 
-def test_equal_runs_are_said_to_be_tied_and_nothing_can_part_them(
+def test_equal_runs_are_reported_as_tied_and_cannot_be_separated(
     unjudged: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     shutil.rmtree(unjudged / "runs")
@@ -309,7 +307,7 @@ def test_equal_runs_are_said_to_be_tied_and_nothing_can_part_them(
     assert "no judgment of the 2 passages would change the ranking" in err
 
 
-def test_runs_that_are_tied_can_be_parted(tmp_path: Path) -> None:
+def test_tied_runs_can_be_separated(tmp_path: Path) -> None:
     class Split(HashGrader):
         def grade(self, cells: Iterable[Cell]) -> Iterator[Sequence[tuple[Cell, Answer]]]:
             yield [(cell, Answer(5 if cell.item.item_id.endswith("0") else 0, "ok", "")) for cell in cells]
@@ -323,11 +321,11 @@ def test_runs_that_are_tied_can_be_parted(tmp_path: Path) -> None:
         track.update()
         found = track.judge_next()
     assert found.tied
-    # Each label is 5 and its item ratings are 5, 0, 0, 0: with 3 in 4 the runs part, which is half a swap.
+    # Labels are 5 with item ratings 5, 0, 0, 0: at probability 3/4 the runs separate, which is half a swap.
     assert [row.expected_swaps for row in found.rows] == [0.375, 0.375]
 
 
-def test_a_passage_is_listed_once_whatever_its_ids(unjudged: Path) -> None:
+def test_passages_with_the_same_text_are_listed_once(unjudged: Path) -> None:
     texts = [json.loads(line) for line in (unjudged / "passages.jsonl").read_text().splitlines()]
     texts[1]["text"] = texts[0]["text"]
     (unjudged / "passages.jsonl").write_text("".join(json.dumps(text) + "\n" for text in texts))
@@ -345,7 +343,9 @@ def test_a_passage_is_listed_once_whatever_its_ids(unjudged: Path) -> None:
     )
 
 
-def test_texts_cannot_take_over_the_terminal(unjudged: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_terminal_control_characters_in_texts_are_escaped(
+    unjudged: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     texts = [json.loads(line) for line in (unjudged / "passages.jsonl").read_text().splitlines()]
     for text in texts:
         text["text"] += "\x1b[2J\x07\u202e and\tmore " + "words " * 100
@@ -359,7 +359,7 @@ def test_texts_cannot_take_over_the_terminal(unjudged: Path, capsys: pytest.Capt
     assert all(len(row["text"]) < 90 for row in rows(out))
 
 
-def test_means_over_answered_queries_are_those_of_the_leaderboard(unjudged: Path) -> None:
+def test_means_over_answered_queries_equal_those_of_the_leaderboard(unjudged: Path) -> None:
     config = (unjudged / "trecexam.toml").read_text() + '[scores]\naverage = "answered"\n'
     (unjudged / "trecexam.toml").write_text(config)
     lines = (unjudged / "runs/run0.run").read_text().splitlines(keepends=True)
@@ -428,7 +428,7 @@ def test_on_dl19_a_hundred_judgments_help_more_than_any_of_ten_random_hundreds(
 
 
 @pytest.mark.parametrize("command", ["judge-next", "agreement"])
-def test_where_no_answer_could_be_read_nobody_is_sent_to_grade_again(
+def test_unreadable_answers_do_not_lead_to_advice_to_grade_again(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], command: str
 ) -> None:
     root = make_small_track(tmp_path / "track")

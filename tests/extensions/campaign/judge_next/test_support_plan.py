@@ -1,4 +1,4 @@
-"""`judge-next` of a grader of support: which sentences with cited passages a person should look at."""
+"""`judge-next` of a grader of support: which citations a person should label."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ DOCS = ["q1-heat", "q1-cost", "q2-sea", "lost"]
 
 
 def answers(name: str, *of_queries: tuple[str, ...]) -> list[dict[str, object]]:
-    """A run's responses: each sentence cites the passage whose place in DOCS it ends with."""
+    """Responses of a run: each sentence cites the passage whose index in DOCS it ends with."""
     return [
         response(
             name, f"q{number}", *((text, [int(text[-1])]) for text in sentences), references=DOCS
@@ -35,8 +35,8 @@ def answers(name: str, *of_queries: tuple[str, ...]) -> list[dict[str, object]]:
     ]  # fmt: skip
 
 
-def judging_but_odd(exchange: Exchange) -> None:
-    """As `judging`, but of odd sentences it says nothing that is a label."""
+def judging_with_unreadable_answers(exchange: Exchange) -> None:
+    """As `judging`, but answers on sentences with "Odd" are unreadable."""
     if "Statement: Odd" in exchange.prompt:
         exchange.say("I would rather not.")
     else:
@@ -45,7 +45,7 @@ def judging_but_odd(exchange: Exchange) -> None:
 
 @pytest.fixture(scope="module")
 def planned_once(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    with serving(judging_but_odd) as server:
+    with serving(judging_with_unreadable_answers) as server:
         root = make_cited_track(tmp_path_factory.mktemp("plan") / "track", server.url)
         for name, of_queries in {
             "good": (("Pumps 0", "Freeze 0", "Odd 1", "Heat 0"), ("Salt 2",)),
@@ -68,12 +68,12 @@ def sentences(root: Path, **options: object) -> list[str]:
     return [row.item.text for row in rows]
 
 
-def test_what_has_no_label_goes_first_then_what_runs_share_spread_over_responses_and_queries(
+def test_unlabelled_citations_come_first_then_those_shared_by_runs_spread_over_queries(
     root: Path,
 ) -> None:
     order = sentences(root)
     assert order[0] == "Odd 1"
-    # The first of each query's responses before the second of any.
+    # The first response of each query comes before the second of any.
     assert order[1] == "Pumps 0"
     assert set(order[2:4]) == {"Salt 2", "Sea 2"}
     assert set(order[4:]) == {"Freeze 0", "Heat 0", "Cats 1"}
@@ -83,7 +83,7 @@ def test_what_has_no_label_goes_first_then_what_runs_share_spread_over_responses
     assert sentences(root) == order
 
 
-def test_what_the_grader_is_unsure_of_goes_before_what_it_is_sure_of(root: Path) -> None:
+def test_uncertain_labels_come_before_certain_ones(root: Path) -> None:
     with trecexam.open_track(root) as track:
         before = track.judge_next(query_ids=["q1"]).rows
     labelled = {
@@ -123,7 +123,7 @@ def test_what_the_grader_is_unsure_of_goes_before_what_it_is_sure_of(root: Path)
     assert row.expected_change == pytest.approx(expected)
 
 
-def test_the_command_says_what_to_type_and_leaves_out_what_people_labelled(
+def test_the_command_prints_what_to_type_and_skips_citations_labelled_by_people(
     root: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run(["judge-next", str(root)]) == 0
@@ -153,13 +153,13 @@ def test_the_command_says_what_to_type_and_leaves_out_what_people_labelled(
     "option",
     [["--by", "swaps"], ["--level", "cell"], ["-m", "P@5"]],
 )
-def test_options_of_other_lists_are_refused(
+def test_options_of_other_lists_are_rejected(
     root: Path, option: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run(["judge-next", str(root), *option]) == 2
     assert "the grader support labels citations: a measure, a level, an order" in capsys.readouterr().err
 
 
-def test_an_unknown_query_is_said(root: Path) -> None:
+def test_an_unknown_query_is_reported(root: Path) -> None:
     with trecexam.open_track(root) as track, pytest.raises(TrecexamError, match="no response to query 'q7'"):
         track.judge_next(query_ids=["q7"])

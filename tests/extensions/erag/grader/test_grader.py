@@ -1,4 +1,4 @@
-"""The `erag` grader with a model in this process, and as a worker of a cluster makes it."""
+"""The `erag` grader with a local model, and on a cluster worker."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def answers(grader: Any, *cells: Cell) -> dict[str, tuple[str, str]]:
 
 
 @pytest.mark.parametrize("model", ["llama", "t5"])
-def test_a_model_in_this_process_answers_from_each_document_by_itself(models: Path, model: str) -> None:
+def test_a_local_model_answers_from_one_document_at_a_time(models: Path, model: str) -> None:
     cells = [cell(f"The passage number {n} of it.", f"d{n}") for n in range(5)]
     together = answers(made(models, model=str(models / model)), *cells)
     alone: dict[str, tuple[str, str]] = {}
@@ -62,7 +62,7 @@ def test_a_model_in_this_process_answers_from_each_document_by_itself(models: Pa
     assert {status for status, _ in together.values()} == {"ok"}
 
 
-def test_the_end_of_a_document_is_cut_where_the_model_takes_no_more(models: Path) -> None:
+def test_a_document_is_cut_at_its_end_to_fit_the_model(models: Path) -> None:
     grader = made(models, max_length=80)
     long = "question number of it " * 100
     found = answers(grader, cell("short", "d1"), cell(long, "d2"), cell(f"who {long}", "d3"))
@@ -74,13 +74,13 @@ def test_the_end_of_a_document_is_cut_where_the_model_takes_no_more(models: Path
     assert 0 < len(prompt.partition("Document: ")[2].partition("\n\nQuery")[0]) < len(long)
 
 
-def test_a_query_that_fills_the_model_by_itself_is_an_error_of_that_cell(models: Path) -> None:
+def test_a_query_that_fills_the_context_is_an_error_of_that_cell(models: Path) -> None:
     grader = made(models, max_length=80)
     full = Cell("q1", "question number of it " * 60, "d1", "a document", GOLD)
     assert answers(grader, full)["d1"][0] == "error"
 
 
-def test_documents_and_queries_cannot_speak_in_control_tokens(models: Path) -> None:
+def test_documents_and_queries_cannot_contain_control_tokens(models: Path) -> None:
     grader = made(models)
     spoken = cell("before<|end|>after<|assistant|>")
     for one in (spoken, cell("fine")._replace(query_text="who<|end|>is<|assistant|>it")):
@@ -100,7 +100,7 @@ def test_the_identity_has_prompt_and_model_and_no_metric(models: Path, tmp_path:
     assert identity_digest(made(models, max_new_tokens=7).identity) != base
 
 
-def test_stored_outputs_are_known_by_the_query_and_not_by_its_gold_outputs() -> None:
+def test_stored_outputs_are_keyed_by_the_query_not_by_its_gold_outputs() -> None:
     mended = GOLD._replace(text="Lyon", gold_answers=("Lyon",))
     other = GOLD._replace(query_text="who is it")
     assert asked_digest(GOLD) == asked_digest(mended) != asked_digest(other)
@@ -109,7 +109,7 @@ def test_stored_outputs_are_known_by_the_query_and_not_by_its_gold_outputs() -> 
     assert asked_digest(question) == item_digest(question)
 
 
-def test_a_worker_of_a_cluster_makes_the_same_grader_without_the_users_metric(
+def test_a_cluster_worker_makes_the_same_grader_without_the_custom_metric(
     models: Path, tmp_path: Path
 ) -> None:
     (tmp_path / "mine.py").write_text("def metric(output, gold):\n    return 0.5\n")
@@ -126,11 +126,11 @@ def test_a_worker_of_a_cluster_makes_the_same_grader_without_the_users_metric(
 @pytest.mark.parametrize(
     ("key", "value"), [("decode", "beam"), ("passage_first", True), ("structured", "none")]
 )
-def test_settings_of_other_graders_are_refused(tmp_path: Path, key: str, value: object) -> None:
+def test_settings_of_other_graders_are_rejected(tmp_path: Path, key: str, value: object) -> None:
     with pytest.raises(GraderError, match=f"`{key}` in .* is not for `erag`, which reads free text"):
         made(tmp_path, **{key: value})
 
 
-def test_without_a_model_it_is_said_what_to_set(tmp_path: Path) -> None:
+def test_without_a_model_the_error_names_the_setting(tmp_path: Path) -> None:
     with pytest.raises(GraderError, match="`erag` needs a language model: set `model` in"):
         create(GraderSection(name="erag"), tmp_path)

@@ -1,4 +1,4 @@
-"""Metrics of outputs: against worked examples, another implementation, and functions that misbehave."""
+"""Metrics of outputs: worked examples, another implementation, and faulty functions."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ words = st.lists(st.sampled_from(["the", "cat", "sat", "on", "a", "mat", "Cat", 
         ("em", "The Eiffel-Tower!", ["eiffeltower"], 1),
         ("em", "a  cat", ["dog", "Cat."], 1),
         ("em", "cats", ["cat"], 0),
-        # Texts of articles alone have no word, and no word is the same as no word, but shares none.
+        # Texts of only articles have no words: equal to other empty texts in EM, with no overlap in F1.
         ("em", "", ["the"], 1),
         ("em", "", ["cat"], 0),
         ("f1", "AN.", ["the"], 0),
@@ -51,7 +51,7 @@ words = st.lists(st.sampled_from(["the", "cat", "sat", "on", "a", "mat", "Cat", 
         ("rouge-l", "Übung macht", ["übung MACHT den"], 0.8),
     ],
 )
-def test_worked_examples(metric: str, output: str, gold: list[str], value: float) -> None:
+def test_metrics_equal_worked_examples(metric: str, output: str, gold: list[str], value: float) -> None:
     assert METRICS[metric](output, tuple(gold)) == pytest.approx(value)
 
 
@@ -83,7 +83,7 @@ texts = st.one_of(words, st.text(max_size=12), st.sampled_from(["", "  ", "AN.",
 
 
 @given(texts, st.lists(texts, min_size=1, max_size=3))
-def test_em_and_f1_are_kilts_on_any_text(output: str, gold: list[str]) -> None:
+def test_em_and_f1_equal_kilt_on_any_text(output: str, gold: list[str]) -> None:
     """Petroni et al., NAACL 2021: `kilt/eval_downstream.py`, maximum over the gold outputs."""
     same = max(_kilt_normalised(output) == _kilt_normalised(each) for each in gold)
     assert METRICS["em"](output, tuple(gold)) == float(same)
@@ -92,7 +92,7 @@ def test_em_and_f1_are_kilts_on_any_text(output: str, gold: list[str]) -> None:
 
 
 @given(words, st.lists(words.filter(str.strip), min_size=1, max_size=3))
-def test_rouge_l_is_what_its_definition_says(output: str, gold: list[str]) -> None:
+def test_rouge_l_equals_its_definition(output: str, gold: list[str]) -> None:
     best_rouge = 0.0
     for one in gold:
         found, wanted = output.lower().replace(".", "").split(), one.lower().replace(".", "").split()
@@ -120,7 +120,7 @@ def test_rouge_l_is_what_its_definition_says(output: str, gold: list[str]) -> No
         (SystemExit(3), "raised SystemExit: 3"),
     ],
 )
-def test_what_is_no_score_is_said_and_never_becomes_one(value: Any, reason: str) -> None:
+def test_an_invalid_score_is_reported_and_never_used(value: Any, reason: str) -> None:
     def metric(output: str, gold: tuple[str, ...]) -> Any:
         if isinstance(value, BaseException):
             raise value
@@ -132,17 +132,17 @@ def test_what_is_no_score_is_said_and_never_becomes_one(value: Any, reason: str)
 
 
 @pytest.mark.parametrize("value", [0.25, Fraction(1, 4), np.float32(0.25), np.array(0.25)])
-def test_every_kind_of_number_counts(value: Any) -> None:
+def test_every_numeric_type_is_accepted(value: Any) -> None:
     assert scored(lambda output, gold: value, "x", ("x",)) == 0.25
     assert scored(lambda output, gold: True, "x", ("x",)) == 1.0
 
 
 @pytest.mark.parametrize(("value", "label"), [(1 + 1e-7, 1.0), (np.float32(1.0000001), 1.0), (-1e-9, 0.0)])
-def test_what_rounding_puts_outside_is_the_bound(value: Any, label: float) -> None:
+def test_scores_outside_the_bounds_by_rounding_are_clipped(value: Any, label: float) -> None:
     assert scored(lambda output, gold: value, "x", ("x",)) == label
 
 
-def test_what_a_metric_prints_is_not_among_the_tables(
+def test_output_printed_by_a_metric_goes_to_stderr(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "talks.py").write_text("print('made')\ndef f(o, g):\n    print('asked')\n    return 1\n")
@@ -150,7 +150,7 @@ def test_what_a_metric_prints_is_not_among_the_tables(
     assert capsys.readouterr() == ("", "made\nasked\n")
 
 
-def test_a_function_is_found_in_the_track_then_here_then_where_python_looks(
+def test_a_function_is_searched_in_the_track_then_here_then_on_the_python_path(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     track, here = tmp_path / "track", tmp_path / "here"
@@ -181,7 +181,7 @@ def test_a_function_is_found_in_the_track_then_here_then_where_python_looks(
         ("", "no metric ''"),
     ],
 )
-def test_a_metric_that_is_not_there_is_said(tmp_path: Path, name: str, reason: str) -> None:
+def test_a_missing_metric_is_reported(tmp_path: Path, name: str, reason: str) -> None:
     (tmp_path / "mine.py").write_text("NUMBER = 3\n")
     (tmp_path / "broken.py").write_text("def half(\n")
     (tmp_path / "leaves.py").write_text("raise SystemExit(0)\n")

@@ -1,4 +1,4 @@
-"""The `erag` grader on a track: watched, by command, interrupted; and how often a model is asked."""
+"""The `erag` grader on a track: watched, by command, interrupted; and the number of model calls."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def setting(root: Path, old: str, new: str) -> None:
     path.write_text(path.read_text().replace(old, new))
 
 
-def test_outputs_that_were_paid_for_are_not_asked_for_again_where_the_store_is_gone(
+def test_paid_outputs_are_not_requested_again_when_the_store_is_lost(
     tmp_path: Path, server: Scripted, capsys: Capture
 ) -> None:
     root = erag_track(tmp_path / "track", server.url, metric="em")
@@ -74,13 +74,13 @@ def test_a_watched_track_gets_the_usual_outputs_and_those_of_erag(tmp_path: Path
     assert set(files(root / "out" / "erag")) == {"labels.tsv", "labels.qrels", "scores.tsv"}
     manifest = json.loads((root / "out" / "manifest.json").read_text())
     assert "erag/labels.tsv" in manifest["outputs"]
-    # The same as by the outputs that the server gave, through the command.
+    # The same as with the server's outputs given on the command line.
     words = ["erag", str(root), "--metric", "em", "--outputs", str(outputs_file(tmp_path / "o.jsonl"))]
     assert run([*words, "-o", str(tmp_path / "got")]) == 0
     assert files(tmp_path / "got") == files(root / "out" / "erag")
 
 
-def test_the_page_of_such_a_track_begins_with_the_means_by_label(tmp_path: Path, server: Scripted) -> None:
+def test_the_page_of_an_erag_track_starts_with_the_means_by_label(tmp_path: Path, server: Scripted) -> None:
     root = erag_track(tmp_path / "track", server.url, metric="em")
     config = root / "trecexam.toml"
     config.write_text(config.read_text().replace("[report]\nwrite = false\n", ""))
@@ -92,7 +92,7 @@ def test_the_page_of_such_a_track_begins_with_the_means_by_label(tmp_path: Path,
     assert "with a test bank" not in page
 
 
-def test_the_model_sees_query_and_document_and_no_gold_output(tmp_path: Path, server: Scripted) -> None:
+def test_the_model_sees_query_and_document_but_no_gold_output(tmp_path: Path, server: Scripted) -> None:
     root = erag_track(tmp_path / "track", server.url)
     assert run(["watch", str(root), "--once"]) == 0
     prompts = [body["messages"][0]["content"] for body in server.bodies]
@@ -118,7 +118,7 @@ def test_the_track_may_be_the_working_directory(
     assert "--trust-code" in capsys.readouterr().err
 
 
-def test_the_grading_of_the_page_takes_up_no_code_that_is_put_into_the_track_meanwhile(
+def test_grading_on_the_page_does_not_load_code_added_to_the_track_later(
     tmp_path: Path, server: Scripted, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     root = erag_track(tmp_path / "track", server.url, metric="mine:metric")
@@ -137,9 +137,7 @@ def test_the_grading_of_the_page_takes_up_no_code_that_is_put_into_the_track_mea
         assert (root / "ran").exists() is runs
 
 
-def test_a_daemon_does_not_take_up_code_that_is_put_into_the_track_meanwhile(
-    tmp_path: Path, server: Scripted
-) -> None:
+def test_a_daemon_does_not_load_code_added_to_the_track_later(tmp_path: Path, server: Scripted) -> None:
     root = erag_track(tmp_path / "track", server.url, metric="em")
     lines: list[str] = []
 
@@ -157,7 +155,7 @@ def test_a_daemon_does_not_take_up_code_that_is_put_into_the_track_meanwhile(
     assert not (root / "ran").exists()
 
 
-def test_another_metric_or_mended_gold_outputs_run_no_model(
+def test_another_metric_or_corrected_gold_outputs_run_no_model(
     tmp_path: Path, server: Scripted, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     root = erag_track(tmp_path / "track", server.url, metric="em")
@@ -191,7 +189,7 @@ def test_another_metric_or_mended_gold_outputs_run_no_model(
     assert len(server.bodies) == asked
 
 
-def test_the_command_asks_the_language_model_of_the_settings_and_keeps_its_outputs(
+def test_the_command_uses_the_language_model_of_the_settings_and_stores_its_outputs(
     tmp_path: Path, server: Scripted, capsys: Capture
 ) -> None:
     root = erag_track(tmp_path / "track", server.url, name="openai")
@@ -208,7 +206,7 @@ def test_the_command_asks_the_language_model_of_the_settings_and_keeps_its_outpu
     assert not (root / "out").exists()
 
 
-def test_kilt_gold_brings_its_queries_texts(tmp_path: Path, server: Scripted) -> None:
+def test_kilt_gold_outputs_include_the_query_texts(tmp_path: Path, server: Scripted) -> None:
     root = erag_track(tmp_path / "track", server.url, name="openai")
     (root / "queries.tsv").unlink()
     gold = jsonl(
@@ -226,7 +224,9 @@ def test_kilt_gold_brings_its_queries_texts(tmp_path: Path, server: Scripted) ->
     assert found.mean("one", "Hit") == pytest.approx(2 / 3)
 
 
-def test_refusals_errors_and_missing_texts_are_named_and_count_as_0(tmp_path: Path, capsys: Capture) -> None:
+def test_refusals_errors_and_missing_texts_are_reported_and_count_as_0(
+    tmp_path: Path, capsys: Capture
+) -> None:
     def script(asked: Exchange) -> None:
         if "London" in asked.prompt:
             asked.say("no", finish="content_filter")
@@ -250,7 +250,7 @@ def test_refusals_errors_and_missing_texts_are_named_and_count_as_0(tmp_path: Pa
     assert "3 documents without a label" in capsys.readouterr().err
 
 
-def test_missing_texts_below_the_depth_are_not_named(tmp_path: Path, server: Scripted) -> None:
+def test_missing_texts_below_the_depth_are_not_reported(tmp_path: Path, server: Scripted) -> None:
     root = erag_track(tmp_path / "track", server.url)
     jsonl(root / "passages.jsonl", *({"docid": d, "text": f"It says: {SAYS[d]}"} for d in ("d1", "d4", "d5")))
     words = ["erag", str(root), "--run", "one", "-o", str(tmp_path / "got"), "-m", "Hit"]
@@ -263,7 +263,7 @@ def test_missing_texts_below_the_depth_are_not_named(tmp_path: Path, server: Scr
     assert "2 of its 5 pooled passages have no text" in (tmp_path / "got" / "rejected.tsv").read_text()
 
 
-def test_a_server_that_ends_early_leaves_what_it_gave_and_goes_on_later(
+def test_a_server_that_fails_early_keeps_its_answers_and_resumes_later(
     tmp_path: Path, capsys: Capture
 ) -> None:
     down = [True]
@@ -288,7 +288,7 @@ def test_a_server_that_ends_early_leaves_what_it_gave_and_goes_on_later(
     assert not (tmp_path / "got" / "unlabelled.tsv").exists()
 
 
-def test_long_documents_are_cut_at_the_end_counted_and_said(
+def test_long_documents_are_cut_at_the_end_and_reported_with_a_count(
     tmp_path: Path, server: Scripted, capsys: Capture
 ) -> None:
     root = erag_track(tmp_path / "track", server.url, max_characters=60)
@@ -321,7 +321,7 @@ def _own(folder: Path) -> Path:
         ('answers = 3\ntemplate = "{query} {document}"', "`answers`"),
     ],
 )
-def test_a_prompt_that_cannot_be_used_is_said_before_anything_is_asked(
+def test_an_invalid_prompt_is_reported_before_any_request(
     tmp_path: Path, server: Scripted, capsys: Capture, text: str, reason: str
 ) -> None:
     root = erag_track(tmp_path / "track", server.url, prompt="own.toml")
@@ -331,7 +331,7 @@ def test_a_prompt_that_cannot_be_used_is_said_before_anything_is_asked(
     assert not server.bodies
 
 
-def test_init_makes_a_track_that_works(tmp_path: Path, server: Scripted, capsys: Capture) -> None:
+def test_init_makes_a_working_track(tmp_path: Path, server: Scripted, capsys: Capture) -> None:
     made = erag_track(tmp_path / "made", server.url)
     gold_file(tmp_path / "gold.jsonl")
     root = tmp_path / "track"
@@ -352,7 +352,7 @@ def test_init_makes_a_track_that_works(tmp_path: Path, server: Scripted, capsys:
     assert TrackFolder.open(tmp_path / "x").config.grader.name == "erag"
 
 
-def test_while_a_daemon_grades_what_is_there_is_evaluated_and_nothing_is_asked(
+def test_while_a_daemon_grades_existing_outputs_are_evaluated_without_requests(
     tmp_path: Path, server: Scripted
 ) -> None:
     root = erag_track(tmp_path / "track", server.url)
@@ -366,7 +366,7 @@ def test_while_a_daemon_grades_what_is_there_is_evaluated_and_nothing_is_asked(
             assert track.erag.score(metric="f1").complete
 
 
-def test_without_a_model_it_is_said_what_to_do(tmp_path: Path) -> None:
+def test_without_a_model_the_error_says_what_to_do(tmp_path: Path) -> None:
     root = erag_track(tmp_path / "track")
     with trecexam.open_track(root) as track:
         with pytest.raises(GraderError, match="no language model to write with: set `name`"):
@@ -379,7 +379,7 @@ def test_without_a_model_it_is_said_what_to_do(tmp_path: Path) -> None:
         track.erag.score(root / "gold.jsonl")
 
 
-def test_killed_while_the_model_answers_no_answer_that_came_is_asked_for_again(tmp_path: Path) -> None:
+def test_after_a_kill_received_answers_are_not_requested_again(tmp_path: Path) -> None:
     def slowly(asked: Exchange) -> None:
         if sum(not is_probe(body) for body in asked.server.bodies) > 2:
             time.sleep(0.4)
@@ -402,7 +402,7 @@ def test_killed_while_the_model_answers_no_answer_that_came_is_asked_for_again(t
         assert not (tmp_path / "got").exists()
         server.script = answer
         assert run(words[3:]) == 0
-        # What was on its way may be asked for once more, and nothing else.
+        # Only pending prompts may be sent once more.
         assert sum(count - 1 for prompt, count in server.seen.items() if "Document:" in prompt) <= 1
     assert (
         run(
@@ -431,7 +431,7 @@ def _stored(path: Path) -> int:
         return 0
 
 
-def test_the_daemons_lists_end_at_the_tracks_depth(tmp_path: Path, server: Scripted) -> None:
+def test_the_daemon_labels_lists_down_to_the_depth_of_the_track(tmp_path: Path, server: Scripted) -> None:
     root = erag_track(tmp_path / "track", server.url)
     setting(root, "depth = 5", "depth = 1")
     assert run(["watch", str(root), "--once"]) == 0
@@ -442,7 +442,7 @@ def test_the_daemons_lists_end_at_the_tracks_depth(tmp_path: Path, server: Scrip
     assert not (root / "out" / "erag" / "unlabelled.tsv").exists()
 
 
-def test_what_was_stopped_writes_nothing(tmp_path: Path, server: Scripted) -> None:
+def test_a_stopped_run_writes_nothing(tmp_path: Path, server: Scripted) -> None:
     root = erag_track(tmp_path / "track", server.url)
     with trecexam.open_track(root) as opened:
         found = opened.erag.score(output=tmp_path / "got", stop=lambda: True)

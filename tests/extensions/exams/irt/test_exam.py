@@ -1,4 +1,4 @@
-"""Why an item is doubted."""
+"""Reasons for which an item is flagged."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from trecexam.extensions.exams.irt.model import probability
 from trecexam.extensions.exams.irt.settings import Settings
 
 
-def test_twins_reversed_flat_and_constant_items_are_doubted_each_with_its_reason() -> None:
+def test_duplicate_reversed_flat_and_constant_items_are_flagged_with_a_reason() -> None:
     rng = np.random.default_rng(5)
     theta = np.linspace(-2, 2, 40)
     values = (rng.random((40, 12)) < probability(theta, np.full(12, 1.5), np.zeros(12))).astype(float)
@@ -32,7 +32,7 @@ def test_twins_reversed_flat_and_constant_items_are_doubted_each_with_its_reason
     assert set(notes[6:]) == {""}
 
 
-def test_an_interval_holds_95_percent() -> None:
+def test_an_interval_covers_95_percent() -> None:
     values = np.array([[1, 0, 1, 1], [0, 1, 1, 0], [1, 0, 0, 0], [0, 0, 1, 1.0]])
     found = fit(values, Settings.of("1pl", priors=True))
     exam = FittedExam(Exam(tuple("abcd"), tuple("wxyz"), values), found)

@@ -25,7 +25,7 @@ def naive_log_likelihood(values: np.ndarray, found: Fit) -> float:
 
 
 def reference(values: np.ndarray, settings: Settings) -> float:
-    """The best log-likelihood of a slow optimiser: no gradient of ours, ends of the bounds by projection."""
+    """The best log-likelihood of a slow optimiser: without our gradient, with projection onto the bounds."""
 
     def negative(vector: np.ndarray) -> float:
         n = values.shape[1]
@@ -44,14 +44,14 @@ def reference(values: np.ndarray, settings: Settings) -> float:
         for name, size in (("a", n), ("b", n), ("c", n), ("theta", m))
         for _ in range(size)
     ]
-    # scipy's own numerical gradient, a dense quasi-Newton matrix, and active sets: nothing of L-BFGS-B.
+    # scipy's numerical gradient, a dense quasi-Newton matrix, and active sets: nothing of L-BFGS-B.
     done = minimize(negative, start, method="SLSQP", bounds=bounds, options={"maxiter": 500, "ftol": 1e-10})
     return -float(done.fun)
 
 
 @pytest.mark.parametrize(("shape", "seed"), [((8, 6), 0), ((12, 5), 1), ((6, 12), 2)])
 @pytest.mark.parametrize("model", ["3pl", "2pl"])
-def test_no_slow_optimiser_finds_a_better_likelihood(
+def test_no_slow_optimiser_finds_a_higher_likelihood(
     simulate,
     shape: tuple[int, int],
     seed: int,
@@ -95,7 +95,7 @@ def best_of_many(values: np.ndarray, bounds: dict[str, tuple[float, float]], sta
     ("shape", "seed", "missing"),
     [((10, 10), 504, 0.0), ((20, 15), 509, 0.1), pytest.param((30, 20), 502, 0.0, marks=pytest.mark.slow)],
 )
-def test_in_a_small_matrix_many_starts_find_hardly_a_better_likelihood(
+def test_in_a_small_matrix_many_starts_hardly_improve_the_likelihood(
     simulate,
     shape: tuple[int, int],
     seed: int,
@@ -107,14 +107,14 @@ def test_in_a_small_matrix_many_starts_find_hardly_a_better_likelihood(
     assert fit(values).log_likelihood >= best_of_many(values, bounds, 12) - 1e-3
 
 
-def test_the_same_matrix_gives_the_same_estimates_again(simulate) -> None:  # type: ignore[no-untyped-def]
+def test_the_same_matrix_gives_the_same_estimates(simulate) -> None:  # type: ignore[no-untyped-def]
     values = simulate("3pl", 10, 10, 504).responses
     one, other = fit(values), fit(values)
     assert one.theta.tolist() == other.theta.tolist()
     assert one.a.tolist() == other.a.tolist()
 
 
-def test_the_reported_likelihood_is_that_of_the_reported_parameters(simulate) -> None:  # type: ignore[no-untyped-def]
+def test_the_reported_likelihood_belongs_to_the_reported_parameters(simulate) -> None:  # type: ignore[no-untyped-def]
     values = simulate("3pl", 20, 15, 3).responses
     values[2, 3] = values[7, 7] = np.nan
     for settings in (Settings.of("3pl"), Settings.of("2pl", priors=True), Settings.of("1pl")):
@@ -123,7 +123,7 @@ def test_the_reported_likelihood_is_that_of_the_reported_parameters(simulate) ->
         assert found.log_likelihood == pytest.approx(naive_log_likelihood(values, found), rel=1e-10)
 
 
-def test_an_estimate_is_within_its_bounds_and_nothing_uphill_is_left(simulate) -> None:  # type: ignore[no-untyped-def]
+def test_an_estimate_is_within_bounds_and_a_local_optimum(simulate) -> None:  # type: ignore[no-untyped-def]
     values = simulate("3pl", 30, 25, 4).responses
     settings = Settings.of("3pl")
     found = fit(values, settings)
@@ -149,13 +149,13 @@ def test_parameters_are_recovered(simulate, model: str, least: dict[str, float])
     )
 
 
-def test_the_start_of_b_that_was_published_is_clipped_and_said(simulate) -> None:  # type: ignore[no-untyped-def]
+def test_the_published_start_value_of_b_is_clipped_with_a_note(simulate) -> None:  # type: ignore[no-untyped-def]
     values = simulate("3pl", 10, 8, 5).responses
     assert any("start 0 of b" in note and "clipped to 0.01" in note for note in fit(values).notes)
     assert not any("clipped" in note for note in fit(values, Settings.of("2pl")).notes)
 
 
-def test_the_2pl_is_anchored_at_mean_0_and_deviation_1_and_the_1pl_at_mean_0(simulate) -> None:  # type: ignore[no-untyped-def]
+def test_the_2pl_is_anchored_at_mean_0_and_sd_1_and_the_1pl_at_mean_0(simulate) -> None:  # type: ignore[no-untyped-def]
     made = simulate("2pl", 60, 40, 6, theta=np.random.default_rng(0).normal(1.5, 0.7, 60))
     two = fit(made.responses, Settings.of("2pl"))
     assert two.theta.mean() == pytest.approx(0, abs=0.02)
@@ -166,7 +166,7 @@ def test_the_2pl_is_anchored_at_mean_0_and_deviation_1_and_the_1pl_at_mean_0(sim
     assert not one.c.any()
 
 
-def test_anchoring_costs_no_likelihood(simulate) -> None:  # type: ignore[no-untyped-def]
+def test_anchoring_does_not_lower_the_likelihood(simulate) -> None:  # type: ignore[no-untyped-def]
     made = simulate("2pl", 300, 60, 9)
     anchored = fit(made.responses, Settings.of("2pl"))
     assert not any(anchored.bound[name].any() for name in ("a", "b", "theta"))
@@ -179,7 +179,7 @@ def test_anchoring_costs_no_likelihood(simulate) -> None:  # type: ignore[no-unt
 
 
 @pytest.mark.parametrize("priors", [False, True])
-def test_items_that_all_or_none_got_right_and_perfect_examinees_leave_no_nan_but_in_standard_errors(
+def test_constant_items_and_perfect_examinees_give_nan_only_in_standard_errors(
     simulate,
     priors: bool,  # type: ignore[no-untyped-def]
 ) -> None:
@@ -194,7 +194,7 @@ def test_items_that_all_or_none_got_right_and_perfect_examinees_leave_no_nan_but
         assert np.isnan(found.se_a[:2]).all()
 
 
-def test_discriminations_alone_are_those_of_the_fit_bit_for_bit(simulate) -> None:  # type: ignore[no-untyped-def]
+def test_discriminations_alone_equal_those_of_the_fit_bit_for_bit(simulate) -> None:  # type: ignore[no-untyped-def]
     values, settings = simulate("2pl", 20, 12, 4).responses, Settings.of("2pl", priors=True)
     values[:, 3], values[2, 5] = 1, np.nan
     alone = discriminations(values, settings)
@@ -202,7 +202,7 @@ def test_discriminations_alone_are_those_of_the_fit_bit_for_bit(simulate) -> Non
     assert np.delete(alone, 3).tolist() == np.delete(fit(values, settings).a, 3).tolist()
 
 
-def test_duplicates_of_an_examinee_have_the_same_ability(simulate) -> None:  # type: ignore[no-untyped-def]
+def test_duplicate_examinees_have_the_same_ability(simulate) -> None:  # type: ignore[no-untyped-def]
     values = simulate("2pl", 15, 20, 9).responses
     found = fit(np.concatenate([values, values[:1]]), Settings.of("2pl", priors=True))
     assert found.theta[-1] == pytest.approx(found.theta[0], abs=1e-4)
@@ -221,25 +221,23 @@ def test_duplicates_of_an_examinee_have_the_same_ability(simulate) -> None:  # t
         ([1, 0], "examinees x items"),
     ],
 )
-def test_a_matrix_to_which_nothing_can_be_fitted_is_refused_with_the_reason(
-    values: list, reason: str
-) -> None:  # type: ignore[type-arg]
+def test_a_matrix_that_cannot_be_fitted_is_rejected_with_the_reason(values: list, reason: str) -> None:  # type: ignore[type-arg]
     with pytest.raises(ValueError, match=reason):
         fit(values)
 
 
-def test_an_unknown_model_is_refused() -> None:
+def test_an_unknown_model_is_rejected() -> None:
     with pytest.raises(ValueError, match="unknown model '4pl'; there are 1pl, 2pl, 3pl"):
         Settings.of("4pl")  # type: ignore[arg-type]
 
 
-def test_too_few_iterations_are_said(simulate) -> None:  # type: ignore[no-untyped-def]
+def test_too_few_iterations_are_reported(simulate) -> None:  # type: ignore[no-untyped-def]
     found = fit(simulate("3pl", 20, 15, 3).responses, replace(Settings.of("3pl"), max_iterations=2))
     assert not found.converged
     assert any("not converged" in note for note in found.notes)
 
 
-def test_the_baseline_is_each_examinees_mean(simulate) -> None:  # type: ignore[no-untyped-def]
+def test_the_baseline_is_the_mean_of_each_examinee(simulate) -> None:  # type: ignore[no-untyped-def]
     values = simulate("3pl", 12, 9, 2).responses
     values[0, 0] = np.nan
     found = fit(values)
@@ -255,7 +253,7 @@ def test_the_baseline_is_each_examinees_mean(simulate) -> None:  # type: ignore[
     assert found.errors.baseline == pytest.approx(math.sqrt(np.mean(plain)))
 
 
-def test_infit_and_outfit_are_those_of_a_loop(simulate) -> None:  # type: ignore[no-untyped-def]
+def test_infit_and_outfit_equal_a_naive_loop(simulate) -> None:  # type: ignore[no-untyped-def]
     values = simulate("2pl", 12, 9, 2).responses
     values[3, 4] = np.nan
     found = fit(values, Settings.of("2pl", priors=True))

@@ -23,7 +23,7 @@ def test_information_is_the_expected_curvature_of_the_log_likelihood(c: float, c
     assert item_information(theta, a, b, c, compat=compat)[:, 0] == pytest.approx(expected, rel=1e-6)
 
 
-def test_information_is_the_issues_formula_and_compat_the_released_one() -> None:
+def test_information_equals_the_formula_and_compat_the_released_code() -> None:
     theta, a, b, c = 0.7, np.array([0.8, 1.4]), np.array([0.2, 0.9]), np.array([0.2, 0.35])
     p = c + (1 - c) / (1 + np.exp(-a * (theta - b)))
     q = 1 - p
@@ -32,7 +32,7 @@ def test_information_is_the_issues_formula_and_compat_the_released_one() -> None
     assert exam_information([theta], a, b, c)[0] == pytest.approx(item_information([theta], a, b, c).sum())
 
 
-def test_information_has_no_nan_at_abilities_far_away() -> None:
+def test_information_is_not_nan_at_extreme_abilities() -> None:
     for c in (0.0, 0.2):
         found = item_information([-1e4, 1e4], [1.0, 4.0], [0.0, 1.0], [c, 0.0])
         assert np.isfinite(found).all()
@@ -42,16 +42,16 @@ def test_information_has_no_nan_at_abilities_far_away() -> None:
 @pytest.mark.parametrize(
     ("n", "drop", "expected"), [(210, 0.1, 21), (30, 0.1, 3), (25, 0.1, 3), (4, 0.1, 1), (99, 0.5, 50)]
 )
-def test_a_true_tenth_is_dropped(n: int, drop: float, expected: int) -> None:
+def test_exactly_a_tenth_is_dropped(n: int, drop: float, expected: int) -> None:
     assert n_dropped(n, drop) == expected
 
 
 @given(st.integers(2, 5000), st.floats(0.001, 0.999))
-def test_the_share_that_is_dropped_is_off_by_half_an_item_at_most(n: int, drop: float) -> None:
+def test_the_dropped_share_is_off_by_at_most_half_an_item(n: int, drop: float) -> None:
     assert n_dropped(n, drop) == 1 or abs(n_dropped(n, drop) - n * drop) <= 0.5 + 1e-6
 
 
-def test_each_step_is_a_fit_of_its_own_to_what_is_left(simulate) -> None:  # type: ignore[no-untyped-def]
+def test_each_step_is_a_separate_fit_to_the_remaining_items(simulate) -> None:  # type: ignore[no-untyped-def]
     values = simulate("2pl", 40, 30, 1).responses
     values[:, 4] = 1
     settings = Settings.of("2pl", priors=True)
@@ -67,7 +67,7 @@ def test_each_step_is_a_fit_of_its_own_to_what_is_left(simulate) -> None:  # typ
         assert max(gone) <= min(left) + 1e-9
 
 
-def test_items_at_the_same_bound_go_by_their_information(simulate) -> None:  # type: ignore[no-untyped-def]
+def test_items_at_the_same_bound_are_ordered_by_their_information(simulate) -> None:  # type: ignore[no-untyped-def]
     values = simulate("3pl", 20, 30, 2).responses
     found = fit(values)
     same = np.zeros(30, bool)
@@ -90,13 +90,13 @@ def test_improvement_stops_by_its_rules(simulate) -> None:  # type: ignore[no-un
             improve(values, settings, **arguments)
 
 
-def test_improvement_stops_where_what_is_left_tells_nobody_apart() -> None:
+def test_improvement_stops_if_the_remaining_items_separate_nobody() -> None:
     values = np.array([[1, 0, 1.0], [0, 1, 1.0], [1, 1, 1.0], [0, 0, 1.0]])
     found = improve(values, Settings.of("2pl", priors=True), steps=9, drop=0.4)
     assert found.stopped
 
 
-def test_rest_correlations_are_those_of_a_loop(simulate) -> None:  # type: ignore[no-untyped-def]
+def test_rest_correlations_equal_a_naive_loop(simulate) -> None:  # type: ignore[no-untyped-def]
     values = simulate("2pl", 25, 8, 4).responses
     values[0, 0] = values[5, 3] = np.nan
     values[:, 7] = 1
@@ -108,7 +108,7 @@ def test_rest_correlations_are_those_of_a_loop(simulate) -> None:  # type: ignor
     assert np.isnan(found[7])
 
 
-def test_the_likest_item_is_that_of_a_loop(simulate) -> None:  # type: ignore[no-untyped-def]
+def test_the_most_similar_item_equals_a_naive_loop(simulate) -> None:  # type: ignore[no-untyped-def]
     values = simulate("2pl", 60, 9, 5).responses
     values[:, 1] = values[:, 0]
     values[2, 3] = np.nan
@@ -123,13 +123,13 @@ def test_the_likest_item_is_that_of_a_loop(simulate) -> None:  # type: ignore[no
         assert phis[i] == pytest.approx(max(best.values()))
 
 
-def test_one_odd_examinee_makes_no_items_redundant() -> None:
+def test_one_outlying_examinee_does_not_make_items_redundant() -> None:
     values = np.ones((20, 4))
     values[0] = 0
     assert likest(values)[0].tolist() == [-1] * 4
 
 
-def test_rounding_at_a_bound_decides_nothing() -> None:
+def test_rounding_at_a_bound_does_not_change_the_order() -> None:
     values = np.array([[1, 0, 1.0], [0, 1, 1.0], [1, 1, 0.0], [0, 0, 1.0]])
     found = fit(values, Settings.of("2pl", priors=True))
     a, b = np.array([0.1 + 1e-13, 0.1, 0.1]), np.array([9.0, 0.0, 3.0])

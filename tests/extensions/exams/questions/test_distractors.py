@@ -23,7 +23,7 @@ from trecexam.extensions.exams.questions.filters import apply
 from trecexam.extensions.exams.settings import ExamSection
 
 SETTINGS = ExamSection.model_validate({})
-#: In the passage word by word, so closer to it than the right candidate.
+#: Copied from the passage, so closer to it than the right candidate.
 COPIED = "electric power for its compressor"
 
 
@@ -31,25 +31,25 @@ def limits_of(*questions: ExamQuestion, settings: ExamSection = SETTINGS) -> Can
     return CandidateLimits.of(apply(questions, settings), settings, None)
 
 
-def stays(each: ExamQuestion, settings: ExamSection = SETTINGS) -> bool:
+def passes_filters(each: ExamQuestion, settings: ExamSection = SETTINGS) -> bool:
     return not apply([each], settings).reasons(0)
 
 
-def test_a_wrong_candidate_that_is_copied_from_the_passage_fails_and_the_others_do_not() -> None:
+def test_a_wrong_candidate_copied_from_the_passage_fails_and_the_others_pass() -> None:
     bad = question(choices=(CHOICES[0], CHOICES[1], COPIED, CHOICES[3]))
-    assert not stays(bad)
+    assert not passes_filters(bad)
     assert limits_of(bad).failing(bad) == (2,)
     assert limits_of(bad).failing(question()) == ()
 
 
 @pytest.mark.parametrize("order", [*permutations(range(4))][::5])
-def test_of_two_wrong_candidates_that_are_close_the_later_one_fails_and_never_the_right_one(
+def test_of_two_similar_wrong_candidates_the_later_fails_and_never_the_right_one(
     order: tuple[int, ...],
 ) -> None:
     texts = (CHOICES[0], "Water from the tap", "Water from the taps", "the water from the tap")
     bad = question(choices=[texts[n] for n in order], correct=order.index(0))
     wrong = [place for place in range(4) if place != bad.correct]
-    # "tap" and "taps" are other words: 3 of 5 in common.
+    # "tap" and "taps" are different words: 3 of 5 in common.
     close = [place for place in wrong if "taps" not in bad.choices[place]]
     limits = limits_of(bad)
     assert limits.failing(bad) == (max(close),)
@@ -65,7 +65,7 @@ def test_a_candidate_of_another_length_fails() -> None:
     assert limits_of(bad, settings=without).failing(bad) == ()
 
 
-def test_candidates_are_compared_by_embeddings_where_the_filters_do() -> None:
+def test_candidates_are_compared_by_embeddings_if_the_filters_are() -> None:
     settings = ExamSection.model_validate({"embedding": "x"})
     directions = {CHOICES[0]: (1.0, 0.0, 0.0), CHOICES[1]: (0.0, 1.0, 0.0), CHOICES[2]: (0.01, 1.0, 0.0)}
 
@@ -74,7 +74,7 @@ def test_candidates_are_compared_by_embeddings_where_the_filters_do() -> None:
 
     bad = question()
     limits = CandidateLimits.of(apply([bad], settings, embed), settings, embed)
-    # The fourth one is as close to the passage as can be, by 0.4 closer than the right one.
+    # The fourth one is as close to the passage as possible, by 0.4 closer than the right one.
     assert limits.failing(bad) == (2, 3)
 
 
@@ -86,7 +86,7 @@ def test_candidates_are_compared_by_embeddings_where_the_filters_do() -> None:
         ({"stem": "What moves?"}, False),
     ],
 )
-def test_only_questions_that_nothing_else_is_wrong_with_can_be_mended(
+def test_only_questions_without_other_problems_can_be_repaired(
     changes: dict[str, str], mendable: bool
 ) -> None:
     bad = question(choices=(CHOICES[0], CHOICES[1], COPIED, CHOICES[3]), **changes)  # type: ignore[arg-type]
@@ -94,14 +94,14 @@ def test_only_questions_that_nothing_else_is_wrong_with_can_be_mended(
     assert can_be_mended(bad, filtered.reasons(0), limits_of(bad)) is mendable
 
 
-def test_a_good_question_and_one_whose_right_candidate_is_too_long_are_not_asked_about() -> None:
+def test_good_questions_and_too_long_right_candidates_are_not_sent_to_the_model() -> None:
     assert not can_be_mended(question(), {}, limits_of(question()))
     settings = ExamSection.model_validate({"max_choice": 20})
     bad = question()
     assert not can_be_mended(bad, apply([bad], settings).reasons(0), limits_of(bad, settings=settings))
 
 
-def test_the_prompt_has_all_that_is_known_and_what_must_not_come_again() -> None:
+def test_the_prompt_has_the_question_and_the_candidates_that_must_not_return() -> None:
     bad = question(choices=(CHOICES[0], CHOICES[1], COPIED, CHOICES[3]), title="Pumps {number}")
     text = prompt(bad, (2,), ("Cold sea water",), "manuals")
     assert "from manuals: Pumps {number}\nA heat pump moves" in text
@@ -121,28 +121,28 @@ def test_the_prompt_has_all_that_is_known_and_what_must_not_come_again() -> None
         ("I cannot do that.", ()),
     ],
 )
-def test_candidates_are_read_from_lists(answer: str, texts: tuple[str, ...]) -> None:
+def test_candidates_are_parsed_from_lists(answer: str, texts: tuple[str, ...]) -> None:
     assert read_candidates(answer) == texts
 
 
 @given(st.lists(st.text("ab -\n*1.)", max_size=12), max_size=5))
-def test_whatever_is_written_is_read_as_candidates_on_a_line_each_with_words(lines: list[str]) -> None:
+def test_any_output_is_read_as_one_line_candidates_with_words(lines: list[str]) -> None:
     for text in read_candidates("\n".join(lines)):
         assert "\n" not in text
         assert any(letter.isalnum() for letter in text)
 
 
-def test_what_passes_takes_the_place_of_what_failed_and_all_else_stays() -> None:
+def test_passing_candidates_replace_failed_ones_and_the_rest_stays() -> None:
     bad = question(choices=(CHOICES[0], CHOICES[1], COPIED, CHOICES[3]))
     offered = (COPIED, "power for its compressor", CHOICES[1].upper(), "Smoke from a chimney", "Sand")
     mended = refilled(bad, offered, limits_of(bad))
     assert mended is not None
     assert mended.choices == (CHOICES[0], CHOICES[1], "Smoke from a chimney", CHOICES[3])
     assert (mended.question_id, mended.correct, mended.question) == (bad.question_id, 0, bad.question)
-    assert stays(mended)
+    assert passes_filters(mended)
 
 
-def test_where_too_little_will_do_the_question_is_as_it_was() -> None:
+def test_with_too_few_good_candidates_the_question_is_unchanged() -> None:
     bad = question(choices=(CHOICES[0], COPIED, f"The {COPIED}", CHOICES[3]))
     assert limits_of(bad).failing(bad) == (1, 2)
     assert refilled(bad, ("Smoke from a chimney",), limits_of(bad)) is None

@@ -1,4 +1,4 @@
-"""Which questions are left out: each filter by itself, at its threshold, against plain recomputation."""
+"""Which questions are removed: each filter alone, at its threshold, against a naive computation."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ from trecexam.extensions.exams.questions.statistics import (
 from trecexam.extensions.exams.settings import ExamSection
 
 ALL = ExamSection.model_validate({})
-#: Five words to make texts of that often share some.
+#: Five words, so that texts often share some.
 WORDS = st.lists(st.sampled_from(["heat", "pump", "Air", "cold", "house."]), max_size=7).map(" ".join)
 
 
-def only(name: str, **more: object) -> ExamSection:
+def settings_for(name: str, **more: object) -> ExamSection:
     return ExamSection.model_validate({"without": [n for n in filters.FILTERS if n != name], **more})
 
 
-def gone(questions: Sequence[ExamQuestion], section: ExamSection = ALL) -> list[list[str]]:
+def failed_filters(questions: Sequence[ExamQuestion], section: ExamSection = ALL) -> list[list[str]]:
     found = apply(questions, section)
     return [list(found.reasons(place)) for place in range(len(questions))]
 
@@ -50,8 +50,8 @@ def tokens(text: str) -> list[str]:
     return re.findall(r"\w+", text.lower())
 
 
-def test_a_good_question_stays() -> None:
-    assert gone([question()]) == [[]]
+def test_a_good_question_is_kept() -> None:
+    assert failed_filters([question()]) == [[]]
 
 
 @pytest.mark.parametrize(
@@ -68,8 +68,8 @@ def test_a_good_question_stays() -> None:
         "In this PAPER, which of the coils is the one that is defrosted in winter?",
     ],
 )
-def test_a_stem_that_leans_on_its_text_goes(stem: str) -> None:
-    assert gone([question(stem=stem)]) == [["self-contained"]]
+def test_a_stem_that_refers_to_its_text_is_removed(stem: str) -> None:
+    assert failed_filters([question(stem=stem)]) == [["self-contained"]]
 
 
 @pytest.mark.parametrize(
@@ -81,22 +81,22 @@ def test_a_stem_that_leans_on_its_text_goes(stem: str) -> None:
         "Which newspapers reported that researchers had paperless offices that year?",
     ],
 )
-def test_a_stem_that_stands_alone_stays(stem: str) -> None:
-    assert gone([question(stem=stem)]) == [[]]
+def test_a_self_contained_stem_is_kept(stem: str) -> None:
+    assert failed_filters([question(stem=stem)]) == [[]]
 
 
-def test_the_published_patterns_are_among_ours() -> None:
+def test_the_published_patterns_are_included() -> None:
     published = read_patterns(outside("prompts/self-contained.txt"))
     assert read_patterns(filters._PATTERNS)[: len(published)] == published
 
 
-def test_lengths_are_allowed_up_to_and_with_their_bounds() -> None:
-    section = only("length", min_question=10, max_question=12, min_choice=2, max_choice=4)
+def test_lengths_are_allowed_up_to_and_including_their_bounds() -> None:
+    section = settings_for("length", min_question=10, max_question=12, min_choice=2, max_choice=4)
     sizes = [(9, 3), (10, 3), (12, 3), (13, 3), (11, 1), (11, 2), (11, 4), (11, 5)]
     made = [
         question(n, "q" * stem, ["abc", "abd", "abe", "c" * size]) for n, (stem, size) in enumerate(sizes)
     ]
-    assert [bool(each) for each in gone(made, section)] == [
+    assert [bool(each) for each in failed_filters(made, section)] == [
         True,
         False,
         False,
@@ -109,7 +109,7 @@ def test_lengths_are_allowed_up_to_and_with_their_bounds() -> None:
 
 
 @given(st.lists(WORDS, min_size=4, max_size=4), WORDS, st.integers(0, 3))
-def test_similarities_to_the_passage_are_those_of_a_plain_search(
+def test_similarities_to_the_passage_equal_a_naive_search(
     choices: list[str], passage: str, correct: int
 ) -> None:
     n = max(1, sum(len(tokens(choice)) for choice in choices) // 4)
@@ -122,27 +122,27 @@ def test_similarities_to_the_passage_are_those_of_a_plain_search(
     assert similarity.extra_jaccard(made) == pytest.approx(most - wanted[correct])
 
 
-def test_a_wrong_candidate_may_be_closer_to_the_passage_by_the_threshold_and_no_more() -> None:
+def test_a_wrong_candidate_may_be_closer_to_the_passage_by_at_most_the_threshold() -> None:
     # n is 2; "cold air" stands in the passage, of "warm river" one word of two does, with another beside it.
     made = question(choices=["warm river", "cold air", "xx yy", "zz ww"])
     assert similarity.extra_jaccard(made) == pytest.approx(1 - 1 / 3)
     name = "extra-candidate-jaccard"
-    assert gone([made], only(name, extra_candidate_jaccard=2 / 3)) == [[]]
-    assert gone([made], only(name, extra_candidate_jaccard=0.66)) == [[name]]
+    assert failed_filters([made], settings_for(name, extra_candidate_jaccard=2 / 3)) == [[]]
+    assert failed_filters([made], settings_for(name, extra_candidate_jaccard=0.66)) == [[name]]
 
 
-def test_candidates_that_say_the_same_go_whichever_is_right() -> None:
+def test_questions_with_equivalent_candidates_are_removed() -> None:
     name = "intra-candidate-jaccard"
     made = [question(correct=c, choices=["One is it", "is it one?", "two", "three"]) for c in range(4)]
-    assert gone(made, only(name)) == [[name]] * 4
-    # By ten percent and by twenty are honest candidates; blanks, and marks alone, are not.
+    assert failed_filters(made, settings_for(name)) == [[name]] * 4
+    # "By 10 percent" and "by 20 percent" are valid candidates; blanks and punctuation alone are not.
     fair = question(choices=["It rises by 10 percent", "It rises by 20 percent", "It falls", "It stays"])
-    assert gone([fair], only(name)) == [[]]
-    assert gone([question(choices=["?", "?", "a", "b"])], only(name)) == [[name]]
-    assert gone([question(choices=["+", "-", "*", "/"])], only(name)) == [[]]
+    assert failed_filters([fair], settings_for(name)) == [[]]
+    assert failed_filters([question(choices=["?", "?", "a", "b"])], settings_for(name)) == [[name]]
+    assert failed_filters([question(choices=["+", "-", "*", "/"])], settings_for(name)) == [[]]
 
 
-def test_near_duplicates_go_and_the_first_good_one_stays() -> None:
+def test_near_duplicates_are_removed_and_the_first_good_one_is_kept() -> None:
     stems = [
         "What does a heat pump take from the air outside?",
         "What does a heat pump take from the air, outside",
@@ -150,8 +150,8 @@ def test_near_duplicates_go_and_the_first_good_one_stays() -> None:
         "How is frost on the coil of a pump melted in winter?",
     ]
     made = [question(n, stem) for n, stem in enumerate(stems)]
-    assert gone(made, only("duplicates")) == [[], ["duplicates"], ["duplicates"], []]
-    # The first one is too short for other reasons, so that the second one stays.
+    assert failed_filters(made, settings_for("duplicates")) == [[], ["duplicates"], ["duplicates"], []]
+    # The first one is too short, so the second one stays.
     section = ExamSection.model_validate(
         {"min_question": 1, "without": ["length", "extra-candidate-jaccard"]}
     )
@@ -160,7 +160,7 @@ def test_near_duplicates_go_and_the_first_good_one_stays() -> None:
     assert [each.question_id for each in found.kept] == ["x1", "x3"]
 
 
-def test_stems_with_other_numbers_in_them_are_no_duplicates() -> None:
+def test_stems_that_differ_in_numbers_are_not_duplicates() -> None:
     stems = [
         "How much heat does the pump give at 3 bar?",
         "How much heat does the pump give at 34 bar?",
@@ -168,10 +168,10 @@ def test_stems_with_other_numbers_in_them_are_no_duplicates() -> None:
         "How much heat does the pump give at any bar?",
     ]
     made = [question(n, stem) for n, stem in enumerate(stems)]
-    assert gone(made, only("duplicates", duplicates=0.8)) == [[], [], ["duplicates"], []]
+    assert failed_filters(made, settings_for("duplicates", duplicates=0.8)) == [[], [], ["duplicates"], []]
 
 
-def test_duplicates_are_found_across_blocks_as_by_comparing_all(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_duplicates_across_blocks_equal_a_comparison_of_all_pairs(monkeypatch: pytest.MonkeyPatch) -> None:
     from rapidfuzz import fuzz
 
     generator = np.random.default_rng(4)
@@ -182,7 +182,7 @@ def test_duplicates_are_found_across_blocks_as_by_comparing_all(monkeypatch: pyt
             kept.append(stem)
     monkeypatch.setattr(filters, "_BLOCK", 7)
     made = [question(number, stem) for number, stem in enumerate(stems)]
-    assert [each.question for each in apply(made, only("duplicates", duplicates=0.85)).kept] == kept
+    assert [each.question for each in apply(made, settings_for("duplicates", duplicates=0.85)).kept] == kept
     assert 1 < len(kept) < 60
 
 
@@ -203,7 +203,7 @@ def test_embeddings_compare_candidates_with_the_passage_and_with_one_another() -
     assert found == ["extra-candidate-embedding", "intra-candidate-embedding"]
 
 
-def test_baselines_are_what_one_gets_right_without_reading() -> None:
+def test_baselines_are_the_scores_of_guessing_without_reading() -> None:
     made = [
         question(0, choices=["a", "bb", "c", "d"], correct=1),
         question(1, choices=["aa", "bb", "c", "d"], correct=1),
@@ -214,7 +214,7 @@ def test_baselines_are_what_one_gets_right_without_reading() -> None:
     assert longest_answer(made) == pytest.approx((1 + 0.5) / 4)
 
 
-def test_lengths_and_levels_are_of_the_mean_question() -> None:
+def test_lengths_are_means_over_questions_and_levels_are_counted() -> None:
     made = [question(0, "abc", ["a", "bb", "c", "dddd"], 3, "12345"), question(1, "a", ["a"] * 4, 0, "123")]
     found = description(made, [QuestionKind((), "what"), QuestionKind(("Applying", "Creating"), "how")])
     assert found["mean_length"] == {"question": 2, "choice": 1.5, "correct": 2.5, "documentation": 4}
@@ -222,14 +222,14 @@ def test_lengths_and_levels_are_of_the_mean_question() -> None:
     assert {name: n for name, n in found["question_types"].items() if n} == {"what": 1, "how": 1}
 
 
-def test_an_exam_of_nothing_has_no_baselines() -> None:
+def test_an_empty_exam_has_no_baselines() -> None:
     assert description([], []) == {"questions": 0}
 
 
 @given(st.lists(st.tuples(WORDS, st.lists(WORDS, min_size=4, max_size=4)), min_size=1, max_size=8))
-def test_each_filter_finds_the_same_alone_as_among_the_others(rows: list[tuple[str, list[str]]]) -> None:
+def test_each_filter_finds_the_same_alone_and_among_others(rows: list[tuple[str, list[str]]]) -> None:
     made = [question(n, stem, choices, documentation=PASSAGE) for n, (stem, choices) in enumerate(rows)]
     found = apply(made, ALL)
     for name in found.results:
         if name != "duplicates":
-            assert apply(made, only(name)).results[name] == found.results[name]
+            assert apply(made, settings_for(name)).results[name] == found.results[name]

@@ -1,4 +1,4 @@
-"""Reading a multiple-choice question, in all the forms in which models write it."""
+"""Parsing multiple-choice questions in all forms that models write."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def test_the_usual_forms_are_read(mark: str, answer: str, letters: str) -> None:
         f"{BODY}Answer: B\n1. one\n2. two\n3. three\n4. four",
     ],
 )
-def test_other_forms_are_read_as_well(told: str) -> None:
+def test_unusual_forms_are_read_too(told: str) -> None:
     found = read_question(told)
     assert isinstance(found, Read), found
     assert found._replace(choices=tuple(choice.rstrip(".") for choice in found.choices)) == RIGHT
@@ -124,24 +124,24 @@ def test_other_forms_are_read_as_well(told: str) -> None:
         (f"{BODY}Answer: B) {CHOICES[2]}", "more than one right answer"),
     ],
 )
-def test_what_is_no_question_is_told_by_its_reason(told: str, reason: str) -> None:
+def test_text_without_a_question_is_reported_with_a_reason(told: str, reason: str) -> None:
     assert read_question(told) == Unread(reason)
 
 
-def test_an_article_at_the_head_of_the_right_candidates_text_is_no_letter() -> None:
+def test_an_article_at_the_start_of_the_right_candidate_is_not_its_letter() -> None:
     told = f"{STEM}\nA) The sun\nB) A heat pump\nC) Two pumps\nD) None\nCorrect Answer: A heat pump"
     assert read_question(told) == Read(STEM, ("The sun", "A heat pump", "Two pumps", "None"), 1)
     told = told.replace("Answer: A heat pump", "Answer: A The sun")
     assert read_question(told)[2] == 0
 
 
-def test_code_in_candidates_stays_as_it_is() -> None:
+def test_code_in_candidates_is_unchanged() -> None:
     codes = ("**kwargs and *args", "__init__ of a class", "the glob *.txt", "2**8 and 2**9")
     told = "\n".join([STEM, *(f"{x}) {code}" for x, code in zip("ABCD", codes, strict=True)), "Answer: D"])
     assert read_question(told) == Read(STEM, codes, 3)
 
 
-def test_the_shortest_stem_is_a_setting() -> None:
+def test_the_minimum_stem_length_is_a_setting() -> None:
     told = BODY.replace(STEM, "x" * 49 + "?") + "Answer: B"
     assert isinstance(read_question(told), Read)
     assert isinstance(read_question(told, min_question=51), Unread)
@@ -156,7 +156,7 @@ TEXT = st.lists(
 
 
 @given(TEXT, st.integers(0, 3), st.sampled_from(["{})", "({})", "**{}.**"]), st.sampled_from(ANSWERS[:8]))
-def test_what_is_written_is_what_is_read(texts: list[str], correct: int, mark: str, answer: str) -> None:
+def test_a_written_question_is_read_back(texts: list[str], correct: int, mark: str, answer: str) -> None:
     choices = tuple(" ".join(f"x{text}y".split()) for text in texts)
     lines = [f"{mark.format(x)} {choice}" for x, choice in zip("ABCD", choices, strict=True)]
     told = "\n".join([STEM, *lines, answer.format("ABCD"[correct])])
@@ -180,7 +180,7 @@ def test_any_text_gives_a_whole_question_or_a_reason(text: str) -> None:
 @pytest.mark.parametrize(
     "piece", ["A)", "\n", " ", "**", "*a", "Answer: ", "Question ", "(", "A is ", "1.\n", "\n "]
 )
-def test_reading_takes_no_long_time_whatever_is_repeated(piece: str) -> None:
+def test_reading_takes_bounded_time_on_repeated_text(piece: str) -> None:
     text = BODY + piece * (20_000 // len(piece))
     start = time.process_time()
     read_question(text)
@@ -189,7 +189,7 @@ def test_reading_takes_no_long_time_whatever_is_repeated(piece: str) -> None:
 
 
 @given(st.integers(0, 3), st.integers(0, 99), st.text(max_size=5))
-def test_shuffling_keeps_the_right_candidate_and_tells_the_order(correct: int, seed: int, key: str) -> None:
+def test_shuffling_keeps_the_right_candidate_and_returns_the_order(correct: int, seed: int, key: str) -> None:
     read = Read(STEM, CHOICES, correct)
     found, order = shuffled(read, seed, key)
     assert found.choices[found.correct] == CHOICES[correct]
@@ -197,7 +197,7 @@ def test_shuffling_keeps_the_right_candidate_and_tells_the_order(correct: int, s
     assert shuffled(read, seed, key) == (found, order)
 
 
-def test_all_orders_come_about_equally_often() -> None:
+def test_all_orders_are_equally_likely() -> None:
     counts = Counter(shuffled(RIGHT, 0, str(number))[1] for number in range(4_800))
     assert len(counts) == 24
     assert max(abs(count - 200) for count in counts.values()) < 60

@@ -46,11 +46,11 @@ def test_every_published_word_is_found_by_its_own_lemma(level: str) -> None:
         ("", "other"),
     ],
 )
-def test_the_type_is_the_word_that_asks(question: str, expected: str) -> None:
+def test_the_type_is_the_interrogative_word(question: str, expected: str) -> None:
     assert question_type(question) == expected
     assert expected in question_types()
 
 
-def test_the_levels_words_are_the_published_ones() -> None:
+def test_the_words_of_each_level_are_the_published_ones() -> None:
     published = json.loads(outside("prompts/bloom.json").read_bytes())
     assert bloom_words() == {level: frozenset(words) for level, words in published.items()}

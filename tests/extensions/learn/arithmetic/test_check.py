@@ -1,4 +1,4 @@
-"""Which way orders the runs best, by half of the judgments that are hidden: against naive computations."""
+"""Which method orders the runs best, using hidden judgments: against naive computations."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ WAYS = {"learned": expectations, "zero": zeros, "condensed": condensed, "labels"
 
 
 def most_retrieved(queries: Sequence[QueryPassages], k: int) -> list[QueryPassages]:
-    """Only the k of each query that have most votes are judged."""
+    """Only the k most voted passages of each query are judged."""
     return [query.hiding(np.argsort(np.argsort(query.features[:, 0])) >= k) for query in queries]
 
 
@@ -44,17 +44,17 @@ def most_retrieved(queries: Sequence[QueryPassages], k: int) -> list[QueryPassag
         (drawn_track(1, 6, known=0.1), "random"),
         (most_retrieved(drawn_track(1, 6), 5), "most retrieved"),
         (most_retrieved(drawn_track(1, 6), 20), "most retrieved"),
-        # Some queries are judged as a whole, as judges come to one after the other.
+        # Some queries are judged completely, as when judges go from one to the next.
         ([q if at % 2 else q.hiding(q.judged) for at, q in enumerate(drawn_track(1, 6))], "random"),
-        # Least retrieved ones alone are no sample, but votes are not what they were chosen for.
+        # Judging only the least retrieved is not random, but the passages were not chosen by votes.
         ([q.hiding(q.features[:, 0] < 2.5) for q in drawn_track(1, 6)], "random"),
     ],
 )
-def test_how_passages_came_to_be_judged_is_told_from_votes(queries: list[QueryPassages], kind: str) -> None:
+def test_the_judging_design_is_detected_from_votes(queries: list[QueryPassages], kind: str) -> None:
     assert design(queries)[0] == kind
 
 
-def test_the_share_is_of_pairs_in_which_the_judged_passage_is_retrieved_more() -> None:
+def test_the_share_counts_pairs_in_which_the_judged_passage_is_retrieved_more() -> None:
     queries = drawn_track(2, 4, known=0.4)
     shares = []
     for query in queries:
@@ -66,7 +66,7 @@ def test_the_share_is_of_pairs_in_which_the_judged_passage_is_retrieved_more() -
     assert design(queries)[1] == pytest.approx(np.mean(shares))
 
 
-def test_of_a_random_sample_random_halves_are_hidden() -> None:
+def test_for_a_random_sample_random_halves_are_hidden() -> None:
     queries = drawn_track(3, 8, known=0.5)
     repeats = hidings(queries, "random")
     assert len(repeats) == 5
@@ -80,7 +80,7 @@ def test_of_a_random_sample_random_halves_are_hidden() -> None:
     assert [np.concatenate(repeat).tobytes() for repeat in again] == [of.tobytes() for of in every]
 
 
-def test_of_the_most_retrieved_the_less_retrieved_half_is_hidden() -> None:
+def test_for_the_most_retrieved_the_less_retrieved_half_is_hidden() -> None:
     queries = [*most_retrieved(drawn_track(4, 2), 5), *most_retrieved(drawn_track(5, 2), 1)]
     (repeat,) = hidings(queries, "most retrieved")
     assert [int(hidden.sum()) for hidden in repeat] == [2, 2, 0, 0]
@@ -111,7 +111,7 @@ def gains_of(query: QueryPassages, learned: Learned) -> dict[str, np.ndarray]:
     }
 
 
-def test_of_a_random_sample_the_loss_is_1_minus_tau_with_the_hidden_half_alone() -> None:
+def test_for_a_random_sample_the_loss_is_1_minus_tau_against_the_hidden_half() -> None:
     queries = drawn_track(6, 7, known=0.5, labels=2)
     compared = compare(queries, WAYS, 1)
     losses: dict[str, list[float]] = {name: [] for name in WAYS}
@@ -143,7 +143,7 @@ def test_of_a_random_sample_the_loss_is_1_minus_tau_with_the_hidden_half_alone()
     assert (compared.design, compared.n_queries) == ("random", 7)
 
 
-def test_of_the_most_retrieved_the_loss_is_how_far_runs_are_off_beside_each_other() -> None:
+def test_for_the_most_retrieved_the_loss_is_the_error_of_runs_relative_to_each_other() -> None:
     queries = most_retrieved(drawn_track(7, 6), 9)
     compared = compare(queries, WAYS, 2)
     (repeat,) = hidings(queries, "most retrieved")
@@ -166,13 +166,13 @@ def test_of_the_most_retrieved_the_loss_is_how_far_runs_are_off_beside_each_othe
                     if hidden[doc]
                 ) / (ideal or 1)
         assert compared.ways[name].loss == pytest.approx(off.mean(axis=1).std())
-        # Subsets leave out the same queries for each way.
+        # Subsets leave out the same queries for each method.
         subsets = QueryDraws().subset_means(off)
         assert compared.ways[name].of_subsets == pytest.approx(subsets.std(axis=0))
 
 
-def test_passages_that_nobody_judged_have_no_part_in_it() -> None:
-    """As many more, like those that are there, below the first ten ranks of each run."""
+def test_unjudged_passages_do_not_affect_the_comparison() -> None:
+    """Adds as many similar passages below the first ten ranks of each run."""
     for queries in (drawn_track(8, 6, known=0.4), most_retrieved(drawn_track(8, 6), 8)):
         more = [
             replace(
@@ -194,7 +194,7 @@ def test_passages_that_nobody_judged_have_no_part_in_it() -> None:
             assert (there.ways[name].counts == here.ways[name].counts).all()
 
 
-def test_what_a_way_gives_to_passages_that_nobody_judged_is_no_loss_of_it() -> None:
+def test_labels_of_unjudged_passages_do_not_count_in_the_loss_of_a_method() -> None:
     """A reference that gives these 0 would prefer zero, whatever is hidden."""
     queries = most_retrieved(drawn_track(9, 6), 8)
 
@@ -208,7 +208,7 @@ def test_what_a_way_gives_to_passages_that_nobody_judged_is_no_loss_of_it() -> N
     assert compared.ways["generous"].loss == compared.ways["zero"].loss > 0
 
 
-def test_another_tracks_judgments_are_learned_from_and_nothing_of_it_is_hidden() -> None:
+def test_judgments_of_another_track_are_used_for_learning_and_never_hidden() -> None:
     queries, others = drawn_track(10, 4, known=0.2), drawn_track(11, 4)
     compared = compare(queries, {"learned": expectations}, 2, others)
     alone = compare(queries, {"learned": expectations}, 2)
@@ -225,7 +225,7 @@ def comparison(**losses: tuple[float, list[float]]) -> Comparison:
     return Comparison("random", ways, 9.0, QueryDraws(), 4)
 
 
-def test_a_way_is_better_where_the_end_of_the_differences_interval_is_above_0() -> None:
+def test_a_method_is_better_if_the_interval_of_the_difference_is_above_0() -> None:
     # A fifth of four queries is one, so there are four subsets, each without one of them.
     spread = [0.05, -0.05, 0.02, -0.02]
     half = student.ppf(0.975, 3) * math.sqrt((4 - 1) / 1) * np.std(spread)
@@ -237,7 +237,7 @@ def test_a_way_is_better_where_the_end_of_the_differences_interval_is_above_0() 
         assert not of.better("two", "one")
 
 
-def test_the_first_way_stays_the_best_unless_others_are_better_by_more_than_chance() -> None:
+def test_the_default_method_stays_best_unless_another_is_significantly_better() -> None:
     of = comparison(
         first=(0.5, [0.5] * 4), near=(0.45, [0.9, 0.0, 0.5, 0.4]), a=(0.2, [0.2] * 4), b=(0.3, [0.3] * 4)
     )
@@ -247,7 +247,7 @@ def test_the_first_way_stays_the_best_unless_others_are_better_by_more_than_chan
     assert replace(of, n_queries=1).best("first", ["a"]) == "first"
 
 
-def test_what_is_left_must_be_enough_to_learn_from() -> None:
+def test_the_remaining_judgments_must_be_enough_to_learn_from() -> None:
     query = drawn_track(12, 1)[0]
     labels = query.judgments
     two = [int(np.flatnonzero(labels == label)[0]) for label in (0, 1)]

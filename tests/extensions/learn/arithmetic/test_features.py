@@ -1,4 +1,4 @@
-"""What is known of a passage before anybody judges it, against naive computations."""
+"""Features of a passage before it is judged, against naive computations."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from trecexam.extensions.learn.arithmetic.features import Lexical, fusion, query
 from trecexam.extensions.learn.arithmetic.passages import FEATURES
 
 
-def test_fusion_is_the_rank_by_sums_of_1_over_60_plus_rank_and_ties_have_their_mean() -> None:
+def test_fusion_is_the_rank_by_reciprocal_rank_sums_with_mean_ranks_for_ties() -> None:
     ranks = np.array([[0, 1, 2, 3], [1, 0, 3, -1], [2, -1, -1, -1]], np.int32)
     sums = [1 / 61 + 1 / 62, 1 / 62 + 1 / 61, 1 / 63 + 1 / 61, 1 / 64 + 1 / 63, 0.0, 0.0]
     places = [1.5, 1.5, 3, 4, 5.5, 5.5]
     assert sorted(sums, reverse=True)[2] == sums[2]
     assert fusion(ranks, 6) == pytest.approx(np.log1p(places))
-    # Whoever has none of the runs' votes is behind all of them.
+    # Passages without votes are behind all others.
     assert unretrieved(6) == pytest.approx(math.log(1 + 7))
 
 
-def test_the_order_of_the_runs_does_not_decide_between_passages() -> None:
+def test_fusion_does_not_depend_on_the_order_of_the_runs() -> None:
     query = drawn_query(np.random.default_rng(1), "q", noise=(1.0,) * 9)
     for order in (slice(None, None, -1), [3, 1, 0, 2, 8, 7, 5, 4, 6]):
         assert fusion(query.ranks[order], 40).tolist() == fusion(query.ranks, 40).tolist()
@@ -46,7 +46,7 @@ def naive_bm25(query: str, text: str, collection: list[str]) -> float:
     return total
 
 
-def test_words_that_query_and_passage_share_count_as_bm25_of_the_collection() -> None:
+def test_shared_words_of_query_and_passage_are_scored_as_bm25_of_the_collection() -> None:
     texts = ["The heat pump, the PUMP.", "Überall Wärme; heat?", "under_score of pumps", "nothing", ""]
     lexical = Lexical(texts)
     for query in ("heat pump", "Pump pump score", "überall", "", "unknown"):
@@ -56,7 +56,7 @@ def test_words_that_query_and_passage_share_count_as_bm25_of_the_collection() ->
     assert Lexical([]).scores("heat", ["heat"]).tolist() == [0]
 
 
-def test_features_are_those_of_their_definitions_over_the_pool_alone() -> None:
+def test_features_equal_their_definitions_over_the_pool() -> None:
     rng = np.random.default_rng(2)
     n, others = 12, 4
     question, passages = unit(rng, 1)[0], unit(rng, n + others)
@@ -82,7 +82,7 @@ def test_features_are_those_of_their_definitions_over_the_pool_alone() -> None:
         assert np.append(pooled[:, at], background[:, at]) == pytest.approx(standard, abs=1e-5)
 
 
-def test_a_feature_that_all_passages_share_or_none_has_is_0() -> None:
+def test_a_constant_feature_is_0() -> None:
     passages = np.tile(np.array([[0.6, 0.8]], np.float32), (4, 1))
     for ratings, texts in ((np.full(4, 3.0), True), (np.full(4, np.nan), False)):
         pooled, background = query_features(

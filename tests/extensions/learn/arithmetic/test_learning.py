@@ -1,4 +1,4 @@
-"""What is fitted on judgments, and what it says of the passages without one."""
+"""The model fitted on judgments, and its predictions for unjudged passages."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from trecexam.extensions.learn.arithmetic.process import carried, carried_from_o
 from trecexam.extensions.learn.arithmetic.regression import expected, fit_regression, unseen
 
 
-def test_each_cut_has_the_greatest_kappa_of_all_cuts() -> None:
+def test_each_cut_maximises_kappa_over_all_cuts() -> None:
     rng = np.random.default_rng(8)
     labels = rng.integers(0, 3, size=50).astype(float)
     gains = np.round(labels + rng.normal(size=50), 1)
@@ -34,13 +34,13 @@ def test_each_cut_has_the_greatest_kappa_of_all_cuts() -> None:
     assert labels_of(gains, cuts, scale).tolist() == by_hand
 
 
-def test_where_no_cut_beats_chance_no_passage_gets_the_label() -> None:
+def test_if_no_cut_is_better_than_chance_no_passage_gets_the_label() -> None:
     labels, scale = np.array([0.0, 1.0, 0.0, 1.0]), np.array([0.0, 1.0])
     assert fit_cuts(np.array([1.0, 1.0, 1.0, 1.0]), labels, scale).tolist() == [math.inf]
     assert fit_cuts(np.array([2.0, 1.0, 2.0, 1.0]), labels, scale).tolist() == [math.inf]
 
 
-def test_ndcg_is_that_of_trec_eval_and_condensed_lists_close_their_gaps() -> None:
+def test_ndcg_equals_trec_eval_and_condensed_lists_drop_unjudged_passages() -> None:
     rng = np.random.default_rng(9)
     gains = rng.integers(0, 4, size=15).astype(float)
     ranks = np.array([rng.permutation(15)[:12] for _ in range(4)], np.int32)
@@ -62,7 +62,7 @@ def test_ndcg_is_that_of_trec_eval_and_condensed_lists_close_their_gaps() -> Non
 def unseen_gains(
     queries: list[QueryPassages], learned: Learned
 ) -> tuple[list[np.ndarray], list[tuple[np.ndarray, np.ndarray]]]:
-    """Of each query's judged passages gains by regressions that have not seen it; vectors and residuals."""
+    """Gains of judged passages by regressions without their query; vectors and residuals."""
     predicted = unseen(queries, learned.regression.columns, learned.scale)
     gains = [expected(p, learned.scale)[q.judged] for p, q in zip(predicted, queries, strict=True)]
     return gains, [
@@ -71,7 +71,7 @@ def unseen_gains(
     ]
 
 
-def test_predictions_are_regression_process_and_cuts_put_together_by_hand() -> None:
+def test_predictions_equal_regression_process_and_cuts_combined_by_hand() -> None:
     queries = drawn_track(10, 8, known=0.5)
     learned = fit(queries)
     kernel, scale = learned.kernel, learned.scale
@@ -98,12 +98,12 @@ def test_predictions_are_regression_process_and_cuts_put_together_by_hand() -> N
         assert prediction.confidences[at] == pytest.approx(of_label[label])
 
 
-def test_the_process_counts_where_it_takes_more_than_a_standard_error_off_the_squared_error() -> None:
+def test_the_process_is_used_if_it_lowers_the_squared_error_by_a_standard_error() -> None:
     counts = set()
     for seed in range(4):
         queries = drawn_track(30 + seed, 6, known=0.5)
         if seed % 2:
-            # Labels that passages alike do not share.
+            # Labels that similar passages do not share.
             rng = np.random.default_rng(seed)
             queries = [
                 replace(q, judgments=np.where(q.judged, rng.integers(0, 4, 40), np.nan)) for q in queries
@@ -119,14 +119,14 @@ def test_the_process_counts_where_it_takes_more_than_a_standard_error_off_the_sq
         counts.add(is_worth_it)
         alone = fit(queries, neighbours=False)
         assert alone.kernel is None
-        # Leaderboards are made without it either way.
+        # Leaderboards are made without the process either way.
         assert (by_regression(alone, queries[0]) == by_regression(learned, queries[0])).all()
         labels = np.concatenate([query.judgments[query.judged] for query in queries])
         assert (alone.cuts == fit_cuts(np.concatenate(gains), labels, learned.scale)).all()
     assert len(counts) == 2
 
 
-def test_a_feature_that_is_left_out_changes_nothing_whatever_its_values() -> None:
+def test_an_excluded_feature_has_no_effect_whatever_its_values() -> None:
     queries = drawn_track(12, 5, known=0.5)
     other = [
         replace(
@@ -143,7 +143,7 @@ def test_a_feature_that_is_left_out_changes_nothing_whatever_its_values() -> Non
     assert "cosine" in fit(queries).features
 
 
-def test_judged_passages_keep_their_judgment_and_the_others_learn_from_it() -> None:
+def test_judged_passages_keep_their_label_and_the_others_get_predictions() -> None:
     queries = drawn_track(13, 6, known=0.6)
     learned = fit(queries)
     assert learned.n_judgments == sum(query.judged.sum() for query in queries)
@@ -166,7 +166,7 @@ def test_judged_passages_keep_their_judgment_and_the_others_learn_from_it() -> N
     assert np.corrcoef(hidden, truth)[0, 1] > 0.6
 
 
-def test_the_same_judgments_give_the_same_predictions_to_the_last_bit() -> None:
+def test_the_same_judgments_give_bit_identical_predictions() -> None:
     def once() -> list[bytes]:
         queries = drawn_track(14, 4, known=0.5)
         learned = fit(queries)
@@ -175,7 +175,7 @@ def test_the_same_judgments_give_the_same_predictions_to_the_last_bit() -> None:
     assert once() == once()
 
 
-def test_hidden_judgments_change_nothing_that_is_predicted() -> None:
+def test_hidden_judgments_do_not_affect_predictions() -> None:
     queries = drawn_track(15, 5)
     hidden = np.random.default_rng(0).random(40) < 0.5
     other = replace(queries[0], judgments=np.where(hidden, 3 - queries[0].judgments, queries[0].judgments))
@@ -188,7 +188,7 @@ def test_hidden_judgments_change_nothing_that_is_predicted() -> None:
 @pytest.mark.parametrize(
     ("labels", "why"), [([math.nan] * 40, "no judgments"), ([1.0] * 40, "all 40 judgments are 1")]
 )
-def test_what_cannot_be_learned_from_is_named(labels: list[float], why: str) -> None:
+def test_judgments_that_cannot_be_learned_from_are_reported(labels: list[float], why: str) -> None:
     (query,) = drawn_track(16, 1)
     with pytest.raises(ValueError, match=why):
         fit([replace(query, judgments=np.array(labels))])
@@ -196,7 +196,7 @@ def test_what_cannot_be_learned_from_is_named(labels: list[float], why: str) -> 
 
 @st.composite
 def pools(draw: st.DrawFn) -> list[QueryPassages]:
-    """Small pools, some of them odd: no vector, no background, no run, features that are all the same."""
+    """Small pools with edge cases: no vector, no background, no run, constant features."""
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
     scale = draw(st.sampled_from([(0.0, 1.0), (0.0, 1.0, 2.0, 3.0), (1.0, 3.0), (0.0, 4.0)]))
     queries = []
@@ -211,14 +211,14 @@ def pools(draw: st.DrawFn) -> list[QueryPassages]:
         queries.append(
             replace(query, judgments=judgments, vectors=vectors, background=background, features=features)
         )
-    # Two different judgments at least.
+    # At least two different judgments.
     first = queries[0].judgments
     first[:2] = scale[0], scale[-1]
     return queries
 
 
 @given(pools())
-def test_of_any_pool_probabilities_fall_and_labels_are_of_the_scale(queries: list[QueryPassages]) -> None:
+def test_in_any_pool_probabilities_decrease_and_labels_are_on_the_scale(queries: list[QueryPassages]) -> None:
     learned = fit(queries)
     given_labels = {label for query in queries for label in query.judgments[query.judged].tolist()}
     assert learned.scale.tolist() == sorted({0.0, *given_labels})

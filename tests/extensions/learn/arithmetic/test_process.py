@@ -1,4 +1,4 @@
-"""The Gaussian process, against solving and leaving out by hand."""
+"""The Gaussian process, against explicit solutions and leave-one-out fits."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ def covariance(kernel: Kernel, a: np.ndarray, b: np.ndarray) -> float:
 
 
 def naive(kernel: Kernel, judged: np.ndarray, residuals: np.ndarray, passage: np.ndarray) -> float:
-    """The mean of a passage's residual, by the others'."""
+    """The mean of a passage's residual given the others'."""
     among = np.array([[covariance(kernel, a, b) for b in judged] for a in judged])
     across = np.array([covariance(kernel, a, passage) for a in judged])
     return float(across @ np.linalg.inv(among + kernel.noise * np.eye(len(judged))) @ residuals)
 
 
 @pytest.mark.parametrize("n", [1, 5])
-def test_a_passages_residual_is_that_of_solving_the_joint_normal_by_hand(n: int) -> None:
+def test_the_residual_of_a_passage_equals_the_joint_normal_solution(n: int) -> None:
     rng = np.random.default_rng(4)
     kernel = Kernel(0.2, 0.4, 0.5)
     judged, passages, residuals = unit(rng, n), unit(rng, 3), rng.normal(size=n)
-    # Those without a text have no vector.
+    # Passages without text have no vector.
     passages[2] = 0
     shares = carried(kernel, judged, passages)
     assert shares.shape == (3, n)
@@ -43,7 +43,7 @@ def test_a_passages_residual_is_that_of_solving_the_joint_normal_by_hand(n: int)
 
 
 @pytest.mark.parametrize("n", [1, 2, 8])
-def test_leaving_one_out_is_the_process_of_all_others(n: int) -> None:
+def test_leaving_one_out_equals_the_process_of_all_others(n: int) -> None:
     rng = np.random.default_rng(6)
     kernel = Kernel(0.1, 0.3, 0.3)
     vectors, residuals = unit(rng, n), rng.normal(size=n)
@@ -55,7 +55,7 @@ def test_leaving_one_out_is_the_process_of_all_others(n: int) -> None:
 
 
 @pytest.mark.parametrize("truth", [Kernel(0.3, 0.5, 0.3), Kernel(0.03, 0.1, 10.0)])
-def test_the_kernel_that_is_chosen_is_the_likeliest_one_of_any_variance(truth: Kernel) -> None:
+def test_the_chosen_kernel_maximises_the_likelihood_over_variances(truth: Kernel) -> None:
     from scipy.stats import multivariate_normal
 
     rng = np.random.default_rng(7)
@@ -76,7 +76,7 @@ def test_the_kernel_that_is_chosen_is_the_likeliest_one_of_any_variance(truth: K
     assert choose_kernel(queries) == max(KERNELS, key=likelihood)
 
 
-def test_of_a_query_with_many_judgments_64_evenly_spread_ones_are_looked_at() -> None:
+def test_of_a_query_with_many_judgments_64_evenly_spread_ones_are_used() -> None:
     rng = np.random.default_rng(8)
     vectors = unit(rng, 200)
     residuals = rng.multivariate_normal(np.zeros(200), Kernel(0.1, 0.3, 0.3).judged(vectors))
@@ -88,5 +88,5 @@ def test_of_a_query_with_many_judgments_64_evenly_spread_ones_are_looked_at() ->
     assert choose_kernel([(vectors[others], noisy[others])]) != choose_kernel([(vectors, noisy)])
 
 
-def test_where_nothing_is_left_to_explain_there_is_a_kernel_all_the_same() -> None:
+def test_without_residuals_to_explain_a_kernel_is_still_chosen() -> None:
     assert choose_kernel([(unit(np.random.default_rng(9), 5), np.zeros(5))]) in KERNELS

@@ -1,4 +1,4 @@
-"""The regressions, against scikit-learn on the same numbers, made by hand."""
+"""The regressions, against scikit-learn on the same numbers."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ ALL = (0, 1, 2)
 
 
 def standardised(queries: Sequence[QueryPassages], columns: Sequence[int]) -> list[np.ndarray]:
-    """The columns of each query's passages, by mean and deviation of all passages of all queries."""
+    """The columns of each query's passages, standardised over all passages of all queries."""
     every = np.vstack([query.features for query in queries])[:, list(columns)]
     return [(query.features[:, list(columns)] - every.mean(axis=0)) / every.std(axis=0) for query in queries]
 
 
 def by_sklearn(queries: Sequence[QueryPassages], columns: Sequence[int], step: float, of: int) -> np.ndarray:
-    """Of each passage of query `of`, that it is judged at least `step`, from all judged ones."""
+    """P(judged at least `step`) for each passage of query `of`, from all judged ones."""
     tables = standardised(queries, columns)
     known = [query.judged for query in queries]
     rows = np.vstack([table[rows] for table, rows in zip(tables, known, strict=True)])
@@ -39,7 +39,7 @@ def by_sklearn(queries: Sequence[QueryPassages], columns: Sequence[int], step: f
     return LogisticRegression(max_iter=1000).fit(rows, labels >= step).predict_proba(tables[of])[:, 1]
 
 
-def test_each_step_is_the_logistic_regression_of_scikit_learn() -> None:
+def test_each_step_equals_the_logistic_regression_of_scikit_learn() -> None:
     queries = list(map(without_background, drawn_track(1, 5, known=0.5)))
     fitted = fit_regression(queries, ALL)
     assert fitted.scale.tolist() == [0, 1, 2, 3]
@@ -50,7 +50,7 @@ def test_each_step_is_the_logistic_regression_of_scikit_learn() -> None:
         assert fitted.probabilities(queries[at]) == pytest.approx(falling, abs=1e-3)
 
 
-def test_a_step_that_would_rise_with_fewer_votes_is_fitted_without_votes() -> None:
+def test_a_step_that_would_increase_with_fewer_votes_is_fitted_without_votes() -> None:
     queries = list(map(without_background, drawn_track(2, 5, labels=2)))
     turned = []
     for query in queries:
@@ -63,7 +63,7 @@ def test_a_step_that_would_rise_with_fewer_votes_is_fitted_without_votes() -> No
     assert fitted.probabilities(turned[0])[0] == pytest.approx(by_sklearn(turned, (1, 2), 1, 0), abs=1e-3)
 
 
-def test_of_each_query_the_background_counts_as_one_passage_that_is_judged_lowest() -> None:
+def test_the_background_of_each_query_counts_as_one_passage_with_the_lowest_label() -> None:
     queries = drawn_track(3, 4, known=0.3, labels=2)
     queries[1] = replace(queries[1], background=queries[1].background[:2])
     fitted = fit_regression(queries, ALL)
@@ -80,11 +80,11 @@ def test_of_each_query_the_background_counts_as_one_passage_that_is_judged_lowes
     )
     assert fitted.weights == pytest.approx(by_hand.coef_, abs=1e-3)
     assert fitted.intercepts == pytest.approx(by_hand.intercept_, abs=1e-3)
-    # It is seen: with none the votes tell less.
+    # It has an effect: without background, votes have less weight.
     assert fit_regression(list(map(without_background, queries)), ALL).weights[0, 0] > fitted.weights[0, 0]
 
 
-def test_the_background_of_a_query_without_judgments_counts_for_nothing() -> None:
+def test_the_background_of_a_query_without_judgments_has_no_effect() -> None:
     queries = drawn_track(4, 4)
     unjudged = queries[0].hiding(queries[0].judged)
     with_it, without = (
@@ -93,7 +93,7 @@ def test_the_background_of_a_query_without_judgments_counts_for_nothing() -> Non
     assert (with_it.weights == without.weights).all()
 
 
-def test_a_query_has_an_intercept_of_its_own_under_the_same_penalty() -> None:
+def test_each_query_has_its_own_intercept_under_the_same_penalty() -> None:
     queries = list(map(without_background, drawn_track(5, 4, known=0.6, labels=2)))
     high = queries[0].judgments
     queries[0] = replace(queries[0], judgments=np.where(np.arange(40) % 3, np.minimum(high + 1, 1), high))
@@ -114,7 +114,7 @@ def test_a_query_has_an_intercept_of_its_own_under_the_same_penalty() -> None:
     assert "q03" not in fitted.of_queries
 
 
-def test_a_step_that_nobody_reached_has_no_probability() -> None:
+def test_a_step_without_positive_examples_has_no_probability() -> None:
     queries = drawn_track(6, 3, labels=2)
     fitted = fit_regression(queries, ALL, np.array([0.0, 1.0, 2.0]))
     p = fitted.probabilities(queries[0])
@@ -123,7 +123,7 @@ def test_a_step_that_nobody_reached_has_no_probability() -> None:
     assert expected(p, np.array([0.0, 1.0, 3.0])) == pytest.approx(p[0])
 
 
-def test_far_from_all_that_is_judged_nothing_overflows() -> None:
+def test_far_from_all_judged_passages_nothing_overflows() -> None:
     queries = drawn_track(7, 3, labels=2)
     far = queries[0].features.copy()
     far[:, 1] = 1e6
@@ -133,7 +133,7 @@ def test_far_from_all_that_is_judged_nothing_overflows() -> None:
     assert (p < 1e-300).all()
 
 
-def test_probabilities_fall_from_step_to_step_though_each_has_weights_of_its_own() -> None:
+def test_probabilities_decrease_over_steps_although_each_has_its_own_weights() -> None:
     rng = np.random.default_rng(8)
     crossing = 0
     for seed in range(5):
@@ -164,7 +164,7 @@ def test_a_query_is_predicted_without_its_own_judgments(known: float) -> None:
             assert (found[at] == fitted.probabilities(queries[at])).all()
 
 
-def test_of_a_single_query_with_judgments_each_passage_is_predicted_without_its_own() -> None:
+def test_for_a_single_judged_query_each_passage_is_predicted_without_its_own_label() -> None:
     first, other = drawn_track(10, 2, known=0.5)
     queries = [other.hiding(other.judged), first]
     scale = scale_of(queries)
@@ -191,7 +191,7 @@ def naive_likelihood(queries: Sequence[QueryPassages], columns: Sequence[int]) -
     return np.array(sums)
 
 
-def test_a_further_feature_counts_where_it_adds_more_than_one_standard_error() -> None:
+def test_a_feature_is_added_if_it_improves_by_more_than_one_standard_error() -> None:
     """Words make passages relevant in these pools; ratings do in some, where they are given."""
     chosen = set()
     for seed, told in itertools.product(range(3), (0.0, 0.6)):
@@ -212,7 +212,7 @@ def test_a_further_feature_counts_where_it_adds_more_than_one_standard_error() -
     assert FEATURES.index("lexical") not in choose_columns(nothing, np.arange(4.0))
 
 
-def test_one_query_alone_shows_nothing_of_others() -> None:
+def test_a_single_query_gives_no_evidence_on_other_queries() -> None:
     assert not adds(np.array([9.0]))
     assert not adds(np.array([3.0, -1.0]))
     assert adds(np.array([3.0, 2.0]))
@@ -226,7 +226,7 @@ def test_one_query_alone_shows_nothing_of_others() -> None:
         ([2.0] + [np.nan] * 39, "the only judgment is 2"),
     ],
 )
-def test_what_cannot_be_learned_from_is_named(labels: list[float], why: str) -> None:
+def test_judgments_that_cannot_be_learned_from_are_reported(labels: list[float], why: str) -> None:
     (query,) = drawn_track(11, 1)
     with pytest.raises(ValueError, match=why):
         fit_regression([replace(query, judgments=np.array(labels))], ALL)

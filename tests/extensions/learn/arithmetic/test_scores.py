@@ -1,4 +1,4 @@
-"""nDCG and AP of drawn labels by trec_eval, and expected scores by going through all labels."""
+"""nDCG and AP of drawn labels against trec_eval, and expected scores against a sum over all labels."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def naive(query: QueryPassages, labels: np.ndarray, relevant: int = 2) -> np.nda
     return np.array(values).T
 
 
-def test_measures_of_draws_are_those_of_trec_eval_and_ir_measures_on_each_draw() -> None:
+def test_measures_of_drawn_labels_equal_trec_eval_and_ir_measures() -> None:
     rng = np.random.default_rng(1)
     query = replace(drawn_track(1, 1)[0], elsewhere=np.array([3.0, 1.0]))
     query.ranks[2, 6:] = -1
@@ -53,13 +53,13 @@ def test_measures_of_draws_are_those_of_trec_eval_and_ir_measures_on_each_draw()
     nothing = np.zeros((1, 40))
     assert not drawn_ndcg(query.ranks, nothing, 10, np.empty(0)).any()
     assert not drawn_ap(query.ranks, nothing, 2, np.empty(0)).any()
-    # A negative label gains nothing, as trec_eval has it.
+    # A negative label has gain 0, as in trec_eval.
     assert (drawn_ndcg(query.ranks, np.maximum(labels - 1, 0), 10, query.elsewhere) >= 0).all()
     negative = np.where(labels == 0, -1.0, labels)
     assert drawn_ndcg(query.ranks, negative, 10, query.elsewhere).tolist() == ndcg.tolist()
 
 
-def test_labels_are_drawn_as_often_as_they_are_probable_and_judgments_stay() -> None:
+def test_labels_are_drawn_with_their_probability_and_judgments_stay() -> None:
     query = drawn_track(2, 1)[0].hiding(np.arange(40) % 2 == 0)
     p = np.sort(np.random.default_rng(0).random((2, 40)), axis=0)[::-1]
     scale, n = np.array([0.0, 1.0, 3.0]), 4000
@@ -71,8 +71,8 @@ def test_labels_are_drawn_as_often_as_they_are_probable_and_judgments_stay() -> 
             assert abs((drawn[:, at] >= label).mean() - p[step, at]) <= 5 * error
 
 
-def test_expected_scores_are_those_of_all_labels_times_their_probability() -> None:
-    """At most six binary passages of a pool are not judged, so that all 64 labellings are gone through."""
+def test_expected_scores_equal_the_sum_over_all_labels() -> None:
+    """At most six binary passages per pool are unjudged, so that all 64 labellings can be enumerated."""
     queries = [
         drawn_query(np.random.default_rng([3, at]), f"q{at}", passages=14, depth=12, labels=2)
         for at in range(5)
@@ -103,7 +103,7 @@ def test_expected_scores_are_those_of_all_labels_times_their_probability() -> No
         assert (error > 0).any() == bool(len(rows))
 
 
-def test_a_pool_that_is_judged_as_a_whole_has_its_scores_and_the_variance_of_queries() -> None:
+def test_a_fully_judged_pool_has_its_scores_and_the_variance_over_queries() -> None:
     queries = drawn_track(4, 5)
     scores = expected_scores(fit(queries), queries, 10, 2, draws=5)
     every = np.stack([naive(query, query.judgments) for query in queries], axis=-1)
@@ -112,7 +112,7 @@ def test_a_pool_that_is_judged_as_a_whole_has_its_scores_and_the_variance_of_que
     assert scores.variances() == pytest.approx(every.var(axis=-1, ddof=1) / 5)
 
 
-def test_variances_are_those_of_fits_that_each_lack_a_group_of_queries() -> None:
+def test_variances_equal_those_of_fits_without_one_group_of_queries_each() -> None:
     queries = drawn_track(5, 21, known=0.3, passages=15, depth=12)
     learned = fit(queries, neighbours=False)
     scores = expected_scores(learned, queries, 10, 2, draws=60)
@@ -128,21 +128,21 @@ def test_variances_are_those_of_fits_that_each_lack_a_group_of_queries() -> None
     assert (scores.variances() > 0).all()
 
 
-def test_a_group_without_which_nothing_can_be_learned_is_left_out() -> None:
+def test_a_group_whose_removal_leaves_too_little_to_learn_from_is_skipped() -> None:
     first, *others = drawn_track(6, 4, known=0.4)
     queries = [first, *(query.hiding(query.judged) for query in others)]
     scores = expected_scores(fit(queries), queries, 10, 2, draws=10)
     assert len(scores.left) == 3
 
 
-def test_one_query_alone_has_no_variance() -> None:
+def test_a_single_query_has_no_variance() -> None:
     queries = drawn_track(7, 1, known=0.5)
     scores = expected_scores(fit(queries), queries, 10, 2, draws=10)
     assert scores.left.shape == (0, 2, 4)
     assert scores.variances().tolist() == np.zeros((2, 4)).tolist()
 
 
-def test_the_same_seed_gives_the_same_scores_whatever_the_order_of_runs_and_another_one_others() -> None:
+def test_scores_depend_on_the_seed_and_not_on_the_order_of_runs() -> None:
     queries = drawn_track(8, 5, known=0.5)
     learned = fit(queries)
 
@@ -155,11 +155,11 @@ def test_the_same_seed_gives_the_same_scores_whatever_the_order_of_runs_and_anot
     turned = values([replace(query, ranks=query.ranks[::-1]) for query in queries])
     assert (once.of_runs([3, 2, 1, 0]).values == turned.values).all()
     assert (once.of_runs([3, 2, 1, 0]).left == turned.left).all()
-    # Nor does it matter which other queries there are.
+    # Other queries do not matter, either.
     assert (once.values[..., :2] == values(queries[:2]).values).all()
 
 
-def test_intervals_hold_the_truth_of_a_known_model_as_often_as_they_say() -> None:
+def test_intervals_have_their_nominal_coverage_for_a_known_model() -> None:
     """Six tracks of ten queries, half of their judgments known; the population is 150 others."""
     from trecexam.scores.correlation import half_width
 
@@ -182,5 +182,5 @@ def test_intervals_hold_the_truth_of_a_known_model_as_often_as_they_say() -> Non
         held.append(off <= half_width(np.sqrt(scores.variances()), 10))
         narrow.append(off <= np.sqrt(scores.variances()) / 2)
     assert 0.85 <= np.mean(held) <= 1
-    # And they are not merely wide.
+    # They are not just very wide.
     assert np.mean(narrow) < 0.75

@@ -1,4 +1,4 @@
-"""How sure the order of runs is, against drawing and going through labels."""
+"""Certainty of the order of runs, against sampling and enumerating labels."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ PAIRS = list(itertools.combinations(range(4), 2))
 
 @pytest.fixture
 def independent(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Labels do not hang together within a query."""
+    """Labels within a query are independent."""
     monkeypatch.setattr(settling, "_overdispersion", lambda *_: 1.0)
 
 
@@ -34,7 +34,7 @@ def without_model(known: Standing) -> Standing:
 
 
 def made(*, runs: int = 4, seed: int = 0) -> Standing:
-    """Of three queries; a third of their passages is judged."""
+    """Three queries with a third of their passages judged."""
     rng = np.random.default_rng(seed)
     spreads = tuple(np.where(rng.random(n) < 1 / 3, 0, rng.random(n)) for n in (9, 7, 12))
     shares = tuple(
@@ -46,7 +46,7 @@ def made(*, runs: int = 4, seed: int = 0) -> Standing:
 
 
 @pytest.mark.usefixtures("independent")
-def test_probabilities_of_orders_are_about_those_of_drawing_labels() -> None:
+def test_probabilities_of_orders_are_close_to_those_of_drawn_labels() -> None:
     queries = drawn_track(1, 20, known=0.3, passages=20, depth=15)
     learned = fit(queries, neighbours=False)
     known = without_model(standing(learned, queries, 10))
@@ -75,7 +75,7 @@ def test_probabilities_of_orders_are_about_those_of_drawing_labels() -> None:
 
 
 @pytest.mark.parametrize("labels", [2, 4])
-def test_the_best_ranking_is_expected_as_going_through_all_labels_says(labels: int) -> None:
+def test_the_expected_best_ranking_equals_a_sum_over_all_labels(labels: int) -> None:
     passages = 14
     queries = [
         drawn_query(np.random.default_rng([2, at]), f"q{at}", passages=passages, labels=labels)
@@ -107,7 +107,7 @@ def test_the_best_ranking_is_expected_as_going_through_all_labels_says(labels: i
 
 
 @pytest.mark.usefixtures("independent")
-def test_variances_are_of_labels_and_of_fits_that_each_lack_a_group_of_queries() -> None:
+def test_variances_include_labels_and_fits_without_one_group_of_queries_each() -> None:
     queries = drawn_track(3, 9, known=0.4, passages=20, depth=15)
     learned = fit(queries, neighbours=False)
     known = standing(learned, queries, 10)
@@ -139,16 +139,16 @@ def test_variances_are_of_labels_and_of_fits_that_each_lack_a_group_of_queries()
         assert spread == pytest.approx(np.sqrt(np.maximum(variance, 0)))
         assert not spread[query.judged].any()
     assert known.judged == sum(query.judged.sum() for query in queries)
-    # Beside labels the best ranking is uncertain, so scores vary more than their sums of labels do.
+    # With uncertain ideal rankings, scores vary more than sums of labels.
     alone = sum((of * spread**2) @ of.T for of, spread in zip(known.shares, known.spreads, strict=True)) / 81
     assert (np.linalg.eigvalsh(known.labels - alone) > -1e-12).all()
     assert (np.diag(known.labels) > np.diag(alone)).all()
 
 
-def test_labels_that_hang_together_within_a_query_make_orders_less_sure(
+def test_correlated_labels_within_a_query_make_orders_less_certain(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Of each query all passages that run 0 alone has are relevant, or none is."""
+    """In each query, the passages that only run 0 has are all relevant or all not."""
     queries = []
     for at, query in enumerate(drawn_track(4, 12, labels=2)):
         ranks = np.array([range(10), range(10, 20)] * 2, np.int32)
@@ -164,7 +164,7 @@ def test_labels_that_hang_together_within_a_query_make_orders_less_sure(
     assert together.labels[0, 0] > 1.5 * apart.labels[0, 0]
 
 
-def test_draws_have_the_means_and_covariances_and_are_the_same_each_time() -> None:
+def test_draws_have_the_given_means_and_covariances_and_are_reproducible() -> None:
     known = made()
     drawn = known.draw(40_000)
     assert drawn.mean(axis=0) == pytest.approx(known.mean, abs=0.01)
@@ -174,7 +174,7 @@ def test_draws_have_the_means_and_covariances_and_are_the_same_each_time() -> No
 
 
 def of_pair(known: Standing, pair: tuple[int, int], spreads: Sequence[np.ndarray]) -> float:
-    """The variance of a pair's difference by labels, with these spreads."""
+    """The variance of a pair's difference due to labels, with these spreads."""
     a, b = pair
     return (
         sum(
@@ -186,7 +186,7 @@ def of_pair(known: Standing, pair: tuple[int, int], spreads: Sequence[np.ndarray
     )
 
 
-def test_what_a_judgment_tells_of_a_pair_is_what_it_takes_off_its_variance() -> None:
+def test_the_gain_of_a_judgment_for_a_pair_is_the_variance_it_removes() -> None:
     known = made()
     total = of_pair(known, (0, 2), known.spreads)
     assert total == pytest.approx(known.labels[0, 0] + known.labels[2, 2] - 2 * known.labels[0, 2])
@@ -207,7 +207,7 @@ def test_what_a_judgment_tells_of_a_pair_is_what_it_takes_off_its_variance() -> 
     assert times == pytest.approx(p * (1 - p) / variance * len(known.shares) ** 2)
 
 
-def test_of_several_pairs_what_a_judgment_tells_is_the_sum_over_them() -> None:
+def test_for_several_pairs_the_gain_of_a_judgment_is_the_sum_over_pairs() -> None:
     known = made(seed=3)
     alone = [known.gains([pair]) for pair in PAIRS]
     for query, of in enumerate(known.gains(PAIRS)):
@@ -216,9 +216,9 @@ def test_of_several_pairs_what_a_judgment_tells_is_the_sum_over_them() -> None:
 
 
 def needed_by_hand(known: Standing, pair: tuple[int, int], confidence: float) -> int:
-    """Judges one passage after the other, the one that takes off most first.
+    """Judges one passage after the other, always the one that removes most variance.
 
-    What the model has wrong is less by the square of the weight that is judged.
+    The model error decreases with the square of the judged weight.
     """
     spreads = [of.copy() for of in known.spreads]
     a, b = pair
@@ -243,7 +243,7 @@ def needed_by_hand(known: Standing, pair: tuple[int, int], confidence: float) ->
 
 
 @pytest.mark.parametrize("times", [0, 1, 9])
-def test_so_many_judgments_are_needed_as_judging_one_after_the_other_says(times: int) -> None:
+def test_the_number_of_needed_judgments_equals_judging_one_by_one(times: int) -> None:
     numbers = set()
     for seed in range(3):
         known = made(seed=seed)
@@ -258,7 +258,7 @@ def test_so_many_judgments_are_needed_as_judging_one_after_the_other_says(times:
     assert len(numbers) > 5
 
 
-def test_pairs_are_undecided_where_the_other_order_is_not_improbable() -> None:
+def test_pairs_are_undecided_while_the_other_order_is_probable() -> None:
     known = made(runs=5, seed=2)
     known = replace(known, mean=np.array([0.0, 2.0, 0.3, 1.2, 2.1]))
     order = sorted(range(5), key=lambda run: -known.mean[run])
@@ -268,7 +268,7 @@ def test_pairs_are_undecided_where_the_other_order_is_not_improbable() -> None:
     assert 0 < len(pairs) < 10
 
 
-def test_where_all_is_judged_orders_are_certain() -> None:
+def test_if_all_passages_are_judged_orders_are_certain() -> None:
     queries = drawn_track(5, 4)
     known = standing(fit(queries), queries, 10)
     true = np.mean([drawn_ndcg(q.ranks, q.judgments[None], 10, q.elsewhere)[0] for q in queries], axis=0)
@@ -292,6 +292,6 @@ def test_a_few_judgments_of_one_query_are_enough(judged: int) -> None:
     assert np.isfinite(known.covariance).all()
 
 
-def test_without_runs_nothing_is_undecided() -> None:
+def test_without_runs_no_pair_is_undecided() -> None:
     queries = [replace(query, ranks=query.ranks[:0]) for query in drawn_track(7, 3, known=0.5)]
     assert undecided(standing(fit(queries), queries, 10)) == (0, 0, 0, 0)

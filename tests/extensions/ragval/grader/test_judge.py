@@ -1,4 +1,4 @@
-"""The judge: what it is sent, that one request answers both items, and what becomes of its words."""
+"""The judge: its prompts, one request for both items, and the parsing of its answers."""
 
 from __future__ import annotations
 
@@ -60,12 +60,12 @@ def test_one_request_with_the_published_system_prompt_answers_both_items() -> No
     assert schema["required"] == ["relevance", "truthfulness"]
     assert schema["properties"]["truthfulness"]["enum"] == [1, 1.5, 2, 2.5, 3, 3.5, 4, 4.5, 5]
     raw = '{"relevance": 3, "truthfulness": 4.5}'
-    # A rating is the score, rounded down; the score itself is read from what is stored.
+    # A rating is the score, rounded down; the score itself is read from the stored answer.
     assert found == {"truthfulness": Answer(4, "ok", raw), "relevance": Answer(3, "ok", raw)}
     assert judge(server.url).scores_in(raw) == (4.5, 3)
 
 
-def test_plain_completions_have_it_at_the_head_of_the_prompt() -> None:
+def test_for_plain_completions_the_system_prompt_precedes_the_prompt() -> None:
     with serving(judging) as server:
         graded(judge(server.url, api="completions", structured="none"), cells("[1 1]"))
         (body,) = server.bodies
@@ -85,9 +85,7 @@ def test_plain_completions_have_it_at_the_head_of_the_prompt() -> None:
         ),
     ],
 )
-def test_what_gives_no_two_scores_gives_no_rating_on_either(
-    say: Callable[[Exchange], None], status: str
-) -> None:
+def test_an_answer_without_two_scores_gives_no_rating(say: Callable[[Exchange], None], status: str) -> None:
     with serving(say) as server:
         found = graded(judge(server.url), cells("So it is."))
     assert {(answer.rating, answer.status) for answer in found.values()} == {(None, status)}
@@ -106,7 +104,7 @@ def test_a_long_block_is_cut_at_its_end_and_counted() -> None:
     assert prompts[0].endswith('"truthfulness": score}')
 
 
-def test_texts_with_the_names_of_slots_stay_as_they_are() -> None:
+def test_slot_names_in_texts_are_not_substituted() -> None:
     with serving(judging) as server:
         graded(judge(server.url), cells("[1 1] {block}", "{answer} {question}", "{block}?"))
         prompt = server.bodies[0]["messages"][-1]["content"]
@@ -114,7 +112,7 @@ def test_texts_with_the_names_of_slots_stay_as_they_are() -> None:
     assert "Knowledge block: {answer} {question}\n" in prompt
 
 
-def test_a_server_without_schemas_is_told_how_to_be_asked() -> None:
+def test_without_structured_output_support_the_error_names_the_setting() -> None:
     def script(exchange: Exchange) -> None:
         if "response_format" in exchange.body:
             exchange.fail(400, "response_format is not supported")
@@ -136,12 +134,12 @@ def test_a_server_without_schemas_is_told_how_to_be_asked() -> None:
         ({"base_url": None, "model": None}, "needs a language model"),
     ],
 )
-def test_settings_that_are_not_for_it_are_refused(settings: dict[str, object], reason: str) -> None:
+def test_inapplicable_settings_are_rejected(settings: dict[str, object], reason: str) -> None:
     with pytest.raises(GraderError, match=reason):
         judge("http://127.0.0.1:9/v1", **settings)
 
 
-def test_what_changes_its_answers_is_in_its_identity_and_the_server_is_not() -> None:
+def test_the_identity_has_all_that_changes_answers_but_not_the_server() -> None:
     one = judge("http://127.0.0.1:9/v1").identity
     assert one == judge("http://127.0.0.1:10/v1", concurrency=3).identity
     assert one["grader"] == "ragval"
@@ -157,7 +155,7 @@ def local(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return save_llama(tmp_path_factory.mktemp("judge") / "llama")
 
 
-def test_a_model_in_this_process_judges_too(local: Path) -> None:
+def test_a_local_model_can_judge_too(local: Path) -> None:
     settings = {
         "name": "ragval",
         "model": str(local),
@@ -171,7 +169,7 @@ def test_a_model_in_this_process_judges_too(local: Path) -> None:
     asked = [*cells("They fly.", "the cost of it " * 400), *cells("Who was that?")]
     answers = [pair for batch in grader.grade(asked) for pair in batch]
     assert {cell for cell, _ in answers} == set(asked)
-    # It has learnt nothing, and says no scores.
+    # The model is untrained, and gives no scores.
     assert {(answer.rating, answer.status) for _, answer in answers} == {(None, "unparsed")}
     assert grader.cut == 1
     assert "system" in grader.identity["writer"]

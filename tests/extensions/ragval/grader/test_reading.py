@@ -76,12 +76,12 @@ def test_two_scores_are_read_in_the_usual_forms(answer: str) -> None:
         "Give a score of 1 for relevance if the chatbot doesn't know; scores from 1 to 5.",
     ],
 )
-def test_what_is_not_plainly_two_scores_stays_unread(answer: str) -> None:
+def test_ambiguous_scores_are_unparsed(answer: str) -> None:
     assert read_scores(answer) is None
 
 
 @given(SCORES, SCORES)
-def test_written_scores_are_read_as_they_are(truthfulness: float, relevance: float) -> None:
+def test_written_scores_are_read_exactly(truthfulness: float, relevance: float) -> None:
     expected = Scores(truthfulness, relevance)
     assert read_scores(json.dumps({"relevance": relevance, "truthfulness": truthfulness})) == expected
     assert read_scores(f"Truthfulness: {truthfulness}\nRelevance: {relevance:g}") == expected
@@ -89,13 +89,13 @@ def test_written_scores_are_read_as_they_are(truthfulness: float, relevance: flo
 
 
 @given(SCORES, st.floats().filter(lambda value: value not in PERMITTED))
-def test_a_score_off_the_scale_leaves_both_unread(score: float, other: float) -> None:
+def test_a_score_outside_the_scale_makes_both_unparsed(score: float, other: float) -> None:
     assert read_scores(json.dumps({"relevance": score, "truthfulness": other})) is None
     assert read_scores(f"relevance: {score}, truthfulness: {other!r}") is None
 
 
 @given(st.text())
-def test_any_text_is_read_or_left(text: str) -> None:
+def test_any_text_is_read_or_unparsed(text: str) -> None:
     found = read_scores(text)
     assert found is None or set(found) <= set(PERMITTED)
 
@@ -103,7 +103,7 @@ def test_any_text_is_read_or_left(text: str) -> None:
 @pytest.mark.parametrize(
     "part", ["relevance", "relevance: ", "relevance (", "{", "relevance is ", "4 ", "(", "\n", '"relevance":']
 )
-def test_no_answer_takes_long(part: str) -> None:
+def test_reading_an_answer_is_fast(part: str) -> None:
     began = time.process_time()
     read_scores(part * 20_000)
     read_scores("relevance" + part * 20_000)

@@ -23,11 +23,11 @@ from trecexam.graders.writing.reading import Unread
         "Why does\nheat rise?",
     ],
 )
-def test_a_question_is_read_without_what_is_around_it(answer: str) -> None:
+def test_a_question_is_read_without_surrounding_text(answer: str) -> None:
     assert read_question(answer) == "Why does heat rise?"
 
 
-def test_quotation_marks_inside_of_a_question_stay() -> None:
+def test_quotation_marks_inside_a_question_are_kept() -> None:
     assert read_question('"What does "darker" mean to her?"') == 'What does "darker" mean to her?'
     assert read_question('What is "heat"?') == 'What is "heat"?'
 
@@ -44,11 +44,11 @@ def test_quotation_marks_inside_of_a_question_stay() -> None:
         ("Why " * LONGEST + "?", "longer than 1,000 characters"),
     ],
 )
-def test_an_answer_that_is_no_question_says_why(answer: str, reason: str) -> None:
+def test_an_answer_without_a_question_gives_the_reason(answer: str, reason: str) -> None:
     assert read_question(answer) == Unread(reason)
 
 
-def test_an_answer_that_ends_early_is_no_question() -> None:
+def test_a_truncated_answer_is_not_a_question() -> None:
     assert read_question("Why? And", cut=True) == Unread("ends early")
 
 
@@ -70,11 +70,11 @@ def test_an_answer_that_ends_early_is_no_question() -> None:
         ("yesterday", None),
     ],
 )
-def test_yes_and_no_are_read_and_nothing_else(answer: str, known: bool | None) -> None:
+def test_only_yes_and_no_are_read(answer: str, known: bool | None) -> None:
     assert read_known(answer) is known
 
 
 @given(st.text())
-def test_any_text_is_read_or_left(text: str) -> None:
+def test_any_text_is_read_or_rejected(text: str) -> None:
     assert isinstance(read_question(text), str | Unread)
     assert read_known(text) in (True, False, None)

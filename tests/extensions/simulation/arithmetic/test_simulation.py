@@ -1,4 +1,4 @@
-"""Simulations on three runs and two queries, worked out by hand, and against a naive computation."""
+"""Simulations on three runs and two queries, against hand and naive computations."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from trecexam.extensions.simulation.arithmetic.removal import STEPS, remove
 from trecexam.extensions.simulation.arithmetic.simulation import Simulation, ranks
 from trecexam.features.fill.arithmetic.scale_map import IDENTITY, ScaleMap, fitted, thresholds
 
-#: a is good, b is a less so, c found a relevant passage that nobody else has, in each query.
+#: a is good, b is less good, c found a relevant passage that no other run has, in each query.
 RANKINGS = {
     "a": {"q1": ["r1", "r2"], "q2": ["r1", "n1"]},
     "b": {"q1": ["r1", "n1"], "q2": ["n1", "n2"]},
     "c": {"q1": ["r3", "n1"], "q2": ["r2", "n1"]},
 }
 OFFICIAL = {"q1": {"r1": 1, "r2": 1, "r3": 1, "n1": 0}, "q2": {"r1": 1, "r2": 1, "n1": 0, "n2": 0, "x": 1}}
-#: Right but for q1's r2 and q2's r2; x is in no pool.
+#: Equal to the judgments except for q1's r2 and q2's r2; x is in no pool.
 AUTOMATIC = {"q1": {"r1": 5, "r2": 0, "r3": 5, "n1": 0}, "q2": {"r1": 5, "r2": 1, "n1": 0, "n2": 0, "y": 5}}
 FOUR_UP = thresholds({4: 1})
 
@@ -43,7 +43,7 @@ def naive_tau(x: np.ndarray, y: np.ndarray) -> float:
 
 
 def naive_means(labels: dict[str, dict[str, int]], measure: str, queries: list[str], rankings: dict) -> list:  # type: ignore[type-arg]
-    """By ir_measures alone, over all queries, each run by itself."""
+    """Computed by ir_measures, over all queries, each run separately."""
     one = ir_measures.parse_measure(measure)
     qrels = [ir_measures.Qrel(q, d, label) for q, by in labels.items() for d, label in by.items()]
     means = []
@@ -62,7 +62,7 @@ def test_full_means_are_over_all_judged_queries() -> None:
     assert simulation().full.tolist() == [[0.75, 0.25, 0.5]]
 
 
-def test_leave_one_out_is_as_worked_out_by_hand() -> None:
+def test_leave_one_out_equals_a_hand_computation() -> None:
     rows = {one.run: one for one in leave_out(simulation(), depth=2)}
     assert list(rows) == ["a", "c", "b"]
     # a alone has q1's r2 and q2's r1, both relevant: 0.25 remains, and r1 comes back.
@@ -82,7 +82,7 @@ def test_leave_one_out_is_as_worked_out_by_hand() -> None:
     assert b.full == b.holes == b.fill == RankAndMean(3, 0.25, 1.0)
 
 
-def test_the_summary_is_means_and_extremes_of_the_rows() -> None:
+def test_the_summary_has_means_and_extremes_of_the_rows() -> None:
     rows = leave_out(simulation(), depth=2)
     holes, fill = shift(rows, "holes"), shift(rows, "fill")
     taus = [one.holes.tau for one in rows]
@@ -93,7 +93,7 @@ def test_the_summary_is_means_and_extremes_of_the_rows() -> None:
     assert fill.difference == pytest.approx(0.5 / 3)
 
 
-def test_a_passage_below_the_depth_is_not_had() -> None:
+def test_a_passage_below_the_depth_does_not_count_as_retrieved() -> None:
     rows = {one.run: one for one in leave_out(simulation(), depth=1)}
     # In the first rank q1's r1 is a's and b's, q2's r1 a's alone, n1 b's alone, r3 and r2 c's alone.
     assert [rows[run].unique for run in "abc"] == [1, 1, 2]
@@ -109,19 +109,19 @@ def test_a_team_is_left_out_as_a_whole() -> None:
 
 
 @given(st.lists(st.integers(0, 4), max_size=8))
-def test_a_rank_is_one_and_the_number_of_better_runs(scores: list[int]) -> None:
+def test_a_rank_is_one_plus_the_number_of_better_runs(scores: list[int]) -> None:
     found = ranks(np.array(scores, np.float64) / 3)
     assert found.tolist() == [1 + sum(other > score for other in scores) for score in scores]
 
 
-def test_rounding_errors_make_no_ranks() -> None:
+def test_rounding_errors_do_not_change_ranks() -> None:
     assert ranks(np.array([0.1 + 0.2, 0.3])).tolist() == [1, 1]
 
 
 places = [(q, d) for q, by in OFFICIAL.items() for d in by]
 
 
-def test_dropping_nothing_changes_nothing() -> None:
+def test_dropping_no_judgments_changes_nothing() -> None:
     outcome = simulation(None).drop([])
     assert (outcome.dropped, outcome.filled) == (0, 0)
     assert (outcome.holes == simulation().full).all()
@@ -130,7 +130,7 @@ def test_dropping_nothing_changes_nothing() -> None:
 
 @given(st.lists(st.sampled_from(places), unique=True))
 @settings(deadline=None)
-def test_a_drop_is_what_evaluating_all_queries_anew_gives(dropped: list[tuple[str, str]]) -> None:
+def test_a_drop_equals_a_full_evaluation_of_all_queries(dropped: list[tuple[str, str]]) -> None:
     measures = ("nDCG@2", "AP", "P@2")
     outcome = simulation(FOUR_UP, measures).drop(dropped)
     remain = {q: {d: label for d, label in by.items() if (q, d) not in dropped} for q, by in OFFICIAL.items()}
@@ -151,7 +151,7 @@ def test_a_drop_is_what_evaluating_all_queries_anew_gives(dropped: list[tuple[st
 
 @given(st.lists(st.sampled_from(places), unique=True))
 @settings(deadline=None)
-def test_labels_that_equal_the_judgments_fill_every_hole_again(dropped: list[tuple[str, str]]) -> None:
+def test_labels_equal_to_the_judgments_restore_the_full_scores(dropped: list[tuple[str, str]]) -> None:
     for rule in (IDENTITY, thresholds({1: 1})):
         same = Simulation(RANKINGS, OFFICIAL, OFFICIAL, ("nDCG@2", "AP"), rule)
         outcome = same.drop(dropped)
@@ -159,7 +159,7 @@ def test_labels_that_equal_the_judgments_fill_every_hole_again(dropped: list[tup
         assert outcome.fill == pytest.approx(same.full)
 
 
-def test_the_map_is_fitted_on_the_judgments_that_remain_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_map_is_fitted_only_on_the_remaining_judgments(monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[list[tuple[int, int]]] = []
 
     def spy(labels: list[int], judgments: list[int]) -> ScaleMap:
@@ -176,7 +176,7 @@ def test_the_map_is_fitted_on_the_judgments_that_remain_alone(monkeypatch: pytes
 
 @given(st.lists(st.sampled_from(places), unique=True, min_size=1), st.randoms(use_true_random=False))
 @settings(deadline=None)
-def test_what_is_dropped_is_not_looked_at(dropped: list[tuple[str, str]], rng: random.Random) -> None:
+def test_dropped_judgments_are_not_used(dropped: list[tuple[str, str]], rng: random.Random) -> None:
     other = {q: dict(by) for q, by in OFFICIAL.items()}
     for q, d in dropped:
         other[q][d] = rng.randrange(4)
@@ -188,7 +188,7 @@ def test_what_is_dropped_is_not_looked_at(dropped: list[tuple[str, str]], rng: r
     assert (outcomes[0].fill == outcomes[1].fill).all()
 
 
-def test_where_no_map_can_be_fitted_labels_are_taken_as_they_are_and_that_is_told() -> None:
+def test_if_no_map_can_be_fitted_labels_are_used_unchanged_with_a_note() -> None:
     one = simulation(None)
     outcome = one.drop(places)
     assert outcome.rule is IDENTITY
@@ -197,7 +197,7 @@ def test_where_no_map_can_be_fitted_labels_are_taken_as_they_are_and_that_is_tol
     assert [row.unfitted for row in remove(simulation(IDENTITY), repeats=3, steps=(0, 100))] == [0, 0]
 
 
-def test_no_passage_with_both_labels_leaves_all_holes() -> None:
+def test_without_passages_that_have_both_labels_all_holes_remain() -> None:
     one = Simulation(RANKINGS, OFFICIAL, {"q1": {"z": 3}, "q7": {"r1": 3}}, ("P@2",))
     assert one.n_both == 0
     for row in leave_out(one, depth=2):
@@ -205,7 +205,7 @@ def test_no_passage_with_both_labels_leaves_all_holes() -> None:
         assert row.holes == row.fill
 
 
-def test_removal_agrees_with_a_naive_computation(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_removal_equals_a_naive_computation(monkeypatch: pytest.MonkeyPatch) -> None:
     rng = random.Random(5)
     docs = [f"d{n}" for n in range(12)]
     queries = ["q1", "q2", "q3"]
@@ -247,14 +247,14 @@ def test_removal_agrees_with_a_naive_computation(monkeypatch: pytest.MonkeyPatch
         assert row.fill.difference == pytest.approx(np.mean(differences))
 
 
-def test_a_seed_gives_the_same_draws_whatever_the_labels() -> None:
+def test_the_draws_depend_on_the_seed_and_not_on_the_labels() -> None:
     first = remove(simulation(), repeats=3, seed=1)
     assert first == remove(simulation(), repeats=3, seed=1)
     assert [row.holes for row in first] == [row.holes for row in remove(simulation(IDENTITY), 3, 1)]
     assert first != remove(simulation(), repeats=3, seed=2)
 
 
-def test_every_judgment_is_as_likely_to_go_as_any_other(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_judgment_is_equally_likely_to_be_removed(monkeypatch: pytest.MonkeyPatch) -> None:
     one = simulation()
     gone = dict.fromkeys(one.places, 0)
     drop = one.drop
@@ -286,7 +286,7 @@ def test_one_run_and_tied_runs_have_no_tau(recwarn: pytest.WarningsRecorder) -> 
     assert not recwarn.list
 
 
-def test_measures_that_cannot_be_filled_are_refused() -> None:
+def test_measures_that_cannot_be_filled_are_rejected() -> None:
     with pytest.raises(ValueError, match=r"alpha_nDCG@10 needs subtopics, .* labels of whole passages"):
         simulation(measures=("alpha_nDCG@10",))
     with pytest.raises(ValueError, match="needs ratings of a test bank's items"):
@@ -295,7 +295,7 @@ def test_measures_that_cannot_be_filled_are_refused() -> None:
         simulation(measures=("nDGC@10",))
 
 
-def test_progress_goes_to_the_end() -> None:
+def test_progress_reaches_the_end() -> None:
     seen: list[tuple[int, int]] = []
     leave_out(simulation(), 2, progress=lambda done, of: seen.append((done, of)))
     assert seen == [(1, 3), (2, 3), (3, 3)]
@@ -304,7 +304,7 @@ def test_progress_goes_to_the_end() -> None:
     assert seen == [(done, 18) for done in range(1, 19)]
 
 
-def test_negative_labels_are_neither_dropped_nor_filled_nor_fitted_on() -> None:
+def test_negative_labels_are_not_dropped_filled_or_fitted_on() -> None:
     official = {"q": {"a": 2, "b": 0, "c": -1, "d": -2}}
     automatic = {"q": {"a": 5, "b": 0, "c": 5, "d": 5}}
     simulation = Simulation({"r": {"q": ["a", "b", "c", "d"]}}, official, automatic, ["P@2"])

@@ -28,7 +28,7 @@ def query(ratings: list[list[int]]) -> QueryRatings:
     st.integers(1, 5),
     st.integers(1, 4),
 )
-def test_it_is_the_share_of_all_outcomes_with_that_label(
+def test_confidence_is_the_probability_of_all_outcomes_with_that_label(
     ratings: list[int], seed: int, rule: Rule, min_rating: int, min_answers: int
 ) -> None:
     q = query([ratings])
@@ -49,24 +49,24 @@ def test_it_is_the_share_of_all_outcomes_with_that_label(
     assert found == {"d0": pytest.approx(expected)}
 
 
-def test_with_the_best_of_all_items_it_is_the_product_formula() -> None:
+def test_with_the_best_of_all_items_confidence_equals_the_product_formula() -> None:
     chances = np.array([[[0.5, 0.2, 0.1, 0.1, 0.1, 0], [0.3, 0.3, 0.2, 0.1, 0.05, 0.05]]])
     below = lambda r: math.prod(chances[0, i, : r + 1].sum() for i in range(2))  # noqa: E731
     found = label_confidences(query([[3, 1]]), chances)
     assert found["d0"] == pytest.approx(below(3) - below(2))
 
 
-def test_a_passage_with_a_rating_of_unknown_chance_has_none() -> None:
+def test_a_passage_with_a_rating_of_unknown_probability_has_no_confidence() -> None:
     chances = np.full((3, 2, 6), np.nan)
     chances[0] = chances[1, 0] = 1 / 6
     assert set(label_confidences(query([[3, 1], [2, 2], [0, 0]]), chances)) == {"d0"}
 
 
-def test_shares_that_are_rounded_are_taken_as_a_whole() -> None:
+def test_rounded_probabilities_are_normalised() -> None:
     chances = np.array([[[0.333333, 0.333333, 0.333333, 0, 0, 0]]])
     assert label_confidences(query([[2]]), chances)["d0"] == pytest.approx(1 / 3, abs=1e-12)
 
 
-def test_distributions_of_another_shape_are_refused() -> None:
+def test_distributions_of_another_shape_are_rejected() -> None:
     with pytest.raises(ValueError, match="shape"):
         label_confidences(query([[3, 1]]), np.ones((1, 2, 5)))

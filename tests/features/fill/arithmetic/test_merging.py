@@ -9,7 +9,7 @@ from trecexam.features.fill.arithmetic.scale_map import IDENTITY, thresholds
 
 QUERIES = st.sampled_from(["q1", "q2", "q10"])
 DOCS = st.sampled_from([f"d{n}" for n in range(12)])
-#: Official rows: no document twice for a query and subtopic, in any order.
+#: Official rows: no duplicate document for a query and subtopic, in any order.
 OFFICIAL = st.dictionaries(
     st.tuples(QUERIES, DOCS, st.sampled_from(["0", "1", "2"])), st.integers(-2, 4), max_size=25
 ).map(lambda rows: [Qrel(q, d, label, i) for (q, d, i), label in rows.items()])
@@ -27,7 +27,7 @@ def judged(rows: list[Qrel]) -> dict[str, dict[str, int]]:
 
 
 @given(OFFICIAL, POOL, AUTOMATIC, st.booleans())
-def test_every_official_line_stays_and_every_new_one_is_a_hole_with_a_label(
+def test_official_lines_are_kept_and_every_new_line_is_a_labelled_hole(
     official: list[Qrel],
     pool: dict[str, tuple[str, ...]],
     automatic: dict[str, dict[str, int]],
@@ -57,16 +57,16 @@ def test_every_official_line_stays_and_every_new_one_is_a_hole_with_a_label(
     assert len(set(keys)) == len(keys)
 
 
-def test_a_negative_judgment_is_no_hole() -> None:
+def test_a_negative_judgment_is_not_a_hole() -> None:
     assert holes_of({"q1": ("a", "b")}, {"q1": {"a": -2}}) == {"q1": ("b",)}
 
 
-def test_a_query_that_nobody_judged_is_all_holes_and_one_without_any_is_left_out() -> None:
+def test_an_unjudged_query_is_all_holes_and_one_without_holes_is_left_out() -> None:
     assert holes_of({"q1": ("a",), "q2": ("b",), "q3": ()}, {"q1": {"a": 0}}) == {"q2": ("b",)}
 
 
 @given(AUTOMATIC, OFFICIAL)
-def test_labels_of_passages_with_both_are_paired(
+def test_labels_of_passages_with_both_sides_are_paired(
     automatic: dict[str, dict[str, int]], official: list[Qrel]
 ) -> None:
     human = judged(official)
@@ -77,7 +77,7 @@ def test_labels_of_passages_with_both_are_paired(
     assert sorted(zip(labels, judgments, strict=True)) == expected
 
 
-def test_an_override_says_who_and_why_and_has_no_confidence() -> None:
+def test_an_override_has_its_author_and_reason_and_no_confidence() -> None:
     rows = merge(
         [Qrel("q1", "a", 1)],
         {"q1": ("b", "c")},

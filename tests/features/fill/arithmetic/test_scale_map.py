@@ -16,24 +16,24 @@ def brute_kappa(pairs: list[tuple[int, int]], levels: list[int]) -> float:
     return 1 - observed / chance if chance else 0.0
 
 
-def test_identity_gives_every_label_back() -> None:
+def test_identity_returns_every_label_unchanged() -> None:
     assert [IDENTITY(label) for label in (0, 3, 12)] == [0, 3, 12]
     assert str(IDENTITY) == "identity: the automatic label, unchanged"
 
 
-def test_thresholds_give_the_label_of_the_highest_cut_reached() -> None:
+def test_thresholds_give_the_label_of_the_highest_reached_threshold() -> None:
     rule = thresholds({4: 1, 5: 3})
     assert [rule(label) for label in range(7)] == [0, 0, 0, 0, 1, 3, 3]
     assert str(rule) == "thresholds: below 4: 0, from 4: 1, from 5: 3"
 
 
 @pytest.mark.parametrize("cuts", [{}, {4: 2, 5: 1}, {1: -1}])
-def test_thresholds_that_fall_or_are_none_are_refused(cuts: dict[int, int]) -> None:
+def test_decreasing_or_invalid_thresholds_are_rejected(cuts: dict[int, int]) -> None:
     with pytest.raises(ValueError, match="LABEL=OFFICIAL"):
         thresholds(cuts)
 
 
-def test_a_fit_of_labels_that_agree_is_the_judgments_themselves() -> None:
+def test_a_fit_of_equal_labels_is_the_identity() -> None:
     rule = fitted([0, 0, 3, 3, 5, 5], [0, 0, 1, 1, 2, 2])
     assert rule == ScaleMap("fitted", 0, ((3, 1), (5, 2)), 6, 1.0)
     assert str(rule) == "fitted on 6 passages (weighted kappa 1.00): below 3: 0, from 3: 1, from 5: 2"
@@ -49,7 +49,9 @@ def test_a_fit_of_labels_that_agree_is_the_judgments_themselves() -> None:
         ([1, 2], [0, -1], "-1 is no judgment"),
     ],
 )
-def test_a_fit_that_cannot_be_made_says_why(labels: list[int], judgments: list[int], why: str) -> None:
+def test_a_fit_that_cannot_be_made_gives_the_reason(
+    labels: list[int], judgments: list[int], why: str
+) -> None:
     with pytest.raises(ValueError, match=why):
         fitted(labels, judgments)
 
@@ -59,7 +61,7 @@ def test_a_fit_that_cannot_be_made_says_why(labels: list[int], judgments: list[i
         lambda pairs: len({a for a, _ in pairs}) > 1 and len({b for _, b in pairs}) > 1
     )
 )
-def test_no_rising_rule_agrees_better_than_the_fitted_one(pairs: list[tuple[int, int]]) -> None:
+def test_no_monotone_rule_agrees_better_than_the_fitted_one(pairs: list[tuple[int, int]]) -> None:
     levels = sorted({b for _, b in pairs})
     rule = fitted([a for a, _ in pairs], [b for _, b in pairs])
     assert brute_kappa([(rule(a), b) for a, b in pairs], levels) == pytest.approx(rule.kappa)

@@ -27,7 +27,7 @@ def distributions(n_docs: int, n_items: int, seed: int) -> np.ndarray:
 
 
 @pytest.mark.parametrize("min_answers", [1, 2, 3, 4])
-def test_a_stated_distribution_of_the_best_ratings_is_that_over_all_combinations(min_answers: int) -> None:
+def test_with_grader_probabilities_the_best_ratings_are_those_over_all_combinations(min_answers: int) -> None:
     stated = distributions(4, 3, seed=min_answers)
     q = ratings_of(*stated.argmax(axis=2).tolist())
     found = passage_chances(q, Opinions(stated, np.zeros((0, 4, 3), np.int8)), min_answers)
@@ -57,7 +57,7 @@ def test_a_passage_with_a_rating_of_unknown_probability_is_judged_by_its_items()
     assert found.source[0] == "items"
 
 
-def test_without_other_opinions_a_cell_and_a_passage_are_as_the_passages_items() -> None:
+def test_without_other_evidence_cells_and_passages_use_the_ratings_of_the_items() -> None:
     q = ratings_of([0, 0, 4, 5], [3, 3, 3, 3], [2, -1, 4, -1])
     cells, passages = cell_chances(q, unknown(q)), passage_chances(q, unknown(q))
     expected = [[0.5, 0, 0, 0, 0.25, 0.25], [0, 0, 0, 1, 0, 0], [0, 0, 0.5, 0, 0.5, 0]]
@@ -68,7 +68,7 @@ def test_without_other_opinions_a_cell_and_a_passage_are_as_the_passages_items()
     assert cells.values[2, 1].tolist() == [0] * 6
 
 
-def test_several_graders_have_a_vote_each() -> None:
+def test_several_graders_have_one_vote_each() -> None:
     q = ratings_of([0, 4], [1, 1])
     opinions = unknown(q, [[3, 4], [-1, 1]], [[3, 0], [-1, 1]])
     cells = cell_chances(q, opinions)
@@ -76,13 +76,13 @@ def test_several_graders_have_a_vote_each() -> None:
     assert cells.values[0, 1] == pytest.approx([1 / 3, 0, 0, 0, 2 / 3, 0])
     assert cells.source.tolist() == [["graders", "graders"], ["items", "graders"]]
     assert cells.values[1, 1].tolist() == [0, 1, 0, 0, 0, 0]
-    # As a whole: the best rating by each of the three; the second passage was rated whole by one alone.
+    # Whole passages: the best rating by each of the three; one grader alone rated all of the second passage.
     passages = passage_chances(q, opinions)
     assert passages.values[0] == pytest.approx([0, 0, 0, 1 / 3, 2 / 3, 0])
     assert passages.source.tolist() == ["graders", "items"]
 
 
-def test_the_graders_own_probabilities_come_before_what_others_said() -> None:
+def test_grader_probabilities_take_precedence_over_votes() -> None:
     q = ratings_of([4])
     stated = np.array([[[0, 0, 0, 0.25, 0.75, 0]]])
     opinions = Opinions(stated, np.array([[[0]]], np.int8))
@@ -98,7 +98,7 @@ def test_the_graders_own_probabilities_come_before_what_others_said() -> None:
     st.integers(0, 2),
     st.booleans(),
 )
-def test_chances_sum_to_one_exactly_where_there_is_a_rating(
+def test_probabilities_sum_to_exactly_one_where_there_is_a_rating(
     rows: list[list[int]], min_answers: int, n_others: int, with_distribution: bool
 ) -> None:
     q = ratings_of(*rows)

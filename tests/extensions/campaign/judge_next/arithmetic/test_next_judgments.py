@@ -13,7 +13,7 @@ def suggestion(swaps: float, change: float, doc_id: str = "d", item: int | None 
     return Suggestion("q", doc_id, item, 0, swaps, change, 0.5, (0.5, 0.5, 0, 0, 0, 0), "items", 1)
 
 
-def test_suggestions_are_ranked_by_change_and_swaps_and_ids() -> None:
+def test_suggestions_are_ranked_by_change_then_swaps_then_ids() -> None:
     moves = suggestion(1, 0.3, "z")
     swaps = suggestion(2, 0.1, "z")
     first, second = suggestion(1, 0.1, "a"), suggestion(1, 0.1 + 1e-15, "b")
@@ -22,12 +22,12 @@ def test_suggestions_are_ranked_by_change_and_swaps_and_ids() -> None:
     assert ranked(given, "swaps") == [swaps, moves, first, second]
 
 
-def test_the_cells_of_a_passage_stay_in_the_order_of_the_items() -> None:
+def test_the_cells_of_a_passage_keep_the_order_of_the_items() -> None:
     cells = [suggestion(1, 0.1, item=item) for item in (10, 2)]
     assert [one.item for one in ranked(cells)] == [2, 10]
 
 
-def test_only_what_can_change_something_is_suggested_with_the_runs_that_have_it() -> None:
+def test_only_passages_that_can_change_a_score_are_suggested_with_their_runs() -> None:
     q = QueryRatings("q", ("a", "b", "c", "e"), 2, np.array([[0, 5]] * 3 + [[5, 5]], np.int8))
     rankings = {"q": [["a", "b", "e"], ["a", "e"], ["x", "b", "c"]]}
     half = np.array([0.5, 0, 0, 0, 0, 0.5])

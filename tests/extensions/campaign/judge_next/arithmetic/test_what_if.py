@@ -1,4 +1,4 @@
-"""Expected effects against what full evaluations of everything, one for each rating, give."""
+"""Expected effects equal full evaluations, one for each possible rating."""
 
 from __future__ import annotations
 
@@ -93,7 +93,9 @@ ON_ITEMS = [
 @pytest.mark.parametrize("rule", ["max", "count"])
 @pytest.mark.parametrize("min_answers", [1, 2])
 @pytest.mark.parametrize("name", ON_LABELS)
-def test_judging_a_passage_does_what_full_evaluations_say(name: str, rule: str, min_answers: int) -> None:
+def test_the_effect_of_judging_a_passage_equals_full_evaluations(
+    name: str, rule: str, min_answers: int
+) -> None:
     queries, runs = example(3)
     queries[1] = replace(queries[1], human={"d03": 5})
     scoring = Scoring(measure(name), rule, 3, min_answers)  # type: ignore[arg-type]
@@ -125,7 +127,7 @@ def test_judging_a_passage_does_what_full_evaluations_say(name: str, rule: str, 
 
 @pytest.mark.parametrize("rule", ["max", "count"])
 @pytest.mark.parametrize("name", [*ON_ITEMS, "P(rel=2)@3", "nDCG@4"])
-def test_judging_a_cell_does_what_full_evaluations_say(name: str, rule: str) -> None:
+def test_the_effect_of_judging_a_cell_equals_full_evaluations(name: str, rule: str) -> None:
     queries, runs = example(5)
     queries[1] = replace(queries[1], human={"d03": 5})
     scoring = Scoring(measure(name), rule, 3)  # type: ignore[arg-type]
@@ -179,7 +181,7 @@ def test_a_judgment_counts_for_every_passage_with_the_same_text(name: str) -> No
 
 
 @pytest.mark.parametrize("name", ["nDCG@4", "Cover(rel=4)@3"])
-def test_working_in_small_parts_changes_nothing(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_working_in_small_chunks_changes_nothing(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     queries, runs = example(11)
     scoring = Scoring(measure(name))
     board = board_of(queries, runs, scoring)
@@ -193,7 +195,7 @@ def test_working_in_small_parts_changes_nothing(name: str, monkeypatch: pytest.M
         assert one == pytest.approx(other, abs=1e-12)
 
 
-def test_a_query_that_a_runs_mean_leaves_out_does_not_move_it() -> None:
+def test_a_query_excluded_from_the_mean_of_a_run_does_not_change_it() -> None:
     queries, runs = example(3)
     scoring = Scoring(measure("P(rel=4)@3"))
     board = board_of(queries, runs, scoring)
@@ -203,7 +205,7 @@ def test_a_query_that_a_runs_mean_leaves_out_does_not_move_it() -> None:
     assert not expected_effects(queries[0], asked, silent, scoring).change.any()
 
 
-def test_where_all_is_sure_nothing_is_expected() -> None:
+def test_if_all_labels_are_certain_no_effect_is_expected() -> None:
     queries, runs = example(3)
     q = queries[0]
     scoring = Scoring(measure("nDCG@4"))
@@ -217,7 +219,7 @@ def test_where_all_is_sure_nothing_is_expected() -> None:
     assert not found.p_change[q.rated].any()
 
 
-def test_a_passage_as_a_whole_is_not_judged_for_a_measure_on_items() -> None:
+def test_for_a_measure_on_items_no_whole_passage_is_suggested() -> None:
     queries, runs = example(3)
     scoring = Scoring(measure("Cover(rel=4)@3"))
     asked = PossibleJudgments(chances_for((7,), 1), np.ones(7, np.bool_), np.arange(7))

@@ -37,7 +37,7 @@ def drawn(seed: int, model: str, n_examinees: int = 5, n_items: int = 4, missing
 
 @pytest.mark.parametrize("model", ["2pl", "3pl", "mixed"])
 @pytest.mark.parametrize("seed", range(3))
-def test_the_log_likelihood_is_the_sum_over_all_responses_that_are_there(model: str, seed: int) -> None:
+def test_the_log_likelihood_is_the_sum_over_all_observed_responses(model: str, seed: int) -> None:
     values, theta, a, b, c = drawn(seed, model)
     expected = 0.0
     for j, row in enumerate(values):
@@ -50,7 +50,7 @@ def test_the_log_likelihood_is_the_sum_over_all_responses_that_are_there(model: 
 
 @pytest.mark.parametrize("model", ["2pl", "3pl", "mixed"])
 @pytest.mark.parametrize("seed", range(3))
-def test_the_gradient_is_that_of_finite_differences(model: str, seed: int) -> None:
+def test_the_gradient_equals_finite_differences(model: str, seed: int) -> None:
     values, *at = drawn(seed, model)
     responses = Responses(values)
     _, gradient = with_gradient(responses, *at)
@@ -67,7 +67,7 @@ def test_the_gradient_is_that_of_finite_differences(model: str, seed: int) -> No
 
 
 @pytest.mark.parametrize("model", ["2pl", "3pl", "mixed"])
-def test_the_curvature_is_that_of_the_gradient(model: str) -> None:
+def test_the_curvature_equals_differences_of_the_gradient(model: str) -> None:
     values, theta, a, b, c = drawn(7, model)
     responses = Responses(values)
     found = curvature(responses, theta, a, b, c)
@@ -98,7 +98,7 @@ def test_the_curvature_is_that_of_the_gradient(model: str) -> None:
 
 @pytest.mark.parametrize("model", ["1pl", "2pl", "3pl"])
 @pytest.mark.parametrize("components", [False, True])
-def test_the_gradient_of_what_is_minimised_has_priors_anchor_and_components(
+def test_the_gradient_of_the_objective_includes_priors_anchor_and_components(
     model: str, components: bool
 ) -> None:
     rng = np.random.default_rng(3)
@@ -122,7 +122,7 @@ def test_the_gradient_of_what_is_minimised_has_priors_anchor_and_components(
     st.sampled_from([0.0, 1e-9, 0.25, 0.999]),
     st.sampled_from([0.0, 1.0]),
 )
-def test_nothing_overflows_however_far_ability_is_from_difficulty(
+def test_nothing_overflows_however_far_ability_and_difficulty_differ(
     theta: float, a: float, b: float, c: float, response: float
 ) -> None:
     at = [np.array([value]) for value in (theta, a, b, c)]
@@ -147,7 +147,7 @@ def test_logarithms_stay_exact_where_probabilities_are_too_small_for_a_float(
     assert found == pytest.approx(expected, rel=1e-12)
 
 
-def test_missing_responses_count_for_nothing(simulate) -> None:  # type: ignore[no-untyped-def]
+def test_missing_responses_have_no_effect(simulate) -> None:  # type: ignore[no-untyped-def]
     made = simulate("3pl", 8, 6, 0)
     values = np.concatenate([made.responses, np.full((2, 6), np.nan)])
     theta = np.concatenate([made.theta, [0.3, -0.4]])

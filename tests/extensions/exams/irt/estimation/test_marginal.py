@@ -54,7 +54,7 @@ def brute(values: np.ndarray, theta: np.ndarray, settings: Settings, points: int
 
 
 @pytest.mark.parametrize(("model", "points", "within"), [("3pl", 24, 1e-3), ("2pl", 150, 5e-3)])
-def test_items_are_integrated_as_a_sum_over_many_points_integrates_them(
+def test_integration_over_items_equals_a_sum_over_many_points(
     simulate,  # type: ignore[no-untyped-def]
     model: str,
     points: int,
@@ -71,7 +71,7 @@ def test_items_are_integrated_as_a_sum_over_many_points_integrates_them(
 
 
 @pytest.mark.parametrize("model", ["1pl", "2pl", "3pl"])
-def test_gradient_and_curvature_are_those_of_differences(simulate, model: str) -> None:  # type: ignore[no-untyped-def]
+def test_gradient_and_curvature_equal_finite_differences(simulate, model: str) -> None:  # type: ignore[no-untyped-def]
     values = simulate(model, 12, 40, 3).responses
     values[0, 0] = values[4, 7] = np.nan
     objective = of(values, Settings.of(model))  # type: ignore[arg-type]
@@ -85,7 +85,7 @@ def test_gradient_and_curvature_are_those_of_differences(simulate, model: str) -
     assert objective.information(at) == pytest.approx(curved, abs=0.08 * np.diag(curved).max())
 
 
-def test_an_interval_reaches_to_the_farther_end_of_the_posteriors() -> None:
+def test_an_interval_reaches_the_farther_end_of_the_posteriors() -> None:
     posterior = AbilityPosterior(np.array([1.0, -1.0]), np.diag([0.04, 0.09]))
     errors = posterior.errors_of(np.array([1.5, -1.0]), np.eye(2))
     assert 1.5 - Z_95 * errors[0] == pytest.approx(1.0 - Z_95 * 0.2)
@@ -93,7 +93,7 @@ def test_an_interval_reaches_to_the_farther_end_of_the_posteriors() -> None:
 
 
 @pytest.mark.parametrize("model", ["1pl", "2pl"])
-def test_the_posterior_lies_on_the_scale_that_the_estimate_is_held_at(simulate, model: str) -> None:  # type: ignore[no-untyped-def]
+def test_the_posterior_is_on_the_scale_of_the_estimate(simulate, model: str) -> None:  # type: ignore[no-untyped-def]
     values = simulate(model, 40, 60, 2, theta=np.random.default_rng(3).normal(1, 0.8, 40)).responses
     settings = Settings.of(model)  # type: ignore[arg-type]
     found = fit(values, settings)
@@ -109,7 +109,7 @@ def test_the_posterior_lies_on_the_scale_that_the_estimate_is_held_at(simulate, 
         assert posterior.ability @ posterior.covariance @ posterior.ability == pytest.approx(0, abs=1e-9)
 
 
-def test_where_items_cannot_be_integrated_out_the_curvature_stands_and_it_is_said(
+def test_if_items_cannot_be_integrated_out_the_curvature_is_used_with_a_note(
     simulate,  # type: ignore[no-untyped-def]
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -30,7 +30,7 @@ def point_of(found: Fit) -> ParameterPoint:
 
 
 @pytest.mark.parametrize("model", ["2pl", "3pl"])
-def test_standard_errors_are_those_of_the_whole_information_matrix(simulate, model: str) -> None:  # type: ignore[no-untyped-def]
+def test_standard_errors_equal_those_of_the_full_information_matrix(simulate, model: str) -> None:  # type: ignore[no-untyped-def]
     values = simulate(model, 40, 12, 1).responses
     values[3, 5] = np.nan
     settings = Settings.of(model, priors=True)  # type: ignore[arg-type]
@@ -55,7 +55,7 @@ def test_a_parameter_at_a_bound_has_no_standard_error(simulate) -> None:  # type
         assert np.isnan(getattr(found, f"se_{name}")[at]).all()
 
 
-def test_intervals_of_abilities_hold_the_truth_as_often_as_they_say(simulate) -> None:  # type: ignore[no-untyped-def]
+def test_intervals_of_abilities_have_their_nominal_coverage(simulate) -> None:  # type: ignore[no-untyped-def]
     held = []
     for seed in range(5):
         made = simulate("1pl", 60, 80, seed)
@@ -66,7 +66,7 @@ def test_intervals_of_abilities_hold_the_truth_as_often_as_they_say(simulate) ->
 
 @pytest.mark.slow
 @pytest.mark.parametrize("priors", [False, True])
-def test_intervals_of_stretched_abilities_hold_the_truth_too(simulate, priors: bool) -> None:  # type: ignore[no-untyped-def]
+def test_intervals_of_stretched_abilities_have_their_nominal_coverage(simulate, priors: bool) -> None:  # type: ignore[no-untyped-def]
     held = []
     for seed in range(6):
         made = simulate("3pl", 60, 200, seed)
@@ -78,7 +78,7 @@ def test_intervals_of_stretched_abilities_hold_the_truth_too(simulate, priors: b
 
 @pytest.mark.slow
 @pytest.mark.parametrize("priors", [False, True])
-def test_intervals_of_components_hold_the_truth_as_often_as_they_say(simulate, priors: bool) -> None:  # type: ignore[no-untyped-def]
+def test_intervals_of_components_have_their_nominal_coverage(simulate, priors: bool) -> None:  # type: ignore[no-untyped-def]
     held = []
     for seed in range(8):
         rng = np.random.default_rng(seed)
@@ -94,7 +94,7 @@ def test_intervals_of_components_hold_the_truth_as_often_as_they_say(simulate, p
     assert 0.9 < np.mean(held) < 0.985
 
 
-def test_components_are_recovered_and_centred_with_intervals_that_hold(simulate) -> None:  # type: ignore[no-untyped-def]
+def test_components_are_recovered_and_centred_with_valid_intervals(simulate) -> None:  # type: ignore[no-untyped-def]
     rng = np.random.default_rng(0)
     truth = [np.array([-0.6, 0.1, 0.5]), np.array([-0.4, 0.4])]
     codes = [(i % 3, (i // 3) % 2) for i in range(30)]
@@ -111,14 +111,14 @@ def test_components_are_recovered_and_centred_with_intervals_that_hold(simulate)
     assert rng is not None
 
 
-def test_standard_errors_of_components_are_those_of_a_model_without_the_surplus(simulate) -> None:  # type: ignore[no-untyped-def]
+def test_standard_errors_of_components_equal_a_model_without_redundant_parameters(simulate) -> None:  # type: ignore[no-untyped-def]
     codes = [(i % 2, (i // 2) % 2) for i in range(24)]
     theta = np.array([0.8 * i - 0.5 * j for i, j in codes])
     values = simulate("2pl", 24, 40, 3, theta=theta).responses
     settings = Settings.of("2pl", priors=True)
     components = Components.of(("x", "y"), [(str(i), str(j)) for i, j in codes])
     found = fit(values, settings, components)
-    # The same model with as many columns as there are abilities to know: mean, x, y.
+    # The same model with as many columns as identifiable parameters: mean, x, y.
     x, y = np.array(codes).T
     small = np.stack([np.ones(24), x - 0.5, y - 0.5], axis=1)
     objective = Objective(Responses(values), settings, small)
@@ -136,7 +136,7 @@ def test_standard_errors_of_components_are_those_of_a_model_without_the_surplus(
     assert of_levels == pytest.approx(np.repeat(expected[1:] / 2, 2), rel=2e-3)
 
 
-def test_components_that_go_together_are_named_and_have_no_standard_error(simulate) -> None:  # type: ignore[no-untyped-def]
+def test_confounded_components_are_reported_and_have_no_standard_error(simulate) -> None:  # type: ignore[no-untyped-def]
     values = simulate("2pl", 12, 20, 4).responses
     rows = [(f"L{i % 3}", f"R{i % 3}", str(i % 2)) for i in range(12)]
     found = fit(values, Settings.of("2pl"), Components.of(("llm", "retriever", "icl"), rows))
@@ -148,7 +148,7 @@ def test_components_that_go_together_are_named_and_have_no_standard_error(simula
     assert llm.theta == pytest.approx(retriever.theta)
 
 
-def test_a_component_that_is_the_same_for_all_is_left_out_and_said(simulate) -> None:  # type: ignore[no-untyped-def]
+def test_a_constant_component_is_left_out_with_a_note(simulate) -> None:  # type: ignore[no-untyped-def]
     values = simulate("2pl", 6, 20, 4).responses
     found = fit(values, None, Components.of(("llm", "lang"), [(f"L{i % 2}", "en") for i in range(6)]))
     assert [part.name for part in found.components] == ["llm"]
