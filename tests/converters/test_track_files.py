@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from nltk_folder import with_nltk_data
 from outside import outside
 
 import converters
@@ -342,9 +343,9 @@ def test_an_invalid_nugget_bank_is_reported_with_the_reason(
         list(converters.read(put(tmp_path / "n.jsonl", row), "bank"))
 
 
-def test_autojudge_reads_the_written_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("NLTK_DATA", str(outside("autojudge/nltk_data")))
-    nuggets = pytest.importorskip("autojudge_base.nugget_data")
+def test_autojudge_reads_the_written_files(tmp_path: Path) -> None:
+    with with_nltk_data():
+        nuggets = pytest.importorskip("autojudge_base.nugget_data")
     path = put(tmp_path / "n.jsonl", V3)
     converters.write(converters.read(path), tmp_path / "again.jsonl", "nuggets-v3")
     banks = [nuggets.load_nugget_banks_from_file(each).banks for each in (path, tmp_path / "again.jsonl")]

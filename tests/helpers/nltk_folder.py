@@ -21,12 +21,17 @@ def lay_out_nltk_data(folder: Path) -> Path:
 @contextmanager
 def with_nltk_data() -> Iterator[None]:
     """While the block runs, the package can be imported without a network."""
+    import nltk.data
+
     before = os.environ.get("NLTK_DATA")
     with tempfile.TemporaryDirectory() as folder:
-        os.environ["NLTK_DATA"] = str(lay_out_nltk_data(Path(folder) / "nltk_data"))
+        os.environ["NLTK_DATA"] = data = str(lay_out_nltk_data(Path(folder) / "nltk_data"))
+        # Another test may have imported it, and it reads the variable once.
+        nltk.data.path.insert(0, data)
         try:
             yield
         finally:
+            nltk.data.path.remove(data)
             os.environ.pop("NLTK_DATA")
             if before is not None:
                 os.environ["NLTK_DATA"] = before

@@ -397,4 +397,4 @@ def test_invalid_probabilities_are_replaced_by_the_rating_and_reported_once(lear
     for odd in ((-1.0, 2.0, 0.0, 0.0, 0.0, 0.0), (float("inf"),) * 6):
         again, (note,) = learned_with(odd)
         assert again == table
-        assert "count as none" in note
+        assert "cannot be probabilities" in note

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from outside import outside
+from nltk_folder import with_nltk_data
 
 import converters
 import trecexam
@@ -60,11 +60,9 @@ def test_trec_eval_output_without_a_folder_says_what_to_type(
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_auto_judge_evaluate_reads_equal_values(
-    graded: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, form: str
-) -> None:
-    monkeypatch.setenv("NLTK_DATA", str(outside("autojudge/nltk_data")))
-    results = pytest.importorskip("autojudge_evaluate.eval_results")
+def test_auto_judge_evaluate_reads_equal_values(graded: Path, tmp_path: Path, form: str) -> None:
+    with with_nltk_data():
+        results = pytest.importorskip("autojudge_evaluate.eval_results")
     files = exported(graded, form, tmp_path / "out" if form == "trec_eval" else tmp_path / "out.txt")
     read = results.load(
         files[0].parent if form == "trec_eval" else files[0],
