@@ -43,6 +43,7 @@ def run_script(root: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
+@pytest.mark.slow
 def test_the_printed_cut_points_are_valid_settings(tmp_path: Path) -> None:
     pytest.importorskip("sentence_transformers", reason="the extra `embedding` is not installed")
     if offline_folder() is None:

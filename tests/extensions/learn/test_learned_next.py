@@ -62,6 +62,7 @@ def test_the_most_retrieved_unjudged_passages_come_first_and_a_tenth_is_random(t
         left.remove(key)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("by", ["retrieved", "mtc"])
 def test_a_plan_of_fewer_rounds_is_a_prefix_of_a_longer_plan(learnable: Path, by: str) -> None:
     whole = plan_of(learnable, per_query=100, by=by)

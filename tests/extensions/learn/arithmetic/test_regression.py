@@ -191,6 +191,7 @@ def naive_likelihood(queries: Sequence[QueryPassages], columns: Sequence[int]) -
     return np.array(sums)
 
 
+@pytest.mark.slow
 def test_a_feature_is_added_if_it_improves_by_more_than_one_standard_error() -> None:
     """Words make passages relevant in these pools; ratings do in some, where they are given."""
     chosen = set()

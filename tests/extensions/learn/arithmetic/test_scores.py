@@ -159,6 +159,7 @@ def test_scores_depend_on_the_seed_and_not_on_the_order_of_runs() -> None:
     assert (once.values[..., :2] == values(queries[:2]).values).all()
 
 
+@pytest.mark.slow
 def test_intervals_have_their_nominal_coverage_for_a_known_model() -> None:
     """Six tracks of ten queries, half of their judgments known; the population is 150 others."""
     from trecexam.scores.correlation import half_width
