@@ -330,3 +330,7 @@ def test_a_report_of_37_runs_prints_on_ten_pages(dl19: Path, tmp_path: Path, pag
     run(["watch", "--once", str(tmp_path / "track")])
     page.goto((tmp_path / "track" / "out" / "report.html").as_uri())
     assert 5 <= len(re.findall(rb"/Type\s*/Page\b", page.pdf(format="A4"))) <= 10
+    # What is wider than the paper makes all letters smaller.
+    page.set_viewport_size({"width": 703, "height": 1000})
+    page.emulate_media(media="print")
+    assert page.evaluate("document.scrollingElement.scrollWidth") <= 1.1 * 703

@@ -25,12 +25,12 @@ from trecexam.tables.text import sentence
 #: Rows that the report lists of runs, and of pairs of columns.
 _ROWS = 200
 _LEAD = (
-    "Automatic evaluation by several graders: each rates other texts, or asks other things of them, and runs "
-    "are scored by these ratings."
+    "Automatic evaluation by several graders. They differ in the texts that they rate or in what they ask; "
+    "runs are scored by these ratings."
 )
 _TAUS = (
-    "Correlations of each two columns over the runs that both have, with 95% intervals over queries; of "
-    "columns about documents also with the official side, where there is one. `trecexam correlate` takes "
+    "Rank correlation of each pair of columns over the runs that have both, with 95% intervals over queries. "
+    "Columns of document graders are also compared with the official judgments. `trecexam correlate` takes "
     "other measures."
 )
 
@@ -98,7 +98,7 @@ def _reported(board: Leaderboard) -> Tables:
 
 
 def _taus(track: LoadedTrack) -> ReportPart:
-    part = ReportPart("correlation", title="How alike the graders order the runs", rows=_ROWS)
+    part = ReportPart("correlation", title="Rank correlation of graders", rows=_ROWS)
     try:
         return replace(part, result=compare_all(track), lead=_TAUS)
     except NothingToCompareError as error:
