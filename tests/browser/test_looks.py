@@ -226,7 +226,7 @@ def test_the_header_marks_the_page_and_has_no_empty_row(place: Place, page: Page
     for tab, of in {"Progress": "campaign", "Agreement": "agreement"}.items():
         go(page, place, place.pages[of])
         assert page.locator(".tabs [aria-current]").all_inner_texts() == [tab]
-    for of in ("campaign", "assess"):
+    for of in ("graders", "campaign", "assess"):
         go(page, place, place.pages[of])
         header, user = page.locator("header").bounding_box(), page.locator(".leave").bounding_box()
         assert header is not None
