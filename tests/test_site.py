@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import json
-import os
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from site_build import build_site
 from support import ROOT
 
 import converters
@@ -26,18 +24,7 @@ FETCHED = re.compile(r"<(?:script|img|iframe)[^>]*\ssrc=\"?([^\s\">]+)|<link[^>]
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("site") / "site"
-    # With --quiet, nothing is strict.
-    words = ["build", "--strict", "-f", ROOT / "examples" / "mkdocs.yml", "-d", folder]
-    done = subprocess.run(
-        [sys.executable, "-m", "mkdocs", *words],
-        env={**os.environ, "NO_MKDOCS_2_WARNING": "1"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    return folder
+    return build_site(tmp_path_factory.mktemp("site") / "site")
 
 
 def test_every_page_of_the_repository_is_on_the_site_and_searchable(site: Path) -> None:

@@ -26,6 +26,10 @@ DRESS = """
 .md-typeset :is(h1, h2, h3) { color: var(--ink); font-weight: 700; letter-spacing: 0; }
 .md-typeset a { text-underline-offset: .15em; text-decoration: underline; }
 .md-typeset .headerlink { text-decoration: none; }
+.md-typeset td:first-child code { word-break: normal; overflow-wrap: normal; white-space: nowrap; }
+@media (max-width: 50rem) {
+  .md-typeset table:not([class]) :is(th, td) { min-width: 0; padding: .6em; }
+}
 body { --md-text-font-family: var(--font); --md-code-font-family: var(--mono); }
 """
 #: The place in `[text](place#heading)`, where it is none on the web.

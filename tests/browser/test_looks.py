@@ -13,7 +13,7 @@ import pytest
 
 pytest.importorskip("starlette", reason="the extra `serve` is not installed")
 
-from readable import FAINT, NAMELESS
+from readable import FAINT, NAMELESS, SQUEEZED
 from served import Served, serving
 from team import users_file
 
@@ -24,6 +24,7 @@ from trecexam.extensions.page.judging import JudgeNext
 from trecexam.extensions.page.users import Users
 from trecexam.outputs.page.render import LOOK
 from trecexam.tables.plots.model import Drawing, Plot
+from trecexam.tables.plots.style import RATINGS
 from trecexam.track import TrackFolder
 
 if TYPE_CHECKING:
@@ -179,12 +180,14 @@ def go(page: Page, place: Place, address: str) -> None:
 def wrong(page: Page) -> list[str]:
     """What on a page does not fit, is unreadable, or has no name."""
     sideways = page.evaluate("document.scrollingElement.scrollWidth > innerWidth")
-    empty = "– to –" in page.locator("body").inner_text()  # noqa: RUF001
+    text = page.locator("body").inner_text()
     return [
         *["it scrolls sideways"] * sideways,
-        *["an interval of nothing"] * empty,
+        *["an interval of nothing"] * ("– to –" in text),  # noqa: RUF001
+        *re.findall(r"(?<![\d.,-])1 (?:runs|queries|passages|items|lines|tasks|cells)\b(?! on)", text),
         *page.evaluate(FAINT),
         *page.evaluate(NAMELESS),
+        *page.evaluate(SQUEEZED),
     ]
 
 
@@ -208,6 +211,40 @@ def test_every_report_fits_and_is_readable(track: Path, page_tab: Page, scheme: 
     found = wrong(page_tab)
     shot(page_tab, name.replace("/", "-").removesuffix(".html"), scheme)
     assert found == []
+
+
+@pytest.mark.plots
+def test_the_header_marks_the_page_and_has_no_empty_row(place: Place, page: Page) -> None:
+    log_in(page, place, "orla")
+    listed = {
+        "Queries": "queries", "Disagreements": "disagreements", "Campaign": "campaign", "Holes": "holes",
+        "Coverage": "section-coverage", "Rejected 1": "rejected", "Grading": "grading",
+    }  # fmt: skip
+    for name, of in listed.items():
+        go(page, place, place.pages[of])
+        assert page.locator("header nav [aria-current=page]").all_inner_texts() == [name]
+    for tab, of in {"Progress": "campaign", "Agreement": "agreement"}.items():
+        go(page, place, place.pages[of])
+        assert page.locator(".tabs [aria-current]").all_inner_texts() == [tab]
+    for of in ("graders", "campaign", "assess"):
+        go(page, place, place.pages[of])
+        header, user = page.locator("header").bounding_box(), page.locator(".leave").bounding_box()
+        assert header is not None
+        assert user is not None
+        assert user["x"] + user["width"] == pytest.approx(header["width"] - 20, abs=2)
+        assert header["height"] < 105
+
+
+@pytest.mark.plots
+def test_headings_of_tables_are_words(place: Place, page: Page) -> None:
+    log_in(page, place, "orla")
+    for name, address in place.pages.items():
+        if name != "nowhere" and not name.startswith("section-"):
+            go(page, place, address)
+            headings = page.locator("thead th").all_inner_texts()
+            assert not [text for text in headings if "_" in text and text.islower()], name
+            assert not [text for text in headings if text[:1].isupper() and text[1:].islower()
+                        and text not in {"Cover", "Support"}], name  # fmt: skip
 
 
 @pytest.mark.plots
@@ -249,6 +286,8 @@ def test_guidelines_are_open_for_the_first_passage_only(place: Place, page: Page
 
 PAIRS = [
     *((ink, paper) for ink in ("ink", "soft", "link") for paper in ("paper", "shade", "row")),
+    *(("on-low", f"r{rating}") for rating in range(4)),
+    *(("on-high", f"r{rating}") for rating in (4, 5)),
     *(("ink", paper) for paper in ("good", "bad", "warn", "mark", "focus", "hover", "field")),
     *(("bad-ink", "paper"), ("hint", "field"), ("on-top", "top")),
 ]
@@ -258,16 +297,29 @@ PAIRS = [
 def test_text_colours_have_enough_contrast(scheme: str, place_of: int) -> None:
     block = (LOOK / "look.css").read_text().split(":root {")[place_of + 1].split("}")[0]
     colours = dict(re.findall(r"--([\w-]+): #(\w+);", block))
+    for one, other in PAIRS:
+        assert contrast(colours[one], colours[other]) >= 4.5, (scheme, one, other)
+    # A better rating is further from the page.
+    ratings = [contrast(colours[f"r{rating}"], colours["paper"]) for rating in range(6)]
+    assert ratings == sorted(ratings)
 
-    def light(name: str) -> float:
-        digits = colours[name] if len(colours[name]) == 6 else "".join(2 * digit for digit in colours[name])
+
+def test_plots_have_better_ratings_further_from_the_page_too() -> None:
+    """They are drawn on white, and turned for a dark screen."""
+    ratings = [contrast(colour[1:], "ffffff") for colour in RATINGS]
+    assert ratings == sorted(ratings)
+    assert ratings[0] > 1.3
+
+
+def contrast(one: str, other: str) -> float:
+    def light(digits: str) -> float:
+        digits = digits if len(digits) == 6 else "".join(2 * digit for digit in digits)
         parts = (int(digits[at : at + 2], 16) / 255 for at in (0, 2, 4))
         linear = (part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts)
         return sum(share * part for share, part in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
 
-    for pair in PAIRS:
-        dark, bright = sorted(map(light, pair))
-        assert (bright + 0.05) / (dark + 0.05) >= 4.5, (scheme, pair)
+    dark, bright = sorted((light(one), light(other)))
+    return (bright + 0.05) / (dark + 0.05)
 
 
 @pytest.mark.plots
@@ -278,3 +330,7 @@ def test_a_report_of_37_runs_prints_on_ten_pages(dl19: Path, tmp_path: Path, pag
     run(["watch", "--once", str(tmp_path / "track")])
     page.goto((tmp_path / "track" / "out" / "report.html").as_uri())
     assert 5 <= len(re.findall(rb"/Type\s*/Page\b", page.pdf(format="A4"))) <= 10
+    # What is wider than the paper makes all letters smaller.
+    page.set_viewport_size({"width": 703, "height": 1000})
+    page.emulate_media(media="print")
+    assert page.evaluate("document.scrollingElement.scrollWidth") <= 1.1 * 703

@@ -28,3 +28,8 @@ NAMELESS = """() =>
   [...document.querySelectorAll("a[href], button, input:not([type=hidden]), select, textarea")]
   .filter((one) => !(one.textContent.trim() || one.labels?.length || one.getAttribute("aria-label")))
   .map((one) => one.outerHTML.slice(0, 120))"""
+#: Cells whose words stand below each other, as a column has no room.
+SQUEEZED = """() =>
+  [...document.querySelectorAll("td, tbody th")].filter((one) => one.textContent.trim().length > 60
+    && one.getClientRects().length && one.getBoundingClientRect().width < 140)
+  .map((one) => `squeezed: ${one.textContent.trim().slice(0, 60)}`)"""

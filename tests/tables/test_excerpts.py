@@ -17,7 +17,7 @@ def test_an_excerpt_has_the_first_rows_and_the_total_number() -> None:
     found = excerpt(TABLE, 2, "all.tsv")
     assert [column.kind for column in found.columns] == ["name", "n", "n", "text"]
     assert [[cell.text for cell in row[:3]] for row in found.rows] == [
-        ["run0", "0", ""],
+        ["run0", "0", "–"],  # noqa: RUF001
         ["run1", "1,000", "0.333"],
     ]
     assert (found.total, found.file, found.name) == (9, "all.tsv", None)

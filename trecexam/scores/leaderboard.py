@@ -110,7 +110,7 @@ class Leaderboard(Result):
         return self.rows[0]
 
     @property
-    def ranks(self) -> tuple[int, ...]:
+    def ranks(self) -> tuple[int | None, ...]:
         """Each row's rank by the first measure, from 1; runs with equal means share the better one."""
         means = [round(row.scores[0].mean, TIE_DECIMALS) if row.scores else 0.0 for row in self.rows]
         return tuple(means.index(mean) + 1 for mean in means)

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from trecexam.tables.table import Layout, Table, Value, by_column
+from trecexam.tables.table import NO_VALUE, Layout, Table, Value, by_column
 from trecexam.tables.terminal import cut
 
 #: Letters in a cell: of a text that is read, of a code, of a name.
@@ -55,6 +55,13 @@ class Excerpt:
     caption: str
     name: int | None = None
 
+    @property
+    def legend(self) -> tuple[tuple[str, str], ...]:
+        """What short headings stand for: (heading, the column's name)."""
+        return tuple(
+            (each.heading, each.name) for each in self.columns if each.name not in {"", each.heading}
+        )
+
 
 def excerpt(
     table: Table,
@@ -90,7 +97,7 @@ def excerpt(
     if layout.ranks:
         columns.append(Column("#", "n"))
         ranks = (layout.ranks[row] for row in places)
-        cells.append([Cell("" if rank is None else str(rank)) for rank in ranks])
+        cells.append([Cell(NO_VALUE if rank is None else str(rank)) for rank in ranks])
     shown_names = list(_shown_names(values, layout, behind))
     for name in shown_names:
         column = values[name]
@@ -104,7 +111,8 @@ def excerpt(
         added = (_below(name, {each: values[each][row] for each in below.get(name, ())}) for row in places)
         width = _WHOLE if whole else _WIDE.get(kind, 160)
         texts = (shown(column[row], width, 4 if whole else 3) for row in places)
-        cells.append([Cell(text, tuple(of)) for text, of in zip(texts, added, strict=True)])
+        empty = NO_VALUE if kind == "n" else ""
+        cells.append([Cell(text or empty, tuple(of)) for text, of in zip(texts, added, strict=True)])
     key = next((name for name in layout.keys if name in shown_names), None)
     return Excerpt(
         tuple(columns),

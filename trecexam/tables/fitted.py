@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
 
-from trecexam.tables.table import Layout, Table, Value, by_column, column_texts
+from trecexam.tables.table import NO_VALUE, Layout, Table, Value, by_column, column_texts
 from trecexam.tables.terminal import columns, cut, cut_apart, padded, printable
 
 #: Blanks between columns.
@@ -105,7 +105,7 @@ def fitted(table: Table, width: int | None, layout: Layout | None = None) -> Fit
     fields = {each.name: each for each in _fields(table) if each.name not in without}
     keys = [fields[name] for name in layout.keys or _leading_texts(table) if name in fields]
     if layout.ranks:
-        ranks = tuple("" if rank is None else str(rank) for rank in layout.ranks)
+        ranks = tuple(NO_VALUE if rank is None else str(rank) for rank in layout.ranks)
         keys.insert(0, _Field("rank", "rank", "rank", ranks, True))
     rest = _ordered([each for each in fields.values() if each not in keys], layout.first)
     allowed = list(dict.fromkeys(each.of for each in rest))[: None if width is None else layout.most]
@@ -174,7 +174,7 @@ def cells_of(table: Table) -> Cells:
     """All columns of a table but those that say nothing to people, in the order in which people see them."""
     fields = {each.name: each for each in _fields(table) if each.name not in table.layout.without}
     keys = [fields[name] for name in table.layout.keys if name in fields]
-    ranks = tuple("" if rank is None else str(rank) for rank in table.layout.ranks)
+    ranks = tuple(NO_VALUE if rank is None else str(rank) for rank in table.layout.ranks)
     shown_fields = [_Field("rank", "rank", "rank", ranks, True)] if ranks else []
     shown_fields += [
         *keys,

@@ -17,6 +17,8 @@ from trecexam.tables.text import plural
 
 #: Rows of a table's `repr`.
 _ROWS = 30
+#: What people see in place of a number that there is not.
+NO_VALUE = "–"  # noqa: RUF001
 #: An error lists so many columns; of more so many that are most like what was asked for.
 _LISTED, _NEAR = 8, 4
 Value = str | int | float | None

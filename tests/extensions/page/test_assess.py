@@ -632,7 +632,7 @@ def test_organizers_see_progress_and_adjudicate_differences(
     team.app.state.live.reload()
     row = (
         r'<th scope="row"[^>]*><bdi>(\w+)</bdi></th>'
-        + r'<td class="n">(?:<progress[^>]*></progress> )?(\d+)</td>' * 3
+        + r'<td class="n">(?:<span class="bar"><progress[^>]*></progress> )?(\d+)(?:</span>)?</td>' * 3
     )
     rows = re.findall(row, orla.get("/campaign").text)
     assert rows[:2] == [("ada", "3", "1", "2"), ("bob", "1", "1", "0")]
@@ -642,7 +642,7 @@ def test_organizers_see_progress_and_adjudicate_differences(
         assert len(table.json() if "json" in link else table.text.splitlines()[1:]) > 0
     assert "<bdi>ada</bdi>: <strong>to the point</strong>" in page
     assert "<bdi>bob</bdi>: <strong>off topic</strong>" in page
-    assert "1 of 1 wait" in page
+    assert "1 of 1 are open" in page
     stale = fields(page, "/campaign/adjudicate")
     judge(bob, "/assess/passage/" + first_name(track), item_1="1")
     refused = orla.post("/campaign/adjudicate", data={**stale, "rating": "2"})
@@ -653,14 +653,14 @@ def test_organizers_see_progress_and_adjudicate_differences(
     assert orla.post("/campaign/adjudicate", data=form).status_code == 303
     team.app.state.live.reload()
     page = orla.get("/campaign/agreement?which=all").text
-    assert "0 of 1 wait" in page
+    assert "0 of 1 are open" in page
     assert 'decided 1: <span dir="auto">bob is right' in page
     line = (track / "judgments.tsv").read_text().splitlines()[-1].split("\t")
     assert (line[1], line[3], line[4], line[-1]) == ("q1-d03", "1", "orla", "adjudicated")
-    form = {**fields(page, "Take the decision back"), "rating": "withdraw"}
+    form = {**fields(page, "Withdraw the decision"), "rating": "withdraw"}
     assert orla.post("/campaign/adjudicate", data=form).status_code == 303
     team.app.state.live.reload()
-    assert "1 of 1 wait" in orla.get("/campaign/agreement").text
+    assert "1 of 1 are open" in orla.get("/campaign/agreement").text
 
 
 def test_a_rating_saved_during_adjudication_is_shown_before_the_decision_is_written(

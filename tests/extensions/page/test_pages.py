@@ -178,7 +178,7 @@ def test_search_finds_ids_and_texts_case_insensitively(reading: TestClient) -> N
     assert set(re.findall(r"/query/(\w+)/passage/[\w-]+-d03", html)) == {"q1", "q2", "q3"}
     assert 'href="/run/run2"' in reading.get(urls.search(q="run2")).text
     assert "/item/q2~2F1" in reading.get(urls.search(q="question 1 of q2")).text
-    assert "Nothing has" in reading.get(urls.search(q="no such text")).text
+    assert "No query, run, item or pooled passage contains" in reading.get(urls.search(q="no such text")).text
 
 
 def test_missing_pages_say_what_is_missing(reading: TestClient) -> None:
@@ -349,10 +349,10 @@ def test_a_judged_passage_in_no_run_is_shown_with_its_judgment_and_no_rank(track
         opened.update()
     with client_of(track) as client:
         html = client.get(urls.query("q1")).text
-        assert "Passages in the first 3 ranks of the runs, and judged ones that no run has there;" in html
+        assert "Passages in the first 3 ranks of the runs, and other judged passages;" in html
         assert html.count(urls.passage("q1", "q1-d")) == 12
         page = client.get(urls.passage("q1", "q1-d11")).text
-        assert "No run has it in its first ranks now." in page
+        assert "No run has it in its first ranks." in page
         assert "passage 11 about q1" in page
         assert client.get("/disagreements").status_code == client.get("/holes").status_code == 200
 

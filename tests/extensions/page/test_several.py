@@ -290,7 +290,7 @@ def test_a_grader_that_cannot_go_on_is_shown_with_the_reason(demo: Path, tmp_pat
     with client_of(root) as pages:
         page = pages.get("/")
         assert page.status_code == 200
-        assert "support says nothing now" in words(page.text)
+        assert "support has no results now" in words(page.text)
         assert "support.tsv" in words(page.text)
         assert header(page.text) == {"All graders": "/", "rubric": "/grader/rubric"}
         assert "support.tsv" in words(pages.get("/grader/support").text)

@@ -172,7 +172,7 @@ def test_neither_run_nor_grader_is_visible_before_the_first_label(client: TestCl
         assert [told.count(f"{word} support") for word in ("full", "partial", "no")] == [2, 2, 2]
         assert 'class="rating' not in told
         assert ANSWER not in told
-        assert "What the grader said is shown when your label is in" in told
+        assert "The grader's label is shown after yours" in told
         shown.add(sentence_of(answer.text))
         address = client.get(link(answer.text, "next")).headers["location"]
     assert shown == {"Both move heat.", "Pumps cost <i>time</i>.", "The sea is salt.", "Cats purr."}
@@ -230,7 +230,7 @@ def test_the_last_label_can_be_undone_and_given_again(client: TestClient, track:
     assert answer.headers["location"] == one
     page = client.get(one).text
     assert "the rating full support by Ann is withdrawn." in page
-    assert "What the grader said is shown when" in page
+    assert "The grader's label is shown after" in page
     assert label(client, one, "1").status_code == 303
     assert [row["rating"] for row in overrides(track)] == ["2", "", "1"]
 
@@ -371,7 +371,7 @@ def test_an_organizer_decides_if_people_disagree_on_a_sentence(client: TestClien
             )
     live.reload()
     page = client.get(agreement).text
-    assert "1 of 1 wait for a decision" in page
+    assert "1 of 1 are open" in page
     assert text in unescape(page)
     assert (
         "<bdi>ada</bdi>: <strong>full support</strong>; <bdi>bob</bdi>: <strong>no support</strong>" in page

@@ -47,8 +47,8 @@ def test_remaining_work_and_cost_are_shown(client: TestClient, monkeypatch: pyte
     monkeypatch.setattr(live, "work", live.work._replace(graded=0, cells=600, usage=usage))
     monkeypatch.setattr(live.pace, "cells_a_second", lambda: 2.0)
     html = client.get("/work").text
-    assert "120 cells a minute" in html
-    assert "600 are left, some 5.0 minutes" in html
+    assert "120 cells per minute" in html
+    assert "600 cells are left, about 5.0 minutes" in html
     for text in ("1,200", "34,567", "89", "1.23"):
         assert f'<td class="n">{text}</td>' in html
     monkeypatch.setattr(live.pace, "cells_a_second", lambda: None)

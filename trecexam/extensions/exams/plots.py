@@ -299,7 +299,7 @@ def _draw_information(figure: Figure, plot: Plot) -> None:
     axes = figure.subplots()
     values = np.array(plot.table.rows, float)
     names = plot.table.header[1:]
-    shades = matplotlib.colormaps[SEQUENTIAL](np.linspace(0, 0.85, len(names)))
+    shades = matplotlib.colormaps[SEQUENTIAL](np.linspace(0.35, 1, len(names)))
     ordered = bool(plot.settings["ordered"])
     lines = []
     for n, name in enumerate(names):

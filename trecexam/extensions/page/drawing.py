@@ -74,7 +74,9 @@ def whisker(mean: float, interval: tuple[float, float], scale: tuple[float, floa
 
 def bar(done: int, of: int) -> Markup:
     """How many of them are done, as a bar and a number."""
-    drawn = Markup('<progress max="{}" value="{}" aria-hidden="true"></progress> {:,}')
+    drawn = Markup(
+        '<span class="bar"><progress max="{}" value="{}" aria-hidden="true"></progress> {:,}</span>'
+    )
     return drawn.format(of or 1, done, done)
 
 

@@ -190,7 +190,7 @@ def plain_page(
         '<input id="token" name="token" type="password" autocomplete="off" required> '
         "<button>Open the page</button></form>"
     )
-    home_link = f'<p><a href="{urls.board()}">To the first page</a></p>'
+    home_link = f'<p><a href="{urls.board()}">Start page</a></p>'
     return _page(
         status, f"<h1>{status}</h1><p>{what}</p>{form if ask else home_link if home else ''}", headers=headers
     )

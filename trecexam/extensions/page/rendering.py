@@ -20,6 +20,7 @@ from trecexam.extensions.page.tabled import Tabled
 from trecexam.extensions.page.users import VISITOR, user_of
 from trecexam.line.track_graders import grader_names, open_folder
 from trecexam.outputs.page import render as macros
+from trecexam.tables.text import plural
 from trecexam.version import __version__
 
 if TYPE_CHECKING:
@@ -134,9 +135,9 @@ def render(request: Request, template: str, status: int = 200, **values: Any) ->
     Where the address asks for the page's table as a file, that (see `downloads`): it is `table`, or `rows`.
 
     Templates have, beside `values`: `live`, `view` (None while loading), `urls`, `csrf()`, `at` (this page's
-    `Address`; `here` as text), `messages`, and the macros of parts.html, which they import; and of the user
-    `user` (None without users), `sees_all` and `may_change`; `campaign`: whether there is one to look at;
-    `switches`: the graders, where there are several.
+    `Address`; `here` as text), `is_here(href)`, `messages`, and the macros of parts.html, which they import;
+    and of the user `user` (None without users), `sees_all` and `may_change`; `campaign`: whether there is
+    one to look at; `switches`: the graders, where there are several.
     """
     user = user_of(request)
     live, at = live_of(request), Address.of(request)
@@ -162,6 +163,7 @@ def render(request: Request, template: str, status: int = 200, **values: Any) ->
                 "csrf": lambda: _csrf(request),
                 "at": at,
                 "here": str(at),
+                "is_here": lambda href: href in {at.path, urls.of_grader(at.path)},
                 "messages": [unquote(message)] if message else [],
                 "grading": grading_of(request) or GradingState(),
                 "grading_off": request.app.state.grader is None,
@@ -241,7 +243,7 @@ def environment() -> jinja2.Environment:
         lstrip_blocks=True,
     )
     made.globals.update(urls=urls, version=__version__, sizes=SIZES, draw=drawing)
-    made.filters.update(macros.filters(), number=drawing.number, count=drawing.count)
+    made.filters.update(macros.filters(), number=drawing.number, count=drawing.count, plural=plural)
     made.filters["section_link"] = _section_link
     return made
 

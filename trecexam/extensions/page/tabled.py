@@ -48,6 +48,8 @@ class Tabled:
         return replace(self, columns=columns, cells=tuple(cells))
 
 
+#: What columns of ids are about.
+_IDS = {"query_id": "query", "doc_id": "passage", "item_id": "item"}
 #: The class of a column with beginnings of texts: a narrow screen has no room for it.
 _BEGINNING = "wide text"
 
@@ -103,6 +105,8 @@ def drawn(
     if links is not None:
         name = next(key for key in table.layout.keys if key in table.header)
         draws.setdefault(name, _linked(table, name, links))
+    short = {name: _heading(name) for name in table.header} | dict(table.layout.short)
+    table = replace(table, layout=replace(table.layout, short=short))
     excerpted = excerpt(table, len(table.rows), whole=True, places=row_indices, bare=draws)
     columns = [
         column._replace(kind=_BEGINNING) if column.name in beginnings else column
@@ -110,16 +114,19 @@ def drawn(
     ]
     drawers = [draws.get(column.name) for column in columns]
     rows = (
-        tuple(map(_cell, columns, row, drawers, [row_index] * len(row)))
+        tuple(map(_cell, row, drawers, [row_index] * len(row)))
         for row_index, row in zip(row_indices, excerpted.rows, strict=True)
     )
     return replace(excerpted, columns=tuple(columns), rows=tuple(rows))
 
 
-def _cell(column: Column, cell: Cell, draw: Draw | None, row_index: int) -> Cell:
-    if draw is not None:
-        return Cell(draw(row_index))
-    return cell if cell.text or column.kind != "n" else cell._replace(text="–")  # noqa: RUF001
+def _heading(name: str) -> str:
+    """What people call a column; measures keep their names."""
+    return _IDS.get(name) or (name.replace("_", " ") if name.islower() else name)
+
+
+def _cell(cell: Cell, draw: Draw | None, row_index: int) -> Cell:
+    return cell if draw is None else Cell(draw(row_index))
 
 
 def _of(table: Table, name: str) -> Callable[[int], Any]:

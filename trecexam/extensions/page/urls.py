@@ -132,6 +132,11 @@ def inside(path: str) -> str:
     return path.removeprefix(PLACE.get().prefix)
 
 
+def of_grader(path: str) -> str:
+    """This path as links of the page have it: with the grader's name, where several grade."""
+    return _of_grader(inside(path))
+
+
 def local(path: str) -> str:
     """The path, prefix included, where it is one of this page's own; else the leaderboard."""
     is_local = (

@@ -40,10 +40,13 @@ class JointLeaderboard(Leaderboard):
     more_notes: tuple[str, ...] = ()
 
     @property
-    def ranks(self) -> tuple[int, ...]:
-        """Each row's rank, from 1; runs that are equal in the column that orders them share the best."""
+    def ranks(self) -> tuple[int | None, ...]:
+        """Each row's rank by the first column in which runs have values, from 1; equal runs share the better
+        one. A run without a value there has none."""
         keys = [_best_first(row)[:2] for row in self.rows]
-        return tuple(keys.index(key) + 1 for key in keys)
+        first = min((column_index for column_index, _ in keys), default=0)
+        ranked = first < len(self.measures)
+        return tuple(keys.index(key) + 1 if ranked and key[0] == first else None for key in keys)
 
     @property
     def notes_on_all(self) -> tuple[str, ...]:

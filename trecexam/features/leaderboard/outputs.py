@@ -67,10 +67,8 @@ def reported_table(board: Leaderboard, compared: Differences | None, baseline: D
     columns = [f"{name}{end}" for name in board.measures for end in ends]
     header = ("run", *(() if compared is None else ("group",)), *columns, "answered")
     rows = tuple(tuple(values(row_index)) for row_index in range(len(board.rows)))
-    short = headings(board.measures)
-    legend = "; ".join(f"{name}: {full}" for full, name in short.items() if name != full)
-    layout = Layout(("run",), ranks=board.ranks, short=short)
-    return Table(header, rows, layout=layout, caption=legend)
+    layout = Layout(("run",), ranks=board.ranks, short=headings(board.measures))
+    return Table(header, rows, layout=layout)
 
 
 def _against(baseline: dict[str, dict[str, Any]]) -> dict[str, str]:

@@ -42,7 +42,8 @@ def override_report(track: Assessment) -> tuple[ReportPart, ...]:
             heading="People's ratings",
             lead=""
             if rule is None
-            else f"Where several people rated, this rating counts (rule `{rule}`): {_RULES[rule]}.",
+            else f"If several people rate the same cell, the rule `{rule}` decides which rating counts: "
+            f"{_RULES[rule]}.",
             why="No person has rated anything; `trecexam override` does." if table is None else "",
             files=() if table is None else ("human.tsv",),
         ),

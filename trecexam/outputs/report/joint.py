@@ -15,6 +15,7 @@ from trecexam.outputs.page.model import PagePart, Report
 from trecexam.outputs.page.render import render
 from trecexam.outputs.report.contents import cautions, rejected_part
 from trecexam.scores.leaderboard import Leaderboard
+from trecexam.scores.measures import headings
 from trecexam.tables.plots.canvas import draw
 from trecexam.tables.result import Tables
 from trecexam.tables.section import Picture, ReportPart
@@ -24,12 +25,12 @@ from trecexam.tables.text import sentence
 #: Rows that the report lists of runs, and of pairs of columns.
 _ROWS = 200
 _LEAD = (
-    "Automatic evaluation by several graders: each rates other texts, or asks other things of them, and runs "
-    "are scored by these ratings."
+    "Automatic evaluation by several graders. They differ in the texts that they rate or in what they ask; "
+    "runs are scored by these ratings."
 )
 _TAUS = (
-    "Correlations of each two columns over the runs that both have, with 95% intervals over queries; of "
-    "columns about documents also with the official side, where there is one. `trecexam correlate` takes "
+    "Rank correlation of each pair of columns over the runs that have both, with 95% intervals over queries. "
+    "Columns of document graders are also compared with the official judgments. `trecexam correlate` takes "
     "other measures."
 )
 
@@ -73,7 +74,9 @@ def joint_page(track: LoadedTrack, board: Leaderboard, rejected: Table) -> bytes
         ),
         parts=(
             PagePart(
-                ReportPart("leaderboard", board, "All graders", files=("leaderboard.tsv",), rows=_ROWS),
+                ReportPart(
+                    "leaderboard", _reported(board), "All graders", files=("leaderboard.tsv",), rows=_ROWS
+                ),
                 tuple(Picture(plot, draw(plot)) for plot in plots),
                 plots="",
             ),
@@ -87,8 +90,15 @@ def joint_page(track: LoadedTrack, board: Leaderboard, rejected: Table) -> bytes
     return render(report)
 
 
+def _reported(board: Leaderboard) -> Tables:
+    """The leaderboard with the short headings of the page."""
+    table = board.table
+    layout = replace(table.layout, short=headings(board.measures))
+    return Tables({"leaderboard": replace(table, layout=layout)}, board.notes)
+
+
 def _taus(track: LoadedTrack) -> ReportPart:
-    part = ReportPart("correlation", title="How alike the graders order the runs", rows=_ROWS)
+    part = ReportPart("correlation", title="Rank correlation of graders", rows=_ROWS)
     try:
         return replace(part, result=compare_all(track), lead=_TAUS)
     except NothingToCompareError as error:

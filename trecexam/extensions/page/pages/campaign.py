@@ -86,6 +86,7 @@ def campaign(request: Request) -> Response:
         return file
     if progress is not None:
         tables["sums"] = _by_topic(progress.topics)
+    work = () if progress is None else progress.assessors
     tables_drawn = {name: _with_bars(table) for name, table in tables.items()}
     trouble = ""
     try:
@@ -94,7 +95,9 @@ def campaign(request: Request) -> Response:
         trouble = str(error)
     return render(
         request, "campaign.html", assessors=tables_drawn.get("assessors"), topics=tables_drawn.get("topics"),
-        sums=tables_drawn.get("sums"), rule=folder.config.judging.rule, trouble=trouble,
+        sums=tables_drawn.get("sums"), n_done=sum(row.done for row in work),
+        n_tasks=sum(row.tasks for row in work), timed=any(row.per_hour is not None for row in work),
+        rule=folder.config.judging.rule, trouble=trouble,
     )  # fmt: skip
 
 

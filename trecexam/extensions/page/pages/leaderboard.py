@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from trecexam.scores.leaderboard import Leaderboard, Row
 
 _SMALL = Markup(' <small class="soft">{}</small>')
+_MOVED = Markup('<small class="ci moved">({})</small>')
 _INTERVAL = Markup(' <small class="ci">{}</small>')
 _DIFFERENCE = Markup(' <small class="ci under">{}</small>')
 
@@ -108,9 +109,9 @@ def _draw(view: View, compared: Sequence[Mapping[str, Mapping[str, Any]]]) -> di
         return link(urls.run(name), name) + few
 
     def official_rank(row_index: int) -> Markup:
-        rank = theirs.get(rows[row_index].run)
-        moved = _SMALL.format(f"{rank - ranks[row_index]:+d}") if rank not in (None, ranks[row_index]) else ""
-        return Markup("{} {}").format(moved, count(rank))
+        rank, ours = theirs.get(rows[row_index].run), ranks[row_index]
+        moved = "" if rank is None or ours is None or rank == ours else _MOVED.format(f"{rank - ours:+d}")
+        return Markup("{}{}").format(moved, count(rank))
 
     def mean(measure: int) -> Draw:
         scores = [row.scores[measure] for row in rows]
@@ -135,7 +136,7 @@ def _draw(view: View, compared: Sequence[Mapping[str, Mapping[str, Any]]]) -> di
     return {"run": run, "official_rank": official_rank, **means}
 
 
-def _ranked(board: Leaderboard) -> Iterator[tuple[str, int, Row]]:
+def _ranked(board: Leaderboard) -> Iterator[tuple[str, int | None, Row]]:
     """Each run, its rank, and its row."""
     return ((row.run, rank, row) for rank, row in zip(board.ranks, board.rows, strict=True))
 

@@ -77,10 +77,10 @@ def _of_run(values: MeasureValues, run: str) -> NDArray[np.float64]:
 
 
 def _on_queries(view: View, name: str) -> Table:
-    """A row a query; `place` is the run's among all runs by the first measure, from 1."""
+    """A row a query; `rank` is the run's among all runs by the first measure, from 1."""
     at = list(view.runs).index(name)
     values = _of_run(view.values, name)
-    # Ties share the better place.
+    # Ties share the better rank.
     query_ranks = 1 + (view.values.array[:, :, 0] > values[:, 0]).sum(axis=0) if values.shape[1] else None
     theirs, holes = view.official_values, view.holes
     judged: tuple[str, ...] = () if theirs is None else theirs.measures
@@ -88,7 +88,7 @@ def _on_queries(view: View, name: str) -> Table:
     if theirs is not None:
         official = dict(zip(theirs.query_ids, _of_run(theirs, name).tolist(), strict=True))
     header = (
-        *("query", "text", *view.values.measures, "place"),
+        *("query", "text", *view.values.measures, "rank"),
         *(f"official {measure}" for measure in judged),
         *("retrieved", "unjudged", "ungraded"),
     )
