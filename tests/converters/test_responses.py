@@ -268,7 +268,8 @@ def test_a_folder_of_texts_is_a_run(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("target", "reason"), [("qrels", "'responses' does not become 'qrels'"), ("nope", "no format 'nope'")]
+    ("target", "reason"),
+    [("qrels", "'responses' cannot be converted to 'qrels'"), ("nope", "no format 'nope'")],
 )
 def test_what_does_not_fit_is_said(tmp_path: Path, target: str, reason: str) -> None:
     with pytest.raises(ConversionError, match=reason):

@@ -295,7 +295,7 @@ def test_what_ragtimes_form_has_a_place_for_comes_back_and_the_rest_is_named(
     ]
     assert again == [(each.text, each.importance, each.gold_answers) for each in questions]
     bank = put(tmp_path / "n.jsonl", {"query_id": "1", "nugget_bank": {"Q": {"aggregator_type": "NOT"}}})
-    with pytest.raises(ValueError, match="AND and OR alone: write nuggets-v3"):
+    with pytest.raises(ValueError, match="only AND and OR: write nuggets-v3"):
         converters.write(converters.read(bank), tmp_path / "again.jsonl", "nuggets-ragtime")
 
 
@@ -309,7 +309,7 @@ def test_a_bank_of_ours_comes_back_from_ragtimes_form(tmp_path: Path) -> None:
 
 def test_ragtimes_form_has_no_claims(tmp_path: Path) -> None:
     items = list(converters.read(put(tmp_path / "n.jsonl", V3)))
-    with pytest.raises(ValueError, match="questions alone: write nuggets-v3"):
+    with pytest.raises(ValueError, match="only questions: write nuggets-v3"):
         converters.write(items, tmp_path / "again.jsonl", "nuggets-ragtime")
 
 
