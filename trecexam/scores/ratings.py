@@ -1,4 +1,4 @@
-"""What scores are made from: the ratings of one query's pooled passages on its items."""
+"""The ratings of a query's pooled passages on its items."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class QueryRatings:
 
     @property
     def rated(self) -> NDArray[np.bool_]:
-        """For each passage, whether it has a rating, of an item or as a whole; shape (len(doc_ids),)."""
+        """Whether each passage has a rating, of an item or as a whole; shape (len(doc_ids),)."""
         rated = np.asarray((self.ratings >= 0).any(axis=1), np.bool_)
         if self.human:
             rated |= np.array([doc_id in self.human for doc_id in self.doc_ids], np.bool_)
