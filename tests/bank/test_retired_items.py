@@ -20,7 +20,7 @@ def test_retired_items_are_kept_apart_and_not_counted() -> None:
 
 @pytest.mark.parametrize("retired", [(True, False), (False, True), (True, True)])
 def test_an_id_that_stands_twice_is_found_on_retired_items_too(retired: tuple[bool, bool]) -> None:
-    with pytest.raises(ValueError, match="'q1/1' is there twice"):
+    with pytest.raises(ValueError, match="'q1/1' occurs twice"):
         Bank.from_items(Q1._replace(retired=flag) for flag in retired)
 
 

@@ -237,7 +237,7 @@ def test_export_makes_no_folder(
     target = tmp_path / "ouput" / "a.txt"
     text = err(capsys, "export", what, graded, "-o", target)
     assert text.startswith(
-        f"trecexam: {target}: there is no folder {target.parent}; make it, or correct the path"
+        f"trecexam: {target}: the folder {target.parent} does not exist: make it, or correct the path"
     )
     assert not target.parent.exists()
 

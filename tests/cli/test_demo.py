@@ -158,7 +158,7 @@ def test_a_folder_of_something_else_is_refused_and_left_as_it_is(
     (tmp_path / "thesis.tex").write_text("chapter 1")
     assert run(["demo", str(tmp_path)]) == 2
     assert capsys.readouterr().err == (
-        f"trecexam: {tmp_path}: is not empty, and no demo track; name another folder\n"
+        f"trecexam: {tmp_path}: is not empty and is not a demo track; give another folder\n"
     )
     assert contents(tmp_path) == {"thesis.tex": b"chapter 1"}
 

@@ -404,7 +404,7 @@ def test_answers_are_refused_where_they_are_no_run(judged: Path, tmp_path: Path)
     assert run(["watch", str(judged), "--once"]) == 1
     reasons = {row["file"]: row["reason"] for row in tsv_rows(judged / "out" / "rejected.tsv")}
     assert "responses of 2 runs ('good', 'short', ...): make a file for each" in reasons["runs/several.jsonl"]
-    assert "is there twice for query" in reasons["runs/twice.jsonl"]
+    assert "occurs twice for query" in reasons["runs/twice.jsonl"]
     assert "neither a run nor generated responses" in reasons["runs/retrieved.jsonl"]
     assert "neither a run nor generated responses" in reasons["runs/broken.jsonl"]
     assert {row["run"] for row in tsv_rows(judged / "out" / "leaderboard.tsv")} == {

@@ -96,7 +96,7 @@ def test_what_there_is_not_is_told_with_what_there_is(heights: Heights, name: st
 
 def test_rows_and_keys_that_there_are_not_are_told(heights: Heights) -> None:
     with pytest.raises(
-        KeyError, match="'dan' is no column, and no row has it as name; columns: name, weight"
+        KeyError, match="'dan' is neither a column nor a name of a row; columns: name, weight"
     ):
         heights["dan"]
     row = next(iter(heights))

@@ -274,7 +274,7 @@ def test_the_command_shows_findings_and_writes_the_page(desk: Desk, capsys: Capt
 def test_one_set_of_judgments_is_audited_and_what_needs_two_is_named(desk: Desk, capsys: Capture) -> None:
     assert run([*desk.words("people"), "--table"]) == 0
     out, err = capsys.readouterr()
-    assert "one set of judgments" in err
+    assert "they need a second --qrels" in err
     assert "tell neighbours apart" in " ".join(out.split())
 
 
@@ -291,7 +291,7 @@ def test_runs_and_queries_that_differ_are_intersected_and_said(desk: Desk, capsy
     assert (told["n_runs"], told["n_queries"]) == (8, 12)
     for part in (
         "1 query that the other",
-        "1 judged query that no run has",
+        "1 judged query for which no run ranks anything",
         "other.run",
         "bad.run:1",
         "teams.tsv: left",
@@ -323,7 +323,7 @@ def test_sides_without_a_common_passage_and_of_one_name_are_audited(desk: Desk) 
 
 def test_what_cannot_be_audited_is_refused_with_the_reason(desk: Desk, capsys: Capture) -> None:
     (desk.folder / "other.qrels").write_text("x 0 d1 1\n")
-    for sides, why in ((["people"] * 3, "3 sets of judgments"), (["people", "other"], "judged by both")):
+    for sides, why in ((["people"] * 3, "3 --qrels were given"), (["people", "other"], "judged by both")):
         assert run(desk.words(*sides)) == 2
         assert why in capsys.readouterr().err
 
@@ -340,9 +340,9 @@ def test_what_cannot_be_told_is_left_out_and_what_is_not_used_is_named(desk: Des
     assert run([*desk.words("one"), "--judge-run", f"{desk.folder}/runs/run0.run", "--json"]) == 0
     told = json.loads(capsys.readouterr().out)
     assert "power" not in {each["kind"] for each in told["findings"]}
-    for part in ("one query: tests", "--judge-run needs a second --qrels"):
+    for part in ("they need two queries or more", "--judge-run was ignored"):
         assert part in "\n".join(told["notes"])
     assert run([*desk.words("people", "people"), "--runs", f"{desk.folder}/judge.qrels", "--json"]) == 1
     told = "\n".join(json.loads(capsys.readouterr().out)["notes"])
-    assert "the same judgments as" in told
+    assert "has the same judgments as" in told
     assert "looks like qrels: is --qrels meant?" in told

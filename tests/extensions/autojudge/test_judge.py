@@ -175,11 +175,11 @@ def test_a_judge_that_is_killed_goes_on_where_it_was(desk: Path, monkeypatch: py
 
 def test_where_nobody_may_be_asked_what_is_missing_is_said(desk: Path) -> None:
     with pytest.raises(
-        TrecexamError, match=r"umbrela: there is no answer to \d+ cells, and nobody may be asked"
+        TrecexamError, match=r"umbrela: no answer is stored for \d+ cells, and no model may be called"
     ):
         judge("out", "umbrela", status=1)
     with pytest.raises(
-        TrecexamError, match="nuggets: its test bank is not written yet, and nobody may be asked"
+        TrecexamError, match="nuggets: its test bank is not written yet, and no model may be called"
     ):
         judge("out", "nuggets", status=1)
 

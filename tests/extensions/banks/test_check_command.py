@@ -55,7 +55,10 @@ def test_edited_items_are_a_table_of_their_own_and_no_problem(tmp_path: Path, ca
     assert err == "1 item of 1 query: nothing to look at; 1 item edited since generated\n"
     assert run(["bank", "check", str(bank), "--json"]) == 0
     (edited,) = json.loads(capsys.readouterr().out)["edited"]
-    assert (edited["problem"], edited["text"]) == ("edited; it was generated as: was?", "is?")
+    assert (edited["problem"], edited["text"]) == (
+        "edited; the model wrote: was?",
+        "is?",
+    )
 
 
 def test_of_a_track_queries_without_items_or_text_are_found_too(tmp_path: Path, capsys: Capture) -> None:
@@ -80,8 +83,8 @@ def test_of_a_track_queries_without_items_or_text_are_found_too(tmp_path: Path, 
 @pytest.mark.parametrize(
     ("name", "content", "said"),
     [
-        ("queries.tsv", "q1\twhat?\n", "this is no bank, but queries"),
-        ("a.run", "q1 Q0 d1 1 2.0 r\n", "this is no bank, but run"),
+        ("queries.tsv", "q1\twhat?\n", "this is not a test bank but queries"),
+        ("a.run", "q1 Q0 d1 1 2.0 r\n", "this is not a test bank but run"),
     ],
 )
 def test_a_file_of_another_kind_cannot_be_checked(

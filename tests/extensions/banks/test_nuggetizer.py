@@ -350,7 +350,7 @@ def test_a_persons_edits_survive_a_second_generation(track: Callable[..., Path])
     texts = [item.text for item in items]
     assert len(set(texts)) == len(texts)
     assert rows[0]["origin"]["text"] not in texts
-    assert trecexam.open_track(root).bank.check().edited[1].problem == "edited; it was generated as: vital"
+    assert trecexam.open_track(root).bank.check().edited[1].problem == "edited; the model wrote: vital"
 
 
 def test_an_estimate_bounds_what_is_asked_and_asks_nobody(
@@ -463,7 +463,7 @@ def test_models_in_this_process_write_nuggets_and_are_loaded_once(
     assert not (root / "bank.nuggets.jsonl").exists()
     if kind == "seq2seq":
         # The tokenizer of this one makes more of the prompt than the model takes.
-        assert "the model takes 512 tokens beside its answer, and the prompt has" in err
+        assert "the model accepts 512 tokens besides its answer, and the prompt has" in err
         return
     loaded, told = set(), set()
 
@@ -483,7 +483,7 @@ def test_models_in_this_process_write_nuggets_and_are_loaded_once(
 @pytest.mark.parametrize(
     ("words", "reason"),
     [
-        (["--prompt", "nuggets", "--passages", "3"], "prompt nuggets reads no passages"),
+        (["--prompt", "nuggets", "--passages", "3"], "prompt nuggets does not read passages"),
         (["--prompt", "nuggetiser"], "did you mean 'nuggetizer'?"),
     ],
 )

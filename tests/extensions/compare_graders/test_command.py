@@ -305,7 +305,7 @@ def test_a_persons_rating_is_nobodys_agreement(graded: Path, capsys: pytest.Capt
         opened.override(*cell, 5, item=rating["item_id"], who="ann", why="it says so")
     out, err = talk(capsys, "compare-graders", graded)
     assert rows(out) == before
-    assert "left out: people's ratings in place of a grader's (overrides.tsv)" in err
+    assert "left out: people's ratings that replace a grader's (overrides.tsv)" in err
 
 
 def test_the_table_goes_to_a_file(
@@ -326,7 +326,7 @@ def test_the_table_goes_to_a_file(
     [
         (["--grader", "rubrik"], "no grader 'rubrik' in this track; did you mean 'rubric'?"),
         (["--grader", "trecexam.toml"], "no grader 'trecexam.toml' in this track; there is rubric"),
-        (["--recorded", "none.jsonl"], "none.jsonl: no such recording"),
+        (["--recorded", "none.jsonl"], "none.jsonl: no such file of recorded grades"),
         (["--recorded", "empty.toml"], "empty.toml"),
     ],
 )
@@ -352,7 +352,7 @@ def test_one_grader_has_nobody_to_agree_with_and_no_grades_are_said(
     one = write_recording(tmp_path / "one.jsonl", {"only": random_ratings(1)})
     found = json.loads(talk(capsys, "compare-graders", track, "--recorded", one, "--json")[0])
     assert found.keys() == {"graders", "notes"}
-    with trecexam.open_track(track) as opened, pytest.raises(TrecexamError, match="no grades of hash here"):
+    with trecexam.open_track(track) as opened, pytest.raises(TrecexamError, match="no grades of hash yet"):
         opened.compare_graders([HashGrader()])
 
 

@@ -83,7 +83,7 @@ def test_a_bad_wrong_candidate_is_written_anew_and_the_question_passes_the_filte
         assert kept(root) == 1
         assert generate(root, "--again") == 0
         assert len(server.bodies) == 4
-        assert "1 question of 1 with bad wrong candidates refilled (1 new answer), 1 bad for other" in (
+        assert "1 question of 1 with bad wrong candidates rewritten (1 new answer), 1 bad for other" in (
             capsys.readouterr().err
         )
     after = {each.question_id: each for each in read_exam(root / "exam.jsonl")}
@@ -157,7 +157,7 @@ def test_an_exam_that_is_not_there_or_was_edited_is_not_refilled(
         assert exam.read_bytes() == before
         exam.unlink()
         assert generate(root, "--again") == 2
-        assert "there is no exam here yet" in capsys.readouterr().err
+        assert "no exam here yet" in capsys.readouterr().err
         assert len(server.bodies) == 3
 
 

@@ -203,7 +203,7 @@ def test_negative_labels_beside_one_label_alone_are_named(
 def test_an_empty_pool_is_named_with_what_to_do(learnable: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for path in (learnable / "runs").iterdir():
         path.unlink()
-    assert "the pool is empty, so there is nothing to learn of: drop runs first" in said(
+    assert "nothing to learn from: the pool is empty; drop runs into the track" in said(
         capsys, learnable, status=2
     )
 
@@ -219,7 +219,7 @@ def test_judgments_of_one_query_alone_are_learned_from_and_called_into_question(
     edit_qrels(learnable, lambda row: row[3] if row[0] == "q0" else None)
     error = said(capsys, learnable)
     assert "all judgments are of one query, 'q0'" in error
-    assert "judgments only: see `trecexam cross-validate`" in error
+    assert "judgments: check the labels with `trecexam cross-validate`" in error
     assert {row["query_id"] for row in learned(learnable)} == {f"q{at}" for at in range(5)}
 
 
@@ -230,7 +230,10 @@ def test_passages_without_a_text_are_named_and_are_learned_about_by_votes(
     kept = [line for line in lines if '"q0-d01"' not in line and '"q0-d00"' not in line]
     (learnable / "passages.jsonl").write_text("".join(kept))
     error = said(capsys, learnable)
-    assert "2 pooled passages ('q0-d00', 'q0-d01') without a text: known by the votes of the runs" in error
+    assert (
+        "2 pooled passages ('q0-d00', 'q0-d01') without a text: labels come from the votes of the runs"
+        in error
+    )
     rows = {row["doc_id"]: row for row in learned(learnable)}
     assert (rows["q0-d01"]["judged"], rows["q0-d00"]["judged"]) == ("yes", "no")
     assert 0 <= float(rows["q0-d00"]["gain"]) <= 2
@@ -269,7 +272,7 @@ def test_labels_of_a_machine_are_not_learned_from(
     (learnable / "trecexam.toml").write_text(
         config.replace("[track]", '[track]\nqrels = "out/learned.qrels"')
     )
-    assert "labels of a machine are among these judgments" in said(capsys, learnable, status=2)
+    assert "these judgments include labels from a model" in said(capsys, learnable, status=2)
 
 
 def test_another_track_is_not_the_same_and_its_labels_are_not_a_machines(
@@ -278,7 +281,7 @@ def test_another_track_is_not_the_same_and_its_labels_are_not_a_machines(
     assert "is this track itself" in said(capsys, learnable, "--from", learnable / "runs" / "..", status=2)
     other = make_learnable(tmp_path / "other")
     (other / "qrels.txt.sources.tsv").write_text("")
-    assert "labels of a machine are among" in said(capsys, learnable, "--from", other, status=2)
+    assert "these judgments include labels from a model" in said(capsys, learnable, "--from", other, status=2)
 
 
 def test_another_tracks_judgments_are_a_start_for_one_that_has_none(learnable: Path, tmp_path: Path) -> None:
@@ -298,7 +301,7 @@ def test_another_tracks_scale_must_be_the_same(
 ) -> None:
     other = make_learnable(tmp_path / "other", labels=2)
     error = said(capsys, learnable, "--from", other, status=2)
-    assert "the highest judgment here is 2, and that of" in error
+    assert "the highest judgment here is 2, and 1 in" in error
 
 
 def test_few_judgments_that_do_not_reach_another_tracks_highest_label_are_taken_as_of_its_scale(
@@ -307,8 +310,8 @@ def test_few_judgments_that_do_not_reach_another_tracks_highest_label_are_taken_
     other = make_learnable(tmp_path / "other", queries=3)
     edit_qrels(learnable, lambda row: row[3] if row[3] != "2" else None)
     error = said(capsys, learnable, "--from", other)
-    assert "the highest judgment here is 1, and that of" in error
-    assert "taken as of one scale, as there are few here" in error
+    assert "the highest judgment here is 1, and 2 in" in error
+    assert "treated as one scale, because this track has few judgments" in error
     assert max(float(row["gain"]) for row in learned(learnable)) > 1
 
 
@@ -337,7 +340,7 @@ def test_an_update_learns_where_the_settings_say_so(learnable: Path) -> None:
         assert not track.update().changed
         edit_qrels(learnable, lambda row: "1")
         (note,) = (line for line in track.update().notes if "learn" in line)
-        assert "nothing learned, out/learned.tsv is as it was" in note
+        assert "nothing learned; out/learned.tsv is unchanged" in note
         assert "judgments are 1" in note
 
 
@@ -347,7 +350,7 @@ def test_a_query_without_a_text_stops_no_other(learnable: Path, capsys: pytest.C
         text = text.replace("q0\tq0a q0b q0c", "q0\t ").replace('"query_text": "q0a"', '"query_text": ""')
         (learnable / name).write_text(text)
     error = said(capsys, learnable)
-    assert "1 query ('q0') without a text: passages are known by votes and length alone" in error
+    assert "1 query ('q0') without a text: labels come from votes and length alone" in error
     assert {row["query_id"] for row in learned(learnable)} == {"q0", "q1", "q2", "q3", "q4"}
     assert " q0-d01 " in (learnable / "out" / "learned.qrels").read_text()
 

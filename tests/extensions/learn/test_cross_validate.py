@@ -92,7 +92,7 @@ def test_losses_are_of_ways_that_have_not_seen_what_is_hidden_and_kappa_is_of_th
 def test_how_the_judged_passages_came_to_be_judged_is_said(tmp_path: Path) -> None:
     root = make_learnable(tmp_path / "track", queries=6, docs=20)
     notes = validated(root).notes
-    assert any("retrieved as the others are, as by a random sample" in note for note in notes)
+    assert any("as often as the others, as in a random sample" in note for note in notes)
     most_retrieved_alone(root, 6)
     validation = validated(root)
     assert validation.design == "most retrieved"
@@ -192,7 +192,7 @@ def test_where_learned_labels_mislead_leaving_holes_is_the_best_and_kept(
     losses = {row[1]: row[2] for row in validation.rows if row[0] == "fill"}
     assert verdict(root)["losses"] == pytest.approx(losses)
     figures = f"losses: none {losses['none']:.3f}, learned {losses['learned']:.3f}"
-    assert f"the way to fill holes: none; {figures}" in validation.notes
+    assert f"method to fill holes: none; {figures}" in validation.notes
     assert [row[-1] for row in validation.rows] == ["", "best", "", "", "best"]
 
 
@@ -207,7 +207,7 @@ def test_a_way_that_loses_less_by_chance_is_named_with_the_rule(tmp_path: Path) 
     learned, condensed = (losses["learned-leaderboard", way] for way in ("learned", "condensed"))
     assert condensed < learned
     assert losses["fill", "learned"] < losses["fill", "none"]
-    rule = "verdict: learned labels, unless another way loses less beyond chance (95%, over queries)"
+    rule = "verdict: learned labels, unless another method has a lower loss beyond chance (95%, over queries)"
     assert rule in json.loads(validation.to_json())["notes"]
     less = f"`condensed` loses less here ({condensed:.4f} against {learned:.4f}), but not beyond chance, so "
     assert [note for note in validation.notes if "loses less here" in note] == [
@@ -266,7 +266,7 @@ def _kappa(judged: np.ndarray, said: np.ndarray) -> float:
 def test_where_nothing_can_be_kept_figures_are_shown_all_the_same(learnable: Path) -> None:
     (learnable / ".trecexam" / "verdict.json" / "not ours").mkdir(parents=True)
     validation = validated(learnable)
-    assert any("not kept for `trecexam fill`" in note for note in validation.notes)
+    assert any("not stored for `trecexam fill`" in note for note in validation.notes)
     assert len(validation.rows) == 5
 
 

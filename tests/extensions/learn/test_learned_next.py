@@ -105,7 +105,7 @@ def test_minimal_test_collections_take_what_tells_most_of_all_pairs(learnable: P
     [
         (None, "nothing is judged yet"),
         ("q0 0 q0-d01 1\n", "the only judgment is 1"),
-        ("q0 0 q0-d01 1\nq0 0 q0-d02 0\n", "there are 2 of 5 queries"),
+        ("q0 0 q0-d01 1\nq0 0 q0-d02 0\n", "the track has 2 for 5 queries"),
     ],
 )
 def test_minimal_test_collections_need_a_judgment_of_each_query_on_average(
@@ -127,7 +127,7 @@ def test_minimal_test_collections_tell_runs_apart(
     for name in "bcd":
         (learnable / "runs" / f"{name}.run").unlink()
     assert run(["learned-next", str(learnable), "--by", "mtc"]) == 2
-    assert "there must be two at least" in capsys.readouterr().err
+    assert "the track needs two runs or more" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("qrels", [None, "q0 0 q0-d01 1\n"])

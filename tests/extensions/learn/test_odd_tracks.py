@@ -148,4 +148,4 @@ def test_of_one_query_it_is_said_that_probabilities_are_too_sure(
     assert "too sure" not in capsys.readouterr().err
     one_query(root)
     assert run(["settle", str(root), "a > b"]) == 0
-    assert "the probability is too sure" in capsys.readouterr().err
+    assert "the probability is too extreme" in capsys.readouterr().err

@@ -126,5 +126,5 @@ def test_a_model_that_cannot_search_with_beams_is_said(
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         grader = made(saved(tmp_path / "rwkv", "rwkv", tokenizer), "causal", decode="beam", max_new_tokens=4)
-        with pytest.raises(GraderError, match='this model cannot do `decode = "beam"`'):
+        with pytest.raises(GraderError, match='this model does not support `decode = "beam"`'):
             list(grader.grade(cells[:2]))

@@ -89,5 +89,5 @@ def test_a_version_of_transformers_that_computes_otherwise_is_refused(
 ) -> None:
     grader = made(models["t5"], "seq2seq")
     monkeypatch.setattr("trecexam.extensions.local_models.t5._activation", lambda name: torch.tanh)
-    with pytest.raises(GraderError, match="computes this model in another way than trecexam"):
+    with pytest.raises(GraderError, match="computes this model differently from trecexam"):
         list(grader.grade(cells))

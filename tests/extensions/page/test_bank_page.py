@@ -74,8 +74,8 @@ def test_a_long_text_is_said_in_a_cookie_that_browsers_take(client: TestClient, 
 def test_what_the_checks_find_is_said_on_the_page(client: TestClient, post: Post) -> None:
     post(ADD, text="Query number q1", kind="question", who="Ann")
     page = client.get(PAGE).text
-    assert "To look at again: a copy of the query." in page
-    assert '<p class="note bad">To look at again: a copy of the query</p>' in client.get(PAGE).text
+    assert "Please check: a copy of the query." in page
+    assert '<p class="note bad">Please check: a copy of the query</p>' in client.get(PAGE).text
 
 
 def test_of_two_who_change_the_same_item_the_second_chooses(

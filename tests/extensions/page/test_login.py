@@ -177,7 +177,7 @@ def test_while_the_users_cannot_be_read_nobody_is_in_and_then_those_who_were(tea
     team.path.write_text(text + "[[user")
     shown = [orla.get("/queries"), orla.post("/override", data={"csrf": csrf}), team.client().get("/login")]
     assert [answer.status_code for answer in shown] == [503] * 3
-    assert "rejected your change" in shown[1].text
+    assert "Your change was rejected" in shown[1].text
     assert str(team.path) not in shown[0].text
     assert orla.get("/healthz").status_code == 200
     # As some editors save: an empty file first.
@@ -226,7 +226,7 @@ def test_a_token_that_nobody_has_is_refused_at_once(team: Team, token: str) -> N
     browser = team.client()
     answer = log_in(browser, token)
     assert answer.status_code == 401
-    assert "Nobody has that token." in answer.text
+    assert "This token is wrong." in answer.text
     assert COOKIE not in answer.headers.get("set-cookie", "")
     assert log_in(browser, digest(team.tokens["ada"])).status_code == 401
 

@@ -342,7 +342,7 @@ def test_where_the_first_grader_cannot_go_on_people_rate_for_the_next(demo: Path
         cell = {"query": "q01", "doc": "heat-pump-06", "item": "", "rating": "3", "who": "ann", "why": "so"}
         answer = client.post("/override", data={"csrf": csrf_of(client), **cell})
         assert answer.status_code == 404
-        assert "This form is for the grader rubric, which cannot go on" in words(answer.text)
+        assert "Nothing was saved: the grader rubric of this form cannot grade" in words(answer.text)
         assert sorted(path.name for path in track.glob("overrides*")) == ratings
         # The forms of the pages without a name say whom they are for.
         key = next(key for key in _cells_of(client, "support"))

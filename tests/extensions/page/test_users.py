@@ -164,7 +164,7 @@ def test_who_is_not_there_cannot_be_removed(path: Path, capsys: pytest.CaptureFi
         ('[[user]]\nname = "ada"', "user 1: role"),
         ('[[user]]\nname = "ada"\nrole = "boss"', "user 1: role"),
         ('[[user]]\nname = "a,b"\nrole = "reader"', "user 1: name"),
-        ('[[user]]\nname = "ada"\nrole = "reader"\ntoken_sha256 = "plain-secret"', "no sha256"),
+        ('[[user]]\nname = "ada"\nrole = "reader"\ntoken_sha256 = "plain-secret"', "not a sha256"),
         ('[[user]]\nname = "ada"\nrole = "reader"\nshoe = 4', "user 1: shoe"),
         (
             "\n".join(
@@ -235,7 +235,7 @@ def test_nobody_is_let_in_by_a_file_that_became_too_deep_until_it_is_mended(path
     text, users = path.read_text(), Users(path, said.append)
     path.write_text(f"{text}x = {'[' * 50_000}")
     assert users.get("ada") is None
-    assert "nobody is let in" in said[0]
+    assert "nobody can log in" in said[0]
     path.write_text(text)
     assert users.get("ada") is not None
 

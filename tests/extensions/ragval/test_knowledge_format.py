@@ -52,10 +52,10 @@ def test_a_block_needs_its_content_alone(tmp_path: Path) -> None:
         ([{"title": "T"}], r":1: the block has no text"),
         ([{"content": "  "}], r":1: the block has no text"),
         ([{"content": 3}], r':1: "content" of the block is not text'),
-        ([{"content": "a", "id": ""}], r':1: "id" is no id'),
+        ([{"content": "a", "id": ""}], r':1: "id" is not an id'),
         (
             [{"content": "a", "id": 1}, {"content": "b", "id": 1}],
-            r":2: block '1' stands on line 1 with another",
+            r":2: block '1' is on line 1 with other",
         ),
         (["{"], r":1: not valid JSON"),
         ([], "empty"),
@@ -102,7 +102,7 @@ def test_questions_stand_beside_other_items_of_a_bank(tmp_path: Path) -> None:
 def test_items_that_are_no_question_are_not_written_as_one(tmp_path: Path, change: dict[str, Any]) -> None:
     item = Item("q", "q/truthfulness", "Why?", "truthfulness", ("Heat.",))
     other = item._replace(item_id="q/relevance", kind="relevance")
-    with pytest.raises(ValueError, match="no question with its block"):
+    with pytest.raises(ValueError, match="not a question with its block"):
         converters.write([item._replace(**change), other], tmp_path / "b.jsonl", "bank")
 
 
@@ -126,7 +126,7 @@ def test_a_question_that_stands_twice_counts_once_and_one_id_is_one_question(tmp
     said: list[ConversionError] = []
     items = list(read_bank(write(tmp_path / "b.jsonl", row, {**row, "answer": "Because."}), said.append))
     assert len(items) == 2
-    assert [(error.line, "is there twice" in error.reason) for error in said] == [(2, True)]
+    assert [(error.line, "occurs twice" in error.reason) for error in said] == [(2, True)]
     ids = [{**row, "question_id": "q"}, {**row, "question_id": "q", "content": "Cold."}]
     with pytest.raises(ConversionError, match="ids must differ"):
         list(read_bank(write(tmp_path / "c.jsonl", *ids)))

@@ -1,4 +1,4 @@
-"""What a track gives to notebooks: labels and grades as data frames. Ids are texts in all of them."""
+"""Labels and grades as data frames. Ids are always texts."""
 
 from __future__ import annotations
 

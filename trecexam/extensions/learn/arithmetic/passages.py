@@ -1,4 +1,4 @@
-"""The pooled passages of a query as they are learned from."""
+"""The pooled passages of a query, as input of learning."""
 
 from __future__ import annotations
 
@@ -48,5 +48,5 @@ class QueryPassages:
         return ~np.isnan(self.judgments)
 
     def hiding(self, hidden: Bools) -> QueryPassages:
-        """The same without some judgments."""
+        """A copy without some judgments."""
         return replace(self, judgments=np.where(hidden, np.nan, self.judgments))

@@ -72,12 +72,12 @@ def _name(request: Request, view: View) -> str:
 
 
 def _of_run(values: MeasureValues, run: str) -> NDArray[np.float64]:
-    """(queries, measures)."""
+    """A run's values, shape (queries, measures)."""
     return np.asarray(values.of_runs([run]).array[0])
 
 
 def _on_queries(view: View, name: str) -> Table:
-    """A row a query; `place` is the run's among all runs by the first measure, from 1."""
+    """A row per query; `place` is the run's rank by the first measure."""
     at = list(view.runs).index(name)
     values = _of_run(view.values, name)
     # Ties share the better place.
