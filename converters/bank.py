@@ -145,7 +145,7 @@ def write_bank(items: Iterable[Item], file: BinaryIO) -> None:
     Items of a kind that a format declares are in its lines, and nothing else is written of them.
 
     Raises:
-        ValueError: an item's importance is none, or such items are not those of one line.
+        ValueError: an item has an invalid importance, or items of one line are mixed with others.
     """
     import orjson
 

@@ -77,7 +77,7 @@ def _of_gold(path: Path) -> bool:
 class BankLine(NamedTuple):
     """A line of a bank, with its items and errors.
 
-    `number` is None where the whole file is meant; `query_id` and `query_text` are "" where there is none.
+    `number` is None where the whole file is meant; `query_id` and `query_text` are "" if missing.
     `form` is None of questions and nuggets as the workbench has them. `items` are all that could be read
     before the `error`, if there is one: blank ones and ids that stand twice too. `forgiving`: an error leaves
     out this line alone.

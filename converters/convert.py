@@ -126,7 +126,7 @@ def read_folder(folder: Path) -> Iterator[Response]:
     """The responses in a folder of QUERY_ID.txt files; the run is named as the folder.
 
     Raises:
-        ConversionError: there are none, or one is empty or no UTF-8 text.
+        ConversionError: there are no files, or one is empty or not UTF-8.
     """
     paths = sorted(path for path in folder.glob("*.txt") if path.is_file())
     if not paths:

@@ -24,7 +24,7 @@ def an_id(path: Path, line: int, row: Mapping[str, Any], keys: Sequence[str]) ->
     """The value of the first present key as a non-empty string; whole numbers become text.
 
     Raises:
-        ConversionError: it has none, or its value is no id.
+        ConversionError: it is missing or not an id.
     """
     for key in keys:
         value = row.get(key)
@@ -100,7 +100,7 @@ def an_origin(path: Path, line: int, row: Mapping[str, Any]) -> Origin | None:
     """The object's `origin`, which says how an item was generated; None if missing.
 
     Raises:
-        ConversionError: it is no object, or has a part that is none.
+        ConversionError: it is not an object, or has an invalid field.
     """
     value = row.get("origin")
     if value is None:

@@ -46,7 +46,7 @@ def gold_items(path: Path, number: int, row: Mapping[str, Any]) -> Iterator[Item
     another one stands, too.
 
     Raises:
-        ConversionError: there is no query id, and no output, or one that is no text.
+        ConversionError: the query id or the outputs are missing, or an output is not text.
     """
     query_id, _ = gold_query(path, number, row)
     listed = row["outputs"] if "outputs" in row else row["output"]

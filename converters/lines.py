@@ -286,7 +286,7 @@ def parse_object(path: str | os.PathLike[str], number: int, line: bytes) -> dict
     """The JSON object on a line.
 
     Raises:
-        ConversionError: it is no JSON, or no object.
+        ConversionError: it is not JSON, or not an object.
     """
     value = parse_json(path, number, line)
     if not isinstance(value, dict):

@@ -83,7 +83,7 @@ def nugget_bank_items(path: _Path, number: int, row: Mapping[str, Any]) -> Itera
     """The questions and claims of a line.
 
     Raises:
-        ConversionError: no topic, no items, one without a text or with answers that are none.
+        ConversionError: no topic, no items, or an item without a text or with invalid answers.
     """
     query_id, _ = nugget_bank_query(path, number, row)
     banks = {"nugget_bank": row} if _is_bare(row) else row

@@ -21,7 +21,7 @@ from converters.segment import response_id
 
 QUERY_KEYS = ("query_id", "qid", "topic_id")
 ASSIGNMENT_KEYS = ("assignment", "label")
-#: The rating that means each assignment. Of `failed`, nuggetizer's word for no answer, there is none.
+#: The rating of each assignment. `failed`, nuggetizer's word for a missing answer, has none.
 RATINGS = {"support": 5, "partial_support": 3, "not_support": 0, "failed": None}
 IMPORTANCES = ("vital", "okay", "")
 #: nuggetizer's word where its model said nothing of a nugget's importance.

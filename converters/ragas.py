@@ -24,7 +24,7 @@ def as_report(path: str | os.PathLike[str], number: int, row: Mapping[str, Any])
     A context without an id has one that is made of its text: the same text has the same id everywhere.
 
     Raises:
-        ConversionError: several turns, no response, contexts that are no texts, or more ids than contexts.
+        ConversionError: several turns, no response, contexts that are not texts, or more ids than contexts.
     """
     if not isinstance(row["user_input"], str) or not isinstance(row["response"], str):
         reason = "a ragas sample of several turns, or without a response: give samples of one turn"

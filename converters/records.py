@@ -225,7 +225,7 @@ class RecordedGrade(NamedTuple):
     """A grade read from a file.
 
     `rating` is 0..5, or None where the recording has an answer but no rating. `text` is the passage's
-    text as the recording has it ("" where it has none). `model` and `prompt` tell apart the several
+    text as the recording has it ("" if missing). `model` and `prompt` tell apart the several
     gradings that one file can hold. `probabilities` are six numbers, of the ratings 0..5, which nobody
     checked, or None.
     """

@@ -48,7 +48,7 @@ class LineForm:
         query: (path, line number, line) -> the query's id, and its text or "".
         items: the same -> the line's items.
         forgiving: what is wrong with a line leaves out that line, and the others are read.
-        noun: what an item is, where the same one may not stand twice for a query; "" where that is no fault.
+        noun: what an item is called in the error on duplicates; "" if duplicates are allowed.
         whole: the items of a line are judged together, and none is edited alone.
         kinds: those of its items, where a bank that is written has such lines for them.
         row: items of these kinds, of one query -> the line.

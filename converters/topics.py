@@ -82,7 +82,7 @@ def json_topics(path: str | os.PathLike[str]) -> Iterator[tuple[int, Query]]:
     """Yields (line, query) of a JSON document.
 
     Raises:
-        ConversionError: with the line: bad JSON, a text that is none, an entry without id or text.
+        ConversionError: with the line: bad JSON, a value that is not text, an entry without id or text.
     """
     import orjson
 
@@ -141,7 +141,7 @@ def topic_text(
     """A query's text: the first present key; a title is followed by its problem statement.
 
     Raises:
-        ConversionError: it has none, or one that is no text.
+        ConversionError: it is missing or not text.
     """
     text = a_text(path, line, row, keys, f"query '{query_id}'")
     problem = row.get("problem_statement")
@@ -328,7 +328,7 @@ class _Xml:
         self._direct: list[str] = []
         self._parser = parser = expat.ParserCreate("UTF-8")
         parser.buffer_text = True
-        # Attributes that a DTD gives by default are none of the file's.
+        # Default attributes of a DTD are ignored.
         parser.specified_attributes = True
         parser.StartElementHandler = self._start
         parser.EndElementHandler = self._end

@@ -82,7 +82,7 @@ class Correlation:
         kendall_tau: tau-b.
         spearman_rho: Spearman's rank correlation.
         tau_ap: tau_AP with the official leaderboard as the truth (see `rank_correlation.tau`).
-        tau_low, tau_high: the 95% interval of kendall_tau, which it is in; NaN where there is none: fewer
+        tau_low, tau_high: the 95% interval of kendall_tau, which it is in; NaN if missing: fewer
             than `MIN_QUERIES` queries, more than `MOST_RUNS` runs, fewer than `MIN_DISTINCT` distinct values
             of the runs on a side, or leaderboards that tie all runs whenever queries are left out.
         rbo: rank-biased overlap (see `rank_correlation.rbo`); two unrelated leaderboards don't have 0.

@@ -38,7 +38,7 @@ def agreement(cosines: Floats) -> Floats:
     no order.
 
     Args:
-        cosines: of shape (n_runs, n_ranks), of the passage at each rank; NaN where there is none.
+        cosines: of shape (n_runs, n_ranks), of the passage at each rank; NaN if missing.
 
     Returns:
         Of shape (n_runs,); NaN where a ranking has fewer than two passages with a cosine.

@@ -29,7 +29,7 @@ class QueryRatings:
         at_least: float64 of shape (len(doc_ids), n_items, 5): how probable it is that the passage is rated
             1, 2, .. 5 or better on the item; 0 where there is no rating, and 0 or 1 where it is certain.
             None where nobody asked: `trecexam.scores.expected` takes all ratings as certain then.
-        weights: of each item as the bank has them, 1 where it has none; None where it has none of any item.
+        weights: of each item as the bank has them, 1 if missing; None if no item has one.
 
     Raises:
         ValueError: a matrix has another shape or type, or a value outside -1..5.

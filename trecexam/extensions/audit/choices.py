@@ -52,7 +52,7 @@ def choices(side: Side, cutoff: int) -> list[Choice]:
 
 
 def labels_of(inputs: AuditInputs, side: Side, *, condensed: bool = False) -> Rows:
-    """The labels at the first ranks, `UNJUDGED` where there is none; shape (runs, queries, DEPTH)."""
+    """The labels at the first ranks, `UNJUDGED` if missing; shape (runs, queries, DEPTH)."""
     return side.labels[side.condensed if condensed else inputs.rows]
 
 

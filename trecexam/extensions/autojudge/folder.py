@@ -17,7 +17,7 @@ def make_folder(folder: Path) -> list[Path]:
         The files that were made.
 
     Raises:
-        TrecexamError: another file stands where one would go, and nothing is written; or the folder cannot be
+        TrecexamError: another file has one of the names, and nothing is written; or the folder cannot be
             written.
     """
     texts = {folder / name: text_of(name) for name in FILES}

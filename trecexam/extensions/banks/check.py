@@ -23,7 +23,7 @@ def check_files(paths: Sequence[Path]) -> Checked:
     """Checks these files together, as one bank.
 
     Raises:
-        TrecexamError, ConversionError: one cannot be read, or is no bank at all.
+        TrecexamError, ConversionError: one cannot be read, or is not a bank.
     """
     for path in paths:
         form = sniffed(path)

@@ -34,7 +34,7 @@ class AgreementRow(NamedTuple):
         topics, cells: on which at least two of them gave a rating.
         same: of how many of these all of them gave the same.
         kappa: Cohen's, of two; as of `trecexam.scores.kappa`, with its interval from 5 topics on.
-        weighted_kappa: with quadratic weights, of two; NaN where there is none.
+        weighted_kappa: with quadratic weights, of two; NaN if missing.
         alpha: Krippendorff's, ordinal, with its interval from 5 topics on.
     """
 

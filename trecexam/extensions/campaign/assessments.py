@@ -35,7 +35,7 @@ class PersonalJudgment(NamedTuple):
     """A person's latest judgment of a cell.
 
     Attributes:
-        rating: None where there is none: the status says why.
+        rating: None if missing: the status says why.
         seconds: of work on it; None where nobody measured them.
         time: ISO 8601, or "".
         seen: tells this one from any other one by the same person, see `record_assessment`.

@@ -63,7 +63,7 @@ class Schedule(Generic[Worker]):
             blame: it may have ended because of what it had in hand; False where its machine is gone.
 
         Returns:
-            A piece of one item that is given up; None where there is none.
+            A piece of one item that is given up; None if missing.
         """
         hands = self._hands.pop(worker, deque())
         suspect = hands.popleft() if hands and blame else None

@@ -38,7 +38,7 @@ class Swap:
         official_difference: official mean of a less that of b, above 0; or by how many ranks a is
             better, where only ranks are known.
         rubric_difference: rubric mean of a less that of b, below 0.
-        official_p, rubric_p: of the paired t tests; NaN where there is none: only ranks are known, there
+        official_p, rubric_p: of the paired t tests; NaN if untested: only ranks are known, there
             is one query, or the difference is the same on every query.
         official_p_holm, rubric_p_holm: adjusted over all pairs of runs.
         verdict: None where one of the tests is missing.

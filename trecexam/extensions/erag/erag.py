@@ -101,7 +101,7 @@ def erag_grader(folder: TrackFolder, request: EragRequest) -> Grader:
     """The downstream model: that of [grader] if its name is `erag`, else the one that writes test banks.
 
     Raises:
-        GraderError: there is none, or it cannot run here; or there is no such metric.
+        GraderError: there is no model, it cannot run here, or there is no such metric.
     """
     config = folder.config
     if config.grader.name == "erag":

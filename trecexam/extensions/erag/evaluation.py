@@ -262,7 +262,7 @@ def measures_of(names: Iterable[str]) -> list[RetrievalMeasure]:
     """The measures with these names, without duplicates.
 
     Raises:
-        TrecexamError: a name is none.
+        TrecexamError: a name is not a measure.
     """
     try:
         measures = [retrieval_measure(name) for name in names]
@@ -279,7 +279,7 @@ def correlated(
     Args:
         path: of a file of `run query_id score` lines.
         display_name: its name, for what is rejected.
-        other_runs: runs that were not asked for: scores of theirs are passed over.
+        other_runs: runs that were not requested, whose scores are ignored.
 
     Raises:
         ConversionError: the file cannot be read.

@@ -106,7 +106,7 @@ def metric_of(name: str, root: Path) -> Metric:
     modules. A file of the track is read anew each time, so that an edit counts.
 
     Raises:
-        GraderError: there is none; or it cannot be loaded, or needs a package; the message says what to do.
+        GraderError: it does not exist, cannot be loaded or needs a package; the message says what to do.
     """
     if ":" not in name:
         if name == "rouge-l" and importlib.util.find_spec("rapidfuzz") is None:

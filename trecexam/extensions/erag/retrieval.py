@@ -71,7 +71,7 @@ def retrieval_measure(name: str | Measure) -> RetrievalMeasure:
     """The measure of this name: one of ir_measures', or an alias: MAP, MRR, NDCG, Hit, Precision, Recall.
 
     Raises:
-        ValueError: there is none, or it needs items of a test bank; with the reason.
+        ValueError: it does not exist, or it needs items of a test bank; with the reason.
     """
     if isinstance(name, Measure):
         name = str(name)

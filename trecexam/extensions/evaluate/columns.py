@@ -57,7 +57,7 @@ def rows_of(data: Any, what: str) -> list[dict[str, Any]]:
     """The rows as dicts, without missing values; accepts the same as `columns_of`.
 
     Raises:
-        TrecexamError: it is no such thing.
+        TrecexamError: it is neither.
     """
     if hasattr(data, "__arrow_c_stream__"):
         rows = _table(data, what).to_pylist()

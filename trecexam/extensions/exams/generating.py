@@ -72,7 +72,7 @@ def exam_job(
 
     Raises:
         ConversionError: the passages cannot be read.
-        TrecexamError: there are none, no model can be asked, or somebody edited the exam that is there.
+        TrecexamError: there are no passages, no model can be called, or the existing exam was edited.
     """
     passages, exam = folder.passages(), exam_path(folder, output)
     if passages is None:

@@ -119,7 +119,7 @@ def response_matrix(q: QueryRatings, ranks: NDArray[np.int32], min_rating: int) 
     A ranking without passages reaches nothing.
 
     Args:
-        ranks: of shape (n_rankings, depth): the rows of the passages that count; -1 where there is none.
+        ranks: of shape (n_rankings, depth): the rows of the passages that count; -1 if missing.
 
     Returns:
         Shape (n_rankings, n_items).

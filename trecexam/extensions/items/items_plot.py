@@ -45,7 +45,7 @@ class ItemSummary:
         passages: pooled passages of the query that have a text.
         rated: how many of these have a rating, a person's or the grader's, once unparsed ones count or not.
         unparsed: how many answers of the grader had no rating in them, refusals included.
-        mean_rating: over the rated ones, 0..5; NaN where there is none.
+        mean_rating: over the rated ones, 0..5; NaN if missing.
         reaching: how many of them have min_rating or better.
         covering: how many of `n_runs` runs have such a passage in their first ranks.
         discrimination: a of the item response model of `trecexam exam fit`, to three decimals; NaN where all

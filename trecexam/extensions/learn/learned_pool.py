@@ -121,7 +121,7 @@ def fitted(
         without, neighbours: as of `fit`.
 
     Raises:
-        TrecexamError: there are none, or all are the same.
+        TrecexamError: there are no judgments, or all are the same.
     """
     try:
         return fit([*data.others, *data.queries], without, neighbours)
@@ -237,7 +237,7 @@ def _official(track: Assessment, *, needed: bool) -> Official | None:
     """The track's judgments.
 
     Raises:
-        TrecexamError: there are none and they are needed, or a machine wrote them.
+        TrecexamError: they are needed but missing, or a model wrote them.
     """
     file = track.folder.qrels()
     if track.official is None and not needed and file is None:

@@ -77,7 +77,7 @@ def load_tokenizer(folder: Path) -> Any:
     """The tokenizer in `folder`.
 
     Raises:
-        GraderError: there is none, or it is a slow one, which cannot tell where its tokens end.
+        GraderError: there is no tokenizer, or it is a slow one without token offsets.
     """
     packages = missing_for_models()
     if packages:

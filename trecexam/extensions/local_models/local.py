@@ -131,7 +131,7 @@ class LocalModel(ABC):
         """The tokens that end an answer.
 
         Raises:
-            GraderError: there is none.
+            GraderError: the model has no such token.
         """
 
     @abstractmethod

@@ -156,7 +156,7 @@ def read_pack(path: Path) -> Pack:
     """Reads a pack from a file.
 
     Raises:
-        TrecexamError: it is none, damaged, or made to do harm; it says which part and line.
+        TrecexamError: it is not a pack, damaged or malicious; the message names part and line.
     """
     manifest, parts = unpacked(path)
     about = {key: value for key, value in manifest.items() if key not in ("format", "schema", "parts")}

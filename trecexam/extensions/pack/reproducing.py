@@ -137,7 +137,7 @@ def _check_settings(path: Path, pack: Pack) -> None:
     """Raises an error for settings that need files outside of the pack, before any file is written.
 
     Raises:
-        ConfigError, TrecexamError: there are none, or some would.
+        ConfigError, TrecexamError: there are no settings, or some would do so.
     """
     with TemporaryDirectory() as folder:
         settings = Path(folder) / CONFIG_NAME
@@ -162,7 +162,7 @@ def _with_texts(
     texts: dict[str, str] = {}
     other: set[str] = set()
     for file in filter(Path.is_file, sorted(folder.rglob("*"))):
-        # Whatever else is in the folder is no file of passages.
+        # Other files in the folder are ignored.
         with suppress(ConversionError):
             for doc_id, text in converters.read(file, "passages"):
                 if absent.get(doc_id) == passage_digest(text).hex():

@@ -92,7 +92,7 @@ class JudgmentQueue:
         by_query: query_id -> its judgments, best first, `KEPT` at the most.
         as_of: query_id -> the version of the state that they are of.
         queries: how many there are to look at.
-        looked, total: how far the look in hand is; both 0 where there is none.
+        looked, total: progress of the current search; both 0 without one.
         failure: why nothing can be found; "" where all is well.
     """
 

@@ -55,7 +55,7 @@ class _Folded(NamedTuple):
 def marked(passage: str, answer: str) -> list[MarkedPiece]:
     """The passage in pieces, with the answer marked.
 
-    Nothing is marked for an answer that is a rating, or says that there is none.
+    Nothing is marked for an answer that is a rating or says that there is no answer.
 
     Returns:
         Pieces whose texts make up the passage, none of them empty; [] for an empty passage.

@@ -218,7 +218,7 @@ def _parsed(text: str, path: Path) -> dict[str, UserEntry]:
         except ValidationError as error:
             first = error.errors()[0]
             where = ".".join(str(part) for part in first["loc"])
-            # Values are not shown: one of them is a hash.
+            # Values are not printed, because one is a hash.
             reason = first["msg"].removeprefix("Value error, ")
             raise TrecexamError(
                 f"user {number}: {where + ': ' if where else ''}{reason}", path=path

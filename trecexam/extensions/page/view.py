@@ -117,14 +117,14 @@ class QueryView:
         doc_ids: the pooled passages, sorted; rows of `ratings` and `codes`, whose columns are the items.
         texts: None where the track has no text.
         keys: what store and grader know the passages by, mostly their texts; None where one is not gradable.
-        ratings: as they count, people's in the grader's place; -1 where there is none.
+        ratings: as they count, people's in the grader's place; -1 if missing.
         codes: the grader's alone: 0..5, or a code of `trecexam.line.sheets` (missing, unparsed ...).
-        labels: of each passage, None where it has none.
+        labels: of each passage, None if missing.
         judgments: doc_id -> official judgment, of passages outside of the pool too.
         human: (doc_id, item_id or "" for the passage as a whole) -> the rating that counts.
         rankings: run -> its first ranks, as places in `doc_ids`.
         retrieved: run -> how many passages it has for the query in all.
-        around: item_id -> the sentences around it in a response, "" where there is none; {} where items are
+        around: item_id -> the sentences around it in a response, "" if missing; {} where items are
             no sentences.
     """
 

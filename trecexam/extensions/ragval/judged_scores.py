@@ -119,8 +119,8 @@ class Comparison:
     Attributes:
         score: one of `SCORES`.
         n: how many such questions there are.
-        difference: mean of a less that of b, with the 95% interval `low` to `high`; NaN where there is none.
-        p: of the paired t test; NaN where there is none: fewer than two questions, or the same difference on
+        difference: mean of a less that of b, with the 95% interval `low` to `high`; NaN if missing.
+        p: of the paired t test; NaN if missing: fewer than two questions, or the same difference on
             each.
         p_holm: adjusted over all pairs of systems.
     """

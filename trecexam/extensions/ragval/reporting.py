@@ -54,7 +54,7 @@ class RagvalReport(Result):
 
     Attributes:
         systems: the best mean sum first.
-        baseline, oracle: the names of the two among them that are bounds; None where there is none.
+        baseline, oracle: the names of the two among them that are bounds; None if missing.
         notes: what one must know of it, one per line.
         rejected: lines that were rejected, and files.
     """

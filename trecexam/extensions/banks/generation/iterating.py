@@ -1,7 +1,7 @@
 """`trecexam bank generate --prompt nuggetizer`: calls models in rounds, with each query at its own step.
 
 A query's prompts depend on earlier answers. All that was answered is kept, so that asking again
-from the first step on asks nobody until the step where it ended.
+from the first step on calls no model until the step where it ended.
 """
 
 from __future__ import annotations

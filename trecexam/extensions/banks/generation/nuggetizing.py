@@ -60,7 +60,7 @@ class Nuggets:
     Attributes:
         texts: the nuggets, vital ones first, else in the order of the list.
         importances: "vital" or "okay" of each, "" where that could not be read.
-        time: of the last answer that counts, ISO 8601, "" where there is none.
+        time: of the last answer that counts, ISO 8601, "" if missing.
         unread: the steps whose answers could not be read, one per line.
     """
 
@@ -216,7 +216,7 @@ def _read_nuggets(answer: str) -> list[str] | Unread:
 
 
 def _literal(answer: str) -> list[str] | None:
-    """An answer that is a list of texts, read by Python as nuggetizer does; None where it is none."""
+    """An answer that is a list of texts, read by Python as nuggetizer does; None for anything else."""
     text = _FENCE.sub("", without_thoughts(answer) or "").strip()
     try:
         with warnings.catch_warnings():

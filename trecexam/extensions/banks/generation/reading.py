@@ -191,7 +191,7 @@ def _texts(value: Any, kind: Kind, depth: int = 0) -> Iterator[str]:
 
 
 def _text_of(entry: Any) -> str | None:
-    """The text of an item that is an object; None where it is none."""
+    """The text of an item that is an object; None for anything else."""
     if not isinstance(entry, dict):
         return None
     return next((entry[key] for key in _TEXTS if isinstance(entry.get(key), str)), None)

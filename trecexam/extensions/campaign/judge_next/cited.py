@@ -26,7 +26,7 @@ class CitedPair(NamedTuple):
     """An item with a passage; of passages with the same text, the first.
 
     Attributes:
-        passage: the text, None where there is none.
+        passage: the text, None if missing.
         machine: the grader's rating, or a code of `trecexam.line.sheets`.
         responses: (run, query_id) of the responses that have both.
     """
@@ -49,7 +49,7 @@ class PlannedLabel:
 
     Attributes:
         runs: how many runs have a response with both.
-        chances: the grader's probabilities of no, partial and full support; None where it has none.
+        chances: the grader's probabilities of no, partial and full support; None if missing.
         p_change: the probability that a person says another label than the grader; None as above, and where
             the grader has none.
         expected_change: by how much the citation's weight, 0..1, is expected to change; None likewise.

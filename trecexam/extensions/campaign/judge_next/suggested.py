@@ -37,7 +37,7 @@ class SuggestedJudgment:
 
     Attributes:
         item: of a cell the item, of a citation the sentence; None where the passage as a whole is judged.
-        now: the passage's label, or the rating; None where there is none.
+        now: the passage's label, or the rating; None if missing.
         runs: how many runs have the passage's text among their first ranks, or a response with both.
         chances: the probability of each rating, from 0; () where the grader gives none.
         expected_change: by how far the runs' differences are expected to move, or the citation's weight.

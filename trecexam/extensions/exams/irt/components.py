@@ -71,7 +71,7 @@ class Components:
         """The other components.
 
         Raises:
-            ValueError: there is none.
+            ValueError: no component is left.
         """
         column_indices = [column_index for column_index, name in enumerate(self.names) if name not in names]
         return Components(

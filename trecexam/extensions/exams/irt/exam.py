@@ -166,7 +166,7 @@ def likest(values: Floats) -> tuple[NDArray[np.intp], Floats]:
     """For each item, the index of the item with the highest phi of responses, and that phi.
 
     phi is Pearson's correlation of two yes-or-no variables, here over the examinees that responded to both.
-    Of several the first counts. -1 and NaN where there is none: an item that fewer than LEAST_EITHER
+    Of several the first counts. -1 and NaN if missing: an item that fewer than LEAST_EITHER
     examinees got right, or wrong, would be like any other for which it was the same few.
     """
     responded = (~np.isnan(values)).astype(np.float64)

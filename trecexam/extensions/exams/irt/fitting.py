@@ -83,12 +83,12 @@ def fit(responses: ArrayLike, settings: Settings | None = None, components: Comp
     mode.
 
     Args:
-        responses: 1, 0, or NaN where there is none; shape (n_examinees, n_items).
+        responses: 1, 0, or NaN if missing; shape (n_examinees, n_items).
         settings: None for the 3PL with the published bounds and starts.
         components: what each examinee is made of; theta is then the sum of its levels' abilities.
 
     Raises:
-        ValueError: the matrix is no such matrix, or nothing can be fitted to it: `check` says what.
+        ValueError: the matrix is invalid, or nothing can be fitted to it; see `check`.
     """
     from threadpoolctl import threadpool_limits
 

@@ -36,7 +36,7 @@ def refuse_others(folder: Path) -> None:
     """Raises an error if the folder has other files than an earlier copy.
 
     Raises:
-        TrecexamError: the folder is none, or has something else in it than the files of an earlier copy.
+        TrecexamError: it is not a folder, or has other files than those of an earlier copy.
     """
     if folder.is_symlink() or (folder.exists() and not folder.is_dir()):
         raise TrecexamError("is not a folder: give another one for the copy", path=folder)

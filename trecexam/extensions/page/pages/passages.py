@@ -38,7 +38,7 @@ class CellShown:
     """A passage's grade on one item.
 
     Attributes:
-        rating: as it counts; `machine` is the grader's own. None where there is none.
+        rating: as it counts; `machine` is the grader's own. None if missing.
         status: why the grader has no rating; "" where it has one.
     """
 

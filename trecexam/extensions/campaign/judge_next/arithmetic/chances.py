@@ -34,7 +34,7 @@ class Opinions:
         stated: the grader's own probabilities of the ratings 0..5, shape (n_docs, n_items, 6); NaN where it
             gave none.
         others: the ratings of other graders on the same scale, int8 of shape (n_graders, n_docs, n_items);
-            -1 where there is none.
+            -1 if missing.
     """
 
     stated: Floats

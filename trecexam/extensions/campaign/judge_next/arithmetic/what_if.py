@@ -94,7 +94,7 @@ class Effects(NamedTuple):
         swaps: pairs of runs whose order changes; to become tied, or to be tied no more, is half a swap.
         change: how much the difference of two runs' means changes, either way, averaged over the pairs.
         p_change: the probability of another label (passages), or rating (cells), than now.
-        now: the label (passages) or rating (cells); -1 where there is none.
+        now: the label (passages) or rating (cells); -1 if missing.
     """
 
     swaps: Floats
@@ -156,7 +156,7 @@ class _Outcome(NamedTuple):
 
 
 def _labels(q: QueryRatings, scoring: Scoring, whole: bool) -> tuple[Ints, Ints]:
-    """The labels now, and with each rating of the passage or cell; -1 where there is none."""
+    """The labels now, and with each rating of the passage or cell; -1 if missing."""
 
     def of(changed: QueryRatings) -> Ints:
         label_of = labels(changed, scoring.rule, scoring.min_rating, scoring.min_answers)

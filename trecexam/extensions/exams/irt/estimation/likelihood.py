@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from trecexam.extensions.exams.irt.model import Cells, Floats, cells, logits
 
-#: Below this a probability has lost digits, and its logarithm is had another way.
+#: Below this a probability has lost digits, and its logarithm is computed differently.
 _TINY = 1e-300
 
 
