@@ -143,7 +143,7 @@ def test_recorded_labels_are_found_by_sentence_and_passage_and_others_stay_ungra
         ({}, None, "needs `recorded`, the file of labels"),
         ({"recorded": "labels.tsv"}, None, "labels.tsv: "),
         ({"recorded": "labels.tsv"}, "run\tlabel\n", "labels.tsv:1: no column `query_id`"),
-        ({"recorded": "labels.tsv"}, f"{HEADER}x\tq\t1\td\tfair\n", "labels.tsv:2: 'fair' is no label"),
+        ({"recorded": "labels.tsv"}, f"{HEADER}x\tq\t1\td\tfair\n", "labels.tsv:2: 'fair' is not a label"),
     ],
 )
 def test_a_recording_that_cannot_be_used_is_one_line(

@@ -283,6 +283,6 @@ def test_a_track_that_asks_for_no_probabilities_reads_none(
 def test_judge_next_tries_nothing_out_on_ecover(unsure: Path) -> None:
     with (
         trecexam.open_track(unsure, grader=UnsureGrader()) as track,
-        pytest.raises(TrecexamError, match="name a Cover instead"),
+        pytest.raises(TrecexamError, match="use Cover instead"),
     ):
         track.judge_next(measure="ECover(rel=4)@8")
