@@ -177,5 +177,5 @@ def test_what_is_no_file_is_refused_in_a_line_and_not_waited_for(tmp_path: Path,
     os.mkfifo(tmp_path / "pipe")
     (tmp_path / "folder").mkdir()
     for name in ("pipe", "folder"):
-        with pytest.raises(StoreError, match=rf"{name}: is no file: .*move it away"):
+        with pytest.raises(StoreError, match=rf"{name}: is a folder, a pipe or a device.*move it away"):
             GradeStore(tmp_path / name, write=write)

@@ -135,7 +135,7 @@ def test_a_cluster_that_loses_its_only_worker_keeps_what_is_done_and_goes_on_whe
         RaySection(address=cluster.address, wait=8.0), Doubling(tmp_path, pause=0.2), "double"
     )
     found: dict[int, Any] = {}
-    lost = r"last worker is gone, and no other came within 8 s \(each needs 0 GPU and 1 CPU\)"
+    lost = r"last worker ended, and no other started within 8 s \(each needs 0 GPU and 1 CPU\)"
     results = pool.run([number] for number in range(100_000))
     while not found:
         found.update(next(results))
@@ -158,7 +158,7 @@ def test_a_cluster_that_loses_its_only_worker_keeps_what_is_done_and_goes_on_whe
 def test_nobody_at_the_address_is_one_line(tmp_path: Path) -> None:
     pool: Pool[int, int] = Pool(RaySection(address="127.0.0.1:9"), Doubling(tmp_path), "double")
     with pytest.raises(
-        UngradedError, match=r"Ray cluster '127.0.0.1:9': nobody answers there \(Connection refused\)"
+        UngradedError, match=r"Ray cluster '127.0.0.1:9': no answer from it \(Connection refused\)"
     ):
         list(pool.run([[1]]))
 

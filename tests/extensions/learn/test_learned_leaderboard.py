@@ -145,8 +145,8 @@ def test_where_learned_labels_mislead_the_better_way_is_named_and_nothing_shown(
         assert out == ""
         (line,) = err.splitlines()
         assert line.startswith(f"trecexam: {root}: {DOUBTS} (loss 0.")
-        assert f"take `trecexam leaderboard {root} --official`" in line
-        assert line.endswith("--insist shows it all the same")
+        assert f"use `trecexam leaderboard {root} --official`" in line
+        assert line.endswith("or show this leaderboard with --insist")
     output = tmp_path / "board.tsv"
     printed(capsys, "learned-leaderboard", root, "-o", output, status=1)
     assert not output.exists()

@@ -204,7 +204,7 @@ def test_the_command_says_of_a_model_here_what_the_call_says(
     with GradeStore(path) as store:
         store.add(store.graders()[0][0], [GradeRow(99, 99, 1, "ok", "1")], {"device": "cuda"})
     run(["verify", "reproducible", str(root), "--sample", "1"])
-    assert "made on something else than this (device, dtype" in capsys.readouterr().err
+    assert "made in another environment (device, dtype" in capsys.readouterr().err
 
 
 def test_a_server_is_asked_only_where_somebody_says_yes_and_counts_nowhere(

@@ -224,7 +224,7 @@ def test_other_commands_live_with_measures_of_support(
         assert len(shown.splitlines()) == 1 + 5
         capsys.readouterr()
         assert run(["verify", "grid", str(root)]) == 2
-        assert "which is no grid: `trecexam verify grading` lists its cells" in capsys.readouterr().err
+        assert "so it has no grid: see its cells with `trecexam verify grading`" in capsys.readouterr().err
         for view in ("missing", "spurious"):
             assert run(["verify", view, str(root)]) == 2
             assert "the grader support labels no documents that runs rank" in capsys.readouterr().err

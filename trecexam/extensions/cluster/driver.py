@@ -269,7 +269,7 @@ class Driver:
         if self._unready >= MOST_UNREADY or self._in_a_row >= MOST_IN_A_ROW:
             when = " while they loaded the model" if self._unready >= MOST_UNREADY else ""
             raise _GaveUpError(
-                Ended(f"all workers ended, one after the other{when}; the last {self._cause}", again=True)
+                Ended(f"all workers ended one after the other{when}; the last {self._cause}", again=True)
             )
 
     def _check_alone(self) -> None:
