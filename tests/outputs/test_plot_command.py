@@ -89,7 +89,9 @@ def test_every_plot_of_the_track_can_be_drawn_or_says_why_not(track: Path) -> No
     with trecexam.open_track(track) as opened:
         for name in track_plots():
             if name in ("means", "histogram", "sweep"):
-                with pytest.raises(trecexam.TrecexamError, match=f"no plot {name}: no judged answer has scores"):
+                with pytest.raises(
+                    trecexam.TrecexamError, match=f"no plot {name}: no judged answer has scores"
+                ):
                     opened.plot(name)
             else:
                 assert opened.plot(name, width=5, height=4).get_size_inches().tolist() == [5, 4]

@@ -323,7 +323,10 @@ def test_sides_without_a_common_passage_and_of_one_name_are_audited(desk: Desk) 
 
 def test_what_cannot_be_audited_is_refused_with_the_reason(desk: Desk, capsys: Capture) -> None:
     (desk.folder / "other.qrels").write_text("x 0 d1 1\n")
-    for sides, why in ((["people"] * 3, "3 --qrels were given"), (["people", "other"], "have no query in common")):
+    for sides, why in (
+        (["people"] * 3, "3 --qrels were given"),
+        (["people", "other"], "have no query in common"),
+    ):
         assert run(desk.words(*sides)) == 2
         assert why in capsys.readouterr().err
 
