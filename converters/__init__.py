@@ -1,4 +1,4 @@
-"""File formats of retrieval evaluation <-> records. Light, and usable alone.
+"""Converts file formats of retrieval evaluation to records and back. Usable without trecexam.
 
 >>> import converters
 >>> for entry in converters.read("my.run"):

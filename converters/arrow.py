@@ -1,4 +1,4 @@
-"""Between Python, numpy and pyarrow, by the arrays' memory.
+"""Converts between Python, numpy and pyarrow without copying.
 
 pyarrow's own conversions (`pa.array`, `pa.scalar`, `to_numpy`) import pandas where it is installed, whatever
 is converted: 0.25 CPU seconds and 30 MiB of every process.
@@ -35,7 +35,7 @@ def column(values: NDArray[Any]) -> Any:
 
 
 def numbers(values: Any, null: int = -1) -> NDArray[Any]:
-    """The numbers of a pyarrow array as numpy's, `null` where there is none."""
+    """A pyarrow array as a numpy array, with `null` for missing values."""
     import numpy as np
 
     if values.null_count:

@@ -30,7 +30,7 @@ EXAMPLE = '{"query_id": "q1", "questions": [{"question_id": "q1/1", "question_te
 
 
 def read_bank(path: Path, on_error: Callable[[ConversionError], None] | None = None) -> Iterator[Item]:
-    """The items of a bank, in the file's order.
+    """Reads the items of a bank, in file order.
 
     Published banks hold questions of nothing but blanks, which their generator left behind. Nobody can
     answer them: they are left out, and so is a nugget with the id and text of an earlier one. Lines of gold
@@ -50,7 +50,7 @@ def read_bank(path: Path, on_error: Callable[[ConversionError], None] | None = N
 def distinct_items(
     path: Path, lines: Iterable[BankLine], on_error: Callable[[ConversionError], None] | None = None
 ) -> Iterator[Item]:
-    """The items of a bank's lines: what `read_bank` gives of a file.
+    """The items of a bank's lines, checked for duplicates like `read_bank`.
 
     Raises:
         ConversionError: as `read_bank`.
@@ -100,22 +100,22 @@ def distinct_items(
 
 
 def _text_twice(path: Path, line: BankLine, item: Item, noun: str, first: int) -> ConversionError:
-    reason = f"{noun} '{item.text[:80]}' of query '{item.query_id}' is there twice"
+    reason = f"{noun} '{item.text[:80]}' of query '{item.query_id}' occurs twice"
     return ConversionError(path, line.number or 0, f"{reason} (first on line {first}); the first one counts")
 
 
 def _id_twice(path: Path, line: BankLine, item: Item, first: int) -> ConversionError:
     if line.forgiving:
-        reason = f"query '{item.query_id}' is there twice (first on line {first}); the first one counts"
+        reason = f"query '{item.query_id}' occurs twice (first on line {first}); the first one counts"
     else:
-        reason = f"item id '{item.item_id}' is there twice (first on line {first}); ids must differ"
+        reason = f"item id '{item.item_id}' occurs twice (first on line {first}); ids must differ"
     return ConversionError(path, line.number or 0, reason)
 
 
 def _report_left_out(
     kinds: Iterable[list[ConversionError]], on_error: Callable[[ConversionError], None] | None
 ) -> None:
-    """Hands on each error; without `on_error` it logs the first one of a kind, and how many there are."""
+    """Passes errors to `on_error`; without it logs the first of each kind, and their number."""
     for errors in kinds:
         if on_error is not None:
             for error in errors:
@@ -125,7 +125,7 @@ def _report_left_out(
 
 
 def read_bank_queries(path: Path) -> Iterator[Query]:
-    """The queries that a bank names with their texts, each once.
+    """The queries with texts in a bank, without duplicates.
 
     Raises:
         ConversionError: as `read_bank`.
@@ -140,19 +140,21 @@ def read_bank_queries(path: Path) -> Iterator[Query]:
 
 
 def write_bank(items: Iterable[Item], file: BinaryIO) -> None:
-    """Writes a line a query, in order of first appearance, and one more for its gold outputs.
+    """Writes a line per query, in order of first appearance, and another for its gold outputs.
 
     Items of a kind that a format declares are in its lines, and nothing else is written of them.
 
     Raises:
-        ValueError: an item's importance is none, or such items are not those of one line.
+        ValueError: an item has an invalid importance, or items of one line are mixed with others.
     """
     import orjson
 
     by_query: dict[str, list[Item]] = {}
     for item in items:
         if item.importance not in IMPORTANCES:
-            raise ValueError(f"the importance of item {item.item_id!r} is none: {item.importance!r}")
+            raise ValueError(
+                f"the importance of item {item.item_id!r} is neither vital nor okay: {item.importance!r}"
+            )
         by_query.setdefault(item.query_id, []).append(item)
     for query_id, group in by_query.items():
         for form in declared_forms():

@@ -1,4 +1,4 @@
-"""The lines of test banks, one at a time: which form each has, its items, and what is wrong with it."""
+"""Parses lines of test banks: their form, items and errors."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ GOLDEN = LineForm(is_gold, gold_query, gold_items, forgiving=True)
 
 @cache
 def declared_forms() -> tuple[LineForm, ...]:
-    """The forms that formats declare."""
+    """The forms of lines that formats declare."""
     return tuple(file_format.bank_lines for file_format in formats() if file_format.bank_lines is not None)
 
 
@@ -62,7 +62,7 @@ def _form(row: Mapping[str, Any]) -> LineForm | None:
 
 
 def _of_gold(path: Path) -> bool:
-    """Whether a file holds gold outputs: the first line that tells what it is does."""
+    """Whether a file holds gold outputs, according to the first line with a recognizable form."""
     with contextlib.suppress(ConversionError):
         start = head(path)
         for line in start.lines:
@@ -75,9 +75,9 @@ def _of_gold(path: Path) -> bool:
 
 
 class BankLine(NamedTuple):
-    """A line of a bank, unparsed errors included.
+    """A line of a bank, with its items and errors.
 
-    `number` is None where the whole file is meant; `query_id` and `query_text` are "" where there is none.
+    `number` is None where the whole file is meant; `query_id` and `query_text` are "" if missing.
     `form` is None of questions and nuggets as the workbench has them. `items` are all that could be read
     before the `error`, if there is one: blank ones and ids that stand twice too. `forgiving`: an error leaves
     out this line alone.
@@ -103,7 +103,7 @@ class BankLine(NamedTuple):
 
 
 def scan_bank(path: Path) -> Iterator[BankLine]:
-    """Every line of a bank that is not blank, whatever is wrong with it: nothing stops it. For checks.
+    """All non-blank lines of a bank with their errors, for checks; raises nothing.
 
     Of a file that cannot be read to its end, the last one has the error that says why.
     """
@@ -118,7 +118,7 @@ def scan_bank(path: Path) -> Iterator[BankLine]:
 
 
 def scan_line(path: Path, number: int, line: bytes, *, forgiving: bool = False) -> BankLine:
-    """A line of a bank, whatever is wrong with it.
+    """Parses a line of a bank; collects errors instead of raising.
 
     Args:
         forgiving: what holds for a line that does not tell what it is: those around it are gold outputs.
@@ -224,7 +224,7 @@ def _facet(path: Path, number: int, value: Any) -> str | None:
         return value
     if isinstance(value, int) and not isinstance(value, bool):
         return str(value)
-    raise ConversionError(path, number, f'"facet_id" is no id: {value!r}'[:200])
+    raise ConversionError(path, number, f'"facet_id" is not an id: {value!r}'[:200])
 
 
 def _choices(path: Path, number: int, value: Any) -> tuple[tuple[str, str], ...]:
@@ -239,5 +239,5 @@ def _choices(path: Path, number: int, value: Any) -> tuple[tuple[str, str], ...]
     else:
         pairs = [("", None)]
     if not all(len(pair) == 2 and all(isinstance(part, str) for part in pair) for pair in pairs):
-        raise ConversionError(path, number, '"choices" is neither {letter: text} nor a list of texts')
+        raise ConversionError(path, number, '"choices" must be {letter: text} or a list of texts')
     return tuple(pairs)

@@ -1,4 +1,4 @@
-"""From one format to another: what a file's records become where the two formats hold different ones."""
+"""Conversion between formats, including those with different records."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ TARGETS = {
 
 
 def targets(source: str) -> tuple[str, ...]:
-    """The formats that files of this one can be converted to."""
+    """The formats to which this format can be converted."""
     declared = (name for file_format in _readers(source) for name in (file_format.name, *file_format.becomes))
     return tuple(name for name in dict.fromkeys((*TARGETS.get(source, ()), *declared)) if name != source)
 
 
 def _readers(source: str) -> list[Format]:
-    """The formats that read such a file."""
+    """The formats that can read the records of this one."""
     return [file_format for file_format in formats() if source in (file_format.name, *file_format.of)]
 
 
@@ -44,7 +44,7 @@ def converted(
     run: str | None = None,
     on_error: Callable[[ConversionError], None] | None = None,
 ) -> Iterable[Any]:
-    """The records of a file as those that the format `target` writes.
+    """The records of a file, converted to those of the format `target`.
 
     Args:
         source: the file's format; None to tell from its content.
@@ -74,7 +74,7 @@ def converted(
         if source == "queries" and target in TARGETS["responses"]:
             hint = " (if these are generated responses, say so: --from responses)"
         raise ConversionError(
-            path, None, f"'{source}' does not become '{target}'; it becomes {becomes}{hint}"
+            path, None, f"'{source}' cannot be converted to '{target}', only to {becomes}{hint}"
         )
     if source == "bank" and target == "queries":
         return read_bank_queries(path)
@@ -106,12 +106,12 @@ def _of_responses(path: Path, responses: Iterable[Response], target: str, pool: 
         return ()
     rest = [first, *identified]
     if len({response.run for response in rest}) > 1:
-        raise ConversionError(path, None, "responses of several runs: make a file for each")
+        raise ConversionError(path, None, "the file has responses of several runs: make a file for each")
     return Run.from_entries(safe_name(first.run), run_lines(rest, pool))
 
 
 def _passages(responses: Iterable[Response], pool: Pool) -> Iterator[Passage]:
-    """The passages of responses; of those that come with several of them the first with an id."""
+    """The passages of responses; the first one for each id."""
     seen: set[str] = set()
     for response in responses:
         if pool != "citations":
@@ -126,7 +126,7 @@ def read_folder(folder: Path) -> Iterator[Response]:
     """The responses in a folder of QUERY_ID.txt files; the run is named as the folder.
 
     Raises:
-        ConversionError: there are none, or one is empty or no UTF-8 text.
+        ConversionError: there are no files, or one is empty or not UTF-8.
     """
     paths = sorted(path for path in folder.glob("*.txt") if path.is_file())
     if not paths:

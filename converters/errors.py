@@ -1,4 +1,4 @@
-"""What a reader says when it cannot take a file."""
+"""Errors of readers."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ CONTROLS = re.compile(
 
 
 def escaped(text: str) -> str:
-    """The text with the Python escape of each such character in its place."""
+    """The text with matching characters replaced by Python escapes."""
     return CONTROLS.sub(lambda match: ascii(match[0])[1:-1], text)
 
 
@@ -24,7 +24,7 @@ Lost = Literal["file", "line", "response", "cell"]
 
 
 class ConversionError(ValueError):
-    """A file, or one line of it, that cannot be taken.
+    """A file or line that was rejected.
 
     Attributes:
         path: the file, as the caller named it.
@@ -98,4 +98,4 @@ class BadLines:
 
 
 class StoppedError(Exception):
-    """Reading was asked to stop: see `converters.lines.stoppable`."""
+    """Reading was stopped, see `converters.lines.stoppable`."""

@@ -1,4 +1,4 @@
-"""Taking fields out of JSON objects and ids into text files, with the reason when it cannot be done."""
+"""Reads fields of JSON objects and writes ids to text files, with errors that name the problem."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ _SPACE = re.compile(r"[ \t\n\r\v\f\0]")
 
 
 def an_id(path: Path, line: int, row: Mapping[str, Any], keys: Sequence[str]) -> str:
-    """The first of `keys` that the object has, as a non-empty string; whole numbers are taken as text.
+    """The value of the first present key as a non-empty string; whole numbers become text.
 
     Raises:
-        ConversionError: it has none, or its value is no id.
+        ConversionError: it is missing or not an id.
     """
     for key in keys:
         value = row.get(key)
@@ -34,14 +34,14 @@ def an_id(path: Path, line: int, row: Mapping[str, Any], keys: Sequence[str]) ->
             return str(value)
         if isinstance(value, str) and value.strip():
             return value
-        raise ConversionError(path, line, f'"{key}" is no id: {value!r}')
+        raise ConversionError(path, line, f'"{key}" is not an id: {value!r}')
     raise ConversionError(path, line, f"no {_or(keys)} in it")
 
 
 def a_text(
     path: Path, line: int, row: Mapping[str, Any], keys: Sequence[str], what: str, *, blank: bool = False
 ) -> str:
-    """The first of `keys` that the object has, as a string with something in it.
+    """The value of the first present key as a non-blank string.
 
     Args:
         blank: a string of white space only is accepted, too.
@@ -61,7 +61,7 @@ def a_text(
 
 
 def a_flag(path: Path, line: int, row: Mapping[str, Any], key: str) -> bool:
-    """The object's `key`; False where it has none.
+    """The object's `key` as a bool; False if missing.
 
     Raises:
         ConversionError: it is neither true nor false.
@@ -73,7 +73,7 @@ def a_flag(path: Path, line: int, row: Mapping[str, Any], key: str) -> bool:
 
 
 def a_weight(path: Path, line: int, row: Mapping[str, Any], what: str) -> float | None:
-    """The object's `weight`: how much an item counts, negative where it counts against; None without one.
+    """The object's `weight` of an item, which may be negative; None if missing.
 
     Args:
         what: the item, as "an item of query 'q1'".
@@ -97,10 +97,10 @@ def a_weight(path: Path, line: int, row: Mapping[str, Any], what: str) -> float 
 
 
 def an_origin(path: Path, line: int, row: Mapping[str, Any]) -> Origin | None:
-    """The object's `origin`: where a generated item comes from. None where it has none.
+    """The object's `origin`, which says how an item was generated; None if missing.
 
     Raises:
-        ConversionError: it is no object, or has a part that is none.
+        ConversionError: it is not an object, or has an invalid field.
     """
     value = row.get("origin")
     if value is None:
@@ -118,12 +118,12 @@ def an_origin(path: Path, line: int, row: Mapping[str, Any]) -> Origin | None:
 
 
 def a_details(value: Mapping[str, Any]) -> str:
-    """What an item's record has no field for, as the JSON that `Item.details` has."""
+    """Values without a field in the item's record, as JSON for `Item.details`."""
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
 def made_id(query_id: str, text: str) -> str:
-    """The id of an item that has none: the query's and the text's md5, the same wherever the text stands."""
+    """An id for an item without one: the query's id and the md5 of the text."""
     return f"{query_id}/{hashlib.md5(text.encode(), usedforsecurity=False).hexdigest()}"
 
 
@@ -132,23 +132,23 @@ def _or(keys: Sequence[str]) -> str:
 
 
 def counted(columns: Sequence[object]) -> str:
-    """How many columns a line has, in words."""
+    """The number of columns, in words."""
     return "1 column" if len(columns) == 1 else f"{len(columns)} columns"
 
 
 def column(value: str, what: str) -> str:
-    """An id as it can be in a white-space separated file.
+    """An id, checked for a white-space separated file.
 
     Raises:
         ValueError: it is empty or has white space in it.
     """
     if not value or _SPACE.search(value):
-        raise ValueError(f"{what} {value!r} is empty or has white space: it cannot be in this format")
+        raise ValueError(f"{what} {value!r} is empty or has white space, which this format does not allow")
     return value
 
 
 def taken_for_comments(query_ids: Iterable[str]) -> str:
-    """What is to be said of query ids that make comments of the lines of runs and qrels; "" without any."""
+    """A warning on query ids that turn lines of runs and qrels into comments; "" without any."""
     ids = sorted({query_id for query_id in query_ids if query_id.startswith("#")})
     if not ids:
         return ""
@@ -160,7 +160,7 @@ def taken_for_comments(query_ids: Iterable[str]) -> str:
 
 
 def warn_of_comments(query_ids: Iterable[str]) -> None:
-    """Logs `taken_for_comments` as a warning: said of every file of runs or qrels that is written."""
+    """Logs `taken_for_comments` as a warning, for each written file of runs or qrels."""
     reason = taken_for_comments(query_ids)
     if reason:
         logging.getLogger("converters").warning("%s", reason)

@@ -1,4 +1,4 @@
-"""Gold outputs: what a task wants of each query, as banks of items of the kind `gold`, one a query.
+"""Gold outputs of queries, as banks of items of the kind `gold`, one per query.
 
 A line is `{"query_id": ..., "outputs": [...]}`, with `query_text` or without; or as KILT has it, `{"id": ...,
 "input": the query's text, "output": [{"answer": ..., "provenance": [...]}]}`. Any of the outputs is right.
@@ -29,7 +29,7 @@ def is_gold(row: Mapping[str, Any]) -> bool:
 
 
 def gold_query(path: Path, number: int, row: Mapping[str, Any]) -> tuple[str, str]:
-    """The query's id and its text, "" where the line has none.
+    """The query's id and its text ("" if missing).
 
     Raises:
         ConversionError: there is no id.
@@ -40,13 +40,13 @@ def gold_query(path: Path, number: int, row: Mapping[str, Any]) -> tuple[str, st
 
 
 def gold_items(path: Path, number: int, row: Mapping[str, Any]) -> Iterator[Item]:
-    """The one item of a line: its text is the first gold output, its gold answers are all of them, each once.
+    """The item of a line: its text is the first gold output, its gold answers are all distinct ones.
 
     Outputs of nothing but blanks are left out; in KILT's form those without an answer, which name where
     another one stands, too.
 
     Raises:
-        ConversionError: there is no query id, and no output, or one that is no text.
+        ConversionError: the query id or the outputs are missing, or an output is not text.
     """
     query_id, _ = gold_query(path, number, row)
     listed = row["outputs"] if "outputs" in row else row["output"]
@@ -63,7 +63,7 @@ def gold_items(path: Path, number: int, row: Mapping[str, Any]) -> Iterator[Item
 
 
 def kilt_provenance(path: Path) -> Iterator[Qrel]:
-    """The pages that the outputs of a KILT file name as their provenance, each with the label 1.
+    """Qrels with label 1 for the provenance pages in a KILT file.
 
     The document's id is `wikipedia_id`. Lines that cannot be read, and those of other forms, have none.
 
@@ -86,7 +86,7 @@ def _objects(listed: Any) -> list[dict[str, Any]]:
 
 
 def gold_line(item: Item) -> dict[str, Any]:
-    """The line that says this item."""
+    """The JSON line of this item."""
     retired = {"retired": True} if item.retired else {}
     return {"query_id": item.query_id, "outputs": list(item.gold_answers or (item.text,)), **retired}
 

@@ -1,4 +1,4 @@
-"""Grades as JSON Lines: what `trecexam export grades` writes, and nuggetizer (see `converters.nuggets`)."""
+"""Grades as JSON Lines, from `trecexam export grades` and nuggetizer (see `converters.nuggets`)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ EXAMPLE = '{"query_id": "q1", "doc_id": "doc42", "item_id": "q1/1", "rating": 4,
 
 
 def read_grades(path: str | os.PathLike[str]) -> Iterator[RecordedGrade]:
-    """The grades of a file, in its order; fields it does not know are left out.
+    """Reads grades in file order; ignores unknown fields.
 
     Raises:
         ConversionError: with the line: bad JSON, an id missing, a rating that is neither 0..5 nor null.
@@ -59,7 +59,7 @@ def write_grades(grades: Iterable[RecordedGrade], file: BinaryIO) -> None:
 
 
 def _six_numbers(value: object) -> tuple[float, ...] | None:
-    """Probabilities of the ratings 0..5; None for whatever else others may call so."""
+    """The value as probabilities of the ratings 0..5; None for anything else."""
     numbers = value if isinstance(value, list) and len(value) == 6 else [None]
     if not all(isinstance(each, int | float) and not isinstance(each, bool) for each in numbers):
         return None

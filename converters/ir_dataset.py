@@ -1,4 +1,4 @@
-"""Queries, qrels and passages of an ir_datasets id, loaded when they are requested."""
+"""Queries, qrels and passages of an ir_datasets id, loaded lazily."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def dataset_queries(dataset_id: str) -> Iterator[Query]:
 
 
 def dataset_qrels(dataset_id: str) -> Iterator[Qrel]:
-    """The judgments of a dataset; none where it has none.
+    """The judgments of a dataset; empty if it has none.
 
     Raises:
         ConversionError: as `dataset_queries`.

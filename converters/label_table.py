@@ -1,4 +1,4 @@
-"""Tables of labels, tab-separated: an id, then a column a label. Teams: `run<TAB>team`, without a header."""
+"""TSV tables of labels: an id, then a column per label. Teams: `run<TAB>team`, without a header."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from converters.lines import decode, iter_filled, iter_lines
 
 @dataclass(frozen=True)
 class LabelTable:
-    """A table of labels: what each examinee is made of, or which groups each item is in.
+    """A table of labels: components of examinees, or groups of items.
 
     Attributes:
         names: of the columns after the first.
@@ -24,7 +24,7 @@ class LabelTable:
 
 
 def read_labels(path: str | os.PathLike[str], first: str, empty: str | None) -> LabelTable:
-    """`first`, then a column a label.
+    """Reads `first`, then a column per label.
 
     Args:
         empty: what to write in place of an empty field; None takes empty fields.
@@ -48,7 +48,7 @@ def read_labels(path: str | os.PathLike[str], first: str, empty: str | None) -> 
         if not row[0]:
             raise ConversionError(path, number, f"no {first} in the first column")
         if row[0] in rows:
-            raise ConversionError(path, number, f"{first} '{row[0]}' is there twice")
+            raise ConversionError(path, number, f"{first} '{row[0]}' occurs twice")
         if empty and not all(row[1:]):
             missing = header[1 + row[1:].index("")]
             raise ConversionError(path, number, f"{first} '{row[0]}' has no {missing}: {empty}")
@@ -89,7 +89,7 @@ def read_teams(path: str | os.PathLike[str]) -> dict[str, str]:
     """run -> team.
 
     Raises:
-        ConversionError: a line of another form, a run that is there twice with different teams, or no line.
+        ConversionError: a line of another form, a run that occurs twice with different teams, or no line.
     """
     teams: dict[str, str] = {}
     for number, line in iter_lines(path):

@@ -1,4 +1,4 @@
-"""Leaderboards to compare with: the rank of each run, as `{"run": rank}` JSON or `run<TAB>rank` lines.
+"""Official leaderboards: ranks as `{"run": rank}` JSON or `run<TAB>rank` lines.
 
 A track's own `out/leaderboard.tsv` is one, too: its first measure ranks the runs. So does the first measure
 of a table of values, as `converters.measure_values` reads them.
@@ -21,10 +21,10 @@ EXAMPLE = '{"bm25": 2, "dense": 1}'
 
 
 def read_leaderboard(path: str | os.PathLike[str]) -> Iterator[RunRank]:
-    """The ranks in an official leaderboard, in its order; 1 is best, ties and gaps are fine.
+    """Reads ranks in file order; 1 is best, ties and gaps are allowed.
 
     Raises:
-        ConversionError: it is neither form, a rank is not a number, a run is there twice, the file is empty.
+        ConversionError: it is neither form, a rank is not a number, a run occurs twice, the file is empty.
     """
     lines = [(number, decode(path, number, line)) for number, line in iter_lines(path)]
     first = lines[0][1] if lines else ""
@@ -38,7 +38,7 @@ def read_leaderboard(path: str | os.PathLike[str]) -> Iterator[RunRank]:
     seen: set[str] = set()
     for number, run, rank in read_ranks(path, lines):
         if run in seen:
-            raise ConversionError(path, number, f"run '{run}' is there twice")
+            raise ConversionError(path, number, f"run '{run}' occurs twice")
         if not math.isfinite(rank):
             raise ConversionError(path, number, f"run '{run}': the rank is not a finite number")
         seen.add(run)
@@ -48,7 +48,7 @@ def read_leaderboard(path: str | os.PathLike[str]) -> Iterator[RunRank]:
 
 
 def read_means(path: str | os.PathLike[str]) -> dict[str, dict[str, float]]:
-    """measure -> run -> its mean, of a leaderboard that has values; empty where it has ranks alone.
+    """measure -> run -> mean, from a leaderboard with values; empty for one with only ranks.
 
     Raises:
         ConversionError: as `read_leaderboard`.
@@ -93,7 +93,7 @@ def _tsv_ranks(
 
 
 def _is_own(header: str) -> bool:
-    """Whether a table begins as `out/leaderboard.tsv` does: run, a measure, its standard error."""
+    """Whether a table begins like `out/leaderboard.tsv`: run, a measure, its standard error."""
     columns = header.split("\t")
     return columns[0] == "run" and len(columns) > 2 and columns[2].strip() == f"{columns[1]}.stderr"
 
@@ -101,7 +101,7 @@ def _is_own(header: str) -> bool:
 def _own_ranks(
     path: str | os.PathLike[str], lines: list[tuple[int, str]]
 ) -> Iterator[tuple[int | None, str, float]]:
-    """Runs with equal values share the best of their ranks."""
+    """Ranks by value; runs with equal values share the best rank."""
     values: list[tuple[int, str, float]] = []
     for number, text in lines[1:]:
         run, *columns = text.split("\t")

@@ -1,4 +1,4 @@
-"""Bytes and lines: what every reader shares. Plain or gzip (by content, not by name), bounded memory."""
+"""Reads bytes and lines, plain or gzip (detected by content), in bounded memory."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ _UTF16_BOMS = (b"\xff\xfe", b"\xfe\xff")
 _TOKEN = re.compile(rb'"(?P<key>(?:[^"\\]|\\.)*+)"\s*+:|"(?:[^"\\]|\\.)*+"?|[{}\[\]]')
 
 
-_asked_to_stop: ContextVar[Callable[[], bool] | None] = ContextVar("asked to stop", default=None)
+_asked_to_stop: ContextVar[Callable[[], bool] | None] = ContextVar("stopped", default=None)
 
 
 class _Input(io.FileIO):
-    """An input file: a regular one, whose reading ends where somebody asks for that."""
+    """A regular input file whose reading can be stopped."""
 
     def __init__(self, path: Path) -> None:
         # A pipe without a writer would be waited for; the check below is of what was opened.
@@ -55,7 +55,7 @@ class _Input(io.FileIO):
 
 
 def open_input(path: str | os.PathLike[str]) -> io.BufferedReader:
-    """An input file, opened to read its bytes as they are. Everything that people give us is opened here.
+    """Opens a user's file for reading bytes; rejects pipes and devices. All inputs are opened here.
 
     Raises:
         ConversionError: it is a pipe, a socket or a device: those are waited for, or never end.
@@ -81,7 +81,7 @@ def _refuse_irregular(path: Path, mode: int) -> None:
 
 @contextmanager
 def stoppable(asked_to_stop: Callable[[], bool] | None) -> Iterator[None]:
-    """Has reading end, with a StoppedError, once `stop` says so; small files are read to their end."""
+    """Makes reading raise a StoppedError once `stop` returns true; small files are read to their end."""
     token = _asked_to_stop.set(asked_to_stop)
     try:
         yield
@@ -90,7 +90,7 @@ def stoppable(asked_to_stop: Callable[[], bool] | None) -> Iterator[None]:
 
 
 class _Packed(gzip.GzipFile):
-    """gzip that gives all there is before it says that the data end early.
+    """A gzip reader that returns all available data before it reports a truncated file.
 
     GzipFile fills whole buffers: where the end is missing, lines that are there are lost with the last one.
     """
@@ -140,7 +140,7 @@ def open_bytes(path: str | os.PathLike[str]) -> Iterator[io.BufferedReader]:
 
 @contextmanager
 def reading(path: str | os.PathLike[str], line: int | None) -> Iterator[None]:
-    """Turns what goes wrong while bytes are read into a ConversionError."""
+    """Converts errors while reading bytes to a ConversionError."""
     try:
         yield
     except EOFError:
@@ -166,7 +166,7 @@ def is_gzip(path: str | os.PathLike[str]) -> bool:
 def iter_lines(
     path: str | os.PathLike[str], max_line: int = MAX_LINE, *, nul: bool = False
 ) -> Iterator[tuple[int, bytes]]:
-    """(line number from 1, line without its CR LF) of every line.
+    """Yields (line number from 1, line without CR LF).
 
     Args:
         nul: lines with a NUL byte are given, too.
@@ -251,7 +251,7 @@ def decode(path: str | os.PathLike[str], number: int, line: bytes) -> str:
 
 
 def read_whole(path: str | os.PathLike[str], max_whole: int = MAX_WHOLE) -> str:
-    """A file as one text, LF between its lines: for what cannot be read a line at a time.
+    """A whole file as text with LF line ends, for formats that are not line-based.
 
     Raises:
         ConversionError: with the line: as `iter_lines`, not UTF-8, or the file is over `max_whole` bytes.
@@ -286,7 +286,7 @@ def parse_object(path: str | os.PathLike[str], number: int, line: bytes) -> dict
     """The JSON object on a line.
 
     Raises:
-        ConversionError: it is no JSON, or no object.
+        ConversionError: it is not JSON, or not an object.
     """
     value = parse_json(path, number, line)
     if not isinstance(value, dict):
@@ -308,7 +308,7 @@ def columns_of(path: str | os.PathLike[str], number: int, line: bytes) -> list[b
 
 
 def iter_json(path: str | os.PathLike[str]) -> Iterator[tuple[int, Any]]:
-    """(line number, value) of every line of a JSON Lines file; blank lines are skipped.
+    """Yields (line number, value) of a JSON Lines file; skips blank lines.
 
     Raises:
         ConversionError: a line is not JSON, or there is none.
@@ -318,7 +318,7 @@ def iter_json(path: str | os.PathLike[str]) -> Iterator[tuple[int, Any]]:
 
 
 def iter_objects(path: str | os.PathLike[str]) -> Iterator[tuple[int, dict[str, Any]]]:
-    """As `iter_json`, and every value is an object.
+    """Like `iter_json`, for lines that must be objects.
 
     Raises:
         ConversionError: one is not.
@@ -328,7 +328,7 @@ def iter_objects(path: str | os.PathLike[str]) -> Iterator[tuple[int, dict[str, 
 
 
 def iter_filled(path: str | os.PathLike[str]) -> Iterator[tuple[int, bytes]]:
-    """As `iter_lines`, without blank lines.
+    """Like `iter_lines`, without blank lines.
 
     Raises:
         ConversionError: there are no others.
@@ -343,7 +343,7 @@ def iter_filled(path: str | os.PathLike[str]) -> Iterator[tuple[int, bytes]]:
 
 
 def first_object(head: Head) -> dict[str, Any] | None:
-    """The object on the first line of a file's head, or None where there is none.
+    """The JSON object on the first line of a file's head, or None.
 
     Of a line that is cut or damaged, the top-level keys that can be seen, each with None: a long text or
     a mistake on the first line must not hide what the file is.
@@ -360,12 +360,12 @@ def is_one_object(head: Head) -> bool:
 
 
 def head_object(head: Head) -> dict[str, Any] | None:
-    """As `first_object`, also of a file that is one JSON object over several lines."""
+    """Like `first_object`, but also for one JSON object over several lines."""
     return first_object(Head(head.name, (b"\n".join(head.lines),)) if is_one_object(head) else head)
 
 
 def top_level_keys(line: bytes) -> Iterator[str]:
-    """The keys of a JSON object that may be cut or damaged, as far as they can be seen."""
+    """The readable keys of a JSON object that may be cut or damaged."""
     depth = 0
     for token in _TOKEN.finditer(line):
         if token["key"] is not None:
@@ -378,7 +378,7 @@ def top_level_keys(line: bytes) -> Iterator[str]:
 
 
 def first_json(head: Head) -> Any:
-    """The JSON value on the first line of a file's head, or None where it is cut or no JSON."""
+    """The JSON value on the first line of a file's head; None if it is cut or invalid."""
     import orjson
 
     try:
@@ -389,7 +389,7 @@ def first_json(head: Head) -> Any:
 
 @contextmanager
 def open_write(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
-    """A file to write to; gzip where the name ends in .gz, with no time or name in it."""
+    """Opens a file for writing; gzip without time and name if its name ends in .gz."""
     with Path(path).open("wb") as raw:
         if not str(path).endswith(".gz"):
             yield raw

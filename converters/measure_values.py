@@ -1,4 +1,4 @@
-"""Leaderboards of TREC and AutoJudge: the value of each run on each query of each measure.
+"""Leaderboards of TREC and AutoJudge: values by run, query and measure.
 
 | form | columns |
 |---|---|
@@ -82,7 +82,7 @@ def is_form(lines: Sequence[str]) -> bool:
 
 
 def read_values(path: str | os.PathLike[str], form: str | None = None) -> Iterator[MeasureValue]:
-    """The rows of a leaderboard, in its order; those whose value is not a number are left out.
+    """Reads the rows of a leaderboard in order, without values that are not numbers.
 
     Args:
         form: one of `FORMS`; None to tell from the content.
@@ -133,7 +133,7 @@ def _warn_of(path: str | os.PathLike[str], left_out: Sequence[int]) -> None:
 
 
 def means_of(values: Iterable[MeasureValue]) -> dict[str, dict[str, float]]:
-    """measure -> run -> its row of `all`, else its mean over all queries; a query that it lacks counts 0."""
+    """measure -> run -> value of `all`, else the mean over all queries, with 0 for missing ones."""
     by_measure: dict[str, dict[str, dict[str, float]]] = {}
     for row in values:
         by_measure.setdefault(row.measure, {}).setdefault(row.run, {})[row.query_id] = row.value
@@ -148,13 +148,13 @@ def means_of(values: Iterable[MeasureValue]) -> dict[str, dict[str, float]]:
 
 
 def ranks_of(means: Mapping[str, float]) -> Iterator[RunRank]:
-    """The ranks of runs by their means, in their order. Equal means share the best of their ranks."""
+    """Ranks of runs by mean, in the given order; equal means share the best rank."""
     for run, mean in means.items():
         yield RunRank(run, 1.0 + sum(other > mean for other in means.values()))
 
 
 def write_values(rows: Iterable[MeasureValue], file: BinaryIO, form: str) -> None:
-    """Writes rows in their order, values in full; in `ranking` the rank is that among the runs.
+    """Writes rows in order, with full precision; `ranking` has each run's rank.
 
     Raises:
         ValueError: an id or a measure has white space, which only `jsonl` can hold; no such form.
@@ -165,7 +165,7 @@ def write_values(rows: Iterable[MeasureValue], file: BinaryIO, form: str) -> Non
             file.write(json.dumps(dict(zip(_JSON, row, strict=True))).encode() + b"\n")
         return
     if form not in COLUMNS:
-        raise ValueError(f"no form '{form}'; there are {', '.join(FORMS)}")
+        raise ValueError(f"no form '{form}'; the forms are {', '.join(FORMS)}")
     if "run" not in COLUMNS[form] and len({row.run for row in rows}) > 1:
         raise ValueError(f"the form '{form}' has no column for the run: write a file for each")
     every: dict[tuple[str, str], list[float]] = {}
@@ -185,7 +185,7 @@ def write_values(rows: Iterable[MeasureValue], file: BinaryIO, form: str) -> Non
 
 
 def _header(columns: Sequence[str]) -> tuple[str, ...]:
-    """What each column is, where a line names them; () where it does not."""
+    """The names of the columns in a header line; () for other lines."""
     names = tuple(_NAMES.get(name.lower(), "") for name in columns)
     name_set = set(names)
     whole = len(name_set) == len(names) and "" not in name_set and name_set >= {"query", "measure", "value"}
@@ -211,7 +211,7 @@ def _told(path: str | os.PathLike[str], rows: Sequence[Sequence[str]]) -> str:
             "names them, `run query measure value` or `run measure query value`",
         )
     forms = ", or ".join(f"{' '.join(columns)} ({form})" for form, columns in COLUMNS.items())
-    raise ConversionError(path, 1, f"no leaderboard: a line of one is {forms}")
+    raise ConversionError(path, 1, f"this is not a leaderboard: a line must be {forms}")
 
 
 def _are_numbers(names: Iterable[str]) -> bool:

@@ -1,4 +1,4 @@
-"""Nugget banks of AutoJudge (v3) and of RAGTIME, as lines of test banks: a topic each.
+"""Nugget banks of AutoJudge (v3) and RAGTIME, as lines of test banks, one per topic.
 
     {"query_id": ..., "title_query": ..., "format_version": "v3",
      "nugget_bank": {question: {"question", "question_id", "answers": {text: {"answer", "references"}},
@@ -52,7 +52,7 @@ def is_nugget_bank(row: Mapping[str, Any]) -> bool:
 
 
 def has_nugget_bank(row: Mapping[str, Any]) -> bool:
-    """The same of a line that may be cut, with None as values."""
+    """Like `is_nugget_bank`, for a line that may be cut (values are None)."""
     return any(key in row for key in BANKS) or _is_bare(row)
 
 
@@ -65,7 +65,7 @@ def _is_listed(value: Any) -> bool:
 
 
 def nugget_bank_query(path: _Path, number: int, row: Mapping[str, Any]) -> tuple[str, str]:
-    """The topic's id, and its title, "" where it has none.
+    """The topic's id and its title ("" if missing).
 
     Raises:
         ConversionError: there is no id.
@@ -83,7 +83,7 @@ def nugget_bank_items(path: _Path, number: int, row: Mapping[str, Any]) -> Itera
     """The questions and claims of a line.
 
     Raises:
-        ConversionError: no topic, no items, one without a text or with answers that are none.
+        ConversionError: no topic, no items, or an item without a text or with invalid answers.
     """
     query_id, _ = nugget_bank_query(path, number, row)
     banks = {"nugget_bank": row} if _is_bare(row) else row
@@ -148,7 +148,7 @@ def _item(
 
 
 def _importance(entry: Mapping[str, Any]) -> str:
-    """What TREC's assessors would call it; "" for numbers and other words, which stay in the details."""
+    """The importance in TREC's words; "" for other values, which stay in the details."""
     value = entry.get("importance")
     word = value.strip().lower() if isinstance(value, str) else ""
     return word if word in ("vital", "okay") else ""
@@ -182,13 +182,13 @@ def _answers(path: _Path, number: int, listed: Any, what: str) -> Iterator[str]:
 
 
 def with_queries(items: Iterable[Item], queries: Iterable[Query]) -> Iterator[Item]:
-    """The items with the texts of their queries, which the banks here have as titles."""
+    """The items with the texts of their queries."""
     texts = {query.query_id: query.text for query in queries}
     return (item._replace(query_text=texts.get(item.query_id, "")) for item in items)
 
 
 def write_v3(items: Iterable[Item], file: BinaryIO) -> None:
-    """Writes a line a topic in the form v3, with all that items and their `details` have.
+    """Writes a line per topic in the format v3, with all data of the items and their `details`.
 
     Raises:
         ValueError: a topic has the same text twice, which v3 has as a key; or an item is a gold output.
@@ -207,7 +207,7 @@ def write_v3(items: Iterable[Item], file: BinaryIO) -> None:
 
 
 def write_ragtime(items: Iterable[Item], file: BinaryIO) -> None:
-    """Writes RAGTIME 2026's form, a line a topic, as `autojudge_base.nugget_data` reads it.
+    """Writes RAGTIME 2026's format, a line per topic, for `autojudge_base.nugget_data`.
 
     What it has no place for is not written; one warning names these fields and how often each was lost.
 
@@ -225,23 +225,24 @@ def write_ragtime(items: Iterable[Item], file: BinaryIO) -> None:
         file.write(json.dumps(row, ensure_ascii=False).encode() + b"\n")
     if named := ", ".join(f"{name} ({n:,})" for name, n in sorted(lost.items()) if n):
         logging.getLogger("converters").warning(
-            "RAGTIME's form has no place for these, which are not written: %s; nuggets-v3 keeps them", named
+            "left out what RAGTIME's format cannot hold: %s; to keep it, write nuggets-v3", named
         )
 
 
 def _ragtime_entry(item: Item, lost: Counter[str]) -> dict[str, Any]:
-    """A question in RAGTIME's form; `lost` counts what is not in it."""
+    """A question in RAGTIME's format; `lost` counts values that it cannot hold."""
     bank, text_key = _bank_of(item)
     if bank != "nugget_bank":
         raise ValueError(
-            f"item {item.item_id!r} is a {text_key}, and RAGTIME's form has questions alone: write nuggets-v3"
+            f"item {item.item_id!r} is a {text_key}, and RAGTIME's format holds only questions: write "
+            f"nuggets-v3"
         )
     said, entry = _details(item).get("entry", {}), _v3_entry(item, text_key)
     operator = entry.get("aggregator_type")
     if operator not in (*_OPERATORS, "Default", None):
         raise ValueError(
-            f"item {item.item_id!r} joins its answers by {operator!r}, and RAGTIME's form has AND and OR "
-            "alone: write nuggets-v3"
+            f"item {item.item_id!r} joins its answers by {operator!r}, and RAGTIME's format holds only AND "
+            f"and OR: write nuggets-v3"
         )
     lost.update(_filled(said, "question", _RAGTIME_QUESTION))
     lost["question's question_id"] += item.item_id != made_id(item.query_id, item.text)
@@ -260,7 +261,7 @@ def _ragtime_entry(item: Item, lost: Counter[str]) -> dict[str, Any]:
 
 
 def _filled(fields: Mapping[str, Any], of: str, but: Iterable[str]) -> list[str]:
-    """The fields that have a value, but for these."""
+    """The non-empty fields, except these."""
     return [
         f"{of}'s {key}" for key, value in fields.items() if key not in but and value not in (None, [], {})
     ]
@@ -277,7 +278,7 @@ def _bank_of(item: Item) -> tuple[str, str]:
     for bank, (kind, text_key) in BANKS.items():
         if item.kind == kind:
             return bank, text_key
-    raise ValueError(f"item {item.item_id!r} is of the kind {item.kind}: a nugget bank has no place for it")
+    raise ValueError(f"item {item.item_id!r} is of the kind {item.kind}, which a nugget bank cannot hold")
 
 
 def _details(item: Item) -> dict[str, Any]:
@@ -291,7 +292,7 @@ def _around(item: Item) -> dict[str, Any]:
 
 
 def _v3_entry(item: Item, text_key: str) -> dict[str, Any]:
-    """What v3 says of an item: what its file said, and what the item says where that is another thing."""
+    """An item in the format v3: the fields of its file, updated from the item."""
     entry: dict[str, Any] = _details(item).get("entry", {})
     id_key = f"{text_key}_id"
     written = {"query_id": item.query_id, **entry, text_key: item.text}

@@ -1,4 +1,4 @@
-"""Nuggets as nuggetizer and TREC RAG write them: a line a query, or a line an answer judged by them.
+"""Nuggets of nuggetizer and TREC RAG: a line per query, or per answer with assignments.
 
 `{"qid", "nuggets": [{"text", "importance"}]}` is a bank. Where its nuggets have an "assignment" as well, the
 line says which of them one passage or answer holds: those are grades.
@@ -21,7 +21,7 @@ from converters.segment import response_id
 
 QUERY_KEYS = ("query_id", "qid", "topic_id")
 ASSIGNMENT_KEYS = ("assignment", "label")
-#: The rating that means each assignment. Of `failed`, nuggetizer's word for no answer, there is none.
+#: The rating of each assignment. `failed`, nuggetizer's word for a missing answer, has none.
 RATINGS = {"support": 5, "partial_support": 3, "not_support": 0, "failed": None}
 IMPORTANCES = ("vital", "okay", "")
 #: nuggetizer's word where its model said nothing of a nugget's importance.
@@ -35,17 +35,17 @@ Path = str | os.PathLike[str]
 
 
 def has_nuggets(row: Mapping[str, Any]) -> bool:
-    """Whether a line is one of these, and not of a bank that calls its nuggets items."""
+    """Whether a line has nuggets in this format."""
     return "nuggets" in row and "questions" not in row and "items" not in row
 
 
 def is_without_nuggets(row: Mapping[str, Any]) -> bool:
-    """Whether a line names a query for which nobody wrote a nugget: an empty list."""
+    """Whether a line has an empty list of nuggets."""
     return row.get("nuggets") == []
 
 
 def is_assigned(row: Mapping[str, Any]) -> bool:
-    """Whether a line has assignments; of one that is cut, with None as values, whether it names an answer."""
+    """Whether a line has assignments; for a cut line (values are None), whether it names an answer."""
     listed = row.get("nuggets")
     if listed is None:
         return "nuggets" in row and any(key in row for key in (*_DOC_KEYS, *_DOC_TEXT_KEYS, "run_id"))
@@ -55,7 +55,7 @@ def is_assigned(row: Mapping[str, Any]) -> bool:
 
 
 def query_of(path: Path, number: int, row: Mapping[str, Any]) -> tuple[str, str]:
-    """The query's id and its text, "" where the line has none; `query` may be an object with both.
+    """The query's id and its text ("" if missing); `query` may be an object with both.
 
     Raises:
         ConversionError: there is no id.
@@ -68,7 +68,7 @@ def query_of(path: Path, number: int, row: Mapping[str, Any]) -> tuple[str, str]
 
 
 def nugget_items(path: Path, number: int, row: Mapping[str, Any]) -> Iterator[Item]:
-    """The nuggets of a line; `mapped_sub_narrative`, where it is a text, is the facet.
+    """The nuggets of a line; a text in `mapped_sub_narrative` is the facet.
 
     Raises:
         ConversionError: no query, no nuggets, a nugget without text, an unknown importance.
@@ -117,7 +117,9 @@ def assigned_grades(path: Path, number: int, row: Mapping[str, Any]) -> Iterator
         if label not in RATINGS:
             what = "no assignment" if assignment is None else f"the assignment {str(assignment)[:40]!r}"
             raise ConversionError(
-                path, number, f"a nugget of query '{query_id}' has {what}; known are {', '.join(RATINGS)}"
+                path,
+                number,
+                f"a nugget of query '{query_id}' has {what}; assignments are {', '.join(RATINGS)}",
             )
         yield RecordedGrade(
             query_id,
@@ -132,7 +134,7 @@ def assigned_grades(path: Path, number: int, row: Mapping[str, Any]) -> Iterator
 
 
 def assigned_answer(path: Path, number: int, row: Mapping[str, Any]) -> tuple[str, Response] | None:
-    """The answer that a line of assignments is about, under the id that its grades have as their document's.
+    """The answer in a line of assignments; its id is the document id of the grades.
 
     Returns:
         (document id, the answer as one sentence); None where a retrieved passage was judged.
@@ -150,7 +152,7 @@ def assigned_answer(path: Path, number: int, row: Mapping[str, Any]) -> tuple[st
 
 
 def importance_of(path: Path, number: int, entry: Mapping[str, Any], query_id: str) -> str:
-    """What an item says of its importance, "" where it says nothing, or that a model failed to say it.
+    """The item's importance; "" if missing or if the model failed.
 
     Raises:
         ConversionError: it says something else than vital or okay.
@@ -175,7 +177,7 @@ def listed_items(
     kind: str = "nugget",
     text_keys: Sequence[str] = TEXT_KEYS,
 ) -> Iterator[tuple[dict[str, Any], str, str]]:
-    """Each item of a line, its id and its text.
+    """Yields each item of a line with its id and text.
 
     Where it has no id, one is made of its text, with a number where an earlier one of the line has that id:
     nuggetizer counts two nuggets with the same text as two, in banks and assignments alike.

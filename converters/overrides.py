@@ -30,7 +30,7 @@ _BOM = b"\xef\xbb\xbf"
 def read_overrides(
     path: str | os.PathLike[str], refuse: Callable[[ConversionError], None], *, naming: Sequence[str] = ()
 ) -> Iterator[tuple[int, HumanRating]]:
-    """The lines that can be taken, with their numbers, in the file's order. Blank lines are skipped.
+    """Reads the valid lines with their numbers, in file order. Blank lines are skipped.
 
     Args:
         refuse: called with the reason for each line that cannot.
@@ -43,7 +43,7 @@ def read_overrides(
 
 
 def _naming(path: str | os.PathLike[str], texts: Sequence[str]) -> Iterator[tuple[int, bytes]]:
-    """As `iter_lines`, of the first line that is not blank, and of those that have all these texts."""
+    """Yields the first non-blank line, and all lines that contain these texts."""
     with open_bytes(path) as stream, reading(path, 1):
         lines = stream.read().split(b"\n")
     first = next((index for index, line in enumerate(lines) if line.strip()), 0)
@@ -77,7 +77,7 @@ def _rows(
 
 
 def overrides_in(content: bytes) -> list[HumanRating]:
-    """As `read_overrides`, of a file's content: the lines that can be taken.
+    """Like `read_overrides`, from a file's content.
 
     Raises:
         ConversionError: the header line is none.
@@ -87,12 +87,12 @@ def overrides_in(content: bytes) -> list[HumanRating]:
 
 
 def with_override(content: bytes, row: HumanRating) -> bytes:
-    """As `with_overrides`, of one line."""
+    """Like `with_overrides`, for one line."""
     return with_overrides(content, [row])
 
 
 def with_overrides(content: bytes, rows: Sequence[HumanRating]) -> bytes:
-    """A file's content with more lines at its end, in the columns that its header names.
+    """A file's content with lines appended, in the columns of its header.
 
     An empty content gets a header first; one whose header lacks a later column that a line needs gets it at
     the header's end. White space within a value becomes a blank.
@@ -113,7 +113,9 @@ def with_overrides(content: bytes, rows: Sequence[HumanRating]) -> bytes:
         list(_rows("overrides.tsv", [(number, head)], lambda error: None))
     names = [name.strip() for name in head.decode().split("\t")] if head else list(COLUMNS)
     if "item_id" not in names and any(row.item_id for row in rows):
-        raise ValueError("the header line has no item_id, so that it takes ratings of whole passages only")
+        raise ValueError(
+            "the header line has no item_id, so the file can hold only ratings of whole passages"
+        )
     written = [{name: _written(row, name) for name in _KNOWN} for row in rows]
     new = [name for name in LATER_COLUMNS if name not in names and any(values[name] for values in written)]
     names += new
@@ -136,12 +138,14 @@ def with_overrides(content: bytes, rows: Sequence[HumanRating]) -> bytes:
     if [[getattr(row, name) for name in fields] for row in read] != [
         [getattr(row, name) for name in fields] for row in expected
     ]:
-        raise ValueError("this rating would not be read back unchanged: an id has unusual white space in it")
+        raise ValueError(
+            "this rating cannot be stored: an id has unusual white space, and would be read back changed"
+        )
     return start + newline + b"".join(line + b"\n" for line in lines)
 
 
 def _written(row: HumanRating, name: str) -> str:
-    """The value of a line in a column."""
+    """The text of a rating's field for a column."""
     value = CANNOT if name == "rating" and row.cannot else getattr(row, name)
     return "" if value is None else " ".join(str(value).split())
 
@@ -168,7 +172,7 @@ def _header(path: str | os.PathLike[str], number: int, names: list[str]) -> list
 def human_rating(
     path: str | os.PathLike[str], number: int, names: Sequence[str], values: Sequence[str]
 ) -> HumanRating:
-    """A line's values in the columns of these names as a rating; columns of other names are left out.
+    """A rating from a line's values in these columns; ignores other columns.
 
     Raises:
         ConversionError: they are none.
@@ -182,7 +186,7 @@ def human_rating(
     fields = {name: value for name, value in zip(names, values, strict=False) if name in _KNOWN}
     empty = [name for name in REQUIRED if not fields.get(name)]
     if empty:
-        raise ConversionError(path, number, f"no {empty[0]}: who rated what, and why, is part of a rating")
+        raise ConversionError(path, number, f"no {empty[0]}: a rating needs who rated what, and why")
     text = fields.pop("rating", "")
     cannot = text == CANNOT
     if text and not cannot and not (text.isascii() and text.isdigit() and len(text) < 10 and int(text) <= 5):
@@ -193,7 +197,7 @@ def human_rating(
         digest = fields.get(name, "")
         if digest and (len(digest) != _DIGEST_HEX or set(digest) - set("0123456789abcdef")):
             raise ConversionError(
-                path, number, f"{name} is no sha256 in hex: '{digest[:40]}'; it may be left empty"
+                path, number, f"{name} is not a sha256 in hex: '{digest[:40]}'; correct it, or leave it empty"
             )
     kind = fields.get("kind", "")
     if kind not in ("", ADJUDICATED, UNDONE):
@@ -214,6 +218,8 @@ def _seconds(path: str | os.PathLike[str], number: int, text: str) -> float | No
         seconds = -1.0
     if not 0 <= seconds < float("inf") or "_" in text or not text.isascii():
         raise ConversionError(
-            path, number, f"the seconds are no number from 0 on: '{text[:40]}'; they may be left empty"
+            path,
+            number,
+            f"the seconds must be a number of 0 or more: '{text[:40]}'; correct it, or leave it empty",
         )
     return seconds

@@ -26,7 +26,7 @@ _QUERIES, _PASSAGES, _WORDS = ("quer", "topic"), ("corpus", "collection", "passa
 def read_passages(
     path: str | os.PathLike[str], on_error: Callable[[ConversionError], None] | None = None
 ) -> Iterator[Passage]:
-    """The passages of a file, one at a time, in its order.
+    """Yields the passages of a file, in order.
 
     Args:
         on_error: takes the error of a bad line, which is then left out; None raises it.
@@ -40,7 +40,7 @@ def read_passages(
 def numbered_passages(
     path: str | os.PathLike[str], on_error: Callable[[ConversionError], None] | None = None
 ) -> Iterator[tuple[int, Passage]]:
-    """The same, each with its line."""
+    """Yields the passages of a file with their line numbers."""
     import orjson
 
     first = head(path).lines[0].lstrip()
@@ -92,7 +92,7 @@ def _tsv_passages(
 
 
 def named_as(name: str) -> str:
-    """ "queries" or "passages", where a file's name says which of them its texts are; else ""."""
+    """ "queries" or "passages" if the file's name says so, else ""."""
     name = name.lower()
     if any(word in name for word in _QUERIES):
         return "queries"
@@ -123,7 +123,7 @@ def _sniff(start: Head) -> bool:
 
 
 def _is_long(start: Head) -> bool:
-    """Whether lines are longer than queries are, on average."""
+    """Whether lines are longer than queries on average."""
     return sum(len(line.split()) for line in start.lines) > _WORDS * len(start.lines)
 
 

@@ -33,7 +33,7 @@ _HEADER_TEXTS = {"text", "query", "title", "query_text", "topic", "question"}
 
 
 def read_queries(path: str | os.PathLike[str]) -> Iterator[Query]:
-    """The queries of a file, in its order; ids keep their leading zeros. A TSV header line is skipped.
+    """Reads queries in file order; ids keep leading zeros. A TSV header line is skipped.
 
     Raises:
         ConversionError: with the line: no tab, no text, the same id twice, bad JSON, bad XML, an empty file.
@@ -43,7 +43,7 @@ def read_queries(path: str | os.PathLike[str]) -> Iterator[Query]:
         first = seen.setdefault(query.query_id, number)
         if first != number:
             raise ConversionError(
-                path, number, f"query '{query.query_id}' is there twice (first on line {first})"
+                path, number, f"query '{query.query_id}' occurs twice (first on line {first})"
             )
         yield query
     if not seen:
@@ -142,6 +142,6 @@ FORMAT = Format(
     _sniff,
     read_queries,
     write_queries,
-    told_by="an id and a text that are no passage's; `<top>` or `<topic>`; a tab; else the name",
+    told_by="an id and a text, not a passage's; `<top>` or `<topic>`; a tab; else the name",
     written_as="TSV",
 )

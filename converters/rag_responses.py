@@ -60,14 +60,14 @@ _TEXTS = ("response", "text", "answer")
 def read_responses(
     path: str | os.PathLike[str], on_error: Callable[[ConversionError], None] | None = None
 ) -> Iterator[Response]:
-    """The responses of a file, in its order: see `numbered_responses`."""
+    """Reads responses in file order, see `numbered_responses`."""
     return (response for _, response in numbered_responses(path, on_error))
 
 
 def numbered_responses(
     path: str | os.PathLike[str], on_error: Callable[[ConversionError], None] | None = None
 ) -> Iterator[tuple[int, Response]]:
-    """(line number, response), in the file's order. Where no run is named, the file's name is the run's.
+    """Yields (line number, response) in file order. A missing run name is that of the file.
 
     A response that names only its prompt has "" as its query id. Those over TREC RAG's limits (20 or 100
     references, 400 words) are taken, and so are those that cite a place at which there is no reference; the
@@ -115,7 +115,7 @@ def numbered_responses(
 
 
 def _lines(path: str | os.PathLike[str], *, nul: bool) -> Iterator[tuple[int, bytes | dict[str, Any]]]:
-    """(line number, line) of a file; of one JSON document its responses, with what it says of all of them."""
+    """Yields (line number, line), or the responses of one JSON document with its common fields."""
     try:
         document = _is_document(head(path, nul=True))
     except ConversionError:
@@ -132,20 +132,20 @@ def _lines(path: str | os.PathLike[str], *, nul: bool) -> Iterator[tuple[int, by
 
 
 def _is_document(start: Head) -> bool:
-    """Whether a file is one JSON document: it begins with a bare bracket, or has its responses in a list."""
+    """Whether a file is one JSON document: a bare bracket first, or the responses in a list."""
     return is_one_object(start) or _DOCUMENT in (first_object(start) or {})
 
 
 def second_response(
     path: str | os.PathLike[str], number: int, run: str, query: str, first: int
 ) -> ConversionError:
-    """The error of a line that answers a query again; `first` is the line of the first response to it."""
+    """The error for a second response to a query; `first` is the line of the first one."""
     reason = f"run '{run}' answers query '{query}' twice (first on line {first})"
     return ConversionError(path, number, reason, "response")
 
 
 def _over(row: Mapping[str, Any], response: Response) -> str:
-    """The limit of its track that a response is over; the response is still accepted."""
+    """The limit that a response exceeds, or ""; the response is still accepted."""
     if "answer" not in row or "references" not in row:
         return ""
     metadata = row.get("metadata")
@@ -163,7 +163,7 @@ def _over(row: Mapping[str, Any], response: Response) -> str:
 
 
 def write_rag24(responses: Iterable[Response], file: BinaryIO) -> None:
-    """Writes TREC RAG 2024's form; it has no place for confidences, whose order stays.
+    """Writes TREC RAG 2024's format, which keeps the order of citations but not their confidences.
 
     Raises:
         ValueError: a response has no query id.
@@ -172,7 +172,7 @@ def write_rag24(responses: Iterable[Response], file: BinaryIO) -> None:
 
 
 def write_rag25(responses: Iterable[Response], file: BinaryIO) -> None:
-    """Writes the form of TREC RAG 2025 and 2026: as 2024's, with all ids, and other fields, in `metadata`.
+    """Writes the format of TREC RAG 2025 and 2026: 2024's, with ids and other fields in `metadata`.
 
     Raises:
         ValueError: a response has no query id.
@@ -181,7 +181,7 @@ def write_rag25(responses: Iterable[Response], file: BinaryIO) -> None:
 
 
 def write_ragtime(responses: Iterable[Response], file: BinaryIO) -> None:
-    """Writes RAGTIME's form: `{doc_id: confidence}`; a list of ids where a sentence has no confidences.
+    """Writes RAGTIME's format: `{doc_id: confidence}`, or a list of ids without confidences.
 
     Raises:
         ValueError: a response has no query id.
@@ -227,13 +227,13 @@ def _ragtime_row(response: Response) -> dict[str, Any]:
 
 
 def _metadata(response: Response) -> dict[str, Any]:
-    """What its file says of a response beside its query."""
+    """The metadata of a response besides its query."""
     of_query = (*QUERY_KEYS, *QUERY_TEXT_KEYS)
     return {key: value for key, value in response.metadata if key not in of_query}
 
 
 def _with_places(response: Response) -> dict[str, Any]:
-    """The references and the sentences of a response, which cite them by their places."""
+    """References and sentences of a response, with citations as indices."""
     references = list(response.references)
     reference_index = {doc_id: index for index, doc_id in enumerate(references)}
     answer = []
@@ -284,7 +284,7 @@ def _references(path: str | os.PathLike[str], number: int, row: Mapping[str, Any
 
 
 def _documents(listed: Any) -> Iterator[Passage]:
-    """The texts that come with a response; what has no id or no text is none."""
+    """The documents in a response that have an id and a text."""
     if isinstance(listed, dict):
         pairs = list(listed.items())
     elif isinstance(listed, list):
@@ -333,7 +333,7 @@ def _citations(
     references: tuple[str, ...],
     documents: Collection[str],
 ) -> Iterator[Citation | None]:
-    """The citations of a sentence; None for one by a place at which there is no reference.
+    """The citations of a sentence; None for an index without a reference.
 
     A number that is no place may be the id of a document that comes with the response, as a PMID is.
     """

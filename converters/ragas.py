@@ -14,17 +14,17 @@ from converters.errors import ConversionError
 
 
 def is_sample(row: Mapping[str, Any]) -> bool:
-    """Whether a line is one of these, and not a sample without a response."""
+    """Whether a line is a ragas sample with a response."""
     return "user_input" in row and "response" in row
 
 
 def as_report(path: str | os.PathLike[str], number: int, row: Mapping[str, Any]) -> dict[str, Any]:
-    """The sample as a report with its documents inline, beside its own fields.
+    """The sample as a report with inline documents and its other fields.
 
     A context without an id has one that is made of its text: the same text has the same id everywhere.
 
     Raises:
-        ConversionError: several turns, no response, contexts that are no texts, or more ids than contexts.
+        ConversionError: several turns, no response, contexts that are not texts, or more ids than contexts.
     """
     if not isinstance(row["user_input"], str) or not isinstance(row["response"], str):
         reason = "a ragas sample of several turns, or without a response: give samples of one turn"
@@ -48,6 +48,6 @@ def as_report(path: str | os.PathLike[str], number: int, row: Mapping[str, Any])
 
 
 def prompt_id(text: str) -> str:
-    """The id of a query that is known by its text alone; white space around it does not count."""
+    """An id for a query with only a text, ignoring surrounding white space."""
     data = text.strip().encode("utf-8", "surrogatepass")
     return hashlib.md5(data, usedforsecurity=False).hexdigest()[:16]

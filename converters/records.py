@@ -1,4 +1,4 @@
-"""The frozen records that every stage exchanges.
+"""Immutable records that readers return and writers accept.
 
 They are named tuples: hashable, cheap by the million, and those that `ir_measures` knows
 (`Qrel`, and the first fields of `RunEntry`) can be handed to it as they are.
@@ -67,7 +67,7 @@ class Origin(NamedTuple):
 
     @property
     def row(self) -> dict[str, str | int | None]:
-        """What files hold of it: an importance only where there is one."""
+        """Its fields in files; importance only if present."""
         return {key: value for key, value in self._asdict().items() if key != "importance" or value}
 
 
@@ -100,19 +100,19 @@ class Item(NamedTuple):
 
     @property
     def counted_weight(self) -> float:
-        """Its weight among others that have one: 1 where the bank does not say."""
+        """Its weight; 1 if the bank gives none."""
         return 1.0 if self.weight is None else self.weight
 
 
 class Citation(NamedTuple):
-    """A document that a sentence names as its source; `confidence` is None where the system gives none."""
+    """A document that a sentence cites; `confidence` is None if the system gives none."""
 
     doc_id: str
     confidence: float | None = None
 
 
 class Sentence(NamedTuple):
-    """A part of a response, as its system cut it, with its sources.
+    """A sentence of a response with its citations, as segmented by the system.
 
     `out_of_range` counts citations by a place at which the response has no reference.
     """
@@ -147,11 +147,11 @@ class Response(NamedTuple):
 
     @property
     def n_words(self) -> int:
-        """Its words, as white space separates them."""
+        """The number of words separated by white space."""
         return sum(len(sentence.text.split()) for sentence in self.sentences)
 
     def truncated(self, words: int) -> Response:
-        """The response up to so many words, cut within a sentence where they end there."""
+        """The response cut after this many words, within a sentence if necessary."""
         sentences: list[Sentence] = []
         for sentence in self.sentences:
             split = sentence.text.split()
@@ -172,7 +172,7 @@ class RunRank(NamedTuple):
 
 
 class MeasureValue(NamedTuple):
-    """What a measure says of a run on a query; the query "all" has its mean over all."""
+    """A measure's value for a run and query; the query "all" has the mean."""
 
     run: str
     query_id: str
@@ -207,7 +207,7 @@ class HumanRating(NamedTuple):
 
 
 class TextJudgment(NamedTuple):
-    """A label 0..3 of a passage for a query, both known by their texts; ids are "" where the file has none.
+    """A label 0..3 of a passage for a query, both given by text; ids are "" if missing.
 
     `label` is None where the judge's `answer` had none.
     """
@@ -222,10 +222,10 @@ class TextJudgment(NamedTuple):
 
 
 class RecordedGrade(NamedTuple):
-    """A grade that was made elsewhere and is read from a file.
+    """A grade read from a file.
 
     `rating` is 0..5, or None where the recording has an answer but no rating. `text` is the passage's
-    text as the recording has it ("" where it has none). `model` and `prompt` tell apart the several
+    text as the recording has it ("" if missing). `model` and `prompt` tell apart the several
     gradings that one file can hold. `probabilities` are six numbers, of the ratings 0..5, which nobody
     checked, or None.
     """

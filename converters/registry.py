@@ -1,4 +1,4 @@
-"""File formats by name: what a file is, reading it, writing it.
+"""File formats by name: detecting, reading and writing.
 
 New formats come in through the entry point group "converters.formats", whose objects are `Format`s.
 """
@@ -41,14 +41,14 @@ BUILT_IN = {
 
 @dataclass(frozen=True)
 class LineForm:
-    """A form of lines of test banks, beside questions and nuggets.
+    """A further form of lines of test banks.
 
     Attributes:
         claims: whether a line has it.
         query: (path, line number, line) -> the query's id, and its text or "".
         items: the same -> the line's items.
         forgiving: what is wrong with a line leaves out that line, and the others are read.
-        noun: what an item is, where the same one may not stand twice for a query; "" where that is no fault.
+        noun: what an item is called in the error on duplicates; "" if duplicates are allowed.
         whole: the items of a line are judged together, and none is edited alone.
         kinds: those of its items, where a bank that is written has such lines for them.
         row: items of these kinds, of one query -> the line.
@@ -111,7 +111,7 @@ def _by_name() -> Mapping[str, Format]:
 
 
 def formats() -> tuple[Format, ...]:
-    """Every format known here, in the order in which they are tried."""
+    """All formats, in the order of detection."""
     return tuple(_by_name().values())
 
 
@@ -126,7 +126,7 @@ def sniff(path: str | os.PathLike[str]) -> str:
         if file_format.sniff(start):
             return file_format.name
     names = ", ".join(file_format.name for file_format in formats())
-    raise ConversionError(path, 1, f"not in a format known here ({names})")
+    raise ConversionError(path, 1, f"in none of the supported formats ({names})")
 
 
 def read(path: str | os.PathLike[str], format: str | None = None) -> Any:  # noqa: A002 - the field's word
@@ -159,6 +159,6 @@ def _format(name: str, path: str | os.PathLike[str]) -> Format:
     by_name = _by_name()
     if name not in by_name:
         near = difflib.get_close_matches(name, by_name, n=1)
-        hint = f"did you mean '{near[0]}'?" if near else f"known here: {', '.join(by_name)}"
+        hint = f"did you mean '{near[0]}'?" if near else f"the formats are {', '.join(by_name)}"
         raise ConversionError(path, None, f"no format '{name}'; {hint}")
     return by_name[name]

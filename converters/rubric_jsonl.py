@@ -21,7 +21,7 @@ Path = str | os.PathLike[str]
 
 
 def read_graded_pool(path: Path) -> Iterator[RecordedGrade]:
-    """Every recorded grade: a passage, an item, one grading.
+    """Yields all recorded grades.
 
     Raises:
         ConversionError: with the line: not a graded pool, a rating that is not 0..5, a damaged file.
@@ -34,7 +34,7 @@ def read_graded_pool(path: Path) -> Iterator[RecordedGrade]:
 
 
 def numbered_graded_passages(path: Path) -> Iterator[tuple[int, Passage]]:
-    """The passages of a graded pool that have a text and their lines; one may come again.
+    """Yields the passages with a text and their lines, including duplicates.
 
     Raises:
         ConversionError: as `read_graded_pool`.
@@ -47,7 +47,7 @@ def numbered_graded_passages(path: Path) -> Iterator[tuple[int, Passage]]:
 
 
 def query_lines(path: Path) -> Iterator[tuple[int, str, list[dict[str, Any]]]]:
-    """(line, query id, its paragraphs) of every line of a pool.
+    """Yields (line, query id, paragraphs) of a pool.
 
     Raises:
         ConversionError: a line is not one of a pool.
@@ -61,7 +61,7 @@ def query_lines(path: Path) -> Iterator[tuple[int, str, list[dict[str, Any]]]]:
 
 
 def objects(path: Path, number: int, value: Any, what: str) -> list[dict[str, Any]]:
-    """A list of JSON objects; null is an empty one.
+    """The value as a list of JSON objects; null is empty.
 
     Raises:
         ConversionError: it is something else.
@@ -74,7 +74,7 @@ def objects(path: Path, number: int, value: Any, what: str) -> list[dict[str, An
 
 
 def a_rating(path: Path, number: int, value: Any, what: str) -> int | None:
-    """A rating 0..5, or None for null.
+    """The value as a rating 0..5; None for null.
 
     Raises:
         ConversionError: it is neither; `what` names the cell.

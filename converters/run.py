@@ -1,4 +1,4 @@
-"""A run, held as columns: three million entries as objects would take a gigabyte."""
+"""Runs as columns, since three million entries as objects would take a gigabyte."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class Run:
                 yield RunEntry(query_id, doc_id, rank, score, self.name)
 
     def ranking(self, query_id: str, depth: int | None = None) -> list[str]:
-        """The first `depth` (None: all) doc_ids for a query, best first; [] where the run skips it."""
+        """The first `depth` (None: all) doc_ids for a query, best first; [] if it is missing."""
         i = self._index.get(query_id)
         if i is None:
             return []
@@ -87,7 +87,7 @@ class Run:
         return offsets, self.doc_ids.take(column(np.repeat(self.offsets[:-1], n_top) + within))
 
     def count(self, query_id: str) -> int:
-        """How many documents the run has for a query; 0 where it skips it."""
+        """The number of documents for a query; 0 if it is missing."""
         i = self._index.get(query_id)
         return 0 if i is None else int(self.offsets[i + 1] - self.offsets[i])
 
@@ -100,7 +100,7 @@ class Run:
         """A run from (query_id, doc_id, score), in any order.
 
         Raises:
-            ValueError: a document is there twice for a query, or a score is not finite.
+            ValueError: a document occurs twice for a query, or a score is not finite.
         """
         import numpy as np
 
@@ -122,9 +122,7 @@ class Run:
                 values,
             )
         except DuplicateError as error:
-            raise ValueError(
-                f"document '{error.doc_id}' is there twice for query '{error.query_id}'"
-            ) from None
+            raise ValueError(f"document '{error.doc_id}' occurs twice for query '{error.query_id}'") from None
 
     @cached_property
     def spans(self) -> Mapping[str, tuple[int, int]]:
@@ -138,7 +136,7 @@ class Run:
 
 
 class DuplicateError(ValueError):
-    """A document that is there twice for a query."""
+    """A document that occurs twice for a query."""
 
     def __init__(self, query_id: str, doc_id: str) -> None:
         super().__init__(query_id, doc_id)
@@ -153,14 +151,14 @@ def ordered(
     doc_ids: Any,
     scores: NDArray[np.float64],
 ) -> Run:
-    """Groups by query and sorts as trec_eval does; data that is in order already is not sorted again.
+    """Groups by query and sorts like trec_eval; sorted data is not sorted again.
 
     Args:
         codes: for each entry, the index of its query in `query_ids`.
         doc_ids: pyarrow large_string array.
 
     Raises:
-        DuplicateError: a document is there twice for a query.
+        DuplicateError: a document occurs twice for a query.
     """
     import numpy as np
 
@@ -206,7 +204,7 @@ def _break_ties(
 
 
 def _suspects(offsets: NDArray[np.int64], doc_ids: Any) -> list[int]:
-    """The queries in which two documents have the same hash: every one with a duplicate is among them.
+    """The queries with two equal hashes of documents, which include all with duplicates.
 
     Comparing hashes takes half the time of making a Python set of each query's documents.
     """

@@ -1,4 +1,4 @@
-"""Texts -> passages that end where sentences end; responses -> passages and a ranked list of them."""
+"""Splits texts into passages at sentence ends, and turns responses into passages and rankings."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _UNSAFE = re.compile(r"[\s/%\x00-\x1f\x7f]")
 
 
 class RankedPassage(NamedTuple):
-    """One line of the run that a generative system amounts to. `score` falls with the rank."""
+    """A line of the run of a generative system. `score` decreases with the rank."""
 
     query_id: str
     doc_id: str
@@ -32,7 +32,7 @@ class RankedPassage(NamedTuple):
 
 
 def segments(text: str, max_tokens: int = MAX_TOKENS, language: str = "en") -> list[str]:
-    """A text in parts of at most `max_tokens` tokens, each ending with a sentence where one ends in time.
+    """Splits a text into parts of at most `max_tokens` tokens, at sentence ends if possible.
 
     Args:
         max_tokens: words and punctuation marks.
@@ -56,7 +56,7 @@ def segments(text: str, max_tokens: int = MAX_TOKENS, language: str = "en") -> l
 
 
 def _blocks(text: str) -> Iterator[str]:
-    """The text in parts that are quick to split: the splitter's time grows with the square of some texts."""
+    """The text in blocks, because the splitter's time can be quadratic."""
     start = 0
     while len(text) - start > _BLOCK:
         window = start + _BLOCK
@@ -68,7 +68,7 @@ def _blocks(text: str) -> Iterator[str]:
 
 
 def _pieces(sentence: str, max_tokens: int) -> Iterator[tuple[str, int]]:
-    """A sentence, cut after `max_tokens` tokens where it is longer: (text, tokens)."""
+    """A sentence, cut every `max_tokens` tokens: (text, tokens)."""
     starts = [token.start() for token in _TOKEN.finditer(sentence)]
     cuts = [0, *starts[max_tokens::max_tokens], len(sentence)]
     for piece_index, (start, end) in enumerate(pairwise(cuts)):
@@ -76,7 +76,7 @@ def _pieces(sentence: str, max_tokens: int) -> Iterator[tuple[str, int]]:
 
 
 def passage_id(run: str, query_id: str, number: int) -> str:
-    """The id of a response's passage, the same at each reading and free of white space.
+    """The id of a response's passage, stable and without white space.
 
     Different (run, query, place) never have the same: white space, "/" and "%" inside of names are
     percent-encoded.
@@ -85,19 +85,19 @@ def passage_id(run: str, query_id: str, number: int) -> str:
 
 
 def response_id(run: str, query_id: str) -> str:
-    """The id of a response as a whole, as nuggetizer's assignments to it have it."""
+    """The id of a whole response, as in nuggetizer's assignments."""
     return f"{safe_name(run)}/{safe_name(query_id)}"
 
 
 def safe_name(name: str) -> str:
-    """A run's or query's name as a part of an id: white space, "/" and "%" are percent-encoded."""
+    """A name for use in an id, with white space, "/" and "%" percent-encoded."""
     return _UNSAFE.sub(lambda match: "".join(f"%{byte:02X}" for byte in match[0].encode()), name)
 
 
 def response_passages(
     response: Response, max_tokens: int = MAX_TOKENS, *, unit: Unit = "passage"
 ) -> list[Passage]:
-    """The passages of a response, in its order; places in their ids count from 1.
+    """The passages of a response, in order; numbers in ids count from 1.
 
     With the unit "response" it is one passage, however long; one without any text has none.
     """
@@ -118,7 +118,7 @@ def response_ranking(
     unit: Unit = "passage",
     passages: Sequence[Passage] | None = None,
 ) -> list[RankedPassage]:
-    """What means a response in a run, in order.
+    """The ranked passages of a response.
 
     Its own passages as they follow, or the documents that it cites, those cited first coming first; with
     "both" its own passages and then the documents.

@@ -35,7 +35,7 @@ class SupportLabel(NamedTuple):
 def read_support_labels(
     path: str | os.PathLike[str], on_error: Callable[[ConversionError], None]
 ) -> Iterator[SupportLabel]:
-    """The labels of a TSV with a header; rows that say why there is no label are passed over.
+    """Reads labels from a TSV with a header; skips rows without a label.
 
     Labels are full_support, partial_support and no_support.
 
@@ -54,7 +54,7 @@ def read_support_labels(
                 raise ConversionError(
                     path,
                     number,
-                    f"no column `{lacks[0]}`: the header is {', '.join(_COLUMNS)}, with tabs between",
+                    f"no column `{lacks[0]}`: the header is {', '.join(_COLUMNS)}, separated by tabs",
                 )
             column_indices = [fields.index(name) for name in _COLUMNS]
             continue
@@ -64,13 +64,15 @@ def read_support_labels(
             run, query_id, sentence_number, doc_id, label = (fields[column] for column in column_indices)
             if not sentence_number.isdecimal() or len(sentence_number) > 9 or int(sentence_number) < 1:
                 raise ConversionError(
-                    path, number, f"'{sentence_number[:40]}' is not a sentence: they count from 1"
+                    path, number, f"'{sentence_number[:40]}' is not a sentence: sentences are numbered from 1"
                 )
             if label not in LABELS and label not in NO_LABEL:
                 label_names = ", ".join(LABELS)
-                raise ConversionError(path, number, f"'{label[:40]}' is no label; there are {label_names}")
+                raise ConversionError(
+                    path, number, f"'{label[:40]}' is not a label; the labels are {label_names}"
+                )
             if label in LABELS and not doc_id:
-                raise ConversionError(path, number, f"'{label}' of no passage: doc_id is empty")
+                raise ConversionError(path, number, f"'{label}' has no passage: doc_id is empty")
         except ConversionError as error:
             on_error(error)
             continue

@@ -1,4 +1,4 @@
-"""Topics in one document: TREC's SGML, which is its own line-wise form, XML, and JSON.
+"""Topics in one document: TREC's line-based SGML, XML, and JSON.
 
     <top>
     <num> Number: 401                        <topics>
@@ -59,7 +59,7 @@ def is_document(start: Head) -> bool:
 
 
 def looks_like_topics(start: Head) -> bool:
-    """Whether the beginning of a file that is one JSON document is of topics."""
+    """Whether one JSON document holds topics, judged by its beginning."""
     text = b"\n".join(start.lines)
     if not text.lstrip().startswith(b"{"):
         keys = set(top_level_keys(text.lstrip()[1:]))
@@ -79,10 +79,10 @@ def looks_like_topics(start: Head) -> bool:
 
 
 def json_topics(path: str | os.PathLike[str]) -> Iterator[tuple[int, Query]]:
-    """(line, query) of a JSON document.
+    """Yields (line, query) of a JSON document.
 
     Raises:
-        ConversionError: with the line: bad JSON, a text that is none, an entry without id or text.
+        ConversionError: with the line: bad JSON, a value that is not text, an entry without id or text.
     """
     import orjson
 
@@ -112,7 +112,9 @@ def _pairs(path: str | os.PathLike[str], text: str) -> Iterator[tuple[int, Query
         query_id, key = key, None
         if query_id in (*ID_KEYS, *TEXT_KEYS):
             raise ConversionError(
-                path, line, f'"{query_id}" is a field, no query id; put each query on a line or all in a list'
+                path,
+                line,
+                f'"{query_id}" is a field, not a query id; put each query on a line or all in a list',
             )
         if not query_id.strip():
             raise ConversionError(path, line, "a query without an id")
@@ -136,10 +138,10 @@ def _rows(path: str | os.PathLike[str], text: str, start: int = 0) -> Iterator[t
 def topic_text(
     path: str | os.PathLike[str], line: int, row: Mapping[str, Any], query_id: str, keys: Sequence[str]
 ) -> str:
-    """A query's text: the first of `keys` that the object has, with its problem statement after its title.
+    """A query's text: the first present key; a title is followed by its problem statement.
 
     Raises:
-        ConversionError: it has none, or one that is no text.
+        ConversionError: it is missing or not text.
     """
     text = a_text(path, line, row, keys, f"query '{query_id}'")
     problem = row.get("problem_statement")
@@ -207,7 +209,7 @@ _ENTITIES = {"&quot;": '"', "&apos;": "'"}
 
 
 def dialect(start: Head) -> str | None:
-    """What mark-up a file begins with: topics in "sgml" or "xml", "other", or None where it is none."""
+    """The markup of a file: "sgml" or "xml" topics, "other", or None."""
     if not _MARKUP.match(start.lines[0]):
         return None
     text = b"\n".join(start.lines)
@@ -224,7 +226,7 @@ def dialect(start: Head) -> str | None:
 
 
 def sgml_topics(path: str | os.PathLike[str]) -> Iterator[tuple[int, Query]]:
-    """(line, query) of TREC's SGML.
+    """Yields (line, query) of TREC's SGML.
 
     Raises:
         ConversionError: with the line: a topic without number or text, or without its end; text outside.
@@ -243,7 +245,7 @@ def sgml_topics(path: str | os.PathLike[str]) -> Iterator[tuple[int, Query]]:
                 if name == "top" and not closing:
                     topic = _Topic(number)
                 elif name in (*_ID_NAMES, *_TEXT_NAMES):
-                    raise ConversionError(path, number, f"<{tag[1]}{name}> stands outside of <top>...</top>")
+                    raise ConversionError(path, number, f"<{tag[1]}{name}> is outside of <top>...</top>")
                 continue
             topic.add(path, number, before)
             if name != "top":
@@ -264,7 +266,7 @@ def sgml_topics(path: str | os.PathLike[str]) -> Iterator[tuple[int, Query]]:
 
 
 def xml_topics(path: str | os.PathLike[str]) -> Iterator[tuple[int, Query]]:
-    """(line, query) of an XML file. It is UTF-8 whatever it declares; nothing outside of it is read.
+    """Yields (line, query) of an XML file, read as UTF-8 and without external entities.
 
     Raises:
         ConversionError: with the line: bad XML, declared entities, a topic without number or text, elements
@@ -280,7 +282,7 @@ def _nothing(path: str | os.PathLike[str], number: int, text: str) -> None:
 
 
 class _Topic:
-    """What has been read of one SGML topic."""
+    """The fields read so far of an SGML topic."""
 
     def __init__(self, line: int) -> None:
         self.line = line
@@ -289,7 +291,7 @@ class _Topic:
         self._size = 0
 
     def enter(self, name: str | None) -> None:
-        """A field begins, or with None the last one ends. Of two of one name the first counts."""
+        """Begins a field, or with None ends the last one. The first of two equal fields counts."""
         self._field = None
         if name is not None and name not in self._fields:
             self._field = self._fields[name] = []
@@ -326,7 +328,7 @@ class _Xml:
         self._direct: list[str] = []
         self._parser = parser = expat.ParserCreate("UTF-8")
         parser.buffer_text = True
-        # Attributes that a DTD gives by default are none of the file's.
+        # Default attributes of a DTD are ignored.
         parser.specified_attributes = True
         parser.StartElementHandler = self._start
         parser.EndElementHandler = self._end
@@ -347,7 +349,7 @@ class _Xml:
         name = _local(name)
         self._open.append(name)
         if len(self._open) > MAX_DEPTH:
-            raise self._refused(f"elements stand more than {MAX_DEPTH} deep in each other")
+            raise self._refused(f"elements are nested more than {MAX_DEPTH} deep")
         if not self._depth:
             if name in _TOPICS:
                 self._depth, self._line = len(self._open), self._parser.CurrentLineNumber

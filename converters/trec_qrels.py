@@ -25,7 +25,7 @@ _PATIENCE = 1000
 
 
 class Seen:
-    """The first line of each (query, key). Keys of queries that are over are packed as bytes.
+    """The first line of each (query, key). Keys of finished queries are packed as bytes.
 
     A file that comes back to its queries time and again is held unpacked.
     """
@@ -38,11 +38,11 @@ class Seen:
         self._returns = 0
 
     def __len__(self) -> int:
-        """How many queries there are."""
+        """The number of queries."""
         return len(self._packed) + len(self._open) + bool(self._current)
 
     def first(self, query_id: str, key: str, line: int) -> int:
-        """The line on which the key first stood: `line` itself where it is new.
+        """The first line with this key; `line` itself for a new key.
 
         Args:
             key: without line ends.
@@ -71,7 +71,7 @@ class Seen:
 
 
 class QrelRow(Protocol):
-    """What a written row must have; both `converters.Qrel` and `ir_measures.Qrel` do."""
+    """The interface of rows to write, such as `converters.Qrel` and `ir_measures.Qrel`."""
 
     @property
     def query_id(self) -> str: ...
@@ -98,7 +98,7 @@ _SPACE_OF_UNICODE = re.compile(r"[^\S \t\n]")
 
 
 def read_qrels(path: str | os.PathLike[str]) -> Iterator[Qrel]:
-    """The judgments of a qrels file, in its order. Blank lines are skipped.
+    """Reads judgments in file order. Blank lines are skipped.
 
     Of six columns the last two, the judge's confidence and its run id, are left out, which is logged once,
     and the second, Q0, is no subtopic.
@@ -148,7 +148,7 @@ def read_qrels(path: str | os.PathLike[str]) -> Iterator[Qrel]:
 
 
 def _plain(path: str | os.PathLike[str]) -> Iterator[Qrel] | None:
-    """The judgments where all lines have four columns and nothing is wrong, thrice as fast; else None."""
+    """Fast reader of valid four-column files; None for others."""
     try:
         with open_bytes(path) as stream, reading(path, 1):
             text = stream.read(_AT_ONCE).decode().removesuffix("\n")
@@ -209,16 +209,16 @@ def _read_label(path: str | os.PathLike[str], number: int, text: str) -> int:
             path,
             number,
             f"the label (column 4) is above {HIGHEST_LABEL:,}: '{text[:40]}'; is it a score or an id? "
-            "trec_eval's measures keep a table of all labels up to the highest",
+            "trec_eval allocates memory for all labels up to the highest",
         )
     return label
 
 
 def write_qrels(qrels: Iterable[QrelRow], file: BinaryIO) -> None:
-    """Writes judgments sorted by query, subtopic (as a number where it is one) and document; one space.
+    """Writes judgments sorted by query, subtopic (numerically if possible) and document.
 
     Raises:
-        ValueError: an id has white space in it, or a document is there twice.
+        ValueError: an id has white space in it, or a document occurs twice.
     """
     rows = sorted(qrels, key=_order)
     last = None
@@ -226,7 +226,7 @@ def write_qrels(qrels: Iterable[QrelRow], file: BinaryIO) -> None:
         line = qrels_line(row)
         key = row.query_id, row.iteration, row.doc_id
         if key == last:
-            raise ValueError(f"document '{row.doc_id}' is there twice for query '{row.query_id}'")
+            raise ValueError(f"document '{row.doc_id}' occurs twice for query '{row.query_id}'")
         last = key
         file.write(line)
     warn_of_comments(row.query_id for row in rows)
@@ -294,7 +294,7 @@ def _is_prel(columns: Sequence[str]) -> bool:
 
 
 def judged_with_confidence(start: Head) -> bool:
-    """Whether the beginning of a file is of six-column qrels and of no run; where that is not clear, no.
+    """Whether a file begins like six-column qrels and clearly not like a run.
 
     Labels are 0..4 and confidences 0..1. A run's fourth column is a rank: no two documents of a query share
     one, or, where its maker did not care, all do, or with ties it rises down the file. So these are judgments
@@ -339,6 +339,6 @@ FORMAT = Format(
     _sniff,
     read_qrels,
     write_qrels,
-    told_by="four columns that are no run; six with labels in column 4; `query-id corpus-id score` above",
+    told_by="four columns that are not a run; six with labels in column 4; `query-id corpus-id score` above",
     written_as="TREC qrels",
 )

@@ -37,11 +37,11 @@ _METADATA = b"ir_metadata.start", b"ir_metadata.end"
 
 
 class _RefusedError(Exception):
-    """The fast way cannot take this file."""
+    """The fast reader cannot read this file."""
 
 
 def read_run(path: str | os.PathLike[str]) -> Run:
-    """A run file's entries in trec_eval's order. The tag is the last line's, as trec_eval has it.
+    """Reads a run in trec_eval's order. The tag is the last line's, as in trec_eval.
 
     Q0 and rank are not looked at, columns after the sixth neither; blank lines are fine. MS MARCO's runs are
     named after their files; without scores, the score is minus the rank.
@@ -64,7 +64,7 @@ def read_run(path: str | os.PathLike[str]) -> Run:
 
 
 def _header(path: Path) -> tuple[str, int]:
-    """The ir_metadata header of a run as YAML, and how many lines it has; ("", 0) without one."""
+    """The ir_metadata header of a run as YAML, and its number of lines; ("", 0) without one."""
     metadata: list[str] = []
     for number, line in iter_lines(path):
         text = line.removeprefix(b"#").removeprefix(b" ").rstrip()
@@ -114,7 +114,7 @@ def _sniff(start: Head) -> bool:
 
 
 def _short_width(start: Head, least: int = 2) -> int:
-    """How many columns MS MARCO's run has that begins so: 3 or 4; 0 where it is not surely one.
+    """The number of columns of an MS MARCO run, 3 or 4; 0 if it is not clearly one.
 
     In each query ranks count up from 0 or 1 and scores fall, where qrels have documents and labels.
 
@@ -168,7 +168,7 @@ def _score(text: bytes) -> float | None:
 
 
 class _Plain:
-    """A stream for the fast way, which must not see white space that it would take for something else.
+    """A stream for the fast reader that rejects white space which that would misread.
 
     That is any other than single delimiters and LF or CR LF: two delimiters in a row would make an empty
     column and move the score into the rank's place, a lone CR would end a line.
@@ -189,7 +189,7 @@ class _Plain:
         return block
 
     def check_rest(self) -> None:
-        """Looks through all that is left, in one buffer that is used again and again."""
+        """Checks the rest of the stream with one buffer."""
         buffer = bytearray(_BLOCK)
         with reading(self._path, None):
             while count := self._stream.readinto(buffer):  # type: ignore[attr-defined]
@@ -349,7 +349,7 @@ def _careful(path: Path, skip: int = 0) -> tuple[str, tuple[str, ...], Any, Any,
 
 
 def _finite(path: Path, number: int, text: bytes) -> float:
-    """The score of a line."""
+    """A line's score, checked to be finite."""
     score = _score(text)
     if score is None:
         raise ConversionError(path, number, f"the score (column 5) is not a number: {_shown(text)}")
@@ -359,7 +359,7 @@ def _finite(path: Path, number: int, text: bytes) -> float:
 
 
 def _six(path: Path, number: int, columns: list[bytes]) -> list[bytes]:
-    """A line of MS MARCO's as one of TREC's."""
+    """Converts a line of an MS MARCO run to TREC's columns."""
     query_id, doc_id, rank, *score = columns
     if not rank.isdigit():
         raise ConversionError(path, number, f"the rank (column 3) is not a whole number: {_shown(rank)}")
@@ -374,7 +374,7 @@ def _shown(value: bytes) -> str:
 
 
 def _name_duplicate(path: Path, error: DuplicateError, skip: int) -> ConversionError:
-    """The lines on which a duplicate stands."""
+    """Raises the error for a duplicate, with its lines."""
     duplicate = error.query_id.encode(), error.doc_id.encode()
     first = 0
     for number, line in iter_lines(path):
@@ -385,13 +385,11 @@ def _name_duplicate(path: Path, error: DuplicateError, skip: int) -> ConversionE
                 return ConversionError(
                     path,
                     number,
-                    f"document '{error.doc_id}' is there twice for query '{error.query_id}' "
+                    f"document '{error.doc_id}' occurs twice for query '{error.query_id}' "
                     f"(first on line {first}); keep one",
                 )
             first = number
-    return ConversionError(
-        path, None, f"document '{error.doc_id}' is there twice for query '{error.query_id}'"
-    )
+    return ConversionError(path, None, f"document '{error.doc_id}' occurs twice for query '{error.query_id}'")
 
 
 FORMAT = Format(

@@ -1,4 +1,4 @@
-"""umbrela's judgments, JSON Lines: texts of a query and a passage, and the label 0..3 of the passage for it.
+"""umbrela's judgments as JSON Lines: texts of query and passage, and a label 0..3.
 
 umbrela writes no ids. Where somebody added `qid` and `docid`, they are qrels, too.
 """
@@ -23,7 +23,7 @@ HIGHEST = 3
 
 
 def read_judgments(path: str | os.PathLike[str]) -> Iterator[TextJudgment]:
-    """The judgments of a file, in its order. An answer that umbrela could not read has no label.
+    """Reads judgments in file order. Answers that umbrela could not parse have no label.
 
     Raises:
         ConversionError: with the line: bad JSON, no texts, a label that is not 0..3.
@@ -47,9 +47,7 @@ def read_judgments(path: str | os.PathLike[str]) -> Iterator[TextJudgment]:
 def _qrels(path: Path, _: str | None) -> Iterator[Qrel]:
     for line_number, each in enumerate(read_judgments(path), 1):
         if not each.query_id or not each.doc_id:
-            reason = (
-                'no "qid" and "docid", as umbrela writes none; `trecexam init --recorded` goes by the texts'
-            )
+            reason = 'no "qid" and "docid" (umbrela writes none): `trecexam init --recorded` matches by texts'
             raise ConversionError(path, line_number, reason)
         if each.label is not None:
             yield Qrel(each.query_id, each.doc_id, each.label)

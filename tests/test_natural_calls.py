@@ -96,7 +96,7 @@ def test_status_of_a_grader_has_the_grading_counts(track: trecexam.Track) -> Non
     assert found.cells == found["cells"] > found["missing"] == 0  # type: ignore[attr-defined]
     assert "cells" in list(found.to_pandas().name)
     assert track.status()["graders"]["rubric"]["cells"] == found["cells"]
-    with pytest.raises(KeyError, match="'celsl' is no column, and no row has it as name"):
+    with pytest.raises(KeyError, match="'celsl' is neither a column nor a name of a row"):
         found["celsl"]
 
 
@@ -280,6 +280,6 @@ def test_wrong_arguments_for_a_track_or_runs_suggest_the_right_call(folder: Path
     with pytest.raises(trecexam.TrecexamError, match=r"use trecexam.open_track\(\"mytrack\"\)"):
         trecexam.Track("mytrack")  # type: ignore[arg-type]
     with pytest.raises(
-        trecexam.TrecexamError, match=r'one run, query_id -> doc_id -> score; use {"NAME": run}'
+        trecexam.TrecexamError, match=r'one run, query_id -> doc_id -> score; give {"NAME": run}'
     ):
         trecexam.evaluate({"q01": {"canal-lock-01": 1.0}}, bank=folder / "bank.questions.jsonl")

@@ -9,6 +9,7 @@ from pathlib import Path
 from types import ModuleType
 
 import click
+import ir_measures
 import pytest
 from support import ROOT
 
@@ -77,3 +78,27 @@ def test_each_file_of_the_demo_track_is_on_the_page(tmp_path: Path) -> None:
     assert len(names) > 15
     for name in names:
         assert f"`{name}`" in page or f"`{name}/`" in page, name
+
+
+def test_commands_settings_and_files_of_other_packages_are_left_out(
+    reference: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = reference.commands(), reference.settings(), reference.outputs()
+    assert "## trecexam audit\n" in whole[0]
+    assert "## [exam]\n" in whole[1]
+    assert "`support_runs.tsv`" in whole[2]
+    monkeypatch.setattr(
+        reference, "is_ours", lambda at: at.split(".")[2] not in ("audit", "exams", "support")
+    )
+    assert "## trecexam audit\n" not in reference.commands()
+    assert "## [exam]\n" not in reference.settings()
+    assert "`support_runs.tsv`" not in reference.outputs()
+
+
+def test_a_measure_without_a_short_description_is_described_by_its_docstring_or_name(
+    reference: ModuleType,
+) -> None:
+    documented = type("Documented", (ir_measures.measures.Measure,), {"NAME": "D", "__doc__": "A.\n\nB."})
+    pretty = type("Pretty", (ir_measures.measures.Measure,), {"NAME": "P", "PRETTY_NAME": "Pretty one"})
+    bare = type("Bare", (ir_measures.measures.Measure,), {"NAME": "Bare"})
+    assert [*map(reference.description, (documented, pretty, bare))] == ["A.", "Pretty one", "Bare"]

@@ -230,7 +230,7 @@ def asking(job: Callable[Concatenate[TrackFolder, P], Job[R]]) -> Callable[..., 
         **kwargs: Any,
     ) -> R:
         _check_arguments(method, self, *args, **kwargs)
-        with TrackLock(self.folder.writing_lock_path, "asking this track's model"):
+        with TrackLock(self.folder.writing_lock_path, "calling this track's model"):
             return job(self.folder, *args, **kwargs).ask(progress, stop, self._loaders.spent_by_graders)
 
     return _with_self(method, job, {"progress": ShowProgress | None, "stop": Stop | None})

@@ -41,7 +41,7 @@ def make_demo_track(root: Path | str, *, grade: bool = False) -> list[Path]:
     config = root / CONFIG_NAME
     try:
         if root.exists() and not _is_demo(config) and (not root.is_dir() or any(root.iterdir())):
-            raise TrackError("is not empty, and no demo track; name another folder", path=root)
+            raise TrackError("is not empty and is not a demo track; give another folder", path=root)
         # The settings first: by them a folder that was made in part is known.
         sources = sorted(DATA.rglob("*"), key=lambda path: (path.name != CONFIG_NAME, path))
         made = []

@@ -148,7 +148,7 @@ def _load(name: str, at: str) -> Extension:
             f"the extension '{name}' ({at}) cannot be loaded: {error}; install it anew, or uninstall it"
         ) from error
     if not isinstance(extension, Extension):
-        raise TrecexamError(f"the extension '{name}' ({at}) is no trecexam.extension.Extension")
+        raise TrecexamError(f"the extension '{name}' ({at}) is not a trecexam.extension.Extension")
     return extension
 
 

@@ -120,8 +120,8 @@ def _looked_at(path: Path) -> Found:
             return Found(path, None, kind, f"looks like the format '{kind}', which `init` does not take")
         queries, documents = _ids(path, kind)
     except ConversionError as error:
-        unknown = error.reason.startswith("not in a format")
-        return Found(path, None, "", "in no format that is known here" if unknown else error.reason)
+        unknown = error.reason.startswith("in none of the supported formats")
+        return Found(path, None, "", "in none of the supported formats" if unknown else error.reason)
     if kind == "qrels" and "umbrela" in path.name.lower():
         return Found(path, "recorded", kind, "its name says that a model judged", queries, documents)
     return Found(path, role, kind, "", queries, documents)

@@ -116,7 +116,7 @@ def make_track(root: Path, sources: Sources) -> list[Path]:
         if not source.exists():
             raise TrackError("no such file", path=source)
         if not source.is_file():
-            raise TrackError("is no file: a folder, a pipe or a device", path=source)
+            raise TrackError("is a folder, a pipe or a device, not a file", path=source)
         if target.exists() and not _same(source, target):
             raise TrackError(
                 "a different file stands here already; move it away or choose another folder", path=target

@@ -25,6 +25,8 @@ from trecexam.config.language_models import LanguageModelSection
 from trecexam.config.named_grader import NamedGrader
 from trecexam.config.sections import ScoresSection, TrackSection
 from trecexam.config.track_config import config_class
+from trecexam.extension import extensions, named
+from trecexam.line.output_files import Feature
 from trecexam.outputs.features import features
 from trecexam.scores.cover import NUGGET_SCORES
 from trecexam.scores.pool_measures import pool_measures
@@ -62,18 +64,31 @@ def commands() -> str:
 
 
 def all_commands() -> Iterator[tuple[str, click.Command]]:
-    """(what is typed after `trecexam`, command) of all commands and groups, in alphabetical order."""
+    """(what is typed after `trecexam`, command) of our commands and groups, in alphabetical order.
+
+    Commands of other installed packages are left out.
+    """
 
     def walk(group: click.Group, above: str) -> Iterator[tuple[str, click.Command]]:
         context = click.Context(group)
         for name in sorted(group.list_commands(context)):
+            if f"{above}{name}" in others:
+                continue
             command = group.get_command(context, name)
             assert command is not None
             yield f"{above}{name}", command
             if isinstance(command, click.Group):
                 yield from walk(command, f"{above}{name} ")
 
+    others = {
+        name for each in extensions() for name, command in each.commands.items() if not is_ours(command.at)
+    }
     return walk(cli, "")
+
+
+def is_ours(at: str) -> bool:
+    """Whether what an extension declares, "module:name", comes with trecexam, not with another package."""
+    return at.startswith("trecexam.")
 
 
 def _command(path: str, command: click.Command) -> str:
@@ -141,7 +156,10 @@ def _option(option: click.Option, context: click.Context) -> tuple[str, str, str
 def settings() -> str:
     """A table for each section of trecexam.toml."""
     made = []
+    others = {name for each in extensions() for name, at in each.settings.items() if not is_ours(at)}
     for name, field in config_class().model_fields.items():
+        if name in others:
+            continue
         if name == "graders":
             parents = (GraderSection, ScoresSection, TrackSection)
             keys = [key for key in NamedGrader.model_fields if _is_new(key, parents)]
@@ -202,17 +220,23 @@ def _type(annotation: Any) -> str:
     return " or ".join(dict.fromkeys(_type(each) for each in arguments)) if arguments else "text"
 
 
+def our_features() -> list[Feature]:
+    """The features of trecexam itself; those of other installed packages are left out."""
+    others = [named(at) for each in extensions() for at in each.features if not is_ours(at)]
+    return [each for each in features() if not any(each is other for other in others)]
+
+
 def outputs() -> str:
     """The files that features declare."""
     declared = {
-        name: what for each in features() for files in each.files for name, what in files.names.items()
+        name: what for each in our_features() for files in each.files for name, what in files.names.items()
     }
     return table(("file", "content"), [(f"`{name}`", what) for name, what in declared.items()])
 
 
 def plots() -> str:
     """The plots that features declare."""
-    declared = {name: plot for each in features() for name, plot in each.plots.items()}
+    declared = {name: plot for each in our_features() for name, plot in each.plots.items()}
     return table(
         ("plot", "what it shows"), [(f"`{name}`", cell(plot.what)) for name, plot in declared.items()]
     )
@@ -240,8 +264,20 @@ def measures() -> str:
         parameters = ", ".join(f"`{key}`" for key in kind.SUPPORTED_PARAMS)
         depends = "" if name not in of_pool else "yes" if of_pool[name] == name else f"`{of_pool[name]}`"
         citations = _citations(kind.__doc__ or "")
-        rows.append((f"`{name}`", cell(kind.SHORT_DESC), parameters, depends, citations))
+        rows.append((f"`{name}`", cell(description(kind)), parameters, depends, citations))
     return table(("measure", "what it is", "parameters", "depends on the pool", "source"), rows)
+
+
+def description(kind: type[ir_measures.measures.Measure]) -> str:
+    """What a measure is, in a line: SHORT_DESC, else the docstring's first line, else its name in words."""
+    # Not inherited: the docstring of `Measure` describes no measure.
+    docstring = (kind.__dict__.get("__doc__") or "").strip()
+    choices = (
+        getattr(kind, "SHORT_DESC", None),
+        docstring.split("\n")[0],
+        getattr(kind, "PRETTY_NAME", None),
+    )
+    return next((text for text in choices if text), kind.NAME)
 
 
 def _citations(text: str) -> str:

@@ -20,7 +20,7 @@ def test_retired_items_are_stored_separately_and_not_counted() -> None:
 
 @pytest.mark.parametrize("retired", [(True, False), (False, True), (True, True)])
 def test_a_duplicate_id_is_found_among_retired_items_too(retired: tuple[bool, bool]) -> None:
-    with pytest.raises(ValueError, match="'q1/1' is there twice"):
+    with pytest.raises(ValueError, match="'q1/1' occurs twice"):
         Bank.from_items(Q1._replace(retired=flag) for flag in retired)
 
 

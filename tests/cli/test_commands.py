@@ -243,7 +243,7 @@ def test_export_does_not_create_folders(
     target = tmp_path / "ouput" / "a.txt"
     text = err(capsys, "export", what, graded, "-o", target)
     assert text.startswith(
-        f"trecexam: {target}: there is no folder {target.parent}; make it, or correct the path"
+        f"trecexam: {target}: the folder {target.parent} does not exist: make it, or correct the path"
     )
     assert not target.parent.exists()
 

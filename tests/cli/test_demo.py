@@ -168,7 +168,7 @@ def test_a_folder_with_other_content_is_rejected_and_left_unchanged(
     (tmp_path / "thesis.tex").write_text("chapter 1")
     assert run(["demo", str(tmp_path)]) == 2
     assert capsys.readouterr().err == (
-        f"trecexam: {tmp_path}: is not empty, and no demo track; name another folder\n"
+        f"trecexam: {tmp_path}: is not empty and is not a demo track; give another folder\n"
     )
     assert contents(tmp_path) == {"thesis.tex": b"chapter 1"}
 

@@ -49,7 +49,7 @@ def init_messages(capsys: pytest.CaptureFixture[str], *words: str) -> list[str]:
 
 def test_a_beir_folder_becomes_a_track(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     lines = [
-        "left out README.md: in no format that is known here",
+        "left out README.md: in none of the supported formats",
         "took corpus.jsonl as passages",
         "took qrels/test.tsv as qrels: of 2 such files, since its name says test",
         "left out qrels/train.tsv: test.tsv is read as qrels, since its name says test; --qrels FILE takes "

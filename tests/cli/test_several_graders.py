@@ -289,6 +289,40 @@ def test_a_measure_of_an_unknown_grader_lists_the_graders(
         assert f"measure '{measure}': {said}" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (
+            ["leaderboard", "-m", "support:SupportF1"],
+            "this track has no grader 'support'; its grader is rubric",
+        ),
+        (["compare", "-m", "support:SupportF1"], "this track has no grader 'support'; its grader is rubric"),
+        (
+            ["correlate", "-m", "support:SupportF1"],
+            "this track has no grader 'support'; its grader is rubric",
+        ),
+        (
+            ["judge-next", "-m", "support:SupportF1"],
+            "this track has no grader 'support'; its grader is rubric",
+        ),
+        (["leaderboard", "-m", "rubric:P@5"], "this track has only one grader: write P@5"),
+    ],
+)
+def test_a_measure_with_a_grader_on_a_track_of_one_grader_names_that_one(
+    updated: Path, capsys: pytest.CaptureFixture[str], words: list[str], said: str
+) -> None:
+    assert run([words[0], str(updated), *words[1:]]) == 2
+    assert f"measure '{words[-1]}': {said}" in capsys.readouterr().err
+
+
+def test_where_one_grader_is_needed_a_measure_with_a_grader_is_written_otherwise(
+    root: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["leaderboard", str(root), "--grader", "rubric", "-m", "umbrela:P@5"]) == 2
+    said = "measure 'umbrela:P@5': measures of one grader are expected here: write P@5, with --grader umbrela"
+    assert said in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("words", [["exam", "fit"], ["bank", "check"], ["plot", "leaderboard"]])
 def test_the_grader_option_works_on_commands_with_other_arguments_too(
     root: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], words: list[str]
@@ -312,7 +346,7 @@ def test_compare_graders_compares_graders_of_the_same_cells(
 
     names, told = compared()
     assert names == ["rubric", "mini"]
-    assert "not compared, as they grade other items or texts, or cannot run: umbrela" in told
+    assert "not compared, because they grade other items or texts, or cannot run: umbrela" in told
     assert compared("--grader", "mini", "--grader", "umbrela")[0] == ["mini", "umbrela"]
     with trecexam.open_track(root) as track:
         pairs = track.compare_graders(["rubric", "mini"]).tables["pairs"].records()
@@ -391,5 +425,5 @@ def test_an_output_file_in_a_missing_folder_is_rejected(
 ) -> None:
     capsys.readouterr()
     assert run(["leaderboard", str(root), "-o", str(root / "mising" / "board.tsv")]) == 2
-    assert "there is no folder" in capsys.readouterr().err
+    assert "mising does not exist: make it" in capsys.readouterr().err
     assert not (root / "mising").exists()

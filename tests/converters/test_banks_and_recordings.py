@@ -218,11 +218,11 @@ def test_a_leaderboard_of_trecexam_ranks_runs_by_its_first_measure(tmp_path: Pat
 @pytest.mark.parametrize(
     ("content", "line", "reason"),
     [
-        ('{"a": 1, "a": 2}', None, "run 'a' is there twice"),
+        ('{"a": 1, "a": 2}', None, "run 'a' occurs twice"),
         ('{"a": "first"}', None, "the rank is not a number"),
         ('{"a": 1,\n oops', 2, "not valid JSON"),
         ("a\t1\nb first\n", 2, "not `run<TAB>rank`"),
-        ("a\t1\na\t2\n", 2, "is there twice"),
+        ("a\t1\na\t2\n", 2, "occurs twice"),
         ("a\tnan\n", 1, "not a finite number"),
         ("{}", None, "no runs in it"),
     ],

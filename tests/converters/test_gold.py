@@ -53,7 +53,7 @@ BAD = [
     ({"query_id": "q2", "outputs": ["", "  "]}, "query 'q2' has only empty gold outputs"),
     ({"query_id": "q2", "outputs": "Paris"}, "the gold outputs of query 'q2' are not a list"),
     ({"query_id": "q2", "outputs": [1999]}, "a gold output of query 'q2' is not text: 1999"),
-    ({"query_id": "q1", "outputs": ["again"]}, "query 'q1' is there twice (first on line 2)"),
+    ({"query_id": "q1", "outputs": ["again"]}, "query 'q1' occurs twice (first on line 2)"),
     ({"id": "q2", "input": "?", "output": []}, "query 'q2' has no gold outputs"),
     ({"id": "q2", "input": "?", "output": ["x"]}, "an output of query 'q2' is not a JSON object"),
     ({"outputs": ["x"]}, 'no "query_id" in it'),

@@ -121,9 +121,7 @@ def test_a_nugget_with_duplicate_id_and_text_is_skipped_and_reported(
     items = list(read_bank(path, errors.append))
     assert [(item.query_id, item.importance) for item in items] == [("q1", "vital"), ("q1", ""), ("q2", "")]
     assert [error.line for error in errors] == [1, 3, 3, 3]
-    assert "nugget 'x' of query 'q1' is there twice (first on line 1); the first one counts" in str(
-        errors[-1]
-    )
+    assert "nugget 'x' of query 'q1' occurs twice (first on line 1); the first one counts" in str(errors[-1])
     with caplog.at_level(logging.WARNING, "converters"):
         list(read_bank(path))
     assert "blank: left out (2 such lines)" in caplog.text
@@ -132,7 +130,7 @@ def test_a_nugget_with_duplicate_id_and_text_is_skipped_and_reported(
 
 def test_an_id_shared_by_two_texts_is_rejected(tmp_path: Path) -> None:
     path = put(tmp_path, {"qid": "q", "nuggets": [{"id": 1, "text": "x"}, {"id": 1, "text": "y"}]})
-    with pytest.raises(ConversionError, match=r":1: item id '1' is there twice"):
+    with pytest.raises(ConversionError, match=r":1: item id '1' occurs twice"):
         list(converters.read(path))
 
 
@@ -236,15 +234,18 @@ def test_a_bank_and_its_assignments_have_the_same_ids(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("row", "reason"),
     [
-        ({**ANSWER, "nuggets": [{"text": "x", "assignment": "yes"}]}, "has the assignment 'yes'; known are"),
+        (
+            {**ANSWER, "nuggets": [{"text": "x", "assignment": "yes"}]},
+            "has the assignment 'yes'; assignments are",
+        ),
         ({**ANSWER, "nuggets": [{"text": "x", "assignment": 1}]}, "has the assignment '1'"),
         (
             {**ANSWER, "nuggets": [{"text": "x"}]},
-            "a nugget of query 'q1' has no assignment; known are support",
+            "a nugget of query 'q1' has no assignment; assignments are support",
         ),
         ({"qid": "q1", "nuggets": ASSIGNED}, 'no "docid" or "segment_id", and no "run_id"'),
         ({"run_id": "r", "nuggets": ASSIGNED}, 'no "query_id" or "qid"'),
-        ({**PASSAGE, "docid": 1.5, "nuggets": ASSIGNED}, '"docid" is no id'),
+        ({**PASSAGE, "docid": 1.5, "nuggets": ASSIGNED}, '"docid" is not an id'),
     ],
 )
 def test_a_bad_assignment_is_reported(tmp_path: Path, row: Any, reason: str) -> None:
@@ -295,7 +296,7 @@ def test_importance_survives_writing_and_reading_a_bank(
 
 
 def test_an_unknown_importance_is_not_written(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="importance of item 'i' is none: 'high'"):
+    with pytest.raises(ValueError, match="importance of item 'i' is neither vital nor okay: 'high'"):
         converters.write([Item("q", "i", "x", importance="high")], tmp_path / "x", "bank")
 
 

@@ -120,7 +120,7 @@ def test_a_line_is_appended_with_the_columns_of_the_existing_header() -> None:
         ("q1\td1\t\t1\t\tbad", "no who"),
         ("q1\td1\t\t1\tann", "no why"),
         ("\td1\t\t1\tann\tbad", "no query_id"),
-        ("q1\td1\t\t1\tann\tbad\t\tabc", "passage_sha256 is no sha256"),
+        ("q1\td1\t\t1\tann\tbad\t\tabc", "passage_sha256 is not a sha256"),
         ("q1\td1\t\t1\tann\tbad\t\t\t\tmore", "has 10 columns, the header line has 9"),
     ],
 )
@@ -168,10 +168,10 @@ def test_an_item_rating_is_not_written_if_it_would_rate_the_whole_passage() -> N
 @pytest.mark.parametrize(
     ("later", "value", "reason"),
     [
-        ("seconds", "soon", "the seconds are no number"),
-        ("seconds", "-1", "the seconds are no number"),
-        ("seconds", "inf", "the seconds are no number"),
-        ("seconds", "nan", "the seconds are no number"),
+        ("seconds", "soon", "the seconds must be a number"),
+        ("seconds", "-1", "the seconds must be a number"),
+        ("seconds", "inf", "the seconds must be a number"),
+        ("seconds", "nan", "the seconds must be a number"),
         ("kind", "adjudicate", "the kind is not adjudicated, undone or empty: 'adjudicate'"),
     ],
 )

@@ -143,7 +143,7 @@ def test_a_missing_file_and_a_folder_are_rejected(tmp_path: Path, name: str) -> 
         ("run", "q1 Q0 d3 3 -inf tag", "the score (column 5) is not finite: '-inf'"),
         ("run", "q1 Q0 d3 3 1e999 tag", "the score (column 5) is not finite"),
         ("run", "q1 Q0 d3 3 1_0 tag", "the score (column 5) is not a number: '1_0'"),
-        ("run", "q1 Q0 d1 3 0.5 tag", "document 'd1' is there twice for query 'q1' (first on line 1)"),
+        ("run", "q1 Q0 d1 3 0.5 tag", "document 'd1' occurs twice for query 'q1' (first on line 1)"),
         ("qrels", "q1 0 d3", "has 3 columns, a qrels line has 4"),
         ("qrels", "q1 0 d3 1 0.5", "has 5 columns, a qrels line has 4"),
         ("qrels", "q1 0 d3 2.7", "the label (column 4) is not a whole number: '2.7'"),
@@ -154,11 +154,11 @@ def test_a_missing_file_and_a_folder_are_rejected(tmp_path: Path, name: str) -> 
         ("queries", "q3 no tab", "no tab"),
         ("queries", "q3\t ", "query 'q3' has no text"),
         ("queries", "\ttext", "no query id"),
-        ("queries", "q2\tagain", "query 'q2' is there twice (first on line 2)"),
+        ("queries", "q2\tagain", "query 'q2' occurs twice (first on line 2)"),
         ("passages", '{"docid": "d3"}', "passage 'd3' has no text"),
         ("passages", '{"docid": "d3", "text": "  "}', "passage 'd3' has no text"),
         ("passages", '{"text": "x"}', 'no "docid" or "doc_id" or "id"'),
-        ("passages", '{"docid": 1.5, "text": "x"}', '"docid" is no id'),
+        ("passages", '{"docid": 1.5, "text": "x"}', '"docid" is not an id'),
         ("passages", '{"docid": "d3", "text": 5}', "is not text"),
         ("passages", "[1, 2]", "not a JSON object"),
         ("passages", '{"docid": ', "not valid JSON"),
@@ -166,8 +166,8 @@ def test_a_missing_file_and_a_folder_are_rejected(tmp_path: Path, name: str) -> 
         ("bank", '{"query_id": "q3", "questions": []}', "query 'q3' has no questions"),
         ("bank", '{"query_id": "q3", "questions": [5]}', "is not a JSON object"),
         ("bank", '{"questions": [{"question_text": "x?"}]}', 'no "query_id"'),
-        ("bank", GOOD["bank"].decode().splitlines()[0], "item id 'a' is there twice (first on line 1)"),
-        ("bank", '{"query_id": "q3", "qid": "z", "question": "x?", "choices": 5}', '"choices" is neither'),
+        ("bank", GOOD["bank"].decode().splitlines()[0], "item id 'a' occurs twice (first on line 1)"),
+        ("bank", '{"query_id": "q3", "qid": "z", "question": "x?", "choices": 5}', '"choices" must be'),
         ("rubric", '{"query_id": "q3"}', "as graded pools have it"),
         ("rubric", '["q3", [5]]', "not a list of JSON objects"),
         ("rubric", '["q3", [{"text": "no id"}]]', 'no "paragraph_id"'),
@@ -198,7 +198,7 @@ def test_passages_continue_after_a_bad_line_with_an_error_handler(tmp_path: Path
 
 
 def test_a_file_of_unknown_format_lists_the_known_formats(tmp_path: Path) -> None:
-    with pytest.raises(ConversionError, match=r"not in a format known here \(run, qrels"):
+    with pytest.raises(ConversionError, match=r"in none of the supported formats \(run, qrels"):
         converters.read(put(tmp_path, b"Dear all,\nplease find attached\n"))
 
 
@@ -223,7 +223,7 @@ Writer = Callable[..., Any]
         ("run", [converters.RunEntry("q 1", "d", 1, 1.0, "t")], "white space"),
         ("run", [converters.RunEntry("q1", "", 1, 1.0, "t")], "empty"),
         ("qrels", [converters.Qrel("q1", "d\v1", 1)], "white space"),
-        ("qrels", [converters.Qrel("q1", "d", 1), converters.Qrel("q1", "d", 2)], "is there twice"),
+        ("qrels", [converters.Qrel("q1", "d", 1), converters.Qrel("q1", "d", 2)], "occurs twice"),
         ("queries", [converters.Query("q\t1", "text")], "TSV"),
     ],
 )

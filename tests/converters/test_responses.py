@@ -268,7 +268,8 @@ def test_a_folder_of_texts_is_a_run(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("target", "reason"), [("qrels", "'responses' does not become 'qrels'"), ("nope", "no format 'nope'")]
+    ("target", "reason"),
+    [("qrels", "'responses' cannot be converted to 'qrels'"), ("nope", "no format 'nope'")],
 )
 def test_a_conversion_that_a_response_does_not_support_is_an_error(
     tmp_path: Path, target: str, reason: str

@@ -170,7 +170,7 @@ def test_duplicates_are_found_and_only_duplicates(pairs: list[tuple[str, str]]) 
     if len(set(pairs)) == len(pairs):
         assert len(Run.from_entries("t", run)) == len(pairs)
     else:
-        with pytest.raises(ValueError, match="is there twice"):
+        with pytest.raises(ValueError, match="occurs twice"):
             Run.from_entries("t", run)
 
 

@@ -71,7 +71,7 @@ def test_similar_formats_are_told_apart_by_content(tmp_path: Path, text: str, ki
     [
         ("run", "q 0 d1 3\nq 0 d2 1\n", 1, "has 4 columns, a run line has 6"),
         ("run", "q d1 1\nq d2 2\nq d3\n", 3, "has 2 columns, a run line has 3 here: query_id doc_id rank"),
-        ("run", "q d1 1\nq d2 2\nq d1 3\n", 3, "document 'd1' is there twice for query 'q' .first on line 1"),
+        ("run", "q d1 1\nq d2 2\nq d1 3\n", 3, "document 'd1' occurs twice for query 'q' .first on line 1"),
         ("run", "# ir_metadata.start\n# tag: x\nq Q0 d 1 1 t\n", 3, "no line `# ir_metadata.end`"),
         ("run", "# ir_metadata.start\n# tag: x\n", None, "ends within its ir_metadata header"),
         ("run", "# ir_metadata.start\n# ir_metadata.end\nq Q0 d 1 1 t\nq Q0 d 2 0 t\n", 4, "first on line 3"),

@@ -26,7 +26,7 @@ def test_labels_are_read_by_column_name(tmp_path: Path) -> None:
     labels, errors = read(path)
     assert labels == [SupportLabel(2, "r", "q", 2, "d 1", 2)]
     assert [(error.line, error.reason) for error in errors] == [
-        (4, "'no_support' of no passage: doc_id is empty")
+        (4, "'no_support' has no passage: doc_id is empty")
     ]
 
 

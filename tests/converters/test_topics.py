@@ -151,8 +151,8 @@ def test_a_label_inside_a_text_is_kept(tmp_path: Path) -> None:
         ("<top>\n<num> Number:\n<title> x\n</top>", 1, "a topic without a number"),
         ("<top>\n<num> 1\n<narr> x\n</top>", 1, "topic '1' has no text"),
         ("<top>\n<num> 1\n<title> x\n</top>\noops\n", 5, "text outside of <top>...</top>: 'oops'"),
-        ("<top>\n<num> 1\n<title> x\n</top>\n<num> 2\n", 5, "<num> stands outside"),
-        ("<top>\n<num> 1<title> x</top>\n<top>\n<num> 1<title> y</top>", 3, "'1' is there twice (first"),
+        ("<top>\n<num> 1\n<title> x\n</top>\n<num> 2\n", 5, "<num> is outside"),
+        ("<top>\n<num> 1<title> x</top>\n<top>\n<num> 1<title> y</top>", 3, "'1' occurs twice (first"),
         ("<top>\n<num> 1\n<title> " + "x" * (MAX_TOPIC + 9), 3, "longer than 1 MiB"),
         ('<topics>\n<topic number="1">\n<query>x</query>\n', 4, "not valid XML: no element found"),
         ('<topics>\n<topic number="1">\n</query></topics>', 3, "not valid XML: mismatched tag"),
@@ -162,10 +162,10 @@ def test_a_label_inside_a_text_is_kept(tmp_path: Path) -> None:
         ("<topics>\n</topics>", None, "no queries in it"),
         ("<docs>\n<doc>x</doc>\n</docs>", None, "no queries in it"),
         ('{"1": "x",\n "2": ["y"]}', 2, "query '2' has no text"),
-        ('{"1": "x",\n "2": "y",\n\n "1": "z"}', 4, "query '1' is there twice (first on line 1)"),
+        ('{"1": "x",\n "2": "y",\n\n "1": "z"}', 4, "query '1' occurs twice (first on line 1)"),
         ('{"1": "x",\n "2": }', 2, "not valid JSON"),
         ('{"1": "x",\n " ": "y"}', 2, "a query without an id"),
-        ('{\n"id": "1",\n"title": "x"}', 2, '"id" is a field, no query id'),
+        ('{\n"id": "1",\n"title": "x"}', 2, '"id" is a field, not a query id'),
         ('{"1": "\\ud800"}', 1, "not valid JSON"),
         ('[{"id": 1, "title": "x"},\n{"id": 2}]', 2, "query '2' has no text"),
         ('[{"id": 1, "title": "x"},\n{"title": "y"}]', 2, 'no "query_id" or "qid" or "id"'),
@@ -279,7 +279,7 @@ def test_topics_are_told_from_similar_formats_by_content(
 ) -> None:
     path = put(tmp_path, content, name)
     if kind is None:
-        with pytest.raises(ConversionError, match="not in a format known here"):
+        with pytest.raises(ConversionError, match="in none of the supported formats"):
             converters.sniff(path)
     else:
         assert converters.sniff(path) == kind

@@ -300,7 +300,7 @@ def test_fields_of_the_ragtime_form_are_kept_and_lost_fields_are_reported(
     ]
     assert again == [(each.text, each.importance, each.gold_answers) for each in questions]
     bank = put(tmp_path / "n.jsonl", {"query_id": "1", "nugget_bank": {"Q": {"aggregator_type": "NOT"}}})
-    with pytest.raises(ValueError, match="AND and OR alone: write nuggets-v3"):
+    with pytest.raises(ValueError, match="only AND and OR: write nuggets-v3"):
         converters.write(converters.read(bank), tmp_path / "again.jsonl", "nuggets-ragtime")
 
 
@@ -314,7 +314,7 @@ def test_a_trecexam_bank_is_read_back_from_the_ragtime_form(tmp_path: Path) -> N
 
 def test_the_ragtime_form_has_no_claims(tmp_path: Path) -> None:
     items = list(converters.read(put(tmp_path / "n.jsonl", V3)))
-    with pytest.raises(ValueError, match="questions alone: write nuggets-v3"):
+    with pytest.raises(ValueError, match="only questions: write nuggets-v3"):
         converters.write(items, tmp_path / "again.jsonl", "nuggets-ragtime")
 
 

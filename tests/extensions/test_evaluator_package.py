@@ -145,7 +145,7 @@ GOOD = 'from trecexam.extension import *\nEXTENSION = Extension("theirs", {})\n'
     ("code", "why"),
     [
         ("import no_such_module\n", "the extension 'theirs' (theirs_one:EXTENSION) cannot be loaded: No mod"),
-        ("EXTENSION = 3\n", "is no trecexam.extension.Extension"),
+        ("EXTENSION = 3\n", "is not a trecexam.extension.Extension"),
         (GOOD.format('features=("theirs_one.FEATURE",)'), "names 'theirs_one.FEATURE': give \"module:name\""),
         (GOOD.format('graders={"erag": "a:B"}'), "'erag' and 'theirs' both have 'erag' in `graders`"),
         (GOOD.format('accessors={"bank": "a:B"}'), "'banks' and 'theirs' both have 'bank' in `accessors`"),

@@ -242,6 +242,8 @@ def test_a_lock_that_is_not_a_file_is_reported(track: Path) -> None:
     os.mkfifo(lock)
     with trecexam.open_track(track) as opened:
         opened.status()
-    with pytest.raises(trecexam.TrecexamError, match=r"lock: is no file: .*; remove it"):
+    with pytest.raises(
+        trecexam.TrecexamError, match=r"lock: is a folder, a pipe or a device, not a file: remove it"
+    ):
         open_lock_file(lock, 0o644)
     lock.unlink()

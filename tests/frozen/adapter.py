@@ -73,7 +73,7 @@ MANY = 60
 MANY_GRADES = 400
 #: What manifest.json says of every setting and every file: `files of out` has them, and settings come and go.
 _OF_MANIFEST_OPEN = frozenset({"config", "inputs", "outputs", "versions", "environments"})
-_PROGRESS = re.compile(r"\d\d:\d\d:\d\d ")
+_PROGRESS = re.compile(r"\[\d\d:\d\d:\d\d\] ")
 _SHA256 = re.compile(r"\b[0-9a-f]{64}\b")
 _SCRUBBED = (
     (re.compile(r"http://127\.0\.0\.1:\d+"), "SERVER"),

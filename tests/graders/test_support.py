@@ -143,7 +143,7 @@ def test_recorded_labels_are_matched_by_sentence_and_passage_and_others_stay_ung
         ({}, None, "needs `recorded`, the file of labels"),
         ({"recorded": "labels.tsv"}, None, "labels.tsv: "),
         ({"recorded": "labels.tsv"}, "run\tlabel\n", "labels.tsv:1: no column `query_id`"),
-        ({"recorded": "labels.tsv"}, f"{HEADER}x\tq\t1\td\tfair\n", "labels.tsv:2: 'fair' is no label"),
+        ({"recorded": "labels.tsv"}, f"{HEADER}x\tq\t1\td\tfair\n", "labels.tsv:2: 'fair' is not a label"),
     ],
 )
 def test_an_unusable_recording_is_a_one_line_error(

@@ -404,7 +404,7 @@ def test_files_of_answers_that_do_not_form_a_run_are_rejected(judged: Path, tmp_
     assert run(["watch", str(judged), "--once"]) == 1
     reasons = {row["file"]: row["reason"] for row in tsv_rows(judged / "out" / "rejected.tsv")}
     assert "responses of 2 runs ('good', 'short', ...): make a file for each" in reasons["runs/several.jsonl"]
-    assert "is there twice for query" in reasons["runs/twice.jsonl"]
+    assert "occurs twice for query" in reasons["runs/twice.jsonl"]
     assert "neither a run nor generated responses" in reasons["runs/retrieved.jsonl"]
     assert "neither a run nor generated responses" in reasons["runs/broken.jsonl"]
     assert {row["run"] for row in tsv_rows(judged / "out" / "leaderboard.tsv")} == {

@@ -283,6 +283,6 @@ def test_a_track_without_expected_measures_reads_no_probabilities(
 def test_judge_next_does_not_simulate_ecover(unsure: Path) -> None:
     with (
         trecexam.open_track(unsure, grader=UnsureGrader()) as track,
-        pytest.raises(TrecexamError, match="name a Cover instead"),
+        pytest.raises(TrecexamError, match="use Cover instead"),
     ):
         track.judge_next(measure="ECover(rel=4)@8")

@@ -277,7 +277,7 @@ def test_commands_convert_and_list_formats(tmp_path: Path, capsys: pytest.Captur
     [
         (["gen.jsonl", "gen.jsonl"], "IN and OUT are the same file"),
         (["gen.jsonl", "out.jsonl"], "does not tell the format: name it with --to"),
-        (["gen.jsonl", "out.qrels"], "'responses' does not become 'qrels'"),
+        (["gen.jsonl", "out.qrels"], "'responses' cannot be converted to 'qrels'"),
         (["gen.jsonl", "out.x", "--to", "rnu"], "no format 'rnu'"),
         (["gen.jsonl", "nowhere/out.run"], "cannot be written"),
     ],

@@ -165,7 +165,7 @@ def test_a_duplicate_of_a_retired_id_is_still_an_error(small_track: Path) -> Non
         bank.read_text()
         + '{"query_id": "q1", "question_id": "q1/0", "question": "other?", "retired": true}\n'
     )
-    with pytest.raises(Exception, match="'q1/0' is there twice"):
+    with pytest.raises(Exception, match="'q1/0' occurs twice"):
         updated(small_track)
 
 

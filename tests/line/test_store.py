@@ -177,5 +177,5 @@ def test_an_irregular_file_is_a_one_line_error_without_blocking(tmp_path: Path, 
     os.mkfifo(tmp_path / "pipe")
     (tmp_path / "folder").mkdir()
     for name in ("pipe", "folder"):
-        with pytest.raises(StoreError, match=rf"{name}: is no file: .*move it away"):
+        with pytest.raises(StoreError, match=rf"{name}: is a folder, a pipe or a device.*move it away"):
             GradeStore(tmp_path / name, write=write)

@@ -89,7 +89,9 @@ def test_every_plot_of_the_track_is_drawn_or_gives_a_reason(track: Path) -> None
     with trecexam.open_track(track) as opened:
         for name in track_plots():
             if name in ("means", "histogram", "sweep"):
-                with pytest.raises(trecexam.TrecexamError, match=f"no plot {name}: it is of judged answers"):
+                with pytest.raises(
+                    trecexam.TrecexamError, match=f"no plot {name}: no judged answer has scores"
+                ):
                     opened.plot(name)
             else:
                 assert opened.plot(name, width=5, height=4).get_size_inches().tolist() == [5, 4]
@@ -136,7 +138,7 @@ def test_the_thresholds_of_a_measure_equal_those_of_correlate(track: Path) -> No
         ("scatter TRACK", "no FILE: give -o with a name that ends in .pdf, .svg, .png"),
         ("scatter TRACK -o fig.tex", "fig.tex: give -o with a name that ends in .pdf"),
         ("scatter -o fig.pdf", "give the track too: trecexam plot scatter TRACK -o fig.pdf"),
-        ("scatter TRACK -o nowhere/fig.pdf", "nowhere/fig.pdf: there is no folder nowhere"),
+        ("scatter TRACK -o nowhere/fig.pdf", "nowhere/fig.pdf: the folder nowhere does not exist"),
         ("scatter TRACK -o fig.pdf --width 3", "3: give a length with its unit, as 3.3in"),
         ("scatter TRACK -o fig.pdf --width 0.1in", "0.1in: a plot is 1in to 40in wide and high"),
         ("scatter TRACK -o fig.pdf --font-size 99", "font size 99: give 3 to 40 points"),

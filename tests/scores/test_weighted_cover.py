@@ -177,7 +177,7 @@ def test_nuggetizer_names_are_names_of_cover_with_or_without_a_cutoff(name: str)
     assert measure(f" {name}_score@7") == OURS[name] @ 7
     with pytest.raises(ValueError, match=f"did you mean .*{name}_score"):
         measure(f"{name}_scor")
-    with pytest.raises(ValueError, match="which official judgments don't have"):
+    with pytest.raises(ValueError, match="which official judgments do not have"):
         measure(f"{name}_score", official=True)
 
 

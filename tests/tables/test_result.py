@@ -96,7 +96,7 @@ def test_unknown_names_are_an_error_that_lists_the_known_ones(heights: Heights, 
 
 def test_unknown_rows_and_keys_are_an_error(heights: Heights) -> None:
     with pytest.raises(
-        KeyError, match="'dan' is no column, and no row has it as name; columns: name, weight"
+        KeyError, match="'dan' is neither a column nor a name of a row; columns: name, weight"
     ):
         heights["dan"]
     row = next(iter(heights))

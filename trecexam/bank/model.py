@@ -31,14 +31,14 @@ class Bank:
         """Groups items by query, retired ones apart: here, and nowhere else, they leave the track.
 
         Raises:
-            ValueError: an item id is there twice, be it on a retired item.
+            ValueError: an item id occurs twice, be it on a retired item.
         """
         live: dict[str, list[Item]] = {}
         retired: dict[str, list[Item]] = {}
         seen: set[str] = set()
         for item in items:
             if item.item_id in seen:
-                raise ValueError(f"item id '{item.item_id}' is there twice in the bank; ids must differ")
+                raise ValueError(f"item id '{item.item_id}' occurs twice in the bank; ids must differ")
             seen.add(item.item_id)
             (retired if item.retired else live).setdefault(item.query_id, []).append(item)
         return cls(_by_query(live), _by_query(retired))

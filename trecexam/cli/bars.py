@@ -18,8 +18,8 @@ LOG_EVERY = 10.0
 
 
 def log(line: str) -> None:
-    """A line of talk, with the time of day."""
-    click.echo(f"{time.strftime('%H:%M:%S')} {line}", err=True)
+    """Prints a line with the time of day: `[17:42:48] graded 3 of 9 cells`."""
+    click.echo(f"[{time.strftime('%H:%M:%S')}] {line}", err=True)
 
 
 @contextmanager

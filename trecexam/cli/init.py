@@ -198,7 +198,10 @@ def _with_found(options: InitOptions, folder: Path, track: Path) -> InitOptions:
     if responses and (bank or options.grader in ("recorded", "erag", "ragval")):
         click.echo("note: these are responses: --rag adds graders of nuggets, support and more", err=True)
     elif responses:
-        click.echo("note: responses and no test bank: made with the four graders of --rag", err=True)
+        click.echo(
+            "note: responses were given without a test bank, so the track has the four graders of --rag",
+            err=True,
+        )
         options = replace(options, rag=True)
     paths_by_role: dict[str, Any] = {each.role: each.path for each in files if each.role in ONE}
     for role in ("bank", "runs"):

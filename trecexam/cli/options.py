@@ -123,5 +123,7 @@ map_option = click.option(
 def in_a_folder(ctx: click.Context, param: click.Parameter, path: Path | None) -> Path | None:
     """The path; a folder that is not there is a slip of the keys, and is said before the work."""
     if path is not None and not path.parent.is_dir():
-        raise click.UsageError(f"{path}: there is no folder {path.parent}; make it, or correct the path", ctx)
+        raise click.UsageError(
+            f"{path}: the folder {path.parent} does not exist: make it, or correct the path", ctx
+        )
     return path

@@ -1,1 +1,1 @@
-"""What stands around the core, a folder each: they know the core, and the core is to know none of them."""
+"""The extensions, a folder each. They import the core; the core imports none of them."""

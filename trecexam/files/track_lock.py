@@ -43,7 +43,7 @@ def open_lock_file(path: Path, mode: int) -> int:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         if path.exists() and not path.is_file():
-            raise TrecexamError("is no file: a folder, a pipe or a device; remove it", path=path)
+            raise TrecexamError("is a folder, a pipe or a device, not a file: remove it", path=path)
         return os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NONBLOCK, mode)
     except OSError as error:
         raise TrecexamError(

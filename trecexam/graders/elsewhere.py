@@ -47,5 +47,5 @@ def the_elsewhere() -> Elsewhere:
         GraderError: none is.
     """
     if not elsewhere():
-        raise GraderError("`address` in [ray] is set, and no extension here works on a cluster")
+        raise GraderError("`address` in [ray] is set, but no installed extension runs on a cluster")
     return elsewhere()[0]

@@ -80,7 +80,8 @@ def model_folder(model: str, revision: str | None, root: Path, grader: str, how_
         # The hub's client raises a dozen kinds of errors, from bad ids to no network; all end the same way.
         reason = str(error).split("\n", 1)[0]
         raise GraderError(
-            f"model '{model}' is no folder and did not come from the hub ({reason}): {how_to_get}"
+            f"model '{model}' is not a folder here and could not be downloaded from the hub ({reason}): "
+            f"{how_to_get}"
         ) from error
 
 

@@ -69,6 +69,6 @@ def bank_writer() -> BankWriter:
         (extension.bank_writer for extension in extensions() if extension.bank_writer is not None), None
     )
     if at is None:
-        raise TrackError("`write_bank` is set, and no extension that is installed here writes test banks")
+        raise TrackError("`write_bank` is set, but no installed extension writes test banks")
     writer: BankWriter = named(at)
     return writer

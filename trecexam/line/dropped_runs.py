@@ -51,7 +51,7 @@ class TakenRuns:
         generated: display names of the runs that are generated responses, whatever of these is pooled.
         responses: of these runs, their responses to queries of the bank, by display name.
         notes: warnings about accepted files, one per line: queries that the bank does not have, a run
-            that is there twice.
+            that occurs twice.
     """
 
     runs: Mapping[str, Run]
@@ -221,7 +221,7 @@ class DroppedRuns:
             raise ConversionError(
                 path,
                 None,
-                "a run of passages, and this track has none: its judge scores answers, a line of JSON each "
+                "a run of passages, but this track's judge scores answers: give a line of JSON per answer "
                 'with "question_id" and "answer"',
             )
 

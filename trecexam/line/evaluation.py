@@ -29,6 +29,7 @@ from trecexam.line.official import official_judgments
 from trecexam.line.pooled_rows import PooledRows
 from trecexam.line.probable_ratings import needing, probable_ratings, without_probabilities
 from trecexam.line.relevance import official_measures
+from trecexam.line.track_graders import check_names
 from trecexam.line.value_cache import ValueCache
 from trecexam.scores.columns.evaluator import ColumnEvaluator, supported
 from trecexam.scores.columns.judged import Judged
@@ -62,6 +63,7 @@ def rubric_values(
     scores = track.config.scores
     at = scores.min_rating if min_rating is None else min_rating
     names = track.measures if measures is None else list(measures)
+    check_names(track.folder, names)
     check_importance(names, track.bank, track.bank_files)
     computed = [measure(name) for name in names]
     _check_kind(track, computed)
@@ -93,14 +95,14 @@ def _check_kind(track: Assessment, measures: Sequence[Measure]) -> None:
     wrong = next((str(each) for each in measures if (each.NAME in SUPPORT) != cites), None)
     if wrong is not None and cites:
         raise TrecexamError(
-            f"{wrong} scores ranked documents, and the grader {track.name} labels what sentences cite: its "
-            f"measures are {', '.join(SUPPORT)}",
+            f"{wrong} needs labels of documents, but the grader {track.name} labels citations: its measures "
+            f"are {', '.join(SUPPORT)}",
             path=track.folder.config_path,
         )
     if wrong is not None:
         raise TrecexamError(
-            f"{wrong} scores citations of responses, which the grader {track.name} does not label: add a "
-            "section [graders.support] to trecexam.toml, and use --grader support",
+            f"{wrong} is computed from citations, which the grader {track.name} does not grade: add a "
+            f"section [graders.support] to trecexam.toml, and give --grader support",
             path=track.folder.config_path,
         )
 

@@ -363,7 +363,7 @@ class InputReader:
             return part
         if self.with_query and asked(bank, self.kinds, texts).query_ids:
             raise TrackError(
-                "this prompt names {query}, and no query of the bank has a text: put queries.tsv here",
+                "this prompt names {query}, but no query of the bank has a text: put queries.tsv here",
                 path=self.folder.root,
             )
         if GOLD in self.kinds:
@@ -380,8 +380,8 @@ class InputReader:
         if self.folder.write_bank is not None:
             raise self.folder.no_bank_yet()
         raise LackingError(
-            f"this prompt asks about {' and '.join(f'{kind}s' for kind in sorted(self.kinds))}, and the bank "
-            "has none; see `prompt` in [grader]",
+            f"this prompt asks about {' and '.join(f'{kind}s' for kind in sorted(self.kinds))}, but the "
+            f"bank has none: change `prompt` in [grader], or the bank",
             path=self.folder.config_path,
         )
 

@@ -73,7 +73,8 @@ class StoreConnection:
             # SQLite waits for ever for who writes into a pipe.
             if path.exists() and not path.is_file():
                 raise StoreError(
-                    "is no file: a folder, a pipe or a device; move it away and put the store back", path=path
+                    "is a folder, a pipe or a device, not a file: move it away and put the store back",
+                    path=path,
                 )
             self._db = self._connect() if write else self._connect_read_only()
         self._inode = _inode(path)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -20,6 +21,8 @@ from trecexam.track import PROMPT_SUFFIXES, TrackFolder
 
 #: The one grader of a track that names none, and the one whose ratings by people are in overrides.tsv.
 ONLY = "rubric"
+#: A measure of one grader, as tracks with several graders have it: `support:SupportF1`.
+_GRADER_MEASURE = re.compile(r"([\w-]+):([^\d\W].*)")
 #: Those that ask no model: the prompt of a kind is not theirs.
 _WITHOUT_PROMPT = ("embedding", "recorded")
 
@@ -41,6 +44,28 @@ def open_folder(root: Path | str, grader: str | None = None, *, trust_code: bool
 def grader_names(folder: TrackFolder) -> tuple[str, ...]:
     """Who grades a track, in the order of trecexam.toml."""
     return tuple(folder.whole.graders) or (ONLY,)
+
+
+def check_names(folder: TrackFolder, measures: Iterable[str]) -> None:
+    """Refuses `GRADER:MEASURE` where a measure of one grader is needed.
+
+    Raises:
+        TrackError: names the graders, and says how to write the measure.
+    """
+    for measure in measures:
+        match = _GRADER_MEASURE.fullmatch(str(measure))
+        if match is None:
+            continue
+        grader, rest = match.groups()
+        names = grader_names(folder)
+        if grader not in names:
+            have = "grader is" if len(names) == 1 else "graders are"
+            reason = f"this track has no grader '{grader}'; its {have} {', '.join(names)}"
+        elif len(names) == 1:
+            reason = f"this track has only one grader: write {rest}"
+        else:
+            reason = f"measures of one grader are expected here: write {rest}, with --grader {grader}"
+        raise TrackError(f"measure '{measure}': {reason}", path=folder.config_path)
 
 
 def folder_of(folder: TrackFolder, name: str | None = None) -> TrackFolder:

@@ -35,5 +35,5 @@ def refuse_controls(what: str, text: str) -> None:
     control = CONTROLS.search(text) or ("\n" if "\n" in text else None)
     if control:
         raise TrecexamError(
-            f"a control character, U+{ord(control[0]):04X}, in {text[:40]!a}: {what} has none"
+            f"a control character, U+{ord(control[0]):04X}, in {text[:40]!a}: {what} must not have any"
         )

@@ -1,4 +1,4 @@
-"""How far two leaderboards of the same runs agree: Kendall's tau-b, Spearman's rho, tau_AP, RBO, tau_AP,b,
+"""Agreement of two leaderboards of the same runs: Kendall's tau-b, Spearman's rho, tau_AP, RBO, tau_AP,b,
 and tau-b among the runs that are best by the official side.
 
 Each has a 95% interval for what it would be over all queries that might have been asked: the queries are a
@@ -82,7 +82,7 @@ class Correlation:
         kendall_tau: tau-b.
         spearman_rho: Spearman's rank correlation.
         tau_ap: tau_AP with the official leaderboard as the truth (see `rank_correlation.tau`).
-        tau_low, tau_high: the 95% interval of kendall_tau, which it is in; NaN where there is none: fewer
+        tau_low, tau_high: the 95% interval of kendall_tau, which it is in; NaN if missing: fewer
             than `MIN_QUERIES` queries, more than `MOST_RUNS` runs, fewer than `MIN_DISTINCT` distinct values
             of the runs on a side, or leaderboards that tie all runs whenever queries are left out.
         rbo: rank-biased overlap (see `rank_correlation.rbo`); two unrelated leaderboards don't have 0.
@@ -172,7 +172,7 @@ def correlate(
 
 
 def n_distinct(values: ArrayLike) -> int:
-    """How many distinct values the runs of a side have; means that agree to 12 decimals are one.
+    """The number of distinct values on a side; means equal to 12 decimals count once.
 
     Args:
         values: as `correlate` takes them, of either side.
@@ -181,7 +181,7 @@ def n_distinct(values: ArrayLike) -> int:
 
 
 def tops_without_interval(rubric: ArrayLike, official: ArrayLike) -> tuple[int, ...]:
-    """Of `TOPS` those whose best runs alone have too few distinct values on a side for an interval.
+    """The `TOPS` whose best runs have too few distinct values on a side for an interval.
 
     Args:
         rubric, official: values as `correlate` takes them.
@@ -192,7 +192,7 @@ def tops_without_interval(rubric: ArrayLike, official: ArrayLike) -> tuple[int, 
 
 
 def _enough_distinct(rubric: Floats, official: Floats) -> NDArray[np.bool_]:
-    """For each coefficient, whether the runs that it is of have distinct values enough on both sides."""
+    """For each coefficient, whether its runs have enough distinct values on both sides."""
     enough = np.full(N_COEFFICIENTS, _are_distinct(rubric, official))
     for at, k in enumerate(TOPS, N_COEFFICIENTS - len(TOPS)):
         if k <= len(official):
@@ -212,7 +212,7 @@ def _correlation(
     lows: Floats | None = None,
     highs: Floats | None = None,
 ) -> Correlation:
-    """With the coefficients, those of scores, and the ends of their intervals, in their order."""
+    """A correlation from coefficients, those of scores, and interval bounds, in order."""
     value, low, high = (
         _floats(np.full(N_COEFFICIENTS, np.nan) if side is None else side) for side in (values, lows, highs)
     )
@@ -231,14 +231,14 @@ def _ends_of(low: Sequence[float], high: Sequence[float]) -> list[float]:
 
 
 def _floats(values: Floats) -> list[float]:
-    """As floats; NaN is math.nan, so that equal correlations are equal."""
+    """The values as floats, with NaN as math.nan, so that equal correlations compare equal."""
     return [math.nan if math.isnan(value) else value for value in values.tolist()]
 
 
 def per_query_correlations(
     rubric: ArrayLike, official: ArrayLike, *, rbo_p: float = DEFAULT_P
 ) -> tuple[Correlation, ...]:
-    """Correlation of the runs' rubric and official values on each query by itself; without intervals.
+    """Correlation of the runs' rubric and official values on each query, without intervals.
 
     Args:
         rubric, official: values of shape (n_runs, n_queries), for the same runs and queries.
@@ -264,7 +264,7 @@ def per_query_correlations(
 
 
 def _of_scores(rubric: Floats, official: Floats) -> list[list[float]]:
-    """Pearson's r and tau_GAP of each column; NaN, as all others, where a side ties all runs."""
+    """Pearson's r and tau_GAP of each column; NaN if a side ties all runs."""
     if len(rubric) < 2:
         return [[math.nan] * 2 for _ in range(rubric.shape[1])]
     both = np.stack([pearson_r(rubric, official), tau_gap_columns(official, rubric)], axis=1)
@@ -275,7 +275,7 @@ def _of_scores(rubric: Floats, official: Floats) -> list[list[float]]:
 def error_and_bias(
     rubric: Floats, official: Floats, draws: QueryDraws, rbo_p: float = DEFAULT_P
 ) -> tuple[Floats, Floats]:
-    """Standard errors of the coefficients, and how far they are below the truth; see the module.
+    """Standard errors and negative bias of the coefficients; see the module.
 
     Args:
         rubric, official: as `correlate` takes them, of at least two queries, with a defined tau.
@@ -304,7 +304,7 @@ def error_and_bias(
 
 
 def ends(values: Floats, error: Floats, bias: Floats, n_queries: int) -> tuple[Floats, Floats]:
-    """The ends of the coefficients' 95% intervals; NaN where the error or the bias is."""
+    """The bounds of the coefficients' 95% intervals; NaN if error or bias is."""
     half = half_width(error, n_queries)
     both = values + np.minimum(bias, 0) - half, values + np.maximum(bias, 0) + half
     low, high = np.clip(both, _LOWEST, _HIGHEST)
@@ -312,7 +312,7 @@ def ends(values: Floats, error: Floats, bias: Floats, n_queries: int) -> tuple[F
 
 
 def half_width(error: Floats, n_queries: int) -> Floats:
-    """Of the 95% interval of a figure over n queries that has this standard error, by Student's t."""
+    """Half the width of a 95% interval over n queries with this standard error, by Student's t."""
     from scipy.special import stdtrit
 
     half: Floats = stdtrit(n_queries - 1, 0.975) * error

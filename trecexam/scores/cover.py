@@ -72,7 +72,7 @@ class _CoverBase(Measure):
         assert self["weights"] != ITEM or self.NAME != "nCover", f"weights={ITEM!r} are of Cover alone"
 
     def __repr__(self) -> str:
-        """The name, in which `rel` stands even where it has its default, and a text in quotes."""
+        """The name, always with `rel`, and with texts in quotes."""
         return self._printed
 
     @cached_property
@@ -146,7 +146,7 @@ class _nCover(_CoverBase):  # noqa: N801
 
 
 class _ECover(_CoverBase):
-    """The expected Rubric-Cover, where ratings are not certain.
+    """The expected Rubric-Cover with uncertain ratings.
 
     `ECover(rel=t)@k` is the mean over the items of 1 - prod over the first k passages of (1 - P(rated t or
     better on the item)), 0..1: what Cover is on average, were the ratings of different passages drawn
@@ -198,14 +198,14 @@ class _ItemTable:
         return self._pooled[key]
 
     def expected(self, ranking: NDArray[np.intp], rel: int, partial: int | None, weights: str) -> float:
-        """ECover of a ranking, of the passages' row numbers."""
+        """ECover of a ranking, given the passages' row numbers."""
         assert self.at_least is not None
         at_least = self.at_least[ranking[ranking >= 0]]
         whole = self.pooled(rel, partial, weights)[1]
         return expected_credit(at_least, rel, partial, self.weights(weights)) / whole if whole else 0.0
 
     def rows(self, ranking: Iterable[str]) -> NDArray[np.intp]:
-        """The passages' row numbers; -1 for one that the qrels don't have."""
+        """The passages' row numbers; -1 for a passage outside of the qrels."""
         return np.array([self.doc_ids.get(doc_id, -1) for doc_id in ranking], np.intp)
 
 
@@ -255,7 +255,7 @@ class CoverEvaluator(providers.Evaluator):
 
 
 def _check_kinds(column: str, of_run: Iterable[Any], of_qrels: Iterable[Any]) -> None:
-    """Refuses ids that are numbers on one side alone, as data frames make them: none would be the same.
+    """Raises an error for ids that are numbers on one side only, as in data frames, since none would match.
 
     Raises:
         ValueError: with the first of each.
@@ -288,7 +288,7 @@ class CoverProvider(providers.Provider):
 
 
 def register() -> None:
-    """Makes `ir_measures` know them and nuggetizer's names; called when this module is imported."""
+    """Registers the measures and nuggetizer's names in `ir_measures`; called on import."""
     measures.registry.update({each.NAME: each for each in (Cover, nCover, ECover)} | NUGGET_SCORES)
     provider = CoverProvider()  # type: ignore[no-untyped-call]
     providers.register(provider)  # type: ignore[no-untyped-call]

@@ -75,7 +75,7 @@ def cover_values(
 def best_ratings(
     ratings: NDArray[np.integer], ranking: NDArray[np.intp], cutoff: int | None = None
 ) -> NDArray[np.integer]:
-    """The best rating of each item over the first passages of a ranking, -1 where there is none.
+    """The best rating of each item over the first passages of a ranking; -1 without one.
 
     Args:
         ratings, ranking, cutoff: as in `cover_values`.
@@ -116,7 +116,7 @@ def expected_credit(
 
 
 def misses(at_least: NDArray[np.float64], level: int) -> NDArray[np.float64]:
-    """The probability that a passage is rated below `level` on an item: the last axis is gone."""
+    """The probability that a passage is rated below `level` on an item; removes the last axis."""
     if level > at_least.shape[-1]:
         return np.ones(at_least.shape[:-1])
     below: NDArray[np.float64] = 1 - at_least[..., level - 1]
@@ -124,7 +124,7 @@ def misses(at_least: NDArray[np.float64], level: int) -> NDArray[np.float64]:
 
 
 def in_order(terms: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Sums over the last axis from left to right, the same to the last bit where zeros follow."""
+    """Sums over the last axis from left to right, bit-identical if zeros are appended."""
     sums: NDArray[np.float64] = np.cumsum(terms, axis=-1)
     # Not -0, as where all that counts against is certain not to be reached.
     return sums[..., -1] + 0.0 if terms.shape[-1] else np.zeros(terms.shape[:-1])
@@ -148,7 +148,7 @@ def _weight(best: NDArray[np.integer], rel: int, weights: NDArray[np.float64] | 
 
 
 def trec_order(scores: Mapping[str, float]) -> list[str]:
-    """The doc_ids of one query's results as trec_eval 9 orders them.
+    """A query's doc_ids in trec_eval 9's order.
 
     By score, highest first, where scores are compared as 32-bit floats; ties by doc_id, highest first.
     """

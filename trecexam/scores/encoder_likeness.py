@@ -1,4 +1,4 @@
-"""Which runs rank passages as a sentence encoder does, much more than the other runs of a track.
+"""Detects runs that rank passages like a sentence encoder, much more than a track's other runs.
 
 A grader that is this encoder rates highly what such a run ranks first, whether it is relevant or not. Good
 runs agree with an encoder, too, and so do runs that have few good passages before many bad ones. So only
@@ -31,14 +31,14 @@ _NORMAL = 1.4826
 
 
 def agreement(cosines: Floats) -> Floats:
-    """How far each ranking has passages of nearly the same cosine in the encoder's order, from -1 to 1.
+    """Agreement of each ranking with the encoder on passages of nearly equal cosine, from -1 to 1.
 
     As Kendall's tau, the share of pairs in the same order less that in the other one, of the pairs that are
     next to each other, or second or third next, when the ranking's passages are sorted by cosine. Ties are in
     no order.
 
     Args:
-        cosines: of shape (n_runs, n_ranks), of the passage at each rank; NaN where there is none.
+        cosines: of shape (n_runs, n_ranks), of the passage at each rank; NaN if missing.
 
     Returns:
         Of shape (n_runs,); NaN where a ranking has fewer than two passages with a cosine.

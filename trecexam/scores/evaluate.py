@@ -1,4 +1,4 @@
-"""Runs evaluated query by query, on rubric ratings or on official judgments, through `ir_measures`.
+"""Evaluates runs per query on rubric ratings or official judgments with `ir_measures`.
 
 Runs are rankings: trec_eval's order (score descending, ties by docno descending) is settled before they
 get here, and every provider sees the scores n, n-1, ..., 1, so none can break a tie in its own way.
@@ -38,7 +38,7 @@ _DUMMY_DOC = "trecexam: not relevant"
 
 
 class Judgments(Protocol):
-    """What a run is evaluated against."""
+    """The interface of judgments for evaluation."""
 
     @property
     def query_ids(self) -> tuple[str, ...]:
@@ -161,7 +161,7 @@ class OfficialJudgments:
 
 
 class _Once:
-    """Rows that are made when they are first asked for."""
+    """Lazily made rows."""
 
     def __init__(self, make: Callable[[], list[Qrel]]) -> None:
         self._make = make
@@ -188,7 +188,7 @@ def _grouped(metrics: Iterable[Measure], rows: Sequence[Any]) -> list[_Group]:
 
 
 def _quiet(rows: list[Qrel]) -> list[Qrel]:
-    """The rows with one more query, which has two subtopics.
+    """The rows with an additional query with two subtopics.
 
     Without any such query ir_measures' ndeval provider writes a warning to stderr. Values are by query,
     so that the added one, which no run answers, changes none.

@@ -1,4 +1,4 @@
-"""Ratings that a grader is not sure of: from the probabilities of each to what is expected of a passage."""
+"""Expected labels of passages from the probabilities of uncertain ratings."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ Floats = NDArray[np.float64]
 
 
 def usable(stated: Floats) -> NDArray[np.bool_]:
-    """Which rows (along the last axis) are probabilities on some scale: none negative, the sum above 0."""
+    """Which rows (last axis) are valid probabilities: none negative, with a sum above 0."""
     with np.errstate(over="ignore", invalid="ignore"):
         whole = stated.sum(axis=-1)
     return np.asarray((stated >= 0).all(axis=-1) & np.isfinite(whole) & (whole > 0))
 
 
 def with_probabilities(q: QueryRatings, stated: Floats) -> QueryRatings:
-    """The same ratings with the probabilities of all of them, see `QueryRatings.at_least`.
+    """The ratings with their probabilities, see `QueryRatings.at_least`.
 
     Args:
         stated: the probabilities of the ratings 0..5, shape (n_docs, n_items, 6), on any scale; a rating is
@@ -38,7 +38,7 @@ def with_probabilities(q: QueryRatings, stated: Floats) -> QueryRatings:
 
 
 def certain(ratings: NDArray[np.integer]) -> Floats:
-    """1.0 where the rating is 1, 2, .. 5 or better, else 0.0: shape (..., 5)."""
+    """1.0 if the rating is at least 1, 2, .. 5, else 0.0; shape (..., 5)."""
     reached: Floats = (ratings[..., None] > np.arange(MAX_RATING)).astype(np.float64)
     return reached
 

@@ -23,7 +23,7 @@ _CARRYING = frozenset(("query_id", "doc_id", "relevance", "ratings"))
 
 
 class QueryJudgments(NamedTuple):
-    """One query's judgments; the fields are those of `Judged`, of this query alone.
+    """The judgments of a query; fields as in `Judged`.
 
     `item_rows` is what its rows say of items.
     """
@@ -40,7 +40,7 @@ class QueryJudgments(NamedTuple):
 
 
 class ItemRows(NamedTuple):
-    """What qrels rows that carry no item ratings say of items, as far as Cover needs it.
+    """Information on items from qrels rows without item ratings, for Cover.
 
     Attributes:
         unnamed: a query with a row that names no item; None where there is none.
@@ -51,7 +51,7 @@ class ItemRows(NamedTuple):
     greatest: int | None = None
 
     def check(self, measure: Measure) -> None:
-        """Refuses a Cover or nCover that would be wrong on these rows.
+        """Raises an error for a Cover or nCover that would be wrong on these rows.
 
         Raises:
             ValueError: a row names no item; or the rows say 0 or 1 of each item, and `rel` asks for more.
@@ -66,14 +66,14 @@ class ItemRows(NamedTuple):
         if self.greatest is not None and self.greatest <= 1 < measure["rel"]:
             params = {key: value for key, value in measure.params.items() if key != "partial"}
             raise ValueError(
-                f"{measure}: these qrels say 0 or 1 of each item, reached or not, and no rating: ask for "
-                f"{type(measure)(**{**params, 'rel': 1})}, of rows made with that rating (trecexam export "
-                "subtopics --min-rating), or pass track.qrels() of trecexam"
+                f"{measure}: these qrels have 0 or 1 for each item, not its rating: use "
+                f"{type(measure)(**{**params, 'rel': 1})}with rows made for that rating (trecexam export "
+                f"subtopics --min-rating), or pass track.qrels() of trecexam"
             )
 
 
 def together(each: Collection[ItemRows]) -> ItemRows:
-    """What the rows of all these queries say of items."""
+    """The information of all these queries combined."""
     return ItemRows(
         next((rows.unnamed for rows in each if rows.unnamed is not None), None),
         max((rows.greatest for rows in each if rows.greatest is not None), default=None),
@@ -81,7 +81,7 @@ def together(each: Collection[ItemRows]) -> ItemRows:
 
 
 def rows_of(qrels: Any) -> list[Any]:
-    """Qrels in any form that ir_measures takes, or as frames of ours have them, as rows.
+    """Rows of qrels, from any form that ir_measures accepts, or our data frames.
 
     Rows of one passage and item each, with `item_id` and `rating`, become one `RubricQrel` a passage; so do
     a frame's rows of a passage with its `ratings`.
@@ -105,7 +105,7 @@ def rows_of(qrels: Any) -> list[Any]:
 
 
 def _carrying(row: Any) -> Qrel:
-    """A row of a passage with its ratings; a plain one where it has none, as where frames were joined."""
+    """A row of a passage with its ratings, or a plain row without any, as in joined frames."""
     fields = row.query_id, row.doc_id, int(row.relevance)
     if isinstance(row.ratings, str):
         raise ValueError(
@@ -122,7 +122,7 @@ def _carrying(row: Any) -> Qrel:
 
 
 def _passages(rows: Iterable[Any]) -> list[RubricQrel]:
-    """One row a passage, of rows of a passage and an item."""
+    """Combines rows of passage and item to a row per passage."""
     importances: dict[str, dict[str, str | None]] = {}
     weights: dict[str, dict[str, float | None]] = {}
     ratings: dict[tuple[str, str], dict[str, int]] = {}
@@ -130,7 +130,7 @@ def _passages(rows: Iterable[Any]) -> list[RubricQrel]:
     for row in rows:
         if not hasattr(row, "label") and not hasattr(row, "relevance"):
             raise ValueError(
-                "these qrels have ratings of items and no label of passages: add a column `label`"
+                "these qrels have ratings of items but no labels of passages: add a column `label`"
             )
         passage = row.query_id, row.doc_id
         importances.setdefault(row.query_id, {})[row.item_id] = getattr(row, "importance", None)
@@ -209,7 +209,7 @@ def _table(query_id: str, rows: Sequence[Any], subtopics: dict[str, int]) -> Que
 def _carried(
     query_id: str, rows: Sequence[Any], row_index: dict[str, int]
 ) -> tuple[NDArray[np.integer], tuple[str, ...] | None, tuple[float, ...] | None]:
-    """The ratings that rows carry, and the importances and weights of the items."""
+    """The ratings in rows, and the items' importances and weights."""
     if not all(hasattr(row, "ratings") for row in rows):
         raise ValueError(f"qrels of query {query_id!r}: only some rows carry item ratings")
     n_items = len(rows[0].ratings)
@@ -232,7 +232,7 @@ def _carried(
 def _probabilities(
     rows: Sequence[Any], row_index: dict[str, int], n_items: int
 ) -> NDArray[np.float64] | None:
-    """`QueryRatings.at_least` of the rows; None where one carries no probabilities."""
+    """`QueryRatings.at_least` of the rows; None if a row lacks probabilities."""
     carried: list[Any] = [getattr(row, "at_least", None) for row in rows]
     if any(each is None for each in carried):
         return None

@@ -1,4 +1,4 @@
-"""Cohen's kappa of two raters, with an interval that knows which passages belong together."""
+"""Cohen's kappa of two raters, with an interval that respects clusters of passages."""
 
 from __future__ import annotations
 

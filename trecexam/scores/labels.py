@@ -110,7 +110,7 @@ def labels(
 
 
 def binary_labels(q: QueryRatings, min_rating: int, min_answers: int = 1) -> dict[str, int]:
-    """1 for each passage that at least min_answers items rate min_rating or better, 0 for the other rated.
+    """1 for each passage with at least min_answers ratings of min_rating or better, 0 for other rated ones.
 
     A passage that a person rated as a whole has 1 where that rating is min_rating or better.
 
@@ -160,7 +160,7 @@ def label_qrels(
 
 
 def naming(ratings: NDArray[np.integer], rated: NDArray[np.bool_]) -> NDArray[np.integer]:
-    """The ratings, with a 0 of the first rated passage on each item that no passage is rated on.
+    """The ratings, with a 0 of the first rated passage for each item without a rating.
 
     Rows that are made of them name every item of the query, so that Cover can be computed from them.
 

@@ -31,7 +31,7 @@ class Score:
 
 
 class Scores(tuple[Score, ...]):
-    """A run's scores, by place or by measure: `scores[0]`, `scores["nDCG@10"]`."""
+    """A run's scores, by index or by measure: `scores[0]`, `scores["nDCG@10"]`."""
 
     _places: Mapping[str, int]
 
@@ -44,7 +44,7 @@ class Scores(tuple[Score, ...]):
         return tuple(self), tuple(self._places)
 
     def __getitem__(self, at: Any) -> Any:
-        """The score at a place, or of a measure.
+        """The score at an index or of a measure.
 
         Raises:
             KeyError: the leaderboard does not have this measure; it names those that it has.
@@ -59,7 +59,7 @@ class Scores(tuple[Score, ...]):
 
 @dataclass(frozen=True)
 class Row:
-    """One run.
+    """A run with its scores.
 
     Attributes:
         run: its name.
@@ -156,13 +156,13 @@ class Leaderboard(Result):
 
     @property
     def facts(self) -> dict[str, Any]:
-        """How means were made, and how much of the grades people gave."""
+        """The kind of means, and the number of people's ratings."""
         human = self.human_ratings or NOBODY
         how = {"measures": list(self.measures), "n_queries": self.n_queries, "average": self.average}
         return how | {"human_ratings": dict(human)}
 
     def json_value(self) -> dict[str, Any]:
-        """The facts, the notes, and the runs with their files and how many queries they answered."""
+        """Facts, notes, and runs with their files and number of answered queries."""
         return {
             **self.facts,
             "notes": list(self.notes_on_all),
@@ -220,7 +220,7 @@ def leaderboard(
 
 
 def score(values: Sequence[float]) -> Score:
-    """Mean and standard error of one run's values; both 0 where there are none.
+    """Mean and standard error of a run's values; both 0 without values.
 
     Sums are exact before one rounding, so the queries' order makes no difference.
     """

@@ -1,4 +1,4 @@
-"""From a measure's name to a measure that can be computed here, or to a reason why not."""
+"""Parses names of measures, with reasons for those that cannot be computed."""
 
 from __future__ import annotations
 
@@ -73,19 +73,19 @@ def measure(name: str | Measure, *, official: bool = False) -> Measure:
     if parsed.NAME in SUPPORT:
         if official:
             raise ValueError(
-                f"{parsed} is of responses and what they cite, which official judgments don't have"
+                f"{parsed} needs responses and their citations, which official judgments do not have"
             )
         return parsed
     _check_provider(parsed)
     if official and parsed.NAME in COVER:
         raise ValueError(
-            f"{parsed} needs ratings of a test bank's items, which official judgments don't have"
+            f"{parsed} needs ratings of a test bank's items, which official judgments do not have"
         )
     return parsed
 
 
 def short_names(measures: Iterable[str]) -> dict[str, str]:
-    """Measure -> nuggetizer's name of it, where that is shorter; `vital_score@20` is accepted everywhere."""
+    """Measure -> nuggetizer's name if shorter; `vital_score@20` is accepted everywhere."""
     short = {str(score): name for name, score in NUGGET_SCORES.items() if len(name) < len(str(score))}
     parts = [(name, *name.partition("@")) for name in measures]
     return {name: f"{short[score]}{at}{cutoff}" for name, score, at, cutoff in parts if score in short}
@@ -111,13 +111,13 @@ def headings(measures: Iterable[str]) -> dict[str, str]:
 
 
 def is_share(name: str) -> bool:
-    """Whether values of this measure, or `GRADER:MEASURE`, are from 0 to 1; False where that is unknown."""
+    """Whether values of this measure, or `GRADER:MEASURE`, are from 0 to 1; False if unknown."""
     base = name.rpartition(":")[2].partition("@")[0].partition("(")[0]
     return base in _SHARES and "weights='item'" not in name
 
 
 def at_min_rating(metric: Measure, min_rating: int, *, counts: bool) -> Measure | None:
-    """The measure where passages reach an item, or are relevant, from another rating on.
+    """The measure with another rating from which passages are relevant or reach an item.
 
     Cover and nCover, and all measures that take a label from which a passage is relevant, have it as
     `rel`. Diversity measures lose theirs: their subtopics are made with min_rating. Where labels count
@@ -166,11 +166,11 @@ def _nearest(name: str) -> str:
     if near:
         return f"did you mean {' or '.join(filter(None, (', '.join(near[:-1]), near[-1])))}?"
     n_others = len({each.NAME for _, each in registry}) - len(_USUAL)
-    return f"known are {', '.join(_USUAL)} and {n_others} more of ir_measures"
+    return f"the measures are {', '.join(_USUAL)} and {n_others} more of ir_measures"
 
 
 def _from_trec_eval(name: str) -> str | None:
-    """A hint where the name is one of trec_eval's, like `ndcg_cut_10` or `map`."""
+    """A hint if the name is one of trec_eval's, like `ndcg_cut_10` or `map`."""
     import pytrec_eval
 
     if name in pytrec_eval.supported_nicknames:
@@ -179,7 +179,7 @@ def _from_trec_eval(name: str) -> str | None:
         parsed = ir_measures.parse_trec_measure(name)
     except (ValueError, TypeError):
         return None
-    return f"this is trec_eval's name, here it is {parsed[0]}" if len(parsed) == 1 else None
+    return f"this is trec_eval's name; write {parsed[0]}" if len(parsed) == 1 else None
 
 
 def _check_parameters(metric: Measure) -> None:
@@ -235,7 +235,7 @@ def _check_provider(metric: Measure) -> None:
         return
     reason = "no provider of ir_measures computes it with these parameters"
     if any(p.NAME in _UNUSED_PROVIDERS for p in able):
-        reason = "only gdeval computes it, which takes no labels above 4 and no query ids but numbers"
+        reason = "only gdeval computes it, which accepts only labels up to 4 and query ids that are numbers"
     missing = [p.install_instructions() for p in able if not p.is_available()]
     if any(missing):
         reason = f"what computes it is not installed: {' or '.join(filter(None, missing))}"

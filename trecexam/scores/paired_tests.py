@@ -1,4 +1,4 @@
-"""Two-sided paired tests of the differences of runs over queries, and what corrects many p values at once.
+"""Two-sided paired tests of differences of runs over queries, and corrections for multiple tests.
 
 Smucker, Allan & Carterette, "A Comparison of Statistical Significance Tests for Information Retrieval
 Evaluation", CIKM 2007, compares the two.
@@ -161,12 +161,12 @@ def holm(p: ArrayLike) -> Floats:
 
 
 def with_untested(p: Floats, n_hypotheses: int) -> Floats:
-    """p values, then a NaN for each hypothesis that was not tested: corrections count these, too."""
+    """p values, followed by a NaN per untested hypothesis, since corrections count these, too."""
     return np.concatenate([p, np.full(n_hypotheses - len(p), math.nan)])
 
 
 def corrected(p: Floats, correction: Correction) -> Floats:
-    """p values adjusted for how many there are; a NaN counts among them, and stays NaN.
+    """p values adjusted for their number; NaNs count, and stay NaN.
 
     Args:
         correction: "holm", "bonferroni" (family-wise error rate), "fdr_bh", "fdr_by" (false discovery rate:

@@ -1,4 +1,4 @@
-"""Which measures depend on the pool: their values change when passages of other runs get labels."""
+"""Measures that depend on the pool: their values change if passages of other runs get labels."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ DIVIDES_BY: Mapping[str, str] = {
 
 
 def depends_on_pool(measure: Measure) -> bool:
-    """Whether a run's value may change with the other runs, though its own labels stay."""
+    """Whether a run's value can change with the other runs, with unchanged labels of its passages."""
     declared = MEASURES.get(measure.NAME or "")
     if declared is None:
         return measure.NAME in DIVIDES_BY
@@ -44,7 +44,7 @@ def depends_on_pool(measure: Measure) -> bool:
 
 
 def pool_measures() -> tuple[str, ...]:
-    """The names of all that depend on the pool, with the parameter that makes it so where there is one."""
+    """The names of all measures that depend on the pool, with the parameter that causes it, if any."""
     on_columns = (
         f"{each.name}({each.depends_on_pool}=True)" if isinstance(each.depends_on_pool, str) else each.name
         for each in MEASURES.values()

@@ -1,4 +1,4 @@
-"""How far two raters agree: over labels, over ratings, and item by item.
+"""Agreement of two raters on labels, on ratings, and by item.
 
 Cohen's kappa with the interval of `trecexam.scores.kappa`, which knows that passages of a query belong
 together. Graded: the label or rating itself, where both scales are equally long. Binary: whether it reaches
@@ -25,7 +25,7 @@ Labels = Mapping[str, Mapping[Any, int]]
 
 @dataclass(frozen=True, eq=False)
 class RatedTwice:
-    """What two graders both rated.
+    """Ratings that both graders gave.
 
     Attributes:
         query: of each, the number of its query.
@@ -40,13 +40,13 @@ class RatedTwice:
     second_only: int
 
     def table(self, size: int) -> Ints:
-        """How many the first rated i and the second j, shape (size, size)."""
+        """The confusion matrix, shape (size, size)."""
         counts = np.zeros((size, size), np.int64)
         np.add.at(counts, (self.first, self.second), 1)
         return counts
 
     def reached(self, min_first: int, min_second: int) -> RatedTwice:
-        """1 where a grader's rating is its min_rating or better, else 0."""
+        """1 for ratings of min_rating or better, else 0."""
         return RatedTwice(
             self.query,
             (self.first >= min_first).astype(np.int64),
@@ -78,7 +78,7 @@ class RaterAgreement:
 
 
 def rater_agreement(rated: RatedTwice, *, graded: bool) -> RaterAgreement:
-    """The agreement on what both rated.
+    """The agreement on common ratings.
 
     Args:
         graded: False for ratings that are 0 and 1 only, without weighted kappas.
@@ -99,7 +99,7 @@ def rater_agreement(rated: RatedTwice, *, graded: bool) -> RaterAgreement:
 
 
 def labels_of_both(first: Labels, second: Labels) -> RatedTwice:
-    """The labels of what both gave one."""
+    """The passages that both labelled, with both labels."""
     rows: list[tuple[int, int, int]] = []
     only = [0, 0]
     for number, query_id in enumerate(sorted(first.keys() | second.keys())):
@@ -148,7 +148,7 @@ def ratings_of_both(
 
 
 def together(parts: Sequence[RatedTwice]) -> RatedTwice:
-    """All of these at once."""
+    """All of these combined."""
     none = np.empty(0, np.int64)
     return RatedTwice(
         np.concatenate([none, *(part.query for part in parts)]),

@@ -1,4 +1,4 @@
-"""What scores are made from: the ratings of one query's pooled passages on its items."""
+"""The ratings of a query's pooled passages on its items."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class QueryRatings:
         at_least: float64 of shape (len(doc_ids), n_items, 5): how probable it is that the passage is rated
             1, 2, .. 5 or better on the item; 0 where there is no rating, and 0 or 1 where it is certain.
             None where nobody asked: `trecexam.scores.expected` takes all ratings as certain then.
-        weights: of each item as the bank has them, 1 where it has none; None where it has none of any item.
+        weights: of each item as the bank has them, 1 if missing; None if no item has one.
 
     Raises:
         ValueError: a matrix has another shape or type, or a value outside -1..5.
@@ -70,7 +70,7 @@ class QueryRatings:
 
     @property
     def rated(self) -> NDArray[np.bool_]:
-        """For each passage, whether it has a rating, of an item or as a whole; shape (len(doc_ids),)."""
+        """Whether each passage has a rating, of an item or as a whole; shape (len(doc_ids),)."""
         rated = np.asarray((self.ratings >= 0).any(axis=1), np.bool_)
         if self.human:
             rated |= np.array([doc_id in self.human for doc_id in self.doc_ids], np.bool_)

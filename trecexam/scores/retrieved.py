@@ -1,4 +1,4 @@
-"""How much a passage is retrieved: by how many runs, and how high."""
+"""Weights of passages by how many runs retrieve them, and at which ranks."""
 
 from __future__ import annotations
 

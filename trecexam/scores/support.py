@@ -1,4 +1,4 @@
-"""Support: how far the passages that a response cites say what its sentences say.
+"""Support: scores for how well cited passages support a response's sentences.
 
 The definitions are those of TREC RAG 2024 (Thakur et al., "Support Evaluation for the TREC 2024 RAG
 Track", arXiv:2504.15205): full support weighs 1, partial support 0.5, none 0; weighted precision is the sum
@@ -32,7 +32,7 @@ SUPPORT = ("SupportP", "SupportR", "SupportF1")
 
 
 class SupportScores(NamedTuple):
-    """Of one response, 0..1 each; 0 where there is nothing to average."""
+    """The scores of a response, 0..1 each; 0 if there is nothing to average."""
 
     precision: float
     recall: float

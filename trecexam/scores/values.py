@@ -33,7 +33,7 @@ class MeasureValues:
     def from_mapping(
         cls, values: Mapping[str, Mapping[str, Mapping[str, float]]], measures: Sequence[str] = ()
     ) -> MeasureValues:
-        """From run -> query_id -> measure -> value, where all runs have the same queries and measures."""
+        """Values from run -> query_id -> measure -> value; all runs have the same queries and measures."""
         by_query = next(iter(values.values()), {})
         query_ids = tuple(by_query)
         names = tuple(measures) or tuple(next(iter(by_query.values()), ()))
@@ -42,7 +42,7 @@ class MeasureValues:
         return cls(tuple(values), query_ids, names, array)
 
     def of_runs(self, runs: Sequence[str]) -> MeasureValues:
-        """The values of these runs alone, in their order.
+        """The values of only these runs, in this order.
 
         Raises:
             KeyError: a run has no values.

@@ -1,4 +1,4 @@
-"""How much each item of a query counts in Cover: by its importance, or as the bank says in numbers."""
+"""Weights of items in Cover, from importances or from numbers in the bank."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ NO_WEIGHTS = (
 def item_weights(
     name: str, importances: Sequence[str], weights: Sequence[float] | None = None
 ) -> NDArray[np.float64]:
-    """The weight of each item: 0..1 but for "item", where it is any number.
+    """The weight of each item, 0..1; any number for "item".
 
     Args:
         name: "equal": all 1. "vital": vital items 1, others 0. "importance": vital items 1, others 0.5, as in
@@ -42,5 +42,5 @@ def item_weights(
 
 
 def whole_weight(weights: NDArray[np.float64]) -> float:
-    """The sum of the positive weights: what reaching all but what counts against gives."""
+    """The sum of the positive weights."""
     return float(np.maximum(weights, 0.0).cumsum()[-1]) if len(weights) else 0.0

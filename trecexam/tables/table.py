@@ -164,8 +164,8 @@ class Table(Framed):
             return self[column]
         if not matches:
             raise KeyError(
-                f"{name!r} is no column, and no row has it as {self.header[0]}; "
-                f"columns: {nearest(name, self._headings())}"
+                f"{name!r} is neither a column nor a {self.header[0]} of a row; columns: "
+                f"{nearest(name, self._headings())}"
             )
         return self._row(matches[0]) if len(matches) == 1 else replace(self, rows=matches)
 

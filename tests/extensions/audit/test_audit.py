@@ -276,7 +276,7 @@ def test_a_single_set_of_judgments_is_audited_and_skipped_checks_are_listed(
 ) -> None:
     assert run([*desk.words("people"), "--table"]) == 0
     out, err = capsys.readouterr()
-    assert "one set of judgments" in err
+    assert "they need a second --qrels" in err
     assert "tell neighbours apart" in " ".join(out.split())
 
 
@@ -293,7 +293,7 @@ def test_differing_runs_and_queries_are_intersected_with_a_note(desk: Desk, caps
     assert (told["n_runs"], told["n_queries"]) == (8, 12)
     for part in (
         "1 query that the other",
-        "1 judged query that no run has",
+        "1 judged query for which no run ranks anything",
         "other.run",
         "bad.run:1",
         "teams.tsv: left",
@@ -325,7 +325,10 @@ def test_sides_without_a_common_passage_and_of_one_name_are_audited(desk: Desk) 
 
 def test_inputs_that_cannot_be_audited_are_rejected_with_the_reason(desk: Desk, capsys: Capture) -> None:
     (desk.folder / "other.qrels").write_text("x 0 d1 1\n")
-    for sides, why in ((["people"] * 3, "3 sets of judgments"), (["people", "other"], "judged by both")):
+    for sides, why in (
+        (["people"] * 3, "3 --qrels were given"),
+        (["people", "other"], "have no query in common"),
+    ):
         assert run(desk.words(*sides)) == 2
         assert why in capsys.readouterr().err
 
@@ -342,9 +345,9 @@ def test_undecidable_checks_are_omitted_and_unused_inputs_are_listed(desk: Desk,
     assert run([*desk.words("one"), "--judge-run", f"{desk.folder}/runs/run0.run", "--json"]) == 0
     told = json.loads(capsys.readouterr().out)
     assert "power" not in {each["kind"] for each in told["findings"]}
-    for part in ("one query: tests", "--judge-run needs a second --qrels"):
+    for part in ("they need two queries or more", "--judge-run was ignored"):
         assert part in "\n".join(told["notes"])
     assert run([*desk.words("people", "people"), "--runs", f"{desk.folder}/judge.qrels", "--json"]) == 1
     told = "\n".join(json.loads(capsys.readouterr().out)["notes"])
-    assert "the same judgments as" in told
+    assert "has the same judgments as" in told
     assert "looks like qrels: is --qrels meant?" in told

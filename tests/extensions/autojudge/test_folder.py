@@ -38,7 +38,7 @@ def test_making_the_folder_twice_changes_nothing_and_never_replaces_other_files(
     (folder / "Dockerfile").unlink()
     (folder / "workflow.yml").write_text("mine")
     assert run(["autojudge", str(folder)]) == 2
-    assert "another file stands here already" in capsys.readouterr().err
+    assert "another file with this name exists" in capsys.readouterr().err
     assert not (folder / "Dockerfile").exists()
     assert (folder / "workflow.yml").read_text() == "mine"
     assert (folder / "README.md").read_bytes() == before[folder / "README.md"]

@@ -178,11 +178,11 @@ def test_a_killed_judge_resumes(desk: Path, monkeypatch: pytest.MonkeyPatch) -> 
 
 def test_without_permission_to_send_prompts_missing_grades_are_reported(desk: Path) -> None:
     with pytest.raises(
-        TrecexamError, match=r"umbrela: there is no answer to \d+ cells, and nobody may be asked"
+        TrecexamError, match=r"umbrela: no answer is stored for \d+ cells, and no model may be called"
     ):
         judge("out", "umbrela", status=1)
     with pytest.raises(
-        TrecexamError, match="nuggets: its test bank is not written yet, and nobody may be asked"
+        TrecexamError, match="nuggets: its test bank is not written yet, and no model may be called"
     ):
         judge("out", "nuggets", status=1)
 

@@ -109,10 +109,10 @@ def test_editing_one_of_two_nuggets_with_the_same_text_keeps_the_other() -> None
             "bank: the gzip data is damaged",
         ),
         (b'\xff{"query_id": "q1", "question": "x"}', "bank:1: not UTF-8"),
-        (b'{"query_id": "q1", "question_id": "b", "question": "x"}\n', "bank: no item 'a' in it"),
+        (b'{"query_id": "q1", "question_id": "b", "question": "x"}\n', "bank: the file has no item 'a'"),
         (
             b'{"query_id": "q1", "question_id": "a", "question": "x"}\n' * 2,
-            "bank:2: item id 'a' is there twice",
+            "bank:2: item id 'a' occurs twice",
         ),
     ],
 )

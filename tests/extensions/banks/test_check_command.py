@@ -57,7 +57,10 @@ def test_edited_items_are_listed_in_a_separate_table_and_are_not_problems(
     assert err == "1 item of 1 query: nothing to look at; 1 item edited since generated\n"
     assert run(["bank", "check", str(bank), "--json"]) == 0
     (edited,) = json.loads(capsys.readouterr().out)["edited"]
-    assert (edited["problem"], edited["text"]) == ("edited; it was generated as: was?", "is?")
+    assert (edited["problem"], edited["text"]) == (
+        "edited; the model wrote: was?",
+        "is?",
+    )
 
 
 def test_in_a_track_queries_without_items_or_text_are_found_too(tmp_path: Path, capsys: Capture) -> None:
@@ -82,8 +85,8 @@ def test_in_a_track_queries_without_items_or_text_are_found_too(tmp_path: Path, 
 @pytest.mark.parametrize(
     ("name", "content", "said"),
     [
-        ("queries.tsv", "q1\twhat?\n", "this is no bank, but queries"),
-        ("a.run", "q1 Q0 d1 1 2.0 r\n", "this is no bank, but run"),
+        ("queries.tsv", "q1\twhat?\n", "this is not a test bank but queries"),
+        ("a.run", "q1 Q0 d1 1 2.0 r\n", "this is not a test bank but run"),
     ],
 )
 def test_a_file_of_another_kind_is_rejected(

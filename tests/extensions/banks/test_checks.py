@@ -78,9 +78,9 @@ def test_a_duplicate_id_is_one_problem_even_across_files(tmp_path: Path) -> None
         (tmp_path / name).write_text("".join(json.dumps(row) + "\n" for row in rows))
     found = check_lines((name, line) for name in "ab" for line in scan_bank(tmp_path / name))
     assert [(row.file, row.line, row.problem) for row in found.problems] == [
-        ("b", 1, "item id 'q1/1' is there twice, first on a:1"),
-        ("b", 2, "the same item is there twice, first on a:2"),
-        ("b", 3, "the same item is there twice, first on a:2"),
+        ("b", 1, "item id 'q1/1' occurs twice, first on a:1"),
+        ("b", 2, "the same item occurs twice, first on a:2"),
+        ("b", 3, "the same item occurs twice, first on a:2"),
     ]
 
 
@@ -165,7 +165,7 @@ def test_an_item_edited_after_generation_is_not_a_problem(tmp_path: Path) -> Non
         question("gone?", 4, origin=origin, retired=True),
     )
     assert found.problems == ()
-    assert [(row.line, row.problem) for row in found.edited] == [(1, "edited; it was generated as: was?")]
+    assert [(row.line, row.problem) for row in found.edited] == [(1, "edited; the model wrote: was?")]
 
 
 @pytest.mark.parametrize(

@@ -254,7 +254,7 @@ def test_a_query_in_only_one_bank_is_reported_with_its_effect(
     files = [str(bank(recorded)), str(new), str(recorded)]
     assert run(["bank", "diff", *files, "-m", "P(rel=4)@5", "--json"]) == 0
     out, err = capsys.readouterr()
-    assert "OLD alone has query q2: each mean is over all queries of its bank" in err
+    assert "only OLD has query q2: each mean is over all queries of its bank" in err
     value = json.loads(out)
     assert value["old"]["queries"] == ["q1", "q2", "q3"]
     # Only the query differs, so nothing changes on the others.
@@ -364,7 +364,7 @@ def test_skipped_blank_items_are_reported(recorded: Path, tmp_path: Path, capsys
     new = tmp_path / "new.jsonl"
     new.write_text(bank(recorded).read_text() + '{"query_id": "q1", "question": " "}\n' * 2)
     assert run(["bank", "diff", str(bank(recorded)), str(new), str(recorded)]) == 0
-    assert f"rejected of NEW: {new}:4: an item of query 'q1' is blank: left out (lost: line), and 1 more" in (
+    assert f"NEW: rejected {new}:4: an item of query 'q1' is blank: left out (lost: line), and 1 more" in (
         capsys.readouterr().err
     )
 

@@ -495,7 +495,7 @@ def test_two_generations_at_once_are_rejected_but_a_daemon_may_run(track: Callab
         with (
             TrackLock(root / ".trecexam" / "generate.lock"),
             trecexam.open_track(root) as opened,
-            pytest.raises(LockedError, match="asking this track's model"),
+            pytest.raises(LockedError, match="calling this track's model"),
         ):
             opened.bank.generate()
         with TrackLock(root / ".trecexam" / "lock"), trecexam.open_track(root) as opened:

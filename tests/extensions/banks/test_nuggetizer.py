@@ -350,7 +350,7 @@ def test_edits_by_a_person_survive_a_second_generation(track: Callable[..., Path
     texts = [item.text for item in items]
     assert len(set(texts)) == len(texts)
     assert rows[0]["origin"]["text"] not in texts
-    assert trecexam.open_track(root).bank.check().edited[1].problem == "edited; it was generated as: vital"
+    assert trecexam.open_track(root).bank.check().edited[1].problem == "edited; the model wrote: vital"
 
 
 def test_an_estimate_bounds_the_number_of_prompts_and_sends_none(
@@ -463,7 +463,7 @@ def test_local_models_generate_nuggets_and_are_loaded_once(
     assert not (root / "bank.nuggets.jsonl").exists()
     if kind == "seq2seq":
         # This tokenizer makes more tokens of the prompt than the model accepts.
-        assert "the model takes 512 tokens beside its answer, and the prompt has" in err
+        assert "the model accepts 512 tokens besides its answer, and the prompt has" in err
         return
     loaded, told = set(), set()
 
@@ -483,7 +483,7 @@ def test_local_models_generate_nuggets_and_are_loaded_once(
 @pytest.mark.parametrize(
     ("words", "reason"),
     [
-        (["--prompt", "nuggets", "--passages", "3"], "prompt nuggets reads no passages"),
+        (["--prompt", "nuggets", "--passages", "3"], "prompt nuggets does not read passages"),
         (["--prompt", "nuggetiser"], "did you mean 'nuggetizer'?"),
     ],
 )

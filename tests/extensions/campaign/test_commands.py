@@ -53,7 +53,7 @@ def test_a_campaign_runs_from_the_plan_to_the_qrels(
     assert run(["check", str(tmp_path / "out/qrels.txt"), "--as", "qrels"]) == 0
     capsys.readouterr()
     assert run(["judge", "import", name, str(tmp_path / "out/judgments.tsv")]) == 0
-    assert f"0 new judgments, {plan.budget} known already" in capsys.readouterr().err
+    assert f"0 new judgments, {plan.budget} already in the track" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -63,7 +63,7 @@ def test_a_campaign_runs_from_the_plan_to_the_qrels(
         (["plan", "--assessors", "ada,bob", "--overlap", "lots"], "'lots': a share, 10% or 0.1"),
         (["plan", "--assessors", "ada,bob", "--overlap", "110%"], "a share"),
         (["plan", "--assessors", "ada,,bob"], "an assessor has no name"),
-        (["progress"], "no plan: `trecexam judge plan` makes one"),
+        (["progress"], "no plan yet: make one with `trecexam judge plan`"),
         (["export"], "Missing option '-o'"),
         (["planning"], "did you mean plan"),
     ],
@@ -88,11 +88,11 @@ def test_lines_that_cannot_be_imported_are_reported_and_the_others_are_imported(
     assert run(["judge", "import", str(graded), str(table)]) == 1
     err = capsys.readouterr().err
     assert "table.tsv:2: the rating is neither" in err
-    assert "1 new judgment, 0 known already" in err
+    assert "1 new judgment, 0 already in the track" in err
 
 
 def test_without_double_judgments_the_command_says_so(
     graded: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run(["judge", "agreement", str(graded)]) == 0
-    assert "nothing is judged by two people" in capsys.readouterr().err
+    assert "no passage is judged by two people" in capsys.readouterr().err

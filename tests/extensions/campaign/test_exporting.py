@@ -249,5 +249,5 @@ def test_unreadable_judgments_are_reported_and_do_not_replace_good_qrels(
     assert lines(out / "qrels.txt") == ["q1 0 q1-d00 2"]
     judgments.write_text("who\twhy\n" + text)
     assert run(command) == 2
-    assert "nothing is exported" in capsys.readouterr().err
+    assert "nothing was exported" in capsys.readouterr().err
     assert lines(out / "qrels.txt") == ["q1 0 q1-d00 2"]

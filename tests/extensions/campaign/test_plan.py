@@ -117,7 +117,7 @@ def test_without_grades_the_order_follows_the_runs_and_a_note_says_so(small_trac
     with campaign(small_track) as track:
         planned = track.judging.plan(["ada"])
         assert planned.by == "retrieved"
-        assert "no grades yet" in planned.notes[0]
+        assert "nothing is graded yet" in planned.notes[0]
 
 
 def test_a_given_list_of_passages_is_planned_in_its_order_and_nothing_else(
@@ -159,10 +159,10 @@ def test_a_listed_passage_is_planned_even_if_another_has_the_same_text(graded: P
 @pytest.mark.parametrize(
     ("content", "line", "reason"),
     [
-        ("q1 0 q1-d00 1\n", 1, "the first line names no query_id and doc_id"),
+        ("q1 0 q1-d00 1\n", 1, "the header line lacks query_id or doc_id"),
         ("query_id\tdoc_id\nq1\n", 2, "1 columns, and the header has 2"),
-        ("query_id\tdoc_id\nq9\td\n", None, "none of its 1 passage is in the pool"),
-        ("", None, "none of its 0 passages is in the pool"),
+        ("query_id\tdoc_id\nq9\td\n", None, "the pool has none of the file's 1 passage"),
+        ("", None, "the pool has none of the file's 0 passages"),
     ],
 )
 def test_an_unusable_list_is_reported(

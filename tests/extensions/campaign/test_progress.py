@@ -3,7 +3,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from campaign import campaign, to_rate
+from campaign import SCALE, campaign, to_rate
 
 from trecexam.errors import TrecexamError
 from trecexam.extensions.campaign.assessments import record_assessment
@@ -48,3 +48,16 @@ def test_a_passage_with_some_items_judged_is_not_done(graded: Path) -> None:
             assert (before.done, before.judgments) == (0, place)
             record_assessment(track.folder, query, doc_id, item.item_id, 3, who="ada")
         assert track.judging.progress().assessors[0].done == 1
+
+
+def test_progress_names_a_file_of_guidelines_that_is_missing(graded: Path) -> None:
+    with campaign(graded, f'{SCALE}guidelines = "guide.md"\n') as track:
+        track.judging.plan(["ada"], by="retrieved")
+        (note,) = track.judging.progress().notes
+        assert note.startswith("assessors see no guidelines: ")
+        assert note.endswith("guide.md: does not exist: `guidelines` in [judging] names this file")
+        (graded / "guide.md").write_bytes(b"\xff")
+        (note,) = track.judging.progress().notes
+        assert "guide.md: cannot be read (" in note
+        (graded / "guide.md").write_text("# Rate *strictly*")
+        assert track.judging.progress().notes == ()

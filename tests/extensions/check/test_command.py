@@ -53,7 +53,7 @@ def test_a_rejected_file_gives_status_1_and_the_line(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     out, err = run_check(capsys, put(tmp_path, BROKEN), status=1)
-    assert out.splitlines()[1].startswith("2\tfatal\t9, 10\tdocno 'a' is there twice")
+    assert out.splitlines()[1].startswith("2\tfatal\t9, 10\tdocno 'a' occurs twice")
     assert "trec_eval 10 rejects this run file" in err
 
 
@@ -129,7 +129,7 @@ def test_with_a_track_unknown_topics_and_docnos_are_reported(
     assert "docno 'y' is not in the track" in out
     assert "judged topic 'q2' is missing" in out
     out, _ = run_check(capsys, put(tmp_path, f"x Q0 {known} 1 1 t\n"), "--track", graded, status=1)
-    assert "none of its topics is in the qrels" in out
+    assert "the qrels have none of its topics" in out
     out, _ = run_check(capsys, put(tmp_path, "x 0 y 1\n", "x.qrels"), "--track", graded, status=0)
     assert out.count("is not in the track") == 2
 

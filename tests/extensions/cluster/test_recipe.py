@@ -86,7 +86,7 @@ def test_a_worker_with_other_weights_does_not_grade(root: Path, tmp_path: Path) 
     weights = load_file(other / "model.safetensors")
     save_file({name: 2 * weight for name, weight in weights.items()}, other / "model.safetensors")
     changed = recipe.settings.model_copy(update={"model": str(other)})
-    with pytest.raises(GraderError, match=r"differs from the daemon's in weights_sha256: give all machines"):
+    with pytest.raises(GraderError, match=r"differs from this one in weights_sha256: give all machines"):
         GraderRecipe(changed, recipe.files, recipe.identity)()
 
 

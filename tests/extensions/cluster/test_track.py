@@ -155,7 +155,7 @@ def test_the_daemon_reports_missing_workers_and_resumes_when_one_appears(
         thread.join(20)
         add_machine(cluster)
     assert len(said) == 1
-    assert f"Ray cluster '{cluster.address}': no worker got a place within 3 s" in said[0]
+    assert f"Ray cluster '{cluster.address}': no worker could be placed within 3 s" in said[0]
     with trecexam.open_track(root, grader=HashGrader()) as opened:
         counts = opened.grading.counts()
     assert (counts.missing, counts.ok) == (0, counts.cells)
@@ -190,5 +190,5 @@ def test_without_a_cluster_watch_once_is_a_one_line_error(track: Callable[..., P
     assert done.stdout == ""
     lines = [line for line in done.stderr.splitlines() if "Ray cluster" in line]
     assert len(lines) == 1
-    assert "ended early: Ray cluster '127.0.0.1:9': nobody answers there (Connection refused)" in lines[0]
+    assert "ended early: Ray cluster '127.0.0.1:9': no answer from it (Connection refused)" in lines[0]
     assert "Traceback" not in done.stderr

@@ -307,7 +307,7 @@ def test_ratings_of_a_person_do_not_count_for_any_grader(
         opened.override(*cell, 5, item=rating["item_id"], who="ann", why="it says so")
     out, err = run_command(capsys, "compare-graders", graded)
     assert rows(out) == before
-    assert "left out: people's ratings in place of a grader's (overrides.tsv)" in err
+    assert "left out: people's ratings that replace a grader's (overrides.tsv)" in err
 
 
 def test_the_table_can_be_written_to_a_file(
@@ -328,7 +328,7 @@ def test_the_table_can_be_written_to_a_file(
     [
         (["--grader", "rubrik"], "no grader 'rubrik' in this track; did you mean 'rubric'?"),
         (["--grader", "trecexam.toml"], "no grader 'trecexam.toml' in this track; there is rubric"),
-        (["--recorded", "none.jsonl"], "none.jsonl: no such recording"),
+        (["--recorded", "none.jsonl"], "none.jsonl: no such file of recorded grades"),
         (["--recorded", "empty.toml"], "empty.toml"),
     ],
 )
@@ -354,7 +354,7 @@ def test_a_single_grader_has_no_agreement_and_missing_grades_are_an_error(
     one = write_recording(tmp_path / "one.jsonl", {"only": random_ratings(1)})
     found = json.loads(run_command(capsys, "compare-graders", track, "--recorded", one, "--json")[0])
     assert found.keys() == {"graders", "notes"}
-    with trecexam.open_track(track) as opened, pytest.raises(TrecexamError, match="no grades of hash here"):
+    with trecexam.open_track(track) as opened, pytest.raises(TrecexamError, match="no grades of hash yet"):
         opened.compare_graders([HashGrader()])
 
 

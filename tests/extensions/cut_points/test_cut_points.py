@@ -22,7 +22,7 @@ def test_linking_gives_each_judgment_its_share_of_passages() -> None:
     one, two, three, four, five = link(cosines.tolist(), judgments.tolist())
     assert (two, four, five) == (0.4, 0.6, 0.9)
     assert (one, three) == (0.3, 0.5)
-    with pytest.raises(ValueError, match="no passage is judged 3"):
+    with pytest.raises(ValueError, match="no passage has the judgment 3"):
         link([0.1, 0.2, 0.3], [0, 1, 2])
 
 
@@ -34,7 +34,7 @@ def test_soft_cut_points_are_recovered_from_simulated_judgments() -> None:
     found = soft_link(list(cosines), judgments.tolist())
     assert np.array(found.points)[[1, 3, 4]] == pytest.approx([0.9, 1.03, 1.31], abs=0.06)
     assert found.width == pytest.approx(SOFT_CUTS.width, abs=0.04)
-    with pytest.raises(ValueError, match="no passage is judged 2"):
+    with pytest.raises(ValueError, match="no passage has the judgment 2"):
         soft_link([np.array([0.1]), np.array([0.2])], [0, 1])
 
 

@@ -104,7 +104,7 @@ def test_without_qrels_provenance_uses_the_gold_outputs_of_kilt(track: Path, cap
 
 def test_options_without_effect_are_reported(track: Path, capsys: Capture) -> None:
     assert erag(track, "--labels", "contains-answer", "--metric", "f1") == 0
-    said = "note: --metric changes nothing: labels of contains-answer are of no output"
+    said = "note: --metric changes nothing: labels from contains-answer use no model outputs"
     assert said in capsys.readouterr().err
     assert erag(track, "--labels", "contains-answer", "--estimate") == 0
     assert capsys.readouterr().out.splitlines()[1].startswith("0")
@@ -124,7 +124,7 @@ def test_from_python_labels_are_selected_by_name_too(track: Path) -> None:
 def test_a_run_with_equal_scores_gives_a_warning_on_the_order_of_ties(track: Path, capsys: Capture) -> None:
     outputs = ["--outputs", str(outputs_file(track / "o.jsonl"))]
     assert erag(track, *outputs) == 0
-    assert "order of ties" not in capsys.readouterr().err
+    assert "rule for ties" not in capsys.readouterr().err
     for name, scores in (("tied", "3 3 3"), ("partly", "3 3 2")):
         lines = [
             f"q2 Q0 {doc} {n} {score} {name}"
@@ -133,10 +133,10 @@ def test_a_run_with_equal_scores_gives_a_warning_on_the_order_of_ties(track: Pat
         (track / "runs" / f"{name}.run").write_text("\n".join(["q1 Q0 d1 1 9 " + name, *lines]) + "\n")
     assert erag(track, *outputs, "-m", "MRR") == 0
     said = capsys.readouterr()
-    (line,) = (line for line in said.err.splitlines() if "order of ties" in line)
+    (line,) = (line for line in said.err.splitlines() if "rule for ties" in line)
     assert line.startswith(
-        "run 'tied': all scores of a query are the same, so its documents are in trec_eval's order"
+        "run 'tied': all scores of a query are the same, so trec_eval's rule for ties orders its documents"
     )
-    assert "by falling docid" in line
+    assert "by docid descending" in line
     # d6 and d4 come before d3, the only correct one.
     assert f"tied\t{(1 + 1 / 3 + 0) / 3:.6f}" in said.out

@@ -77,7 +77,7 @@ def test_fractional_labels_are_written_and_rounded_in_qrels(track: Path, capsys:
     assert values["one", "Hit@1", "q3"] == 0.8
     assert {measure for _, measure, _ in values} == {"P", "Hit@1"}
     err = capsys.readouterr().err
-    assert "MRR needs labels of 0 and 1, and some are fractions; P, Hit and nDCG take these" in err
+    assert "MRR needs labels of 0 and 1, but some are fractions; use P, Hit and nDCG" in err
     assert "R@5 needs" in err
     # If no measure is given, measures that reject fractions are omitted without an error.
     assert erag(track, "--metric", "f1") == 0
@@ -157,7 +157,7 @@ def test_gold_outputs_of_unknown_queries_and_bad_lines_are_skipped(track: Path, 
     err = capsys.readouterr().err
     assert "g.jsonl: 1 of its 2 queries not in the track, left out: 'q9'" in err
     assert "g.jsonl:3: query 'q2' has no gold outputs: left out" in err
-    assert "g.jsonl:4: query 'q1' is there twice (first on line 1); the first one counts" in err
+    assert "g.jsonl:4: query 'q1' occurs twice (first on line 1); the first one counts" in err
     nothing = jsonl(track / "g.jsonl", {"query_id": "q9", "outputs": ["x"]})
     assert erag(track, gold=nothing) == 2
     assert (
@@ -174,9 +174,9 @@ def test_gold_outputs_of_unknown_queries_and_bad_lines_are_skipped(track: Path, 
     ("body", "reason"),
     [
         ("raise KeyError('x')", "the metric raised KeyError: 'x'"),
-        ("return float('nan')", "the metric gave NaN, and not a number from 0 to 1"),
-        ("return 7", "the metric gave 7, and not a number from 0 to 1"),
-        ("return 'good'", "the metric gave str, and not a number from 0 to 1"),
+        ("return float('nan')", "the metric returned NaN, not a number from 0 to 1"),
+        ("return 7", "the metric returned 7, not a number from 0 to 1"),
+        ("return 'good'", "the metric returned str instead of a number from 0 to 1"),
     ],
 )
 def test_outputs_on_which_a_metric_fails_have_no_label(
@@ -236,11 +236,11 @@ def test_json_and_python_give_the_same(track: Path, capsys: Capture) -> None:
 @pytest.mark.parametrize(
     ("words", "reason"),
     [
-        (["--metric", "bleu"], "no metric 'bleu'; known are em, f1, rouge-l, accuracy"),
+        (["--metric", "bleu"], "no metric 'bleu'; give em, f1, rouge-l, accuracy"),
         (["--metric", ""], "no metric ''"),
         (["-m", "ndcg@5"], "did you mean NDCG@5?"),
         (["-m", "Hit Rate@5"], "measure 'Hit Rate@5' cannot be read"),
-        (["-o", "runs"], "is where runs are dropped: give another folder"),
+        (["-o", "runs"], "holds the track's runs: give another folder"),
     ],
 )
 def test_invalid_requests_are_a_one_line_error_and_write_nothing(
@@ -293,7 +293,7 @@ def test_without_gold_outputs_the_error_says_how_to_give_them(track: Path, capsy
 def test_stored_outputs_of_the_track_are_not_overwritten(track: Path, capsys: Capture) -> None:
     words = ["erag", str(track), "--gold", str(track / "gold.jsonl"), "-o", str(track / "out")]
     assert run([*words, "--outputs", str(outputs_file(track / "o.jsonl"))]) == 2
-    assert "has the track's own outputs: give another folder" in capsys.readouterr().err
+    assert "holds the track's outputs: give another folder" in capsys.readouterr().err
 
 
 def test_a_track_without_runs_is_reported(track: Path) -> None:

@@ -128,7 +128,9 @@ def test_an_unknown_measure_is_reported(written: str, reason: str) -> None:
 
 @pytest.mark.parametrize("name", ["MAP", "RR@3", "R", "P(rel=2)@3", "Judged@5"])
 def test_a_measure_without_fractional_gains_is_rejected(name: str) -> None:
-    with pytest.raises(ValueError, match="needs labels of 0 and 1, and some are fractions; P, Hit and nDCG"):
+    with pytest.raises(
+        ValueError, match="needs labels of 0 and 1, but some are fractions; use P, Hit and nDCG"
+    ):
         retrieval_evaluator({"q1": {"a": 0.5}}, [retrieval_measure(name)], ["q1"])
 
 

@@ -155,9 +155,9 @@ def test_an_exam_with_no_question_left_gives_status_1(exam: Path) -> None:
         ({"choices": ["a", "b", "c"]}, "\"choices\" of question 'x0' are not 4 texts"),
         ({"choices": ["a", "b", "c", 4]}, '"choices" of question'),
         ({"choices": None}, '"choices" of question'),
-        ({"correct": 4}, "the place of the right candidate, 0..3, and not 4"),
-        ({"correct": "B"}, "0..3, and not 'B'"),
-        ({"correct": True}, "0..3, and not True"),
+        ({"correct": 4}, "the index of the right candidate, 0..3, not 4"),
+        ({"correct": "B"}, "0..3, not 'B'"),
+        ({"correct": True}, "0..3, not True"),
         ({"question_id": None}, 'no "question_id" in it'),
         ({"question_id": "a\tb"}, "id 'a\\tb': no tabs"),
         ({"question_id": "a\n"}, "no tabs, line ends"),
@@ -187,7 +187,7 @@ def test_a_folder_without_a_track_is_a_one_line_error(exam: Path, capsys: pytest
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        ("min_question = 9\nmax_question = 8", "min_question is 9 and max_question 8: nothing"),
+        ("min_question = 9\nmax_question = 8", "min_question is 9 and max_question 8: no question"),
         ("min_choice = 9\nmax_choice = 8", "min_choice is 9 and max_choice 8"),
         ("duplicates = 2.0", "duplicates"),
         ('embedding = "nowhere/at-all-x/y"', "name a folder with a sentence-transformers model"),
@@ -206,7 +206,7 @@ def test_invalid_settings_are_a_one_line_error(
 def test_a_duplicate_question_id_is_reported(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = write_exam(tmp_path / "exam.jsonl", [question(), question()])
     assert run(["exam", "filter", str(path), "-o", str(tmp_path / "out")]) == 2
-    assert f"{path}:2: question id 'x0' is there twice (first: line 1)" in capsys.readouterr().err
+    assert f"{path}:2: question id 'x0' occurs twice (first on line 1)" in capsys.readouterr().err
 
 
 def test_the_input_exam_is_never_overwritten(exam: Path, capsys: pytest.CaptureFixture[str]) -> None:

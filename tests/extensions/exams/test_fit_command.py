@@ -196,7 +196,7 @@ def test_improve_writes_a_folder_per_step_and_the_curve_of_every_step(
     ("components", "reason"),
     [
         ("examinee\tllm\ns1\ta\n", r"components\.tsv: no components of examinee 's2'"),
-        ("examinee\tllm\ns1\ta\ns2\ta\ns3\ta\n", "every component is the same"),
+        ("examinee\tllm\ns1\ta\ns2\ta\ns3\ta\n", "every component has the same level"),
         ("examinee\tllm\ns1\t\n", r"components\.tsv:2: examinee 's1' has no llm"),
     ],
 )

@@ -91,7 +91,7 @@ def test_each_passage_gets_a_question_with_its_origin(
     unread = json.loads((root / "exam.unread.jsonl").read_bytes())
     assert unread == {"doc_id": "d3", "reason": "no four candidates", "raw": "I cannot do that."}
     err = capsys.readouterr().err
-    assert "1 answers are no questions: no four candidates" in err
+    assert "left out 1 answers that are not questions: no four candidates" in err
     assert "2 questions (3 answers are new)" in err
 
 
@@ -159,7 +159,7 @@ def test_a_stopped_generation_resumes(track: Callable[..., Path]) -> None:
 @pytest.mark.parametrize(
     ("line", "reason"),
     [
-        ('{"docid": "d1", "text": "a"}\n{"docid": "d1", "text": "b"}', ":2: passage 'd1' is there twice"),
+        ('{"docid": "d1", "text": "a"}\n{"docid": "d1", "text": "b"}', ":2: passage 'd1' occurs twice"),
         ('{"docid": "d1"}', ":1: passage 'd1' has no text"),
         ('{"docid": "d1", "text": "a", "topic": 3}', ":1: \"topic\" of passage 'd1' is not text"),
         ('{"docid": "d\\t1", "text": "a"}', ":1: id 'd\\t1': no tabs"),

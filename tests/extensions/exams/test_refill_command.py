@@ -83,7 +83,7 @@ def test_a_bad_wrong_candidate_is_replaced_and_the_question_passes_the_filters(
         assert n_kept(root) == 1
         assert generate(root, "--again") == 0
         assert len(server.bodies) == 4
-        assert "1 question of 1 with bad wrong candidates refilled (1 new answer), 1 bad for other" in (
+        assert "1 question of 1 with bad wrong candidates rewritten (1 new answer), 1 bad for other" in (
             capsys.readouterr().err
         )
     after = {each.question_id: each for each in read_exam(root / "exam.jsonl")}
@@ -155,7 +155,7 @@ def test_a_missing_or_edited_exam_is_not_refilled(tmp_path: Path, capsys: pytest
         assert exam.read_bytes() == before
         exam.unlink()
         assert generate(root, "--again") == 2
-        assert "there is no exam here yet" in capsys.readouterr().err
+        assert "no exam here yet" in capsys.readouterr().err
         assert len(server.bodies) == 3
 
 

@@ -31,7 +31,7 @@ def test_a_table_has_ones_zeros_and_empty_cells(tmp_path: Path) -> None:
     [
         ("examinee\tq1\ns\t2\n", 2, "examinee 's', question 'q1': '2' is neither 0, 1 nor empty"),
         ("examinee\tq1\tq2\ns\t1\tNaN\n", 2, "question 'q2': 'NaN'"),
-        ("examinee\tq1\ns\t1\ns\t0\n", 3, "examinee 's' is there twice"),
+        ("examinee\tq1\ns\t1\ns\t0\n", 3, "examinee 's' occurs twice"),
         ("examinee\tq1\tq1\ns\t1\t0\n", 1, "names question 'q1' twice"),
         ("examinee\tq1\ns\t1\t0\n", 2, "has 3 columns, the header line has 2"),
         ("system\tq1\ns\t1\n", 1, "the first column is 'system'"),
@@ -39,7 +39,7 @@ def test_a_table_has_ones_zeros_and_empty_cells(tmp_path: Path) -> None:
         ("examinee\ns\n", 1, "no question"),
         ("examinee\tq1\t\ns\t1\t0\n", 1, "column 3 has no question id"),
         ("examinee\tq1\n\t1\n", 2, "no examinee in the first column"),
-        ("examinee\tq1\n", None, "there is a header line only"),
+        ("examinee\tq1\n", None, "the file has only a header line"),
         ("\n", None, "the file is empty"),
     ],
 )
@@ -87,7 +87,7 @@ def test_a_folder_has_one_file_per_examinee_as_in_the_released_code(tmp_path: Pa
         ([{"examinee": "s", "question_id": "q1"}], 'no "acc" in it'),
         ([{"examinee": "s", "question_id": "q1", "acc": 2}], "'2' is neither 0, 1 nor null"),
         ([{"examinee": "s", "question_id": "q1", "acc": "1"}], "'1' is neither"),
-        ([{"examinee": "s", "question_id": "q1", "acc": 1}] * 2, "responded to question 'q1' before"),
+        ([{"examinee": "s", "question_id": "q1", "acc": 1}] * 2, "already responded to question 'q1'"),
         (
             [
                 {"examinee": "s", "doc": {"question": "one?"}, "question_id": "q1", "acc": 1},
@@ -105,7 +105,7 @@ def test_unreadable_json_lines_are_rejected(tmp_path: Path, rows: list, reason: 
 
 
 def test_a_folder_without_json_lines_is_rejected(tmp_path: Path) -> None:
-    with pytest.raises(ConversionError, match="one an examinee is needed"):
+    with pytest.raises(ConversionError, match="it needs one per examinee"):
         read_matrix(tmp_path)
 
 
@@ -123,7 +123,7 @@ def test_components_and_groups_are_tables_of_labels(tmp_path: Path) -> None:
         ("examinee\ns\n", "at least one column"),
         ("examinee\tllm\tllm\ns\ta\tb\n", "twice"),
         ("examinee\tllm\ns\t\n", "examinee 's' has no llm"),
-        ("examinee\tllm\ns\ta\ns\tb\n", "is there twice"),
+        ("examinee\tllm\ns\ta\ns\tb\n", "occurs twice"),
         ("examinee\tllm\ns\n", "has 1 columns"),
     ],
 )

@@ -205,7 +205,7 @@ def test_a_question_that_fills_the_context_is_asked_without_its_passage(
     assert "documents of 1 questions were cut to fit the model" in capsys.readouterr().err
     write_exam(exam, [question(0, "z" * (length + 40))])
     assert run([*start, "-o", str(exam.parent / "other")]) == 2
-    assert "ask with fewer --examples, or leave long questions out" in capsys.readouterr().err
+    assert "use fewer --examples, or leave out long questions" in capsys.readouterr().err
 
 
 def test_the_top_documents_of_a_run_are_taken_from_the_corpus_or_the_exam(exam: Path) -> None:
@@ -244,7 +244,7 @@ def test_a_server_is_asked_for_each_answer_letter_once(
         start += ["--key-env", "TEST_KEY"]
         assert run(start) == 0
         assert (out / "matrix.tsv").read_text() == "examinee\tx0\tx1\tx2\nbig+closed-book+0\t1\t0\t0\n"
-        assert "1 answers name no candidate, and count as wrong" in capsys.readouterr().err
+        assert "1 answers name no candidate and count as wrong" in capsys.readouterr().err
         assert run(start) == 0
         assert len(server.bodies) == 3
         assert run([*start, "--retriever", "oracle", "--latex"]) == 0
@@ -303,7 +303,7 @@ def test_probabilities_that_are_not_numbers_are_an_error(
     [
         (["--model", "nowhere/at-all-x/y"], "one behind a server needs its --base-url"),
         (["--model", "MODEL", "--retriever", "no.run"], "no.run: no such file"),
-        (["--model", "MODEL", "--examples", "3"], "3 examples need an exam of at least 4 questions"),
+        (["--model", "MODEL", "--examples", "3"], "3 examples need an exam of 4 questions or more"),
         (["--model", "big", "--base-url", "nonsense"], "--base-url"),
         (["--model", "MODEL", "--retriever", "OTHER"], "its query ids must be question ids"),
         (["--model", "MODEL", "--retriever", "TEXTLESS"], "give the corpus with --passages"),
@@ -409,7 +409,7 @@ def test_an_examinee_whose_answers_differ_from_before_is_reported(tmp_path: Path
     assert write_examinees([examinee(made[:1], 0)], made, tmp_path).notes == ()
     assert write_examinees([examinee(made, 0)], made, tmp_path).notes == ()
     (note,) = write_examinees([examinee(made, 2)], made, tmp_path).notes
-    assert note.startswith("m+oracle+0: answers otherwise than before")
+    assert note.startswith("m+oracle+0: its answers differ from those before")
 
 
 def test_two_concurrent_processes_lose_no_examinee(tmp_path: Path) -> None:

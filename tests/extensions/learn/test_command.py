@@ -203,7 +203,7 @@ def test_negative_labels_and_a_single_other_label_are_reported(
 def test_an_empty_pool_is_reported_with_a_remedy(learnable: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for path in (learnable / "runs").iterdir():
         path.unlink()
-    assert "the pool is empty, so there is nothing to learn of: drop runs first" in error_output(
+    assert "nothing to learn from: the pool is empty; drop runs into the track" in error_output(
         capsys, learnable, status=2
     )
 
@@ -221,7 +221,7 @@ def test_judgments_of_a_single_query_are_used_with_a_warning(
     edit_qrels(learnable, lambda row: row[3] if row[0] == "q0" else None)
     error = error_output(capsys, learnable)
     assert "all judgments are of one query, 'q0'" in error
-    assert "judgments only: see `trecexam cross-validate`" in error
+    assert "judgments: check the labels with `trecexam cross-validate`" in error
     assert {row["query_id"] for row in learned(learnable)} == {f"q{at}" for at in range(5)}
 
 
@@ -232,7 +232,10 @@ def test_passages_without_text_are_reported_and_learned_from_votes(
     kept = [line for line in lines if '"q0-d01"' not in line and '"q0-d00"' not in line]
     (learnable / "passages.jsonl").write_text("".join(kept))
     error = error_output(capsys, learnable)
-    assert "2 pooled passages ('q0-d00', 'q0-d01') without a text: known by the votes of the runs" in error
+    assert (
+        "2 pooled passages ('q0-d00', 'q0-d01') without a text: labels come from the votes of the runs"
+        in error
+    )
     rows = {row["doc_id"]: row for row in learned(learnable)}
     assert (rows["q0-d01"]["judged"], rows["q0-d00"]["judged"]) == ("yes", "no")
     assert 0 <= float(rows["q0-d00"]["gain"]) <= 2
@@ -269,7 +272,7 @@ def test_labels_of_a_model_are_not_learned_from(learnable: Path, capsys: pytest.
     (learnable / "trecexam.toml").write_text(
         config.replace("[track]", '[track]\nqrels = "out/learned.qrels"')
     )
-    assert "labels of a machine are among these judgments" in error_output(capsys, learnable, status=2)
+    assert "these judgments include labels from a model" in error_output(capsys, learnable, status=2)
 
 
 def test_another_track_must_differ_and_its_labels_are_not_those_of_a_model(
@@ -280,7 +283,9 @@ def test_another_track_must_differ_and_its_labels_are_not_those_of_a_model(
     )
     other = make_learnable(tmp_path / "other")
     (other / "qrels.txt.sources.tsv").write_text("")
-    assert "labels of a machine are among" in error_output(capsys, learnable, "--from", other, status=2)
+    assert "these judgments include labels from a model" in error_output(
+        capsys, learnable, "--from", other, status=2
+    )
 
 
 def test_judgments_of_another_track_can_start_a_track_without_judgments(
@@ -302,7 +307,7 @@ def test_another_track_must_have_the_same_label_scale(
 ) -> None:
     other = make_learnable(tmp_path / "other", labels=2)
     error = error_output(capsys, learnable, "--from", other, status=2)
-    assert "the highest judgment here is 2, and that of" in error
+    assert "the highest judgment here is 2, and 1 in" in error
 
 
 def test_a_few_judgments_below_the_highest_label_of_another_track_use_its_scale(
@@ -311,8 +316,8 @@ def test_a_few_judgments_below_the_highest_label_of_another_track_use_its_scale(
     other = make_learnable(tmp_path / "other", queries=3)
     edit_qrels(learnable, lambda row: row[3] if row[3] != "2" else None)
     error = error_output(capsys, learnable, "--from", other)
-    assert "the highest judgment here is 1, and that of" in error
-    assert "taken as of one scale, as there are few here" in error
+    assert "the highest judgment here is 1, and 2 in" in error
+    assert "treated as one scale, because this track has few judgments" in error
     assert max(float(row["gain"]) for row in learned(learnable)) > 1
 
 
@@ -341,7 +346,7 @@ def test_an_update_learns_if_enabled_in_the_settings(learnable: Path) -> None:
         assert not track.update().changed
         edit_qrels(learnable, lambda row: "1")
         (note,) = (line for line in track.update().notes if "learn" in line)
-        assert "nothing learned, out/learned.tsv is as it was" in note
+        assert "nothing learned; out/learned.tsv is unchanged" in note
         assert "judgments are 1" in note
 
 
@@ -353,7 +358,7 @@ def test_a_query_without_text_does_not_stop_the_others(
         text = text.replace("q0\tq0a q0b q0c", "q0\t ").replace('"query_text": "q0a"', '"query_text": ""')
         (learnable / name).write_text(text)
     error = error_output(capsys, learnable)
-    assert "1 query ('q0') without a text: passages are known by votes and length alone" in error
+    assert "1 query ('q0') without a text: labels come from votes and length alone" in error
     assert {row["query_id"] for row in learned(learnable)} == {"q0", "q1", "q2", "q3", "q4"}
     assert " q0-d01 " in (learnable / "out" / "learned.qrels").read_text()
 

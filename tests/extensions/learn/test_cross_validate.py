@@ -92,7 +92,7 @@ def test_losses_and_kappa_use_only_hidden_judgments(
 def test_the_judging_design_is_reported(tmp_path: Path) -> None:
     root = make_learnable(tmp_path / "track", queries=6, docs=20)
     notes = validated(root).notes
-    assert any("retrieved as the others are, as by a random sample" in note for note in notes)
+    assert any("as often as the others, as in a random sample" in note for note in notes)
     most_retrieved_alone(root, 6)
     validation = validated(root)
     assert validation.design == "most retrieved"
@@ -196,7 +196,7 @@ def test_if_learned_labels_mislead_leaving_holes_is_best_and_stored(
     losses = {row[1]: row[2] for row in validation.rows if row[0] == "fill"}
     assert verdict(root)["losses"] == pytest.approx(losses)
     figures = f"losses: none {losses['none']:.3f}, learned {losses['learned']:.3f}"
-    assert f"the way to fill holes: none; {figures}" in validation.notes
+    assert f"method to fill holes: none; {figures}" in validation.notes
     assert [row[-1] for row in validation.rows] == ["", "best", "", "", "best"]
 
 
@@ -211,7 +211,7 @@ def test_a_method_better_only_by_chance_is_shown_with_the_selection_rule(tmp_pat
     learned, condensed = (losses["learned-leaderboard", way] for way in ("learned", "condensed"))
     assert condensed < learned
     assert losses["fill", "learned"] < losses["fill", "none"]
-    rule = "verdict: learned labels, unless another way loses less beyond chance (95%, over queries)"
+    rule = "verdict: learned labels, unless another method has a lower loss beyond chance (95%, over queries)"
     assert rule in json.loads(validation.to_json())["notes"]
     less = f"`condensed` loses less here ({condensed:.4f} against {learned:.4f}), but not beyond chance, so "
     assert [note for note in validation.notes if "loses less here" in note] == [
@@ -270,7 +270,7 @@ def _kappa(judged: np.ndarray, said: np.ndarray) -> float:
 def test_results_are_shown_even_if_they_cannot_be_stored(learnable: Path) -> None:
     (learnable / ".trecexam" / "verdict.json" / "not ours").mkdir(parents=True)
     validation = validated(learnable)
-    assert any("not kept for `trecexam fill`" in note for note in validation.notes)
+    assert any("not stored for `trecexam fill`" in note for note in validation.notes)
     assert len(validation.rows) == 5
 
 

@@ -95,7 +95,7 @@ def test_with_few_or_only_most_retrieved_judgments_there_are_no_intervals(
     out, err = printed(capsys, "learned-leaderboard", root, "--insist")
     how = "a random 3" if design == "few" else "the most retrieved 6.0 passages of a query are judged"
     assert how in err
-    assert "no intervals, as too few would hold the truth" in err
+    assert "no intervals, because too few of them would contain the true value" in err
     for row in table(out):
         assert {row[f"{measure}.{end}"] for measure in MEASURES for end in ("low", "high")} == {""}
     out, _ = printed(capsys, "learned-leaderboard", root, "--insist", "--json")
@@ -135,7 +135,7 @@ def test_an_unjudged_query_is_scored_from_the_judgments_of_other_queries(learnab
 
 # A track on which another method orders the runs better.
 
-DOUBTS = "with half of the judgments hidden `unjudged = 0` orders the runs better than learned labels do"
+DOUBTS = "with half of the judgments hidden `unjudged = 0` orders the runs better than learned labels"
 
 
 def test_if_learned_labels_mislead_the_better_method_is_named_and_nothing_is_shown(
@@ -147,8 +147,8 @@ def test_if_learned_labels_mislead_the_better_method_is_named_and_nothing_is_sho
         assert out == ""
         (line,) = err.splitlines()
         assert line.startswith(f"trecexam: {root}: {DOUBTS} (loss 0.")
-        assert f"take `trecexam leaderboard {root} --official`" in line
-        assert line.endswith("--insist shows it all the same")
+        assert f"use `trecexam leaderboard {root} --official`" in line
+        assert line.endswith("or show this leaderboard with --insist")
     output = tmp_path / "board.tsv"
     printed(capsys, "learned-leaderboard", root, "-o", output, status=1)
     assert not output.exists()
@@ -173,7 +173,7 @@ def test_insist_shows_the_leaderboard_with_the_warning_in_every_format(
     assert len(value["leaderboard"]) == 8
     out, err = printed(capsys, *insisting, "--latex")
     assert DOUBTS.split("`")[0] in out
-    assert "orders the runs better than learned labels do" in " ".join(out.replace("%", " ").split())
+    assert "orders the runs better than learned labels" in " ".join(out.replace("%", " ").split())
     output = tmp_path / "board.tsv"
     _, err = printed(capsys, *insisting, "-o", output)
     assert DOUBTS in err
@@ -182,7 +182,7 @@ def test_insist_shows_the_leaderboard_with_the_warning_in_every_format(
         board = track.learn.leaderboard(insist=True)
     assert board.notes[0] == board.doubts
     assert DOUBTS in " ".join(repr(board).split())
-    assert "orders the runs better than learned labels do" in board._repr_html_()
+    assert "orders the runs better than learned labels" in board._repr_html_()
 
 
 def test_learn_writes_no_untrusted_leaderboard_and_says_why(
@@ -226,7 +226,7 @@ def test_judgments_of_another_track_alone_are_reported_as_unchecked(learnable: P
             track.learn.leaderboard(source=learnable)
         board = track.learn.leaderboard(source=learnable, draws=10, insist=True)
     assert set(board.judged) == {0.0}
-    assert any("nothing of it is judged; no intervals" in note for note in board.notes)
+    assert any("nothing in the pool is judged; no intervals" in note for note in board.notes)
     assert np.isnan(board.ends[0]).all()
 
 
@@ -292,7 +292,7 @@ def test_a_run_similar_to_the_encoder_is_listed_with_its_rank_without_the_cosine
     without = sorted(names, key=lambda name: -means[names.index(name)]).index("cosine") + 1
     here = board.ranks[board.runs.index("cosine")]
     (note,) = (note for note in board.notes if "encoder" in note)
-    assert note.startswith("1 run ranks passages much as the encoder of these labels does")
+    assert note.startswith("1 run ranks passages much like the encoder of these labels")
     assert f"cosine {here} ({without});" in note
 
 

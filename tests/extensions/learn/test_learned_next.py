@@ -106,7 +106,7 @@ def test_minimal_test_collections_choose_what_tells_most_about_all_pairs(learnab
     [
         (None, "nothing is judged yet"),
         ("q0 0 q0-d01 1\n", "the only judgment is 1"),
-        ("q0 0 q0-d01 1\nq0 0 q0-d02 0\n", "there are 2 of 5 queries"),
+        ("q0 0 q0-d01 1\nq0 0 q0-d02 0\n", "the track has 2 for 5 queries"),
     ],
 )
 def test_minimal_test_collections_need_a_judgment_of_each_query_on_average(
@@ -126,7 +126,7 @@ def test_minimal_test_collections_separate_runs(learnable: Path, capsys: pytest.
     for name in "bcd":
         (learnable / "runs" / f"{name}.run").unlink()
     assert run(["learned-next", str(learnable), "--by", "mtc"]) == 2
-    assert "there must be two at least" in capsys.readouterr().err
+    assert "the track needs two runs or more" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("qrels", [None, "q0 0 q0-d01 1\n"])

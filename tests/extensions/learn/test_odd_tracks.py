@@ -148,4 +148,4 @@ def test_for_a_single_query_a_note_says_that_probabilities_are_overconfident(
     assert "too sure" not in capsys.readouterr().err
     one_query(root)
     assert run(["settle", str(root), "a > b"]) == 0
-    assert "the probability is too sure" in capsys.readouterr().err
+    assert "the probability is too extreme" in capsys.readouterr().err

@@ -83,15 +83,15 @@ def test_a_claim_may_be_about_the_first_runs(partly_judged: Path, claim: str, n:
     ("claim", "why"),
     [
         ("a > bb", "no run 'bb'; did you mean 'b'"),
-        ("a > zzzzz", "no run 'zzzzz'; there are a, b, c, d, e and 1 more"),
-        ("a", "'a' is no claim"),
-        ("", "'' is no claim"),
-        ("a >", "'a >' is no claim"),
-        ("a > > b", "is no claim"),
+        ("a > zzzzz", "no run 'zzzzz'; the runs are a, b, c, d, e and 1 more"),
+        ("a", "'a' is not a claim"),
+        ("", "'' is not a claim"),
+        ("a >", "'a >' is not a claim"),
+        ("a > > b", "is not a claim"),
         ("a > b > a", "'a' is named twice"),
         ("the first six", "'the first six': the track has 6 runs"),
         ("first 0", "'first 0': the track has 6 runs"),
-        ("the first eleven", "'the first eleven' is no claim"),
+        ("the first eleven", "'the first eleven' is not a claim"),
     ],
 )
 def test_an_invalid_claim_is_an_error_that_shows_the_syntax(
@@ -114,7 +114,7 @@ def test_a_run_name_may_contain_the_separator(partly_judged: Path) -> None:
         ("x>x>y>d", ("x", "x>y", "d")),
     ):
         assert settle_claim(partly_judged, claim).claim.runs == runs
-    with pytest.raises(TrecexamError, match="'x>y' is no claim"):
+    with pytest.raises(TrecexamError, match="'x>y' is not a claim"):
         settle_claim(partly_judged, "x>y")
     # Once "y" is a run, too, the claim is ambiguous and both are named.
     rename(partly_judged, "d", "y")
@@ -209,7 +209,8 @@ def test_json_has_claim_pairs_and_plan(partly_judged: Path, capsys: pytest.Captu
     assert value["judgments"] == value["pairs"][0]["judgments"] > 0
     assert run(["settle", str(partly_judged), "the first two", "--table"]) == 0
     assert (
-        "the probability of a set of runs is rough, and mostly too high: the page" in capsys.readouterr().err
+        "the probability for a set of runs is rough and mostly too high: see the page"
+        in capsys.readouterr().err
     )
 
 
@@ -282,7 +283,7 @@ def test_with_fewer_judgments_than_queries_no_probability_is_given(
     (partly_judged / "qrels.txt").write_text("".join(labels))
     assert run(["settle", str(partly_judged), "a > b"]) == 2
     error = capsys.readouterr().err
-    assert f"{n} judgments of 6 queries: with fewer than one a query no probability can be trusted" in error
+    assert f"{n} judgments of 6 queries: with fewer than one per query no probability can be trusted" in error
     assert "learned-next" in error
     (partly_judged / "qrels.txt").write_text(
         "".join(labels) + "".join(f"q5 0 q5-d0{at} 2\n" for at in range(6 - n))

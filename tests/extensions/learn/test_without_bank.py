@@ -62,7 +62,7 @@ def test_judgments_with_other_ids_are_reported_with_both_ids(
         assert run([words[0], str(bankless), *words[1:]]) == 2, words
         said = capsys.readouterr().err
         assert examples in said, words
-        assert words[0] == "fill" or f"there are {len(lines)} judgments, and none is of the pool" in said
+        assert words[0] == "fill" or f"there are {len(lines)} judgments, all outside of the pool" in said
 
 
 @pytest.fixture
@@ -145,7 +145,7 @@ def test_commands_that_grade_still_report_a_missing_bank(
         prepare()
         _, err = run_command(capsys, bankless, *command, status=2)
         assert "no test bank: put bank.<name>.jsonl here" in err
-        instead = f"; without one `trecexam learned-next {bankless}` says what to judge"
+        instead = f"; without a grader, `trecexam learned-next {bankless}` says what to judge"
         assert err.rstrip().endswith(instead) == (command == ["judge-next"])
 
 

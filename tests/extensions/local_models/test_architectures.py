@@ -124,5 +124,5 @@ def test_a_model_without_beam_search_is_reported(tmp_path: Path, tokenizer: Any,
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         grader = made(saved(tmp_path / "rwkv", "rwkv", tokenizer), "causal", decode="beam", max_new_tokens=4)
-        with pytest.raises(GraderError, match='this model cannot do `decode = "beam"`'):
+        with pytest.raises(GraderError, match='this model does not support `decode = "beam"`'):
             list(grader.grade(cells[:2]))

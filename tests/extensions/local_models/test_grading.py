@@ -273,7 +273,9 @@ def test_an_answer_is_verified_by_the_model_that_gave_it(models: dict[str, Path]
 
 
 def test_choices_decoding_is_rejected_for_a_free_text_prompt(models: dict[str, Path]) -> None:
-    with pytest.raises(GraderError, match='NuggetExtractionPrompt wants free text: set `decode = "beam"`'):
+    with pytest.raises(
+        GraderError, match='NuggetExtractionPrompt needs a free-text answer: set `decode = "beam"`'
+    ):
         made(models["t5"], "seq2seq", prompt="NuggetExtractionPrompt", decode="choices")
 
 

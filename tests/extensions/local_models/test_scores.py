@@ -89,5 +89,5 @@ def test_an_incompatible_version_of_transformers_is_rejected(
 ) -> None:
     grader = made(models["t5"], "seq2seq")
     monkeypatch.setattr("trecexam.extensions.local_models.t5._activation", lambda name: torch.tanh)
-    with pytest.raises(GraderError, match="computes this model in another way than trecexam"):
+    with pytest.raises(GraderError, match="computes this model differently from trecexam"):
         list(grader.grade(cells))

@@ -46,7 +46,9 @@ def refuses(pack: Path, tmp_path: Path, reason: str) -> None:
     ],
 )
 def test_a_name_that_leads_outside_the_folder_is_rejected(good: Path, tmp_path: Path, name: str) -> None:
-    refuses(forged(good, tmp_path / "p", {name: b"x"}), tmp_path, "leads elsewhere, or is too long")
+    refuses(
+        forged(good, tmp_path / "p", {name: b"x"}), tmp_path, "points outside of the pack, or is too long"
+    )
 
 
 def test_links_duplicates_bombs_and_other_compressions_are_rejected(good: Path, tmp_path: Path) -> None:
@@ -64,14 +66,14 @@ def test_links_duplicates_bombs_and_other_compressions_are_rejected(good: Path, 
     refuses(with_more(link, b"/etc/passwd"), tmp_path, "a link or a device")
     with pytest.warns(UserWarning, match="Duplicate"):
         twice = with_more(zipfile.ZipInfo("answers.jsonl"))
-    refuses(twice, tmp_path, "it has a part twice")
+    refuses(twice, tmp_path, "it contains a part twice")
     packed = zipfile.ZipInfo("track/x")
     packed.compress_type = zipfile.ZIP_LZMA
     refuses(with_more(packed), tmp_path, "in another way than by deflate")
     bomb = zipfile.ZipInfo("track/bomb")
     bomb.compress_type = zipfile.ZIP_DEFLATED
     refuses(with_more(bomb, bytes(2**27)), tmp_path, "it would unpack")
-    refuses(forged(good, pack, {"evil.py": b"x"}), tmp_path, "no part of a pack is called 'evil.py'")
+    refuses(forged(good, pack, {"evil.py": b"x"}), tmp_path, "a pack has no part called 'evil.py'")
 
 
 @pytest.mark.parametrize(
@@ -82,7 +84,7 @@ def test_links_duplicates_bombs_and_other_compressions_are_rejected(good: Path, 
         ('[track]\nbank = ["/x/*"]', "`bank` in .track."),
         ('[graders.rubric]\nprompt = "../p.toml"', "`prompt` in .graders.rubric."),
         ('[grader]\nname = "recorded"\nrecorded = "/dev/zero"', "`recorded` in .grader."),
-        ('[track]\ndataset = "msmarco-passage/train"', "would be fetched"),
+        ('[track]\ndataset = "msmarco-passage/train"', "would be downloaded"),
         ("[tracks]", "tracks"),
         ("[[[", "trecexam.toml"),
     ],
@@ -134,15 +136,15 @@ def test_inconsistent_packs_are_rejected(good: Path, tmp_path: Path) -> None:
         ({"graders.jsonl": jsonl([{**source, "identity": {"grader": "me"}}])}, {}, "is not the digest"),
         ({"graders.jsonl": None, "answers.jsonl": None}, {}, "names no grader"),
         ({"answers.jsonl": b"[" * 100_000}, {}, "line 1 of answers.jsonl"),
-        ({"manifest.json": b"[" * 100_000}, {}, "no pack, or a damaged one"),
-        ({}, {"texts_at": ["../p"]}, "names a file that leads elsewhere"),
+        ({"manifest.json": b"[" * 100_000}, {}, "is not a pack, or is damaged"),
+        ({}, {"texts_at": ["../p"]}, "names a file outside of the pack"),
         ({}, {"texts_at": [str(n) for n in range(9)]}, "texts_at"),
         (
             {"texts.jsonl": jsonl([{"docid": str(n)} for n in range(99)])},
             {"min_text": 2**20},
             "replaces its texts",
         ),
-        ({}, {"outputs": {"/etc/passwd": "0" * 64}}, "names a file that leads elsewhere"),
+        ({}, {"outputs": {"/etc/passwd": "0" * 64}}, "names a file outside of the pack"),
         ({}, {"schema": 2}, "a pack of schema 2, known here: 1"),
         ({}, {"parts": {}}, "its parts are not those"),
         ({"track/trecexam.toml": None}, {}, "trecexam.toml"),

@@ -62,7 +62,7 @@ def test_the_demo_with_its_two_graders_is_reproduced_without_its_texts(
     capsys.readouterr()
     assert run(["reproduce", "paper.trecexam"]) == 0
     said = capsys.readouterr()
-    assert "reproduced: all 51 files of out/ are the same, of 2,973 answers" in said.err
+    assert "reproduced: all 51 files of out/ are the same, computed from 2,973 answers" in said.err
     assert "ann" in Path("paper/out/human.tsv").read_text()
     assert {line.split("\t")[1] for line in said.out.splitlines()[1:]} == {"same"}
     files = [
@@ -130,8 +130,8 @@ def test_texts_are_read_from_a_folder_if_their_digests_match(tmp_path: Path) -> 
     done = reproduce(pack, tmp_path / "again", texts=collection)
     assert done.reproduced
     n = len(lines_of(pack, "texts.jsonl"))
-    assert f"has {n - 1} of {n} texts that are not packed" in done.notes[0]
-    assert "another text than was graded of 1 passage" in done.notes[1]
+    assert f"has {n - 1} of the {n} texts that are not packed" in done.notes[0]
+    assert "rejected the texts of 1 passage" in done.notes[1]
     again = (tmp_path / "again" / "passages.jsonl").read_text()
     assert again.count("about q") == n - 1
     assert again.count("sha256:") == 1
@@ -184,7 +184,7 @@ def test_answers_are_parsed_without_their_server_and_parser_differences_are_coun
     done = reproduce(other, tmp_path / "read")
     # The current parser counts; the recorded result is compared with it.
     assert done.reproduced
-    assert f"1 of {len(rows)} answers of rubric are read otherwise than then" in done.notes
+    assert f"1 of {len(rows)} answers of rubric are now read differently" in done.notes
 
 
 def test_a_grader_that_waits_for_a_model_also_waits_in_the_pack(tmp_path: Path) -> None:
@@ -283,7 +283,7 @@ def trecexam_lines(data: Path) -> list[str]:
 
 def test_reproducing_a_file_that_is_not_a_pack_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "x.trecexam").write_bytes(b"no zip")
-    for name, reason in (("x.trecexam", "no pack, or a damaged one"), ("y.trecexam", "no such file")):
+    for name, reason in (("x.trecexam", "is not a pack, or is damaged"), ("y.trecexam", "no such file")):
         with pytest.raises(TrecexamError, match=reason):
             reproduce(tmp_path / name, tmp_path / "again")
     assert not (tmp_path / "again").exists()

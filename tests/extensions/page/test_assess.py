@@ -157,7 +157,7 @@ def test_all_items_of_a_passage_are_rated_on_one_page_and_missing_ones_are_repor
     answer = judge(browser, address, item_1="4")
     assert answer.headers["location"] == address
     page = browser.get(address).text
-    assert f"Taken; {n_items - 1} more here." in page
+    assert f"Saved; {n_items - 1} more here." in page
     assert re.search(r'name="item-1" value="4"[^>]* checked', page)
     done = judge(browser, address, **{f"item_{n}": "1" for n in range(2, n_items + 1)})
     assert done.headers["location"].split("?")[0] != address
@@ -333,7 +333,7 @@ def test_after_cannot_judge_with_a_reason_the_passage_may_still_be_judged(
     browser = open_team(settings).client("ada")
     address, file = first(browser), "judgments.tsv" if settings else "overrides.tsv"
     refused = judge(browser, address, "cannot-why", act="cannot", why=" ")
-    assert "Nothing is written: say why." in browser.get(refused.headers["location"]).text
+    assert "Nothing was saved: give a reason." in browser.get(refused.headers["location"]).text
     assert not (track / file).exists()
     gone_on = judge(browser, address, "cannot-why", act="cannot", why="in another language")
     assert gone_on.headers["location"].split("?")[0] != address
@@ -415,7 +415,7 @@ def test_an_error_in_a_note_is_shown_next_to_it_and_no_input_is_lost(
     address = first(browser)
     answer = judge(browser, address, item_1="2", note=typed, why="clear")
     assert answer.status_code == 422
-    assert "Nothing is written: " + trouble in unescape(answer.text)
+    assert "Nothing was saved: " + trouble in unescape(answer.text)
     assert f'name="note" value="{kept}"' in answer.text
     assert 'name="why" value="clear"' in answer.text
     assert settings or re.search(r'name="item-1" value="2"[^>]* checked', answer.text)
@@ -433,7 +433,7 @@ def test_an_invalid_reason_for_cannot_judge_is_reported_and_kept(
     browser = open_team(SCALE).client("ada")
     answer = judge(browser, first(browser), "cannot-why", act="cannot", why="x" * 501)
     assert answer.status_code == 422
-    assert "Nothing is written: a reason has 501 characters" in answer.text
+    assert "Nothing was saved: a reason has 501 characters" in answer.text
     assert f'id="cannot-why" type="text" name="why" value="{"x" * 501}"' in answer.text
     assert '<details id="cannot" open>' in answer.text
     assert not (track / "judgments.tsv").exists()
@@ -512,7 +512,9 @@ def test_missing_guidelines_stop_no_assessor_and_are_reported_to_organizers(
     team = open_team(SCALE)
     (track / "guide.md").unlink()
     ada = team.client("ada")
-    assert ada.get(first(ada)).status_code == 200
+    answer = ada.get(first(ada))
+    assert answer.status_code == 200
+    assert "The guidelines cannot be shown: <code>guide.md</code>" in answer.text
     assert "Assessors see no guidelines" in team.client("orla").get("/campaign").text
 
 
@@ -647,7 +649,7 @@ def test_organizers_see_progress_and_adjudicate_differences(
     judge(bob, "/assess/passage/" + first_name(track), item_1="1")
     refused = orla.post("/campaign/adjudicate", data={**stale, "rating": "2"})
     page = orla.get(refused.headers["location"]).text
-    assert "Nothing is written: the ratings changed meanwhile" in page
+    assert "Nothing was saved: the ratings changed meanwhile" in page
     assert "<bdi>bob</bdi>: <strong>related</strong>" in page
     form = {**fields(page, "/campaign/adjudicate"), "rating": "1", "why": "bob is right"}
     assert orla.post("/campaign/adjudicate", data=form).status_code == 303

@@ -132,7 +132,7 @@ def test_an_export_into_a_folder_that_a_track_reads_or_writes_is_rejected(
     root = Path(shutil.copytree(track, tmp_path / "track"))
     (root / "link").symlink_to(root / "runs" / "site")
     before = contents(tmp_path)
-    with pytest.raises(TrecexamError, match="name a folder elsewhere"):
+    with pytest.raises(TrecexamError, match="give a folder elsewhere"):
         export(root if whose == "its own" else track, root / inside)
     assert contents(tmp_path) == before
 
@@ -142,7 +142,7 @@ def test_an_export_into_an_external_runs_folder_is_rejected(track: Path, tmp_pat
     config = root / "trecexam.toml"
     config.write_text(config.read_text().replace("[track]", '[track]\nruns = "../drop"'))
     (root / "runs").rename(tmp_path / "drop")
-    with pytest.raises(TrecexamError, match="drop, where a track has its runs"):
+    with pytest.raises(TrecexamError, match="drop, which holds the track's runs"):
         export(root, tmp_path / "drop" / "site")
 
 
@@ -178,9 +178,15 @@ def test_a_blind_copy_contains_no_name_of_a_run_person_or_file(track: Path, tmp_
 @pytest.mark.parametrize(
     ("make", "reason"),
     [
-        (lambda folder: folder.write_text("mine"), "is no folder"),
-        (lambda folder: (folder.mkdir(), (folder / MARKER).write_text('"mine"')), "no copy of a page"),
-        (lambda folder: (folder.mkdir(), (folder / "mine.txt").write_text("mine")), "no copy of a page"),
+        (lambda folder: folder.write_text("mine"), "is not a folder"),
+        (
+            lambda folder: (folder.mkdir(), (folder / MARKER).write_text('"mine"')),
+            "do not belong to a copy of a page",
+        ),
+        (
+            lambda folder: (folder.mkdir(), (folder / "mine.txt").write_text("mine")),
+            "do not belong to a copy of a page",
+        ),
     ],
 )
 def test_a_folder_that_is_not_a_copy_is_never_replaced(

@@ -178,7 +178,7 @@ def test_if_all_is_officially_judged_the_page_shows_the_next_step(client: TestCl
         ("/judge?query=q1&doc=q1-d00&item=q1/77", 404, "has no item"),
         ("/judge/sideways?query=q1", 303, ""),
         ("/judge?by=nonsense", 200, "nonsense"),
-        ("/judge?level=passage&by=Cover(rel%3D4)@5", 200, "computed on the items"),
+        ("/judge?level=passage&by=Cover(rel%3D4)@5", 200, "computed from the items"),
     ],
 )
 def test_unusual_urls_get_a_response(client: TestClient, address: str, status: int, text: str) -> None:

@@ -177,7 +177,7 @@ def test_while_the_users_file_is_unreadable_nobody_has_access(team: Team) -> Non
     team.path.write_text(text + "[[user")
     shown = [orla.get("/queries"), orla.post("/override", data={"csrf": csrf}), team.client().get("/login")]
     assert [answer.status_code for answer in shown] == [503] * 3
-    assert "rejected your change" in shown[1].text
+    assert "Your change was rejected" in shown[1].text
     assert str(team.path) not in shown[0].text
     assert orla.get("/healthz").status_code == 200
     # As some editors save: an empty file first.
@@ -226,7 +226,7 @@ def test_an_unknown_token_is_rejected_at_once(team: Team, token: str) -> None:
     browser = team.client()
     answer = log_in(browser, token)
     assert answer.status_code == 401
-    assert "Nobody has that token." in answer.text
+    assert "This token is wrong." in answer.text
     assert COOKIE not in answer.headers.get("set-cookie", "")
     assert log_in(browser, digest(team.tokens["ada"])).status_code == 401
 

@@ -340,7 +340,7 @@ def test_if_the_first_grader_cannot_go_on_people_rate_for_the_next(demo: Path, t
         cell = {"query": "q01", "doc": "heat-pump-06", "item": "", "rating": "3", "who": "ann", "why": "so"}
         answer = client.post("/override", data={"csrf": csrf_of(client), **cell})
         assert answer.status_code == 404
-        assert "This form is for the grader rubric, which cannot go on" in words(answer.text)
+        assert "Nothing was saved: the grader rubric of this form cannot grade" in words(answer.text)
         assert sorted(path.name for path in track.glob("overrides*")) == ratings
         # Forms of pages without a grader in the URL name their grader.
         key = next(key for key in _cells_of(client, "support"))

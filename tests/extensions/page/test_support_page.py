@@ -258,7 +258,7 @@ def test_a_concurrent_label_is_not_overwritten_by_accident_and_not_revealed(
     answer = send(client, **{**stale, "why": "w", "who": "Ann", "rating": "0"})
     assert (answer.status_code, answer.headers["location"]) == (303, one)
     page = client.get(one).text
-    assert "Nothing of yours is written: meanwhile Bob labelled it." in page
+    assert "Your label was not saved: meanwhile Bob labelled it." in page
     assert page.count("full support") == 2
     assert [row["who"] for row in overrides(track)] == ["Bob"]
     assert label(client, one, "0").status_code == 303
@@ -299,7 +299,7 @@ def test_labelling_works_with_keys_1_2_3_and_without_javascript(client: TestClie
         ({"doc": "q1-cost"}, 422, "is not graded with"),
         ({"item": ""}, 422, "no passage is rated as a whole"),
         ({"query": "q9"}, 404, "No query"),
-        ({"csrf": "x"}, 403, "not of this page"),
+        ({"csrf": "x"}, 403, "to another page"),
     ],
 )
 def test_malformed_forms_get_a_response_and_write_nothing(

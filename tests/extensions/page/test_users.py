@@ -168,7 +168,7 @@ def test_removing_an_unknown_user_is_an_error(path: Path, capsys: pytest.Capture
         ('[[user]]\nname = "ada"', "user 1: role"),
         ('[[user]]\nname = "ada"\nrole = "boss"', "user 1: role"),
         ('[[user]]\nname = "a,b"\nrole = "reader"', "user 1: name"),
-        ('[[user]]\nname = "ada"\nrole = "reader"\ntoken_sha256 = "plain-secret"', "no sha256"),
+        ('[[user]]\nname = "ada"\nrole = "reader"\ntoken_sha256 = "plain-secret"', "not a sha256"),
         ('[[user]]\nname = "ada"\nrole = "reader"\nshoe = 4', "user 1: shoe"),
         (
             "\n".join(
@@ -239,7 +239,7 @@ def test_nobody_has_access_while_the_file_is_nested_too_deeply(path: Path) -> No
     text, users = path.read_text(), Users(path, said.append)
     path.write_text(f"{text}x = {'[' * 50_000}")
     assert users.get("ada") is None
-    assert "nobody is let in" in said[0]
+    assert "nobody can log in" in said[0]
     path.write_text(text)
     assert users.get("ada") is not None
 

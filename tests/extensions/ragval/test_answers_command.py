@@ -140,7 +140,10 @@ def test_a_bank_without_blocks_cannot_be_answered(
         '[generator]\nmodel = "m"\nbase_url = "http://127.0.0.1:9/v1"\n'
     )
     assert run(["ragval", "answers", str(small_track)]) == 2
-    assert "no questions with their knowledge blocks: `trecexam ragval questions`" in capsys.readouterr().err
+    assert (
+        "no questions with knowledge blocks: write them with `trecexam ragval questions`"
+        in capsys.readouterr().err
+    )
 
 
 def test_the_oracle_shows_a_server_as_much_of_a_block_as_the_judge(

@@ -67,8 +67,8 @@ def test_files_with_the_same_name_are_distinguished_by_their_folders(tmp_path: P
         (json.dumps(GOOD)[:-4], "not valid JSON"),
         ("[4, 5]", "not a JSON object"),
         (json.dumps({**GOOD, "answer": "\ud800", "k": float("nan")}), "not valid JSON"),
-        ({**GOOD, "question_id": " "}, '"question_id" is no id'),
-        ({**GOOD, "run_id": ["x"]}, '"run_id" is no id'),
+        ({**GOOD, "question_id": " "}, '"question_id" is not an id'),
+        ({**GOOD, "run_id": ["x"]}, '"run_id" is not an id'),
         ({**GOOD, "answer": 3}, '"answer" is not text: 3'),
         ({**GOOD, "k": {"a": 1}}, '"k" is {"a":1}: neither a number nor text'),
     ],
@@ -87,13 +87,13 @@ def test_a_bad_line_is_reported_and_the_others_are_read(tmp_path: Path, line: An
 @pytest.mark.parametrize(
     ("line", "reason"),
     [
-        ({**GOOD, "truthfulness": 0}, '"truthfulness" is 0: a number from 1 to 5'),
-        ({**GOOD, "relevance": 5.5}, '"relevance" is 5.5: a number from 1 to 5'),
-        ({**GOOD, "relevance": True}, '"relevance" is true: a number'),
-        ({**GOOD, "truthfulness": "4"}, '"truthfulness" is "4": a number'),
-        ({**GOOD, "truthfulness": [4]}, '"truthfulness" is [4]: a number'),
-        ({**GOOD, "truthfulness": float("nan")}, '"truthfulness" is NaN: a number'),
-        (json.dumps(GOOD).replace("4.5", "1e999"), '"truthfulness" is Infinity: a number'),
+        ({**GOOD, "truthfulness": 0}, '"truthfulness" is 0: give a number from 1 to 5'),
+        ({**GOOD, "relevance": 5.5}, '"relevance" is 5.5: give a number from 1 to 5'),
+        ({**GOOD, "relevance": True}, '"relevance" is true: give a number'),
+        ({**GOOD, "truthfulness": "4"}, '"truthfulness" is "4": give a number'),
+        ({**GOOD, "truthfulness": [4]}, '"truthfulness" is [4]: give a number'),
+        ({**GOOD, "truthfulness": float("nan")}, '"truthfulness" is NaN: give a number'),
+        (json.dumps(GOOD).replace("4.5", "1e999"), '"truthfulness" is Infinity: give a number'),
     ],
 )
 def test_an_answer_with_an_invalid_score_is_reported_and_unparsed(
@@ -160,7 +160,7 @@ def test_a_question_answered_before_is_rejected_in_any_file(tmp_path: Path) -> N
     assert [(row.run_id, row.truthfulness) for row in rows] == [("x", 4.5), ("y", 4.5), ("z", 4.5)]
     ((file, line, reason),) = errors
     assert (file, line) == ("two.jsonl", 1)
-    assert f"question 'b1' was answered by run 'x' before, at {first}:1" in reason
+    assert f"question 'b1' has two answers of run 'x'; the first, at {first}:1" in reason
 
 
 @pytest.mark.parametrize("count", [-1, 1.5, "12", float("nan"), False])
@@ -172,7 +172,7 @@ def test_an_answer_with_an_invalid_token_count_is_reported_and_kept(tmp_path: Pa
         (None, None, 5.0),
     ]
     assert number == 1
-    assert said.startswith(f'"n_output_tokens" is {json.dumps(count)}: a whole number')
+    assert said.startswith(f'"n_output_tokens" is {json.dumps(count)}: give a whole number')
     with pytest.raises(ConversionError, match=r"sys\.jsonl:1: "):
         list(read_answers([path]))
 

@@ -67,9 +67,9 @@ def test_blocks_are_selected_by_date_and_each_dropped_one_has_a_reason(
     dropped = {(row["id"], *row["filters"]): row["reason"] for row in lines(out / "dropped.jsonl")}
     assert dropped == {
         ("a", "after"): "after: date is 2022-05-01",
-        ("c", "unreadable-date"): "unreadable-date: date '1690000000' is no ISO date, as 2023-06-30 is",
+        ("c", "unreadable-date"): "unreadable-date: date '1690000000' is not an ISO date, such as 2023-06-30",
         ("d", "missing-date"): "missing-date: no date",
-        ("e", "unreadable-date"): "unreadable-date: date '04/05/2023' is no ISO date, as 2023-06-30 is",
+        ("e", "unreadable-date"): "unreadable-date: date '04/05/2023' is not an ISO date, such as 2023-06-30",
         ("b", "duplicates"): "duplicates: the same as line 2",
     }
     stats = json.loads((out / "stats.json").read_bytes())
@@ -194,7 +194,7 @@ def test_an_estimate_for_a_filter_without_a_model_is_zero(
 @pytest.mark.parametrize(
     ("words", "reason"),
     [
-        (["--after", "soon"], "'soon' is no ISO date, as 2023-06-30 is"),
+        (["--after", "soon"], "'soon' is not an ISO date, such as 2023-06-30"),
         (["--known", "nowhere"], "no such track folder"),
     ],
 )
@@ -225,7 +225,7 @@ def test_lines_that_are_not_blocks_are_reported_and_the_others_are_filtered(
     said = capsys.readouterr().err.splitlines()
     assert said[0].startswith(f"rejected: {path}:2: not valid JSON")
     assert said[1].startswith(f"rejected: {path}:3: the block has no")
-    assert said[2].startswith(f"rejected: {path}:4: block 'a' stands on line 1 with another content")
+    assert said[2].startswith(f"rejected: {path}:4: block 'a' is on line 1 with other content")
     write_lines(path, ["{half"] * 30 + [ROWS[1]])
     assert run(["ragval", "filter", str(path), "-o", str(tmp_path / "out")]) == 1
     assert "rejected: 10 more lines" in capsys.readouterr().err

@@ -149,7 +149,7 @@ def test_lines_that_cannot_be_judged_are_reported_and_the_rest_is_judged(
     assert "k1/1" in reasons[3]
     assert "counts" in reasons[3]
     assert "not valid JSON" in reasons[4]
-    assert "is empty: it is not judged, and counts as unparsed" in reasons[5]
+    assert "is empty: it is not judged and counts as unparsed" in reasons[5]
     assert "question_id" in reasons[7]
     assert "not text" in reasons[8]
     counts = json.loads((root / "out/ragval/judging.json").read_bytes())
@@ -312,7 +312,7 @@ def test_without_answers_or_questions_the_error_says_what_to_do(
     usual = {"query_id": "q", "questions": [{"question_id": "q/1", "question_text": "Why?"}]}
     write_lines(root / "bank.questions.jsonl", [usual])
     assert run(["ragval", "answers", str(root)]) == 2
-    assert "the bank has no questions with their knowledge blocks" in capsys.readouterr().err
+    assert "the bank has no questions with knowledge blocks" in capsys.readouterr().err
     (root / "bank.questions.jsonl").unlink()
     assert run(["ragval", "answers", str(root)]) == 2
     assert f"write some: trecexam ragval questions {root}" in capsys.readouterr().err
@@ -329,7 +329,7 @@ def test_files_of_several_systems_or_other_formats_are_rejected(tmp_path: Path) 
     reasons = {file: reason for file, _, reason, _ in rejected(root)}
     assert len(rejected(root)) == 4
     assert "2 runs" in reasons["runs/two.jsonl"]
-    assert "a run of passages, and this track has none" in reasons["runs/passages.run"]
+    assert "a run of passages, but this track's judge scores answers" in reasons["runs/passages.run"]
     assert "no" in reasons["runs/none.jsonl"]
     assert "empty" in reasons["runs/empty.jsonl"]
 
@@ -342,7 +342,7 @@ def test_cut_blocks_are_counted_and_reported_on_every_update(
         write_lines(root / "runs" / "a.jsonl", [answer(key, 4, 4) for key in ("k1", "k2", "k3")])
         for _ in range(2):
             assert run(["watch", str(root), "--once"]) == 0
-            assert notes(root)[0] == "2 answers judged by a knowledge block that was cut at its end"
+            assert notes(root)[0] == "2 answers judged with a knowledge block that was cut at its end"
         assert any(
             "Knowledge block: Heat pumps move\n" in body["messages"][-1]["content"] for body in server.bodies
         )
@@ -350,7 +350,7 @@ def test_cut_blocks_are_counted_and_reported_on_every_update(
         assert run(["watch", str(root), "--once"]) == 0
     page = (root / "out" / "report.html").read_text()
     assert page.index('id="beside-section">Judged answers<') < page.index('id="leaderboard-section">')
-    assert "2 answers judged by a knowledge block that was cut at its end<" in page
+    assert "2 answers judged with a knowledge block that was cut at its end<" in page
     assert 'href="ragval/plots/means.tsv"' in page
     assert ">run_id</th>" in page
     assert ">n_output_tokens</th>" not in page, "no answer says its tokens, and an empty column says nothing"
@@ -363,7 +363,7 @@ def test_a_parameter_of_the_answers_can_be_swept(tmp_path: Path, capsys: pytest.
             row = answer("k1", score, score, chunk_size=size, n_input_tokens="many")
             write_lines(root / "runs" / f"s{size}.jsonl", [row])
         assert run(["watch", str(root), "--once"]) == 1
-    assert '"n_input_tokens" is "many": a whole number needed' in capsys.readouterr().err
+    assert '"n_input_tokens" is "many": give a whole number' in capsys.readouterr().err
     assert [row[1] for row in table(root)] == ["1", "1"]
     found = root / "out" / "ragval" / "judged.jsonl"
     assert run(["ragval", "report", str(found), "--sweep", "chunk_size", "-o", str(tmp_path / "r")]) == 0

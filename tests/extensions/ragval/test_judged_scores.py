@@ -206,8 +206,9 @@ def test_questions_answered_only_by_others_are_counted_and_reported() -> None:
     rows += [answer("c", "", 2, 2), answer("b", "q3", 1, 1)]
     systems = systems_of(rows)
     assert {one.run_id: one.unanswered for one in systems} == {"a": 2, "b": 0, "c": 0}
-    assert "a: no answer to 2 questions that others answered; its means are over its own answers" in list(
-        remarks(systems)
+    assert (
+        "a: no answer to 2 questions that other systems answered; its means cover only the questions that "
+        "it answered" in list(remarks(systems))
     )
 
 

@@ -52,10 +52,10 @@ def test_a_block_needs_only_its_content(tmp_path: Path) -> None:
         ([{"title": "T"}], r":1: the block has no text"),
         ([{"content": "  "}], r":1: the block has no text"),
         ([{"content": 3}], r':1: "content" of the block is not text'),
-        ([{"content": "a", "id": ""}], r':1: "id" is no id'),
+        ([{"content": "a", "id": ""}], r':1: "id" is not an id'),
         (
             [{"content": "a", "id": 1}, {"content": "b", "id": 1}],
-            r":2: block '1' stands on line 1 with another",
+            r":2: block '1' is on line 1 with other",
         ),
         (["{"], r":1: not valid JSON"),
         ([], "empty"),
@@ -106,7 +106,7 @@ def test_items_that_do_not_form_a_question_are_not_written_as_one(
 ) -> None:
     item = Item("q", "q/truthfulness", "Why?", "truthfulness", ("Heat.",))
     other = item._replace(item_id="q/relevance", kind="relevance")
-    with pytest.raises(ValueError, match="no question with its block"):
+    with pytest.raises(ValueError, match="not a question with its block"):
         converters.write([item._replace(**change), other], tmp_path / "b.jsonl", "bank")
 
 
@@ -132,7 +132,7 @@ def test_a_duplicate_question_counts_once_and_an_id_belongs_to_one_question(tmp_
     said: list[ConversionError] = []
     items = list(read_bank(write(tmp_path / "b.jsonl", row, {**row, "answer": "Because."}), said.append))
     assert len(items) == 2
-    assert [(error.line, "is there twice" in error.reason) for error in said] == [(2, True)]
+    assert [(error.line, "occurs twice" in error.reason) for error in said] == [(2, True)]
     ids = [{**row, "question_id": "q"}, {**row, "question_id": "q", "content": "Cold."}]
     with pytest.raises(ConversionError, match="ids must differ"):
         list(read_bank(write(tmp_path / "c.jsonl", *ids)))

@@ -136,7 +136,7 @@ def test_a_question_that_a_block_already_has_is_not_added(
         root.joinpath("blocks.jsonl").write_text(json.dumps(BLOCKS[0]) + "\n")
         assert run(["ragval", "questions", str(root), "--per-block", "2"]) == 0
     assert len(lines(root / "bank.questions.jsonl")) == 1
-    assert "no question in 1 answer: the block has this question" in capsys.readouterr().err
+    assert "no question in 1 answer: the block has this question already" in capsys.readouterr().err
 
 
 def test_a_long_block_is_cut_after_15000_characters_and_counted(

@@ -59,7 +59,10 @@ def test_report_prints_the_documented_columns_with_the_best_system_first(
         "good\t3\t0\t4.3333\t4.5000\t8.8333\t33\t2",
         "poor\t3\t1\t1.7500\t1.5000\t3.2500\t\t",
     ]
-    assert shown.err == "good: 2 of 3 answers do not say their output tokens; the total is of the others\n"
+    assert (
+        shown.err
+        == "good: 2 of 3 answers do not give their output tokens; the total covers the other answers\n"
+    )
 
 
 def test_json_has_full_precision_intervals_and_missing_counts(
@@ -149,8 +152,8 @@ def test_bad_lines_are_listed_and_counted_and_the_rest_is_reported(
     shown = capsys.readouterr()
     assert "good\t4\t1\t4.3333" in shown.out
     said = shown.err.splitlines()
-    assert said[0].startswith(f"trecexam: {files[0]}:4: question 'q1' was answered by run 'good' before")
-    assert said[1].startswith(f'trecexam: {files[0]}:5: "truthfulness" is 6: a number from 1 to 5')
+    assert said[0].startswith(f"trecexam: {files[0]}:4: question 'q1' has two answers of run 'good'")
+    assert said[1].startswith(f'trecexam: {files[0]}:5: "truthfulness" is 6: give a number from 1 to 5')
     assert said[2].startswith(f"trecexam: {files[0]}:6: not valid JSON")
     assert said[3] == "lines with errors: 3"
     assert [(row["file"], row["line"]) for row in rows(out / "rejected.tsv")] == [
@@ -185,7 +188,7 @@ def one_line(capsys: pytest.CaptureFixture[str]) -> str:
         (["-o", "{good}"], "is a file"),
         (["{missing}"], "does not exist"),
         (["{folder}"], "is a directory"),
-        (["{good}"], "good.jsonl: is named twice: its answers would count twice"),
+        (["{good}"], "good.jsonl: is given twice: its answers would count twice"),
     ],
 )
 def test_invalid_requests_are_a_one_line_error_with_status_2(
@@ -243,7 +246,7 @@ def test_the_python_call_gives_the_same_and_rows_give_the_same_files(tmp_path: P
         assert (tmp_path / "out" / name).read_bytes() == content
     with pytest.raises(TrecexamError, match=r"no-such\.jsonl: no such file"):
         ragval_report(tmp_path / "no-such.jsonl")
-    with pytest.raises(TrecexamError, match="a file of judged answers is needed"):
+    with pytest.raises(TrecexamError, match="give a file of judged answers"):
         ragval_report()
 
 

@@ -63,7 +63,8 @@ def test_the_systems_are_compared_question_by_question(
         assert one.p == pytest.approx(test.pvalue, rel=1e-6)
         assert (one.low, one.high) == pytest.approx(tuple(test.confidence_interval()))
     assert [note.split(": ")[1] for note in report.notes] == [
-        "6 of 256 answers are to a question that was answered before (by its text"
+        "6 of 256 answers are to a question that was answered before (by its text, as they have no ids); "
+        "each counts"
     ] * 2
 
 

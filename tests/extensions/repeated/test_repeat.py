@@ -130,7 +130,7 @@ def test_no_prompt_is_sent_twice_and_more_repetitions_send_only_the_new_ones(
             notes.add(said)
         assert n_cell_requests(server) == 5 * cells
     assert len(notes) == 1
-    assert "neither its bias nor what other queries would give" in notes.pop()
+    assert "neither its bias nor the choice of queries" in notes.pop()
     assert printed["--json"] == (tmp_path / "five.json").read_text()
     value = json.loads(printed["--json"])
     assert printed[""].splitlines()[0].split("\t") == list(value["runs"][0])
@@ -163,7 +163,7 @@ def test_an_incomplete_repetition_does_not_count_and_resumes(
         with trecexam.open_track(small) as track:
             used = track.status().json_value()
             cells = track.grading.counts().ok
-            with pytest.raises(TrecexamError, match=r"yet: time 2 .* cells .*; stopped"):
+            with pytest.raises(TrecexamError, match=r"compare: repetition 2 .* cells .*; stopped"):
                 track.repeat(2, stop=lambda: True)
         # The budget covers all times: a little more than two of them.
         each = used["tokens_in"] + used["tokens_out"]
@@ -172,7 +172,9 @@ def test_an_incomplete_repetition_does_not_count_and_resumes(
         assert run(["repeat", str(small), "--samples", "3", "--json"]) == 1
         printed = capsys.readouterr()
         assert json.loads(printed.out)["samples"] == 2
-        assert re.search(r"time 3 does not count: \d+ cells without an answer; .*budget_tokens", printed.err)
+        assert re.search(
+            r"repetition 3 is left out: \d+ cells without an answer; .*budget_tokens", printed.err
+        )
         configured(small, server, max_new_tokens=8)
         assert run(["repeat", str(small), "--samples", "3"]) == 0
         seen = [n for prompt, n in server.seen.items() if "about q" in prompt]
@@ -185,7 +187,7 @@ def test_an_incomplete_repetition_does_not_count_and_resumes(
         ({"temperature": 0.0}, "set `temperature` above 0 in [grader]"),
         ({"seed": 7}, "remove `seed` in [grader]"),
         ({"temperature": None, "seed": 7}, "set `temperature` above 0 and remove `seed` in [grader]"),
-        ({}, "24 cells without a first answer: `trecexam watch"),
+        ({}, "24 cells without a first answer: run `trecexam watch"),
     ],
 )
 def test_a_server_that_would_repeat_its_answers_is_rejected_without_requests(
@@ -214,5 +216,5 @@ def test_cached_answers_of_a_server_are_detected(small: Path) -> None:
         with trecexam.open_track(small) as track:
             track.grading.grade()
             done = track.repeat(2)
-    assert "keep its answers?" in done.notes[-1]
+    assert "no cache between" in done.notes[-1]
     assert (done.flips, {row["rank.sd"] for row in done.json_value()["runs"]}) == (0.0, {0.0})

@@ -70,7 +70,7 @@ def test_a_grader_that_grades_each_cell_alone_gives_equal_grades_and_stores_noth
     assert set(again[:5]) < set(again[5:])
     assert len(set(again[5:])) == 20
     assert content(root) == before
-    assert done.notes[-1] == "5 of 36 graded cells looked at: the same answers again, to the last bit"
+    assert done.notes[-1] == "5 of 36 graded cells checked: the same answers again, to the last bit"
 
 
 def test_reported_differences_equal_a_recount(tmp_path: Path) -> None:
@@ -93,7 +93,7 @@ def test_reported_differences_equal_a_recount(tmp_path: Path) -> None:
     assert len(value["differing"]) == 3 * high
     assert value["comparisons"][0]["answers_differ"] == fives
     assert value["lacking"] == 0
-    assert done.notes[-1].endswith(f" graded cells looked at: {high} differ in something")
+    assert done.notes[-1].endswith(f" graded cells checked: {high} differ in something")
     assert json.loads(done.to_json()) == value
     assert list(done.to_pandas()["comparison"]) == list(rows)
     assert len(repr(done).splitlines()) <= 40
@@ -125,7 +125,7 @@ def test_a_stopped_check_says_so_and_does_not_report_equality(tmp_path: Path) ->
     assert done.differences[0].cells == 3
     # Missing answers are counted, and not reported as different.
     assert (done.facts["lacking"], done.json_value()["differing"]) == (8, [])
-    assert done.notes[-1] == "8 of 36 graded cells looked at: no other answer; 8 were not answered both times"
+    assert done.notes[-1] == "8 of 36 graded cells checked: no other answer; 8 were not answered both times"
 
 
 def test_answers_received_before_a_grader_failed_are_compared(tmp_path: Path) -> None:
@@ -152,7 +152,7 @@ def test_recorded_grades_and_an_ungraded_track_have_nothing_to_verify(
     graded: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run(["verify", "reproducible", str(graded)]) == 2
-    assert "there is nothing to verify: the grades of `recorded`" in capsys.readouterr().err
+    assert "nothing to verify: the grades of `recorded`" in capsys.readouterr().err
     root = make_small_track(tmp_path / "new")
     with (
         trecexam.open_track(root, grader=HashGrader()) as track,
@@ -190,7 +190,7 @@ def test_the_command_reports_the_same_as_the_python_call(
     assert [row["comparison"] for row in rows] == ["stored-alone", "stored-company", "alone-company"]
     assert [row["cells"] for row in rows] == ["3"] * 3
     assert status == any(row["share_differing"] != "0.000000" for row in rows)
-    assert "3 of 8 graded cells looked at: " in printed.err
+    assert "3 of 8 graded cells checked: " in printed.err
     assert run(["verify", "reproducible", str(root), "--sample", "3", "--json"]) == status
     value = json.loads(capsys.readouterr().out)
     assert (value["sample"], value["graded"], value["complete"]) == (3, 8, True)
@@ -204,7 +204,7 @@ def test_the_command_reports_the_same_as_the_python_call(
     with GradeStore(path) as store:
         store.add(store.graders()[0][0], [GradeRow(99, 99, 1, "ok", "1")], {"device": "cuda"})
     run(["verify", "reproducible", str(root), "--sample", "1"])
-    assert "made on something else than this (device, dtype" in capsys.readouterr().err
+    assert "made in another environment (device, dtype" in capsys.readouterr().err
 
 
 def test_a_server_is_used_only_after_confirmation_and_its_answers_are_not_stored(
@@ -230,7 +230,7 @@ def test_a_server_is_used_only_after_confirmation_and_its_answers_are_not_stored
         assert len(server.bodies) == asked
         assert run([*command, "--yes"]) == 0
         printed = capsys.readouterr()
-        assert "a server promises nothing" in printed.err
+        assert "a server gives no guarantee" in printed.err
         assert printed.out.splitlines()[1].split("\t")[:3] == ["stored-alone", "3", "0"]
         assert len(server.bodies) == asked + 6
     assert content(root) == before
@@ -252,7 +252,7 @@ def test_support_labels_are_graded_again_by_the_grader_of_support(
         root = make_cited_track(tmp_path / "track", server.url)
         command = ["verify", "reproducible", str(root)]
         assert run(command) == 2
-        assert f"nothing is graded yet: `trecexam watch {root} --once` grades" in capsys.readouterr().err
+        assert f"nothing is graded yet: run `trecexam watch {root} --once`" in capsys.readouterr().err
         assert run(["watch", str(root), "--once"]) == 0
         before, asked = content(root), len(server.bodies)
         capsys.readouterr()
@@ -260,8 +260,8 @@ def test_support_labels_are_graded_again_by_the_grader_of_support(
         assert "this asks a server about 8 prompts: some" in capsys.readouterr().err
         assert run([*command, "--yes"]) == 0
         printed = capsys.readouterr()
-        assert "a server promises nothing" in printed.err
-        assert "4 of 4 graded citations looked at: the same answers again" in printed.err
+        assert "a server gives no guarantee" in printed.err
+        assert "4 of 4 graded citations checked: the same answers again" in printed.err
         assert len(server.bodies) == asked + 8
         changed = True
         assert run([*command, "--yes", "--json"]) == 1
@@ -292,4 +292,4 @@ def test_labels_of_an_embedder_are_the_same_alone_and_in_batches(
     assert run(["watch", str(root), "--once"]) == 0
     capsys.readouterr()
     assert run(["verify", "reproducible", str(root), "--sample", "3"]) == 0
-    assert "3 of 4 graded citations looked at: the same answers again" in capsys.readouterr().err
+    assert "3 of 4 graded citations checked: the same answers again" in capsys.readouterr().err

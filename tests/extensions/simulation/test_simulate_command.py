@@ -210,11 +210,11 @@ def test_no_runs_one_run_or_tied_runs_have_no_tau_with_a_note(
     assert f"no runs yet: drop some into {graded / 'runs'}" in said
     assert (kind == "runs") == (rows == [])
     rows, said = run_command(capsys, kind, with_runs(graded, a={"q1": ["q1-d00", "q1-d01"]}))
-    assert "a single run has no ranking to disturb" in said
+    assert "no tau: it needs two runs or more" in said
     assert {row["tau.holes"] for row in rows} == {row["tau.fill"] for row in rows} == {""}
     same = {"q1": ["q1-d00", "q1-d01"]}
     rows, said = run_command(capsys, kind, with_runs(graded, a=same, b=same))
-    assert "all runs are tied by nDCG@10, AP, P@8: there is no tau" in said
+    assert "no tau: all runs are tied on nDCG@10, AP, P@8" in said
     assert {row["tau.holes"] for row in rows} == {row["tau.fill"] for row in rows} == {""}
 
 
@@ -226,7 +226,7 @@ def test_if_no_judged_passage_has_a_grade_all_stay_holes(
     rows, said = run_command(capsys, kind, root)
     assert "no passage has both an automatic and an official label" in said
     assert "0 of 12 judged passages have an automatic label" in said
-    assert "steps no rule could be fitted on the judgments that remain" in said
+    assert "steps no rule could be fitted on the remaining judgments" in said
     assert {float(row["filled"]) for row in rows} == {0.0}
     assert all(row["tau.holes"] == row["tau.fill"] for row in rows)
 

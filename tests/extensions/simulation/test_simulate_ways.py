@@ -141,11 +141,11 @@ def test_steps_with_too_few_judgments_to_learn_from_are_counted(
     (copy / "qrels.txt").write_text("q0 0 q0-d01 0\nq0 0 q0-d02 2\n")
     capsys.readouterr()
     assert run(["simulate", "removal", str(copy), "--repeats", "1", "--by", "learned"]) == 0
-    assert "steps too few judgments remained to learn from; there `learned` leaves holes" in (
+    assert "steps too few judgments remained to learn from; `learned` leaves holes there" in (
         capsys.readouterr().err
     )
 
 
 def test_an_unknown_method_is_rejected(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["simulate", "runs", str(root), "--by", "people"]) == 2
-    assert "--by people: is none of learned, condensed, label and label:N" in capsys.readouterr().err
+    assert "--by people is unknown: give learned, condensed, label or label:N" in capsys.readouterr().err

@@ -212,11 +212,11 @@ def test_other_commands_work_with_support_measures(
             ["judge-next", str(root), "--by", "swaps"],
         ):
             assert run(command) == 2
-            assert "labels citations: a measure, a level, an order" in capsys.readouterr().err
+            assert "labels citations: leave out measure, level, order" in capsys.readouterr().err
         assert run(["leaderboard", str(root), "--official"]) == 2
         capsys.readouterr()
         assert run(["leaderboard", str(root), "-m", "nDCG@10"]) == 2
-        assert "scores ranked documents, and the grader support labels what" in capsys.readouterr().err
+        assert "needs labels of documents, but the grader support labels citations" in capsys.readouterr().err
         assert run(["verify", "grading", str(root)]) == 0
         shown = capsys.readouterr().out
         # A cell is a sentence with its citation: with other passages it is not a cell.
@@ -224,7 +224,7 @@ def test_other_commands_work_with_support_measures(
         assert len(shown.splitlines()) == 1 + 5
         capsys.readouterr()
         assert run(["verify", "grid", str(root)]) == 2
-        assert "which is no grid: `trecexam verify grading` lists its cells" in capsys.readouterr().err
+        assert "so it has no grid: see its cells with `trecexam verify grading`" in capsys.readouterr().err
         for view in ("missing", "spurious"):
             assert run(["verify", view, str(root)]) == 2
             assert "the grader support labels no documents that runs rank" in capsys.readouterr().err
@@ -249,9 +249,7 @@ def test_support_is_one_of_several_graders(tmp_path: Path, capsys: pytest.Captur
             assert track.graders == ("rubric", "support")
             assert track["support"].leaderboard().measures == ("SupportP", "SupportR", "SupportF1")
             assert "Cover(rel=4)@20" in track["rubric"].leaderboard().measures
-            with pytest.raises(
-                TrecexamError, match=r"SupportP scores citations of responses.*--grader support"
-            ):
+            with pytest.raises(TrecexamError, match=r"SupportP is computed from citations.*--grader support"):
                 track["rubric"].leaderboard(["SupportP"])
 
 
@@ -269,7 +267,7 @@ def test_a_track_without_responses_is_reported(tmp_path: Path, capsys: pytest.Ca
     for path in (root / "runs").iterdir():
         path.unlink()
     assert run(["support", str(root)]) == 2
-    assert "no generated responses to queries of the track" in capsys.readouterr().err
+    assert "the track has no generated responses to its queries" in capsys.readouterr().err
 
 
 def test_a_run_of_passages_has_no_support(tmp_path: Path) -> None:
@@ -338,10 +336,10 @@ def test_lines_without_a_label_are_reported_and_the_rest_is_compared(
     for reason in (
         "labels.tsv:3: 2 columns",
         "labels.tsv:4: 'one' is not a sentence",
-        "labels.tsv:5: another label",
+        "labels.tsv:5: this citation has another label",
     ):
         assert reason in shown
-    assert "labels.tsv:6: 'maybe' is no label" in shown
+    assert "labels.tsv:6: 'maybe' is not a label" in shown
     assert "1 citation with both labels" in shown
     file.write_text("run\tquery_id\tsentence\tdoc_id\tlabel\nx\tq1\t1\tq1-heat\tfull_support\n")
     assert run(["support", str(root), "--against", str(file)]) == 0
@@ -406,7 +404,7 @@ def test_answers_without_a_label_count_as_no_support(
     with serving(lambda exchange: exchange.say("I am not sure.")) as server:
         root = make_cited_track(tmp_path / "track", server.url)
         assert graded_now(root) == 0
-        assert "4 citations whose answers say no label" in capsys.readouterr().err
+        assert "4 citations with an answer that has no label" in capsys.readouterr().err
         assert {label[-1] for label in labels(root)} == {"unparsed", "uncited", "no_text", "out_of_range"}
 
 
@@ -484,7 +482,7 @@ def test_all_301_responses_of_a_system_are_scored_by_stored_labels(tmp_path: Pat
 def test_a_track_without_the_section_has_no_trace_of_support(graded: Path) -> None:
     with trecexam.open_track(graded) as track:
         track.update()
-        with pytest.raises(TrecexamError, match="does not look at what responses cite"):
+        with pytest.raises(TrecexamError, match="does not grade citations"):
             track.support()
     config = json.loads((graded / "out" / "manifest.json").read_text())["config"]
     assert "support" not in config
@@ -497,5 +495,7 @@ def test_from_python_the_grader_of_support_is_found(tmp_path: Path) -> None:
     with trecexam.open_track(tmp_path / "demo") as track:
         track.grading.grade()
         assert track.support().table == track["support"].support().table
-        with pytest.raises(TrecexamError, match="rubric does not look at what responses cite: take --grader"):
+        with pytest.raises(
+            TrecexamError, match="rubric does not grade citations: give one that does with --grader"
+        ):
             track["rubric"].support()

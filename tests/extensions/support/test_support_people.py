@@ -110,7 +110,7 @@ def test_a_label_is_given_as_a_word_or_a_code(root: Path, words: str, label: int
         ("q1", "q1-heat", "pooor:1", "1", "did you mean 'poor'?"),
         ("q9", "q1-heat", "poor:1", "1", "no response to query 'q9'"),
         ("q1", "q1-heat", "statement:0123456789abcdef", "1", "judge-next"),
-        ("q1", "q1-heat", "poor:1", "most", "'most' is no rating: give 0..5, or no_support"),
+        ("q1", "q1-heat", "poor:1", "most", "'most' is not a rating: give 0..5, or no_support"),
     ],
 )
 def test_an_invalid_label_is_a_one_line_error(
@@ -133,7 +133,7 @@ def test_word_labels_are_for_support_only_and_whole_passages_are_not_rated(
     assert run(["override", str(root), "--query", "q1", "--doc", "q1-heat", "--rating", "full", *ANN]) == 2
     assert "rates no passage as a whole: name the citation by `item`" in capsys.readouterr().err
     assert give(graded, "q1", "d", "x:1", "--rating", "full", *ANN) == 2
-    assert "'full' is no rating: give 0..5" in capsys.readouterr().err
+    assert "'full' is not a rating: give 0..5" in capsys.readouterr().err
 
 
 def test_the_provenance_is_in_every_output_and_a_withdrawal_restores_all(

@@ -60,7 +60,7 @@ def test_the_measures_have_names_and_are_not_official_measures() -> None:
         "SupportR",
         "SupportF1",
     ]
-    with pytest.raises(ValueError, match="official judgments don't have"):
+    with pytest.raises(ValueError, match="official judgments do not have"):
         measure("SupportP", official=True)
     with pytest.raises(ValueError, match="takes no parameters"):
         measure("SupportP@5")

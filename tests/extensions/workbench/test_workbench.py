@@ -217,10 +217,10 @@ def test_unusual_content_is_kept_and_reported(tmp_path: Path, caplog: pytest.Log
     passages = list(read_pool(path, errors.append))
     assert written(passages) == [rows[0], rows[2]]
     assert [(error.line, error.reason) for error in errors] == [
-        (1, "passage 'a' of query 'q1' is there twice: both are kept"),
+        (1, "passage 'a' of query 'q1' occurs twice: both are kept"),
         (1, "passage 'a' of query 'q1' is graded twice by model 'm' with prompt 'P': both are kept, the "
             "first one counts"),
-        (2, "query 'q2' has no passages: left out"),
+        (2, "query 'q2' left out: it has no passages"),
         (3, "passage 'a' of query 'q3' has no text"),
         (3, "passage 'b' of query 'q3' has no text"),
     ]  # fmt: skip
@@ -249,7 +249,7 @@ def test_whole_lines_of_a_truncated_archive_are_read_and_the_next_one_reported(
 
 
 BAD = [
-    ({"paragraph_id": ""}, '"paragraph_id" is no id'),
+    ({"paragraph_id": ""}, '"paragraph_id" is not an id'),
     (paragraph(text=5), '"text" is not text: 5'),
     (paragraph(paragraph_data=[]), '"paragraph_data" is not a JSON object'),
     (paragraph(paragraph_data={"judgments": 5}), '"judgments" is not a list of JSON objects'),

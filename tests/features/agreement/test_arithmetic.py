@@ -179,7 +179,7 @@ def test_without_relevant_judgments_the_column_is_empty() -> None:
 
 
 def test_a_label_outside_the_scale_is_rejected() -> None:
-    with pytest.raises(ValueError, match="the label 5 is none of 3, 2, 1, 0"):
+    with pytest.raises(ValueError, match="the label 5 is not on the scale 3, 2, 1, 0"):
         agree([(0, 5, 0)], best=3)
-    with pytest.raises(ValueError, match="the judgment 2 is none of 1, 0"):
+    with pytest.raises(ValueError, match="the judgment 2 is not on the scale 1, 0"):
         agree([(0, 5, 2)], judgments=(0, 1))

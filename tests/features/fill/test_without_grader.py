@@ -224,7 +224,9 @@ def test_passages_without_text_are_filled_by_the_votes_of_the_runs(
     with (track / "runs" / "a.run").open("a") as ranked:
         ranked.write("q0 Q0 textless 0 999 a\n")
     said = fill(capsys, track, "--by", "learned")
-    assert "1 pooled passage ('textless') without a text: known by the votes of the runs alone" in said
+    assert (
+        "1 pooled passage ('textless') without a text: labels come from the votes of the runs alone" in said
+    )
     assert " textless " in merged(track)
 
 
@@ -247,7 +249,7 @@ def test_encoding_progress_is_shown_and_python_has_the_same_choice(track: Path, 
     with trecexam.open_track(track) as opened:
         holes = opened.fill.find(by="learned")
         filled = opened.fill(holes, progress=told.append)
-        with pytest.raises(TrecexamError, match="--by label:2: is none of grader and learned"):
+        with pytest.raises(TrecexamError, match="--by label:2 is unknown: give grader or learned"):
             opened.fill.find(by="label:2")
     assert told[-1].graded == told[-1].cells > 100
     assert [progress.graded for progress in told] == sorted(progress.graded for progress in told)
@@ -333,8 +335,8 @@ def change_grader(root: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        (change_judgments, "is of another set of judgments"),
-        (change_grader, "is of another grader"),
+        (change_judgments, "was made with another set of judgments"),
+        (change_grader, "was made with another grader"),
         (lambda root: verdict_file(root).write_text("{"), "cannot be read"),
         (lambda root: flip_a_bit(verdict_file(root)), "cannot be read"),
     ],
@@ -346,7 +348,7 @@ def test_an_outdated_cross_validation_is_ignored_with_a_note(
     change(validated)
     # The ratings of judged passages by another grader are not known yet.
     told = fill(capsys, validated, "--dry-run", status=2 if change is change_grader else 0)
-    assert f"the kept cross-validation {said}: `trecexam cross-validate {validated}`" in told
+    assert f"the stored cross-validation {said}: run `trecexam cross-validate {validated}` again" in told
     assert "until then the grader fills" in told
     assert "labels, as of now: learned" not in told
 
@@ -355,7 +357,7 @@ def test_another_encoder_invalidates_the_cross_validation(
     validated: Path, capsys: pytest.CaptureFixture[str], encoder: WordEncoder
 ) -> None:
     encoder.identity = {"words": 2}
-    assert "the kept cross-validation is of another encoder" in fill(capsys, validated)
+    assert "the stored cross-validation was made with another encoder" in fill(capsys, validated)
 
 
 def test_the_order_of_the_judgments_does_not_invalidate_the_cross_validation(

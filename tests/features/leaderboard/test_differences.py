@@ -295,13 +295,13 @@ def test_the_report_compares_with_the_baseline_of_the_settings(graded: Path) -> 
     config.write_text(settings.replace("write = false", 'baseline = "<gone>"'))
     assert run(["watch", str(graded), "--once"]) == 0
     page = (graded / "out" / "report.html").read_text()
-    assert "There is no run <code>&lt;gone&gt;</code>, which <code>[report] baseline</code> names." in page
+    assert "names the run <code>&lt;gone&gt;</code>, which the track does not have." in page
 
 
 @pytest.mark.parametrize(
     ("words", "reason"),
     [
-        (["--baseline", "nobody"], "there is no run 'nobody' to compare with; the runs are 'run0', 'run1'"),
+        (["--baseline", "nobody"], "no run 'nobody' to compare with; the runs are 'run0', 'run1'"),
     ],
 )
 def test_invalid_comparisons_are_a_one_line_error(

@@ -253,7 +253,7 @@ def test_a_name_and_a_reason_have_a_maximum_length(graded: Path) -> None:
     assert len((graded / "overrides.tsv").read_text().splitlines()) == 2
 
 
-@pytest.mark.parametrize(("sign", "reason"), [("\x1b", "U\\+001B"), ("\u00a0", "not be read back")])
+@pytest.mark.parametrize(("sign", "reason"), [("\x1b", "U\\+001B"), ("\u00a0", "would be read back changed")])
 def test_a_passage_whose_id_cannot_be_stored_in_overrides_is_not_rated(
     graded: Path, sign: str, reason: str
 ) -> None:

@@ -266,7 +266,7 @@ def test_queries_without_judgments_are_reported_and_left_out(
     lines = (graded / "qrels.txt").read_text().splitlines(keepends=True)
     (graded / "qrels.txt").write_text("".join(line for line in lines if line.startswith("q1")))
     assert {row["query_id"] for row in table(capsys, "spurious", graded)} == {"q1"}
-    assert "left out, as there are no official judgments of them: 2 queries ('q2', 'q3')" in err(
+    assert "left out because they have no official judgments: 2 queries ('q2', 'q3')" in err(
         capsys, "missing", graded, status=0
     )
     assert "qrels.txt: no official judgments of 'q2'" in err(capsys, "missing", graded, "-q", "q2")

@@ -1,4 +1,4 @@
-"""Which conclusions survive, of runs and one or two sets of judgments? Without track, bank, text or model."""
+"""Audits runs with one or two sets of judgments; needs no track, bank, text or model."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The audit as one result and one HTML page: findings, most important first, and the tables behind them."""
+"""The audit as one result and one HTML page: findings, most important first, and their tables."""
 
 from __future__ import annotations
 
@@ -22,31 +22,42 @@ from trecexam.tables.result import Result, Tables
 from trecexam.tables.section import ReportPart
 from trecexam.tables.table import Layout, Table
 
-#: Section -> its title, how it is to be read, and what makes it.
+#: Section -> its title, an introduction, and the function that makes it.
 SECTIONS = {
     "scales": (
         "Scales and thresholds",
-        "How far the sides say the same. Intervals are over queries.",
+        "How far the two sets of labels agree. Intervals are over queries.",
         scales,
     ),
-    "pool": ("Pool", "What is not judged in the first ranks, and how many ranks that leaves open.", pool),
-    "ranking": ("Ranking", "What these queries can tell; pairs that the other side reverses.", ranking),
-    "judge": ("The judge against people", "What the second side gives beyond the first's labels.", judge),
+    "pool": (
+        "Pool",
+        "Unjudged passages in the first ranks, and how many ranks of the leaderboard they could change.",
+        pool,
+    ),
+    "ranking": (
+        "Ranking",
+        "Which differences these queries can show; pairs that the other side orders the other way.",
+        ranking,
+    ),
+    "judge": (
+        "The judge against people",
+        "Where the second side's labels are higher than the first's labels predict.",
+        judge,
+    ),
     "sensitivity": ("Sensitivity", "Leaderboards over k, threshold, gains, unjudged passages.", sensitivity),
 }
 #: Rows of each table on the page; --json has all.
 _ROWS = 100
 _ONE_SIDE = (
-    "one set of judgments: agreement, thresholds, correlation, swaps and the judge's bias need a second "
-    "--qrels, and are left out"
+    "left out agreement, thresholds, correlation, swaps and the judge's bias: they need a second --qrels"
 )
-#: Letters in a line of a finding, as a terminal shows it.
+#: Characters of a finding's line on a terminal.
 _WIDTH = 66
 
 
 @dataclass(frozen=True, eq=False)
 class Audit(Result):
-    """What survives of these runs and judgments.
+    """Findings of an audit, with the tables that they are based on.
 
     Attributes:
         parts: section -> its findings and tables.
@@ -68,7 +79,7 @@ class Audit(Result):
 
     @property
     def alarms(self) -> tuple[Finding, ...]:
-        """Those after which a conclusion may be wrong, or needs a word in a paper."""
+        """The findings after which a conclusion may be wrong or needs a remark in a paper."""
         return tuple(finding for finding in self.findings if finding.weight > 1)
 
     def declare(self) -> dict[str, Table]:
@@ -92,23 +103,23 @@ class Audit(Result):
 
     @property
     def facts(self) -> Mapping[str, Any]:
-        """What it is about."""
+        """How many queries, runs and judgments were audited."""
         return self.about
 
 
 def audit(inputs: AuditInputs) -> Audit:
-    """Which conclusions survive: all sections. `read_inputs` reads what is audited."""
+    """Runs all sections of the audit on inputs of `read_inputs`."""
     notes = [*inputs.notes, *inputs.rejected]
     if len(inputs.sides) == 1:
         notes.append(_ONE_SIDE)
         if inputs.judge_run is not None:
-            notes.append("--judge-run needs a second --qrels, and is not used")
+            notes.append("--judge-run was ignored: it needs a second --qrels")
     elif inputs.teams == inputs.runs:
-        notes.append("no teams: bias and tau by team are left out; name them with --teams")
+        notes.append("left out bias and tau by team: give --teams")
     if len(inputs.sides) == 2 and inputs.judge_run is None:
-        notes.append("no --judge-run: how far likeness to the judge explains its bias is left out")
+        notes.append("left out how far likeness to the judge explains its bias: give --judge-run")
     if len(inputs.query_ids) == 1:
-        notes.append("one query: tests, intervals and the smallest difference need two, and are left out")
+        notes.append("left out tests, intervals and the smallest difference: they need two queries or more")
     about: dict[str, Any] = {"n_runs": len(inputs.runs), "n_queries": len(inputs.query_ids)}
     about |= {"judgments": [side.name for side in inputs.sides], "cutoff": inputs.cutoff}
     parts = {name: make(inputs) for name, (_, _, make) in SECTIONS.items()}

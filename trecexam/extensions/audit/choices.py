@@ -1,4 +1,4 @@
-"""Measures of all runs at once, by the choices that one has: k, threshold, gains, what is unjudged."""
+"""Measures of all runs at once for each choice of k, threshold, gains and treatment of unjudged passages."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Choice(NamedTuple):
 
 
 def choices(side: Side, cutoff: int) -> list[Choice]:
-    """The choices that a paper may make with this set of judgments."""
+    """The variants of a measure that a paper may report with this set of judgments."""
     every: list[tuple[Kind, int | None]] = [("nDCG", None), *(("nDCG", rel) for rel in side.thresholds)]
     every += [("P", rel) for rel in side.thresholds]
     return [
@@ -52,12 +52,12 @@ def choices(side: Side, cutoff: int) -> list[Choice]:
 
 
 def labels_of(inputs: AuditInputs, side: Side, *, condensed: bool = False) -> Rows:
-    """The labels at the first ranks, `UNJUDGED` where there is none; shape (runs, queries, DEPTH)."""
+    """The labels at the first ranks, `UNJUDGED` if missing; shape (runs, queries, DEPTH)."""
     return side.labels[side.condensed if condensed else inputs.rows]
 
 
 class Bounds(NamedTuple):
-    """What a measure's parts can be, whatever labels unjudged passages get.
+    """Bounds of a measure's parts over all possible labels of unjudged passages.
 
     Attributes:
         least, most: every run's DCG, or P, with its unjudged passages at 0 and at the highest label; shape

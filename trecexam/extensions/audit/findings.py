@@ -1,4 +1,4 @@
-"""What the audit finds: findings in the words of findings.toml, and tables of columns."""
+"""Findings with the texts of findings.toml, and tables."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from trecexam.tables.table import Layout, Table
 
 @dataclass(frozen=True)
 class Finding:
-    """What the audit found.
+    """A finding of the audit.
 
     Attributes:
         kind: what is found, in a word or two: a heading of findings.toml.
@@ -53,7 +53,7 @@ def finding(kind: str, number: float, about: str = "", **values: Any) -> Finding
 
 
 def standard_errors(differences: Floats) -> Floats:
-    """Of the mean over queries of each row; NaN of fewer than two queries."""
+    """Standard error of each row's mean over queries; NaN with fewer than two queries."""
     n = differences.shape[1]
     return differences.std(axis=1, ddof=1) / math.sqrt(n) if n > 1 else np.full(len(differences), math.nan)
 
@@ -74,7 +74,7 @@ def table(caption: str, keys: int, columns: Mapping[str, Any]) -> Table:
 
 @dataclass(frozen=True)
 class Part:
-    """A section of the audit: what was found, and the tables behind it by name."""
+    """A section of the audit: its findings, and its tables by name."""
 
     findings: tuple[Finding, ...] = ()
     tables: Mapping[str, Table] = field(default_factory=dict)

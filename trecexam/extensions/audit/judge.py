@@ -1,4 +1,4 @@
-"""The judge against people: runs and teams that it raises, likeness to its own ranking, teams left out."""
+"""Bias of the judge against people: runs and teams that it raises, and circularity with its own ranking."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from trecexam.scores.paired_tests import holm, paired_t
 from trecexam.scores.rank_correlation.tau import tau_b_columns
 from trecexam.tables.table import Table
 
-#: Tau that is so much higher without a team is an alarm.
+#: An increase of tau by this much without a team is an alarm.
 _OF_ONE_TEAM = 0.05
 
 
 class Raise(NamedTuple):
-    """What the judge gives beyond what it gives others, in labels a rank.
+    """How much more the judge gives a run than other runs, in labels per rank.
 
     Attributes:
         mean, half: over queries, and half of its 95% interval.
@@ -78,7 +78,7 @@ def judge(inputs: AuditInputs) -> Part:
 
 
 def surplus(inputs: AuditInputs) -> Floats:
-    """Of each row the second side's label less its mean for passages of this query with the same first label.
+    """Each row's second label minus the mean second label of the query's passages with the same first label.
 
     So neither a lenient judge nor one whose errors depend on the label, on any query, raises a run. 0 where
     a side has no label.
@@ -117,7 +117,7 @@ def raised_by(values: Floats, reference: Floats) -> Raise:
 
 
 def _explained(inputs: AuditInputs, of_runs: Floats, like: Floats) -> Iterator[Finding]:
-    """Whether runs are raised the more, the more they are like the judge's own ranking."""
+    """Tests whether runs are raised more if they are more like the judge's own ranking."""
     name, judge_rows = inputs.judge_run or ("", inputs.rows[0])
     is_other_run = ~(inputs.rows == judge_rows).all(axis=(1, 2))
     rise, like = of_runs[is_other_run], like[is_other_run]
@@ -135,7 +135,7 @@ def _explained(inputs: AuditInputs, of_runs: Floats, like: Floats) -> Iterator[F
 def _teams(
     teams: NDArray[Any], codes: NDArray[np.intp], raised: Raise, means: Sequence[Floats]
 ) -> tuple[list[Finding], Table]:
-    """What is raised, and tau without each team."""
+    """Findings and table on teams: how far each is raised, and tau without it."""
 
     def tau(is_included: NDArray[np.bool_]) -> float:
         a, b = (np.round(each[is_included], 12)[:, None] for each in means)

@@ -1,4 +1,4 @@
-"""The pool: what is not judged in the first ranks, whose runs were not pooled, and what that could change."""
+"""The pool: unjudged passages in the first ranks, runs that were not pooled, and effects on ranks."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ Ranks = NDArray[np.intp]
 
 
 class Open(NamedTuple):
-    """Of each run its rank by a measure: unchanged, at best, at worst, and without unjudged passages.
+    """Each run's rank by a measure: unchanged, best case, worst case, and without unjudged passages.
 
     Whatever labels unjudged passages get, the rank is between best and worst; not each of these has a label
     for every passage that gives it.
@@ -45,14 +45,14 @@ class Open(NamedTuple):
 
 
 def pool(inputs: AuditInputs) -> Part:
-    """Of each side: what is unjudged, runs that were not pooled, ranks that are open, safe measures."""
+    """For each side: unjudged passages, runs that were not pooled, open ranks, and safe measures."""
     parts = [_of_side(inputs, side, f" ({side.name})" * (len(inputs.sides) > 1)) for side in inputs.sides]
     tables = {name: made for part in parts for name, made in part.tables.items()}
     return Part(tuple(found for part in parts for found in part.findings), tables)
 
 
 def greatest_leads(of: Bounds) -> Floats:
-    """By how much each run's mean over queries can exceed each other one's, at most; shape (runs, runs).
+    """Upper bound of the difference of each two runs' means over queries; shape (runs, runs).
 
     Both runs' DCGs are divided by the same ideal I, over the same labels. With x of run a, y of run b, and
     I >= max(low, x): where x > y, (x - y) / I <= (x - y) / max(low, x), which rises with x and falls with
@@ -84,7 +84,7 @@ def rank_bounds(leads: Floats, rank: Ranks) -> tuple[Ranks, Ranks]:
 
 
 def dealt_p(rows: Rows, unjudged: Bools, teams: NDArray[np.intp]) -> Floats:
-    """Of each run p of so many unjudged passages or more, were they dealt among passages whoever has them.
+    """p value of each run's number of unjudged passages, if these were distributed at random over passages.
 
     The urn of a query are the passages at the first ranks of the run and of other teams' runs, and the run
     draws as many as it has: the number of unjudged ones is hypergeometric, and the sum over queries has the

@@ -1,4 +1,4 @@
-"""The ranking: how far two leaderboards agree, which differences these queries can tell, and swaps."""
+"""The ranking: agreement of two leaderboards, detectable differences, and swapped pairs."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _MOST_SWAPS = 200
 
 
 class Neighbours(NamedTuple):
-    """Runs that are next to each other on the first leaderboard, and what can be said of each two.
+    """Runs that are adjacent on the first leaderboard, with a test of each pair.
 
     Attributes:
         better, worse: the runs' places.
@@ -44,7 +44,7 @@ class Neighbours(NamedTuple):
 
 
 def neighbours(of_sides: Sequence[Floats]) -> Neighbours:
-    """What values of shape (runs, queries) say, of each side, of runs that are neighbours on the first.
+    """Tests adjacent runs of the first leaderboard on each side; values have shape (runs, queries).
 
     Certain: the same order on every side, with Holm's p below .05 on each. Likely: the same order, with a p
     below .2 on the first side.
@@ -61,7 +61,7 @@ def neighbours(of_sides: Sequence[Floats]) -> Neighbours:
 
 
 def smallest_difference(differences: Floats) -> float:
-    """What a paired t test at .05 finds in 8 of 10 samples of so many queries; NaN of fewer than two.
+    """The difference that a paired t test at .05 detects with power 0.8; NaN with fewer than two queries.
 
     (t(.975) + t(.8)) * e, e the median standard error of the pairs' differences, shape (pairs, queries):
     Cohen, "Statistical Power Analysis for the Behavioral Sciences", 2nd ed. 1988, chapter 2.
@@ -73,7 +73,7 @@ def smallest_difference(differences: Floats) -> float:
 
 
 def ranking(inputs: AuditInputs) -> Part:
-    """Neighbours and the smallest difference; of two sides correlation and swaps, too."""
+    """Section on adjacent runs and the smallest difference; with two sides also correlation and swaps."""
     if len(inputs.runs) < 2:
         return Part()
     of_sides = [main_values(inputs, side) for side in inputs.sides]
@@ -120,7 +120,7 @@ def _agreement(inputs: AuditInputs, correlation: Correlation) -> tuple[list[Find
 
 
 def _swaps(inputs: AuditInputs, of_sides: Sequence[Floats]) -> tuple[list[Finding], Table]:
-    """Pairs that the sides order otherwise, those first on which both are significant."""
+    """Pairs of runs in opposite orders on both sides; pairs that are significant on both come first."""
     first, second = np.triu_indices(len(inputs.runs), k=1)
     a, b = (paired_t(values, first, second) for values in of_sides)
     p_a, p_b = holm(a.p), holm(b.p)

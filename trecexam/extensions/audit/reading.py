@@ -44,26 +44,28 @@ def read_inputs(
         TrecexamError: neither one nor two sets; no run; no query that all have.
     """
     if len(qrels) not in (1, 2):
-        raise TrecexamError(f"{len(qrels)} sets of judgments: give one or two with --qrels")
+        raise TrecexamError(f"{len(qrels)} --qrels were given: give one or two")
     labels = [_labels(path) for path in qrels]
     common = sorted(set.intersection(*map(set, labels)))
     if not common:
-        raise TrecexamError("no query is judged by both sets of judgments: are these of one track?")
+        raise TrecexamError("the two --qrels have no query in common: are both files for the same track?")
     notes = [
         f"{path}: left out {plural(len(of_side) - len(common), 'query')} that the other set does not judge"
         for path, of_side in zip(qrels, labels, strict=True)
         if len(of_side) > len(common)
     ]
     if len(labels) == 2 and labels[0] == labels[1]:
-        notes.append(f"{qrels[1]}: the same judgments as {qrels[0]}; agreement with itself says nothing")
+        notes.append(f"{qrels[1]}: has the same judgments as {qrels[0]}, so that agreement says nothing")
     files = list(dict.fromkeys(_run_files(runs, notes)))
     reader = _Reader(labels, common, files)
     if not reader.names:
         for error in reader.rejected:
             raise error
-        raise TrecexamError(f"no run has one of the {plural(len(common), 'judged query')}: see --runs")
+        raise TrecexamError(
+            f"no run ranks anything for the {plural(len(common), 'judged query')}: check --runs"
+        )
     if missing := [query for query in common if query not in reader.answered]:
-        notes.append(f"left out {plural(len(missing), 'judged query')} that no run has")
+        notes.append(f"left out {plural(len(missing), 'judged query')} for which no run ranks anything")
         reader = _Reader(labels, [query for query in common if query in reader.answered], files)
     judge_ranking = None if judge_run is None else converters.read(judge_run, "run")
     judge_rows = None if judge_ranking is None else (judge_ranking.name, reader.rows_of(judge_ranking)[0])
@@ -71,7 +73,9 @@ def read_inputs(
     names = [named[path] for path in reader.names]
     team_of = {} if teams is None else read_teams(teams)
     if team_of and (without := [name for name in names if name not in team_of]):
-        notes.append(f"{teams}: no team for {shorten_list(without)}; each of them is its own team")
+        notes.append(
+            f"{teams}: no team for {shorten_list(without)}; each of these counts as a team of one run"
+        )
     rows = np.stack(reader.rows)
     if (skipped := (rows < 0).all(axis=2).sum(axis=1)).any():
         some = [name for name, n in zip(names, skipped, strict=True) if n]
@@ -95,7 +99,7 @@ def read_inputs(
 
 
 def _with_kind(error: converters.ConversionError, path: Path) -> converters.ConversionError:
-    """The error, with what the file looks like where that is no run."""
+    """The error, with the format that the file looks like if that is not a run."""
     with suppress(converters.ConversionError):
         if (kind := converters.sniff(path)) != "run":
             hint = ": is --qrels meant?" if kind == "qrels" else ""
@@ -105,7 +109,7 @@ def _with_kind(error: converters.ConversionError, path: Path) -> converters.Conv
 
 
 def _labels(path: Path) -> Labels:
-    """The labels of a file; of a passage that stands several times, once for each subtopic, the best."""
+    """The labels in a file; a passage with several labels (one per subtopic) gets the highest."""
     labels: dict[str, dict[str, int]] = {}
     for row in converters.read(path, "qrels"):
         of_query = labels.setdefault(row.query_id, {})
@@ -114,7 +118,7 @@ def _labels(path: Path) -> Labels:
 
 
 def _run_files(paths_given: Iterable[Path], notes: list[str]) -> Iterator[Path]:
-    """The run files; of a folder all that look like no other format. `notes` gets those that do."""
+    """The run files; from a folder all that look like no other format. `notes` names the files left out."""
     for path_given in paths_given:
         inside = sorted(path_given.rglob("*")) if path_given.is_dir() else [path_given]
         for path in inside:
@@ -129,7 +133,7 @@ def _run_files(paths_given: Iterable[Path], notes: list[str]) -> Iterator[Path]:
 
 
 class _Reader:
-    """Runs as rows of passages: those that are judged, then each other one that is in the first ranks."""
+    """Runs as row indices of passages: first the judged passages, then others in the first ranks."""
 
     def __init__(self, labels: Sequence[Labels], query_ids: Sequence[str], files: Sequence[Path]) -> None:
         self.query_ids = query_ids
@@ -164,7 +168,9 @@ class _Reader:
             self.rejected.append(_with_kind(error, path))
             return
         if set(self.query_ids).isdisjoint(run.query_ids):
-            self.notes.append(f"{path}: left out; it has none of the {plural(len(self.query_ids), 'query')}")
+            self.notes.append(
+                f"{path}: left out; it ranks nothing for the {plural(len(self.query_ids), 'judged query')}"
+            )
             return
         self.names[path.absolute()] = run.name
         self.answered.update(run.query_ids)
@@ -173,7 +179,8 @@ class _Reader:
         self._condensed.append(condensed)
 
     def rows_of(self, run: converters.Run) -> tuple[Rows, list[Rows]]:
-        """The rows at the first ranks, shape (queries, DEPTH); and of each side the first that it judged."""
+        """The rows at the first ranks, shape (queries, DEPTH), and for each side its first judged "
+        "passages."""
         union = self._judged[0]
         ranked = rows_at_ranks(run, union)
         rows = _first(ranked, np.arange(ranked.offsets[-1]))
@@ -200,7 +207,7 @@ class _Reader:
 
 
 def _first(ranked: Ranked, entry_indices: np.ndarray) -> Rows:
-    """Of each query the rows at its first `DEPTH` of these places; -1 beyond."""
+    """Each query's rows at the first `DEPTH` of these positions; -1 beyond the end."""
     query = np.searchsorted(ranked.offsets, entry_indices, side="right") - 1
     counts = np.bincount(query, minlength=len(ranked.offsets) - 1)
     rank = np.arange(len(entry_indices)) - (np.cumsum(counts) - counts)[query]

@@ -13,7 +13,7 @@ from trecexam.scores.columns import Judged
 Floats = NDArray[np.float64]
 Rows = NDArray[np.int32]
 Bools = NDArray[np.bool_]
-#: Ranks that are looked at. Lists of judged passages alone have as many, from however deep.
+#: The depth of the audit. Lists of only judged passages have as many, from any depth.
 DEPTH = 20
 #: Level of each test, Holm's adjustment included: together they raise few false alarms.
 ALPHA = 0.01

@@ -1,4 +1,4 @@
-"""Scales and thresholds: which label of one side says what which label of the other side says."""
+"""Scales and thresholds: which labels of one side correspond to which labels of the other."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from trecexam.scores.columns import UNJUDGED
 from trecexam.scores.kappa import Kappa, kappa
 from trecexam.tables.table import Table
 
-#: A label that one side gives so often, and to this share of those above 0, is not there by chance.
+#: A label that one side gives this often, and to this share of labels above 0, is not there by chance.
 _USED, _SHARE = 10, 0.01
-#: Times that the judge's decisions are dealt anew.
+#: Permutations of the judge's decisions.
 _DEALS = 1999
 _LOW_KAPPA = 0.4
 
 
 class Common(NamedTuple):
-    """Passages that both sides judged: their rows, their queries' places, and their two labels."""
+    """Passages that both sides judged: row indices, query indices, and both labels."""
 
     rows: NDArray[np.intp]
     query: NDArray[np.intp]
@@ -32,7 +32,7 @@ class Common(NamedTuple):
 
 
 class Pair(NamedTuple):
-    """A threshold on each side; of each query the 2 x 2 table of passages below and above; kappa."""
+    """A threshold on each side, with each query's 2 x 2 table of passages below and above it, and kappa."""
 
     first: int
     second: int
@@ -45,7 +45,7 @@ def _value(pair: Pair) -> float:
 
 
 def scales(inputs: AuditInputs) -> Part:
-    """Labels of each side; of two sides the pairs of thresholds, and how they drift over queries."""
+    """Section on labels; with two sides also on pairs of thresholds and their drift over queries."""
     tables = {"labels": _labels_table(inputs.sides)}
     findings = [
         finding("nothing relevant", side.judged.labels[side.judged.labels != UNJUDGED].max(), side.name)
@@ -69,7 +69,7 @@ def scales(inputs: AuditInputs) -> Part:
 
 
 def common_passages(inputs: AuditInputs) -> Common:
-    """What both sides judged."""
+    """The passages that both sides judged."""
     a, b = (side.judged for side in inputs.sides)
     rows = np.flatnonzero((a.labels != UNJUDGED) & (b.labels != UNJUDGED))
     return Common(rows, a.query_of_row[rows], a.labels[rows], b.labels[rows])
@@ -104,7 +104,7 @@ def is_better(best: Pair, other: Pair) -> bool:
 
 
 def _unused(a: Side, b: Side, common: Common) -> Iterator[Finding]:
-    """Labels that one side never gives, though the other does; and scales that end elsewhere."""
+    """Findings on labels that only one side uses, and on scales of different length."""
     sides = ((a, common.first, b, common.second), (b, common.second, a, common.first))
     for side, side_labels, other, other_labels in sides:
         labels, counts = np.unique(
@@ -122,7 +122,7 @@ def _unused(a: Side, b: Side, common: Common) -> Iterator[Finding]:
 
 
 def _stated(a: Side, b: Side, pairs: Sequence[Pair], best: Pair) -> Iterator[Finding]:
-    """The pair that a paper should state; and whether equal numbers would mislead."""
+    """Findings on the pair of thresholds to report, and whether equal thresholds would mislead."""
     k = best.kappa
     named = f"{a.name} >= {best.first} with {b.name} >= {best.second}"
     words = {"pair": named, "kappa": f"kappa {with_interval(k.value, k.low, k.high)}"}
@@ -137,7 +137,7 @@ def _stated(a: Side, b: Side, pairs: Sequence[Pair], best: Pair) -> Iterator[Fin
 
 
 def dealt_anew(common: Common, positive: NDArray[np.bool_], n_queries: int) -> tuple[Floats, Floats, float]:
-    """Whether the second side decides the same way on all queries, given the first side's labels.
+    """Tests whether the second side's labels, given the first side's, are the same on all queries.
 
     Its decisions are dealt anew among the passages with the same first label: each deal is as likely as the
     one that is there, if no query is treated otherwise. The statistic is the sum over queries of the squared

@@ -1,4 +1,4 @@
-"""Sensitivity: whether neighbours keep their order whatever measure one takes."""
+"""Sensitivity: whether adjacent runs keep their order under other measures."""
 
 from __future__ import annotations
 

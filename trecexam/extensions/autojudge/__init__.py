@@ -1,4 +1,4 @@
-"""A judge of TREC AutoJudge: the graders of a RAG track, called by the framework, and a folder to hand in."""
+"""A judge for TREC AutoJudge: the graders of a RAG track behind the framework's interface."""
 
 from __future__ import annotations
 

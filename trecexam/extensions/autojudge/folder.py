@@ -1,4 +1,4 @@
-"""The folder that is handed in: workflow.yml, Dockerfile, README.md."""
+"""The submission folder: workflow.yml, Dockerfile, README.md."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ FILES = ("workflow.yml", "Dockerfile", "README.md")
 
 
 def make_folder(folder: Path) -> list[Path]:
-    """Writes the files that are not there; doing it twice changes nothing.
+    """Writes missing files; a second call changes nothing.
 
     Returns:
         The files that were made.
 
     Raises:
-        TrecexamError: another file stands where one would go, and nothing is written; or the folder cannot be
+        TrecexamError: another file has one of the names, and nothing is written; or the folder cannot be
             written.
     """
     texts = {folder / name: text_of(name) for name in FILES}
@@ -25,7 +25,9 @@ def make_folder(folder: Path) -> list[Path]:
         for path, text in texts.items():
             if path.exists() and path.read_text(encoding="utf-8", errors="replace") != text:
                 raise TrecexamError(
-                    "another file stands here already: move it away, or choose another folder", path=path
+                    "another file with this name exists and was not changed: move it away, or choose "
+                    "another folder",
+                    path=path,
                 )
         folder.mkdir(parents=True, exist_ok=True)
         made = [path for path in texts if not path.exists()]

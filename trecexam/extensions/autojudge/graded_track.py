@@ -1,4 +1,4 @@
-"""A track for what the framework gives: kept where answers are kept, graded once."""
+"""The track of the framework's inputs, in the cache folder; each cell is graded once."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _BESIDE = {"SupportF1": ("SupportP", "SupportR")}
 
 @dataclass(frozen=True)
 class Judged:
-    """What runs have, topic by topic.
+    """Values of runs on each topic.
 
     Attributes:
         measures: "GRADER:MEASURE" each.
@@ -47,7 +47,7 @@ class Judged:
 
 
 def place_of(cache_dir: Path, topics: Sequence[Mapping[str, Any]]) -> Path:
-    """The folder of the track with these topics; one track has all runs, and all graders' answers.
+    """The folder of the track with these topics; it holds all runs and all graders' answers.
 
     Args:
         cache_dir: where answers are kept: CACHE_DIR, else the folder of the output.
@@ -63,7 +63,7 @@ def lay_out(
     settings: Mapping[str, Any],
     endpoint: Endpoint,
 ) -> None:
-    """Writes the track's files that are otherwise than they are to be; runs that are gone are taken out.
+    """Writes the track's files that changed, and removes runs that no longer exist.
 
     Args:
         responses: run -> its responses; None: those that are there stay.
@@ -102,7 +102,7 @@ def _file_name(run: str) -> str:
 
 
 def _checked(toml: str) -> bytes:
-    """The settings, before they replace those that are there.
+    """Checks the settings before they replace the track's.
 
     Raises:
         ConfigError: a setting is none of trecexam.toml, or has a wrong value.
@@ -119,7 +119,7 @@ def _checked(toml: str) -> bytes:
 
 @contextmanager
 def locked(root: Path) -> Iterator[None]:
-    """While it lasts nobody else changes this track or grades in it.
+    """Locks the track: no other process changes it or grades in it.
 
     Raises:
         LockedError: somebody does.
@@ -131,7 +131,7 @@ def locked(root: Path) -> Iterator[None]:
 
 @contextmanager
 def graded(root: Path, endpoint: Endpoint, say: Callable[[str], None]) -> Iterator[LoadedTrack]:
-    """The track, with all graded that was not.
+    """Loads the track after grading all missing cells.
 
     Args:
         say: is called with each note: documents with two texts, cells that no rating could be read for ...
@@ -157,7 +157,7 @@ def graded(root: Path, endpoint: Endpoint, say: Callable[[str], None]) -> Iterat
 
 
 def judged(track: LoadedTrack, responses: Mapping[str, Sequence[str]]) -> Judged:
-    """The columns of all graders, and their strict forms, on each topic.
+    """The values of all graders' columns, and of their strict variants, on each topic.
 
     Args:
         responses: run -> the topics that it responds to.
@@ -176,7 +176,7 @@ def judged(track: LoadedTrack, responses: Mapping[str, Sequence[str]]) -> Judged
         measures += [f"{name}:{measure}" for measure in names]
         without = sorted({topic for run, topic in of_pairs if (run, topic) not in pair_index})
         if without:
-            notes.append(f"{name} says nothing of topics that are 0 here: {shorten_list(without)}")
+            notes.append(f"{name} has no scores for these topics, which count as 0: {shorten_list(without)}")
         for pair, pair_values in of_pairs.items():
             pair_values += [
                 float(column[pair_index[pair]]) if pair in pair_index else 0.0 for column in columns
@@ -188,7 +188,7 @@ def judged(track: LoadedTrack, responses: Mapping[str, Sequence[str]]) -> Judged
 
 
 def _with_strict(columns: Sequence[str]) -> list[str]:
-    """A grader's columns by the names that people have for them, each with what is next to it."""
+    """A grader's columns by their short names, each followed by its strict variant."""
     measures: list[str] = []
     short_name_of = short_names(columns)
     for column in (short_name_of.get(column, column) for column in columns):
@@ -200,13 +200,13 @@ def _with_strict(columns: Sequence[str]) -> list[str]:
 
 
 def _refuse_to_ask(loaders: TrackLoaders) -> None:
-    """Refuses where an answer is missing.
+    """Raises an error if an answer is missing.
 
     Raises:
         TrecexamError: with what there is no answer to.
     """
     why = (
-        "and nobody may be asked (OPENAI_BASE_URL is EMPTY): run it with a model first, with the same "
+        "and no model may be called (OPENAI_BASE_URL is EMPTY): run it with a model first, with the same "
         "CACHE_DIR"
     )
     for name in loaders:
@@ -215,7 +215,7 @@ def _refuse_to_ask(loaders: TrackLoaders) -> None:
     for name, each in loaders.load().assessments.items():
         estimate = loaders[name].estimate(each)
         if estimate.cells and estimate.tokens_in is not None:
-            raise TrecexamError(f"{name}: there is no answer to {plural(estimate.cells, 'cell')}, {why}")
+            raise TrecexamError(f"{name}: no answer is stored for {plural(estimate.cells, 'cell')}, {why}")
 
 
 def _lines(rows: Sequence[Mapping[str, Any]]) -> bytes:

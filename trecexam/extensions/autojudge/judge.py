@@ -32,17 +32,17 @@ from trecexam.scores.labels import label_qrels
 from trecexam.scores.values import TIE_DECIMALS
 from trecexam.tables.text import shorten_list
 
-#: What the framework says of measures beside their names.
+#: Descriptions of measures for the framework.
 _SAYS = {
-    "nuggets": "how many nuggets of the query the response says",
-    "support": "how far cited passages say what the sentences say that cite them",
-    "umbrela": "how relevant the passages are that the response cites",
-    "rubric": "how much of the test bank the cited passages answer",
+    "nuggets": "share of the query's nuggets that the response states",
+    "support": "how far cited passages support the sentences that cite them",
+    "umbrela": "how relevant the cited passages are",
+    "rubric": "share of the test bank that the cited passages answer",
 }
 
 
 class Judge:
-    """Grades reports by the graders of a RAG track; each answer is kept, and none is requested twice.
+    """Grades reports with the graders of a RAG track; answers are stored and requested once.
 
     The track is in `trecexam/` of the folder that `llm_config.cache_dir` names, else of `outdir`.
     Settings are those of trecexam.toml, see `trecexam.extensions.autojudge.settings`.
@@ -58,7 +58,7 @@ class Judge:
         nugget_banks: NuggetBanks | None = None,
         **settings: Any,
     ) -> NuggetBanks | None:
-        """The test banks that the graders ask about: questions, and nuggets as claims.
+        """The graders' test banks: questions, and nuggets as claims.
 
         Returns:
             None where no grader has a bank, or a topic has nothing in it, which is said.
@@ -70,7 +70,7 @@ class Judge:
             banks = as_nugget_banks(track, {topic.request_id: topic.title for topic in rag_topics})
         missing = [topic.request_id for topic in rag_topics if topic.request_id not in banks.banks]
         if missing and banks.banks:
-            _say(f"no nuggets are given: there is none of {shorten_list(missing)}")
+            _say(f"no nugget bank is given: there are no nuggets for {shorten_list(missing)}")
         return None if missing else banks
 
     def create_qrels(
@@ -97,7 +97,7 @@ class Judge:
             rows = list(label_qrels(labels.ratings(), scores.label, scores.min_rating, scores.min_answers))
         missing = {topic.request_id for topic in rag_topics}.difference(row.query_id for row in rows)
         if missing:
-            _say(f"no qrels: no passage is labelled of {shorten_list(sorted(missing))}")
+            _say(f"no qrels are given: no passage is labelled for {shorten_list(sorted(missing))}")
             return None
         spec = QrelsSpec(
             topic_id=lambda row: row.query_id,
@@ -116,7 +116,7 @@ class Judge:
         qrels: Qrels | None = None,
         **settings: Any,
     ) -> Leaderboard:
-        """The columns of all graders on each topic that a run responds to; means are the framework's.
+        """The values of all graders' columns on each topic of a run; the framework computes the means.
 
         Args:
             qrels: are not looked at: they are of the same graders.
@@ -175,7 +175,7 @@ def _graded(
 
 
 def _rounded(entry: LeaderboardEntry) -> LeaderboardEntry:
-    """Values without rounding errors, as everywhere here: runs with equal scores are tied."""
+    """Values rounded to `TIE_DECIMALS`, so that runs with equal scores are tied."""
     values = {name: round(float(value), TIE_DECIMALS) for name, value in entry.values.items()}
     return replace(entry, values=values)
 

@@ -54,7 +54,7 @@ def _nugget(item: Item) -> NuggetQuestion | NuggetClaim:
 
 
 def take_nugget_banks(root: Path, banks: NuggetBanks) -> None:
-    """Asks about these nuggets, where they are others than those that the track has."""
+    """Makes these nuggets the track's bank, if they differ from it."""
     items = list(_items(banks))
     folder = TrackFolder.open(root)
     for kind, name in _FILES.items():
@@ -66,7 +66,7 @@ def take_nugget_banks(root: Path, banks: NuggetBanks) -> None:
 
 
 def _asked(items: list[Item] | Iterator[Item]) -> set[tuple[str, ...]]:
-    """What of items the framework's banks hold."""
+    """The fields of an item that the framework's banks can hold."""
     return {
         (item.query_id, item.item_id, item.text, item.importance, *item.gold_answers)
         for item in items

@@ -1,4 +1,4 @@
-"""Settings of a workflow.yml as those of a trecexam.toml."""
+"""Converts settings of workflow.yml to those of trecexam.toml."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from trecexam.config import toml_value
 from trecexam.errors import ConfigError
 from trecexam.scaffold import rag_graders
 
-#: What the framework gives beside the settings.
+#: Values of the framework besides the settings.
 _OF_THE_FRAMEWORK = frozenset({"filebase", "outdir", "description", "uses_llm", "corpus"})
-#: What OPENAI_BASE_URL is where nobody may be asked.
+#: The value of OPENAI_BASE_URL if no model may be called.
 _OFF = frozenset({"", "EMPTY"})
 _KEY = "OPENAI_API_KEY"
 #: Nothing answers here: the name is reserved (RFC 2606).
@@ -31,12 +31,12 @@ class Endpoint(NamedTuple):
 
     @property
     def is_off(self) -> bool:
-        """Whether nobody may be asked."""
+        """Whether no model may be called."""
         return (self.base_url or "") in _OFF
 
 
 def track_settings(settings: Mapping[str, Any], endpoint: Endpoint) -> dict[str, dict[str, Any]]:
-    """Section -> what trecexam.toml says in it.
+    """Section of trecexam.toml -> its settings.
 
     Args:
         settings: of a workflow.yml, which are sections of trecexam.toml, and may be written "section.key"
@@ -68,7 +68,7 @@ def track_settings(settings: Mapping[str, Any], endpoint: Endpoint) -> dict[str,
 
 
 def as_toml(sections: Mapping[str, Any]) -> str:
-    """A trecexam.toml that says this; whether it may is told by who reads it."""
+    """A trecexam.toml with these settings, which are not checked."""
     lines = []
     for section, values in sections.items():
         of_graders = section == "graders"
@@ -79,7 +79,7 @@ def as_toml(sections: Mapping[str, Any]) -> str:
 
 
 def _sections(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """The settings with those that are written "section.key", or "graders.NAME.key", in their sections."""
+    """The settings, with keys "section.key" and "graders.NAME.key" moved into their sections."""
     sections: dict[str, Any] = {}
     for key, value in settings.items():
         *path, inner = key.split(".")

@@ -1,4 +1,4 @@
-"""`track.bank`: making and editing the test bank, what to look at again, and what another one changes."""
+"""`track.bank`: generates, edits, checks and compares the test bank."""
 
 from __future__ import annotations
 

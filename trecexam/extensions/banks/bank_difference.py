@@ -94,7 +94,7 @@ class MeasureDiff:
 
 @dataclass(frozen=True)
 class BankDiff(Result):
-    """What differs between two banks, and on the track's leaderboards by them; people see what differs alone.
+    """Differences between two banks, and between the track's leaderboards on them.
 
     Attributes:
         items: the items that differ.
@@ -118,7 +118,7 @@ class BankDiff(Result):
     notes: tuple[str, ...] = ()
 
     def declare(self) -> dict[str, Table]:
-        """`runs`; `labels` and `items` that differ; `measures`; `in_both`, runs over common queries alone."""
+        """`runs`; `labels` and `items` that differ; `measures`; `in_both`, runs over common queries only."""
         return {
             "runs": _run_table(self.measures),
             "labels": _labels_table(self),
@@ -141,12 +141,12 @@ class BankDiff(Result):
 
     @property
     def labels(self) -> tuple[LabelChange, ...]:
-        """The passages with another label, or that reach other items under the same one."""
+        """The passages whose label or reached items differ."""
         return self.measures[0].board.labels if self.measures else ()
 
 
 def _run_table(measures: Iterable[MeasureDiff]) -> Table:
-    """A row a measure and run: its ranks (from 1, ties share the better one), how far it rises, its means."""
+    """A row per measure and run: ranks (from 1; ties share the better one), change of rank, and means."""
     return Table(RUN_COLUMNS, tuple(_run_rows(measures)), layout=Layout(("run", "measure")))
 
 
@@ -160,18 +160,18 @@ def _run_rows(measures: Iterable[MeasureDiff]) -> Iterator[tuple[Value, ...]]:
 
 
 def _labels_table(diff: BankDiff) -> Table:
-    """A row a passage with another label, or other items: its labels, and the items of one bank alone."""
+    """A row per passage whose label or items differ: its labels, and items that only one bank has."""
     return Table(LABEL_COLUMNS, label_table(diff.labels).rows)
 
 
 def _differing(table: Table, what: str) -> Table:
-    """The rows with another rank, or label, on the other side."""
+    """The rows whose rank or label differs."""
     old, new = (table.header.index(f"{what}.{side}") for side in ("old", "new"))
     return replace(table, rows=tuple(row for row in table.rows if row[old] != row[new]))
 
 
 def _items_table(diff: BankDiff) -> Table:
-    """A row an item that differs: how many passages reach it, cells without a grade in the new bank, texts.
+    """A row per item that differs: passages that reach it, cells without a grade in the new bank, texts.
 
     `reached` is empty where the item is not graded.
     """
@@ -192,15 +192,15 @@ def _item_row(diff: BankDiff, change: BankChange) -> tuple[Value, ...]:
 
 
 def summary(diff: BankDiff) -> Iterator[str]:
-    """Lines for people: which items differ, how many labels do, what has no grade yet."""
+    """Notes: which items differ, how many labels differ, and what is not graded yet."""
     yield _items(diff)
     if diff.not_asked:
-        yield f"{plural(len(diff.not_asked), 'item')} of these this track's grader does not ask about"
+        yield f"this track's grader does not use {plural(len(diff.not_asked), 'item')} of these"
     own_files = diff.new.files[1:]
     if own_files:
-        yield f"on both sides with the track's other bank files: {', '.join(own_files)}"
+        yield f"both sides include the track's other bank files: {', '.join(own_files)}"
     if diff.unused:
-        yield f"OLD and NEW mean the whole bank; the track's own files are {', '.join(diff.unused)}"
+        yield f"OLD and NEW were compared as whole banks, without the track's files {', '.join(diff.unused)}"
     yield from _queries(diff)
     changed = [row for row in diff.labels if row.before != row.after]
     only = len(diff.labels) - len(changed)
@@ -210,7 +210,7 @@ def summary(diff: BankDiff) -> Iterator[str]:
     for name, side in (("OLD", diff.old), ("NEW", diff.new)):
         if side.refused:
             more = f", and {len(side.refused) - 1:,} more" if len(side.refused) > 1 else ""
-            yield f"rejected of {name}: {side.refused[0]}{more}"
+            yield f"{name}: rejected {side.refused[0]}{more}"
         yield from (f"{name}: {caution}" for caution in side.cautions)
         yield from _ungraded(name, side)
 
@@ -238,7 +238,7 @@ def _queries(diff: BankDiff) -> Iterator[str]:
     for name, query_ids in (("OLD", sides[0] - sides[1]), ("NEW", sides[1] - sides[0])):
         if query_ids:
             yield (
-                f"{name} alone has {counted(sorted(query_ids), 'query')}: "
+                f"only {name} has {counted(sorted(query_ids), 'query')}: "
                 "each mean is over all queries of its bank"
             )
 
@@ -259,7 +259,7 @@ def _ungraded(name: str, side: BankSide) -> Iterator[str]:
 
 
 def _measures_table(diff: BankDiff) -> Table:
-    """A row a measure, over all queries and over those in both banks: how many runs move, and tau."""
+    """A row per measure, over all queries and over common queries: runs that move, and tau."""
     rows = (
         (by.measure, over, by.kendall_tau, by.reranked, by.moved, len(by.board.runs))
         for over, measures in (("all", diff.measures), ("both", diff.in_both))

@@ -1,4 +1,4 @@
-"""Changes one item of a bank file: its line is written anew, and all others stay byte for byte.
+"""Changes one item of a bank file: rewrites its line and keeps all other bytes.
 
 All functions take a file's bytes, gzip or not, and give its new ones. What is read back is compared with what
 was meant, so that a form in which an item cannot be changed by itself is refused, not damaged.
@@ -36,7 +36,7 @@ from converters.nuggets import ITEM_KEYS as NUGGET_ID_KEYS
 from converters.nuggets import TEXT_KEYS as NUGGET_TEXT_KEYS
 from converters.records import Item
 
-#: Where an item's changes are noted.
+#: The key of an item's recorded changes.
 EDITS = "edits"
 _GZIP = b"\x1f\x8b"
 _BOM = b"\xef\xbb\xbf"
@@ -45,7 +45,7 @@ _COUNTED = re.compile(r"((?:.*[^0-9A-Za-z])?[A-Za-z]{0,8})([0-9]{1,6})", re.DOTA
 
 
 class _Line(NamedTuple):
-    """A line of a file: its text without the line end, which is apart; what it holds, None where blank."""
+    """A line of a file: its text, its line end, and its parsed value (None if blank)."""
 
     text: str
     end: bytes
@@ -53,7 +53,7 @@ class _Line(NamedTuple):
 
 
 class _Place(NamedTuple):
-    """Where an item stands: the line's index, what the line says, and the item's object in that.
+    """Position of an item: the line's index, the line's value, and the item's object in it.
 
     `ids` and `texts` are the keys that may hold its id and text there; gold outputs have none.
     """
@@ -76,7 +76,7 @@ def items_of(content: bytes, path: Path) -> list[Item]:
 
 
 def with_text(content: bytes, path: Path, item_id: str, text: str, note: Mapping[str, Any]) -> bytes:
-    """The content with another text of an item. Its id stays, also one that was made of its text.
+    """The content with a changed text of an item, which keeps its id.
 
     Args:
         path: of the file, for messages.
@@ -103,7 +103,7 @@ def with_text(content: bytes, path: Path, item_id: str, text: str, note: Mapping
 def with_retired(
     content: bytes, path: Path, item_id: str, *, retired: bool, note: Mapping[str, Any]
 ) -> bytes:
-    """The content with an item retired, or asked about again.
+    """The content with an item retired or restored.
 
     Raises:
         ConversionError: as `with_text`.
@@ -116,7 +116,7 @@ def with_retired(
 
 
 def with_item(content: bytes, path: Path, item: Item, note: Mapping[str, Any]) -> bytes:
-    """The content with one more item: in the last list of its query, or on its own line after it.
+    """The content with an item added: to its query's last list, or on a new line after it.
 
     Only the item's ids, text, kind and importance are written.
 
@@ -156,7 +156,7 @@ def with_item(content: bytes, path: Path, item: Item, note: Mapping[str, Any]) -
 
 
 def new_id(query_id: str, text: str, ids: Mapping[str, str]) -> str:
-    """An id for a new item of a query, which no item of the bank has: the next number where ids count up.
+    """An unused id for a new item of a query: the next number if ids count up.
 
     Args:
         ids: item_id -> query_id of all items of the bank, retired ones too.
@@ -175,7 +175,7 @@ def new_id(query_id: str, text: str, ids: Mapping[str, str]) -> str:
 
 
 def edits_of(content: bytes, path: Path, query_id: str) -> dict[str, list[dict[str, Any]]]:
-    """item_id -> the changes that are noted of a query's items, the first one first.
+    """item_id -> the recorded changes of a query's items, oldest first.
 
     Raises:
         ConversionError: the bank cannot be read.
@@ -212,7 +212,7 @@ def _items(lines: list[_Line], path: Path) -> list[Item]:
 
 
 def _places(lines: list[_Line], query_id: str) -> Iterator[_Place]:
-    """Where the items of a query stand, blank ones and those that stand twice too."""
+    """Positions of a query's items, including blank and duplicate ones."""
     for index, line in enumerate(lines):
         if line.parsed is None or line.parsed.query_id != query_id:
             continue
@@ -237,7 +237,7 @@ def _places(lines: list[_Line], query_id: str) -> Iterator[_Place]:
 
 
 def _listing(row: Mapping[str, Any]) -> list[Any] | None:
-    """The list of a line's items; None where the line is one item."""
+    """The list of a line's items; None if the line is one item."""
     lists = (row.get(key) for key in ("questions", "items", "nuggets", "rubrics"))
     return next((listing for listing in lists if isinstance(listing, list)), None)
 
@@ -259,18 +259,18 @@ def _find(lines: list[_Line], path: Path, item_id: str) -> _Place:
                 '(`"retired": true` takes it out)',
             )
         return position
-    raise ConversionError(path, None, f"no item '{item_id}' in it")
+    raise ConversionError(path, None, f"the file has no item '{item_id}'")
 
 
 def _note(entry: dict[str, Any], note: Mapping[str, Any]) -> None:
     noted = entry.setdefault(EDITS, [])
-    # Somebody else's field of that name is left alone.
+    # Keep a field of this name from another program.
     if isinstance(noted, list):
         noted.append({key: value for key, value in note.items() if value != ""})
 
 
 def _checked(content: bytes, path: Path, lines: list[_Line], position: _Place, edited: Item) -> bytes:
-    """The new content, with the current line of the item, after reading it back.
+    """The new content and the item's new line, after a check that both can be read.
 
     Raises:
         ConversionError: it does not say what was meant, and nothing else.
@@ -289,7 +289,7 @@ def _checked(content: bytes, path: Path, lines: list[_Line], position: _Place, e
 
 
 def _with(line: _Line, path: Path, index: int, row: Mapping[str, Any], like: str = "") -> _Line:
-    """The line with another object, in blanks and escapes as it was, or as the line `like` is."""
+    """The line with a new object, with the spacing and escapes of the old line or of the line `like`."""
     like = like or line.text
     separators = (",", ":") if '":' in like and '": ' not in like else (", ", ": ")
     text = json.dumps(row, ensure_ascii="\\u" in like, separators=separators)
@@ -300,7 +300,7 @@ def _with(line: _Line, path: Path, index: int, row: Mapping[str, Any], like: str
 
 
 def _insert(lines: list[_Line], after: int, path: Path, row: Mapping[str, Any]) -> None:
-    """Puts a line after that of index `after`, -1 where there is none; with line ends as there."""
+    """Inserts a line after index `after` (-1: at the start), with the file's line ends."""
     new = _with(_Line("", b"", None), path, after + 1, row, lines[after].text if after >= 0 else "")
     if after < 0:
         lines.insert(0, new._replace(end=b"\n"))

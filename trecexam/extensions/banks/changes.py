@@ -12,7 +12,7 @@ Change = Literal["added", "removed", "edited", "retired", "un-retired", "importa
 
 
 class BankChange(NamedTuple):
-    """An item that is graded, weighted or called otherwise than before.
+    """An item whose text, importance or id differs between the banks.
 
     `change` is "edited" where the text, the kind or the answer key is another; "importance" and "renamed"
     where only the importance (or the weight) or the id is. `old` and `new` are None where the item is not
@@ -27,7 +27,7 @@ class BankChange(NamedTuple):
 
 
 def bank_changes(old: Bank, new: Bank) -> tuple[BankChange, ...]:
-    """What differs, by query, in the new bank's order; then what the new one lacks.
+    """The differences by query, in the new bank's order; then items that the new bank lacks.
 
     An item is the same one where its query and id are, else where its query and text are. What is
     retired in both, or added or removed as a retired item, makes no difference.

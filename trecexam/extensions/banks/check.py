@@ -20,20 +20,20 @@ from trecexam.track import TrackFolder
 
 
 def check_files(paths: Sequence[Path]) -> Checked:
-    """What is wrong with these files, which are one bank.
+    """Checks these files together, as one bank.
 
     Raises:
-        TrecexamError, ConversionError: one cannot be read, or is no bank at all.
+        TrecexamError, ConversionError: one cannot be read, or is not a bank.
     """
     for path in paths:
         form = sniffed(path)
         if form not in (None, "bank"):
-            raise TrecexamError(f"this is no bank, but {form}; see `trecexam formats`", path=path)
+            raise TrecexamError(f"this is not a test bank but {form}; see `trecexam formats`", path=path)
     return check_lines(_lines([(str(path), path) for path in paths]))
 
 
 def _asks_a_bank(folder: TrackFolder) -> bool:
-    """Whether the grader asks what is in a bank that is there, not queries or sentences of responses."""
+    """Whether the grader uses items of an existing bank, not queries or sentences of responses."""
     kind = declared_kind(folder)
     asks_items = kind is None or kind.item_kinds.isdisjoint({QUERY, STATEMENT})
     return asks_items and bool(folder.bank(optional=True))
@@ -41,7 +41,7 @@ def _asks_a_bank(folder: TrackFolder) -> bool:
 
 @of_one_grader(_asks_a_bank)
 def check_track(folder: TrackFolder) -> Checked:
-    """Items that are empty, too long, there twice, copies of the query ...; what `bank check` lists.
+    """Checks a track's bank for empty, long or duplicate items, copies of the query and more (`bank check`).
 
     Also queries without items, and items of queries without a text. Queries that lack items are named where
     the track has a file of queries: a dataset has more than it asks.
@@ -64,6 +64,6 @@ def check_track(folder: TrackFolder) -> Checked:
 def _lines(files: Sequence[tuple[str, Path]], *, facets: bool = False) -> Iterator[tuple[str, BankLine]]:
     for display_name, path in files:
         with open_bytes(path):
-            # One that is missing or closed to us is no finding: nothing can be said of it.
+            # A dataset that is missing or inaccessible is not a finding.
             pass
         yield from ((display_name, line) for line in lines_by_query(scan_bank(path), facets=facets))

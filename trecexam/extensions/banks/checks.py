@@ -1,4 +1,4 @@
-"""What a person who makes a bank wants to look at again: duplicates, copies of the query, remains of JSON ...
+"""Checks of a bank's items: duplicates, copies of the query, remains of JSON ...
 
 No check compares meanings. Items that differ in a word or two are left alone: in the nuggets of TREC RAG 2025
 nearly all that are alike by their letters say different things ("linked to cancer", "linked to asthma").
@@ -18,14 +18,14 @@ from trecexam.tables.result import Result
 from trecexam.tables.table import Table
 from trecexam.tables.text import plural
 
-#: Words that an item may have. The longest of dl19's 210 questions has 21, of TREC RAG 2025's nuggets 19.
+#: Maximum words of an item. The longest of dl19's 210 questions has 21, of TREC RAG 2025's nuggets 19.
 MAX_WORDS = {"question": 30, "nugget": 20}
-#: Kinds whose item is the query itself, so that it is no copy of it, and as long as that is.
+#: Kinds whose item is the query itself: not checked for copies of it and for length.
 OF_QUERY = frozenset({"truthfulness", "relevance"})
 
 
 class BankFinding(NamedTuple):
-    """Something to look at in a bank.
+    """A problem in a bank.
 
     `line` is None where no line is meant; `query_id`, `item_id` and `text`, the item's, are "" where none is.
     """
@@ -40,7 +40,7 @@ class BankFinding(NamedTuple):
 
 @dataclass(frozen=True)
 class Checked(Result):
-    """What the checks found.
+    """Result of the checks of a bank.
 
     Attributes:
         problems: in the order of the files and lines; then those of queries.
@@ -57,7 +57,7 @@ class Checked(Result):
     rejected: tuple[BankFinding, ...] = ()
 
     def declare(self) -> dict[str, Table]:
-        """`findings`, a row for each thing to look at, and `edited`."""
+        """`findings`, a row per problem, and `edited`."""
         return {
             "findings": Table(BankFinding._fields, self.problems),
             "edited": Table(BankFinding._fields, self.edited),
@@ -65,7 +65,7 @@ class Checked(Result):
 
     @property
     def facts(self) -> dict[str, Any]:
-        """How many queries and items there are, and how many of these are edited."""
+        """Counts of queries, items and edited items."""
         counts = {"queries": self.queries, "items": self.items, "retired": self.retired}
         return {**counts, "edited_items": len(self.edited)}
 
@@ -81,7 +81,7 @@ class _Placed(NamedTuple):
         )
 
     def seen_from(self, other: _Placed) -> str:
-        """Where it is, said beside the other one."""
+        """Its position, relative to another item's: only the line number within the same file."""
         return f"line {self.line}" if self.file == other.file else f"{self.file}:{self.line}"
 
 
@@ -90,7 +90,7 @@ def check_lines(
     query_texts: Mapping[str, str] | None = None,
     expected: Mapping[str, str] | None = None,
 ) -> Checked:
-    """What is wrong with a bank. Of retired items only what cannot be read, and ids that stand twice.
+    """Checks a bank. Retired items are checked only for lines that cannot be read and for duplicate ids.
 
     Args:
         lines: (file, line) of all files of the bank.
@@ -99,7 +99,7 @@ def check_lines(
         expected: query_id -> file, of the queries that should have items.
     """
     rows = list(lines)
-    # Of a query that is named several times the first text, and the first line, count.
+    # The first text and line of a repeated query count.
     texts = {line.query_id: line.query_text for _, line in reversed(rows) if line.query_text.strip()}
     texts.update(query_texts or {})
     placed = [_Placed(file, line.number, item) for file, line in rows for item in line.items]
@@ -123,7 +123,7 @@ def check_lines(
         if query_id not in queries
     )
     edited = (
-        placed_item.finding(f"edited; it was generated as: {was}")
+        placed_item.finding(f"edited; the model wrote: {was}")
         for placed_item in live
         if (was := _generated_as(placed_item.item))
     )
@@ -141,7 +141,7 @@ def _told(checked: Checked) -> str:
 
 
 def _generated_as(item: Item) -> str:
-    """What a generated item was before it was edited; "" where nobody edited it, or wrote it."""
+    """The generated text or importance of an edited item; "" if it was not generated, or not edited."""
     if item.origin is None or item.origin.text == "":
         return ""
     if item.origin.text != item.text:
@@ -150,12 +150,12 @@ def _generated_as(item: Item) -> str:
 
 
 def _doubts(item: Item, query_text: str | None) -> Iterator[str]:
-    """What is wrong with an item by itself."""
+    """Problems of a single item."""
     if not item.text.strip():
         yield "empty text"
         return
     if item.kind not in MAX_WORDS:
-        # What a task wants is as long unchanged, and may well read like the query.
+        # Gold outputs may be long and may equal the query.
         return
     junk = junk_in(item.text)
     if junk is not None:
@@ -170,7 +170,7 @@ def _doubts(item: Item, query_text: str | None) -> Iterator[str]:
 
 
 def _twice(placed: Iterable[_Placed]) -> Iterator[BankFinding]:
-    """Items whose id, or whose text within the query, an earlier one has. One finding for a pair."""
+    """Items with the id of an earlier item, or its text within the query. One finding per pair."""
     ids: dict[str, _Placed] = {}
     exact: dict[tuple[str, str, str], _Placed] = {}
     alike: dict[tuple[str, str, tuple[str, ...]], _Placed] = {}
@@ -182,7 +182,7 @@ def _twice(placed: Iterable[_Placed]) -> Iterator[BankFinding]:
         if before is not placed_item:
             same = (before.item.query_id, before.item.text) == (item.query_id, item.text)
             what = "the same item" if same else f"item id '{item.item_id}'"
-            yield placed_item.finding(f"{what} is there twice, first on {before.seen_from(placed_item)}")
+            yield placed_item.finding(f"{what} occurs twice, first on {before.seen_from(placed_item)}")
             if same:
                 continue
         if item.retired:

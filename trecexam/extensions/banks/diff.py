@@ -1,4 +1,4 @@
-"""Evaluates a track's runs under two banks by the grades in its store; grades nothing, writes nothing."""
+"""Evaluates a track's runs on two banks with stored grades; grades and writes nothing."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def bank_diff(
     new: Path | str,
     measures: Sequence[MeasureLike] | None = None,
 ) -> BankDiff:
-    """Which items differ between two bank files, and which labels and ranks, by the grades in the store.
+    """Items, labels and ranks that differ between two bank files, with stored grades.
 
     Where one of the two is a bank file of the track, each is in its place, beside the track's others;
     else each is the whole bank.
@@ -67,7 +67,7 @@ def bank_diff(
     banks = (old, *other_files), (new, *other_files)
     tracks = [loader.load(bank_files=files) for files in banks]
     if names is None:
-        # Both have what the measures of the one with less importance need.
+        # The measures of the bank with fewer importances can be computed on both banks.
         names = list(min(tracks, key=lambda of: (of.bank.has_importance, of.bank.n_vital > 0)).measures)
     former, later = (
         _evaluated(loader, track, files, names) for track, files in zip(tracks, banks, strict=True)
@@ -111,7 +111,8 @@ def _asked(change: BankChange, kinds: Collection[str]) -> bool:
 
 @dataclass(frozen=True)
 class _Evaluated:
-    """The track under one bank. `whole` are all its items, those that the grader does not ask about too."""
+    """The track evaluated on one bank. `whole` has all items, including those that the grader does not "
+    "use."""
 
     side: BankSide
     whole: Bank
@@ -121,7 +122,7 @@ class _Evaluated:
     queries: Mapping[str, QuerySnapshot]
 
     def snapshot(self, measure: str, query_ids: Collection[str], average: Average) -> LeaderboardSnapshot:
-        """Where the runs stand by one measure over these queries."""
+        """Ranks and means of the runs by one measure over these queries."""
         answered = {name: [q for q in query_ids if q in run] for name, run in self.runs.items()}
         board = leaderboard(self.values, [measure], sorted(query_ids), answered, average)
         runs = {

@@ -1,4 +1,4 @@
-"""Takes a person's change of one item into the track's bank file, and says what to look at again."""
+"""Writes a person's change of one item to the track's bank file, and returns warnings."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ from trecexam.line.typed_text import MAX_ITEM, MAX_WHO, MAX_WHY, refuse_controls
 from trecexam.track import TrackFolder
 
 KINDS = ("question", "nugget")
-#: Said of every item that is reworded where grades come from a recording: they stay as they are.
+#: The warning for an edited item with recorded grades, which do not change.
 _RECORDED = "the `recorded` grader matches items by id, so both texts get the same grades"
 
 
 @dataclass(frozen=True)
 class Edited:
-    """What a change of the bank did.
+    """Result of a change of the bank.
 
     Attributes:
         item: the current item.
@@ -74,7 +74,7 @@ class ToEdit:
 
 
 class _Bank(NamedTuple):
-    """The bank's files as they are now, and their items."""
+    """The bank's files, read again, and their items."""
 
     contents: dict[Path, bytes]
     items: dict[Path, list[Item]]
@@ -97,7 +97,7 @@ def add_item(
     importance: str = "",
     why: str = "",
 ) -> Edited:
-    """Adds an item to a query, after its others; `update` grades it, and it alone.
+    """Adds an item to the end of a query's items; `update` then grades only this item.
 
     Args:
         kind: "question" or "nugget".
@@ -132,7 +132,7 @@ def add_item(
 def edit_item(
     folder: TrackFolder, item_id: str, text: str, *, who: str, seen: str | None = None, why: str = ""
 ) -> Edited:
-    """Gives an item another text; `update` grades it, and it alone. Its id and its answer key stay.
+    """Changes an item's text and keeps its id and answer key; `update` then grades only this item.
 
     Args:
         seen: `trecexam.line.overrides.digest_of` the item that the person saw; None to change it
@@ -189,7 +189,7 @@ def retire_item(
 
 
 def edits(folder: TrackFolder, query_id: str) -> dict[str, list[dict[str, Any]]]:
-    """item_id -> who changed a query's items when, and what they were before; the first change first.
+    """item_id -> the changes of a query's items, oldest first: who, when, and the text before.
 
     Raises:
         TrecexamError, ConversionError: the bank cannot be read.
@@ -203,7 +203,7 @@ def edits(folder: TrackFolder, query_id: str) -> dict[str, list[dict[str, Any]]]
 
 
 def items_to_edit(folder: TrackFolder, query_id: str) -> tuple[ToEdit, ...]:
-    """The items of a query by the bank's files as they are now, retired ones too, in their order.
+    """The items of a query in file order, read from the bank's files again, including retired ones.
 
     Raises:
         TrecexamError: the bank cannot be read, or neither it nor the track's queries know the query.
@@ -228,7 +228,7 @@ def items_to_edit(folder: TrackFolder, query_id: str) -> tuple[ToEdit, ...]:
 
 
 def _ids_in_files(folder: TrackFolder, bank: _Bank, query_id: str) -> dict[str, None]:
-    """The query ids that a query's items have in the files: its own, and query/facet with `facets`."""
+    """The query ids of a query's items in the files: the query's id, and query/facet with `facets`."""
     ids = {query_id: None}
     if folder.config.track.facets:
         ids.update((each.query_id, None) for each in _all(bank) if item_by_query(each).query_id == query_id)
@@ -251,7 +251,7 @@ def _change(
 
 @contextmanager
 def _locked(folder: TrackFolder) -> Iterator[None]:
-    # Writing a bank with a model holds the second one for as long as that takes.
+    # Generating a bank holds the second lock until it ends.
     with (
         exclusive_lock(folder.shared_state / "bank.lock"),
         TrackLock(folder.shared_state / "generate.lock", "writing this track's bank"),
@@ -282,7 +282,10 @@ def _seen(folder: TrackFolder, bank: _Bank, item_id: str, seen: str | None) -> t
     path, item = found_in
     if seen is not None and seen != digest_of(item):
         raise ItemConflictError(
-            f"item '{item_id[:80]}' was changed meanwhile; it reads now: {item.text}", item, path=path
+            f"item '{item_id[:80]}' was changed meanwhile, and nothing was written; its text is now: "
+            f"{item.text}",
+            item,
+            path=path,
         )
     return path, item
 
@@ -301,7 +304,7 @@ def _refuse_twice(items: list[Item], new: Item) -> None:
 
 
 def _check_query(folder: TrackFolder, query_id: str, items: list[Item]) -> None:
-    """Refuses a query that is neither in the bank nor in the track's queries.
+    """Raises an error for a query that is neither in the bank nor in the track's queries.
 
     Raises:
         TrecexamError: there is no such query.
@@ -313,7 +316,7 @@ def _check_query(folder: TrackFolder, query_id: str, items: list[Item]) -> None:
 
 
 def _file_for(bank: _Bank, query_id: str, kind: str) -> Path:
-    """The last file that has items of the query and kind; else of the kind, of the query, or the last one."""
+    """The last file with items of the query and kind; else of the kind, of the query, or the last file."""
     paths = list(bank.items)
 
     def rank(path: Path) -> tuple[bool, bool, bool, int]:
@@ -329,7 +332,7 @@ def _file_for(bank: _Bank, query_id: str, kind: str) -> Path:
 
 
 def _warnings(folder: TrackFolder, item: Item) -> tuple[str, ...]:
-    """What the checks of the bank say of an item, of its query, and of others because of it."""
+    """Results of the bank's checks for an item, its query, and items that it affects."""
     findings = [(finding.item_id, finding.problem) for finding in _findings(folder, item.query_id)]
     return tuple(
         problem if item_id in ("", item.item_id) else f"item '{item_id}': {problem}"
@@ -339,7 +342,7 @@ def _warnings(folder: TrackFolder, item: Item) -> tuple[str, ...]:
 
 
 def _findings(folder: TrackFolder, query_id: str) -> list[BankFinding]:
-    """What the checks of the bank say of a query and its items."""
+    """Results of the bank's checks for a query and its items."""
     lines = [
         (folder.shown(path), line)
         for path in folder.bank()

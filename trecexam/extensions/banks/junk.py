@@ -1,10 +1,10 @@
-"""What a language model's answer leaves around an item that was cut out of it."""
+"""Finds remains of a language model's answer around the text of an item."""
 
 from __future__ import annotations
 
 import re
 
-#: What stands before an item, and how it is called. In the CAR Y3 bank: `['1. How`, `[2] What`, `- Why`.
+#: Patterns before an item, with their descriptions. In the CAR Y3 bank: `['1. How`, `[2] What`, `- Why`.
 _BEFORE = (
     (
         "a number before it",
@@ -14,12 +14,12 @@ _BEFORE = (
     ("the beginning of a list", r"\s*\w+\s*=\s*[\[{]"),
     ("a label before it", r"\s*(?:question|nugget|fact)s?\s*:\s*\S"),
     (
-        "the model's talk, and no item",
+        "a reply of the model, not an item",
         r"\s*(?:sure|certainly|of course)\b\s*[,!.:]|\s*here (?:are|is) .*:\s*$",
     ),
 )
 _WITHIN = (
-    ("the model's talk, and no item", r"\bas an ai\b"),
+    ("a reply of the model, not an item", r"\bas an ai\b"),
     ("Markdown in it", r"```|\*\*\S.*\*\*"),
     (
         "a placeholder of the prompt in it",
@@ -33,7 +33,7 @@ _LIST = _WITHIN[-1][0]
 
 
 def junk_in(text: str) -> str | None:
-    """What seems to be left of the answer that the item was cut out of, in words; None where nothing is."""
+    """Describes what remains of the answer in an item's text; None if nothing does."""
     inner = text.strip()
     if not any(character.isalnum() for character in inner):
         return "contains no words"
@@ -56,10 +56,10 @@ def junk_in(text: str) -> str | None:
 
 
 def _quoted(text: str) -> bool:
-    """Whether quotes stand around the whole, or one that nothing closes before it."""
+    """Whether the text is in quotes, or begins with a quote that is not closed."""
     for opening, closing in ('""', "“”", "''", "``"):
         if text.startswith(opening):
             rest = text[1:]
-            # An apostrophe may stand first and open nothing: 'til, 's Gravenhage.
+            # A leading apostrophe may not be a quote: 'til, 's Gravenhage.
             return rest.find(closing) == len(rest) - 1 or (closing not in rest and opening != "'")
     return False

@@ -1,4 +1,4 @@
-"""A generated bank as lines of JSON, an item each: new ones are added, what people made of others stays."""
+"""A generated bank as JSON Lines, one item per line: adds items, and keeps those that people edited."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def item_line(item: Item, query_text: str) -> bytes:
 
 
 def replaceable(line: BankLine, written: bytes, kind: str) -> Item | None:
-    """The one item of a line, where nothing was changed or added since a model wrote it.
+    """The item of a line that a model wrote and nobody changed; None for other lines.
 
     Args:
         written: the line in the file.
@@ -51,7 +51,7 @@ def merged(
     new: Iterable[tuple[Item, str]],
     insert_before: Mapping[str, int],
 ) -> bytes:
-    """The file's content with items added. What stays, stays byte for byte, in its order.
+    """The file's content with items added; all other lines keep their bytes and order.
 
     Args:
         dropped: numbers of lines (from 1) that go.

@@ -44,10 +44,9 @@ def read_subtopics(path: str | os.PathLike[str]) -> Iterator[Subtopic]:
             raise ConversionError(
                 path,
                 number,
-                f"sub-topic '{subtopic.facet_id}' of query '{subtopic.query_id}' is there twice (first on "
-                "line "
+                f"sub-topic '{subtopic.facet_id}' of query '{subtopic.query_id}' occurs twice (first on line "
                 f"{first})",
             )
         yield subtopic
     if not seen:
-        raise ConversionError(path, None, "no sub-topics in it")
+        raise ConversionError(path, None, "the file has no sub-topics")

@@ -1,4 +1,4 @@
-"""A campaign of people who judge: who judges what, how far they are and agree, what is best judged next."""
+"""Judging campaigns: plan, progress, agreement of assessors, and what to judge next."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`track.judging`: a campaign of people who judge; `track.judge_next`: what is worth their time."""
+"""`track.judging`: a campaign of assessors; `track.judge_next`: what to judge next."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from trecexam.extensions.campaign.progress import judging_progress
 
 @named_as_called
 class JudgingAccessor(Accessor):
-    """Who judges what, how far they are and agree, and the judgments as files."""
+    """Plan, progress and agreement of a campaign, and its judgments as files."""
 
     plan = on_loaded(plan_judging)
     progress = on_loaded(judging_progress)

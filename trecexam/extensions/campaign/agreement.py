@@ -1,4 +1,4 @@
-"""How far assessors agree on what several of them judged, and where they do not."""
+"""Agreement of assessors on cells that several judged, and their disagreements."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ if TYPE_CHECKING:
     from trecexam.line.assessment import Assessment
 
 #: What the intervals are, in words.
-INTERVALS = f"intervals are 95%, over topics, where there are {MIN_TOPICS} or more"
+INTERVALS = f"intervals are 95%, over topics, with {MIN_TOPICS} topics or more"
 Level = Literal["passage", "item", "citation"]
 
 
 class AgreementRow(NamedTuple):
-    """How far people agree.
+    """Agreement of two assessors, or of all.
 
     Attributes:
         level: ratings of passages as a whole, of items, or labels of sentences with a cited passage.
@@ -34,7 +34,7 @@ class AgreementRow(NamedTuple):
         topics, cells: on which at least two of them gave a rating.
         same: of how many of these all of them gave the same.
         kappa: Cohen's, of two; as of `trecexam.scores.kappa`, with its interval from 5 topics on.
-        weighted_kappa: with quadratic weights, of two; NaN where there is none.
+        weighted_kappa: with quadratic weights, of two; NaN if missing.
         alpha: Krippendorff's, ordinal, with its interval from 5 topics on.
     """
 
@@ -49,7 +49,7 @@ class AgreementRow(NamedTuple):
 
 
 class Disagreement(NamedTuple):
-    """A cell on which people differ.
+    """A cell with different ratings.
 
     Attributes:
         ratings: assessor -> her rating, in the order in which they gave them.
@@ -73,7 +73,7 @@ class Disagreement(NamedTuple):
 
 @dataclass(frozen=True)
 class AssessorAgreement(Result):
-    """How far the assessors of a track agree.
+    """Agreement of a track's assessors.
 
     Attributes:
         rule: whose rating counts, see [judging].
@@ -89,16 +89,16 @@ class AssessorAgreement(Result):
 
     @property
     def facts(self) -> dict[str, Any]:
-        """Whose rating counts, and what the intervals are."""
+        """The rule for differing ratings, and the kind of intervals."""
         return {"rule": self.rule, "intervals": INTERVALS}
 
     def declare(self) -> dict[str, Table]:
-        """`agreement`, a row for all, and each two; `disagreements`, a row for each cell they differ on."""
+        """`agreement`, a row for all and for each pair; `disagreements`, a row per such cell."""
         return {"agreement": self._agreement(), "disagreements": self._disagreements()}
 
     @property
     def shown(self) -> tuple[str, ...]:
-        """Both, where people differ."""
+        """Both tables, if there are disagreements."""
         return ("agreement", "disagreements") if self.disagreements else ()
 
     def _agreement(self) -> Table:
@@ -132,7 +132,7 @@ class AssessorAgreement(Result):
 
 
 def assessor_agreement(track: Assessment) -> AssessorAgreement:
-    """How far people agree on the cells that at least two of them rated, whether that was planned or not.
+    """Agreement on the cells that at least two people rated, whether planned or not.
 
     Each person's last rating counts, whatever counts for the track; "cannot judge" is no rating, and what
     somebody decided between people is none of these.
@@ -181,7 +181,7 @@ def assessor_agreement(track: Assessment) -> AssessorAgreement:
 
 def _told(rows: Sequence[AgreementRow], disagreements: Sequence[Disagreement]) -> str:
     if not rows:
-        return "nothing is judged by two people; see --overlap of `trecexam judge plan`"
+        return "no passage is judged by two people; see --overlap of `trecexam judge plan`"
     return f"people differ on {plural(len(disagreements), 'judgment')}; {INTERVALS}"
 
 

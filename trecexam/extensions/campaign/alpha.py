@@ -62,14 +62,14 @@ def alpha(topics: Sequence[Sequence[Sequence[int]]], n_values: int, seed: int = 
 
 
 def _coincidences(ratings: Sequence[int], n_values: int) -> Floats:
-    """How often two people give each pair of ratings to a cell, a pair both ways; shape (values, values)."""
+    """Coincidence matrix of pairs of ratings of a cell, counted in both orders; shape (values, values)."""
     counts = np.bincount(np.asarray(ratings, np.int64), minlength=n_values).astype(np.float64)
     pairs: Floats = (np.outer(counts, counts) - np.diag(counts)) / (counts.sum() - 1)
     return pairs
 
 
 def _alpha(tables: Floats) -> Floats:
-    """Alpha of each of these tables of coincidences, shape (n, values, values); NaN where there is none."""
+    """Alpha of each coincidence matrix, shape (n, values, values); NaN if undefined."""
     totals = tables.sum(axis=2)
     n = totals.sum(axis=1)
     # The ordinal difference of c and k: how many ratings lie between them, the two halved.
@@ -83,7 +83,7 @@ def _alpha(tables: Floats) -> Floats:
 
 
 def cells_by_topic(cells: Mapping[tuple[str, ...], Sequence[int]]) -> list[list[Sequence[int]]]:
-    """The ratings of cells by the first part of their keys, as `alpha` takes them."""
+    """The ratings of cells grouped by the first part of their keys, as `alpha` expects them."""
     topics: dict[str, list[Sequence[int]]] = {}
     for key, ratings in cells.items():
         topics.setdefault(key[0], []).append(ratings)

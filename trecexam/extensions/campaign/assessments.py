@@ -1,4 +1,4 @@
-"""What assessors say: each person's own judgments, taken and read without the rest of the track."""
+"""Each assessor's judgments, written and read without loading the rest of the track."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ if TYPE_CHECKING:
     from trecexam.line.assessment import Assessment
     from trecexam.track import TrackFolder
 
-#: The reasons that are in the file where nobody is requested one.
+#: The reasons in the file if no reason is requested.
 JUDGED, WITHDRAWN = "judged", "withdrawn"
 
 
 class CellKey(NamedTuple):
-    """What is judged: an item on a passage, or with item_id "" the passage as a whole."""
+    """A judged cell: an item and a passage, or with item_id "" the whole passage."""
 
     query_id: str
     doc_id: str
@@ -32,10 +32,10 @@ class CellKey(NamedTuple):
 
 
 class PersonalJudgment(NamedTuple):
-    """The last that a person said of a cell.
+    """A person's latest judgment of a cell.
 
     Attributes:
-        rating: None where there is none: the status says why.
+        rating: None if missing: the status says why.
         seconds: of work on it; None where nobody measured them.
         time: ISO 8601, or "".
         seen: tells this one from any other one by the same person, see `record_assessment`.
@@ -55,12 +55,12 @@ class PersonalJudgment(NamedTuple):
 
     @property
     def cannot(self) -> bool:
-        """Whether she cannot judge it."""
+        """Whether it says that the cell cannot be judged."""
         return self.status == "cannot"
 
 
 def asked_items(judging: JudgingSection, items: Sequence[Item]) -> tuple[str, ...]:
-    """The item_ids that make up the judgment of one passage of a query; "" is the passage as a whole.
+    """The item_ids to judge on each passage of a query; "" is the whole passage.
 
     With a scale the passage as a whole is judged, and with `whole_passage = false` its items; without one its
     items, and with `whole_passage = true` the passage as a whole last. Where there is no item that people
@@ -80,7 +80,7 @@ def is_done(
     doc_id: str,
     item_ids: Sequence[str],
 ) -> bool:
-    """Whether a person is done with a passage: all is judged, or it cannot be judged as a whole.
+    """Whether a person judged all cells of a passage, or said that it cannot be judged.
 
     Args:
         opinions: of that person.
@@ -93,7 +93,7 @@ def is_done(
 
 
 def own_assessments(folder: TrackFolder, who: str, query_id: str = "") -> tuple[PersonalJudgment, ...]:
-    """The last that a person said of each cell, of one query or of all, by the files as they are now.
+    """A person's latest judgment of each cell, for one query or all; reads the files again.
 
     What she took back is there as "withdrawn"; decisions between other people are not there. A judgment of
     an earlier text of the passage is there too, as nothing but the two files is read.
@@ -110,7 +110,7 @@ def own_assessments(folder: TrackFolder, who: str, query_id: str = "") -> tuple[
 
 
 def ratings_by_assessor(folder: TrackFolder, cell: CellKey) -> dict[str, int]:
-    """Assessor -> her rating of a cell, by the files as they are now; without decisions between people."""
+    """Assessor -> rating of a cell, without adjudications; reads the files again."""
     lines = _lines(_file_of(folder, cell), cell.query_id, cell.doc_id)
     opinions = standing_opinions(lines)
     rows = {name: of_person.get(cell) for name, of_person in opinions.items()}
@@ -118,7 +118,7 @@ def ratings_by_assessor(folder: TrackFolder, cell: CellKey) -> dict[str, int]:
 
 
 def said_before(folder: TrackFolder, who: str, cell: CellKey, seen: str) -> PersonalJudgment | None:
-    """What a person said of a cell with this `seen`, whatever she said since; None where that is nothing."""
+    """A person's earlier judgment of a cell with this `seen`; None if there is none."""
     lines = _lines(_file_of(folder, cell), cell.query_id, who)
     assessments = (assessment_of(row) for row in lines if row.who == who and CellKey(*row[:3]) == cell)
     return next((assessment for assessment in assessments if assessment.seen == seen), None)
@@ -137,7 +137,7 @@ def _lines(path: Path, *naming: str) -> list[HumanRating]:
 
 
 def standing_opinions(rows: Iterable[HumanRating]) -> dict[str, dict[CellKey, HumanRating]]:
-    """Assessor -> what she says of each cell, without what was withdrawn and decisions between people."""
+    """Assessor -> her latest judgment of each cell, without withdrawn ones and adjudications."""
     opinions: dict[str, dict[CellKey, HumanRating]] = {}
     for row in rows:
         if row.kind == ADJUDICATED:
@@ -150,7 +150,7 @@ def standing_opinions(rows: Iterable[HumanRating]) -> dict[str, dict[CellKey, Hu
 
 
 def opinions_of(track: Assessment) -> dict[str, dict[CellKey, HumanRating]]:
-    """As `standing_opinions`, by all lines of the track that were not refused."""
+    """`standing_opinions` of all accepted lines of the track."""
     return standing_opinions(
         decision.row
         for people in (track.overrides, track.judgments)
@@ -172,7 +172,7 @@ def record_assessment(
     seconds: float | None = None,
     seen: str | None = None,
 ) -> PersonalJudgment:
-    """Takes a person's judgment of a cell or, with item_id "", of a passage as a whole.
+    """Stores a person's judgment of a cell or, with item_id "", of a whole passage.
 
     It is a line of overrides.tsv; of a passage as a whole, where [judging] has a scale, of judgments.tsv.
     Nobody else's ratings are looked at.
@@ -207,7 +207,7 @@ def record_assessment(
 
 
 def assessment_of(row: HumanRating) -> PersonalJudgment:
-    """A line of a file of people's ratings as what its writer says."""
+    """Converts a line of a file of people's ratings to a judgment."""
     status: Literal["rated", "cannot", "withdrawn"] = (
         "cannot" if row.cannot else "withdrawn" if row.rating is None else "rated"
     )

@@ -1,4 +1,4 @@
-"""Divides passages among assessors: pure, and the same for the same arguments on any machine."""
+"""Divides passages among assessors. Pure functions; the result depends only on the arguments."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from trecexam.extensions.campaign.plan import JudgingPlan, PlannedTask
 
 
 class Topic(NamedTuple):
-    """A query whose passages may be judged.
+    """A query with its passages to judge.
 
     Attributes:
         doc_ids: what is worth judging and not judged yet, the first to judge first.
@@ -34,7 +34,7 @@ def divided(
     earlier: JudgingPlan | None = None,
     is_done: Callable[[PlannedTask], bool] = lambda task: False,
 ) -> JudgingPlan:
-    """A plan in which a topic stays with one assessor, all have much the same work, and some tasks are twice.
+    """A plan with each topic for one assessor, about equal work for all, and an overlap of tasks.
 
     Finished work of an earlier plan stays, as far as it still can: what is done always; a topic with
     its assessor, in its order, as long as she is among `assessors`. So the same arguments give the same plan
@@ -61,7 +61,7 @@ def divided(
         for query_id in doc_ids
         for doc_id in doc_ids[query_id]
     ]
-    # What others did of a topic stays theirs.
+    # Finished tasks of others remain theirs.
     planned = set(owner_tasks)
     done_by_others = [row for row in old if row in done and not row.overlap and row not in planned]
     n_twice = round(overlap * (len(owner_tasks) + len(done_by_others)))
@@ -72,7 +72,7 @@ def divided(
 
 
 def _draw(seed: int, *ids: str) -> bytes:
-    """A random number, the same for the same ids whatever else there is."""
+    """A random number that depends only on the ids."""
     return hashlib.sha256("\t".join((str(seed), *ids)).encode("utf-8", "surrogatepass")).digest()
 
 
@@ -83,7 +83,7 @@ def _kept_owners(
     old: Sequence[PlannedTask],
     done: Collection[PlannedTask],
 ) -> dict[str, str]:
-    """query_id -> who continues with it: whose its open tasks are, else who did it; begun topics first."""
+    """query_id -> the assessor who continues with it: the owner of open tasks, else of finished ones."""
     first_tasks = [row for row in old if not row.overlap]
     holder = {row.query_id: row.assessor for row in first_tasks if row in done}
     begun = frozenset(holder)
@@ -107,7 +107,7 @@ def _free_topics(
     old: Sequence[PlannedTask],
     done: Collection[PlannedTask],
 ) -> list[str]:
-    """The query_ids that are to be given to somebody: what was left open first, then others by lot."""
+    """The query_ids without an owner: unfinished topics first, then others in random order."""
     first_tasks = [row for row in old if not row.overlap]
     left = {row.query_id for row in first_tasks if row not in done}
     over = {row.query_id for row in first_tasks} - left
@@ -130,7 +130,7 @@ def _to_judge(
     done: Collection[PlannedTask],
     budget: int | None,
 ) -> dict[str, list[str]]:
-    """query_id -> the passages that its owner judges, in order, what she did among them."""
+    """query_id -> the passages that its owner judges, in order, including finished ones."""
     tasks_by_topic: dict[str, list[PlannedTask]] = {}
     n_others = 0
     for row in old:
@@ -170,7 +170,7 @@ def _give(
     most: int,
     seed: int,
 ) -> None:
-    """Gives the free topics to assessors: the largest first, each to the person with the least work."""
+    """Assigns free topics, largest first, each to the assessor with the least work."""
     has = Counter(owners.values())
     work = Counter({name: sum(sizes[q] for q in owners if owners[q] == name) for name in assessors})
     for query_id in sorted(free, key=lambda query_id: (-sizes[query_id], _draw(seed, query_id))):
@@ -181,7 +181,7 @@ def _give(
 
 
 def _filled(sizes: Mapping[str, int], least: Mapping[str, int], total: int) -> dict[str, int]:
-    """How many of each, at least so many, then one more of the smallest until the total is reached."""
+    """Counts per topic: at least the given ones, then one more for the smallest up to the total."""
     counts = {name: least.get(name, 0) for name in sizes}
     left = total - sum(counts.values())
     for level in range(1, max(sizes.values(), default=0) + 1):
@@ -200,7 +200,7 @@ def _overlap(
     old: Sequence[PlannedTask],
     done: Collection[PlannedTask],
 ) -> list[PlannedTask]:
-    """What is judged a second time, and by whom."""
+    """The passages to judge twice, by their second assessor."""
     first = {row[1:3]: row.assessor for row in first_tasks}
     twice = [row for row in old if row.overlap and row in done]
     is_open = [
@@ -231,7 +231,7 @@ def _ordered(
     twice: Iterable[PlannedTask],
     assessors: Sequence[str],
 ) -> JudgingPlan:
-    """Each assessor's tasks topic by topic; her share of the overlap stands evenly between her own topics."""
+    """Each assessor's tasks by topic, with the overlap spread evenly between the topics."""
     blocks: dict[str, dict[bool, dict[str, list[PlannedTask]]]] = {name: {} for name in assessors}
     for row in (*done_by_others, *owner_tasks, *twice):
         of_kind = blocks.setdefault(row.assessor, {}).setdefault(row.overlap, {})

@@ -1,4 +1,4 @@
-"""A campaign's results as files, and back: qrels, six-column qrels, and all judgments as one table."""
+"""Exports a campaign as qrels, six-column qrels and a table of judgments, and imports such a table."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ QRELS, SIX_COLUMNS, TABLE = "qrels.txt", "qrels-6.txt", "judgments.tsv"
 
 @dataclass(frozen=True)
 class ExportedJudgments:
-    """What was written.
+    """Result of an export.
 
     Attributes:
         n_judged: passages with a label.
@@ -57,7 +57,7 @@ class ExportedJudgments:
 
 @dataclass(frozen=True)
 class ImportedJudgments:
-    """What was imported: new lines, those that were known, and those that cannot be read."""
+    """Result of an import: new lines, lines that the track had, and rejected lines."""
 
     n_new: int
     n_known: int
@@ -84,7 +84,7 @@ def export_judgments(track: Assessment, folder: Path | str) -> ExportedJudgments
         try:
             read_overrides_file(source)
         except ConversionError as error:
-            reason = f"{error.reason}; nothing is exported until that is mended"
+            reason = f"{error.reason}; nothing was exported: correct it, then export again"
             raise TrecexamError(reason, path=source, line=error.line) from None
     label_of = peoples_labels(track)
     people = _labels_by_person(track)
@@ -115,7 +115,7 @@ def export_judgments(track: Assessment, folder: Path | str) -> ExportedJudgments
 
 
 def import_judgments(folder: TrackFolder, path: Path | str) -> ImportedJudgments:
-    """Takes in a table of judgments, as `export_judgments` writes it; judgments that exist are not added.
+    """Adds the judgments of a table, as `export_judgments` writes it; existing ones are skipped.
 
     Lines go to the end of overrides.tsv, or of judgments.tsv where they say so, or where they say nothing,
     are of a passage as a whole, and the track has a scale.
@@ -146,7 +146,7 @@ def import_judgments(folder: TrackFolder, path: Path | str) -> ImportedJudgments
 
 
 def _check(row: HumanRating) -> None:
-    """Raises a ValueError or TrecexamError where a line is none that people could have given here."""
+    """Raises a ValueError or TrecexamError if a line is not a possible judgment on this track."""
     for what, text in (("an id", row.query_id + row.doc_id + row.item_id), ("a reason", row.why)):
         refuse_controls(what, text)
     refuse_controls("a note", row.note)
@@ -155,7 +155,7 @@ def _check(row: HumanRating) -> None:
 
 
 def peoples_labels(track: Assessment) -> dict[tuple[str, str], int]:
-    """(query_id, doc_id) -> the label by people's ratings that count; see `export_judgments`."""
+    """(query_id, doc_id) -> the label from people's ratings; see `export_judgments`."""
     if track.config.judging.scale is not None:
         return {
             (query_id, doc_id): rating
@@ -170,12 +170,12 @@ def peoples_labels(track: Assessment) -> dict[tuple[str, str], int]:
 
 
 def _source(track: Assessment) -> Overrides:
-    """The ratings that labels are made of."""
+    """The ratings from which labels are computed."""
     return track.overrides if track.config.judging.scale is None else track.judgments
 
 
 def _deciders(track: Assessment) -> dict[tuple[str, str], list[str]]:
-    """(query_id, doc_id) -> who decided between people, in what counts of a passage."""
+    """(query_id, doc_id) -> who adjudicated the ratings of a passage."""
     deciders: dict[tuple[str, str], list[str]] = {}
     for (query_id, doc_id, _), row in _source(track).ratings.items():
         if row.kind == ADJUDICATED:
@@ -199,7 +199,7 @@ def _undecided(track: Assessment) -> dict[str, int]:
 def _labels(
     track: Assessment, query_id: str, cells: Mapping[tuple[str, str], int], passages: Mapping[str, int]
 ) -> dict[str, int]:
-    """doc_id -> label by these ratings alone."""
+    """doc_id -> label, from these ratings only."""
     scores, items = track.config.scores, track.bank.items.get(query_id, ())
     column_of = {item.item_id: column for column, item in enumerate(items)}
     doc_ids = tuple(dict.fromkeys((*(doc_id for doc_id, _ in cells), *passages)))
@@ -213,7 +213,7 @@ def _labels(
 
 
 def _labels_by_person(track: Assessment) -> dict[tuple[str, str], dict[str, int]]:
-    """(query_id, doc_id) -> assessor -> the label by her ratings alone; of copies of the passage, too."""
+    """(query_id, doc_id) -> assessor -> the label from her ratings only; also for copies of the passage."""
     alike: dict[tuple[str, str], list[str]] = {}
     for query_id, sheet in track.sheets.items():
         by_text: dict[str, list[str]] = {}

@@ -1,4 +1,4 @@
-"""People's judgments as one long table, a line for each that was ever given: `judgments.tsv` of an export.
+"""`judgments.tsv` of an export: a line for each judgment ever given.
 
 Tab-separated columns under a header line that names them, in any order.
 """
@@ -31,7 +31,7 @@ COLUMNS = {
     "scale": "scale",
 }
 REQUIRED = ("query_id", "doc_id", "assessor", "rating")
-#: The reason that means one that the table does not have.
+#: The reason for judgments without one in the table.
 IMPORTED = "imported"
 #: The scales that ratings are on.
 TRACK, GRADER = "track", "grader"
@@ -48,7 +48,7 @@ class TableRow(NamedTuple):
 
 
 def judgment_table(rows: Iterable[TableRow]) -> bytes:
-    """The written table: these lines in their order, under a header line."""
+    """The table as text: a header line, then these lines in order."""
     lines = ["\t".join(COLUMNS)]
     for row, own_scale in rows:
         values = {**row._asdict(), "rating": CANNOT if row.cannot else row.rating}
@@ -61,7 +61,7 @@ def judgment_table(rows: Iterable[TableRow]) -> bytes:
 def read_judgment_table(
     path: str | os.PathLike[str], refuse: Callable[[ConversionError], None]
 ) -> Iterator[tuple[int, TableRow]]:
-    """The lines that can be taken, with their numbers, in the file's order. Blank lines are skipped.
+    """The accepted lines with their numbers, in file order. Blank lines are skipped.
 
     Args:
         refuse: called with the reason for each line that cannot.
@@ -80,7 +80,7 @@ def read_judgment_table(
             if missing or twice:
                 wrong = f"lacks {', '.join(missing)}" if missing else f"names {twice[0]} twice"
                 raise ConversionError(
-                    path, number, f"the header line {wrong}; columns, by tabs: {' '.join(COLUMNS)}"
+                    path, number, f"the header line {wrong}; columns, separated by tabs: {' '.join(COLUMNS)}"
                 )
             names = [COLUMNS.get(name, f"other {name}") for name in values]
             continue

@@ -12,7 +12,7 @@ _COLUMNS = ("query_id", "doc_id")
 
 
 def read_listed(path: Path) -> list[tuple[str, str]]:
-    """(query_id, doc_id) of each line, in order; of a table by tabs that has these columns, and any others.
+    """(query_id, doc_id) of each line, in order, from a TSV file with at least these columns.
 
     Raises:
         TrecexamError: with the line: it cannot be read, or has no such columns.
@@ -25,7 +25,7 @@ def read_listed(path: Path) -> list[tuple[str, str]]:
             if not header:
                 if not set(_COLUMNS) <= set(values):
                     raise ConversionError(
-                        path, number, "the first line names no query_id and doc_id, by tabs"
+                        path, number, "the header line lacks query_id or doc_id, separated by tabs"
                     )
                 header = values
                 continue

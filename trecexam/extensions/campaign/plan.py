@@ -37,7 +37,7 @@ class PlannedTask(NamedTuple):
 
 @dataclass(frozen=True)
 class JudgingPlan:
-    """Who judges what.
+    """The tasks of all assessors.
 
     Attributes:
         rows: of each assessor the tasks in the order of judging; none twice.
@@ -55,12 +55,12 @@ class JudgingPlan:
 
     @property
     def assessors(self) -> tuple[str, ...]:
-        """Those who have tasks."""
+        """The assessors with tasks."""
         return tuple(self.by_assessor)
 
     @cached_property
     def topics(self) -> Mapping[str, tuple[str, ...]]:
-        """Assessor -> the queries that she works on, in order: her own, and those of her share of overlap."""
+        """Assessor -> the queries that she works on, in order: her topics, and those of her overlap."""
         return {
             assessor: tuple(dict.fromkeys(row.query_id for row in rows))
             for assessor, rows in self.by_assessor.items()
@@ -68,11 +68,11 @@ class JudgingPlan:
 
     @property
     def budget(self) -> int:
-        """How many tasks there are in all, the overlap counted twice."""
+        """The number of tasks; overlap counts twice."""
         return len(self.rows)
 
     def tasks(self, assessor: str) -> tuple[tuple[str, str], ...]:
-        """(query_id, doc_id) of what she judges, in order, overlap included; none for people not in it."""
+        """(query_id, doc_id) of an assessor's tasks, in order, with overlap; empty for others."""
         return tuple((row.query_id, row.doc_id) for row in self.by_assessor.get(assessor, ()))
 
 
@@ -82,7 +82,7 @@ def plan_path(folder: TrackFolder) -> Path:
 
 
 def read_plan(folder: TrackFolder) -> JudgingPlan | None:
-    """The track's plan; None where there is none. It is read once until it changes.
+    """The track's plan; None without one. It is cached until the file changes.
 
     Raises:
         TrecexamError: with the line: it cannot be read.
@@ -103,12 +103,16 @@ def _read(path: Path, current: Stamp) -> JudgingPlan:
                 continue
             if not is_headed:
                 if values != COLUMNS:
-                    raise ConversionError(path, number, f"the first line is not {' '.join(COLUMNS)}, by tabs")
+                    raise ConversionError(
+                        path, number, f"the first line is not {' '.join(COLUMNS)}, separated by tabs"
+                    )
                 is_headed = True
                 continue
             if len(values) != len(COLUMNS) or not all(values) or values[3] not in (OWN, OVERLAP):
                 raise ConversionError(
-                    path, number, "a line has an assessor, a query_id, a doc_id, and own or overlap, by tabs"
+                    path,
+                    number,
+                    "a line needs an assessor, a query_id, a doc_id, and own or overlap, separated by tabs",
                 )
             assessor, query_id, doc_id, task = values
             if values[:3] in rows:
@@ -122,7 +126,7 @@ def _read(path: Path, current: Stamp) -> JudgingPlan:
 
 
 def write_plan(folder: TrackFolder, plan: JudgingPlan) -> Path:
-    """Writes the track's plan in place of the one that is there.
+    """Writes the track's plan, replacing an existing one.
 
     Raises:
         TrecexamError: it cannot be written, or an id has a tab or a control character in it.

@@ -1,4 +1,4 @@
-"""Makes the plan of a campaign: what there is to judge, in which order, and who does."""
+"""Makes the plan of a campaign: passages to judge, their order, and their assessors."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class PlannedCampaign(Result):
 
     @property
     def summary(self) -> str:
-        """How many tasks there are, in words."""
+        """A line with the number of tasks."""
         rows, n_people = self.plan.rows, len(self.plan.assessors)
         twice = sum(row.overlap for row in rows)
         left_out = f"; {plural(self.n_left_out, 'unjudged passage')} left out" if self.n_left_out else ""
@@ -126,7 +126,7 @@ def plan_judging(
         topics_each=topics_each, overlap=overlap, budget=budget, earlier=earlier, is_done=done,
     )  # fmt: skip
     if not plan.rows:
-        notes = (*notes, "no passage is left to judge: official judgments are judgments, too")
+        notes = (*notes, "no passage is left to judge (passages with official judgments are not planned)")
     planned_pairs = {row[1:3] for row in plan.rows}
     left_out = sum(
         (topic.query_id, doc_id) not in planned_pairs for topic in topics for doc_id in topic.doc_ids
@@ -159,7 +159,7 @@ def _listed(track: Assessment, path: Path) -> dict[tuple[str, str], None]:
     rows = read_listed(path)
     listed = dict.fromkeys(row for row in rows if row in pooled)
     if not listed:
-        raise TrecexamError(f"none of its {plural(len(rows), 'passage')} is in the pool", path=path)
+        raise TrecexamError(f"the pool has none of the file's {plural(len(rows), 'passage')}", path=path)
     return listed
 
 
@@ -169,7 +169,7 @@ def _places(
     listed: Collection[tuple[str, str]] | None,
     progress: Callable[[int, int], None] | None,
 ) -> tuple[Order | Literal["listed"], dict[str, dict[str, int]], tuple[str, ...]]:
-    """What is ordered by, query_id -> doc_id -> its place, of what is listed; and notes."""
+    """query_id -> doc_id -> position in the order of judging, and notes."""
     if by is not None and by not in get_args(Order):
         raise TrecexamError(f"by = '{by}': {', '.join(get_args(Order))}")
     notes: tuple[str, ...] = ()
@@ -177,7 +177,9 @@ def _places(
     if by is None and listed is None:
         order = "change" if len(track.runs) > 1 and track.counts.ok else "retrieved"
         if order == "retrieved":
-            notes = ("the order is by the runs alone: there are no grades yet, or fewer than two runs",)
+            notes = (
+                "ordered by the runs alone: nothing is graded yet, or the track has fewer than two runs",
+            )
     ranks: dict[str, dict[str, int]] = {query_id: {} for query_id in track.bank.query_ids}
     pairs = list(listed or ()) if order == "listed" else []
     if order == "change":

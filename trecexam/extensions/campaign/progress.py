@@ -1,4 +1,4 @@
-"""How far assessors are with the plan of a campaign, and how long judgments take them."""
+"""Progress of assessors with a campaign's plan, and time per judgment."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from converters.records import HumanRating
 from trecexam.errors import TrecexamError
 from trecexam.extensions.campaign.assessments import CellKey, asked_items, is_done, opinions_of
+from trecexam.extensions.campaign.guidelines import guidelines_warning
 from trecexam.extensions.campaign.plan import JudgingPlan, PlannedTask, plan_path, read_plan
 from trecexam.line.loaded_track import of_documents
 from trecexam.tables.result import Result
@@ -43,7 +44,7 @@ class ProgressRow(NamedTuple):
 
 @dataclass(frozen=True)
 class Progress(Result):
-    """How far a campaign is.
+    """Progress of a campaign.
 
     Attributes:
         topics: a row for each assessor and topic, in the order of the plan.
@@ -64,7 +65,7 @@ class Progress(Result):
 
     @property
     def shown(self) -> tuple[str, ...]:
-        """Both."""
+        """Both tables."""
         return ("assessors", "topics")
 
 
@@ -73,7 +74,7 @@ def progress(
     opinions: Mapping[str, Mapping[CellKey, HumanRating]],
     items_by_query: Mapping[str, Sequence[str]],
 ) -> Progress:
-    """How far each assessor is.
+    """Progress of each assessor.
 
     Args:
         opinions: assessor -> what she says, as of `standing_opinions`.
@@ -95,16 +96,17 @@ def progress(
 
 @of_documents
 def judging_progress(track: Assessment) -> Progress:
-    """How far each assessor is with the track's plan.
+    """Progress of each assessor with the track's plan.
 
     Raises:
         TrecexamError: there is no plan, or it cannot be read.
     """
     plan = read_plan(track.folder)
     if plan is None:
-        raise TrecexamError("no plan: `trecexam judge plan` makes one", path=plan_path(track.folder))
+        raise TrecexamError("no plan yet: make one with `trecexam judge plan`", path=plan_path(track.folder))
     items_by_query = {q: asked_items(track.config.judging, items) for q, items in track.bank.items.items()}
-    return progress(plan, opinions_of(track), items_by_query)
+    result = progress(plan, opinions_of(track), items_by_query)
+    return result.noted(*filter(None, (guidelines_warning(track.folder),)))
 
 
 def _row(

@@ -1,4 +1,4 @@
-"""What trec_eval would make of a run or qrels, byte by byte; what it would not take is mended."""
+"""Checks how trec_eval reads a run or qrels, byte by byte, and repairs what it would reject."""
 
 from __future__ import annotations
 

@@ -64,7 +64,7 @@ def check(file: Path, kind: str | None, version: str | None, fix: Path | None, t
         _refuse(file, fix)
     known_ids: dict[str, Any] = {}
     if track is not None:
-        # Imports pydantic, which --help, and the check of a file alone, must not wait for.
+        # Imports pydantic, which --help and checks of single files must not load.
         from trecexam.extensions.check.track_ids import track_ids
         from trecexam.track import TrackFolder
 
@@ -100,7 +100,7 @@ def check(file: Path, kind: str | None, version: str | None, fix: Path | None, t
 
 
 def _refuse(file: Path, output: Path) -> None:
-    """Raises TrecexamError where the mended file must not be written."""
+    """Raises a TrecexamError if the mended file must not be written."""
     if output.suffix == ".gz":
         raise TrecexamError("trec_eval reads no gzip: give a name without .gz", path=output)
     if output.exists() and file.exists() and output.samefile(file):

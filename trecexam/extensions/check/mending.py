@@ -1,10 +1,10 @@
-"""Writes runs and qrels again so that trec_eval 9 and 10 take them and score them as the original.
+"""Rewrites runs and qrels so that trec_eval 9 and 10 accept them and compute the same scores.
 
 What the original leaves open is decided as follows:
 
 - Comments, blank lines and lines that cannot be read are left out, a byte-order mark is removed.
 - A run line without a run id gets the file's; of several run ids the last line's is kept, as trec_eval does.
-- Of a docno that is there twice, the entry with the best score is kept, in qrels the highest label.
+- Of a docno that occurs twice, the entry with the best score is kept, in qrels the highest label.
 - Tied scores are lowered by the least step of a 32-bit float, in trec_eval's own order. A topic where that
   cannot be done (infinite scores) is scored n..1. NaN comes last.
 - A topic without a label of 0 or more is left out of qrels: the evaluation would stop there.
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-#: The run id of a run that has none.
+#: The run id for a run without one.
 NO_RUN_ID = b"run"
 # A file that began with a topic like these would be taken for gzip or UTF-16.
 _MAGIC = (b"\x1f\x8b", b"\xff\xfe", b"\xfe\xff")
@@ -49,7 +49,7 @@ _MARKS = re.compile(rb"(?:\s|\xef\xbb\xbf)*\xef\xbb\xbf")
 
 @dataclass
 class _Changes:
-    """Changes, of each kind the first few and a count of the others."""
+    """Collects changes: the first few of each kind, and a count of the rest."""
 
     _listed: list[Change] = field(default_factory=list)
     _counts: dict[str, int] = field(default_factory=dict)
@@ -93,7 +93,7 @@ def fix_run(path: Path, file: BinaryIO, version: int = 9) -> tuple[Change, ...]:
             changes.add("run id added", number, "run id added")
         else:
             if len(columns) > 6:
-                changes.add("columns left out", number, "left out what comes after the sixth column")
+                changes.add("columns left out", number, "columns after the sixth left out")
             if run_id is not None and columns[5] != run_id:
                 n_other_run_ids, last_line = n_other_run_ids + 1, number
             run_id = columns[5]
@@ -104,10 +104,10 @@ def fix_run(path: Path, file: BinaryIO, version: int = 9) -> tuple[Change, ...]:
             topic = by_topic[columns[0]] = RunTopic()
         topic.add(columns[2], score, columns[3], number)
     if not by_topic:
-        raise ConversionError(path, None, "nothing is left of it: no line could be kept")
+        raise ConversionError(path, None, "nothing was written: no line can be mended")
     run_id = run_id or NO_RUN_ID
     if n_other_run_ids:
-        changes.add("run id", last_line, f"the last line's run id, {shown(run_id)}, put on all lines")
+        changes.add("run id", last_line, f"run id of all lines set to that of the last, {shown(run_id)}")
     for topic_id, topic in by_topic.items():
         for rank, (doc, text) in enumerate(_mended(topic_id, topic, version, changes), 1):
             file.write(b"%s Q0 %s %d %s %s\n" % (topic_id, doc, rank, text.encode(), run_id))
@@ -128,9 +128,11 @@ def fix_qrels(path: Path, file: BinaryIO) -> tuple[Change, ...]:
             changes.add("line left out", number, f"left out: has {counted(columns)}")
             continue
         if len(columns) > 4:
-            changes.add("columns left out", number, "left out what comes after the fourth column")
+            changes.add("columns left out", number, "columns after the fourth left out")
         if label > MOST_LABEL:
-            raise ConversionError(path, number, f"the label {label} is too high for trec_eval: give a lower")
+            raise ConversionError(
+                path, number, f"the label {label} is too high for trec_eval: give a lower one"
+            )
         if not whole:
             changes.add("label", number, f"label {shown(columns[3])} written as {label}")
         topic = by_topic.get(columns[0])
@@ -149,7 +151,7 @@ def fix_qrels(path: Path, file: BinaryIO) -> tuple[Change, ...]:
             row = topic_id, iterations[row_index], docs[row_index], topic.labels[row_index]
             file.write(b"%s %s %s %d\n" % row)
     if not left:
-        raise ConversionError(path, None, "nothing is left of it: no judgment could be kept")
+        raise ConversionError(path, None, "nothing was written: no judgment can be mended")
     return changes.all()
 
 
@@ -158,14 +160,14 @@ def _rows(path: Path, changes: _Changes) -> Iterator[tuple[int, list[bytes]]]:
     for number, line in iter_lines(path):
         marks = _MARKS.match(line)
         if marks or (marked and number == 1):
-            changes.add("byte-order mark", number, "byte-order mark taken off")
+            changes.add("byte-order mark", number, "byte-order mark removed")
         columns = columns_of(path, number, line[marks.end() :] if marks else line)
         if not columns:
             changes.add("blank line", number, "blank line left out")
         elif columns[0].startswith(b"#"):
             changes.add("comment", number, "comment left out")
         elif columns[0].startswith(_MAGIC):
-            raise ConversionError(path, number, f"{shown(columns[0])} is no topic: is this a text file?")
+            raise ConversionError(path, number, f"{shown(columns[0])} is not a topic: is this a text file?")
         else:
             yield number, columns
 
@@ -182,13 +184,16 @@ def _mended(topic_id: bytes, topic: RunTopic, version: int, changes: _Changes) -
     for index, first in again:
         reason = (
             f"docno {shown(docs[entry_order[index]])} of topic {shown(topic_id)} left out: "
-            f"line {topic.lines[entry_order[first]]} has it with the better or the same score"
+            f"line {topic.lines[entry_order[first]]} has it with the same or a higher score"
         )
         changes.add("duplicate", topic.lines[entry_order[index]], reason)
     entry_order = [index for at, index in enumerate(entry_order) if at not in dropped]
     texts, lowered = _distinct(scores[entry_order])
     if lowered is None:
-        reason = f"topic {shown(topic_id)}: infinite scores, or no room below them: all written as n..1"
+        reason = (
+            f"topic {shown(topic_id)}: infinite scores, or no smaller numbers left: all scores rewritten as "
+            f"n..1"
+        )
         changes.add("scores", topic.lines[0], reason)
     elif lowered:
         reason = (
@@ -201,7 +206,7 @@ def _mended(topic_id: bytes, topic: RunTopic, version: int, changes: _Changes) -
 
 
 def _distinct(scores: NDArray[np.float64]) -> tuple[list[str], int | None]:
-    """Scores that come down, as texts: each its own as a 32-bit float; how many changed, None: all."""
+    """Strictly descending scores as texts, distinct as 32-bit floats; and how many changed (None: all)."""
     import numpy as np
 
     single = compared(scores, 9).astype(np.float32)
@@ -224,7 +229,7 @@ def _distinct(scores: NDArray[np.float64]) -> tuple[list[str], int | None]:
 
 
 def _kept(topic_id: bytes, topic: QrelsTopic, changes: _Changes) -> list[int]:
-    """Places of a topic's judgments, of each docno that of its highest label."""
+    """Row indices of a topic's judgments: for each docno the one with the highest label."""
     docs = topic.doc_ids()
     best: dict[bytes, int] = {}
     for row_index, doc in enumerate(docs):

@@ -1,4 +1,4 @@
-"""Would trec_eval take this file, which line stops it and why, and what would it silently do?
+"""Checks whether trec_eval accepts a file, which lines stop it, and what it would change silently.
 
 The file is read once, line by line; of its lines only packed docnos and numbers are kept.
 """
@@ -53,14 +53,14 @@ __all__ = [
 
 #: Lines a topic, from which on TREC's own checkers complain.
 MOST_LINES = 1000
-#: Lines that are looked at to tell runs from qrels.
+#: The number of lines read to distinguish runs from qrels.
 _LOOKED_AT = 5
-# What trec_eval takes for white space is not in ids; the rest of what is not printed ASCII may be a mistake.
+# Ids cannot contain trec_eval's white space; other characters outside of printable ASCII may be a mistake.
 _UNUSUAL = re.compile(rb'[^\t-\r -~]|["#]')
 
 
 def kind_of(path: Path) -> str:
-    """ "run" or "qrels": what the file's first lines, or else its name, look like.
+    """ "run" or "qrels", detected from the file's first lines or else its name.
 
     Raises:
         ConversionError: neither, or it cannot be read.
@@ -94,7 +94,7 @@ def check_run(
     docs: Iterable[str] | None = None,
     judged: Collection[str] | None = None,
 ) -> tuple[Finding, ...]:
-    """What trec_eval would do with a run.
+    """Findings on how trec_eval reads a run.
 
     Args:
         topics: the known topics; None: any.
@@ -153,7 +153,7 @@ def check_run(
 def check_qrels(
     path: Path, *, topics: Collection[str] | None = None, docs: Iterable[str] | None = None
 ) -> tuple[Finding, ...]:
-    """What trec_eval would do with qrels; as `check_run`.
+    """Findings on how trec_eval reads qrels; see `check_run`.
 
     Raises:
         ConversionError: there is no such file, or it cannot be opened.
@@ -165,7 +165,7 @@ def check_qrels(
     for number, line in _lines(path, findings):
         columns = line.split()
         if line.startswith(b"#"):
-            # 10 looks for a comment once before each judgment, so a second one is read as a judgment.
+            # trec_eval 10 checks for one comment before each judgment, and reads a second one as a judgment.
             _comment(findings, number, len(columns) == 4, (9,) if comment is None else VERSIONS)
             comment = number if comment is None else None
             continue
@@ -205,30 +205,31 @@ def _lines(path: Path, findings: PreflightFindings) -> Iterator[tuple[int, bytes
     except ConversionError as error:
         if error.line is None:
             raise
-        findings.add("unreadable", error.line, "fatal", f"{error.reason}; trec_eval may go on in silence")
+        findings.add(
+            "unreadable", error.line, "fatal", f"{error.reason}; trec_eval may continue without a message"
+        )
 
 
 def _comment(findings: PreflightFindings, line: int, enough: bool, versions: tuple[int, ...]) -> None:
-    who = "trec_eval 9 knows no comments" if versions == (9,) else "trec_eval knows no two comments in a row"
+    who = "trec_eval 9 does not support comments" if versions == (9,) else "trec_eval does not support two "
+    "comments in a row"
     if enough:
-        reason = f"a comment with as many words as columns: {who}, and this becomes an entry of topic '#...'"
+        reason = f"a comment with as many words as columns: {who}, and reads it as an entry of topic '#...'"
         findings.add("comment", line, "silent", reason, versions)
     else:
-        findings.add(
-            "comment", line, "fatal", f"a comment: {who}, and stops at this malformed line", versions
-        )
+        findings.add("comment", line, "fatal", f"a comment: {who}, and stops at this line", versions)
 
 
 def _malformed(line: bytes, columns: list[bytes]) -> str:
     if not columns:
-        return "a blank line: malformed for trec_eval, though it takes them in runs"
+        return "a blank line: trec_eval rejects it in qrels, though it accepts blank lines in runs"
     mac = r"; a carriage return inside: convert old Mac line ends: tr '\r' '\n'" if b"\r" in line else ""
     return f"has {counted(columns)}; trec_eval wants exactly four: topic 0 docno label{mac}"
 
 
 def _nothing(findings: PreflightFindings) -> None:
     if versions := tuple(version for version in VERSIONS if version not in findings.stopped()):
-        findings.add("empty", None, "fatal", "no lines to evaluate in it", versions)
+        findings.add("empty", None, "fatal", "the file has no lines to evaluate", versions)
 
 
 def _look_at_line(findings: PreflightFindings, number: int, line: bytes, topic: bytes, doc: bytes) -> None:
@@ -238,7 +239,10 @@ def _look_at_line(findings: PreflightFindings, number: int, line: bytes, topic: 
     if not _UNUSUAL.search(line):
         return
     if topic.startswith(BOM):
-        reason = "a byte-order mark: trec_eval takes it for a part of the topic's id, which no other file has"
+        reason = (
+            "a byte-order mark: trec_eval reads it as a part of the topic id, which then matches no other "
+            "file"
+        )
         findings.add("byte-order mark", number, "silent", reason)
     for name, value in (("topic", topic), ("docno", doc)):
         characters = {match[0] for match in _UNUSUAL.finditer(value)}
@@ -247,15 +251,15 @@ def _look_at_line(findings: PreflightFindings, number: int, line: bytes, topic: 
                 "unusual characters", number, "warning", f"unusual characters in {name} {shown(value)}"
             )
     if b"#" in line:
-        # github.com/usnistgov/trec_eval/issues/46; the comments were accepted out again for it.
-        reason = "'#' inside: trec_eval 10 with comments reserves no memory for such lines, and may crash"
+        # github.com/usnistgov/trec_eval/issues/46; support for comments was removed because of it.
+        reason = "'#' inside: trec_eval 10 reserves no memory for such lines, and may crash"
         findings.add("number sign", number, "warning", reason, (10,), once=True)
 
 
 def _score(findings: PreflightFindings, number: int, text: bytes) -> float:
     score, whole = atof(text)
     if score != score:
-        reason = f"the score is {shown(text)}: its place in the order is not defined"
+        reason = f"the score is {shown(text)}: its rank is undefined"
         findings.add("score not a number", number, "silent", reason)
     elif not whole:
         findings.add(
@@ -270,10 +274,13 @@ def _label(findings: PreflightFindings, number: int, text: bytes) -> int:
         reason = f"the label {shown(text)} is read as {label}"
         findings.add("label no whole number", number, "silent", reason)
     if label < 0:
-        reason = f"the label {label} means: in the pool, unjudged (not: not relevant)"
+        reason = f"the label {label} means pooled but unjudged; it does not mean not relevant"
         findings.add("negative label", number, "silent", reason)
     if label > MOST_LABEL:
-        reason = f"the label {label}: trec_eval reserves 8 bytes for every label up to the highest, and stops"
+        reason = (
+            f"the label {label}is too high: trec_eval reserves 8 bytes for each label up to the highest, "
+            f"and stops"
+        )
         findings.add("label too high", number, "fatal", reason)
     return label
 
@@ -296,11 +303,17 @@ def _look_at_ranking(findings: PreflightFindings, topic_id: bytes, topic: RunTop
         findings.add("ties", ties[10][1], "warning", reason)
     if ties[9][0] > ties[10][0]:
         count = _times(ties[9][0] - ties[10][0], "score")
-        reason = f"{name}: {count} not the same as another, but past float precision: a tie in 9, not in 10"
+        reason = (
+            f"{name}: {count} different from another only beyond float precision: a tie in trec_eval 9, not "
+            f"in 10"
+        )
         findings.add("ties past float precision", ties[9][1], "silent", reason, (9,))
     against = _against_ranks(compared(scores, 9), np.array(topic.ranks))
     if len(against):
-        reason = f"{name}: {_times(len(against), 'score')} against the ranks; trec_eval ignores the ranks"
+        reason = (
+            f"{name}: {_times(len(against), 'score')} not in the order of the ranks; trec_eval ignores the "
+            f"ranks"
+        )
         findings.add("scores against ranks", topic.lines[int(against[0])], "warning", reason)
     if len(topic.scores) > MOST_LINES:
         reason = f"{name} has {len(topic.scores):,} lines, more than TREC's {MOST_LINES:,}"
@@ -308,17 +321,17 @@ def _look_at_ranking(findings: PreflightFindings, topic_id: bytes, topic: RunTop
     docs = topic.doc_ids()
     for entry_index, first in repeated(docs):
         reason = (
-            f"docno {shown(docs[entry_index])} is there twice for {name} (first on line {topic.lines[first]})"
+            f"docno {shown(docs[entry_index])} occurs twice for {name} (first on line {topic.lines[first]})"
         )
         if evaluated:
             findings.add("duplicate", topic.lines[entry_index], "fatal", reason)
         else:
-            reason += "; the qrels do not have the topic, so trec_eval does not look"
+            reason += "; the qrels lack the topic, so trec_eval does not evaluate it"
             findings.add("duplicate", topic.lines[entry_index], "warning", reason)
 
 
 def _against_ranks(scores: NDArray[np.float64], ranks: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Places of entries that have a higher rank number than the one before, and a higher score; or lower."""
+    """Indices of entries whose rank and score both increase, or both decrease, from the entry before."""
     import numpy as np
 
     below = (ranks[1:] > ranks[:-1]) & (scores[1:] > scores[:-1])
@@ -331,7 +344,7 @@ def _look_at_judgments(findings: PreflightFindings, topic_id: bytes, topic: Qrel
     if max(topic.labels) < 0:
         reason = (
             f"the highest label of {name} is {max(topic.labels)}: trec_eval stops there, or continues with "
-            "memory that it never set"
+            f"uninitialized memory"
         )
         findings.add("only negative labels", topic.lines[0], "fatal", reason)
     docs = topic.doc_ids()
@@ -339,7 +352,7 @@ def _look_at_judgments(findings: PreflightFindings, topic_id: bytes, topic: Qrel
     iterations = topic.iterations.split() if duplicates else []
     for row_index, first in duplicates:
         reason = (
-            f"docno {shown(docs[row_index])} is there twice for {name} (first on line {topic.lines[first]})"
+            f"docno {shown(docs[row_index])} occurs twice for {name} (first on line {topic.lines[first]})"
         )
         if iterations[row_index] != iterations[first]:
             reason += "; if the second column is the subtopic, this file is for ndeval"
@@ -366,7 +379,7 @@ def _look_for_unknown(
 def _look_at_judged(findings: PreflightFindings, firsts: dict[bytes, int], judged: Collection[str]) -> None:
     missing = [topic for topic in judged if topic.encode() not in firsts]
     if firsts and len(missing) == len(judged):
-        findings.add("no common topic", None, "fatal", "none of its topics is in the qrels")
+        findings.add("no common topic", None, "fatal", "the qrels have none of its topics")
         return
     for topic in missing:
         reason = f"judged topic {shown(topic.encode())} is missing: trec_eval 10 stops unless -c is given"

@@ -1,4 +1,4 @@
-"""What a track has names for: topics, documents, judged topics. A run or qrels file is held against it."""
+"""The ids of a track's topics, documents and judged topics, to compare a run or qrels with."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from trecexam.track import TrackFolder
 
 
 class TrackIds(NamedTuple):
-    """The ids that a track has; None where it has none of the kind.
+    """The ids of a track; None for kinds that it lacks.
 
     Attributes:
         topics: of its bank, queries and judgments.
@@ -29,7 +29,7 @@ class TrackIds(NamedTuple):
 
 
 def track_ids(folder: TrackFolder) -> TrackIds:
-    """The ids in a track's files; nothing of it is graded or computed."""
+    """Reads the ids in a track's files; grades and computes nothing."""
     items = [item for path in folder.bank(optional=True) for item in read_bank(path, _pass)]
     by_query = item_by_query if folder.config.track.facets else lambda item: item
     topics = {by_query(item).query_id for item in items}
@@ -54,4 +54,4 @@ def track_ids(folder: TrackFolder) -> TrackIds:
 
 
 def _pass(error: ConversionError) -> None:
-    """Blank items are the track's business."""
+    """Ignores blank items, which the track reports itself."""

@@ -27,9 +27,9 @@ VERSIONS = (9, 10)
 BOM = b"\xef\xbb\xbf"
 #: trec_eval reserves eight bytes for each label up to the highest; above this there is seldom the memory.
 MOST_LABEL = 1_000_000_000
-#: In place of a rank that is not a number.
+#: Replaces a rank that is not a number.
 NO_RANK = -1
-#: Findings and changes of one kind that are listed; the rest is counted.
+#: The number of listed findings or changes per kind; the rest is counted.
 LISTED = 20
 
 _LONG_MAX = 2**63 - 1
@@ -43,7 +43,7 @@ _WHOLE = re.compile(rb"([+-]?)0*([0-9]+)")
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing about a file.
+    """A finding about a file.
 
     Attributes:
         line: 1-based, or None where the whole file is meant.
@@ -62,7 +62,7 @@ class Finding:
 
 @dataclass(frozen=True)
 class Change:
-    """One thing that a mended file has otherwise; `line` is that of the original."""
+    """A change in a mended file; `line` is the line of the original."""
 
     line: int | None
     kind: str
@@ -71,7 +71,7 @@ class Change:
 
 @dataclass
 class PreflightFindings:
-    """Findings, of each kind the first few and a count of the others."""
+    """Collects findings: the first few of each kind, and a count of the rest."""
 
     _listed: list[Finding] = field(default_factory=list)
     _counts: dict[tuple[str, Severity, tuple[int, ...]], int] = field(default_factory=dict)
@@ -95,11 +95,11 @@ class PreflightFindings:
             self._listed.append(Finding(line, severity, versions, kind, reason))
 
     def stopped(self) -> set[int]:
-        """The versions that have something fatal."""
+        """The versions with a fatal finding."""
         return {version for _, severity, of in self._counts if severity == "fatal" for version in of}
 
     def all(self) -> tuple[Finding, ...]:
-        """By line, what is about the whole file first, the counts of what is not listed last."""
+        """All findings by line: first those on the whole file, last the counts of unlisted ones."""
         rest = [
             Finding(None, severity, versions, kind, f"and {count - LISTED:,} more of this kind: {kind}")
             for (kind, severity, versions), count in self._counts.items()
@@ -116,7 +116,7 @@ class PreflightFindings:
 
 
 def takes(findings: Iterable[Finding], version: int) -> bool:
-    """Whether this version of trec_eval takes the file that these findings are about."""
+    """Whether this version of trec_eval accepts the file."""
     return not any(finding.severity == "fatal" and version in finding.versions for finding in findings)
 
 
@@ -147,7 +147,7 @@ def atol(text: bytes) -> tuple[int, bool]:
 
 
 def compared(scores: NDArray[np.float64], version: int) -> NDArray[np.float64]:
-    """The scores as this version compares them: 9 keeps them in 32-bit floats, 10 in doubles."""
+    """The scores as this version compares them: 9 uses 32-bit floats, 10 doubles."""
     import numpy as np
 
     with np.errstate(over="ignore", under="ignore"):
@@ -155,7 +155,7 @@ def compared(scores: NDArray[np.float64], version: int) -> NDArray[np.float64]:
 
 
 def order(scores: NDArray[np.float64], docs: list[bytes], version: int) -> list[int]:
-    """Places in trec_eval's order: score descending, then docno descending (strcmp).
+    """Indices in trec_eval's order: score descending, then docno descending (strcmp).
 
     Where trec_eval's own order is not defined: NaN comes last, the same docno by its line.
     """
@@ -206,7 +206,7 @@ class QrelsTopic:
 
 
 def repeated(docs: list[bytes]) -> list[tuple[int, int]]:
-    """(place, place of the same docno's first) of every docno that was there before."""
+    """(index, index of its first occurrence) of every repeated docno."""
     if len(set(docs)) == len(docs):
         return []
     first: dict[bytes, int] = {}
@@ -224,6 +224,6 @@ def has_mark(path: Path) -> bool:
 
 
 def shown(value: bytes) -> str:
-    """An id or a number as it can be in a message."""
+    """An id or a number, escaped and shortened for a message."""
     text = value[:40].decode(errors="backslashreplace").encode("unicode_escape").decode()
     return f"'{text}'" if len(value) <= 40 else f"'{text}...'"

@@ -1,4 +1,4 @@
-"""Any grader's work on the workers of a Ray cluster; `driver.py` alone knows Ray."""
+"""Runs graders on the workers of a Ray cluster; only `driver.py` imports Ray."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The driver of the cluster: its own process that hands batches to Ray's actors and results back.
+"""The driver of the cluster: a process that sends batches to Ray actors and returns results.
 
 Ray stays out of the daemon's process: it writes to stdout, takes over signal handlers, and ends the
 process that it is in when its cluster is lost.
@@ -39,18 +39,18 @@ from trecexam.extensions.cluster.schedule import AT_ONCE, Piece, Schedule
 from trecexam.extensions.cluster.worker import Worker
 from trecexam.version import __version__
 
-#: Seconds between looks at what was sent here, and between looks at what the cluster has.
+#: Seconds between checks of messages, and of the cluster's resources.
 BEAT, LOOK = 0.05, 1.0
-#: Seconds that it may take to leave the cluster in good order.
+#: Seconds for leaving the cluster.
 LEAVING = 4.0
-#: Seconds before the next worker is hired after one that ended before it was ready.
+#: Seconds before a new worker after one that ended before it was ready.
 FIRST_PAUSE, LONGEST_PAUSE = 0.5, 60.0
-#: Workers that may end one after the other while they make ready, and in all, before it gives up.
+#: Workers that may end in a row before they are ready, and in total, before it gives up.
 MOST_UNREADY, MOST_IN_A_ROW = 3, 12
 
 
 class _GaveUpError(Exception):
-    """It cannot go on; carries the last word."""
+    """The driver must stop; holds its last message."""
 
     def __init__(self, ended: Ended) -> None:
         super().__init__(ended.reason)
@@ -59,7 +59,7 @@ class _GaveUpError(Exception):
 
 @dataclass(eq=False)
 class _Hired:
-    """An actor: where it is (None: it has no place yet), whether it is ready, and what it was asked."""
+    """An actor: its node (None: not placed yet), whether it is ready, and its requests."""
 
     actor: Any
     placing: Any
@@ -76,7 +76,7 @@ class _Hired:
 
 
 class Driver:
-    """Runs batches on the actors of a cluster that this process has joined."""
+    """Runs batches on the actors of the cluster that this process joined."""
 
     def __init__(self, link: Connection, start: Start, inbox: queue.SimpleQueue[Any]) -> None:
         self._link = link
@@ -96,7 +96,7 @@ class Driver:
         self._cause = ""
 
     def run(self) -> None:
-        """Until all is done, or nobody listens any more.
+        """Runs until all batches are done, or the connection is closed.
 
         Raises:
             _GaveUpError: it cannot go on.
@@ -114,7 +114,7 @@ class Driver:
             self._check_alone()
 
     def _read(self) -> bool:
-        """Takes what was sent here; False where nobody listens any more."""
+        """Reads received messages; False if the connection is closed."""
         with contextlib.suppress(queue.Empty):
             while True:
                 message = self._inbox.get_nowait()
@@ -130,7 +130,7 @@ class Driver:
         return True
 
     def _look(self) -> None:
-        """How many workers the cluster has room for, all in all."""
+        """Updates how many workers fit on the cluster."""
         if time.monotonic() < self._looked + LOOK:
             return
         has = ray.cluster_resources()
@@ -164,7 +164,7 @@ class Driver:
             ray.kill(worker.actor)
 
     def _give(self) -> None:
-        # One each before anyone gets a second: the last batches are done side by side.
+        # Each worker gets one batch before any gets a second, so that the last ones run in parallel.
         for _ in range(AT_ONCE):
             for worker in self._hired:
                 piece = self._schedule.take(worker) if worker.ready else None
@@ -179,7 +179,7 @@ class Driver:
             self._link.send(Room(room))
 
     def _news(self) -> Iterator[tuple[_Hired, Any]]:
-        """Which worker answered what, each worker's answers in the order in which it was asked."""
+        """Workers with their results, each worker's in the order of its requests."""
         waited = {reference: worker for worker in self._hired for reference in worker.waits_for}
         if not waited:
             time.sleep(BEAT)
@@ -231,7 +231,7 @@ class Driver:
             del self._left[piece.number], self._batches[piece.number]
 
     def _mourn(self, worker: _Hired, error: RayError) -> None:
-        """A worker has ended: others do what it had."""
+        """Gives the batches of a worker that ended to other workers."""
         reason = str(error)
         if "No module named" in reason:
             raise _GaveUpError(
@@ -243,10 +243,11 @@ class Driver:
                 )
             )
         if "all references to the actor were removed" in reason:
-            # We hold one; but a cluster without tokens is refused when it asks whether we do.
+            # We have a token, but Ray rejects a cluster that does not use tokens.
             raise _GaveUpError(
                 Ended(
-                    "this machine asks for Ray's token, and the cluster has none: set RAY_AUTH_MODE=disabled "
+                    "this machine expects a Ray token, and the cluster does not use one: set "
+                    "RAY_AUTH_MODE=disabled "
                     "here, or start the cluster with RAY_AUTH_MODE=token",
                     again=False,
                     details=reason,
@@ -266,9 +267,9 @@ class Driver:
             self._link.send(GivenUp(given_up.number, given_up.places[0], given_up.deaths))
             self._forget(given_up)
         if self._unready >= MOST_UNREADY or self._in_a_row >= MOST_IN_A_ROW:
-            when = " while they made ready" if self._unready >= MOST_UNREADY else ""
+            when = " while they loaded the model" if self._unready >= MOST_UNREADY else ""
             raise _GaveUpError(
-                Ended(f"its workers ended one after the other{when}, the last {self._cause}", again=True)
+                Ended(f"all workers ended one after the other{when}; the last {self._cause}", again=True)
             )
 
     def _check_alone(self) -> None:
@@ -278,9 +279,9 @@ class Driver:
         elif now > self._alone_since + self._start.wait:
             within = f"within {self._start.wait:g} s"
             what = (
-                f"its last worker is gone, and no other came {within}"
+                f"its last worker ended, and no other started {within}"
                 if self._had_workers
-                else f"no worker got a place {within}"
+                else f"no worker could be placed {within}"
             )
             need = f"{self._gpus:g} GPU and {self._start.cpus:g} CPU"
             raise _GaveUpError(Ended(f"{what} (each needs {need})", again=True))
@@ -295,13 +296,13 @@ def _last_line(text: str) -> str:
 
 
 def _detail(text: str) -> str:
-    """The sentence of Ray's page about a worker's end that says how it ended."""
+    """The sentence of Ray's report that says how a worker ended."""
     detail = text.partition("Worker exit detail:")[2] or text.strip().rpartition("\n")[2]
     return detail.strip().partition(". ")[0][:200]
 
 
 def main(descriptor: int) -> None:
-    """Serves who holds the other end of this socket, until it is closed."""
+    """Serves the process at the other end of this socket until it is closed."""
     link = Connection(descriptor)
     inbox: queue.SimpleQueue[Any] = queue.SimpleQueue()
     start: Start = link.recv()
@@ -329,27 +330,25 @@ def main(descriptor: int) -> None:
 
 
 def _join(address: str) -> None:
-    """Makes this process a driver of the cluster.
+    """Connects this process to the cluster as a driver.
 
     Raises:
         _GaveUpError: there is no cluster, or it is of another kind.
     """
     if address != "auto":
-        # Ray itself takes two minutes to see that nobody is there.
+        # Ray itself would take two minutes to notice.
         host, _, port = address.rpartition(":")
         try:
             socket.create_connection((host.strip("[]"), int(port)), timeout=5).close()
         except OSError as error:
-            raise _GaveUpError(
-                Ended(f"nobody answers there ({error.strerror or error})", again=True)
-            ) from None
+            raise _GaveUpError(Ended(f"no answer from it ({error.strerror or error})", again=True)) from None
     try:
         ray.init(address=address, log_to_driver=False, logging_level="ERROR")
     except ConnectionError as error:
         reason = (
-            "this machine is in no cluster: `ray start --address=HOST:PORT` here"
+            "this machine is not in a cluster: run `ray start --address=HOST:PORT` here"
             if address == "auto"
-            else f"{_line(error)}; where it has a token, set RAY_AUTH_MODE=token here"
+            else f"{_line(error)}; if the cluster uses a token, set RAY_AUTH_MODE=token here"
         )
         raise _GaveUpError(Ended(reason, again=True, details=str(error))) from error
     except (RuntimeError, ValueError) as error:
@@ -362,7 +361,7 @@ def _line(error: Exception) -> str:
 
 
 def _listen(link: Connection, inbox: queue.SimpleQueue[Any]) -> None:
-    """Puts what comes into the inbox; None is the end, after which this process has a moment left."""
+    """Puts received messages into the inbox; None marks the end, shortly before this process exits."""
     with contextlib.suppress(EOFError, OSError, pickle.UnpicklingError):
         while True:
             message: Batch | Close = link.recv()

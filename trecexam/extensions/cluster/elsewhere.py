@@ -1,4 +1,4 @@
-"""The cluster as the place where graders and writers work."""
+"""Runs graders and writers on a cluster."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A grader whose work is done on a cluster. Its grades, and their key in the store, are that grader's own."""
+"""Runs a grader on a cluster. Its grades, and their key in the store, are the same as without a cluster."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from trecexam.track import PROMPT_SUFFIXES
 
 
 class WorkerAnswer(NamedTuple):
-    """An answer, and what it was made on, see `Grader`."""
+    """An answer and its environment, see `Grader`."""
 
     answer: Answer
     environment: Mapping[str, str] | None
@@ -28,19 +28,19 @@ class WorkerAnswer(NamedTuple):
 
 @dataclass(frozen=True)
 class UnansweredCell:
-    """In place of an answer: the grader may give one later."""
+    """Replaces an answer that the grader may give later."""
 
     reason: str
 
 
 class GraderWorker:
-    """A grader in a worker."""
+    """The interface of a grader in a worker."""
 
     def __init__(self, grader: Grader) -> None:
         self.grader = grader
 
     def grade(self, cells: Sequence[Cell]) -> list[WorkerAnswer | UnansweredCell | None]:
-        """For each cell its answer; None where the grader has nothing to say."""
+        """An answer for each cell; None if the grader has none."""
         answers: dict[Cell, WorkerAnswer] = {}
         environment = traits_of(self.grader).environment
         rest: UnansweredCell | None = None
@@ -56,7 +56,7 @@ class GraderWorker:
 
 @dataclass(frozen=True)
 class GraderRecipe:
-    """How a worker makes the grader: from the same settings, and with the prompt file that they name.
+    """Creates the grader in a worker, from the same settings and prompt file.
 
     Attributes:
         files: name -> content of the files of the track that the settings name.
@@ -68,7 +68,7 @@ class GraderRecipe:
     identity: Mapping[str, Any]
 
     def __call__(self) -> GraderWorker:
-        """The grader, ready: its model is loaded and has answered.
+        """Creates the grader, loads its model and lets it answer once.
 
         Raises:
             GraderError: it cannot be made here, or would not grade as the daemon's.
@@ -92,10 +92,11 @@ class GraderRecipe:
         )
         if different:
             raise GraderError(
-                f"the grader there differs from the daemon's in {', '.join(different)}: give all machines of "
+                f"the grader on that machine differs from this one in {', '.join(different)}: give all "
+                f"machines of "
                 "the cluster the same model files and the same trecexam"
             )
-        # What ends a worker here is no cell's fault.
+        # A worker's end here is not caused by a cell.
         kind = min(traits_of(grader).item_kinds)
         item = Item("q", "q/1", "What is the capital of France?", kind, ("Paris",))
         for _ in grader.grade([Cell("q", "capital of France", "d", "Paris is the capital of France.", item)]):
@@ -104,7 +105,7 @@ class GraderRecipe:
 
 
 class ClusterGrader:
-    """A grader whose work is done by the workers of a cluster; in everything else it is the grader itself."""
+    """A grader that grades on the workers of a cluster and is otherwise the same grader."""
 
     def __init__(self, grader: Grader, settings: GraderSection, root: Path, cluster: RaySection) -> None:
         self._grader = grader
@@ -115,7 +116,7 @@ class ClusterGrader:
 
     @property
     def traits(self) -> GraderTraits:
-        """Those of the grader itself, but for where it runs: that is what the last batch's worker says."""
+        """The grader's traits, with the environment of the last batch's worker."""
         return replace(traits_of(self._grader), environment=lambda: self._environment)
 
     @property
@@ -123,7 +124,7 @@ class ClusterGrader:
         return self._grader.identity
 
     def grade(self, cells: Iterable[Cell]) -> Iterator[Sequence[tuple[Cell, Answer]]]:
-        """Answers as they come; a list may be empty, so that who reads them is never kept waiting."""
+        """Yields answers as they arrive; lists may be empty, so that the caller is not blocked."""
         recipe = recipe_of(self._grader, self._settings, self._root)
         pool: Pool[Cell, WorkerAnswer | UnansweredCell | None] = Pool(self._cluster, recipe, "grade")
         unanswered: list[str] = []
@@ -137,7 +138,7 @@ class ClusterGrader:
             self._environment = None
             for cell, result in results:
                 if isinstance(result, Lost):
-                    reason = f"ended each of the {result.deaths} workers that had it alone"
+                    reason = f"ended each of the {result.deaths} workers that graded only this"
                     batch.append((cell, Answer(None, "error", reason)))
                 elif isinstance(result, UnansweredCell):
                     unanswered.append(result.reason)
@@ -150,7 +151,7 @@ class ClusterGrader:
 
 
 def recipe_of(grader: Grader, settings: GraderSection, root: Path) -> GraderRecipe:
-    """How a worker on any machine makes this grader.
+    """The recipe to create this grader on any machine.
 
     A model in a folder of the track is looked for under the same absolute path on every machine. The
     prompt file travels with the settings.
@@ -165,6 +166,6 @@ def recipe_of(grader: Grader, settings: GraderSection, root: Path) -> GraderReci
         path = root / settings.prompt
         changed["prompt"] = path.name
         files[path.name] = path.read_bytes()
-    # What outputs are worth is read here, where the user's function is.
+    # The metric runs here, where the user's function is available.
     changed["metric"] = None
     return GraderRecipe(settings.model_copy(update=changed), files, dict(grader.identity))

@@ -1,4 +1,4 @@
-"""What the daemon's side, the driver of the cluster and the workers tell each other.
+"""Messages between the daemon, the driver of the cluster and the workers.
 
 Items and results travel as bytes that the driver does not open.
 """
@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 
 class Start(NamedTuple):
-    """The first word to the driver: where the cluster is, and what its workers are to do.
+    """The first message to the driver: the cluster's address and the workers' task.
 
     Attributes:
         recipe: a pickled call without arguments that makes the object which does the work.
@@ -43,17 +43,17 @@ class Close(NamedTuple):
 
 
 class Connected(NamedTuple):
-    """The driver is a part of the cluster now."""
+    """The driver joined the cluster."""
 
 
 class Room(NamedTuple):
-    """So many more batches may be sent."""
+    """The number of batches that may be sent now."""
 
     batches: int
 
 
 class Done(NamedTuple):
-    """The results, pickled, of the items at these places of a batch, and the seconds they took a worker."""
+    """Pickled results of these items of a batch, and the seconds that they took."""
 
     number: int
     places: Sequence[int]
@@ -62,7 +62,7 @@ class Done(NamedTuple):
 
 
 class GivenUp(NamedTuple):
-    """The item at this place of a batch ended every worker that had it alone."""
+    """This item of a batch ended every worker that processed only it."""
 
     number: int
     place: int
@@ -70,7 +70,7 @@ class GivenUp(NamedTuple):
 
 
 class Ended(NamedTuple):
-    """It cannot go on. `again`: later it may. `details` are for who looks for the cause."""
+    """The driver stops. `again`: a later try may succeed. `details` help to find the cause."""
 
     reason: str
     again: bool
@@ -82,21 +82,21 @@ class DriverDone(NamedTuple):
 
 
 class Worked(NamedTuple):
-    """What a worker says of a batch."""
+    """A worker's results of a batch."""
 
     results: bytes
     seconds: float
 
 
 class WorkerFailed(NamedTuple):
-    """What a worker says instead, where an exception stopped it."""
+    """An exception in a worker."""
 
     reason: str
     details: str
 
 
 class Placed(NamedTuple):
-    """Where a worker is, and which trecexam it has."""
+    """A worker's node and version of trecexam."""
 
     host: str
     version: str

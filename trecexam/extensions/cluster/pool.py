@@ -1,4 +1,4 @@
-"""Work on a cluster, as the daemon sees it: groups of items in, results out, and nothing of Ray.
+"""The daemon's interface to a cluster: groups of items in, results out, without Ray.
 
 The store stays here: workers see items and give results.
 """
@@ -36,23 +36,23 @@ from trecexam.graders.base import UngradedError
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
-#: Seconds after which the caller hears something, be it that nothing has come.
+#: Seconds between lists of results, which may be empty.
 BEAT = 0.25
 #: Seconds that it may take to join the cluster, and to leave it.
 JOINING, LEAVING = 30.0, 5.0
 #: Items of the first batches, before it is known how long they take, and the most of one batch.
 FIRST, MOST = 64, 8192
-#: A batch is at most so many times as large as those before it.
+#: The maximum growth factor of batch sizes.
 GROWTH = 4
 
 
 class RemoteError(Exception):
-    """What a worker or the driver says of the cause, as text; the cause of the error that is raised."""
+    """The cause of an error, as text from a worker or the driver."""
 
 
 @dataclass(frozen=True)
 class Lost:
-    """In place of a result: this item ended so many workers that had nothing else in hand."""
+    """Replaces the result of an item that ended several workers that processed only it."""
 
     deaths: int
 
@@ -73,7 +73,7 @@ class Pool(Generic[Item, Result]):
         self.method = method
 
     def run(self, groups: Iterable[Sequence[Item]]) -> Iterator[list[tuple[Item, Result | Lost]]]:
-        """Results in lists, as they come, in any order. Every `BEAT` seconds there is a list, if empty.
+        """Yields lists of results as they arrive, in any order; an empty one if `BEAT` seconds bring none.
 
         Workers are hired when it starts and dismissed when it ends, however it ends.
 
@@ -86,7 +86,7 @@ class Pool(Generic[Item, Result]):
         """
         missing = missing_for_cluster()
         if missing:
-            raise GraderError(f"`address` in [ray] is set, and a cluster cannot be used here: {missing}")
+            raise GraderError(f"`address` in [ray] is set, but a cluster cannot be used here: {missing}")
         address = self.cluster.address
         assert address is not None
         sizes = _Sizes(self.cluster.batch_seconds)
@@ -140,7 +140,7 @@ def packed(groups: Iterable[Sequence[Item]], size: Callable[[], int]) -> Iterato
 
 
 class _Batches(Generic[Item, Result]):
-    """The batches that are to be sent, and those that are out; of a track with millions not all are kept."""
+    """Batches to send and sent batches; made lazily, since a track can have millions."""
 
     def __init__(self, batches: Iterable[list[Item]]) -> None:
         self._unsent = enumerate(batches)
@@ -148,7 +148,7 @@ class _Batches(Generic[Item, Result]):
         self._left: dict[int, int] = {}
 
     def send(self, link: _Link, count: int) -> None:
-        """So many more batches; after the last one the driver is told that it was that."""
+        """Sends up to this many batches, and `Close` after the last one."""
         for _ in range(count):
             number, batch = next(self._unsent, (-1, None))
             if batch is None:
@@ -158,14 +158,14 @@ class _Batches(Generic[Item, Result]):
             link.send(Batch(number, len(batch), pickle.dumps(batch)))
 
     def results(self, message: Done) -> list[tuple[Item, Result | Lost]]:
-        """The items that are done, with their results."""
+        """The finished items with their results."""
         items = self._sent[message.number]
         results = pickle.loads(message.results)
         self._forget(message.number, len(message.places))
         return [(items[at], result) for at, result in zip(message.places, results, strict=True)]
 
     def given_up(self, message: GivenUp) -> list[tuple[Item, Result | Lost]]:
-        """The item that is not tried again."""
+        """The item that is given up."""
         item = self._sent[message.number][message.place]
         self._forget(message.number, 1)
         return [(item, Lost(message.deaths))]
@@ -177,7 +177,7 @@ class _Batches(Generic[Item, Result]):
 
 
 class _Sizes:
-    """How many items make a batch that takes a worker `seconds`, by what was seen so far."""
+    """Chooses batch sizes that take a worker about `seconds`, from measured times."""
 
     def __init__(self, seconds: float) -> None:
         self._seconds = seconds
@@ -202,7 +202,7 @@ def _error(address: str, ended: Ended) -> GraderError:
 
 
 class _Link:
-    """The way to the driver."""
+    """The connection to the driver."""
 
     def __init__(self, address: str, connection: Connection, log: IO[bytes]) -> None:
         self._address = address
@@ -210,12 +210,12 @@ class _Link:
         self._log = log
 
     def send(self, message: Any) -> None:
-        # Where the driver is gone, its last words are still to be read.
+        # The last messages of a driver that ended can still be read.
         with contextlib.suppress(BrokenPipeError, ConnectionResetError):
             self._connection.send(message)
 
     def receive(self, seconds: float) -> Any:
-        """What the driver says next; None where it says nothing for so long.
+        """The driver's next message; None after a timeout.
 
         Raises:
             UngradedError: it is gone.
@@ -225,21 +225,21 @@ class _Link:
         except (EOFError, ConnectionResetError):
             self._log.seek(0)
             last_words = self._log.read().decode(errors="replace").strip()
-            raise UngradedError(
-                f"Ray cluster '{self._address}': the connection to it is lost"
-            ) from RemoteError(last_words)
+            raise UngradedError(f"Ray cluster '{self._address}': lost the connection to it") from RemoteError(
+                last_words
+            )
 
 
 @contextlib.contextmanager
 def _driver(address: str) -> Iterator[_Link]:
-    """Starts the driver; at the end it dismisses the workers, leaves the cluster, and is gone."""
+    """Starts the driver; at the end it stops the workers, leaves the cluster and exits."""
     ours, theirs = multiprocessing.Pipe()
     code = (
         f"import sys; sys.path[:] = {sys.path!r}\n"
         f"from trecexam.extensions.cluster.driver import main; main({theirs.fileno()})"
     )
     with tempfile.TemporaryFile() as log:
-        # In its own session, so that Ctrl-C is for the daemon alone.
+        # In its own session, so that Ctrl-C reaches only the daemon.
         process = subprocess.Popen(
             [sys.executable, "-c", code],
             pass_fds=[theirs.fileno()],

@@ -1,4 +1,4 @@
-"""Which worker gets which batch, and what becomes of a batch whose worker ended. Pure; knows no Ray.
+"""Assigns batches to workers, and reassigns those of workers that ended. Pure functions without Ray.
 
 A batch that was in a worker's hands when it ended goes to another. When that one ends too, the batch is
 cut in two, and so on, until the item that ends workers is alone; in the end it is given up.
@@ -12,14 +12,14 @@ from typing import Generic, NamedTuple, TypeVar
 
 Worker = TypeVar("Worker")
 
-#: Batches that a worker has at a time: one in hand, one beside it, so that it never waits for the next.
+#: Batches per worker: one running and one waiting, so that it is never idle.
 AT_ONCE = 2
 #: Workers that a batch of several items may end before it is cut in two, and that a single item may end.
 MOST_DEATHS, MOST_ALONE = 2, 3
 
 
 class Piece(NamedTuple):
-    """The items at some places of a batch, and how many workers ended with them in hand."""
+    """Some items of a batch, and the number of workers that ended while processing them."""
 
     number: int
     places: Sequence[int]
@@ -27,22 +27,22 @@ class Piece(NamedTuple):
 
 
 class Schedule(Generic[Worker]):
-    """Pieces that wait, and those that workers have, in the order in which they got them."""
+    """Waiting pieces, and the pieces of each worker in order of assignment."""
 
     def __init__(self) -> None:
         self._waiting: deque[Piece] = deque()
         self._hands: dict[Worker, deque[Piece]] = {}
 
     def __len__(self) -> int:
-        """How many pieces are not done."""
+        """The number of unfinished pieces."""
         return len(self._waiting) + sum(map(len, self._hands.values()))
 
     def add(self, piece: Piece) -> None:
-        """Takes a piece that anyone may do."""
+        """Adds a piece for any worker."""
         self._waiting.append(piece)
 
     def take(self, worker: Worker) -> Piece | None:
-        """The next piece for this worker; None where there is none, or it has enough."""
+        """The next piece for this worker; None if none is left or it has enough."""
         hands = self._hands.setdefault(worker, deque())
         # A piece that ended a worker goes alone: what is beside it would have to be done again.
         if len(hands) >= AT_ONCE or not self._waiting or any(piece.deaths for piece in hands):
@@ -53,17 +53,17 @@ class Schedule(Generic[Worker]):
         return hands[-1]
 
     def done(self, worker: Worker, piece: Piece) -> None:
-        """This worker has given the results of this piece."""
+        """Marks this worker's piece as done."""
         self._hands[worker].remove(piece)
 
     def ended(self, worker: Worker, *, blame: bool) -> Piece | None:
-        """This worker is gone; what it had goes to others.
+        """Removes this worker and returns its pieces to the queue.
 
         Args:
             blame: it may have ended because of what it had in hand; False where its machine is gone.
 
         Returns:
-            A piece of one item that is given up; None where there is none.
+            A piece of one item that is given up; None if missing.
         """
         hands = self._hands.pop(worker, deque())
         suspect = hands.popleft() if hands and blame else None

@@ -1,4 +1,4 @@
-"""A worker of the cluster: makes an object by a recipe, and calls one of its methods batch by batch.
+"""A worker of the cluster: creates an object from a recipe, and calls a method of it per batch.
 
 No exception leaves it: what goes wrong is told in one line, with the traceback as text.
 """
@@ -18,17 +18,17 @@ from trecexam.version import __version__
 
 
 class Worker:
-    """Becomes an actor of Ray. A new one is empty, so that it shows at once that it has a place."""
+    """A Ray actor. It starts empty, so that its placement is known at once."""
 
     def __init__(self) -> None:
         self._work: Any = None
 
     def place(self) -> Placed:
-        """Where it is."""
+        """Its node and version."""
         return Placed(socket.gethostname(), __version__)
 
     def load(self, recipe: bytes, method: str) -> WorkerFailed | None:
-        """Makes the object. None where it is ready."""
+        """Creates the object; returns None on success."""
         try:
             self._work = getattr(pickle.loads(recipe)(), method)
         except Exception as error:
@@ -36,7 +36,7 @@ class Worker:
         return None
 
     def work(self, items: bytes, item_indices: Sequence[int]) -> Worked | WorkerFailed:
-        """The results of the items at these places of a batch, in their order."""
+        """The results of these items of a batch, in order."""
         began = time.perf_counter()
         try:
             batch = pickle.loads(items)

@@ -1,4 +1,4 @@
-"""A writer whose texts are written on a cluster."""
+"""Runs a writer on a cluster."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from trecexam.graders.writing.base import (
 
 @dataclass(frozen=True)
 class WriterRecipe:
-    """How a worker of a cluster makes the writer."""
+    """Creates the writer in a worker of a cluster."""
 
     settings: LocalModelSettings
     identity: Mapping[str, Any]
 
     def __call__(self) -> LocalWriting:
-        """The writer, ready: its model is loaded and has written something.
+        """Creates the writer, loads its model and lets it write once.
 
         Raises:
             GraderError: it cannot be made here, or would not write as the one that wants it.
@@ -41,7 +41,7 @@ class WriterRecipe:
         writer = models_here().writer(self.settings, None, "grader")
         if writer.identity != self.identity:
             raise GraderError(
-                f"the model in '{folder}' is another one there: give all machines of the cluster the same"
+                f"the model in '{folder}' differs on that machine: give all machines of the cluster the same"
             )
         for _ in writer.write(["What is the capital of France?"]):
             pass
@@ -49,7 +49,7 @@ class WriterRecipe:
 
 
 class ClusterWriter:
-    """A writer of this process, but that its texts are written by the workers of a cluster."""
+    """A writer that writes on the workers of a cluster."""
 
     is_here = False
 
@@ -68,6 +68,9 @@ class ClusterWriter:
         with naming(self._section):
             for results in pool.run([prompt] for prompt in prompts):
                 yield [
-                    (prompt, Unwritten("ended each worker that had it") if isinstance(text, Lost) else text)
+                    (
+                        prompt,
+                        Unwritten("ended each worker that wrote it") if isinstance(text, Lost) else text,
+                    )
                     for prompt, text in results
                 ]

@@ -1,4 +1,4 @@
-"""Several graders of one track: each against the official side, and any two with each other."""
+"""Compares graders of one track with official judgments and with each other."""
 
 from __future__ import annotations
 

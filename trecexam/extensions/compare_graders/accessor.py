@@ -8,6 +8,6 @@ from trecexam.extensions.compare_graders.compare import compare_graders
 
 @named_as_called
 class CompareGradersAccessor(Accessor):
-    """Several graders against the official side and with each other: `track.compare_graders()`."""
+    """`track.compare_graders()`: graders against the official side and each other."""
 
     __call__ = on_loader(compare_graders)

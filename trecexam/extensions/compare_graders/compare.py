@@ -1,4 +1,4 @@
-"""Several graders on one track, each against the official side, and any two with each other."""
+"""Compares graders of a track with the official side and with each other."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ GRADER_COLUMNS = (
     *("spearman_rho", "spearman_rho.low", "spearman_rho.high", "tau_ap"),
     *("kappa", "kappa.low", "kappa.high", "n_judged", "cells", "unrated_cells", "min_relevant"),
 )
-#: What of them a terminal shows.
+#: The columns on a terminal.
 _LAYOUT = Layout(
     ("grader", "measure", "official_measure", "min_rating"),
     ("kendall_tau", "kappa", "spearman_rho", "n_runs", "n_judged", "min_relevant"),
@@ -52,7 +52,7 @@ PAIR_COLUMNS = (
 
 @dataclass(frozen=True)
 class GraderComparison(Result):
-    """Every grader against the official side, and any two with each other.
+    """Comparison of each grader with the official side, and of each pair of graders.
 
     Attributes:
         graders: rows of `GRADER_COLUMNS` by grader, measure, official measure and min_rating; none without
@@ -70,14 +70,14 @@ class GraderComparison(Result):
     notes: tuple[str, ...]
 
     def declare(self) -> dict[str, Table]:
-        """`graders`, where there is an official side; of several also `pairs`, and `items`, a row an item."""
+        """`graders`, with an official side; with several graders `pairs`, and `items`, a row per item."""
         of_official = {"graders": Table(GRADER_COLUMNS, self.graders, layout=_LAYOUT)}
         of_two = {"pairs": Table(PAIR_COLUMNS, self.pairs), "items": Table(PAIR_COLUMNS, self.items)}
         return {**(of_official if self.graders or not self.pairs else {}), **(of_two if self.pairs else {})}
 
     @property
     def shown(self) -> tuple[str, ...]:
-        """All but `items`."""
+        """All tables except `items`."""
         return tuple(name for name in self.tables if name != "items")
 
 
@@ -151,7 +151,7 @@ def compare_graders(
             if rated:
                 pairs += pair.over_ratings("ratings", together([of_item for _, _, of_item in rated]))
             else:
-                line = f"{first.name} and {second.name} ask about different items: no ratings in common"
+                line = f"{first.name} and {second.name} grade different items: they have no ratings in common"
                 remarks[line] = None
             for query_id, item_id, of_item in rated:
                 items += pair.over_ratings("item", of_item, query_id, item_id)
@@ -160,7 +160,7 @@ def compare_graders(
 
 
 def _kappas(grader: ComparedGrader) -> tuple[Mapping[int, tuple[Kappa, int]], int]:
-    """By min_rating kappa of labels with judgments, and their min_relevant; how many passages have both."""
+    """Kappa of labels with judgments per min_rating, with min_relevant and the number of common passages."""
     if grader.track.official is None:
         return {}, 0
     try:
@@ -175,13 +175,13 @@ def _kappas(grader: ComparedGrader) -> tuple[Mapping[int, tuple[Kappa, int]], in
 
 @dataclass(frozen=True)
 class _Pair:
-    """Two graders, and what both said."""
+    """Two graders and their ratings."""
 
     first: ComparedGrader
     second: ComparedGrader
 
     def ratings(self) -> Iterator[tuple[str, str, RatedTwice]]:
-        """(query_id, item_id, ratings) of each item that both graders ask about."""
+        """(query_id, item_id, ratings) of each item that both graders grade."""
         of_first, of_second = (
             {q.query_id: q for q in grader.track.ratings()} for grader in (self.first, self.second)
         )
@@ -202,7 +202,7 @@ class _Pair:
             yield query_id, items_of[query_id][item_index].item_id, rated
 
     def over_labels(self) -> Iterator[Row]:
-        """The rows over labels by the track's rule, and at each min_rating."""
+        """Rows on labels from the track's rule and at each min_rating."""
         for thresholds in self._thresholds():
             at = thresholds or (None, None)
             rated = labels_of_both(_labels(self.first, at[0]), _labels(self.second, at[1]))
@@ -211,13 +211,13 @@ class _Pair:
     def over_ratings(
         self, over: str, rated: RatedTwice, query_id: str | None = None, item_id: str | None = None
     ) -> Iterator[Row]:
-        """The rows over ratings, as they are and at each min_rating."""
+        """Rows on ratings, unchanged and at each min_rating."""
         for thresholds in self._thresholds():
             reached = rated if thresholds is None else rated.reached(*thresholds)
             yield self._row(over, reached, thresholds, query_id, item_id)
 
     def _thresholds(self) -> list[tuple[int, int] | None]:
-        """The min_ratings of both that are compared; first None, where the scales are equally long."""
+        """The compared pairs of min_ratings; first None if both scales have the same length."""
         best = self.first.max_rating, self.second.max_rating
         thresholds = {(rating, rating) for rating in range(1, min(best) + 1)}
         if best[0] == best[1]:
@@ -248,7 +248,7 @@ class _Pair:
 
 
 def _labels(grader: ComparedGrader, min_rating: int | None) -> Labels:
-    """The labels by the track's rule; or, at a min_rating, 1 and 0."""
+    """Labels from the track's rule; or, with a min_rating, 1 and 0."""
     scores = grader.track.config.scores
     return {
         q.query_id: labels(q, scores.label, scores.min_rating, scores.min_answers)
@@ -259,10 +259,12 @@ def _labels(grader: ComparedGrader, min_rating: int | None) -> Labels:
 
 
 def _left_out(loader: TrackLoader, compared: Sequence[ComparedGrader]) -> Iterator[str]:
-    """Graders of the track that are not compared, and people's ratings, which do not count."""
+    """Notes on graders that are not compared, and on people's ratings, which are left out."""
     names = {each.name for each in compared}
     not_compared = [name for name in loader.folder.whole.graders if name not in names]
     if not_compared and names & loader.folder.whole.graders.keys():
-        yield f"not compared, as they grade other items or texts, or cannot run: {', '.join(not_compared)}"
+        yield (
+            f"not compared, because they grade other items or texts, or cannot run: {', '.join(not_compared)}"
+        )
     if loader.folder.overrides().exists():
-        yield f"left out: people's ratings in place of a grader's ({loader.folder.overrides().name})"
+        yield f"left out: people's ratings that replace a grader's ({loader.folder.overrides().name})"

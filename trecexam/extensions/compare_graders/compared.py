@@ -1,4 +1,4 @@
-"""The graders that are compared: where they are named, and the track as each of them graded it."""
+"""Loads the compared graders, each with the track and its grades."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class ComparedGrader:
         return self.track.traits.scale.max_rating
 
     def remarks(self) -> Iterator[str]:
-        """How many of its cells have no rating, and why."""
+        """A note on its cells without a rating, with reasons."""
         counts = self.track.counts
         without = {
             "not graded yet": counts.missing,
@@ -58,12 +58,12 @@ class ComparedGrader:
             reasons = ", ".join(f"{n:,} {reason}" for reason, n in without.items() if n)
             yield (
                 f"{self.name}: {counts.cells - counts.ok:,} of {counts.cells:,} cells have no rating "
-                f"({reasons}), and none is graded now"
+                f"({reasons}); this command does not grade them"
             )
 
 
 class _Named(NamedTuple):
-    """A grader before it is made: its settings, or itself.
+    """A grader given by its settings or as an object.
 
     `own` says that it is the one of this name in trecexam.toml. `if_graded`: it is left out where it has no
     grades.
@@ -80,7 +80,7 @@ class _Named(NamedTuple):
 def compared_graders(
     loader: TrackLoader, graders: Sequence[GraderLike], recorded: Sequence[str | Path]
 ) -> Iterator[tuple[ComparedGrader, ...]]:
-    """The graders that are named, in that order; grades of each are read, and none is made.
+    """The named graders, in order, with stored grades; grades nothing.
 
     Args:
         loader: the track's own.
@@ -92,7 +92,7 @@ def compared_graders(
     Raises:
         TrecexamError, ConversionError: a file or a grader cannot be used, or nobody graded anything.
     """
-    # What is compared is one pool.
+    # All graders must have the same pool.
     loader.shared.several = True
     with ExitStack() as stack:
         compared: list[ComparedGrader] = []
@@ -119,8 +119,8 @@ def compared_graders(
             compared.append(ComparedGrader(named.name, *track.grades.model_and_prompt(items), track))
         if not any(each.track.counts.ok for each in compared):
             raise TrecexamError(
-                f"no grades of {_and([each.name for each in compared])} here: `trecexam watch` grades, "
-                "and `--recorded FILE` takes grades that exist",
+                f"no grades of {_and([each.name for each in compared])} yet: run `trecexam watch`, or give "
+                f"recorded grades with `--recorded FILE`",
                 path=loader.folder.root,
             )
         yield tuple(compared)
@@ -140,7 +140,7 @@ def _of_track(loader: TrackLoader, name: str, *, asked_for: bool) -> Assessment 
 
 
 def _loader(of: TrackLoader, named: _Named) -> TrackLoader:
-    """A loader of the track with this grader; a min_rating that is beyond the grader's scale is not set."""
+    """A loader of the track with this grader; leaves out a min_rating beyond the grader's scale."""
     folder = of.folder
     config = folder.config.model_copy(update={"grader": named.settings})
     loader = TrackLoader(replace(folder, config=config), named.grader, shared=of.shared)
@@ -169,7 +169,7 @@ def _named(
             yield _Named(grader, folder_of(folder, grader).config.grader, own=True)
     for path in map(Path, recorded):
         if not path.is_file():
-            raise GraderError("no such recording", path=path)
+            raise GraderError("no such file of recorded grades", path=path)
         sources = recorded_sources(path)
         for model, prompt in sources:
             settings = GraderSection.model_validate({"name": "recorded", "recorded": str(path.resolve())})
@@ -181,7 +181,7 @@ def _named(
 
 
 def _same_cells(track: Assessment, other: Assessment) -> bool:
-    """Whether both ask about the same items of the same texts."""
+    """Whether both grade the same items on the same texts."""
     same = (of_query.doc_ids == other.pool[query].doc_ids for query, of_query in track.pool.items())
     return track.bank.items == other.bank.items and all(same)
 
@@ -191,7 +191,7 @@ def _of_own(folder: TrackFolder, loader: TrackLoader) -> _Named:
 
 
 def _distinct(named: Iterator[_Named]) -> list[_Named]:
-    """The graders, none of whose names is there twice."""
+    """The graders, with unique names."""
     distinct: dict[str, _Named] = {}
     for each in named:
         name, number = each.name, 1

@@ -8,6 +8,6 @@ from trecexam.extensions.cut_points import fitting
 
 @named_as_called
 class CutPointCalls(Accessor):
-    """What cosine means which rating: `track.grading.cut_points()`."""
+    """`track.grading.cut_points()`: cosines at which ratings change."""
 
     cut_points = on_folder(fitting.cut_points)

@@ -35,14 +35,14 @@ class CutPoints(Result):
     notes: tuple[str, ...] = ()
 
     def declare(self) -> dict[str, Table]:
-        """A row a rating, beside those that are built in."""
+        """A row per rating, with the built-in cut points for comparison."""
         columns = (range(1, 6), self.cuts, self.soft.points, CUT_POINTS, SOFT_CUTS.points)
         names = ("rating", "cut_point", "soft_cut", "cut_point.built_in", "soft_cut.built_in")
         return {"cut_points": Table(names, tuple(zip(*columns, strict=True)))}
 
     @property
     def facts(self) -> dict[str, Any]:
-        """The width of the soft ones."""
+        """The width of the soft cut points."""
         return {"soft_width": self.soft.width}
 
 
@@ -84,7 +84,7 @@ def cut_points(folder: TrackFolder) -> CutPoints:
 
 
 def soft_link(cosines: Sequence[NDArray[np.float64]], judgments: Sequence[int]) -> SoftCuts:
-    """The points and the width of most likelihood, two digits each; deterministic.
+    """Maximum likelihood points and width, rounded to two digits; deterministic.
 
     Args:
         cosines: of each judged passage with its query's items.
@@ -131,7 +131,9 @@ def link(best_cosines: Sequence[float], judgments: Sequence[int]) -> tuple[float
     shares = []
     for judgment in (1, 2, 3):
         if not (labels == judgment).any():
-            raise ValueError(f"no passage is judged {judgment}; the link needs judgments 0..3")
+            raise ValueError(
+                f"no passage has the judgment {judgment}; fitting needs each of the judgments 0..3"
+            )
         shares.append(float(np.quantile(best_cosines, 1 - (labels >= judgment).mean())))
     two, four, five = shares
     three = (two + four) / 2

@@ -1,4 +1,4 @@
-"""What the official side has otherwise: swapped pairs, outliers; and few queries that order runs as all."""
+"""Differences from the official side: swapped pairs, outliers; and representative queries."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""More of `track.correlate`: where the official side differs, and which queries order the runs as all."""
+"""More of `track.correlate`: swapped pairs, outliers and representative queries."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from trecexam.extensions.disagreements.representative import representative
 
 @named_as_called
 class DisagreementCalls(Accessor):
-    """What the official side has otherwise: `track.correlate.swaps()`."""
+    """Differences from the official side: `track.correlate.swaps()`."""
 
     swaps = on_graded(disagreements.swaps)
     outliers = on_graded(disagreements.outliers)

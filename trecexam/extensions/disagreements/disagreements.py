@@ -1,4 +1,4 @@
-"""The pairs of runs that the official side orders otherwise, and the runs that it ranks otherwise."""
+"""Pairs of runs in opposite orders on both sides, and runs with different ranks."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class SwappedPairs(Result):
-    """The pairs of runs in opposite orders, of every rubric measure with every official one.
+    """Swapped pairs of runs, for each rubric measure with each official one.
 
     Attributes:
         keys: the names of the parts of each key.
@@ -42,19 +42,19 @@ class SwappedPairs(Result):
     notes: tuple[str, ...]
 
     def declare(self) -> dict[str, Table]:
-        """`swaps`, one row a swapped pair; `pairs`, how many pairs of runs are of each kind."""
+        """`swaps`, a row per swapped pair; `pairs`, the number of pairs of each kind."""
         swaps = [(key, swap) for key, swaps in self.found for swap in swaps.swaps]
         return {"swaps": swaps_table(swaps, self.keys), "pairs": pairs_table(self.found, self.keys)}
 
     @property
     def facts(self) -> dict[str, Any]:
-        """From which p value a difference is significant."""
+        """The p value below which a difference is significant."""
         return {"significance": SIGNIFICANCE}
 
 
 @dataclass(frozen=True)
 class Outliers(Result):
-    """The runs furthest from the diagonal, of every rubric measure with every official one.
+    """The runs with the largest differences of rank, for each rubric measure with each official one.
 
     Attributes:
         keys: the names of the parts of each key.
@@ -81,7 +81,7 @@ def swaps(
     min_ratings: Sequence[int] = (),
     most: int | None = None,
 ) -> SwappedPairs:
-    """The pairs of runs that the official side orders otherwise, with tests.
+    """Pairs of runs in the opposite order on the official side, with tests.
 
     Args:
         measures, official_measures: None for the track's first.
@@ -115,7 +115,7 @@ def outliers(
     min_ratings: Sequence[int] = (),
     most: int | None = None,
 ) -> Outliers:
-    """The runs furthest from the diagonal of both leaderboards, furthest first.
+    """The runs whose ranks differ most between both leaderboards, largest difference first.
 
     Args:
         measures, official_measures, min_ratings: as in `Track.correlate.swaps`.
@@ -148,5 +148,5 @@ def _summary(key: Key, swaps: Swaps) -> str:
     untested = len(swaps.swaps) - sum(kinds.values())
     return (
         f"{measure}{at} and {official}: {len(swaps.swaps):,} of {swaps.n_pairs:,} pairs of runs are swapped "
-        f"({tests}{f', {untested:,} untested' if untested else ''}), {swaps.n_tied:,} tied on a side"
+        f"({tests}{f', {untested:,} untested' if untested else ''}), {swaps.n_tied:,} tied on one side"
     )

@@ -1,4 +1,4 @@
-"""Which few queries order the runs as all queries do, and how far that holds for other runs."""
+"""Finds few queries that order the runs like all queries, and tests them on other runs."""
 
 from __future__ import annotations
 
@@ -132,10 +132,10 @@ def _chosen(values: MeasureValues, measure: str, display_name: str, most: int) -
 
 def _remark(chosen: Representative) -> str:
     n, measure = len(chosen.query_ids), chosen.measure
-    caution = f"{measure}: the queries are chosen to fit these {chosen.n_runs:,} runs"
+    caution = f"{measure}: the queries were chosen to fit these {chosen.n_runs:,} runs"
     figures = [half[-1] for half in (chosen.chosen_half, chosen.other_half, chosen.random_queries) if n]
     if not figures or any(map(math.isnan, figures)):
-        return f"{caution}; too few runs to see by halves what they are worth for others"
+        return f"{caution}; too few runs to test by halves how well they order other runs"
     return (
         f"{caution}: chosen on half of the runs, {n:,} queries have tau {figures[0]:.2f} there and "
         f"{figures[1]:.2f} on the other half; {n:,} random queries have {figures[2]:.2f}"
@@ -143,7 +143,7 @@ def _remark(chosen: Representative) -> str:
 
 
 def choose_queries(values: Floats, most: int) -> tuple[list[int], list[float]]:
-    """Queries one after the other, each the one that brings the leaderboard nearest to that of all queries.
+    """Chooses queries greedily: each brings the leaderboard closest to that of all queries.
 
     Near is Kendall's tau-b of the runs' means. Of equally good queries the first is chosen; one that leaves
     all runs tied is worse than any other. Greedy choice finds a good set, not always the best one.
@@ -171,7 +171,7 @@ def choose_queries(values: Floats, most: int) -> tuple[list[int], list[float]]:
 
 
 def split_half(values: Floats, most: int, seed: int = 0) -> tuple[Floats, Floats, Floats]:
-    """What chosen queries are worth on runs that they were not chosen on.
+    """Tests the choice of queries on runs that were not used for it.
 
     The runs are cut into halves, `SPLITS` times; queries are chosen on each half. All are tau-b with the
     leaderboard of all queries on the same half, as means over the halves:
@@ -199,7 +199,7 @@ def split_half(values: Floats, most: int, seed: int = 0) -> tuple[Floats, Floats
 
 
 def halves(n_runs: int, splits: int, seed: int = 0) -> Iterator[tuple[NDArray[np.intp], NDArray[np.intp]]]:
-    """Random halves of the runs; of each split first one, then the other comes first."""
+    """Random halves of the runs, each split in both orders."""
     rng = np.random.default_rng(seed)
     for _ in range(splits):
         order = rng.permutation(n_runs)
@@ -209,7 +209,7 @@ def halves(n_runs: int, splits: int, seed: int = 0) -> Iterator[tuple[NDArray[np
 
 
 def _taus(values: Floats, queries: Sequence[int]) -> list[float]:
-    """tau-b of the first 1, 2, ... of these queries with all."""
+    """tau-b of the first 1, 2, ... of these queries with all queries."""
     sums = values[:, queries].cumsum(axis=1)
     few = np.round(sums / np.arange(1, len(queries) + 1), TIE_DECIMALS)
     taus: list[float] = tau_b_columns(few, means(values)[:, None]).tolist()

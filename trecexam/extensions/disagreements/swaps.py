@@ -1,4 +1,4 @@
-"""Pairs of runs that the rubric leaderboard orders the other way round, and whether that is significant.
+"""Pairs of runs that the rubric leaderboard orders differently, with significance tests.
 
 Each difference of two runs has a two-sided paired t test over the queries (Student; the values of
 `scipy.stats.ttest_rel`), on the official values and on the rubric values. The pairs that are listed were
@@ -38,7 +38,7 @@ class Swap:
         official_difference: official mean of a less that of b, above 0; or by how many ranks a is
             better, where only ranks are known.
         rubric_difference: rubric mean of a less that of b, below 0.
-        official_p, rubric_p: of the paired t tests; NaN where there is none: only ranks are known, there
+        official_p, rubric_p: of the paired t tests; NaN if untested: only ranks are known, there
             is one query, or the difference is the same on every query.
         official_p_holm, rubric_p_holm: adjusted over all pairs of runs.
         verdict: None where one of the tests is missing.
@@ -57,7 +57,7 @@ class Swap:
 
 @dataclass(frozen=True)
 class Swaps:
-    """How two leaderboards order all pairs of runs.
+    """Comparison of two leaderboards over all pairs of runs.
 
     Attributes:
         n_pairs: pairs of the compared runs.
@@ -75,7 +75,7 @@ class Swaps:
 
     @property
     def disagreements(self) -> dict[Verdict, int]:
-        """How many of the swaps have each verdict."""
+        """The number of swaps with each verdict."""
         return {verdict: sum(s.verdict == verdict for s in self.swaps) for verdict in get_args(Verdict)}
 
 
@@ -95,7 +95,7 @@ def find_swaps(runs: Sequence[str], rubric: ArrayLike, official: ArrayLike, most
     """
     rubric_values, official_values = checked(rubric, official)
     if len(rubric_values) != len(runs):
-        raise ValueError(f"{len(runs)} runs, and rubric values of {len(rubric_values)}")
+        raise ValueError(f"got {len(runs)} runs, but rubric values of {len(rubric_values)}")
     n_all_pairs = len(runs) * (len(runs) - 1) // 2
     if most is not None and most < len(runs):
         best = np.sort(np.argsort(-official_means(official_values), kind="stable")[:most])

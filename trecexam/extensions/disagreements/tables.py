@@ -1,4 +1,4 @@
-"""The tables of what a rubric leaderboard has otherwise than the official one: swapped pairs, outliers."""
+"""Tables of swapped pairs and outliers."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ OUTLIER_COLUMNS = ("run", "rubric_rank", "official_rank", "difference", "rubric_
 
 
 def swaps_table(rows: Iterable[tuple[tuple[Value, ...], Swap]], keys: tuple[str, ...]) -> Table:
-    """One row a swapped pair: what is compared (`keys`), then the runs, their differences and the tests."""
+    """A row per swapped pair: the compared measures (`keys`), the runs, their differences and the tests."""
     return Table(
         (*keys, *SWAP_COLUMNS),
         tuple(
@@ -52,7 +52,7 @@ def swaps_table(rows: Iterable[tuple[tuple[Value, ...], Swap]], keys: tuple[str,
 
 
 def pairs_table(comparisons: Iterable[tuple[tuple[Value, ...], Swaps]], keys: tuple[str, ...]) -> Table:
-    """One row a comparison: how many pairs of runs it has, and how many of them are of each kind."""
+    """A row per comparison: the number of pairs of runs, in total and of each kind."""
     verdicts = get_args(Verdict)
     header = ("n_pairs", "n_swapped", "n_tied", *(f"{each}.swapped" for each in verdicts))
     return Table(
@@ -69,7 +69,7 @@ def pairs_table(comparisons: Iterable[tuple[tuple[Value, ...], Swaps]], keys: tu
 
 
 def outliers_table(rows: Iterable[tuple[tuple[Value, ...], Outlier]], keys: tuple[str, ...]) -> Table:
-    """One row a run: what is compared (`keys`), then its ranks and means on both sides."""
+    """A row per run: the compared measures (`keys`), then its ranks and means on both sides."""
     return Table(
         (*keys, *OUTLIER_COLUMNS),
         tuple(

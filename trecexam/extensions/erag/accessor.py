@@ -1,4 +1,4 @@
-"""`track.erag`: what a downstream model answers from the runs' documents."""
+"""`track.erag`: evaluates runs by a downstream model's answers from their documents."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def erag(
     progress: Callable[[Progress], None] | None = None,
     stop: Callable[[], bool] | None = None,
 ) -> Evaluation:
-    """eRAG: a document's label is the score of what the model writes with it alone: what `erag` does.
+    """eRAG: labels each document with the score of the model's answer from it alone, like `erag`.
 
     Outputs are kept in the track's store, so each prompt is sent once, whatever the metric.
 
@@ -75,7 +75,7 @@ def erag(
         _path(end_to_end),
         labels,
     )
-    reserved = {folder.out: "has the track's own outputs", folder.runs: "is where runs are dropped"}
+    reserved = {folder.out: "holds the track's outputs", folder.runs: "holds the track's runs"}
     for folder_path, why in reserved.items():
         if output is not None and Path(output).resolve() == folder_path.resolve():
             raise TrecexamError(f"{why}: give another folder", path=output)
@@ -93,7 +93,7 @@ def _by_model(
     progress: Callable[[Progress], None] | None,
     stop: Callable[[], bool] | None,
 ) -> Evaluation:
-    # The section whose budget pays.
+    # The settings section with the budget.
     purse = None if folder.config.grader.name == "erag" else writing_purse(folder)
     with TrackLoader(folder, erag_grader(folder, request), purse=purse) as loader:
         loaded, graded = load(loader, request), None
@@ -110,7 +110,7 @@ def _by_model(
 def estimate_erag(
     folder: TrackFolder, gold: Path | str | None = None, *, runs: Sequence[str] = (), timed: bool = False
 ) -> Estimate:
-    """What `erag` would have to ask the model, in documents ("cells"), tokens and money; asks nobody.
+    """Estimates the documents ("cells"), tokens and cost of `erag`; calls no model.
 
     Args:
         timed: also how long, where the model is in this process: it answers from a few documents, and what it
@@ -131,7 +131,7 @@ def _path(path: Path | str | None) -> Path | None:
 
 @named_as_called
 class EragAccessor(Accessor):
-    """Runs scored by what a RAG system's model answers from each document."""
+    """Scores runs by a RAG system's answers from each document."""
 
     score = on_folder(erag)
     estimate = on_folder(estimate_erag)

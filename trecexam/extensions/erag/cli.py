@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from trecexam.tables.result import Result
 
 _FILE = click.Path(path_type=Path, exists=True, dir_okay=False)
-#: Inputs rejected that are named before the rest is counted.
+#: The number of rejected inputs to list; the rest is counted.
 _SPELT = 20
 
 
@@ -104,7 +104,7 @@ def erag(
     if options["labels"] != "outputs":
         for option in ("metric", "outputs"):
             if options[option] is not None:
-                what = f"labels of {options['labels']} are of no output"
+                what = f"labels from {options['labels']} use no model outputs"
                 click.echo(f"note: --{option} changes nothing: {what}", err=True)
             options[option] = None
     with trecexam.open_track(track) as opened:
@@ -120,7 +120,7 @@ def erag(
         click.echo(printable(f"rejected: {row}"), err=True)
     if len(done.rejected) > _SPELT:
         left = len(done.rejected) - _SPELT
-        where = "-o DIR has all" if output is None else f"all in {output}/rejected.tsv"
+        where = "-o DIR has all" if output is None else f"all are in {output}/rejected.tsv"
         click.echo(f"rejected: {left:,} more ({where})", err=True)
     if not done.complete:
         say(done)

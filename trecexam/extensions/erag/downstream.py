@@ -1,4 +1,4 @@
-"""What RAG systems are evaluated with beside runs: outputs by document, scores of whole answers by query."""
+"""Input files of eRAG: outputs by document, and scores of whole answers by query."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _HEADER = ("run", "query_id")
 
 
 class DocumentOutput(NamedTuple):
-    """What a model wrote to a query with one document before it; `line` is where it stands."""
+    """A model's output for a query from one document; `line` is its line in the file."""
 
     line: int
     query_id: str
@@ -27,7 +27,7 @@ class DocumentOutput(NamedTuple):
 
 
 class EndToEnd(NamedTuple):
-    """The score of a system's answer to a query; `line` is where it stands."""
+    """The score of a system's answer to a query; `line` is its line in the file."""
 
     line: int
     run: str

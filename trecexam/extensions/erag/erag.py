@@ -1,4 +1,4 @@
-"""`trecexam erag`: runs evaluated by a model's answers from each document, asked here or elsewhere."""
+"""`trecexam erag`: evaluates runs by a model's answers from each document, from here or a file."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class EragRequest:
-    """What is to be evaluated.
+    """The settings of an evaluation.
 
     Attributes:
         gold: the file of gold outputs; None for the track's own bank.
@@ -64,18 +64,18 @@ class EragRequest:
 
     def __post_init__(self) -> None:
         if self.labels not in SOURCES:
-            hint = did_you_mean(self.labels, SOURCES, f"known are {', '.join(SOURCES)}")
+            hint = did_you_mean(self.labels, SOURCES, f"the labels are {', '.join(SOURCES)}")
             raise TrecexamError(f"no labels '{self.labels}'; {hint}")
         if self.labels != OUTPUTS and (self.metric or self.outputs):
-            raise TrecexamError(f"labels '{self.labels}' need no outputs: leave out metric and outputs")
+            raise TrecexamError(f"labels '{self.labels}' use no outputs: leave out metric and outputs")
 
     @property
     def asks_model(self) -> bool:
-        """Whether a model is to answer."""
+        """Whether a model must answer."""
         return self.labels == OUTPUTS and self.outputs is None
 
     def metric_name(self, folder: TrackFolder) -> str:
-        """The metric's name, or that of the labels; of a function what it is called."""
+        """The name of the metric, of the labels, or of the function."""
         if self.labels != OUTPUTS:
             return self.labels
         if callable(self.metric):
@@ -98,14 +98,14 @@ class EragRequest:
 
 
 def erag_grader(folder: TrackFolder, request: EragRequest) -> Grader:
-    """The downstream model: that of [grader] where its name is `erag`, else the one that writes test banks.
+    """The downstream model: that of [grader] if its name is `erag`, else the one that writes test banks.
 
     Raises:
-        GraderError: there is none, or it cannot run here; or there is no such metric.
+        GraderError: there is no model, it cannot run here, or there is no such metric.
     """
     config = folder.config
     if config.grader.name == "erag":
-        # Of a function the grader need not know: labels are read by it afterwards.
+        # The grader does not need the function, which makes labels afterwards.
         metric = None if callable(request.metric) else request.metric_name(folder)
         settings = config.grader.model_copy(update={"metric": metric})
         return create(settings, folder.root, config.ray, trust_code=folder.trust_code)
@@ -114,7 +114,7 @@ def erag_grader(folder: TrackFolder, request: EragRequest) -> Grader:
 
 @dataclass(frozen=True)
 class LoadedRequest:
-    """A track whose pool is what is to be evaluated."""
+    """A track whose pool has the documents to evaluate."""
 
     track: Assessment
     chosen: ChosenRuns
@@ -124,17 +124,17 @@ class LoadedRequest:
 
     @property
     def missing(self) -> int:
-        """Documents that the model has to answer from."""
+        """Documents without an answer of the model."""
         return count_missing(self.track, self.only)
 
     @property
     def only(self) -> dict[str, tuple[str, ...]]:
-        """The documents that count: query_id -> doc_ids."""
+        """The evaluated documents: query_id -> doc_ids."""
         return {query_id: self.track.sheets[query_id].doc_ids for query_id in self.query_ids}
 
 
 def load(loader: TrackLoader, request: EragRequest) -> LoadedRequest:
-    """Reads what is to be evaluated; asks no model.
+    """Reads the inputs; calls no model.
 
     Raises:
         TrecexamError, ConversionError: with the reason.
@@ -149,7 +149,7 @@ def load(loader: TrackLoader, request: EragRequest) -> LoadedRequest:
 
 
 def from_model(loaded: LoadedRequest, graded: Graded | None, used: Mapping[str, Any] | None) -> Evaluation:
-    """The evaluation by what the model wrote, as far as it did.
+    """The evaluation on the model's stored answers.
 
     Args:
         graded: what came of asking it now; None where nothing was missing.
@@ -157,7 +157,7 @@ def from_model(loaded: LoadedRequest, graded: Graded | None, used: Mapping[str, 
     """
     track, request = loaded.track, loaded.request
     label = partial(label_of, request.metric) if callable(request.metric) else track.traits.label
-    assert label is not None, "the grader is `erag`"
+    assert label is not None, "the track's grader is `erag`"
     ranked = lists(track, loaded.query_ids, track.config.track.depth)
     labelled = labels.from_grades(track, label, ranked, loaded.query_ids)
     files = {*track.bank_files, *track.run_files.values(), track.folder.passages()}
@@ -181,7 +181,7 @@ def from_model(loaded: LoadedRequest, graded: Graded | None, used: Mapping[str, 
 
 
 def without_model(folder: TrackFolder, request: EragRequest) -> Evaluation:
-    """The evaluation by outputs that were made elsewhere, or by a baseline's labels; asks no model.
+    """The evaluation on outputs from a file, or on a baseline's labels; calls no model.
 
     Raises:
         TrecexamError, ConversionError: with the reason.
@@ -218,7 +218,7 @@ def _by_outputs(
     ranked: labels.Ranked,
     inputs: tuple[TrackInputs, ChosenRuns],
 ) -> tuple[labels.Labelled, tuple[Rejected, ...]]:
-    """The labels of outputs in a file, and the lines that were rejected."""
+    """Labels of the outputs in a file, and rejected lines."""
     assert request.outputs is not None
     track, chosen = inputs
     ranked_docs: dict[str, set[str]] = {query_id: set() for query_id in golds}

@@ -31,7 +31,7 @@ from trecexam.tables.result import Result
 from trecexam.tables.table import Layout, Table, to_tsv
 from trecexam.tables.text import plural
 
-#: Of the measures that are computed where none is named.
+#: The cutoff of the default measures.
 CUTOFF = 10
 ALL = "all"
 #: What `Evaluation.write` may write; what does not apply is removed.
@@ -42,7 +42,7 @@ FILES = (
 
 
 class QueryCorrelation(NamedTuple):
-    """Rank correlation over queries; None where it is undefined, and then `reason` says why."""
+    """Rank correlation over queries; None if undefined, with the `reason`."""
 
     n_queries: int
     kendall_tau: float | None
@@ -52,7 +52,7 @@ class QueryCorrelation(NamedTuple):
 
 @dataclass(frozen=True)
 class Evaluation(Result):
-    """Runs scored by what a downstream model answers from each of their documents.
+    """Scores of runs from a downstream model's answers from each document.
 
     Attributes:
         metric: the name of what labels are made with.
@@ -88,7 +88,7 @@ class Evaluation(Result):
         return math.fsum(values) / len(values) if values else 0.0
 
     def declare(self) -> dict[str, Table]:
-        """`runs`, the means, best first; `labels`, `scores` and the others are the files, by name."""
+        """`runs`, the means, best first; the other tables are the files, by name."""
         tables = {"runs": self._means(), "labels": self._labels(), "scores": self._scores()}
         if self.labelled.unlabelled:
             tables["unlabelled"] = Table(Unlabelled._fields, self.labelled.unlabelled)
@@ -100,7 +100,7 @@ class Evaluation(Result):
 
     @property
     def facts(self) -> dict[str, Any]:
-        """What labels are made with, how many there are, and which measures they do not allow."""
+        """The metric, the number of labels, and measures that they do not allow."""
         return {
             "metric": self.metric,
             "binary": self.binary,
@@ -112,7 +112,7 @@ class Evaluation(Result):
         }
 
     def _means(self) -> Table:
-        """A line a run, the best by the first measure first; ties by name."""
+        """A line per run, best by the first measure first; ties by name."""
         rows: list[tuple[Any, ...]] = [
             (run, *(self.mean(run, name) for name in self.measures)) for run in self.values
         ]
@@ -158,7 +158,7 @@ class Evaluation(Result):
         )
 
     def undefined(self) -> Iterator[str]:
-        """Why correlations are undefined, one per line."""
+        """Reasons for undefined correlations, one per line."""
         for run, by_measure in self.correlations.items():
             reasons = {each.reason for each in by_measure.values()}
             if len(reasons) == 1 and all(reasons):
@@ -169,7 +169,7 @@ class Evaluation(Result):
                     yield f"{run}, {name}: no correlation: {each.reason}"
 
     def unlabelled(self) -> str:
-        """How many documents have no label, and why; "" where all have one."""
+        """A line on documents without a label, with reasons; "" if all have one."""
         missing = self.labelled.unlabelled
         if not missing:
             return ""
@@ -187,14 +187,14 @@ class Evaluation(Result):
         return any(row.status != "missing" for row in self.labelled.unlabelled)
 
     def qrels(self) -> Iterator[Qrel]:
-        """The labels as whole numbers: 0 and 1, or where there are others, round-half-up(5 x label)."""
+        """The labels as whole numbers: 0 and 1, or with fractions round-half-up(5 x label)."""
         binary = self.binary
         for query_id, labels in self.labelled.labels.items():
             for doc_id, label in labels.items():
                 yield Qrel(query_id, doc_id, int(label) if binary else five(label))
 
     def contents(self) -> dict[str, bytes]:
-        """The files, by their names; those that do not apply are not among them."""
+        """The files by name, without those that do not apply."""
         contents = {
             f"{name}.tsv": to_tsv(table).encode() for name, table in self.tables.items() if name != "runs"
         }
@@ -205,7 +205,7 @@ class Evaluation(Result):
         return contents
 
     def write(self, folder: Path) -> None:
-        """Writes the files, and removes what an earlier evaluation left that does not apply now.
+        """Writes the files, and removes files of an earlier evaluation that do not apply.
 
         Raises:
             TrecexamError: they cannot be written.
@@ -213,9 +213,9 @@ class Evaluation(Result):
         replace_all(folder, self.contents(), FILES)
 
     def told(self) -> Iterator[str]:
-        """How many labels there are, what has none, what was not computed and why, one per line."""
+        """Notes: the number of labels, documents without one, and measures not computed, one per line."""
         if not self.complete:
-            yield "stopped: nothing is written, and what the model wrote is kept; start again to go on"
+            yield "stopped before writing any files; the model's answers are stored: run it again to continue"
             return
         if self.labelled.empty:
             yield f"{plural(self.labelled.empty, 'empty output')}, scored by the metric like others"
@@ -254,15 +254,15 @@ def evaluated(
 
 
 def default_measures() -> list[RetrievalMeasure]:
-    """Those that are computed where none is named."""
+    """The measures computed by default."""
     return [retrieval_measure(f"{name}@{CUTOFF}") for name in ("P", "nDCG", "Success", "R", "AP", "RR")]
 
 
 def measures_of(names: Iterable[str]) -> list[RetrievalMeasure]:
-    """The measures of these names, each once.
+    """The measures with these names, without duplicates.
 
     Raises:
-        TrecexamError: a name is none.
+        TrecexamError: a name is not a measure.
     """
     try:
         measures = [retrieval_measure(name) for name in names]
@@ -274,12 +274,12 @@ def measures_of(names: Iterable[str]) -> list[RetrievalMeasure]:
 def correlated(
     evaluation: Evaluation, path: Path, display_name: str, other_runs: frozenset[str]
 ) -> Evaluation:
-    """The same with the correlation with end-to-end scores.
+    """The evaluation with added correlations with end-to-end scores.
 
     Args:
         path: of a file of `run query_id score` lines.
         display_name: its name, for what is rejected.
-        other_runs: runs that were not asked for: scores of theirs are passed over.
+        other_runs: runs that were not requested, whose scores are ignored.
 
     Raises:
         ConversionError: the file cannot be read.

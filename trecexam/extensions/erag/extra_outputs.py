@@ -1,4 +1,4 @@
-"""out/erag/: what `trecexam erag` writes, with every update of a track whose grader is `erag`."""
+"""out/erag/: the files of `trecexam erag`, updated if the track's grader is `erag`."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def made(track: Assessment) -> ExtraFiles:
-    """Its files on the default measures; none where another grader asks about gold outputs."""
+    """The files on the default measures; none if another grader uses gold outputs."""
     label = track.traits.label
     if label is None:
         return ExtraFiles({})

@@ -27,7 +27,7 @@ from trecexam.templates import TemplateFile, filled, read_own_prompt
 from trecexam.track import PROMPT_SUFFIXES
 
 SLOTS = ("query", "document")
-#: Where the settings name no metric.
+#: The default metric.
 DEFAULT_METRIC = "em"
 _TEXT = (
     "Answer the query with what the document says, in as few words as possible, and with nothing else.\n\n"
@@ -36,14 +36,14 @@ _TEXT = (
 
 
 class Label(NamedTuple):
-    """A document's label 0..1; where it is None, `reason` says why the output has none."""
+    """A document's label 0..1, or None with the `reason`."""
 
     value: float | None
     reason: str = ""
 
 
 def label_of(metric: Metric, item: Item, output: str) -> Label:
-    """The metric of an output, given the item that holds the gold outputs."""
+    """The metric's value of an output; the item holds the gold outputs."""
     try:
         return Label(scored(metric, output, item.gold_answers or (item.text,)))
     except MetricError as error:
@@ -52,7 +52,7 @@ def label_of(metric: Metric, item: Item, output: str) -> Label:
 
 @dataclass(frozen=True)
 class EragPrompt:
-    """The prompts of the model.
+    """A prompt for the model.
 
     Attributes:
         template: a text with the slots `query` and `document`.
@@ -78,7 +78,7 @@ class _PromptFile(TemplateFile):
 
 
 def erag_prompt(path: Path | None = None) -> EragPrompt:
-    """The prompt of a .toml or .jinja file, or ours.
+    """The prompt in a .toml or .jinja file, or the built-in one.
 
     Raises:
         GraderError: the file cannot be read or used; the message says why.
@@ -118,7 +118,7 @@ class EragGrader(WritingGrader):
         return self.writer.fitted(lambda document: self._prompt.text(query, document), cell.text)
 
     def label(self, item: Item, text: str) -> Label:
-        """The metric of an output."""
+        """The metric's value of an output."""
         return label_of(self.metric, item, text)
 
     def read(self, item: Item, text: str) -> Reading:

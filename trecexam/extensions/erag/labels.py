@@ -1,4 +1,4 @@
-"""Labels of documents: the metric's values of the outputs, stored ones or those of a file.
+"""Labels of documents: the metric's values of stored outputs or of outputs in a file.
 
 And two that eRAG is compared with, for which no model runs: "Containing the Answer" and "KILT Provenance" of
 Salemi and Zamani, "Evaluating Retrieval Quality in Retrieval-Augmented Generation", SIGIR 2024.
@@ -36,7 +36,7 @@ class LabelOutput(Protocol):
 
 
 class Unlabelled(NamedTuple):
-    """A document of a ranked list that has no label, and counts as 0.
+    """A ranked document without a label, which counts as 0.
 
     `status` is "missing" where there is no text to answer from, or no output in the file; "unanswered" where
     the model is still to be asked; "refused" or "error" where it gave no output; "unparsed" where the metric
@@ -50,7 +50,7 @@ class Unlabelled(NamedTuple):
 
 
 class _Output(NamedTuple):
-    """An output; where it is None, how that came."""
+    """An output, or None with the reason."""
 
     text: str | None
     status: str = "unparsed"
@@ -87,7 +87,7 @@ def from_grades(track: Assessment, label: LabelOutput, ranked: Ranked, query_ids
         if (query_id, doc_id) not in rows:
             if doc_id in track.sheets[query_id].without_text:
                 return _Output(None, "missing", "the document has no text")
-            return _Output(None, "unanswered", "the model has not answered yet")
+            return _Output(None, "unanswered", "the model did not answer yet")
         status, answer = rows[query_id, doc_id]
         return _Output(answer) if status in ("ok", "unparsed") else _Output(None, status, answer)
 
@@ -103,7 +103,7 @@ def from_outputs(
     path: Path,
     refuse: Callable[[ConversionError], None],
 ) -> Labelled:
-    """Labels from outputs that were made elsewhere.
+    """Labels from outputs in a file.
 
     Args:
         golds: query_id -> gold outputs, of the queries that count.
@@ -133,13 +133,13 @@ def from_outputs(
 
 
 def contains_answer(text: str, gold: Iterable[str]) -> bool:
-    """Whether the words of a gold answer are in a text one after the other, both normalised as for `em`."""
+    """Whether a text contains a gold answer as consecutive words, both normalised as for `em`."""
     words = f" {normalised(text)} "
     return any(answer and f" {answer} " in words for answer in map(normalised, gold))
 
 
 def from_texts(texts: Mapping[str, str], golds: Mapping[str, Item], ranked: Ranked) -> Labelled:
-    """1 for the documents of the lists that contain a gold answer, 0 for the others that have a text.
+    """1 for ranked documents that contain a gold answer, 0 for others with a text.
 
     Args:
         golds: query_id -> gold outputs, of the queries that count.
@@ -157,7 +157,7 @@ def from_texts(texts: Mapping[str, str], golds: Mapping[str, Item], ranked: Rank
 
 
 def from_provenance(qrels: Iterable[Qrel], query_ids: Collection[str], ranked: Ranked) -> Labelled:
-    """1 for the documents that the provenance names, in a list or not, 0 for the others of the lists."""
+    """1 for documents in the provenance, ranked or not; 0 for other ranked documents."""
     labels: dict[str, dict[str, float]] = {}
     for query_id, doc_id in documents(ranked, sorted(query_ids)):
         labels.setdefault(query_id, {})[doc_id] = 0.0
@@ -190,7 +190,7 @@ def _labelled(
 
 
 def documents(ranked: Ranked, query_ids: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """(query_id, doc_id) of what is in any list, sorted within a query."""
+    """(query_id, doc_id) of all ranked documents, sorted within a query."""
     for query_id in query_ids:
         docs = {doc_id for lists in ranked.values() for doc_id in lists.get(query_id, ())}
         yield from ((query_id, doc_id) for doc_id in sorted(docs))

@@ -1,4 +1,4 @@
-"""How good an output is, 0..1, given the gold outputs: any of them is right, so the best one counts."""
+"""Metrics of an output, 0..1: the best value over the gold outputs."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ _ROUNDING = 1e-6
 
 
 class MetricError(ValueError):
-    """A metric gave no score for an output; the message says why."""
+    """A metric returned no valid score for an output."""
 
 
 def normalised(text: str) -> str:
-    """As SQuAD 1 and KILT compare texts: in lower case, without punctuation, articles and extra blanks.
+    """The text as SQuAD 1 and KILT compare it: lower case, without punctuation, articles and extra blanks.
 
     Rajpurkar et al., "SQuAD: 100,000+ Questions for Machine Comprehension of Text", EMNLP 2016, section 6.1;
     Petroni et al., "KILT: a Benchmark for Knowledge Intensive Language Tasks", NAACL 2021.
@@ -43,13 +43,13 @@ def normalised(text: str) -> str:
 
 
 def exact_match(output: str, gold: Sequence[str]) -> float:
-    """1 where the output is a gold output, both normalised; else 0. "" and "the" are the same, as in KILT."""
+    """1 if the output equals a gold output after normalisation, else 0. "" equals "the", as in KILT."""
     plain = normalised(output)
     return float(any(plain == normalised(each) for each in gold))
 
 
 def accuracy(output: str, gold: Sequence[str]) -> float:
-    """1 where the output is a gold output, letter by letter but for blanks at its ends; else 0.
+    """1 if the output equals a gold output exactly, apart from blanks at its ends, else 0.
 
     So KILT's evaluation has it, which eRAG's experiments use for labels such as SUPPORTS and REFUTES (Petroni
     et al., "KILT: a Benchmark for Knowledge Intensive Language Tasks", NAACL 2021).
@@ -106,28 +106,28 @@ def metric_of(name: str, root: Path) -> Metric:
     modules. A file of the track is read anew each time, so that an edit counts.
 
     Raises:
-        GraderError: there is none; or it cannot be loaded, or needs a package; the message says what to do.
+        GraderError: it does not exist, cannot be loaded or needs a package; the message says what to do.
     """
     if ":" not in name:
         if name == "rouge-l" and importlib.util.find_spec("rapidfuzz") is None:
             raise GraderError(f"metric `rouge-l` needs rapidfuzz: {install('erag')}")
         if name not in METRICS:
             metric_names = ", ".join(METRICS)
-            raise GraderError(f"no metric '{name}'; known are {metric_names}, or your own as module:function")
+            raise GraderError(f"no metric '{name}'; give {metric_names}, or your own as module:function")
         return METRICS[name]
     module_name, _, attribute = name.partition(":")
     if not module_name or not attribute:
-        raise GraderError(f"metric '{name}' is no module:function")
+        raise GraderError(f"metric '{name}' is not written as module:function")
     try:
         with redirect_stdout(sys.stderr):
             target: Any = _module(module_name, root)
         for part in attribute.split("."):
             target = getattr(target, part)
     except (Exception, SystemExit) as error:
-        # What it imports is a program of the user's: it can fail in any way.
+        # The user's code can raise any exception.
         raise GraderError(f"metric '{name}' cannot be loaded: {type(error).__name__}: {error}") from error
     if not callable(target):
-        raise GraderError(f"metric '{name}' is no function")
+        raise GraderError(f"metric '{name}' is not a function")
     metric: Metric = target
     return metric
 
@@ -157,7 +157,7 @@ def _module(name: str, root: Path) -> Any:
 
 
 def scored(metric: Metric, output: str, gold: tuple[str, ...]) -> float:
-    """What the metric gives; what it prints goes to stderr, since stdout is a table.
+    """The metric's value; its prints go to stderr, since stdout has a table.
 
     Raises:
         MetricError: it raised, or gave what is not a number from 0 to 1.
@@ -166,19 +166,19 @@ def scored(metric: Metric, output: str, gold: tuple[str, ...]) -> float:
         with redirect_stdout(sys.stderr):
             value: Any = metric(output, gold)
     except (Exception, SystemExit) as error:
-        # Whatever goes wrong in a function of the user's, the other outputs still have a score.
+        # An exception in the user's function must not affect other outputs.
         raise MetricError(f"the metric raised {type(error).__name__}: {error}"[:200]) from None
     number = _number(value)
     if number is None:
-        raise MetricError(f"the metric gave {type(value).__name__}, and not a number from 0 to 1")
+        raise MetricError(f"the metric returned {type(value).__name__} instead of a number from 0 to 1")
     if not -_ROUNDING <= number <= 1 + _ROUNDING:
         score_text = "NaN" if math.isnan(number) else f"{number:g}"
-        raise MetricError(f"the metric gave {score_text}, and not a number from 0 to 1")
+        raise MetricError(f"the metric returned {score_text}, not a number from 0 to 1")
     return min(max(number, 0.0), 1.0)
 
 
 def _number(value: Any) -> float | None:
-    """A number, also one of numpy, torch and similar ones; None where it is none."""
+    """A number, including numpy's, torch's and similar types; None for other values."""
     try:
         return float(value if isinstance(value, Real) else value.item())
     except Exception:

@@ -1,4 +1,4 @@
-"""Ranked lists scored by their documents' labels in 0..1, as eRAG has it.
+"""Scores ranked lists by their documents' labels in 0..1, as in eRAG.
 
 Salemi and Zamani, "Evaluating Retrieval Quality in Retrieval-Augmented Generation", SIGIR 2024, section 3.
 Where all labels are 0 or 1, `ir_measures` computes all. Where one is not, with l(i) the label at rank i:
@@ -57,12 +57,12 @@ class RetrievalMeasure:
 
     @property
     def takes_fractions(self) -> bool:
-        """Whether it is defined where labels are not all 0 or 1."""
+        """Whether it is defined for labels other than 0 and 1."""
         return self.of.NAME in _FRACTIONAL and self.of.params.keys() <= {"cutoff"}
 
     @property
     def cutoff(self) -> int | None:
-        """None where the whole list counts."""
+        """The cutoff; None for the whole list."""
         cutoff: int | None = None if self.whole else self.of.params.get("cutoff")
         return cutoff
 
@@ -71,7 +71,7 @@ def retrieval_measure(name: str | Measure) -> RetrievalMeasure:
     """The measure of this name: one of ir_measures', or an alias: MAP, MRR, NDCG, Hit, Precision, Recall.
 
     Raises:
-        ValueError: there is none, or it needs items of a test bank; with the reason.
+        ValueError: it does not exist, or it needs items of a test bank; with the reason.
     """
     if isinstance(name, Measure):
         name = str(name)
@@ -93,14 +93,14 @@ def retrieval_measure(name: str | Measure) -> RetrievalMeasure:
 
 
 def is_binary(labels: Labels) -> bool:
-    """Whether all labels are 0 or 1; also where there are none."""
+    """Whether all labels are 0 or 1 (true without labels)."""
     return all(label in (0, 1) for by_document in labels.values() for label in by_document.values())
 
 
 def retrieval_evaluator(
     labels: Labels, measures: Sequence[RetrievalMeasure], query_ids: Sequence[str]
 ) -> Evaluate:
-    """Gives a run's values: query_id -> measure -> value, exactly for these queries and measures.
+    """A function from a run to query_id -> measure -> value, for exactly these queries and measures.
 
     A query that the run skips has 0.
 
@@ -126,9 +126,9 @@ def retrieval_evaluator(
 
 
 def fractions_refused(measure: RetrievalMeasure) -> str:
-    """Why a measure cannot be computed where labels are fractions."""
+    """The reason why a measure cannot be computed on fractions."""
     able = " and ".join((", ".join(FRACTIONAL[:-1]), FRACTIONAL[-1]))
-    return f"{measure.name} needs labels of 0 and 1, and some are fractions; {able} take these"
+    return f"{measure.name} needs labels of 0 and 1, but some are fractions; use {able}"
 
 
 def _binary(labels: Labels, measures: Sequence[RetrievalMeasure], query_ids: Sequence[str]) -> Evaluate:

@@ -1,4 +1,4 @@
-"""Which runs are evaluated, on which queries, to which depth."""
+"""Selects runs, queries and depth."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass
 class ChosenRuns:
-    """The runs of a track that are meant.
+    """The selected runs of a track.
 
     Attributes:
         named: names of runs of the track; none for all.
@@ -34,7 +34,7 @@ class ChosenRuns:
     others: Mapping[str, Run] = field(default_factory=dict)
 
     def select_runs(self, track: TrackInputs) -> TrackInputs:
-        """The inputs with these runs alone.
+        """The inputs with only these runs.
 
         Raises:
             TrecexamError: there is no such run, or none at all.
@@ -68,7 +68,7 @@ class ChosenRuns:
 
 
 def left_out(file: str, query_ids: Collection[str], known_ids: Collection[str], why: str) -> Rejected | None:
-    """That these queries of a file, as far as they are not known, were left out; None where all are known."""
+    """A row that says that unknown queries of a file were left out; None if all are known."""
     unknown = [query_id for query_id in query_ids if query_id not in known_ids]
     if not unknown:
         return None
@@ -78,7 +78,7 @@ def left_out(file: str, query_ids: Collection[str], known_ids: Collection[str], 
 
 
 def refused_lines(file: str, errors: Iterable[ConversionError]) -> tuple[Rejected, ...]:
-    """The lines of a file that were rejected; those with the same reason are one row, at the first."""
+    """The rejected lines of a file; lines with the same reason are one row, at the first."""
     alike: dict[str, list[ConversionError]] = {}
     for error in sorted(errors, key=lambda error: error.line or 0):
         alike.setdefault(error.reason, []).append(error)
@@ -96,7 +96,7 @@ def refused_lines(file: str, errors: Iterable[ConversionError]) -> tuple[Rejecte
 def counted_queries(
     folder: TrackFolder, track: TrackInputs, other_runs: Iterable[Run] = ()
 ) -> tuple[list[str], Rejected | None]:
-    """The gold queries that the track knows: those of its queries' file or dataset, and those of its runs.
+    """The queries with gold outputs that are in the track's queries or runs.
 
     Args:
         other_runs: runs of the track that are not evaluated.
@@ -113,7 +113,7 @@ def counted_queries(
 
 
 def tied_runs(runs: Mapping[str, Run], query_ids: Iterable[str]) -> Iterator[str]:
-    """A line for each run whose scores are all the same in each of these queries: it says no order itself.
+    """A warning for each run whose scores are all equal in each of these queries.
 
     Scores are compared in single precision, as trec_eval 9 does. Queries with one document say nothing.
     """
@@ -123,8 +123,8 @@ def tied_runs(runs: Mapping[str, Run], query_ids: Iterable[str]) -> Iterator[str
         several = [run.scores[start:end].astype(np.float32) for start, end in spans if end - start > 1]
         if several and all((scores == scores[0]).all() for scores in several):
             yield (
-                f"run '{name}': all scores of a query are the same, so its documents are in trec_eval's "
-                "order of ties, by falling docid; give each a score that falls with its rank"
+                f"run '{name}': all scores of a query are the same, so trec_eval's rule for ties orders its "
+                f"documents, by docid descending; give each document a score that decreases with its rank"
             )
 
 

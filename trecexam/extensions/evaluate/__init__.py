@@ -1,4 +1,4 @@
-"""Runs from Python: `trecexam.evaluate`, `track.add_run`; and `trecexam evaluate`, run files on qrels."""
+"""`trecexam.evaluate` and `track.add_run` for Python; `trecexam evaluate` for run files and qrels."""
 
 from __future__ import annotations
 

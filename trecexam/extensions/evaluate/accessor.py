@@ -1,4 +1,4 @@
-"""`track.add_run`: a run from Python, into the drop folder."""
+"""`track.add_run`: writes a run from Python to the drop folder."""
 
 from __future__ import annotations
 

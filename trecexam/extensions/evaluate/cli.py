@@ -38,7 +38,7 @@ def evaluate(qrels: Path, runs: tuple[Path, ...], measures: tuple[str, ...], per
     Grades nothing. To grade runs with a test bank from Python, use `trecexam.evaluate`.
     """
     if not measures:
-        raise click.UsageError("which measures? Name at least one with -m, as -m nDCG@10")
+        raise click.UsageError("no measure is given: name at least one, for example -m nDCG@10")
     from trecexam.extensions.evaluate.files import evaluate_files
 
     return evaluate_files(qrels, runs, measures, per_query=per_query)

@@ -1,4 +1,4 @@
-"""Columns of what people hold in Python: a data frame of any library, or records."""
+"""Reads columns from a data frame of any library, or from records."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def columns_of(
         names = list(dict.fromkeys(name for row in rows for name in row))
         count = len(rows)
     if not count:
-        raise TrecexamError(f"{what}: there are no rows")
+        raise TrecexamError(f"{what}: no rows")
     columns: dict[str, Sequence[Any]] = {}
     for field, column_names in fields.items():
         name = next((name for name in column_names if name in names), None)
@@ -54,10 +54,10 @@ def columns_of(
 
 
 def rows_of(data: Any, what: str) -> list[dict[str, Any]]:
-    """The rows as dicts, of the same as `columns_of` takes; what a data frame has no value for is left out.
+    """The rows as dicts, without missing values; accepts the same as `columns_of`.
 
     Raises:
-        TrecexamError: it is no such thing.
+        TrecexamError: it is neither.
     """
     if hasattr(data, "__arrow_c_stream__"):
         rows = _table(data, what).to_pylist()
@@ -65,13 +65,13 @@ def rows_of(data: Any, what: str) -> list[dict[str, Any]]:
     if isinstance(data, Mapping) or not isinstance(data, Iterable):
         more = "; collect() it" if hasattr(data, "collect") else ""
         raise TrecexamError(
-            f"{what}: a {type(data).__name__} is no file, data frame, or list of records{more}"
+            f"{what}: give a file, a data frame or a list of records, not a {type(data).__name__}{more}"
         )
     return [_row(row, number, what) for number, row in enumerate(data, 1)]
 
 
 def ids(values: Iterable[Any], what: str) -> list[str]:
-    """The values as ids; whole numbers are taken as text.
+    """The values as ids; whole numbers become text.
 
     Raises:
         TrecexamError: one is neither, or is "".
@@ -83,7 +83,7 @@ def ids(values: Iterable[Any], what: str) -> list[str]:
 
 
 def number_of(value: Any, what: str) -> float:
-    """A finite number.
+    """The value as a finite number.
 
     Raises:
         TrecexamError: it is none.
@@ -97,7 +97,7 @@ def number_of(value: Any, what: str) -> float:
 
 
 def whole_number(value: Any, what: str) -> int:
-    """A whole number; 2.0 is one, too, as pandas has it in columns where some are missing.
+    """The value as a whole number; accepts 2.0, which pandas uses in columns with missing values.
 
     Raises:
         TrecexamError: it is none.

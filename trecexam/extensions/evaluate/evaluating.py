@@ -1,4 +1,4 @@
-"""Runs evaluated in one call, without a track's folder: what a notebook or a pipeline asks for."""
+"""Evaluates runs in one call without a track folder, for notebooks and pipelines."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Evaluation(Framed):
-    """Runs, evaluated. As a data frame, and in a notebook, it is its leaderboard.
+    """Evaluated runs. As a data frame and in a notebook it is the leaderboard.
 
     Attributes:
         leaderboard: of the runs that were given, by the measures that were given; its `notes` say what was
@@ -54,7 +54,7 @@ class Evaluation(Framed):
     _remove: Callable[[], object] | None = dataclasses.field(default=None, repr=False)
 
     def columns(self) -> Mapping[str, Any]:
-        """Those of the leaderboard."""
+        """The columns of the leaderboard."""
         return self.leaderboard.columns()
 
     def per_query(self, *, library: Library = "pandas") -> Any:
@@ -94,7 +94,7 @@ def evaluate(
     replace: bool = False,
     progress: Callable[[Progress], None] | None = None,
 ) -> Evaluation:
-    """Grades and evaluates runs, as a track does of whose folder they are: the values are the same.
+    """Grades and evaluates runs; the values are the same as in a track folder.
 
     It prints nothing. The command `trecexam evaluate` is another thing: it has labels, and grades nothing.
 
@@ -123,10 +123,10 @@ def evaluate(
     if not isinstance(runs, Mapping) or not runs:
         raise TrecexamError("runs: give a dict, name -> run, with at least one")
     if all(map(_is_ranking, runs.values())):
-        # Query ids where names belong: the dict is one run.
-        raise TrecexamError('runs: this dict is one run, query_id -> doc_id -> score; use {"NAME": run}')
+        # Query ids instead of names: the dict is one run.
+        raise TrecexamError('runs: this dict is one run, query_id -> doc_id -> score; give {"NAME": run}')
     if not isinstance(grader, str | None) and not isinstance(getattr(grader, "identity", None), Mapping):
-        raise TrecexamError(f"grader: a {type(grader).__name__} is no name of a grader, and no grader")
+        raise TrecexamError(f"grader: give a grader or its name, not a {type(grader).__name__}")
     names = _checked(measures, settings)
     scratch = Path(mkdtemp(prefix="trecexam-"))
     root = scratch / "track" if folder is None else Path(folder)
@@ -154,7 +154,7 @@ def evaluate(
         _remove(track, scratch)
         if folder is not None and isinstance(error, TrecexamError):
             raise
-        # Where the temporary folder was tells nobody anything.
+        # The path of the temporary folder is useless to the caller.
         path = f"{error.path or ''}/".removeprefix(f"{root}/").removesuffix("/")
         raise TrecexamError(error.reason, path=path or None, line=error.line) from None
     except BaseException:
@@ -163,7 +163,7 @@ def evaluate(
     if folder is not None:
         _remove(None, scratch)
         return Evaluation(board, track)
-    # Whoever has the track alone may go on with it.
+    # The folder is removed when nothing refers to the track any more.
     return Evaluation(board, track, weakref.finalize(track, _remove, track._loaders, scratch))
 
 
@@ -180,12 +180,12 @@ def _graded(
     *,
     outputs: bool,
 ) -> Leaderboard:
-    """The leaderboard of these runs, after all is graded that can be."""
+    """Grades all cells, and returns the leaderboard of these runs."""
     files = track.files.runs()
     for name, path in paths.items():
         if files.get(name) != path:
             reasons = (row.reason for row in track.files.rejected() if row.file == track.folder.shown(path))
-            reason = next(reasons, f"has another name in the track, where another file is of run '{name}'")
+            reason = next(reasons, f"gets another name in the track, because another file has run '{name}'")
             raise TrecexamError(f"run '{name}': {reason}", path=path)
     # A measure that cannot be computed shows before hours of grading go by.
     _leaderboard(track, measures, paths)
@@ -209,11 +209,11 @@ def _leaderboard(track: Track, measures: Sequence[str] | None, runs: Collection[
 def _checked(
     measures: Sequence[MeasureLike] | None, settings: Mapping[str, Mapping[str, Any]] | None
 ) -> list[str] | None:
-    """The measures' names."""
+    """Checks the measures, and returns their names."""
     try:
         names = names_of(measures)
         if names == []:
-            raise TrecexamError("measures: there are none; None is for the track's own")
+            raise TrecexamError("measures: the list is empty; give None for the track's measures")
         for name in names or ():
             measure(name)
         TrackConfig.model_validate(settings or {})
@@ -226,7 +226,7 @@ def _checked(
 
 
 def _remove(opened: Track | TrackLoaders | None, folder: Path) -> None:
-    """Closes a track, and removes the folder beneath it."""
+    """Closes a track and removes its folder."""
     if opened is not None:
         opened.close()
     shutil.rmtree(folder, ignore_errors=True)

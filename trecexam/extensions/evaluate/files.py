@@ -1,4 +1,4 @@
-"""Runs evaluated on a qrels file, without a track."""
+"""Evaluates run files on a qrels file, without a track."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class EvaluatedFiles(Result):
-    """Runs on a qrels file: their means over all queries of the qrels, best first, and their values.
+    """Runs evaluated on a qrels file: means over all its queries, best first, and values per query.
 
     Attributes:
         board: the means.
@@ -61,7 +61,7 @@ class EvaluatedFiles(Result):
 def evaluate_files(
     qrels: Path, runs: Sequence[Path], measures: Sequence[MeasureLike], *, per_query: bool = False
 ) -> EvaluatedFiles:
-    """Run files on a qrels file.
+    """Evaluates run files on a qrels file.
 
     Where a passage is judged several times for a query, once for each item or subtopic, Cover, nCover and the
     diversity measures take all its rows, and the others its best label.
@@ -90,7 +90,7 @@ def evaluate_files(
     values = MeasureValues(tuple(run_names.values()), query_ids, tuple(names), array)
     answered = {run_names[path]: [q for q in query_ids if q in run] for path, run in by_path.items()}
     unanswered = tuple(
-        f"{path}: none of its queries ({shorten_list(list(run.query_ids), 2, dots=True)}) is in {qrels}"
+        f"{path}: {qrels} has none of its queries ({shorten_list(list(run.query_ids), 2, dots=True)})"
         for path, run in by_path.items()
         if not answered[run_names[path]]
     )
@@ -102,7 +102,7 @@ def evaluate_files(
 
 
 def _read(paths: Sequence[Path]) -> tuple[dict[Path, converters.Run], tuple[str, ...]]:
-    """The runs that can be read, and why the others cannot."""
+    """Readable runs, and the reasons for the others."""
     runs: dict[Path, converters.Run] = {}
     errors = []
     for path in dict.fromkeys(paths):
@@ -116,7 +116,7 @@ def _read(paths: Sequence[Path]) -> tuple[dict[Path, converters.Run], tuple[str,
 
 
 def _names(runs: Mapping[Path, converters.Run]) -> dict[Path, str]:
-    """What each run is called, as in a drop folder that has them all."""
+    """The name of each run, as if all were in one drop folder."""
     folder = Path(os.path.commonpath([path.absolute().parent for path in runs]))
     names = name_runs({path.absolute(): run.name for path, run in runs.items()}, folder)
     return {path: names[path.absolute()] for path in runs}

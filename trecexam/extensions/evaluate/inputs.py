@@ -1,4 +1,4 @@
-"""Queries, test banks, passages and judgments that somebody holds in Python, as files that a track takes."""
+"""Writes queries, test banks, passages and judgments from Python to a track's files."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ _QRELS = {
 
 
 def is_path(data: Any) -> bool:
-    """Whether somebody named a file, in place of giving what is in it."""
+    """Whether the value is a path, not content."""
     return isinstance(data, str | os.PathLike)
 
 
 def queries_file(data: Any, folder: Path) -> Path:
-    """The file of queries, written where they are no file yet.
+    """The file of queries; written if they are given as content.
 
     Args:
         data: a file, a dict query_id -> text, or a data frame or records with `query_id` (`qid`) and `text`
@@ -50,7 +50,7 @@ def passages_file(data: Any, folder: Path) -> Path:
 
 
 def qrels_file(data: Any, folder: Path) -> Path:
-    """The file of official judgments, written where they are no file yet.
+    """The file of official judgments; written if they are given as content.
 
     Args:
         data: a file, a dict query_id -> doc_id -> label, or a data frame or records (`ir_measures.Qrel`) with
@@ -64,7 +64,7 @@ def qrels_file(data: Any, folder: Path) -> Path:
     what = "official"
     if isinstance(data, Mapping):
         if not all(isinstance(labels, Mapping) for labels in data.values()):
-            raise TrecexamError(f"{what}: a dict is to be query_id -> doc_id -> label")
+            raise TrecexamError(f"{what}: a dict must be query_id -> doc_id -> label")
         data = [
             {"query_id": query_id, "doc_id": doc_id, "relevance": label}
             for query_id, labels in data.items()
@@ -86,7 +86,7 @@ def qrels_file(data: Any, folder: Path) -> Path:
 
 
 def bank_files(data: Any, folder: Path) -> Sequence[Path]:
-    """The files of the test bank, written where it is none yet.
+    """The files of the test bank; written if it is given as content.
 
     Args:
         data: a file or several, `converters.records.Item`s, a dict query_id -> questions, each a text or a
@@ -117,7 +117,7 @@ def bank_files(data: Any, folder: Path) -> Sequence[Path]:
 
 
 def grades_file(data: Any, folder: Path) -> Path:
-    """The file of recorded grades: a file, or rows as `Track.grades` gives them."""
+    """The file of recorded grades; accepts a file, or rows like those of `Track.grades`."""
     return Path(data) if is_path(data) else _lines(folder / "recorded.jsonl", rows_of(data, "recorded"))
 
 
@@ -135,13 +135,13 @@ def _file(data: Any, fields: Mapping[str, Sequence[str]], what: str, folder: Pat
 
 def _of_query(query_id: Any, items: Any) -> dict[str, Any]:
     if isinstance(items, str | Mapping) or not isinstance(items, Iterable):
-        raise TrecexamError(f"bank: a dict is to be query_id -> list of questions; see query {query_id!r}")
+        raise TrecexamError(f"bank: a dict must be query_id -> list of questions; see query {query_id!r}")
     questions = [{"question_text": item} if isinstance(item, str) else item for item in items]
     return {"query_id": ids([query_id], "bank")[0], "items": questions}
 
 
 def _bank_line(row: dict[str, Any]) -> dict[str, Any]:
-    """A line of a bank as its reader knows it."""
+    """A line of a bank in the form that its reader expects."""
     if "query_id" not in row and "qid" in row:
         # In older banks `qid` is a question's.
         row = {("query_id" if name == "qid" else name): value for name, value in row.items()}
@@ -158,7 +158,7 @@ def _lines(path: Path, rows: Iterable[Mapping[str, Any]]) -> Path:
     except TypeError as error:
         raise TrecexamError(f"{path.stem}: {error}") from None
     if not content:
-        raise TrecexamError(f"{path.stem}: there are no rows")
+        raise TrecexamError(f"{path.stem}: no rows")
     return _written(path, content)
 
 

@@ -1,4 +1,4 @@
-"""A run that somebody holds in Python, put into the drop folder."""
+"""Writes a run from Python to the drop folder."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def add_run(folder: TrackFolder, name: str, run: Any, *, replace: bool = False) 
 
 
 def add_runs(folder: TrackFolder, runs: Mapping[str, Any], *, replace: bool = False) -> dict[str, Path]:
-    """As `add_run`, of several, name -> run: all of them are put there, or none.
+    """Adds several runs, name -> run, like `add_run`; writes all or none.
 
     Returns:
         name -> file.
@@ -80,7 +80,7 @@ def add_runs(folder: TrackFolder, runs: Mapping[str, Any], *, replace: bool = Fa
 
 
 def run_of(name: str, run: Any) -> Run:
-    """A run of this name, of all that `add_run` takes but responses.
+    """A run with this name, from any input of `add_run` except responses.
 
     Raises:
         TrecexamError, ConversionError: it cannot be read.
@@ -96,7 +96,7 @@ def run_of(name: str, run: Any) -> Run:
     except ValueError as error:
         raise TrecexamError(f"{what}: {error}") from None
     if not len(made):
-        raise TrecexamError(f"{what}: there are no rows")
+        raise TrecexamError(f"{what}: no rows")
     return made
 
 
@@ -124,9 +124,7 @@ def _content(name: str, run: Any) -> tuple[bytes, str]:
 def _nested(run: Mapping[Any, Any], what: str) -> Iterator[tuple[str, str, float]]:
     for query_id, scores in zip(ids(run, what), run.values(), strict=True):
         if not isinstance(scores, Mapping):
-            raise TrecexamError(
-                f"{what}: a dict is to be query_id -> doc_id -> score; see query '{query_id}'"
-            )
+            raise TrecexamError(f"{what}: a dict must be query_id -> doc_id -> score; see query '{query_id}'")
         for doc_id, score in zip(ids(scores, what), scores.values(), strict=True):
             yield query_id, doc_id, _score(score, query_id, doc_id, what)
 
@@ -151,11 +149,11 @@ def _check_name(name: Any) -> None:
     except ValueError as error:
         raise TrecexamError(str(error)) from None
     if "/" in name or name.startswith("."):
-        raise TrecexamError(f"no file of a run can be called {name!r}: take a name without / and . before it")
+        raise TrecexamError(f"a run's file cannot be called {name!r}: use a name without / and no . in front")
     for ending in (*IGNORED_SUFFIXES, ".gz"):
         if name.endswith(ending):
             raise TrecexamError(
-                f"no file of a run can be called {name!r}: take a name without the ending {ending}"
+                f"a run's file cannot be called {name!r}: use a name without the ending {ending}"
             )
     if len(name.encode()) > _LONGEST:
         raise TrecexamError(f"the name of a run has {len(name.encode())} bytes, and may have {_LONGEST}")

@@ -1,4 +1,4 @@
-"""Exams: response matrices and rubric banks as exams, their fits, and what is written of them."""
+"""Exams: response matrices and rubric banks as exams, item response models, and their files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`track.exam`: exams on a track's passages that a model writes, and its bank as one that the runs take."""
+"""`track.exam`: exams on a track's passages, and the track's bank as an exam of its runs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from trecexam.extensions.exams.rubric import fit_track, improve_track
 
 @named_as_called
 class ExamAccessor(Accessor):
-    """Exams on the track's passages, and its bank as one that the runs take."""
+    """Exams on the track's passages, and the track's bank as an exam of its runs."""
 
     fit = on_graded(fit_track)
     improve = on_graded(improve_track)
@@ -23,5 +23,5 @@ class ExamAccessor(Accessor):
 
     @property
     def out(self) -> Path:
-        """The output files of the grader that `fit` is about."""
+        """The output files of the grader that `fit` uses."""
         return self._folder_of(fit_track).out

@@ -1,4 +1,4 @@
-"""A writer that says how probable a model in this process finds the continuations of each prompt."""
+"""A writer that returns the probabilities of each prompt's continuations from a local model."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class ChoosingWriter(LocalWriter):
         }
 
     def asked(self, render: Callable[[str], str], context: str, continuations: Sequence[str]) -> Fitted:
-        """The prompt with as much of the context as the model takes beside the longest continuation.
+        """The prompt, with the context cut so that the longest continuation fits.
 
         Args:
             render: the context, plain already -> the prompt.
@@ -49,7 +49,7 @@ class ChoosingWriter(LocalWriter):
         except NoRoomError:
             part, length = "", len(backend.encode([render("")])[0])
             if length > limit:
-                raise NoRoomError(f"{length:,} tokens, and the model takes {limit:,}") from None
+                raise NoRoomError(f"{length:,} tokens, and the model accepts {limit:,}") from None
         prompt = json.dumps([render(part), *continuations], ensure_ascii=False)
         return Fitted(prompt, cut=part != context)
 

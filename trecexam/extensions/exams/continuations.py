@@ -1,4 +1,4 @@
-"""How probable a decoder-only model finds continuations of a prompt, which it reads once for all of them."""
+"""Probabilities of a prompt's continuations from a decoder-only model, which reads the prompt once."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class PromptContinuations(NamedTuple):
 
 
 def tokens_of(backend: CausalBackend, texts: Sequence[str]) -> list[list[int]]:
-    """The tokens of continuations: after a blank, but where a chat template ends the prompt.
+    """The tokens of continuations, after a blank unless a chat template ends the prompt.
 
     Raises:
         GraderError: one has no tokens.
@@ -52,7 +52,7 @@ def tokens_of(backend: CausalBackend, texts: Sequence[str]) -> list[list[int]]:
 def scored(
     backend: CausalBackend, prompts: Sequence[PromptContinuations], max_batch_tokens: int | None = None
 ) -> Iterator[list[tuple[int, list[Continued]]]]:
-    """(place in `prompts`, its continuations) batch by batch, the longest first.
+    """(index in `prompts`, its continuations), batch by batch, longest prompts first.
 
     Raises:
         GraderError: a single prompt does not fit into memory.
@@ -90,7 +90,7 @@ def _batch(backend: CausalBackend, prompts: Sequence[PromptContinuations]) -> li
 
 
 def _together(backend: CausalBackend, prompts: Sequence[PromptContinuations]) -> list[float]:
-    """Each prompt goes through the model once; its keys and values serve all its continuations."""
+    """Scores continuations with a cache: the model reads each prompt once."""
     import torch
     from transformers import DynamicCache
 
@@ -132,7 +132,7 @@ def _together(backend: CausalBackend, prompts: Sequence[PromptContinuations]) ->
 
 
 def _one_by_one(backend: CausalBackend, prompts: Sequence[PromptContinuations]) -> list[float]:
-    """Without padding or a cache: slower, and right for every architecture."""
+    """Scores continuations without padding or cache: slower, but correct for every architecture."""
     import torch
 
     sums = []

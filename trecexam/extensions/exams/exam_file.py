@@ -60,10 +60,10 @@ class ExamQuestion:
 
 
 def read_exam(path: str | os.PathLike[str]) -> Iterator[ExamQuestion]:
-    """The questions of an exam, in its order.
+    """Reads the questions of an exam, in order.
 
     Raises:
-        ConversionError: with the line: what is missing or wrong in it, or a question id that is there twice.
+        ConversionError: with the line: what is missing or wrong in it, or a question id that occurs twice.
     """
     lines: dict[str, int] = {}
     for number, row in iter_objects(path):
@@ -73,7 +73,7 @@ def read_exam(path: str | os.PathLike[str]) -> Iterator[ExamQuestion]:
             raise ConversionError(
                 path,
                 number,
-                f"question id '{question.question_id[:80]}' is there twice (first: line {first})",
+                f"question id '{question.question_id[:80]}' occurs twice (first on line {first})",
             )
         yield question
 
@@ -84,7 +84,7 @@ def exam_line(row: Mapping[str, Any]) -> bytes:
 
 
 def _tsv_id(path: str | os.PathLike[str], number: int, row: Mapping[str, Any], keys: tuple[str, ...]) -> str:
-    """An id that can be a column of a response matrix, and a cell of other tables."""
+    """An id that can be a column or cell of a TSV file."""
     record_id = an_id(path, number, row, keys)
     if not record_id.isprintable() or record_id != record_id.strip():
         raise ConversionError(
@@ -110,7 +110,7 @@ def _question(path: str | os.PathLike[str], number: int, row: Mapping[str, Any])
         raise ConversionError(
             path,
             number,
-            f'"correct" of {what} is the place of the right candidate, 0..3, and not {correct!r}'[:200],
+            f'"correct" of {what} must be the index of the right candidate, 0..3, not {correct!r}'[:200],
         )
     topic = row.get("topic")
     if topic is not None and not isinstance(topic, str):
@@ -128,7 +128,7 @@ def _question(path: str | os.PathLike[str], number: int, row: Mapping[str, Any])
 
 
 class Source(NamedTuple):
-    """A passage of a knowledge corpus; `title` and `topic` are "" where it has none."""
+    """A passage of a knowledge corpus; `title` and `topic` are "" if missing."""
 
     doc_id: str
     text: str
@@ -137,7 +137,7 @@ class Source(NamedTuple):
 
 
 def read_sources(path: str | os.PathLike[str]) -> Iterator[Source]:
-    """The passages of a corpus with their titles and topics, in its order.
+    """Reads the passages of a corpus with titles and topics, in order.
 
     Raises:
         ConversionError: with the line: no id, no text, a title or topic that is not text, an id twice.
@@ -148,7 +148,7 @@ def read_sources(path: str | os.PathLike[str]) -> Iterator[Source]:
         what = f"passage '{doc_id[:80]}'"
         first = lines.setdefault(doc_id, number)
         if first != number:
-            raise ConversionError(path, number, f"{what} is there twice, first on line {first}")
+            raise ConversionError(path, number, f"{what} occurs twice, first on line {first}")
         more = [row.get(key) or "" for key in ("title", "topic")]
         for key, value in zip(("title", "topic"), more, strict=True):
             if not isinstance(value, str):

@@ -1,4 +1,4 @@
-"""`trecexam exam filter`: reads an exam, leaves questions out, and writes the rest and why."""
+"""`trecexam exam filter`: removes questions from an exam, and writes the rest and the reasons."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ from trecexam.tables.table import Table, to_json, to_tsv
 if TYPE_CHECKING:
     from trecexam.extensions.exams.questions.similarity import Embed
 
-#: What `exam generate` writes beside an exam.
+#: The ending of the file that `exam generate` writes next to an exam.
 GENERATION = ".generation.json"
 _EMBEDDING = ("extra-candidate-embedding", "intra-candidate-embedding")
 
 
 @dataclass(frozen=True)
 class FilteredExam(Result):
-    """An exam with what its filters found.
+    """An exam with the results of its filters.
 
     Attributes:
         kinds: of each question, in their order.
@@ -50,12 +50,12 @@ class FilteredExam(Result):
 
     @cached_property
     def stays(self) -> tuple[bool, ...]:
-        """Whether each question does."""
+        """Whether each question is kept."""
         return tuple(not self.filtered.reasons(question_index) for question_index in range(len(self.kinds)))
 
     @cached_property
     def stats(self) -> dict[str, Any]:
-        """The exam paper's table: generated, badly parsed, filtered, surviving; then what it is like."""
+        """The exam paper's table (generated, badly parsed, filtered, kept), and statistics of the rest."""
         questions = self.filtered.questions
         kinds = [kind for kind, stays in zip(self.kinds, self.stays, strict=True) if stays]
         return {
@@ -72,12 +72,12 @@ class FilteredExam(Result):
         }
 
     def declare(self) -> dict[str, Table]:
-        """`filters`, a row a filter; `groups`, the kept questions by level, type and topic."""
+        """`filters`, a row per filter; `groups`, the kept questions by level, type and topic."""
         return {"filters": self._filters(), "groups": self.groups()}
 
     @property
     def facts(self) -> dict[str, Any]:
-        """How many questions were generated, parsed, dropped and kept, and what they are like."""
+        """Counts of generated, parsed, dropped and kept questions, and their statistics."""
         return {name: value for name, value in self.stats.items() if name != "filters"}
 
     def _filters(self) -> Table:
@@ -88,7 +88,7 @@ class FilteredExam(Result):
         return Table(("filter", "dropped", "alone", "threshold"), tuple(rows))
 
     def groups(self) -> Table:
-        """The kept questions by level, type and topic, as `exam fit --groups` reads it."""
+        """The kept questions by level, type and topic, in the format of `exam fit --groups`."""
         topics = any(question.topic for question in self.filtered.kept)
         rows = tuple(
             (
@@ -106,7 +106,7 @@ class FilteredExam(Result):
 def filter_exam(
     path: Path | str, settings: ExamSection | None = None, root: Path | None = None
 ) -> FilteredExam:
-    """The remaining exam, and why the rest is not; writes nothing.
+    """Applies the filters to an exam; writes nothing.
 
     Args:
         settings: as in [exam] of trecexam.toml; None for the defaults.
@@ -141,8 +141,9 @@ def _told(exam: FilteredExam) -> Iterator[str]:
     if (after := stats["after"])["questions"]:
         fixed, longest = after["fixed_answer"], after["longest_answer"]
         yield (
-            f"of these one gets {fixed['accuracy']:.1%} right by always answering {fixed['letter']}, "
-            f"{longest['accuracy']:.1%} by the longest candidate"
+            f"without knowing anything, {fixed['accuracy']:.1%} of these can be answered by always choosing "
+            f"{fixed['letter']}, "
+            f"{longest['accuracy']:.1%} by choosing the longest candidate"
         )
 
 
@@ -174,7 +175,7 @@ def write_filtered(exam: FilteredExam, folder: Path) -> None:
 
 
 def _queries(exam: FilteredExam) -> str:
-    """The kept stems as queries, for who makes runs for `exam score`."""
+    """The kept stems as queries, to make runs for `exam score`."""
     return "".join(f"{each.question_id}\t{' '.join(each.question.split())}\n" for each in exam.filtered.kept)
 
 
@@ -190,5 +191,5 @@ def _embedder(model: str, root: Path) -> Embed:
 
 
 def companion_file(exam: Path, ending: str) -> Path:
-    """The file with this ending that belongs to an exam's."""
+    """The file with this ending next to an exam file."""
     return exam.with_name(exam.name.split(".jsonl")[0] + ending)

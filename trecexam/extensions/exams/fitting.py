@@ -1,4 +1,4 @@
-"""Fits of exams from files and tracks, and their improvement; and the files that are written of both."""
+"""Fits and improves exams from files and tracks, and writes the files."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def improved(
     drop: float,
     progress: Callable[[ImprovementStep], None] | None = None,
 ) -> ImprovedExam:
-    """The exam's improvement; arguments as in `trecexam.extensions.exams.irt.improvement.improve`.
+    """Improves the exam; arguments as in `trecexam.extensions.exams.irt.improvement.improve`.
 
     Raises:
         TrecexamError: a model cannot be fitted to it, or an argument is impossible.
@@ -130,7 +130,7 @@ def improved(
 
 
 def write_fit(exam: ExamFit, out: Path) -> list[str]:
-    """Writes a fit's files into a folder; what of an earlier fit does not apply to this one is removed.
+    """Writes a fit's files into a folder, and removes files of an earlier fit that do not apply.
 
     Returns:
         Why a plot could not be drawn, one per line.
@@ -144,7 +144,7 @@ def write_fit(exam: ExamFit, out: Path) -> list[str]:
 
 
 def write_improvement(improved_exam: ImprovedExam, out: Path) -> list[str]:
-    """Writes a folder for each step, steps.tsv and the curves of all; an earlier improvement's are removed.
+    """Writes a folder per step, steps.tsv and the curves; removes those of an earlier improvement.
 
     Returns, Raises:
         As `write_fit`.
@@ -170,7 +170,7 @@ def _fit_files(exam: ExamFit) -> tuple[dict[str, bytes], list[str]]:
 
 
 def improvement_json(improved_exam: ImprovedExam) -> dict[str, object]:
-    """The steps with full precision, and why there are no more."""
+    """The steps with full precision, and the reason why they end."""
     steps = [
         {
             **row,

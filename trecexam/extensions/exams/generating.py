@@ -1,4 +1,4 @@
-"""`trecexam exam generate`: has a model write a question about each passage, and keeps what can be read."""
+"""`trecexam exam generate`: has a model write a question about each passage, and reads its answers."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ REFILLED = "refilled"
 
 @dataclass(frozen=True)
 class ExamPlan:
-    """What is to be asked.
+    """The prompts to send.
 
     Attributes:
         output: the exam's file; what cannot be read goes beside it.
@@ -48,7 +48,7 @@ class ExamPlan:
 
 @dataclass(frozen=True, kw_only=True)
 class GeneratedExam(AskingResult[str]):
-    """What came of it; it is complete where every passage was asked about, read or not.
+    """Result of generating an exam; complete if each passage has an answer, readable or not.
 
     Attributes:
         questions: in the order of the passages.
@@ -64,7 +64,7 @@ class GeneratedExam(AskingResult[str]):
 def exam_job(
     folder: TrackFolder, task_domain: str, *, output: Path | str | None = None
 ) -> Job[GeneratedExam]:
-    """Has a language model write a question about each passage: what `exam generate` does.
+    """Writes a question about each passage with a language model, like `exam generate`.
 
     Args:
         task_domain: what the passages are of, as "the manuals of heat pumps".
@@ -72,13 +72,13 @@ def exam_job(
 
     Raises:
         ConversionError: the passages cannot be read.
-        TrecexamError: there are none, no model can be asked, or somebody edited the exam that is there.
+        TrecexamError: there are no passages, no model can be called, or the existing exam was edited.
     """
     passages, exam = folder.passages(), exam_path(folder, output)
     if passages is None:
         raise TrecexamError("no passages: put passages.jsonl here", path=folder.root)
     if exam.suffix == ".gz":
-        raise TrecexamError("is compressed, and could not be edited: give -o another name", path=exam)
+        raise TrecexamError("is compressed and could not be edited: give another name with -o", path=exam)
     sources = tuple(read_sources(passages))
     refilled: dict[str, ExamQuestion] = {}
     if exam.exists():
@@ -95,20 +95,20 @@ def exam_path(folder: TrackFolder, output: Path | str | None = None) -> Path:
 
 
 def check_ours(exam: Path) -> None:
-    """Refuses an exam that somebody edited.
+    """Raises an error for an edited exam.
 
     Raises:
         TrecexamError: it is not as `exam generate` left it.
     """
     if sha256(exam.read_bytes()) != read_object(companion_file(exam, GENERATION)).get("exam_sha256"):
         raise TrecexamError(
-            "was edited, or not written by `exam generate`, and is left unchanged: give -o another name",
+            "was edited, or not written by `exam generate`, and was not changed: give another name with -o",
             path=exam,
         )
 
 
 def generate(plan: ExamPlan, source: KeepingWriter) -> Rounds[GeneratedExam]:
-    """Asks about each passage, and writes the exam, from all answers that there are.
+    """Calls the model for each passage, and writes the exam from all answers.
 
     Raises:
         TrecexamError: the files cannot be written.
@@ -126,7 +126,7 @@ def generate(plan: ExamPlan, source: KeepingWriter) -> Rounds[GeneratedExam]:
 
 
 def _write(plan: ExamPlan, prompts: PromptSet[str]) -> tuple[tuple[ExamQuestion, ...], dict[str, int]]:
-    """The questions, and why other answers are none."""
+    """Writes the questions; counts the reasons why other answers cannot be used."""
     writer = prompts.source.writer
     sources = {source.doc_id: source for source in plan.sources}
     questions: list[ExamQuestion] = []
@@ -161,7 +161,7 @@ def _write(plan: ExamPlan, prompts: PromptSet[str]) -> tuple[tuple[ExamQuestion,
                 exam_line({"doc_id": doc_id, "reason": reason, "raw": answer.text})
                 for doc_id, reason, answer in failed
             ),
-            # Last: with it the exam is known as ours.
+            # Written last, because it marks the exam as ours.
             companion_file(plan.output, GENERATION): to_json(noted).encode(),
         }
     )
@@ -169,13 +169,13 @@ def _write(plan: ExamPlan, prompts: PromptSet[str]) -> tuple[tuple[ExamQuestion,
 
 
 def noted_refilling(questions: Sequence[ExamQuestion]) -> dict[str, int]:
-    """How many questions have refilled candidates, as stored next to the exam; nothing where none has."""
+    """Stored number of questions with rewritten candidates; empty if there are none."""
     number = sum(REFILLED in question.rest for question in questions)
     return {REFILLED: number} if number else {}
 
 
 def _as_refilled(question: ExamQuestion, before: ExamQuestion | None) -> ExamQuestion:
-    """The question as it was refilled, if that was of the same answer in the same order of candidates."""
+    """The question with its rewritten candidates, if these belong to the same answer and order."""
     same = before is not None and all(
         before.rest.get(name) == question.rest[name] for name in ("raw", "shuffle")
     )

@@ -1,4 +1,4 @@
-"""The response matrix in a folder: read, joined with new examinees, and written again."""
+"""Reads the response matrix in a folder, adds examinees, and writes it again."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ PARTS = ("model", "retriever", "examples")
 
 @dataclass(frozen=True)
 class Examinees(Result):
-    """Each examinee in the folder, new or old: its components and its accuracy.
+    """All examinees in the folder, with components and accuracy.
 
     Attributes:
         notes: which of them were there and had answered a question otherwise.
@@ -42,7 +42,7 @@ class Examinees(Result):
 def write_examinees(
     examinees: Sequence[Examinee], questions: Sequence[ExamQuestion], folder: Path
 ) -> Examinees:
-    """Writes matrix.tsv, components.tsv and answers.jsonl, beside those that are there.
+    """Adds examinees to matrix.tsv, components.tsv and answers.jsonl.
 
     Several processes may do so at once.
 
@@ -98,18 +98,18 @@ def _write(examinees: Sequence[Examinee], questions: Sequence[ExamQuestion], fol
         ("examinee", *PARTS, "answered", "accuracy"),
         tuple((name, *made_of, *_accuracy(responses)) for name, (made_of, responses) in rows.items()),
     )
-    notes = (f"{name}: answers otherwise than before, and takes that one's place" for name in changed)
+    notes = (f"{name}: its answers differ from those before, and replace them" for name in changed)
     return Examinees(table, tuple(notes))
 
 
 def _accuracy(responses: Sequence[int | None]) -> tuple[int, float | None]:
-    """How many there are, and the share of right ones."""
+    """The number of responses and the share of right ones."""
     answered = [value for value in responses if value is not None]
     return len(answered), sum(answered) / len(answered) if answered else None
 
 
 def _old(folder: Path, ids: Sequence[str]) -> dict[str, tuple[tuple[str, ...], list[int | None]]]:
-    """What the examinees that are in a folder are made of, and their responses."""
+    """The components and responses of the examinees in a folder."""
     path = folder / "matrix.tsv"
     if not path.exists():
         return {}
@@ -118,7 +118,7 @@ def _old(folder: Path, ids: Sequence[str]) -> dict[str, tuple[tuple[str, ...], l
     except ConversionError as error:
         raise TrecexamError(f"{error}; give -o another folder") from None
     if components.names != PARTS or components.rows.keys() != {*matrix.examinees}:
-        raise TrecexamError("not written by `exam score`; give -o another folder", path=path)
+        raise TrecexamError("the file was not written by `exam score`; give -o another folder", path=path)
     if {*matrix.items} != {*ids}:
         raise TrecexamError("holds responses to another exam: give -o another folder", path=folder)
     column_indices = [matrix.items.index(name) for name in ids]

@@ -1,4 +1,4 @@
-"""Which model takes an exam: one in this process, or one behind a server."""
+"""The model that takes an exam: local, or behind a server."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _HOW_TO_GET = (
 
 
 def examinee(settings: GeneratorSection, folder: Path) -> KeepingWriter:
-    """The model that settings name, ready to take exams.
+    """The model in the settings, ready to take exams.
 
     Args:
         folder: where its answers are kept.
@@ -46,7 +46,7 @@ def estimate_taking(
     *,
     timed: bool = False,
 ) -> Estimate:
-    """What taking exams so would take, in questions ("cells"), tokens and money; asks nobody.
+    """Estimates questions ("cells"), tokens and cost of taking exams; calls no model.
 
     Args:
         settings, folder: as in `examinee`.
@@ -75,5 +75,5 @@ def _here(settings: GeneratorSection, folder: Path) -> ChoosingWriter:
         device=settings.device,
         dtype=settings.dtype,
     )
-    # An estimate makes no folder.
+    # An estimate must not create a folder.
     return ChoosingWriter(model, folder / ".weights.json" if folder.is_dir() else None)

@@ -1,4 +1,4 @@
-"""The plots of an item response model that is fitted to a track's runs and items."""
+"""Plots of an item response model of a track's runs and items."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A fitted exam: item curves, information, right responses by group, and abilities with intervals."""
+"""Plots of a fitted exam: item curves, information, right responses by group, abilities."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from trecexam.extensions.exams.irt.exam import FittedExam
     from trecexam.extensions.exams.irt.improvement import Improvement
 
-#: More curves than this are a picture of nothing; these are then spread evenly over discrimination.
+#: The maximum number of curves; more are sampled evenly by discrimination.
 _CURVES = 100
 #: The curves that stand out: so many of the most and of the least discriminating items.
 _MARKED = 3
@@ -44,12 +44,12 @@ _COLOURS = (BLUE, ORANGE, GREEN, PURPLE, MUTED, "#56b4e9", "#e69f00", "#999933")
 _ROW, _MOST = 0.155, 8.2
 #: So many names stand within a plot, more beside it; so many curves are named, the first and last included.
 _INSIDE, _TOLD = 4, 12
-#: A star needs so many spokes; with more systems in it none can be told from the others.
+#: The minimum number of spokes, and the maximum number of systems, of a radar plot.
 _LEAST_SPOKES, _STARS = 3, 6
 
 
 def exam_plots(fitted: FittedExam) -> dict[str, Plot]:
-    """All plots of one fit, by their names."""
+    """All plots of a fit, by name."""
     plots = [curves_plot(fitted), information_plot(fitted), abilities_plot(fitted)]
     if fitted.fit.components:
         plots.append(components_plot(fitted))
@@ -116,7 +116,7 @@ def _draw_curves(figure: Figure, plot: Plot) -> None:
 
 
 def information_plot(fitted: FittedExam) -> Plot:
-    """The exam's information by ability, and its 2PL form where that differs."""
+    """The exam's information by ability, and its 2PL form if that differs."""
     curves = {name: curve for name, curve in information_curves(fitted) if name in ("test", "test.compat")}
     guessed = bool(fitted.fit.c.any())
     labelled_curves = {"information": curves["test"]}
@@ -124,7 +124,7 @@ def information_plot(fitted: FittedExam) -> Plot:
         labelled_curves["as released: a²p(1-p)"] = curves["test.compat"]
     peak = float(GRID[int(curves["test"].argmax())])
     also = (
-        " The dashed curve is the form in the released code, which takes guesses for knowledge."
+        " The dashed curve is the form in the released code, which counts lucky guesses as knowledge."
         if guessed
         else ""
     )
@@ -151,8 +151,8 @@ def groups_plot(fitted: FittedExam, grouping: str) -> Plot:
     return _curves_plot(
         f"information_by_{_file_name(grouping)}",
         f"Information by {cut(grouping, 40)}",
-        "The information of the mean item of each group; how many items it has stands behind its name.",
-        f"{len(curves)} groups; the curve of {cut(best, 40)} goes highest.",
+        "The information of the mean item of each group; the number of items is behind its name.",
+        f"{len(curves)} groups; the curve of {cut(best, 40)} is the highest.",
         labelled_curves,
         fitted.fit.theta.tolist(),
     )
@@ -191,8 +191,8 @@ def radar_plot(fitted: FittedExam, grouping: str) -> Plot:
     return Plot(
         f"accuracy_by_{_file_name(grouping)}",
         f"Right responses by {cut(grouping, 40)}",
-        "Each system's share of right responses in each group of questions; how many questions a group has "
-        f"stands behind its name.{some}",
+        "Each system's share of right responses in each group of questions; the number of questions is "
+        f"behind its name.{some}",
         f"{len(groups)} groups; the ablest system, {cut(exam.examinees[best], 60)},{weakness}.",
         Table(
             ("group", *exam.examinees),
@@ -341,8 +341,8 @@ def abilities_plot(fitted: FittedExam) -> Plot:
     return Plot(
         "abilities",
         "Abilities",
-        "Abilities and their 95% intervals, of the posterior with all items integrated out; they say how "
-        f"sure the responses are, not how other items would turn out.{without}",
+        "Abilities and their 95% intervals, of the posterior with all items integrated out; they do not "
+        f"include the uncertainty from choosing other items.{without}",
         f"{len(rows)} examinees; the ablest is {cut(str(rows[0][0]), 60)} with {rows[0][1]:.2f}.",
         Table(("examinee", "theta", "theta.low", "theta.high"), rows),
         _draw_abilities,

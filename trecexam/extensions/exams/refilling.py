@@ -1,4 +1,4 @@
-"""`trecexam exam generate --again`: wrong candidates that fail the filters, written anew."""
+"""`trecexam exam generate --again`: rewrites wrong candidates that fail the filters."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ from trecexam.graders.writing.kept_answers import KeepingWriter
 from trecexam.tables.table import to_json
 from trecexam.track import TrackFolder
 
-#: So often a question is sent: each time the model is told what of its answers would not do.
+#: Attempts per question; each prompt names the candidates that failed before.
 _ROUNDS = 3
 
 
 @dataclass(frozen=True)
 class RefillPlan:
-    """An exam, and which of its questions are to get other wrong candidates.
+    """An exam, and the questions that need new wrong candidates.
 
     Attributes:
         failing: by question_id, those that fail by their wrong candidates alone.
@@ -49,7 +49,7 @@ class RefillPlan:
 
 @dataclass(frozen=True, kw_only=True)
 class RefilledExam(AskingResult[str]):
-    """What came of it; `unwritten` is by question_id.
+    """Result of rewriting candidates; `unwritten` is by question_id.
 
     Attributes:
         failing: the questions that were asked about, and `refilled` those that pass now.
@@ -65,7 +65,7 @@ class RefilledExam(AskingResult[str]):
 def refilling_job(
     folder: TrackFolder, task_domain: str, *, output: Path | str | None = None
 ) -> Job[RefilledExam]:
-    """Has wrong candidates that fail the filters written again: what `exam generate --again` does.
+    """Rewrites wrong candidates that fail the filters with a model, like `exam generate --again`.
 
     An estimate is of the first round.
 
@@ -79,7 +79,7 @@ def refilling_job(
     """
     exam, settings = exam_path(folder, output), folder.config.section(ExamSection)
     if not exam.exists():
-        raise TrecexamError("there is no exam here yet: call `exam generate` without --again", path=exam)
+        raise TrecexamError("no exam here yet: run `exam generate` without --again", path=exam)
     check_ours(exam)
     filtered = filter_exam(exam, settings, folder.root)
     limits = CandidateLimits.of(filtered.filtered, settings, filtered.embed)
@@ -114,7 +114,7 @@ def _prompts(
 
 
 def refill(plan: RefillPlan, source: KeepingWriter) -> Rounds[RefilledExam]:
-    """Takes what passes the filters, and writes the exam again. The other questions keep their bytes.
+    """Writes the exam with new candidates that pass the filters. Other questions keep their bytes.
 
     Raises:
         TrecexamError: the files cannot be written.
@@ -152,7 +152,7 @@ def refill(plan: RefillPlan, source: KeepingWriter) -> Rounds[RefilledExam]:
 
 
 def _noted(old: ExamQuestion, new: ExamQuestion, writer: Writer, time: str) -> ExamQuestion:
-    """The refilled question with what was there before, and who wrote the current one."""
+    """The rewritten question with its former candidates and its model."""
     changed = {
         str(choice_index): choice
         for choice_index, (choice, other) in enumerate(zip(old.choices, new.choices, strict=True))

@@ -1,4 +1,4 @@
-"""Response matrices: which examinee got which question right; and what the examinees are made of.
+"""Reads response matrices, and tables of components and groups.
 
 Read from
 
@@ -66,7 +66,7 @@ def read_matrix(path: str | os.PathLike[str]) -> ResponseMatrix:
 
 
 def read_components(path: str | os.PathLike[str]) -> LabelTable:
-    """`examinee`, then a column a component: which level of it each examinee has.
+    """Reads `examinee`, then a column per component: each examinee's levels.
 
     Raises:
         ConversionError: with the line: another first column, a line of another length, an examinee twice, an
@@ -76,7 +76,7 @@ def read_components(path: str | os.PathLike[str]) -> LabelTable:
 
 
 def read_groups(path: str | os.PathLike[str]) -> LabelTable:
-    """`item`, then a column a grouping: the groups of each item, set off by `|`, or empty.
+    """Reads `item`, then a column per grouping: each item's groups, separated by `|`.
 
     Raises:
         ConversionError: as `read_components`; a grouping's name has a colon, which sets off its groups.
@@ -99,11 +99,11 @@ def _table(path: Path) -> ResponseMatrix:
         raise ConversionError(
             path,
             number,
-            f"the first column is '{header[0][:40]}': `examinee` and then a column a question needed",
+            f"the first column is '{header[0][:40]}': give `examinee`, then a column per question",
         )
     items = header[1:]
     if not items:
-        raise ConversionError(path, number, "no question: the columns after `examinee` are set off by tabs")
+        raise ConversionError(path, number, "no question: separate the columns after `examinee` by tabs")
     if not all(items):
         raise ConversionError(
             path, number, f"column {header.index('', 1) + 1} has no question id: is there a tab too many?"
@@ -116,7 +116,7 @@ def _table(path: Path) -> ResponseMatrix:
         if not name:
             raise ConversionError(path, number, "no examinee in the first column")
         if name in values:
-            raise ConversionError(path, number, f"examinee '{name}' is there twice: give each its own name")
+            raise ConversionError(path, number, f"examinee '{name}' occurs twice: give each its own name")
         try:
             values[name] = [_NUMBERS[value] for value in row[1:]]
         except KeyError as error:
@@ -128,7 +128,7 @@ def _table(path: Path) -> ResponseMatrix:
                 "empty (no response)",
             ) from None
     if not values:
-        raise ConversionError(path, None, "no examinee: there is a header line only")
+        raise ConversionError(path, None, "no examinee: the file has only a header line")
     return ResponseMatrix(tuple(values), tuple(items), np.array(list(values.values()), np.float64))
 
 
@@ -146,7 +146,7 @@ def _folder(path: Path) -> ResponseMatrix:
     files = sorted(file for file in path.iterdir() if file.name.endswith(_ENDINGS))
     if not files:
         raise ConversionError(
-            path, None, "no .jsonl file in it: one an examinee is needed, with `acc` on each line"
+            path, None, "the folder has no .jsonl file: it needs one per examinee, with `acc` on each line"
         )
     return _gathered(
         path, (row for file in files for row in _json_responses(file, file.name.split(".jsonl")[0]))
@@ -165,7 +165,7 @@ def _json_responses(path: Path, examinee: str | None) -> Iterator[_Response]:
         item = an_id(path, number, ids, _ITEM) if ids else str(row_number)
         values = [row[key] for key in _VALUE if key in row]
         if not values:
-            raise ConversionError(path, number, 'no "acc" in it: 1 where the response is right, else 0')
+            raise ConversionError(path, number, 'no "acc" in it: give 1 if the response is right, else 0')
         text = doc.get("question", row.get("question", ""))
         text = text if isinstance(text, str) else ""
         yield _Response(path, number, name, item, _value(path, number, item, values[0]), text)
@@ -180,7 +180,7 @@ def _gathered(path: Path, responses: Iterable[_Response]) -> ResponseMatrix:
         item_values = values.setdefault(row.examinee, {})
         if row.item in item_values:
             raise ConversionError(
-                row.path, row.line, f"examinee '{row.examinee}' responded to question '{row.item}' before"
+                row.path, row.line, f"examinee '{row.examinee}' already responded to question '{row.item}'"
             )
         item_values[row.item] = row.value
         if items.setdefault(row.item, row.text) != row.text and row.text and items[row.item]:

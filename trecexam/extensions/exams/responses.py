@@ -1,4 +1,4 @@
-"""What was responded, in a matrix or by a track's runs to its bank, and what of it is fitted."""
+"""Responses from a matrix, or from a track's runs to its bank, prepared for fitting."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class ExamResponses:
 
 @dataclass(frozen=True)
 class LabelFiles:
-    """The tables beside a matrix, where they are given.
+    """Optional tables next to a matrix.
 
     Attributes:
         components: what each examinee is made of.
@@ -60,7 +60,7 @@ class LabelFiles:
 
 
 def from_file(path: Path, labels: LabelFiles | None = None) -> ExamResponses:
-    """The exam in a matrix file, or in a folder of them.
+    """Reads an exam from a matrix file or a folder of response files.
 
     Raises:
         ConversionError: a file cannot be read; with its line.
@@ -88,7 +88,7 @@ def from_track(
     threshold = resolve_min_rating(track, min_rating)
     runs = list(track.runs)
     if not runs:
-        raise TrecexamError("no runs to take the exam yet: drop some in here", path=track.folder.runs)
+        raise TrecexamError("no runs yet to take the exam: drop some in here", path=track.folder.runs)
     ratings = track.ratings()
     if not any((q.ratings >= 0).any() for q in ratings):
         raise TrecexamError(nothing_graded(track), path=root)
@@ -114,12 +114,12 @@ def item_names(bank: Bank) -> dict[tuple[str, str], str]:
 
 
 def response_matrix(q: QueryRatings, ranks: NDArray[np.int32], min_rating: int) -> NDArray[np.float64]:
-    """1 where a ranking's passages reach an item, 0 where they do not, NaN where none of them has a rating.
+    """1 if a run's passages reach an item, 0 if not, NaN if none of them has a rating.
 
     A ranking without passages reaches nothing.
 
     Args:
-        ranks: of shape (n_rankings, depth): the rows of the passages that count; -1 where there is none.
+        ranks: of shape (n_rankings, depth): the rows of the passages that count; -1 if missing.
 
     Returns:
         Shape (n_rankings, n_items).
@@ -135,7 +135,7 @@ def usable_responses(
     labels: LabelFiles,
     queries: Mapping[str, str] | None = None,
 ) -> ExamResponses:
-    """What of a matrix can be fitted, with its tables.
+    """The part of a matrix that can be fitted, with its tables.
 
     Raises:
         TrecexamError, ConversionError: as `from_file`.
@@ -160,7 +160,7 @@ def usable_responses(
         raise TrecexamError(str(error), path=source) from None
     missing = int(np.isnan(values).sum())
     if missing:
-        notes.append(f"{missing:,} of {values.size:,} responses are missing; they count for nothing")
+        notes.append(f"{missing:,} of {values.size:,} responses are missing and are ignored")
     notes += _remarks(values, examinees, items)
     made_of = _components(labels.components, examinees, notes, source)
     groups = _groups(labels.groups, items, notes)
@@ -175,16 +175,15 @@ def _remarks(values: NDArray[np.float64], examinees: Sequence[str], items: Seque
         same = [item for item, value in zip(items, shares.tolist(), strict=True) if value == share]
         if same:
             remarks.append(
-                f"{plural(len(same), 'question')} that {who} got right cannot tell which is better, nor get "
-                "a "
-                f"standard error: {shorten_list(same, 3)}"
+                f"no standard error for {plural(len(same), 'question')} that {who} got right, which cannot "
+                f"tell examinees apart: {shorten_list(same, 3)}"
             )
     rights = np.nanmean(values, axis=1)
     for share, what in ((1.0, "everything"), (0.0, "nothing")):
         same = [name for name, value in zip(examinees, rights.tolist(), strict=True) if value == share]
         if same:
             remarks.append(
-                f"examinees that got {what} right, so that their ability is unlimited: "
+                f"examinees that got {what} right, so that their ability has no finite estimate: "
                 f"{shorten_list(same, 3)}"
             )
     alike: dict[bytes, list[str]] = {}
@@ -194,7 +193,7 @@ def _remarks(values: NDArray[np.float64], examinees: Sequence[str], items: Seque
     if twins:
         remarks.append(
             f"{sum(map(len, twins)):,} examinees responded to everything as another did, such as "
-            f"{shorten_list(twins[0], 2)}; each counts, though copies of one system tell no more than it does"
+            f"{shorten_list(twins[0], 2)}; each counts, but a copy of a system adds no information"
         )
     return remarks
 
@@ -219,7 +218,7 @@ def _components(
     split = Components.of(table.names, [table.rows[name] for name in examinees])
     if len(split.constant) == len(split.names):
         raise TrecexamError(
-            "every component is the same for all examinees: there is nothing to tell apart",
+            "every component has the same level for all examinees: no effect can be estimated",
             path=path,
         )
     return split
@@ -230,7 +229,7 @@ def _groups(path: Path | None, items: Sequence[str], notes: list[str]) -> dict[s
         return {}
     table = read_groups(path)
     if not any(item in table.rows for item in items):
-        raise TrecexamError("none of its items is a question of the exam", path=path)
+        raise TrecexamError("the exam has none of its items", path=path)
     members: dict[str, dict[str, list[int]]] = {name: {} for name in table.names}
     for item_index, item in enumerate(items):
         for name, value in zip(table.names, table.rows.get(item, ()), strict=False):

@@ -1,4 +1,4 @@
-"""What a fit of an exam, and an exam's improvement, answer: their tables, facts and notes."""
+"""Results of a fit and of an improvement: tables, facts and notes."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class ExamFit(Result, FittedExam):
-    """A fitted exam: how able each examinee is, how hard and discriminating each item.
+    """A fitted exam: abilities of examinees, difficulty and discrimination of items.
 
     Attributes:
         notes: what one must know to read it, how well it fits, and how many items are doubted.
@@ -32,7 +32,7 @@ class ExamFit(Result, FittedExam):
     official: tuple[tuple[str, str, Correlation], ...] = ()
 
     def declare(self) -> dict[str, Table]:
-        """`abilities`, the examinees as a leaderboard; the others are the files of `exam fit`, by name."""
+        """`abilities`, the examinees as a leaderboard; the other tables are the files of `exam fit`."""
         of_fit = {
             "abilities": tables.abilities_table(self),
             "items": tables.items_table(self),
@@ -51,7 +51,7 @@ class ExamFit(Result, FittedExam):
 
     @property
     def facts(self) -> dict[str, Any]:
-        """What was fitted, how well, and with which settings."""
+        """The model, its fit and its settings."""
         values = tables.fit_json(self)
         # Of these there are tables, and the notes.
         about = values.pop("information")
@@ -110,10 +110,10 @@ class ImprovedExam(Result):
         return [f"step-{number:0{digits}}" for number in range(len(self.fits))]
 
     def declare(self) -> dict[str, Table]:
-        """A row a step."""
+        """A row per step."""
         return {"steps": tables.steps_table(self.improvement, self.exam.items, self.folders)}
 
     @property
     def facts(self) -> dict[str, Any]:
-        """Why there are no more steps."""
+        """The reason why the steps end."""
         return {"stopped": self.improvement.stopped}

@@ -1,4 +1,4 @@
-"""A track's bank as an exam that its runs take: fit, leaderboard of abilities, and the official side."""
+"""A track's bank as an exam of its runs: fit, abilities, and correlation with the official side."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ has_examinees = asked_of(lambda track, *args, **kwargs: len(track.runs) > 1)
 
 
 def default_settings() -> Settings:
-    """Of a rubric bank: 2PL, as nothing is guessed, with priors, as runs are few and bounds would decide."""
+    """Settings for a rubric bank: 2PL (no guessing), with priors, because there are few runs."""
     return Settings.of("2pl", priors=True)
 
 
@@ -50,7 +50,7 @@ def fit_track(
     components: Path | None = None,
     groups: Path | None = None,
 ) -> ExamFit:
-    """Fits an item response model: how able each run is, how hard and discriminating each item.
+    """Fits an item response model: abilities of runs, difficulty and discrimination of items.
 
     A run has an item right where one of its first passages is rated min_rating or better on it.
 
@@ -77,7 +77,7 @@ def improve_track(
     drop: float = 0.1,
     progress: Callable[[ImprovementStep], None] | None = None,
 ) -> ImprovedExam:
-    """Drops the items that tell runs apart least and fits again, step by step.
+    """Drops the least discriminating items and fits again, step by step.
 
     Args:
         settings, components: as in `fit`.
@@ -91,7 +91,7 @@ def improve_track(
 
 
 def discriminations(track: Assessment, min_rating: int | None = None) -> Mapping[tuple[str, str], float]:
-    """(query_id, item_id) -> discrimination of the items that tell runs apart; {} where too few runs are.
+    """(query_id, item_id) -> discrimination of items that tell runs apart; {} with too few runs.
 
     Items that all or none of the runs cover have none.
     """

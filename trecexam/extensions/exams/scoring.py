@@ -1,4 +1,4 @@
-"""`trecexam exam score`: models take an exam, each with a retriever and some examples."""
+"""`trecexam exam score`: a model takes an exam with retrievers and in-context examples."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ CLOSED_BOOK, ORACLE = "closed-book", "oracle"
 
 @dataclass(frozen=True)
 class Retriever:
-    """Where an examinee's documents come from.
+    """The source of an examinee's documents.
 
     Attributes:
         run: None for closed-book and oracle.
@@ -43,7 +43,7 @@ class Retriever:
         return "oracle" if self.run is None else "retrieved"
 
     def context(self, question: ExamQuestion, texts: Mapping[str, str]) -> str:
-        """What the examinee reads; "" where it reads nothing."""
+        """The context that the examinee reads; "" if it reads nothing."""
         if self.run is not None:
             ranking = self.run.ranking(question.question_id, self.documents)
             return "\n".join(texts[doc_id] for doc_id in ranking if doc_id in texts)
@@ -52,7 +52,7 @@ class Retriever:
 
 @dataclass(frozen=True)
 class ExamSetup:
-    """How a model takes an exam.
+    """Settings of a model that takes an exam.
 
     Attributes:
         model: its name, as a component of the examinee's.
@@ -69,7 +69,7 @@ class ExamSetup:
 
     @property
     def components(self) -> dict[str, str]:
-        """What the examinee is made of."""
+        """The components of the examinee."""
         return {"model": self.model, "retriever": self.retriever.name, "examples": str(self.examples)}
 
     def renderer(self, plain: Callable[[str], str]) -> Callable[[ExamQuestion, str], str]:
@@ -89,7 +89,7 @@ class ExamSetup:
         return lambda question, context: prompt(question, context, kind, examples(question), plain)
 
     def notes(self) -> list[str]:
-        """What of the retriever's run could not be shown, one per line."""
+        """Notes on documents that could not be shown, one per line."""
         if self.retriever.run is None:
             return []
         notes = []
@@ -101,13 +101,13 @@ class ExamSetup:
         if without:
             notes.append(f"{without:,} retrieved documents have no text and were left out")
         if empty:
-            notes.append(f"{empty:,} questions are not in the run and were asked closed-book")
+            notes.append(f"{empty:,} questions are not in the run and were answered closed-book")
         return notes
 
 
 @dataclass(frozen=True)
 class Answered:
-    """An examinee's answer: the place it chose, None where none could be read; and what that rests on."""
+    """An examinee's answer: the chosen index (None if unreadable), and the raw answer."""
 
     chosen: int | None
     detail: Mapping[str, Any]
@@ -115,7 +115,7 @@ class Answered:
 
 @dataclass(frozen=True)
 class Examinee:
-    """A model with a retriever and a number of in-context examples, and what it answered.
+    """A model with a retriever and a number of in-context examples, and its answers.
 
     Attributes:
         answers: question_id -> answer; a question that was not answered is not in it.
@@ -134,7 +134,7 @@ class Examinee:
         return "+".join(self.components.values())
 
     def responses(self, questions: Sequence[ExamQuestion]) -> dict[str, int | None]:
-        """1 right, 0 wrong or not to be read, None not answered."""
+        """1 right, 0 wrong or unreadable, None not answered."""
         return {
             each.question_id: int(self.answers[each.question_id].chosen == each.correct)
             if each.question_id in self.answers
@@ -144,7 +144,7 @@ class Examinee:
 
 
 def retrievers(named: Sequence[str], documents: int = 3) -> list[Retriever]:
-    """closed-book, oracle, or run files, which are named by their tags, or where these are not alone by file.
+    """The retrievers: closed-book, oracle, or run files, named by their tags (by file if tags repeat).
 
     Raises:
         ConversionError: a run cannot be read.
@@ -170,7 +170,7 @@ def _tag(tag: str, tags: Sequence[str], path: Path) -> str:
 def texts_of(
     passages: Path | None, retrievers: Sequence[Retriever], questions: Sequence[ExamQuestion]
 ) -> dict[str, str]:
-    """The texts that the retrievers show: those of the corpus, else the exam's own passages.
+    """The texts that retrievers show: the corpus, else the exam's passages.
 
     Returns:
         doc_id -> text.
@@ -195,7 +195,7 @@ def texts_of(
     for name, doc_ids in ranked.items():
         if not doc_ids:
             raise TrecexamError(
-                f"run '{name}' ranks nothing for the exam's questions: its query ids must be question ids"
+                f"run '{name}' has no results for the exam's questions: its query ids must be question ids"
             )
         if doc_ids.isdisjoint(texts):
             raise TrecexamError(
@@ -205,7 +205,7 @@ def texts_of(
 
 
 def exam_prompts(source: KeepingWriter, setup: ExamSetup) -> PromptSet[str]:
-    """The prompts of a model, by question_id: one here chooses among continuations, others write a letter.
+    """The prompts by question_id: a local model chooses a continuation, a server writes a letter.
 
     Raises:
         TrecexamError: the model here does not take a prompt without its documents.
@@ -223,14 +223,14 @@ def exam_prompts(source: KeepingWriter, setup: ExamSetup) -> PromptSet[str]:
             prompt_texts[question.question_id] = writer.asked(partial(render, question), context, among)
         except NoRoomError as lengths:
             raise TrecexamError(
-                f"question '{question.question_id}' with its {setup.examples:,} examples has {lengths}: ask "
-                "with fewer --examples, or leave long questions out (`max_question` in [exam], `exam filter`)"
+                f"question '{question.question_id}' with its {setup.examples:,} examples has {lengths}: use "
+                f"fewer --examples, or leave out long questions (`max_question` in [exam], `exam filter`)"
             ) from None
     return PromptSet.of_fitted(source, prompt_texts)
 
 
 def taking(source: KeepingWriter, setup: ExamSetup) -> Rounds[Examinee]:
-    """A model takes the exam.
+    """Has a model take the exam.
 
     One in this process chooses the candidate "A) text" with the highest log-likelihood divided by its length
     in characters, as the published evaluation does (Gao et al., lm-evaluation-harness, `acc_norm`). What
@@ -249,7 +249,7 @@ def taking(source: KeepingWriter, setup: ExamSetup) -> Rounds[Examinee]:
     unread = sum(answer.chosen is None for answer in answered.values())
     notes = [f"documents of {len(prompts.cut):,} questions were cut to fit the model"] if prompts.cut else []
     if unread:
-        notes.append(f"{unread:,} answers name no candidate, and count as wrong")
+        notes.append(f"{unread:,} answers name no candidate and count as wrong")
     if result.unwritten:
         _, reason = result.unwritten[0]
         notes.append(f"{len(result.unwritten):,} questions have no answer: {reason}")

@@ -1,4 +1,4 @@
-"""The tables of a fitted exam, and the notes on it."""
+"""Tables and notes of a fitted exam."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ STEP_COLUMNS = (
 
 
 def items_table(fitted: FittedExam) -> Table:
-    """A row an item, in the exam's order. No standard error: a parameter at a bound, or not fitted."""
+    """A row per item, in the exam's order. A parameter at a bound or not fitted has no standard error."""
     f = fitted.fit
     columns = (f.a, f.b, f.c, f.se_a, f.se_b, f.se_c, f.infit, f.outfit)
     rows = zip(fitted.exam.items, *(column.tolist() for column in columns), f.n.tolist(), strict=True)
@@ -58,7 +58,7 @@ def items_table(fitted: FittedExam) -> Table:
 
 
 def examinees_table(fitted: FittedExam) -> Table:
-    """A row an examinee, in the matrix's order; theta and 1.96 se to both sides are its 95% interval."""
+    """A row per examinee, in the matrix's order; theta +- 1.96 se is its 95% interval."""
     f = fitted.fit
     columns = (f.theta.tolist(), f.se_theta.tolist(), f.accuracy.tolist())
     return Table(
@@ -84,7 +84,7 @@ def abilities_table(fitted: FittedExam) -> Table:
 
 
 def components_table(fitted: FittedExam) -> Table:
-    """A row a level of each component, whose abilities sum to 0; `se` as in `examinees_table`."""
+    """A row per level of each component, whose abilities sum to 0; `se` as in `examinees_table`."""
     rows = [
         row
         for part in fitted.fit.components
@@ -119,7 +119,7 @@ def information_curves(fitted: FittedExam) -> Iterator[tuple[str, Any]]:
 
 
 def quality_table(fitted: FittedExam) -> Table:
-    """A row an item, those first that tell examinees apart least."""
+    """A row per item, least discriminating first."""
     exam, f = fitted.exam, fitted.fit
     rows: list[tuple[Value, ...]] = [
         (
@@ -183,11 +183,11 @@ def information_json(fitted: FittedExam) -> Mapping[str, float]:
 
 
 def information_line(fitted: FittedExam) -> str:
-    """How far the 2PL form of the information is off, in words."""
+    """A note on the error of the 2PL form of the information."""
     information = information_json(fitted)
     line = f"information at the mean ability {information['theta']:.2f}: {information['test']:.2f}"
     if not fitted.fit.c.any():
-        return line + " (without guessing the released a^2 p (1 - p) is the same)"
+        return line + " (without guessing, the released a^2 p (1 - p) is the same)"
     more = information["test.compat"] / information["test"] - 1 if information["test"] else math.inf
     return (
         line + f"; the released a^2 p (1 - p), which ignores guessing, has {information['test.compat']:.2f} "
@@ -196,7 +196,7 @@ def information_line(fitted: FittedExam) -> str:
 
 
 def steps_table(improvement: Improvement, items: tuple[str, ...], folders: list[str]) -> Table:
-    """A row a step of an improvement; the first is the whole exam."""
+    """A row per step of an improvement; the first is the whole exam."""
     rows: list[tuple[Value, ...]] = []
     highest = [math.nan] + [
         float(before.fit.a[np.isin(before.items, step.dropped)].max())

@@ -1,4 +1,4 @@
-"""What the grades say of the bank's items: coverage by run, grades by item, items that tell no runs apart."""
+"""Quality of the bank's items: coverage by run, grades by item, items that do not tell runs apart."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How much of each query's bank each run covers, as a heat map of runs by queries."""
+"""Heat map of the share of each query's items that each run covers."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _WIDTH = 7.2
 def coverage_plot(
     runs: Sequence[str], covered: Mapping[str, NDArray[np.bool_]], min_rating: int, depth: int
 ) -> Plot:
-    """Runs from the best down, queries from the hardest on.
+    """Plots runs from the best down, and queries from the hardest on.
 
     Args:
         runs: as on the leaderboard.

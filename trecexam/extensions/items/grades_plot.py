@@ -1,4 +1,4 @@
-"""What the grader gave: how often each rating, overall and item by item, and how often none."""
+"""Plots of the grader's ratings: frequencies overall and by item, including missing ratings."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _HATCH = (*(None for _ in RATINGS), "//", "..", "xx", "")
 
 
 def grades_plot(counts: NDArray[np.int64]) -> Plot:
-    """How often each grade was given.
+    """Plots the frequency of each grade.
 
     Args:
         counts: of shape (len(GRADES),).
@@ -75,7 +75,7 @@ def _draw_all(figure: Figure, plot: Plot) -> None:
 
 
 def grades_by_item_plot(items: Sequence[tuple[str, str]], counts: NDArray[np.int64]) -> Plot:
-    """The shares of each grade, an item a column.
+    """Plots the shares of each grade, with a column per item.
 
     Args:
         items: (query_id, item_id) of each.

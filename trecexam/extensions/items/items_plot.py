@@ -1,4 +1,4 @@
-"""Item quality: how well passages answer an item, and how many runs cover it."""
+"""Plot of item quality: mean rating and share of runs that cover the item."""
 
 from __future__ import annotations
 
@@ -39,13 +39,13 @@ HEADER = (
 
 @dataclass(frozen=True)
 class ItemSummary:
-    """One item of the bank, and what its grades say about it.
+    """An item of the bank with statistics of its grades.
 
     Attributes:
         passages: pooled passages of the query that have a text.
         rated: how many of these have a rating, a person's or the grader's, once unparsed ones count or not.
         unparsed: how many answers of the grader had no rating in them, refusals included.
-        mean_rating: over the rated ones, 0..5; NaN where there is none.
+        mean_rating: over the rated ones, 0..5; NaN if missing.
         reaching: how many of them have min_rating or better.
         covering: how many of `n_runs` runs have such a passage in their first ranks.
         discrimination: a of the item response model of `trecexam exam fit`, to three decimals; NaN where all
@@ -69,17 +69,17 @@ class ItemSummary:
 
     @property
     def share_reaching(self) -> float:
-        """Of the rated passages; NaN where there is none."""
+        """The share of rated passages that reach it; NaN without any."""
         return self.reaching / self.rated if self.rated else math.nan
 
     @property
     def share_of_runs(self) -> float:
-        """How many of the runs cover it; NaN where there are no runs."""
+        """The share of runs that cover it; NaN without runs."""
         return self.covering / self.n_runs if self.n_runs else math.nan
 
 
 def items_table(items: Sequence[ItemSummary]) -> Table:
-    """One row an item, retired ones too, which have no numbers."""
+    """A row per item; retired items have no numbers."""
     return Table(HEADER, tuple(_row(item) for item in items))
 
 
@@ -103,7 +103,7 @@ def _row(item: ItemSummary) -> tuple[str | int | float | None, ...]:
 
 
 def items_plot(items: Sequence[ItemSummary], min_rating: int, depth: int) -> Plot:
-    """Every item that is not retired and has a rating: there must be one."""
+    """Plots all active items with a rating; at least one is required."""
     live = [item for item in items if not item.retired]
     none = sum(item.covering == 0 for item in live)
     every = sum(item.covering == item.n_runs > 0 for item in live)

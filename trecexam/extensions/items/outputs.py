@@ -33,7 +33,7 @@ _WEAK = 0.5
 
 
 class _Plots(NamedTuple):
-    """The plots that apply, why others do not, and the items that they are of where these have ratings."""
+    """The available plots, reasons for missing ones, and the plotted items."""
 
     plots: Mapping[str, Plot]
     why_no_grades: str
@@ -90,7 +90,7 @@ def items_report(track: Assessment) -> tuple[ReportPart, ...]:
 
 
 def _lists(bank: Quality) -> Iterator[tuple[str, Table]]:
-    """Items that an organizer should look at, by what they have in common."""
+    """Lists of items that an organizer should check, by reason."""
     live = bank.live
     hard = sorted((i for i in live if i.covering == 0), key=lambda i: (_number(i.mean_rating), i.query_id))
     easy = sorted(

@@ -1,4 +1,4 @@
-"""What the grades say of the items, and what the grader gave, counted from the pool's cells."""
+"""Statistics of items and grades, counted from the pool's cells."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ assert len(_CODES) == len(GRADES)
 
 @dataclass(frozen=True, eq=False)
 class Quality:
-    """The items of a track.
+    """Statistics of a track's items.
 
     Attributes:
         items: all, retired ones last.
@@ -41,7 +41,7 @@ class Quality:
 
     @property
     def live(self) -> tuple[ItemSummary, ...]:
-        """The active ones."""
+        """The active items."""
         return tuple(item for item in self.items if not item.retired)
 
 

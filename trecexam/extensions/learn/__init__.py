@@ -1,4 +1,4 @@
-"""Learning: from the judgments that a track has to what the rest of its pool would be judged."""
+"""Learns labels for unjudged passages of the pool from a track's judgments."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`track.learn`: what the unjudged passages would be judged, learned from the others."""
+"""`track.learn`: labels for unjudged passages, learned from the judged ones."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def _showing_fits(function: Function) -> Function:
 
 @named_as_called
 class LearnAccessor(Accessor):
-    """Labels and leaderboard by what is learned from the track's judgments."""
+    """Labels and leaderboard learned from the track's judgments."""
 
     labels = on_loaded(_showing_progress(learn))
     cross_validate = on_loaded(_showing_progress(_showing_fits(cross_validate)))
@@ -56,7 +56,7 @@ class LearnAccessor(Accessor):
     settle = on_loaded(_showing_progress(settle))
 
     def write(self, learned: LearnedLabels) -> tuple[Path, ...]:
-        """Writes what `labels` gave to out/, and names it in the manifest; gives the files that changed.
+        """Writes the result of `labels` to out/ and the manifest; returns the files that changed.
 
         Raises:
             TrecexamError: a file cannot be written.

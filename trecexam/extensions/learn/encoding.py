@@ -1,4 +1,4 @@
-"""Vectors of a track's texts: each text is encoded once, and remembered with the track."""
+"""Vectors of a track's texts; each text is encoded once and cached in the track."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Encoded = Callable[[int, int], None]
 
 
 class Encoder(Protocol):
-    """What encodes texts, see `TextEncoder`."""
+    """The interface of encoders, see `TextEncoder`."""
 
     @property
     def identity(self) -> Mapping[str, Any]: ...
@@ -31,7 +31,7 @@ class Encoder(Protocol):
 
 
 class NoEncoder:
-    """In place of an encoder where nobody waits: what has no vector yet is not encoded, but refused.
+    """An encoder that only uses cached vectors and raises an error for others.
 
     Args:
         encoder: made the vectors.
@@ -48,13 +48,13 @@ class NoEncoder:
             TrecexamError: always.
         """
         raise TrecexamError(
-            f"{plural(len(texts), 'text')} not encoded yet: run `trecexam learn` or `trecexam "
-            "learned-next` once"
+            f"{plural(len(texts), 'text')} not encoded yet: run `trecexam learn` or `trecexam learned-next` "
+            f"first"
         )
 
 
 class TrackVectors:
-    """The vectors of texts. Kept ones have 16 bits a number, more than bfloat16 has."""
+    """The vectors of texts; cached as 16-bit numbers, more precise than bfloat16."""
 
     def __init__(self, folder: Path, encoder: Encoder) -> None:
         self.encoder = encoder
@@ -63,7 +63,7 @@ class TrackVectors:
         self._vectors: dict[str, Vectors] = {}
 
     def encode(self, texts: Collection[str], progress: Encoded | None = None) -> int:
-        """Encodes what has no vector yet; gives how many texts that were."""
+        """Encodes texts without a vector; returns their number."""
         self._vectors.update(self._kept.get([text for text in texts if text not in self._vectors]))
         missing = sorted({text for text in texts if text not in self._vectors}, key=lambda t: (len(t), t))
         if not missing:

@@ -1,4 +1,4 @@
-"""From a loaded track to what is learned from: its pooled passages, their features and their judgments."""
+"""Gathers the input of learning from a track: pooled passages, features and judgments."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Gathered(NamedTuple):
 def gather(
     track: Assessment, vectors: TrackVectors, official: Official | None, progress: Encoded | None = None
 ) -> Gathered:
-    """What a track has to learn from.
+    """Gathers a track's passages, features and judgments.
 
     Raises:
         TrecexamError: there are no queries, or nothing is pooled.
@@ -52,7 +52,7 @@ def gather(
         )
     if not pooled:
         raise TrecexamError(
-            "the pool is empty, so there is nothing to learn of: drop runs first, or set `pool_judged` in "
+            "nothing to learn from: the pool is empty; drop runs into the track, or set `pool_judged` in "
             "[track]",
             path=track.folder.runs,
         )
@@ -99,7 +99,7 @@ def gather(
 
 
 def _ratings(track: Assessment, query_id: str) -> tuple[Floats, int]:
-    """The grader's mean rating of each pooled passage, NaN where it has none; and how many are unusable."""
+    """The grader's mean rating of each pooled passage (NaN without one), and the number of unusable ones."""
     sheet = track.sheets[query_id]
     if not sheet.items or sheet.cells is not None:
         return np.full(len(sheet.doc_ids), np.nan), 0
@@ -108,7 +108,7 @@ def _ratings(track: Assessment, query_id: str) -> tuple[Floats, int]:
 
 
 def _background(query_id: str, pooled: Collection[str], with_text: Sequence[str]) -> list[str]:
-    """Passages with a text that are pooled for other queries alone, the same whatever order files have."""
+    """Passages with a text that are pooled only for other queries; independent of the order of files."""
     candidates = [doc for doc in with_text if doc not in pooled]
     if len(candidates) <= BACKGROUND:
         return candidates
@@ -118,7 +118,7 @@ def _background(query_id: str, pooled: Collection[str], with_text: Sequence[str]
 
 
 def odd_judgments(track: Assessment, official: Official) -> Iterator[str]:
-    """What of the judgments is not learned from, one per line."""
+    """Notes on judgments that are not used, one per line."""
     yield from official.warnings()
     pooled = {query_id: set(of.doc_ids) for query_id, of in track.pool.items()}
     outside = sum(
@@ -129,25 +129,25 @@ def odd_judgments(track: Assessment, official: Official) -> Iterator[str]:
     )
     if outside:
         yield (
-            f"{plural(outside, 'judged passage')} outside of the pool: not learned from, unless "
-            "`pool_judged = true` in [track]"
+            f"{plural(outside, 'judged passage')} outside of the pool are not learned from; set "
+            f"`pool_judged = true` in [track] to use them"
         )
 
 
 def odd_texts(track: Assessment, model: str) -> Iterator[str]:
-    """What of the pool is known by the votes of the runs alone, or hardly by this encoder, one per line."""
+    """Notes on passages without a text, or in a language unsuited for the encoder, one per line."""
     docs = {doc for of in track.pool.values() for doc in of.doc_ids}
     without = [doc for doc in sorted(docs) if not track.texts.get(doc, "").strip()]
     if without:
         yield (
             f"{plural(len(without), 'pooled passage')} ({shorten_list(without, 2, dots=True)}) without a "
-            "text: known by the votes of the runs alone"
+            f"text: labels come from the votes of the runs alone"
         )
     mute = [query_id for query_id in track.pool if not track.query_texts.get(query_id, "").strip()]
     if mute:
         yield (
-            f"{plural(len(mute), 'query')} ({shorten_list(mute, 3, dots=True)}) without a text: passages are "
-            "known by votes and length alone"
+            f"{plural(len(mute), 'query')} ({shorten_list(mute, 3, dots=True)}) without a text: labels come "
+            f"from votes and length alone"
         )
     sample = [
         text

@@ -1,4 +1,4 @@
-"""What people should judge next, so that leaderboards and labels gain most: `learned-next`."""
+"""`learned-next`: plans the judgments that improve leaderboards and labels most."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class PlannedJudgment:
 
 @dataclass(frozen=True)
 class JudgmentPlan(Result):
-    """What to judge, so that leaderboards and labels gain most by learning from it.
+    """A plan of judgments to learn from.
 
     Attributes:
         rows: in the order in which to judge: a passage of each query, then the next of each.
@@ -72,7 +72,7 @@ class JudgmentPlan(Result):
     notes: tuple[str, ...] = ()
 
     def declare(self) -> dict[str, Table]:
-        """`judgments` in the order in which to judge, with beginnings of texts; `texts` has them whole."""
+        """`judgments` in order of judging, with shortened texts; `texts` with whole ones."""
         header = ("place", "query_id", "doc_id", "why", "runs", "gain", "sd", "text")
         judgments = (
             (rank, row.query_id, row.doc_id, row.why, row.runs, row.gain, row.sd, beginning(row.text))
@@ -86,7 +86,7 @@ class JudgmentPlan(Result):
 
     @property
     def facts(self) -> dict[str, Any]:
-        """How much is judged and was learned from, and how much is planned."""
+        """Counts of judged, learned and planned passages."""
         return {
             "candidates": self.candidates,
             "judged": self.judged,
@@ -107,7 +107,7 @@ def plan_judgments(
     encoder: str | Encoder | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> JudgmentPlan:
-    """The passages from whose judgments leaderboards and labels gain most; nothing has to be graded for it.
+    """Plans judgments that improve leaderboards and labels most; needs no grades.
 
     A passage of each query in turn: "retrieved": the most retrieved one that nobody judged (over runs, 1 /
     log2(rank + 1) to rank 10, 0.1 to rank 20), and in a tenth of the cases one drawn at random, so that
@@ -147,7 +147,7 @@ def plan_judgments(
     learned, notes = _learned(track, judged, encoder, progress)
     if by == "mtc":
         if learned is None:
-            raise TrecexamError(f"'mtc' learns from judgments: {' '.join(notes)}", path=track.folder.root)
+            raise TrecexamError(f"'mtc' needs judgments: {' '.join(notes)}", path=track.folder.root)
         telling = _telling(learned, track)
         weights = [telling.get(query_id, np.zeros(len(of.doc_ids))) for query_id, of in pool.items()]
         share: float = 0.0
@@ -246,17 +246,17 @@ def judging_rounds(
 
 
 def _telling(learned: LearnedPool, track: Assessment) -> dict[str, Floats]:
-    """Of each query's passages, what judging them tells of the order of all runs.
+    """For each query's passages, how much their judgment tells about the order of all runs.
 
     Raises:
         TrecexamError: fewer than two runs, or fewer judgments than one a query.
     """
     queries, n_judged = learned.data.queries, learned.learned.n_judgments
     if len(track.runs) < 2:
-        raise TrecexamError("'mtc' tells runs apart: there must be two at least", path=track.folder.runs)
+        raise TrecexamError("'mtc' compares runs: the track needs two runs or more", path=track.folder.runs)
     if n_judged < len(queries):
         raise TrecexamError(
-            f"'mtc' needs a judgment of each query on average: there are {n_judged:,} of "
+            f"'mtc' needs as many judgments as queries: the track has {n_judged:,} for "
             f"{plural(len(queries), 'query')}; plan by 'retrieved' until then",
             path=track.folder.root,
         )
@@ -267,7 +267,7 @@ def _telling(learned: LearnedPool, track: Assessment) -> dict[str, Floats]:
 
 
 def judged_passages(track: Assessment) -> dict[str, set[str]]:
-    """query_id -> the passages with an official judgment, or a person's rating or judgment as a whole."""
+    """query_id -> passages with an official judgment, or a person's rating of the whole passage."""
     judged: dict[str, set[str]] = {}
     for row in track.official or ():
         # A negative label is nobody's judgment, as trec_eval reads it.
@@ -286,10 +286,10 @@ def _learned(
     encoder: str | Encoder | None,
     progress: Callable[[int, int], None] | None,
 ) -> tuple[LearnedPool | None, tuple[str, ...]]:
-    """What is learned from the judgments, and what a reader must know; None where nothing can be, and why."""
+    """Learns from the judgments; returns None if that is impossible, and notes."""
     # Encoding takes minutes, so it is not for nothing.
     if not judged:
-        return None, ("nothing is judged yet: there is nothing to learn from",)
+        return None, ("nothing is judged yet, so there is nothing to learn from",)
     try:
         official, n_people = people_judgments(track)
         learned = learn_pool(track, encoder=encoder, official=official, progress=progress)

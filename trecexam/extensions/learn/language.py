@@ -1,4 +1,4 @@
-"""Whether passages are in another language than English, by their letters and their most frequent words."""
+"""Detects passages in other languages than English by letters and frequent words."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ _FREQUENT = frozenset(_ENGLISH.split())
 
 
 def reads_as_english(text: str) -> bool:
-    """Whether a text has as many of English's most frequent words as English has; True of a short one."""
+    """Whether the share of frequent English words is that of English; True for short texts."""
     words = _WORD.findall(unicodedata.normalize("NFC", text).lower())
     return len(words) < _WORDS or sum(word in _FREQUENT for word in words) >= _LEAST * len(words)
 
 
 def odd_languages(passages: Sequence[str], model: str) -> list[str]:
-    """What speaks against an encoder that reads English, one per line.
+    """Notes on passages that an English encoder may not read, one per line.
 
     Args:
         passages: a sample of them.

@@ -1,4 +1,4 @@
-"""Learns from a track's judgments what the unjudged passages of its pool would be judged."""
+"""Learns labels of the pool's unjudged passages from a track's judgments."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ PARTS: tuple[Part, ...] = ("cells", "runs", "official", "settings")
 
 @dataclass(frozen=True, eq=False)
 class LearnedLabels(Result):
-    """What the passages of a pool were judged, or would be.
+    """Judged and learned labels of a pool's passages.
 
     Attributes:
         rows: query, passage, gain, standard deviation, label, judged or not; one for each pooled passage.
@@ -50,18 +50,18 @@ class LearnedLabels(Result):
     n_encoded: int
 
     def declare(self) -> dict[str, Table]:
-        """`labels`, as learned.tsv has them; `leaderboard`, where there are runs."""
+        """`labels`, as in learned.tsv; `leaderboard`, if there are runs."""
         labels = Table(("query_id", "doc_id", "gain", "sd", "label", "judged"), self.rows)
         return {"labels": labels, **({} if self.board is None else self.board.tables)}
 
     @property
     def shown(self) -> tuple[str, ...]:
-        """The leaderboard, where there is one."""
+        """The leaderboard, if there is one."""
         return () if self.board is None else ("leaderboard",)
 
     @property
     def facts(self) -> dict[str, Any]:
-        """What it was learned by and from."""
+        """The encoder, judgments, features and versions."""
         return {"learned": self.identity}
 
     def write(self, folder: Path) -> tuple[Path, ...]:
@@ -95,7 +95,7 @@ def learn(
     encoder: str | Encoder | None = None,
     progress: Encoded | None = None,
 ) -> LearnedLabels:
-    """Learns from the track's judgments, and gives all of its pool gains and labels; grades nothing.
+    """Learns gains and labels of the whole pool from the track's judgments; grades nothing.
 
     Arguments, and what is raised, are those of `learn_pool`.
     """
@@ -140,7 +140,7 @@ def _rows(
 
 
 def _qrels(official: Official | None, rows: Sequence[tuple[str, str, float, float, int, str]]) -> bytes:
-    """The official lines as they are, and after them a line for each passage that has none."""
+    """The official lines unchanged, then a line for each unjudged passage."""
     people = () if official is None else official.rows
     judged_pairs = {(row.query_id, row.doc_id) for row in people}
     lines = [qrels_line(row) for row in people]

@@ -1,4 +1,4 @@
-"""The runs by what nDCG and AP are expected to be, with labels learned for what nobody judged."""
+"""The leaderboard by expected nDCG and AP, with learned labels for unjudged passages."""
 
 from __future__ import annotations
 
@@ -47,13 +47,13 @@ MIN_SHARE = 0.75
 LEARNED, ZERO, CONDENSED = "learned", "unjudged = 0", "condensed"
 #: What to do instead.
 _INSTEAD = {
-    ZERO: "`trecexam leaderboard {root} --official`, which takes unjudged passages as not relevant",
+    ZERO: "`trecexam leaderboard {root} --official`, which counts unjudged passages as not relevant",
     CONDENSED: "lists without unjudged passages: `nDCG(judged_only=True)@10` with ir_measures",
 }
 
 
 class NotTrustedError(TrecexamError):
-    """A learned leaderboard that the track's own judgments do not support."""
+    """The track's judgments do not support its learned leaderboard."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,7 +82,7 @@ class LearnedBoard(Result):
 
     @cached_property
     def ends(self) -> tuple[Floats, Floats]:
-        """The ends of the means' 95% intervals, shape (2, runs) each; NaN where none are given.
+        """The bounds of the means' 95% intervals, shape (2, runs) each; NaN without intervals.
 
         mean -+ t * root of `ExpectedScores.variances`, with Student's t of n - 1 degrees of freedom for n
         queries. They may lie beyond 0..1.
@@ -100,7 +100,7 @@ class LearnedBoard(Result):
         return tuple(means.index(mean) + 1 for mean in means)
 
     def declare(self) -> dict[str, Table]:
-        """`run`, of each measure the expected mean and its interval's ends, and the share that is judged."""
+        """`run`, each measure's expected mean and interval, and the judged share."""
         low, high = self.ends
         columns = [side[at].tolist() for at in range(2) for side in (self.scores.means, low, high)]
         names = [f"{measure}{end}" for measure in self.measures for end in ("", ".low", ".high")]
@@ -110,7 +110,7 @@ class LearnedBoard(Result):
 
     @property
     def facts(self) -> dict[str, Any]:
-        """The measures, how many queries, and why the ranking is not to be trusted."""
+        """The measures, the number of queries, and doubts about the ranking."""
         return {
             "measures": list(self.measures),
             "n_queries": len(self.query_ids),
@@ -129,7 +129,7 @@ def learned_leaderboard(
     seed: int = 0,
     progress: Encoded | None = None,
 ) -> LearnedBoard:
-    """The runs by expected nDCG@10, and AP, where learned labels mean missing judgments; grades nothing.
+    """The runs by expected nDCG@10 and AP, with learned labels for missing judgments; grades nothing.
 
     Judged passages count as judged. Labels of the others are drawn again and again from what is learned;
     scores are means over draws. Ranks beyond the pool's depth are not looked at: AP is AP@depth. A query
@@ -154,12 +154,14 @@ def learned_leaderboard(
         track, learn_pool(track, source=source, encoder=encoder, progress=progress), draws=draws, seed=seed
     )
     if board.doubts and not insist:
-        raise NotTrustedError(f"{board.doubts}; --insist shows it all the same", path=track.folder.root)
+        raise NotTrustedError(
+            f"{board.doubts}; or show this leaderboard with --insist", path=track.folder.root
+        )
     return board
 
 
 def board_of(track: Assessment, pool: LearnedPool, *, draws: int = DRAWS, seed: int = 0) -> LearnedBoard:
-    """The leaderboard of what was learned of the track, which must have runs, trusted or not."""
+    """The learned leaderboard of a track with runs, whether trusted or not."""
     queries, other_queries = pool.data.queries, pool.data.others
     min_relevant, k = track.config.scores.min_relevant, min(K, track.depth)
     names = tuple(track.runs)
@@ -190,17 +192,17 @@ def board_of(track: Assessment, pool: LearnedPool, *, draws: int = DRAWS, seed: 
         "most retrieved": f"the most retrieved {n_judged / len(queries):.1f} passages of a query are judged",
     }[kind]
     if not n_judged:
-        how = "nothing of it is judged"
-    without = "" if intervals else "; no intervals, as too few would hold the truth"
+        how = "nothing in the pool is judged"
+    without = "" if intervals else "; no intervals, because too few of them would contain the true value"
     summary = (
-        f"expected over {plural(len(queries), 'query')}, with labels learned for what is not judged; "
+        f"expected over {plural(len(queries), 'query')}, with learned labels for unjudged passages; "
         f"{how}{without}"
     )
     return board.noted(*filter(None, (doubts, unproven)), summary, *_of_the_encoder(track, pool, board, k))
 
 
 def unproven_note(compared: Comparison, method: str, name: str, learned: str = LEARNED) -> str:
-    """That a way loses less than learned labels, which are used all the same, with both losses.
+    """A note on a method with a lower loss than learned labels, which are still used.
 
     Args:
         method, learned: as `compared` calls them.
@@ -213,7 +215,7 @@ def unproven_note(compared: Comparison, method: str, name: str, learned: str = L
 def _doubts(
     track: Assessment, queries: Sequence[QueryPassages], other_queries: Sequence[QueryPassages]
 ) -> tuple[str, str]:
-    """Why the learned leaderboard is not to be trusted, and what to do instead; "" where it is.
+    """Why the learned leaderboard cannot be trusted, and what to do instead; "" if it can.
 
     And a note where another way loses less with half of the judgments hidden, though not beyond chance; "".
     """
@@ -238,14 +240,14 @@ def _doubts(
         note = "" if less is None else unproven_note(compared, less, less)
         return "", note and f"with half of the judgments hidden {note}"
     return (
-        f"with half of the judgments hidden `{best}` orders the runs better than learned labels do (loss "
-        f"{compared.ways[best].loss:.3f} against {compared.ways[LEARNED].loss:.3f}): take "
+        f"with half of the judgments hidden `{best}` orders the runs better than learned labels (loss "
+        f"{compared.ways[best].loss:.3f} against {compared.ways[LEARNED].loss:.3f}): use "
         f"{_INSTEAD[best].format(root=track.folder.root)}"
     ), ""
 
 
 def _of_the_encoder(track: Assessment, pool: LearnedPool, board: LearnedBoard, k: int) -> list[str]:
-    """A note on runs that rank passages as the encoder does: their ranks with and without its cosine."""
+    """A note on runs that rank passages like the encoder, with ranks with and without its cosine."""
     queries = pool.data.queries
     agreements = np.full((len(board.runs), len(queries)), math.nan)
     for at, query in enumerate(queries):
@@ -272,8 +274,8 @@ def _of_the_encoder(track: Assessment, pool: LearnedPool, board: LearnedBoard, k
     ranks_here = dict(zip(board.runs, board.ranks, strict=True))
     moved = [f"{run} {ranks_here[run]} ({ranks_without[run]})" for run in board.runs if run in alike]
     return [
-        f"{plural(len(alike), 'run')} {'ranks' if len(alike) == 1 else 'rank'} passages much as the encoder "
-        f"of these labels does; rank here, and (without the encoder's cosine): "
+        f"{plural(len(alike), 'run')} {'ranks' if len(alike) == 1 else 'rank'} passages much like the "
+        f"encoder of these labels; rank here (rank without the encoder's cosine): "
         f"{shorten_list(moved, quote='')}; the true rank may be between them"
     ]
 
@@ -284,7 +286,7 @@ def _order(means: Floats, names: Sequence[str]) -> list[int]:
 
 
 def _judged(queries: Sequence[QueryPassages], k: int) -> list[float]:
-    """Of each run the share of its first k passages that are judged; 0 where it has none."""
+    """Each run's share of judged passages in its first k; 0 for an empty run."""
     retrieved = judged = np.zeros(len(queries[0].ranks), np.int64)
     for query in queries:
         top = query.ranks[:, :k]

@@ -1,4 +1,4 @@
-"""What is gathered of a track, what is fitted on its judgments, and what that predicts of its pool."""
+"""Gathers a track's data, fits a model on its judgments, and predicts labels of its pool."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ MORE = "`trecexam learned-next` names passages to judge"
 
 @dataclass(frozen=True, eq=False)
 class LearningData:
-    """What a track has to learn from: passages, features and judgments.
+    """A track's data for learning: passages, features and judgments.
 
     Attributes:
         queries: of the track.
@@ -59,7 +59,7 @@ class LearningData:
 
 @dataclass(frozen=True, eq=False)
 class LearnedPool:
-    """What was learned, and what it predicts of a track's pool.
+    """The fitted model and its predictions for a track's pool.
 
     Attributes:
         data: what it was learned from; `data.queries` are those that `predictions` are of.
@@ -75,7 +75,7 @@ class LearnedPool:
 
     @property
     def identity(self) -> dict[str, Any]:
-        """What it was learned by and from, for JSON."""
+        """The encoder, judgments, features and versions, for JSON."""
         return _identity(self.data, self.learned)
 
 
@@ -87,7 +87,7 @@ def learn_pool(
     official: Official | None = None,
     progress: Encoded | None = None,
 ) -> LearnedPool:
-    """Learns from the track's judgments, and predicts what its pool would be judged; grades nothing.
+    """Learns from the track's judgments and predicts labels of its pool; grades nothing.
 
     For each step of the judgment scale a logistic regression on the votes of the runs, the cosine with the
     query and the length, on words that passage and query share and the grader's rating where they add
@@ -115,13 +115,13 @@ def learn_pool(
 def fitted(
     track: Assessment, data: LearningData, without: Sequence[str] = (), *, neighbours: bool = True
 ) -> Learned:
-    """What is learned from the judgments.
+    """Fits the model on the judgments.
 
     Args:
         without, neighbours: as of `fit`.
 
     Raises:
-        TrecexamError: there are none, or all are the same.
+        TrecexamError: there are no judgments, or all are the same.
     """
     try:
         return fit([*data.others, *data.queries], without, neighbours)
@@ -134,7 +134,7 @@ def fitted(
 
 
 def why_nothing(track: Assessment, data: LearningData, error: ValueError) -> str:
-    """Why nothing can be learned: no judgment is of the pool, with ids of both; else what the error says."""
+    """Why nothing can be learned: no judged passage is in the pool (with ids of both), or the error."""
     official = data.official
     if official is None:
         return str(error)
@@ -142,7 +142,7 @@ def why_nothing(track: Assessment, data: LearningData, error: ValueError) -> str
     pooled = {query_id: of.doc_ids for query_id, of in track.pool.items()}
     if n_judged and (unmet := official.explain_no_overlap(pooled)) is not None:
         are = "is" if n_judged == 1 else "are"
-        why = f"there {are} {plural(n_judged, 'judgment')}, and none is of the pool: {unmet}"
+        why = f"there {are} {plural(n_judged, 'judgment')}, all outside of the pool: {unmet}"
     return "; ".join([why, *official.warnings()])
 
 
@@ -154,7 +154,7 @@ def gather_data(
     official: Official | None = None,
     progress: Encoded | None = None,
 ) -> LearningData:
-    """Encodes what has no vector yet and gathers features and judgments; arguments as of `learn_pool`.
+    """Encodes new texts and gathers features and judgments; arguments as in `learn_pool`.
 
     Raises:
         TrecexamError: as `learn_pool`.
@@ -176,7 +176,9 @@ def gather_data(
         with ExitStack() as stack:
             other = stack.enter_context(TrackLoader(TrackFolder.open(source))).load(bank_needed=False)
             if other.folder.root.resolve() == track.folder.root.resolve():
-                raise TrecexamError("is this track itself, whose judgments count already", path=source)
+                raise TrecexamError(
+                    "is this track itself, whose judgments are used already: give another track", path=source
+                )
             vectors = TrackVectors(other.folder.shared_state, encoder)
             source_data = gather(other, vectors, _official(other, needed=True), progress)
             if other.grader.identity != track.grader.identity:
@@ -207,7 +209,7 @@ def _renamed(query: QueryPassages, track: str) -> QueryPassages:
 
 
 def track_encoder(track: Assessment, model: str | None = None) -> TextEncoder:
-    """What a track's texts are encoded with: else than asked for, the embedding grader's own model.
+    """The encoder of a track's texts: the requested one, that of [learn], or the embedding grader's.
 
     Args:
         model: as `encoder` of `learn_pool`.
@@ -223,7 +225,7 @@ def track_encoder(track: Assessment, model: str | None = None) -> TextEncoder:
 
 
 def people_judgments(track: Assessment) -> tuple[Official | None, int]:
-    """The track's judgments and what people say beside them, see `with_peoples_labels`.
+    """The track's judgments with people's ratings of passages, see `with_peoples_labels`.
 
     Raises:
         TrecexamError: a machine wrote the judgments.
@@ -235,7 +237,7 @@ def _official(track: Assessment, *, needed: bool) -> Official | None:
     """The track's judgments.
 
     Raises:
-        TrecexamError: there are none and they are needed, or a machine wrote them.
+        TrecexamError: they are needed but missing, or a model wrote them.
     """
     file = track.folder.qrels()
     if track.official is None and not needed and file is None:
@@ -243,8 +245,8 @@ def _official(track: Assessment, *, needed: bool) -> Official | None:
     official = official_judgments(track)
     if official.written_by:
         raise TrecexamError(
-            "labels of a machine are among these judgments; name the official ones that they were made from "
-            "with `qrels` in [track]",
+            "these judgments include labels from a model: name the file of people's judgments with `qrels` "
+            "in [track]",
             path=file,
         )
     return official
@@ -253,7 +255,7 @@ def _official(track: Assessment, *, needed: bool) -> Official | None:
 def _other_scale(
     queries: Sequence[QueryPassages], other_queries: Sequence[QueryPassages], source: Path | str
 ) -> Iterator[str]:
-    """Refuses judgments of two scales, as far as their highest labels say that they are.
+    """Checks that both tracks' judgments have the same highest label.
 
     Yields:
         A line, where there are so few here that the highest label may not have been given yet.
@@ -265,33 +267,34 @@ def _other_scale(
     if not all(map(len, judged)):
         return
     highest, other_highest = (float(of_side.max()) for of_side in judged)
-    both = f"the highest judgment here is {highest:g}, and that of {source} {other_highest:g}: "
+    both = f"the highest judgment here is {highest:g}, and {other_highest:g} in {source}: "
     if highest < other_highest and len(judged[0]) < FEW:
-        yield f"{both}taken as of one scale, as there are few here"
+        yield f"{both}treated as one scale, because this track has few judgments"
     elif highest != other_highest:
-        raise TrecexamError(f"{both}their scales differ, and cannot be combined")
+        raise TrecexamError(f"{both}the scales differ and cannot be combined")
 
 
 def _few(
     queries: Sequence[QueryPassages], other_queries: Sequence[QueryPassages], learned: Learned
 ) -> list[str]:
-    """What makes the judgments few, one per line."""
+    """Notes on a small number of judgments, one per line."""
     notes = []
     judged = [query for query in queries if query.judged.any()]
     if learned.n_judgments < FEW:
         notes.append(
-            f"learned from {plural(learned.n_judgments, 'judgment')} only: see `trecexam cross-validate`"
+            f"learned from only {plural(learned.n_judgments, 'judgment')}: check the labels with `trecexam "
+            f"cross-validate`"
         )
     if len(judged) == 1 and not other_queries:
         notes.append(
-            f"all judgments are of one query, '{judged[0].query_id}': what is learned may not hold for the "
-            "others"
+            f"all judgments are of one query, '{judged[0].query_id}': the learned labels may be wrong for "
+            f"other queries"
         )
     without = [query.query_id for query in queries if not query.judged.any()]
     if without:
         notes.append(
             f"{len(without):,} of {plural(len(queries), 'query')} ({shorten_list(without, 3, dots=True)}) "
-            "without a judgment: their gains are of the other queries' judgments alone"
+            "have no judgment: their gains come from the other queries' judgments alone"
         )
     never = [f"{step:g}" for step, cut in zip(learned.scale[1:], learned.cuts, strict=True) if np.isinf(cut)]
     if never:

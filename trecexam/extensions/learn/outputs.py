@@ -1,4 +1,4 @@
-"""What learning adds to out/: the report's section, the manifest's entry, and learning with each update."""
+"""The report's section and the manifest's entry on learned labels, and learning at each update."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _LEAD = (
 
 
 def learned_report(track: Assessment) -> tuple[ReportPart, ...]:
-    """The section "learned"; none where nothing was learned, or of other runs, grades or judgments."""
+    """The section "learned"; empty if nothing was learned on the current runs, grades and judgments."""
     board = _up_to_date(track)
     if board is None:
         return ()
@@ -43,7 +43,7 @@ def learned_report(track: Assessment) -> tuple[ReportPart, ...]:
 
 
 def _up_to_date(track: Assessment) -> Table | None:
-    """What `learn` wrote of the runs; None where it is not there, or of another state of the track."""
+    """The leaderboard that `learn` wrote; None if missing or from another state of the track."""
     learned = read_object(track.folder.out / IDENTITY)
     try:
         content = read_regular(track.folder.out / BOARD)
@@ -61,13 +61,13 @@ def _up_to_date(track: Assessment) -> Table | None:
 
 
 def in_manifest(folder: TrackFolder) -> dict[str, Any]:
-    """What learned.json says, of the judgments as they were then."""
+    """The manifest's entry from learned.json."""
     learned = read_object(folder.out / IDENTITY)
     return {"learned": learned} if learned else {}
 
 
 def learn_after(track: Assessment) -> AfterUpdate:
-    """Learns, where the settings say so and there are judgments."""
+    """Learns after an update, if it is set and there are judgments."""
     if not track.config.section(LearnSection).update or track.official is None:
         return AfterUpdate()
     try:
@@ -75,7 +75,7 @@ def learn_after(track: Assessment) -> AfterUpdate:
         written = labels.write(track.folder.out)
     except TrecexamError as error:
         # Grades and leaderboard do not depend on it.
-        return AfterUpdate((), (f"nothing learned, out/learned.tsv is as it was: {error}",))
+        return AfterUpdate((), (f"nothing learned; out/learned.tsv is unchanged: {error}",))
     return AfterUpdate(written, tuple(f"learn: {line}" for line in labels.notes))
 
 

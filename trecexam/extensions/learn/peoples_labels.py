@@ -1,4 +1,4 @@
-"""What people say of passages as a whole on the page or by `override`, as judgments to learn from."""
+"""People's ratings of whole passages as judgments to learn from."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from trecexam.line.relevance import relevance_thresholds
 def label_of_rating(
     rating: int, max_rating: int, min_rating: int, labels: Sequence[int], min_relevant: int
 ) -> int:
-    """A rating of 0..max_rating on the scale of the judgments.
+    """Converts a rating 0..max_rating to the scale of the judgments.
 
     From `min_rating` on a rating is relevant, and from `min_relevant` on a judgment: relevant stays relevant.
     On either side ratings are spread evenly over the labels, the lowest and the highest of both meeting. On
@@ -30,7 +30,7 @@ def label_of_rating(
 
 
 def with_peoples_labels(track: Assessment, official: Official | None) -> tuple[Official | None, int]:
-    """The judgments, with what people say of pooled passages that have none; and of how many that is.
+    """The judgments, with people's ratings of unjudged pooled passages added, and their number.
 
     Judgments on the scale of [judging] are on that of the official ones, and stay as they are; ratings on the
     grader's scale are put on it, see `label_of_rating`. Without any judgment on either the ratings are the

@@ -1,4 +1,4 @@
-"""Which items are most promising for which passage, by an embedder."""
+"""Orders the items of each passage by similarity, for grading promising cells first."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def promising_places(
     progress: Encoded | None = None,
     encoder: Encoder | None = None,
 ) -> ItemPlaces | None:
-    """Items by falling cosine with the passage; None where the order of a passage's items does not matter.
+    """Items by descending cosine with the passage; None if the order does not matter.
 
     What has no vector yet is encoded where at least `WORTH_ENCODING` cells are missing. With fewer, with one
     item a query, or where the encoder is not installed, items go by the words that they share with the
@@ -59,7 +59,7 @@ def promising_places(
 
 
 def _stoppable(progress: Encoded | None, stop: Callable[[], bool] | None) -> Encoded:
-    """Shows progress; raises `StoppedError` where encoding is to end."""
+    """Reports progress; raises `StoppedError` to end encoding."""
 
     def encoded(done: int, of: int) -> None:
         if stop is not None and stop():

@@ -1,4 +1,4 @@
-"""A grader's ratings of a query's cells as numbers to learn from."""
+"""A grader's ratings of a query's cells, as features."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from trecexam.scores.ratings import MAX_RATING
 
 
 def cell_ratings(sheet: Sheet, grades: StoredGrades, unparsed: UnparsedPolicy) -> tuple[Floats, int]:
-    """The grader's ratings without people's, shape (passages, items); -1 where there is none.
+    """The grader's ratings without people's, shape (passages, items); -1 without one.
 
     Where the grader gave probabilities, it is the expected rating: the sum of rating times probability. For
     how many something else is stored comes with them, see `Distributions`.
@@ -26,7 +26,7 @@ def cell_ratings(sheet: Sheet, grades: StoredGrades, unparsed: UnparsedPolicy) -
 
 
 def mean_ratings(ratings: Floats) -> Floats:
-    """Of each passage; NaN where it has none.
+    """The mean rating of each passage; NaN without one.
 
     Args:
         ratings: see `cell_ratings`.

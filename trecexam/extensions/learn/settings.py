@@ -1,4 +1,4 @@
-"""[learn] of trecexam.toml: what is learned at each update, and with which encoder."""
+"""[learn] of trecexam.toml: learning at each update, and its encoder."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from trecexam.config import Section
 
 
 class LearnSection(Section):
-    """What `trecexam learn` does without being asked, and with which encoder."""
+    """Learning at each update, and the encoder of learned labels."""
 
     update: bool = Field(
         False,

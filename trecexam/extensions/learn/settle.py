@@ -1,4 +1,4 @@
-"""Whether a claim on runs survives full judging, and what to judge to find out: `settle`."""
+"""`settle`: the probability that a claim on runs survives full judging, and judgments to decide it."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _FIRST = re.compile(rf"(?:the )?(?:first|best|top)[ -](\d+|{'|'.join(_NUMBERS)})
 
 @dataclass(frozen=True)
 class Claim:
-    """What is claimed: `runs`, best first, are in this order; or with `first`, are those above all others."""
+    """A claim: `runs` are in this order, best first; or with `first`, they are above all others."""
 
     runs: tuple[str, ...]
     first: bool
@@ -45,7 +45,7 @@ class Claim:
 
 @dataclass(frozen=True)
 class Settled(Result):
-    """How sure a claim is, what it depends on, and what to judge to find out.
+    """The probability of a claim, the pairs that it depends on, and judgments to decide it.
 
     Attributes:
         claim: what is claimed.
@@ -73,7 +73,7 @@ class Settled(Result):
         return "refuted" if self.probability <= 1 - SURE else "open"
 
     def declare(self) -> dict[str, Table]:
-        """`plan`: what to judge, best first; `pairs`: what the claim depends on; `claim`: how sure it is."""
+        """`plan`: judgments, best first; `pairs`: pairs of runs in the claim; `claim`: its probability."""
         claim = (str(self.claim), self.probability, self.verdict, self.planned)
         return {
             "plan": Table(
@@ -95,12 +95,12 @@ class Settled(Result):
 
     @property
     def shown(self) -> tuple[str, ...]:
-        """How sure it is and what it depends on; and the plan where it is open."""
+        """The claim and its pairs, and the plan if the claim is open."""
         return ("claim", "pairs", "plan") if self.plan and self.verdict == "open" else ("claim", "pairs")
 
     @property
     def facts(self) -> dict[str, Any]:
-        """How sure the claim is."""
+        """The claim's probability and verdict."""
         return {
             "claimed": str(self.claim),
             "probability": self.probability,
@@ -118,7 +118,7 @@ def settle(
     encoder: str | Encoder | None = None,
     progress: Encoded | None = None,
 ) -> Settled:
-    """How sure it is that an order of runs by mean nDCG@10 survives full judging, and what to judge to know.
+    """The probability that an order of runs by mean nDCG@10 survives full judging, and what to judge.
 
     The probability is of the means over these queries, once every pooled passage is judged. It counts what
     people would say of unjudged passages, by learned labels; what these have wrong in all queries alike; and
@@ -144,8 +144,8 @@ def settle(
     n_judged = sum(int(query.judged.sum()) for query in queries)
     if n_judged < len(queries):
         raise TrecexamError(
-            f"{plural(n_judged, 'judgment')} of {plural(len(queries), 'query')}: with fewer than one a query "
-            f"no probability can be trusted; {MORE}",
+            f"{plural(n_judged, 'judgment')} of {plural(len(queries), 'query')}: with fewer than one per "
+            f"query no probability can be trusted; {MORE}",
             path=track.folder.root,
         )
     with threadpool_limits(1):
@@ -170,7 +170,7 @@ def settle(
 
 
 def _read(claim: str, names: tuple[str, ...], standings: Standing) -> Claim:
-    """What is claimed.
+    """Parses a claim.
 
     Raises:
         TrecexamError: it cannot be read, or names a run that is not there.
@@ -184,10 +184,12 @@ def _read(claim: str, names: tuple[str, ...], standings: Standing) -> Claim:
         return Claim(tuple(names[at] for at in order), True)
     runs = _named(claim, names)
     if len(runs) < 2 or not all(runs):
-        raise TrecexamError(f'\'{beginning(claim)}\' is no claim: "A > B", "A > B > C" or "the first five"')
+        raise TrecexamError(
+            f'\'{beginning(claim)}\' is not a claim; write "A > B", "A > B > C" or "the first five"'
+        )
     for run in runs:
         if run not in names:
-            hint = did_you_mean(run, names, f"there are {shorten_list(names, quote='')}")
+            hint = did_you_mean(run, names, f"the runs are {shorten_list(names, quote='')}")
             raise TrecexamError(f"no run '{beginning(run)}'; {hint}")
         if runs.count(run) > 1:
             raise TrecexamError(f"'{run}' is named twice")
@@ -195,7 +197,7 @@ def _read(claim: str, names: tuple[str, ...], standings: Standing) -> Claim:
 
 
 def _named(claim: str, names: tuple[str, ...]) -> tuple[str, ...]:
-    """What stands between the ">" of a claim. A run's name may have ">", too: as many runs as possible."""
+    """Splits a claim at ">" into as many run names as possible; names may contain ">", too."""
     parts = claim.split(">")
     # From each part on, the runs that the rest names; the end names none.
     named: list[tuple[str, ...] | None] = [None] * len(parts) + [()]
@@ -226,7 +228,7 @@ def _probability(standings: Standing, claim: Claim, run_indices: list[int]) -> f
 
 
 def _of_pair(standings: Standing, pair: Pair) -> float:
-    """The probability that the first run is better; 0 where both will always have the same mean."""
+    """The probability that the first run is better; 0 if both always have the same mean."""
     if max(map(abs, _difference(standings, pair))) < SAME:
         return 0.0
     return float(standings.above[pair])
@@ -275,10 +277,10 @@ def _notes(settled: Settled, standings: Standing, n_queries: int) -> list[str]:
             "expected to be; judge the plan from the top, then ask again"
         )
     if n_queries == 1:
-        notes.append("of one query nothing says how far learned labels are off: the probability is too sure")
+        notes.append("with one query the error of learned labels is unknown: the probability is too extreme")
     if settled.claim.first and standings.covariance.any():
         notes.append(
-            'the probability of a set of runs is rough, and mostly too high: the page "How far can I trust '
-            'learned labels?" says how far'
+            "the probability for a set of runs is rough and mostly too high: see the page 'How far can I "
+            "trust learned labels?'"
         )
     return notes

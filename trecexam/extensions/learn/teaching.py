@@ -1,4 +1,4 @@
-"""Fills holes with labels that the track's own judgments teach: the `teacher` of `trecexam fill`."""
+"""The `teacher` of `trecexam fill`: fills holes with labels learned from the track's judgments."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class JudgmentsTeach:
-    """See `trecexam.features.fill.teaching.Teacher`."""
+    """Implements `trecexam.features.fill.teaching.Teacher`."""
 
     def advice(self, track: Assessment, official: Official) -> Advice:
         verdict, why = kept_verdict(track, official)
@@ -51,7 +51,7 @@ TEACHER = JudgmentsTeach()
 
 
 class PoolLearner:
-    """Labels that are learned from the judgments that remain.
+    """Learns labels from the remaining judgments.
 
     Attributes:
         n_unlearned: how often these were too few to learn from.
@@ -83,7 +83,7 @@ class PoolLearner:
 
 
 def _hole_labels(prediction: Prediction) -> list[HoleLabel]:
-    """Gains and labels as they are, and how likely a person's judgment is that label."""
+    """Gains, labels, and the probability that a person gives this label."""
     return [
         HoleLabel(int(label), gain, confidence)
         for label, gain, confidence in zip(

@@ -14,7 +14,7 @@ from trecexam.graders.weights import OFFLINE_MODEL, config_digest, embedding_fol
 
 
 class TextEncoder:
-    """Encodes texts with a sentence-transformers model in bfloat16, which halves what a CPU needs.
+    """Encodes texts with a sentence-transformers model in bfloat16, which halves the time on a CPU.
 
     Args:
         model: a folder (absolute or relative to `root`), a hub id, or None for the extra `offline`.
@@ -34,7 +34,7 @@ class TextEncoder:
 
     @cached_property
     def identity(self) -> Mapping[str, Any]:
-        """All that can change a vector, but for the machine's rounding."""
+        """All settings that can change a vector, apart from rounding."""
         return {
             "weights_sha256": weights_digest(self.folder),
             "config_sha256": config_digest(self.folder),

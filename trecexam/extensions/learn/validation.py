@@ -1,4 +1,4 @@
-"""How good learned labels are on this track: `cross-validate`."""
+"""`cross-validate`: tests learned labels on hidden judgments."""
 
 from __future__ import annotations
 
@@ -42,12 +42,12 @@ from trecexam.tables.table import Layout, Table
 #: Column `used_by`.
 BOARD, FILL = "learned-leaderboard", "fill"
 #: How the verdict is made of the losses, see `Comparison.best`.
-RULE = "learned labels, unless another way loses less beyond chance (95%, over queries)"
+RULE = "learned labels, unless another method has a lower loss beyond chance (95%, over queries)"
 
 
 @dataclass(frozen=True)
 class Validation(Result):
-    """Which ways to treat unjudged passages order the runs well here, and how good their labels are.
+    """Comparison of methods for unjudged passages: order of runs, and quality of labels.
 
     Attributes:
         rows: (used by, way, loss, kappa, low, high, verdict).
@@ -67,14 +67,14 @@ class Validation(Result):
     notes: tuple[str, ...]
 
     def declare(self) -> dict[str, Table]:
-        """A row for each way, first those of the learned leaderboard, then those of `fill`."""
+        """A row per method: first those of the learned leaderboard, then those of `fill`."""
         header = ("used_by", "way", "loss", "kappa", "kappa.low", "kappa.high", "verdict")
         layout = Layout(("used_by", "way"), ("loss", "kappa", "verdict"))
         return {"ways": Table(header, self.rows, layout=layout)}
 
     @property
     def facts(self) -> dict[str, Any]:
-        """The judgments by kind, and the best way to fill."""
+        """The number of judgments, and the best method to fill."""
         return {
             "design": self.design,
             "retrieved_more": self.share,
@@ -92,7 +92,7 @@ def cross_validate(
     progress: Encoded | None = None,
     steps: Callable[[int, int], None] | None = None,
 ) -> Validation:
-    """Hides half of the track's judgments from learning, and compares what it says of them with people.
+    """Hides half of the track's judgments, and compares their predicted labels with them.
 
     Judged passages alone are looked at. What the learned leaderboard prints is compared with giving 0 to
     unjudged passages and with leaving them out; what `fill` writes with leaving holes, and with the labels of
@@ -108,7 +108,7 @@ def cross_validate(
         TrecexamError: as `track.learn.labels`; or no runs.
     """
     if not track.runs:
-        raise TrecexamError("no runs to rank: drop some first", path=track.folder.runs)
+        raise TrecexamError("no runs to rank: drop some into the track first", path=track.folder.runs)
     data = gather_data(track, encoder=encoder, progress=progress)
     assert data.official is not None
     queries, least = data.queries, track.config.scores.min_relevant
@@ -187,7 +187,7 @@ def _row(
 
 
 def _grader_labels(track: Assessment, queries: Sequence[QueryPassages]) -> list[Floats]:
-    """The grader's own labels of each query's passages, without people's; NaN where it has none."""
+    """The grader's labels of each query's passages, without people's; NaN without one."""
     scores = track.config.scores
     automatic: Mapping[str, Mapping[str, int]] = {
         of.query_id: grader_labels(of, scores.label, scores.min_rating, scores.min_answers)
@@ -200,7 +200,7 @@ def _grader_labels(track: Assessment, queries: Sequence[QueryPassages]) -> list[
 
 
 def _by_grader(automatic: Sequence[Floats], queries: Sequence[QueryPassages], _: Learned) -> list[Floats]:
-    """What `fill` writes by the grader: its label by the rule that agrees best with known judgments."""
+    """The labels of `fill --by grader`: mapped with the rule that agrees best with judgments."""
     both = [~np.isnan(of) & query.judged for of, query in zip(automatic, queries, strict=True)]
     labels = np.concatenate([of[rows] for of, rows in zip(automatic, both, strict=True)]).astype(int)
     judged = np.concatenate([query.judgments[rows] for query, rows in zip(queries, both, strict=True)])
@@ -222,19 +222,19 @@ def _notes(validation: Validation, least: int, queries: Sequence[QueryPassages])
     if validation.design == "most retrieved":
         how = (
             "the judged passages are the most retrieved ones, so of each query the less retrieved half was "
-            "hidden; loss: by how much nDCG@10 of a run is off by what is hidden, beside the other runs"
+            "hidden; loss: by how much hiding changes nDCG@10 of a run relative to the other runs"
         )
     else:
         what = (
             "all of the pool is judged"
             if validation.design == "all"
-            else "the judged passages are retrieved as the others are, as by a random sample"
+            else "runs retrieve the judged passages as often as the others, as in a random sample"
         )
         how = (
             f"{what}; a random half was hidden, again and again; loss: 1 - tau of the leaderboard with the "
             "hidden half's judgments"
         )
-    notes = [f"{how} (judged alone: passages without a judgment have no part in it)"]
+    notes = [f"{how} (judged passages only: passages without a judgment are left out)"]
     judged = np.concatenate([query.judgments[query.judged] for query in queries])
     relevant = set((judged >= least).tolist())
     if len(relevant) == 1:
@@ -246,16 +246,16 @@ def _notes(validation: Validation, least: int, queries: Sequence[QueryPassages])
 
 
 def _keep(track: Assessment, data: LearningData, compared: Comparison, best: str) -> list[str]:
-    """Stores the verdict for `fill`; the notes on it."""
+    """Stores the verdict for `fill`; returns notes."""
     assert data.official is not None
     encoder = {name: value for name, value in data.encoder.items() if name != "model"}
     losses = {
         name.split("\t")[1]: of.loss for name, of in compared.ways.items() if name.startswith(f"{FILL}\t")
     }
     verdict = Verdict(best=best, basis=verdict_basis(track, data.official, encoder), losses=losses)
-    line = f"the way to fill holes: {best}; losses: {verdict.summary}"
+    line = f"method to fill holes: {best}; losses: {verdict.summary}"
     try:
         keep_verdict(track.folder.state, verdict)
     except TrecexamError as error:
-        return [f"{line}; not kept for `trecexam fill`: {error}"]
+        return [f"{line}; not stored for `trecexam fill`: {error}"]
     return [line]

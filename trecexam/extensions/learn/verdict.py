@@ -1,4 +1,4 @@
-"""What `cross-validate` last showed of the ways to fill, kept beside the store for `fill`."""
+"""The stored result of the last `cross-validate`, which `fill` uses."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ CHECK = "`trecexam cross-validate {}`"
 
 
 class Verdict(BaseModel):
-    """Which way to fill orders the runs best, for these judgments.
+    """The best method to fill for these judgments.
 
     Attributes:
         best: "learned", "grader", or "none": leave holes.
@@ -39,13 +39,13 @@ class Verdict(BaseModel):
 
     @property
     def summary(self) -> str:
-        """The ways with their losses, the best first."""
+        """The methods with their losses, best first."""
         ordered = sorted(self.losses, key=lambda method: (method != self.best, self.losses[method]))
         return ", ".join(f"{method} {self.losses[method]:.3f}" for method in ordered)
 
 
 def verdict_basis(track: Assessment, official: Official, encoder: Mapping[str, Any]) -> dict[str, str]:
-    """What a verdict depends on, as digests.
+    """Digests of all that a verdict depends on.
 
     Args:
         encoder: its identity.
@@ -63,7 +63,7 @@ def verdict_basis(track: Assessment, official: Official, encoder: Mapping[str, A
 
 
 def keep_verdict(folder: Path, verdict: Verdict) -> None:
-    """Writes it, in place of an older one.
+    """Writes the verdict, replacing an older one.
 
     Args:
         folder: the track's state.
@@ -75,7 +75,7 @@ def keep_verdict(folder: Path, verdict: Verdict) -> None:
 
 
 def kept_verdict(track: Assessment, official: Official | None = None) -> tuple[Verdict | None, str | None]:
-    """The verdict, where it is of these judgments, the track's encoder and its grader.
+    """The stored verdict, if it belongs to these judgments, encoder and grader.
 
     Args:
         official: the judgments; None for the track's.
@@ -92,12 +92,12 @@ def kept_verdict(track: Assessment, official: Official | None = None) -> tuple[V
     except ValueError:
         return None, _again(track, "cannot be read")
     except TrecexamError as error:
-        return None, f"the kept cross-validation does not count: {error}"
+        return None, f"the stored cross-validation is not used: {error}"
     other = [name for name, digest in basis.items() if verdict.basis.get(name) != digest]
     if other:
-        return None, _again(track, f"is of another {' and '.join(map(_NAMES.__getitem__, other))}")
+        return None, _again(track, f"was made with another {' and '.join(map(_NAMES.__getitem__, other))}")
     if verdict.best == "grader" and not track.counts.ok:
-        return None, _again(track, "is of grades that are gone")
+        return None, _again(track, "was made with grades that no longer exist")
     return verdict, None
 
 
@@ -107,4 +107,4 @@ _NAMES: Mapping[str, str] = {"judgments": "set of judgments", "encoder": "encode
 
 def _again(track: Assessment, why: str) -> str:
     command = CHECK.format(track.folder.root)
-    return f"the kept cross-validation {why}: {command} with what is here now makes another"
+    return f"the stored cross-validation {why}: run {command} again"

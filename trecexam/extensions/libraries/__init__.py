@@ -1,4 +1,4 @@
-"""A track in the objects of other libraries: data frames, PyTerrier (`trecexam.pyterrier`), ranx."""
+"""Converts a track to objects of other libraries: data frames, PyTerrier (`trecexam.pyterrier`), ranx."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""More of `track.export`: labels and grades as data frames, labels and runs as those of ranx."""
+"""More of `track.export`: labels and grades as data frames, labels and runs for ranx."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from trecexam.extensions.libraries import frames, ranx
 
 @named_as_called
 class LibraryCalls(Accessor):
-    """Data frames, and what ranx takes: `track.export.qrels_frame()`."""
+    """Exports data frames and objects of ranx: `track.export.qrels_frame()`."""
 
     qrels_frame = on_loaded(frames.qrels_frame)
     grades_frame = on_loaded(frames.grades_frame)

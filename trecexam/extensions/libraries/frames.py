@@ -1,4 +1,4 @@
-"""What a track gives to notebooks: labels and grades as data frames. Ids are texts in all of them."""
+"""Labels and grades as data frames. Ids are always texts."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def qrels_frame(
         library: whose data frame it is: "pandas", "polars", or "pyarrow", which is always there.
 
     Returns:
-        Columns `query_id`, `doc_id`, `item_id` (text), `rating` (int64, 0..5, -1 where there is none),
+        Columns `query_id`, `doc_id`, `item_id` (text), `rating` (int64, 0..5, -1 if missing),
         `label` (int64, the passage's), `relevance` (the same, by the name that ir_measures looks for) and,
         where the bank has importances, `importance` (text, of the item: "vital", "okay" or "") and, where it
         has weights, `weight` (float64, of the item, 1 where it has none). Items are in the bank's order.

@@ -46,7 +46,7 @@ def qrels(
     min_answers: int | None = None,
     binary: bool = False,
 ) -> pandas.DataFrame:
-    """The Rubric-Qrels as PyTerrier takes them, with the ratings from which Cover and nCover are computed.
+    """The Rubric-Qrels in PyTerrier's format, with the ratings that Cover and nCover need.
 
     With it, `pt.Experiment` and `pt.Evaluate` give the values of the track's own leaderboard. A query of the
     bank without any rated passage has no row: PyTerrier leaves it out of its means, the leaderboard counts 0.
@@ -82,7 +82,7 @@ def qrels(
 
 
 def topics(track: OpenTrack) -> pandas.DataFrame:
-    """The queries of the bank: `qid` and `query`, both text, in the bank's order; "" where one has no text.
+    """The queries of the bank: `qid` and `query`, both text, in the bank's order; "" without a text.
 
     Raises:
         TrecexamError, ConversionError: the track cannot be read.
@@ -94,7 +94,7 @@ def topics(track: OpenTrack) -> pandas.DataFrame:
 
 
 def runs(track: OpenTrack, names: Collection[str] | None = None) -> dict[str, pt.Transformer]:
-    """The track's runs, each as a transformer that gives a topic its stored results.
+    """The track's runs as transformers that return a topic's stored results.
 
     Args:
         names: those runs, in this order; None for all.
@@ -128,7 +128,7 @@ def ratings(
 
 
 class Ratings(pt.Transformer):
-    """Adds to each row of a result frame what a passage has for its query: two columns.
+    """Adds a passage's label and ratings for its query to each row of a result frame.
 
     - `label` (Int64): <NA> where the passage is not judged.
     - `ratings` (object): the tuple of the qrels, one rating an item of the query; None where not judged.

@@ -29,7 +29,7 @@ def ranx_qrels(
     min_answers: int | None = None,
     binary: bool = False,
 ) -> ranx.Qrels:
-    """The Rubric-Qrels as a `ranx.Qrels`. A query without a labelled passage cannot be in it.
+    """The Rubric-Qrels as a `ranx.Qrels`, which cannot hold queries without labelled passages.
 
     Args:
         label, min_rating, min_answers, binary: as in `qrels`.
@@ -43,7 +43,7 @@ def ranx_qrels(
     for row in qrels(track, label=label, min_rating=min_rating, min_answers=min_answers, binary=binary):
         labels.setdefault(row.query_id, {})[row.doc_id] = row.relevance
     if not labels:
-        raise TrecexamError("nothing has a label yet: `trecexam watch` grades", path=track.folder.root)
+        raise TrecexamError("nothing has a label yet: run `trecexam watch`", path=track.folder.root)
     return ranx.Qrels.from_dict(labels)
 
 

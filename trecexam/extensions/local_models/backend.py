@@ -1,4 +1,4 @@
-"""What goes into a language model behind a grader, and what comes out."""
+"""Input and output of a grader's language model."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from trecexam.graders.prompts import Prompt
 
 
 class Job(NamedTuple):
-    """A tokenised prompt about a cell, or about several. Jobs of one `group` may share their first tokens.
+    """A tokenised prompt about one or several cells. Jobs of one `group` may share their first tokens.
 
     `prefix` of these are what every prompt about this passage begins with, whatever it asks; 0 where that is
     not known.
@@ -29,7 +29,7 @@ class Job(NamedTuple):
 
 
 class ModelOutput(NamedTuple):
-    """What a model said: its text, or in `choices` the best answer and each answer's probability.
+    """A model's answer: its text, or in `choices` the best answer and each answer's probability.
 
     Where it was asked for a list held to permitted labels, `listed` has an output for each of them.
     """

@@ -1,4 +1,4 @@
-"""One queue of prompts, cut into batches of like length by a token budget. Knows no model.
+"""Cuts a queue of prompts into batches of similar length within a token budget; uses no model.
 
 Prompts are taken in windows, tokenised one window ahead in a second thread, sorted by length and cut
 where `prompts x longest prompt` would pass the budget. What does not fit into memory is halved.
@@ -25,7 +25,7 @@ class OutOfMemoryError(Exception):
 
 
 class Sized(Protocol):
-    """A tokenised prompt: its length in tokens, and a number that prompts share which go together."""
+    """A tokenised prompt with its length and group."""
 
     @property
     def length(self) -> int: ...
@@ -38,7 +38,7 @@ Job = TypeVar("Job", bound=Sized)
 
 
 class Plan(NamedTuple):
-    """Jobs, by their places, in batches.
+    """Batches of job indices.
 
     Attributes:
         batches: the places of each batch's jobs.
@@ -76,7 +76,7 @@ def plan(jobs: Sequence[Sized], max_tokens: int) -> Plan:
 
 
 def windows(items: Iterable[Cell_], first: int = FIRST_WINDOW, later: int = WINDOW) -> Iterator[list[Cell_]]:
-    """The items in lists of `first`, then of `later`; the last may be shorter."""
+    """Lists of items: the first of length `first`, others of length `later`; the last may be shorter."""
     rest = iter(items)
     size = first
     while window := list(islice(rest, size)):
@@ -86,7 +86,7 @@ def windows(items: Iterable[Cell_], first: int = FIRST_WINDOW, later: int = WIND
 
 @dataclass(frozen=True)
 class _Running(Generic[Job, Result]):
-    """A batch on the device. `alone`: no other was there when it was started."""
+    """A batch on the device. `alone`: no other batch was running when it started."""
 
     batch: list[Job]
     results: Callable[[], Sequence[Result]]
@@ -120,7 +120,7 @@ class Batcher(Generic[Cell_, Job, Result]):
     def run(
         self, cells: Iterable[Cell_], first: int = FIRST_WINDOW, later: int = WINDOW
     ) -> Generator[list[tuple[Job, Result]], None, None]:
-        """Results batch by batch, as they come.
+        """Yields results batch by batch, as they arrive.
 
         While one batch is stored by the caller, the next is already running on the device.
 
@@ -168,14 +168,14 @@ class Batcher(Generic[Cell_, Job, Result]):
             waiting = running
 
     def _planned(self, jobs: Sequence[Job]) -> tuple[deque[list[Job]], list[Job]]:
-        """Batches, and jobs that better wait."""
+        """Batches, and jobs that wait for more of similar length."""
         batches, left = self.plan(jobs, self.max_tokens)
         return deque([jobs[job_index] for job_index in job_indices] for job_indices in batches), [
             jobs[job_index] for job_index in left
         ]
 
     def _cut(self, jobs: Sequence[Job]) -> Iterator[list[Job]]:
-        """Batches of jobs that waited in vain."""
+        """Batches of jobs that waited."""
         return (
             [jobs[job_index] for job_index in job_indices]
             for job_indices in plan(jobs, self.max_tokens).batches

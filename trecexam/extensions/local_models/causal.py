@@ -31,7 +31,7 @@ QUESTION_TOKENS = {"cuda": 2_048, "cpu": 128}
 
 
 class CausalBackend(LocalModel):
-    """A decoder-only model. Loaded when it is first needed."""
+    """A decoder-only model, loaded when first used."""
 
     name = "causal"
     auto_class = "AutoModelForCausalLM"
@@ -42,7 +42,7 @@ class CausalBackend(LocalModel):
     repeats_prompts = True
 
     def plan(self, jobs: Sequence[Job], max_tokens: int) -> Plan:
-        """As for all models; of prompts that share their beginnings, those of like length together."""
+        """Plans batches; prompts that share a prefix are grouped by similar length."""
         if not any(job.prefix for job in jobs) or not self._shares(0):
             return super().plan(jobs, max_tokens)
         from trecexam.extensions.local_models.shared_prefix import plan_shared
@@ -67,7 +67,7 @@ class CausalBackend(LocalModel):
 
     @cached_property
     def ends(self) -> list[int]:
-        """The tokens that end an answer: chat models have one for the turn beside that for the text."""
+        """The tokens that end an answer; chat models have one for the turn and one for the text."""
         configured = self.model.generation_config.eos_token_id
         ids = [] if configured is None else [configured] if isinstance(configured, int) else list(configured)
         if not ids and self.tokens.tokenizer.eos_token_id is not None:
@@ -87,14 +87,16 @@ class CausalBackend(LocalModel):
         try:
             config = json.loads((self.folder / "config.json").read_bytes())
         except (OSError, ValueError) as error:
-            raise GraderError(f"no config.json of a model: {error}", path=self.folder) from None
+            raise GraderError(
+                f"the folder has no config.json of a model: {error}", path=self.folder
+            ) from None
         config = {**config, **(config.get("text_config") or {})}
         for key in ("max_position_embeddings", "n_positions", "max_seq_len"):
             if isinstance(config.get(key), int):
                 limit = min(limit, config[key])
         if limit <= new_tokens:
             raise GraderError(
-                f"this model takes {limit} tokens, and an answer may have {new_tokens}: "
+                f"this model accepts {limit} tokens, and an answer may have {new_tokens}: "
                 "set a smaller `max_new_tokens` in [grader]",
                 path=self.folder,
             )
@@ -152,7 +154,7 @@ class CausalBackend(LocalModel):
         return n_rows(length, self._tile_tokens(QUESTION_TOKENS))
 
     def _of_logits(self, logits: Tensor, tree: ChoiceTree) -> Tensor:
-        """log P(answer, end | prompt), shape (jobs, answers), of the logits that `tiled_logits` has."""
+        """log P(answer, end | prompt), shape (jobs, answers), from the logits of `tiled_logits`."""
         import torch
 
         logits = logits.float()
@@ -166,7 +168,7 @@ class CausalBackend(LocalModel):
         return torch.stack(scores, dim=1)
 
     def _one_by_one(self, jobs: Sequence[Job], answers: Sequence[Sequence[int]]) -> Tensor:
-        """Each prompt with each answer as its own row: slower, and right for every architecture.
+        """Scores each prompt with each answer as its own row: slower, but correct for every architecture.
 
         Only prompts of one length go together, without padding: not every model can leave
         padding out.

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class ChoiceTree:
-    """The decoder's input for a set of answers, without what comes before them.
+    """The decoder's input for a set of answers, without the prompt.
 
     Attributes:
         tokens: the token of each node but the root, parents before children.
@@ -61,7 +61,7 @@ class ChoiceTree:
         return cls(tuple(tokens), tuple(parents), tuple(depths), tuple(paths), tuple(leaves))
 
     def sees(self) -> list[list[bool]]:
-        """Which node sees which: itself and those on its way to the root; shape (nodes, nodes)."""
+        """The attention mask: each node sees itself and its ancestors; shape (nodes, nodes)."""
         rows = []
         for node in range(len(self.tokens)):
             row = [False] * len(self.tokens)
@@ -73,6 +73,6 @@ class ChoiceTree:
         return rows
 
     def distances(self) -> list[list[int]]:
-        """Tokens between each node and each it sees, the root in place 0; shape (nodes + 1, nodes + 1)."""
+        """Distances in tokens between nodes and their ancestors, root first; shape (nodes + 1, nodes + 1)."""
         depths = (0, *self.depths)
         return [[depths[row] - depths[column] for column in range(len(depths))] for row in range(len(depths))]

@@ -1,4 +1,4 @@
-"""A grader that asks a language model: prompts out, batches through, answers read."""
+"""A grader with a local language model: makes prompts, runs batches and reads answers."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _PROBE = Item(
 
 @dataclass(frozen=True)
 class Decoding:
-    """How answers come out of the model.
+    """How answers are decoded.
 
     Attributes:
         mode: "choices" (the most probable of the permitted answers) or "beam" (beam search, free text).
@@ -54,14 +54,14 @@ class Decoding:
     new_tokens: int = 512
 
     def identity(self, prompts: Iterable[Prompt]) -> dict[str, Any]:
-        """What of it can change an answer; in `choices` the permitted ones are a part of it."""
+        """All that can change an answer; includes the permitted answers with `choices`."""
         if self.mode == "choices":
             return {"mode": "choices", "answers": [prompt.answers for prompt in prompts]}
         return {"mode": "beam", "beams": self.beams, "new_tokens": self.new_tokens, "early_stopping": True}
 
 
 class LanguageGrader(PromptedGrader):
-    """Grades by asking a model.
+    """Grades with a local language model.
 
     Args, beside those of `PromptedGrader`:
         model: the model's name, for the identity and exports.
@@ -95,19 +95,19 @@ class LanguageGrader(PromptedGrader):
 
     @property
     def free_text(self) -> bool:
-        """Whether answers are the model's own words, to be read."""
+        """Whether answers are free text."""
         return self.decoding.mode == "beam"
 
     @property
     def cells_share(self) -> Literal["nothing", "prompts", "answer"]:
-        """Whether a model reads what the prompts of a passage begin with once, or answers them together."""
+        """Whether the model shares a passage's prefix between prompts, or answers them together."""
         if self.asks_lists:
             return "answer"
         return "prompts" if self.backend.name == "causal" else "nothing"
 
     @property
     def environment(self) -> Mapping[str, str] | None:
-        """What the model runs on; None before it is loaded."""
+        """The model's environment; None before it is loaded."""
         return self.backend.environment
 
     @cached_property
@@ -126,7 +126,7 @@ class LanguageGrader(PromptedGrader):
 
     @cached_property
     def max_length(self) -> int:
-        """Tokens that a prompt may have."""
+        """The maximum length of a prompt, in tokens."""
         longest = 16 * max(prompt.group for prompt in self.prompts.values())
         limit = self.backend.length_limit(
             self.decoding.new_tokens if self.decoding.mode == "beam" else longest
@@ -139,7 +139,7 @@ class LanguageGrader(PromptedGrader):
 
     @cached_property
     def _verifiers(self) -> Mapping[str, LanguageGrader]:
-        """By kind of item, what asks the same model whether the answers to its prompt are right."""
+        """For each kind of item, a grader with the same model that verifies answers."""
         return {
             kind: self._asking([prompt.verification], self.decoding)
             for kind, prompt in self.prompts.items()
@@ -147,7 +147,7 @@ class LanguageGrader(PromptedGrader):
         }
 
     def _verified(self, batch: Sequence[tuple[Cell, Answer]]) -> Iterator[tuple[Cell, Answer]]:
-        """A batch's answers with what the model says of them; equal ones to an item are sent once."""
+        """A batch's answers, verified by the model; equal answers to an item are verified once."""
         claims: dict[Cell, list[tuple[Cell, str]]] = {}
         for cell, answer in batch:
             if cell.item.kind not in self._verifiers or answer.status not in {"ok", "unparsed"}:
@@ -174,7 +174,7 @@ class LanguageGrader(PromptedGrader):
     def _batches(
         self, calls: Iterable[Call], unread: list[tuple[Call, str]]
     ) -> Iterator[Sequence[tuple[Cell, Answer]]]:
-        """Answers batch by batch; lists that cannot be read go to `unread`, as the model wrote them."""
+        """Yields answers batch by batch; adds unreadable lists to `unread`."""
         # Another thread adds to it.
         unable: deque[tuple[Cell, Answer]] = deque()
         batcher: Batcher[Call, Job, ModelOutput] = Batcher(
@@ -198,7 +198,7 @@ class LanguageGrader(PromptedGrader):
             yield [*unable]
 
     def _asked_again(self, calls: Sequence[tuple[Call, str]]) -> Iterator[Sequence[tuple[Cell, Answer]]]:
-        """Answers for lists that could not be read: written greedily, then cell by cell, then unparsed."""
+        """Answers for unreadable lists: decoded greedily, then cell by cell, then unparsed."""
         unread: list[tuple[Call, str]] = []
         yield from self._greedy._batches([call for call, _ in calls], unread)
         alone = [(cell,) for call, _ in unread if len(call) > 1 for cell in call]
@@ -209,11 +209,11 @@ class LanguageGrader(PromptedGrader):
 
     @cached_property
     def _greedy(self) -> LanguageGrader:
-        """Asks the same: beam search would write the same a second time."""
+        """The same request with greedy decoding, since beam search would repeat its answer."""
         return self._asking(self.prompts.values(), replace(self.decoding, beams=1))
 
     def _asking(self, prompts: Iterable[Prompt], decoding: Decoding) -> LanguageGrader:
-        """The same model, asked other prompts or otherwise."""
+        """A grader with the same model and other prompts or decoding."""
         return LanguageGrader(
             self.backend,
             [*prompts],
@@ -225,7 +225,7 @@ class LanguageGrader(PromptedGrader):
         )
 
     def _prepare(self, window: list[Call], unable: deque[tuple[Cell, Answer]]) -> list[Job]:
-        """The window's prompts as tokens; what cannot be asked goes to `unable`."""
+        """The window's prompts as tokens; cells without a possible prompt are added to `unable`."""
         groups: dict[str, int] = {}
         jobs: list[Job] = []
         while window:
@@ -235,7 +235,7 @@ class LanguageGrader(PromptedGrader):
         return self._with_prefixes(jobs) if self.backend.wants_prefixes else jobs
 
     def _with_prefixes(self, jobs: Sequence[Job]) -> list[Job]:
-        """Jobs with what they begin with whatever they ask: as far as they agree with another question."""
+        """Jobs with their shared prefix: the tokens in common with the prompt of another question."""
         probes: dict[tuple[str, str, str, str], str] = {}
         for job in jobs:
             if job.prompt.group == 1 and _probe_key(job) not in probes:
@@ -255,7 +255,7 @@ class LanguageGrader(PromptedGrader):
         unable: deque[tuple[Cell, Answer]],
         halves: list[Call],
     ) -> Iterator[Job]:
-        """The prompts of calls; of those that leave no room for a passage the halves go to `halves`."""
+        """The prompts of calls; calls without room for a passage are split and added to `halves`."""
         askable, texts = [], []
         for call in calls:
             cell = call[0]
@@ -281,7 +281,7 @@ class LanguageGrader(PromptedGrader):
 
     @property
     def _enough(self) -> int:
-        """Characters that are more than a prompt can take, but for unusual texts."""
+        """A number of characters that exceeds a prompt's length for all usual texts."""
         return 16 * self.max_length
 
     def _text(self, prompt: Prompt, call: Call, passage: str) -> str:
@@ -313,10 +313,11 @@ class LanguageGrader(PromptedGrader):
         return lambda: [self._best(row) for row in scores()]
 
     def _best(self, scores: Sequence[float]) -> ModelOutput:
-        """The most probable answer (of equals the first in the prompt) and each answer's share."""
+        """The most probable answer (ties: the first in the prompt), and each answer's probability."""
         if any(math.isnan(score) for score in scores):
             raise GraderError(
-                "the model gives no numbers (NaN): its weights are damaged, or do not bear this `dtype`",
+                "the model gives no numbers (NaN): its weights are damaged, or it cannot run with this "
+                "`dtype`",
                 path=self.folder,
             )
         top = max(scores)
@@ -330,7 +331,7 @@ class LanguageGrader(PromptedGrader):
     def _answers_of(
         self, job: Job, output: ModelOutput, unread: list[tuple[Call, str]]
     ) -> Iterator[tuple[Cell, Answer]]:
-        """The answer to each cell of a job; none where it is a list that cannot be read: `unread` gets it."""
+        """The answer to each cell of a job; an unreadable list is added to `unread`."""
         if job.prompt.group == 1:
             yield job.cells[0], self._answer(job.prompt, job.cells[0], output)
             return
@@ -358,38 +359,38 @@ class LanguageGrader(PromptedGrader):
 
 
 def _error(reason: str) -> Answer:
-    """That a cell cannot be asked about."""
+    """The error for a cell without a possible prompt."""
     return Answer(None, "error", reason)
 
 
 def _probe_key(job: Job) -> tuple[str, str, str, str]:
-    """Prompts with the same key begin alike as far as the passage."""
+    """A key of prompts with the same beginning up to the passage."""
     cell = job.cells[0]
     return job.prompt.asks, cell.query_text, cell.item.query_text, cell.text
 
 
 def chosen_prompts(settings: GraderSection, root: Path, *, passage_first: bool) -> list[Prompt]:
-    """The prompts that the settings name, or the paper's self-ratings."""
+    """The prompts in the settings, or the paper's self-rating prompts."""
     names = DEFAULT if settings.prompt is None else (settings.prompt,)
     prompts = [named(name, root) for name in names]
     return [prompt.passage_first() for prompt in prompts] if passage_first else prompts
 
 
 def chosen_decoding(settings: GraderSection, prompts: Sequence[Prompt]) -> Decoding:
-    """How to decode: as set, else `choices` where the prompt has permitted answers, else `beam`.
+    """The decoding: as set, else `choices` if the prompt has permitted answers, else `beam`.
 
     Raises:
         GraderError: `choices` is set for a prompt that wants free text.
     """
     free = [prompt.name for prompt in prompts if not prompt.answers]
     if settings.decode == "choices" and free:
-        raise GraderError(f'prompt {free[0]} wants free text: set `decode = "beam"` in [grader]')
+        raise GraderError(f'prompt {free[0]} needs a free-text answer: set `decode = "beam"` in [grader]')
     mode = settings.decode or ("beam" if free else "choices")
     return Decoding(mode, settings.beams, settings.max_new_tokens)
 
 
 def local_reading(settings: GraderSection, root: Path) -> dict[str, Any]:
-    """How stored answers are read, which no model is needed for."""
+    """Reads stored answers; needs no model."""
     return {"read": PromptedGrader(chosen_prompts(settings, root, passage_first=False), settings.compat).read}
 
 
@@ -401,7 +402,7 @@ def local_grader(
     default: str | None,
     passage_first: bool,
 ) -> LanguageGrader:
-    """A grader by its settings.
+    """Creates a grader from its settings.
 
     Args:
         make: the model.

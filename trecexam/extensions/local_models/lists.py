@@ -1,4 +1,4 @@
-"""Lists of labels, written by a model that may write nothing else: `['support', 'not_support']`.
+"""Constrained decoding of lists of labels: `['support', 'not_support']`.
 
 Token by token the model chooses among those that permitted lists go on with, so that each list has the length
 that it should have. At most places there is one such token; where labels part, the model's probabilities of
@@ -60,13 +60,13 @@ class ListTokens:
         return cls(first, later, tuple(_after(text, "']", tokens, spell) for text, tokens in before))
 
     def longest(self, number: int) -> int:
-        """Tokens that a list of so many labels may have, and one that ends the answer."""
+        """The maximum length of a list with this many labels, in tokens, including the end token."""
         later = max(len(token_ids) for ways in self.later for token_ids in ways)
         return max(map(len, self.first)) + (number - 1) * later + max(map(len, self.closing)) + 1
 
 
 def _after(begun: str, rest: str, before: tuple[int, ...], spell: Spell) -> tuple[int, ...]:
-    """The tokens of the rest after a text with these tokens; its own, where they change what is before."""
+    """The tokens of a text's rest after these tokens; its separate tokens if tokenization differs."""
     tokens = tuple(spell([begun + rest])[0])
     return tokens[len(before) :] if tokens[: len(before)] == before else tuple(spell([rest])[0])
 
@@ -76,7 +76,7 @@ _List = Generator[list[int], tuple[int, Sequence[float]], None]
 
 
 def _list(tokens: ListTokens, number: int, end: int, scores: list[tuple[float, ...]]) -> _List:
-    """A written list of so many labels; of each label `scores` gets log P of all labels there."""
+    """Decodes a list of this many labels; `scores` gets log P of all labels at each position."""
     last = -1
     for _ in range(number):
         ways = tokens.first if last < 0 else tokens.later[last]
@@ -111,7 +111,7 @@ def _log_softmax(logits: Sequence[float]) -> list[float]:
 
 
 class LabelLists:
-    """Holds a model to lists, and keeps what it found probable; a logits processor of transformers.
+    """A logits processor of transformers that permits only lists, and records probabilities.
 
     Args:
         numbers: labels of each row's list.
@@ -128,7 +128,7 @@ class LabelLists:
         self._logits: list[list[float]] | None = None
 
     def __call__(self, input_ids: Tensor, scores: Tensor) -> Tensor:
-        """The scores of each row's next token, -inf where no list continues so.
+        """The scores of each row's next token; -inf for tokens that do not continue a list.
 
         Args:
             input_ids: what there is of each row; its last token was chosen here, but for the first time.

@@ -1,4 +1,4 @@
-"""Language models from a folder or the hub, on the best device there is."""
+"""Loads language models from a folder or the hub, on the best device."""
 
 from __future__ import annotations
 
@@ -31,17 +31,17 @@ INSTALL = install("models")
 
 
 def missing_for_models() -> str:
-    """What must be installed before a language model can run here; "" where nothing is missing."""
+    """The packages to install for local language models; "" if nothing is missing."""
     missing = missing_packages(("nltk", "torch", "transformers"), INSTALL)
     if missing:
         return missing
     installed = version("transformers")
     old = int(installed.split(".")[0]) < TRANSFORMERS
-    return f"transformers {installed} is too old, {TRANSFORMERS} is needed: {INSTALL}" if old else ""
+    return f"transformers {installed} is too old; use version {TRANSFORMERS}: {INSTALL}" if old else ""
 
 
 def best_device(name: str | None) -> str:
-    """The device asked for, or cuda, mps, cpu, whichever comes first here.
+    """The requested device, or the first available of cuda, mps, cpu.
 
     Raises:
         GraderError: there is no such device here.
@@ -57,7 +57,7 @@ def best_device(name: str | None) -> str:
 
 
 def best_dtype(name: str, device: str) -> torch.dtype:
-    """bfloat16 where the device computes in it, else float32; or the one asked for."""
+    """The requested dtype, or bfloat16 if the device supports it, else float32."""
     import torch
 
     if name != "auto":
@@ -77,7 +77,7 @@ def load_tokenizer(folder: Path) -> Any:
     """The tokenizer in `folder`.
 
     Raises:
-        GraderError: there is none, or it is a slow one, which cannot tell where its tokens end.
+        GraderError: there is no tokenizer, or it is a slow one without token offsets.
     """
     packages = missing_for_models()
     if packages:
@@ -88,12 +88,14 @@ def load_tokenizer(folder: Path) -> Any:
 
     if not any((folder / name).is_file() for name in TOKENIZER_FILES):
         # transformers would make an empty one.
-        raise GraderError(f"no tokenizer here: none of {', '.join(TOKENIZER_FILES)}", path=folder)
+        raise GraderError(
+            f"the folder has no tokenizer: it needs one of {', '.join(TOKENIZER_FILES)}", path=folder
+        )
     try:
         tokenizer = AutoTokenizer.from_pretrained(str(folder), local_files_only=True, trust_remote_code=False)
     except Exception as error:
         # From a missing file to a vocabulary of another kind, each with its own error class.
-        raise GraderError(f"no tokenizer can be loaded: {line_of(error)}", path=folder) from error
+        raise GraderError(f"the tokenizer cannot be loaded: {line_of(error)}", path=folder) from error
     if not tokenizer.is_fast:
         raise GraderError("this model's tokenizer has no fast form (tokenizer.json)", path=folder)
     return tokenizer
@@ -140,7 +142,7 @@ def load_model(folder: Path, auto_class: str, device: str, dtype: torch.dtype) -
         return model.to(device).eval()
     except torch.OutOfMemoryError as error:
         raise GraderError(
-            f"the model does not fit into the memory of {device}: take a smaller one, or set `device`",
+            f"the model does not fit into the memory of {device}: use a smaller one, or set `device`",
             path=folder,
         ) from error
     except Exception as error:
@@ -149,7 +151,7 @@ def load_model(folder: Path, auto_class: str, device: str, dtype: torch.dtype) -
 
 
 def written_limit(folder: Path) -> int:
-    """The prompt length that the tokenizer's files give, without loading it; huge where they give none."""
+    """The maximum length in the tokenizer's files; huge if they have none."""
     try:
         limit = json.loads((folder / "tokenizer_config.json").read_bytes()).get("model_max_length")
     except (OSError, ValueError, AttributeError):
@@ -159,7 +161,7 @@ def written_limit(folder: Path) -> int:
 
 @contextlib.contextmanager
 def _quiet() -> Iterator[None]:
-    """Without transformers' own report of what it loaded."""
+    """Silences transformers' report on loading."""
     from transformers.utils import logging
 
     before = logging.get_verbosity()
@@ -177,7 +179,7 @@ def line_of(error: Exception) -> str:
 
 @contextlib.contextmanager
 def out_of_memory() -> Iterator[None]:
-    """Turns what torch raises for lack of memory into `OutOfMemoryError`."""
+    """Converts torch's out-of-memory errors to `OutOfMemoryError`."""
     import torch
 
     try:

@@ -1,4 +1,4 @@
-"""A language model in this process: tokens of prompts in, answers out."""
+"""A local language model: takes tokens of prompts, returns answers."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ SMALLEST = 2**16
 
 
 class LocalModel(ABC):
-    """A model of transformers with its tokenizer. Nothing is loaded before it is needed.
+    """A model of transformers with its tokenizer, loaded when first used.
 
     Args:
         device: as torch names it; None for the best one here.
@@ -104,7 +104,7 @@ class LocalModel(ABC):
 
     @property
     def environment(self) -> Mapping[str, str] | None:
-        """What the model runs on; None before it is loaded."""
+        """The model's environment; None before it is loaded."""
         loaded = self.__dict__.get("model")
         return None if loaded is None else environment_of(loaded, reproducible=self.reproducible)
 
@@ -113,17 +113,17 @@ class LocalModel(ABC):
         return self.tokens.encode(texts)
 
     def plain(self, text: str) -> str:
-        """The text with nothing in it that would be read as a special token."""
+        """The text without special tokens."""
         return self.tokens.plain(text)
 
     def token_ends(self, text: str) -> Sequence[int]:
-        """Where each token of a plain text ends in it."""
+        """The end of each token in a plain text."""
         return self.tokens.ends(text)
 
     @property
     @abstractmethod
     def pad(self) -> int:
-        """The token that fills up."""
+        """The padding token."""
 
     @property
     @abstractmethod
@@ -131,12 +131,12 @@ class LocalModel(ABC):
         """The tokens that end an answer.
 
         Raises:
-            GraderError: there is none.
+            GraderError: the model has no such token.
         """
 
     @abstractmethod
     def length_limit(self, new_tokens: int) -> int:
-        """How many tokens a prompt may have where `new_tokens` may follow.
+        """The maximum length of a prompt with `new_tokens` after it.
 
         Raises:
             GraderError: none.
@@ -144,7 +144,7 @@ class LocalModel(ABC):
 
     @abstractmethod
     def answers(self, texts: Sequence[str]) -> list[list[int]]:
-        """The tokens of permitted answers as they follow a prompt."""
+        """The tokens of permitted answers after a prompt."""
 
     @abstractmethod
     def score(self, jobs: Sequence[Job], answers: Sequence[str]) -> Callable[[], list[list[float]]]:
@@ -156,7 +156,7 @@ class LocalModel(ABC):
 
     @abstractmethod
     def padded(self, prompts: Sequence[Sequence[int]], length: int) -> tuple[Tensor, Tensor]:
-        """Tokens of so many columns, and True where there is a token; shape (prompts, length)."""
+        """Padded tokens and their mask; shape (prompts, length)."""
 
     def list_labels(
         self, jobs: Sequence[Job], labels: Sequence[str]
@@ -194,12 +194,12 @@ class LocalModel(ABC):
             generated = self.continued([job.tokens for job in jobs], self.decoding(new_tokens, beams=beams))
         except (ValueError, NotImplementedError) as error:
             raise GraderError(
-                f'this model cannot do `decode = "beam"`: {loading.line_of(error)}', path=self.folder
+                f'this model does not support `decode = "beam"`: {loading.line_of(error)}', path=self.folder
             ) from error
         return lambda: self.tokens.texts(generated.tolist())
 
     def decoding(self, new_tokens: int, *, beams: int = 1, temperature: float = 0.0) -> GenerationConfig:
-        """How texts are written: by the papers' beam search, token by token, or at random."""
+        """Generation settings: the papers' beam search, greedy, or sampling."""
         from transformers import GenerationConfig
 
         drawing = {"do_sample": True, "temperature": temperature, "top_k": 0}
@@ -245,11 +245,11 @@ class LocalModel(ABC):
         return self.texts_in_order(self.in_tiles(lengths, of_tile, rows_of))
 
     def budget(self) -> int:
-        """Tokens of a batch that suit the device."""
+        """The token budget of a batch for the device."""
         return self._suiting(self.budgets)
 
     def least_budget(self) -> int:
-        """Tokens that go through the model at once in any case: a tile's."""
+        """The smallest token budget: one tile."""
         return self._tile_tokens(self.reading_tokens)
 
     def plan(self, jobs: Sequence[Job], max_tokens: int) -> Plan:
@@ -258,7 +258,7 @@ class LocalModel(ABC):
         return Plan(*plan_tiles(lengths, self.planned_rows, max_tokens))
 
     def planned_rows(self, length: int) -> int:
-        """The prompts of this length that better go together."""
+        """The number of prompts of this length per batch."""
         return self.reading_rows(length)
 
     def _tile_tokens(self, sizes: Mapping[str, int]) -> int:
@@ -270,7 +270,7 @@ class LocalModel(ABC):
         run: Callable[[Tile], Tensor],
         rows_of: Callable[[int], int],
     ) -> list[tuple[Tile, Tensor]]:
-        """Has prompts computed tile by tile; as one tile, where it need not be reproducible.
+        """Computes prompts tile by tile, or as one tile if results need not be reproducible.
 
         Args:
             lengths: of the tiles that the prompts go into; of the prompts, where it need not be reproducible.
@@ -287,7 +287,7 @@ class LocalModel(ABC):
         return self.fitting(lambda: self.of_each(cut(), run), smallest=len(cut()) == 1)
 
     def of_each(self, cut: Sequence[Tile], run: Callable[[Tile], Made]) -> list[tuple[Tile, Made]]:
-        """Each tile with the result of `run`; on a CPU one thread has a tile, where it is reproducible."""
+        """Yields each tile with the result of `run`; uses one thread per tile on a CPU if reproducible."""
         import torch
 
         if not self.reproducible or not self.device.startswith("cpu"):
@@ -301,21 +301,21 @@ class LocalModel(ABC):
             return list(zip(cut, pool.map(alone, cut), strict=True))
 
     def reading_rows(self, length: int) -> int:
-        """The rows of a tile of prompts of this length, to be read."""
+        """The rows of a tile of prompts of this length, for scoring."""
         return n_rows(length, self._tile_tokens(self.reading_tokens))
 
     def writing_rows(self, length: int) -> int:
-        """The same, to be gone on with token by token."""
+        """The rows of a tile of prompts of this length, for decoding."""
         return n_rows(length, self._tile_tokens(WRITING_TOKENS))
 
     def free_rows(self, length: int) -> int:
-        """The same, where any text is written."""
+        """The rows of a tile of prompts of this length, for free text."""
         return n_rows(length, self._tile_tokens(FREE_TOKENS))
 
     def writing_tiles(
         self, prompts: Sequence[Sequence[int]], *, free: bool
     ) -> tuple[list[int], Callable[[int], int]]:
-        """The lengths of the tiles that prompts go into to be gone on with, and the rows of each.
+        """The lengths of tiles for decoding, and the rows of each.
 
         Args:
             free: any text is written.
@@ -328,11 +328,11 @@ class LocalModel(ABC):
         return lengths, self.free_rows if free else self.writing_rows
 
     def _lengths(self, prompts: Sequence[Sequence[int]]) -> list[int]:
-        """To which prompts are padded that need not be reproducible."""
+        """The padded lengths of prompts without reproducibility."""
         return [len(prompt) for prompt in prompts]
 
     def fitting(self, run: Callable[[], Result], *, smallest: bool = False) -> Result:
-        """Has something computed.
+        """Runs a computation.
 
         Args:
             smallest: it is no more than a tile, so tiles that do not fit into memory are halved, from now
@@ -353,7 +353,7 @@ class LocalModel(ABC):
                 self._smaller *= 2
 
     def texts_in_order(self, parts: Sequence[tuple[Tile, Tensor]]) -> Tensor:
-        """As `in_order`, for tokens of answers: padded at the end to the longest."""
+        """`in_order` for tokens of answers, padded at the end to the longest."""
         from torch.nn.functional import pad
 
         longest = max(tokens.shape[1] for _, tokens in parts)

@@ -34,7 +34,7 @@ T5_LENGTH = 512
 
 
 class Seq2SeqBackend(LocalModel):
-    """A T5 model. Loaded when it is first needed."""
+    """A T5 model, loaded when first used."""
 
     name = "seq2seq"
     auto_class = "AutoModelForSeq2SeqLM"
@@ -80,9 +80,9 @@ class Seq2SeqBackend(LocalModel):
             off = scorer.difference(self.model, self.end)
         if not off <= MOST_DIFFERENCE:
             raise GraderError(
-                "the installed transformers computes this model in another way than trecexam "
+                "the installed transformers computes this model differently from trecexam "
                 f"(by {off:.2g} nats): "
-                'set `decode = "beam"` in [grader], which uses transformers alone, and report it',
+                'set `decode = "beam"` in [grader], which uses transformers alone, and please report it',
                 path=self.folder,
             )
         return scorer

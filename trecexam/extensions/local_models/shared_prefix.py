@@ -1,4 +1,4 @@
-"""Scoring with a decoder-only model that reads what prompts begin with in common only once.
+"""Scores prompts with a decoder-only model that reads their common prefix only once.
 
 The common tokens of a passage's prompts go through the model as one row; what they left in the key-value
 cache serves each of the prompts, and all answers follow as one tree of tokens.
@@ -54,7 +54,7 @@ def tiled_logits(
     of_each: OfEach,
     read_off: Callable[[Tensor], Tensor],
 ) -> list[tuple[Tile, Tensor]]:
-    """What is read off the logits at the end of each prompt and at each node of the tree, in tiles.
+    """Values from the logits at the end of each prompt and at each node of the tree, in tiles.
 
     It depends on each prompt and its `prefix` alone.
 
@@ -110,7 +110,7 @@ def tiled_logits(
 
 
 def plan_shared(jobs: Sequence[Job], max_tokens: int) -> Plan:
-    """Cuts jobs into batches for `tiled_logits`: a passage's prompts, and prefixes of a length, together.
+    """Plans batches for `tiled_logits`, with a passage's prompts and prefixes of equal length together.
 
     Args:
         max_tokens: of a batch; a prefix is counted once.
@@ -138,7 +138,7 @@ def _prefix_caches(
     rows_of: Callable[[int], int],
     of_each: OfEach,
 ) -> dict[tuple[int, ...], list[tuple[Tensor, Tensor]]]:
-    """Of each prefix each layer's keys and values, shape (heads, length, width); none of an empty one."""
+    """Each prefix's keys and values per layer, shape (heads, length, width); none for an empty prefix."""
     from transformers import DynamicCache
 
     caches: dict[tuple[int, ...], list[tuple[Tensor, Tensor]]] = {(): []}
@@ -157,7 +157,7 @@ def _prefix_caches(
 
 
 def _read(model: Any, cache: Any, tokens: Tensor, mask: Tensor) -> None:
-    """Has the model read prefixes, and keep what it needs of them."""
+    """Runs the model on prefixes and returns their cache."""
     model(
         input_ids=tokens,
         attention_mask=mask.long(),
@@ -200,7 +200,7 @@ def _logits(
 def left_padded(
     rows: Sequence[Sequence[int]], pad: int, device: Any, length: int | None = None
 ) -> tuple[Tensor, Tensor]:
-    """Tokens padded at the beginning, and True where there is a token; shape (rows, length or longest)."""
+    """Left-padded tokens and their mask; shape (rows, length or longest)."""
     longest = length or max(map(len, rows))
     padded = [[*[pad] * (longest - len(row)), *row] for row in rows]
     mask = [[*[False] * (longest - len(row)), *[True] * len(row)] for row in rows]
@@ -215,7 +215,7 @@ def _positions(mask: Tensor) -> Tensor:
 
 
 def _sees(prefix: Tensor, suffix: Tensor, tree: ChoiceTree) -> Tensor:
-    """Which token of suffix and tree sees which of prefix, suffix and tree; shape (jobs, seeing, seen)."""
+    """The attention mask of suffix and tree over prefix, suffix and tree; shape (jobs, queries, keys)."""
     jobs, length = suffix.shape
     nodes = len(tree.tokens)
     valid = torch.cat([prefix, suffix, suffix.new_ones(jobs, nodes)], dim=1)

@@ -151,7 +151,7 @@ class T5Scorer:
 
     @torch.inference_mode()
     def difference(self, model: Any, end: int) -> float:
-        """By how many nats this and the model's own forward pass differ on one short answer.
+        """The difference in nats from the model's own forward pass on one short answer.
 
         Versions of transformers have differed in what a configuration means; a wrong guess here would give
         grades that look like any others.

@@ -1,4 +1,4 @@
-"""Batches of fixed shapes: what a model computes of a prompt depends on nothing but the prompt.
+"""Batches of fixed shapes, so that the result for a prompt depends only on the prompt.
 
 Kernels sum in another order where a batch has other dimensions, and bfloat16 keeps three digits: a prompt in
 a batch of nine can get another rating than alone. So each prompt is padded to a length that its own length
@@ -20,7 +20,7 @@ COARSE_FROM = 256
 
 
 class Tile(NamedTuple):
-    """Rows that go through a model together.
+    """Rows that a model computes together.
 
     Attributes:
         places: of the prompts in what was given, one for each row; the last ones fill up and say nothing new.
@@ -34,13 +34,13 @@ class Tile(NamedTuple):
 
 
 def padded_length(length: int, step: int | None = None) -> int:
-    """The columns of the tile of a prompt of so many tokens, in steps of this size."""
+    """The columns of the tile for a prompt of this length, a multiple of the step."""
     step = step or (FINE if length <= COARSE_FROM else COARSE)
     return -(-length // step) * step
 
 
 def shared_length(tokens: Sequence[int], other_tokens: Sequence[int]) -> int:
-    """How many tokens prompts share, in whole steps, and less than all of the first."""
+    """The length of the prompts' common prefix, in whole steps, shorter than the first prompt."""
     length = 0
     for token, other in zip(tokens[:-1], other_tokens, strict=False):
         if token != other:
@@ -50,7 +50,7 @@ def shared_length(tokens: Sequence[int], other_tokens: Sequence[int]) -> int:
 
 
 def n_rows(length: int, tokens: int) -> int:
-    """The rows of tiles of a length, by the tokens that a tile has."""
+    """The rows of tiles of this length, from the tokens per tile."""
     return max(1, tokens // max(1, length))
 
 

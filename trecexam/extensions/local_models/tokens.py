@@ -1,4 +1,4 @@
-"""Texts to tokens and back, the same way for every model."""
+"""Converts texts to tokens and back, in the same way for every model."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ TODAY = datetime.datetime(2024, 7, 26)
 
 
 class PromptTokens:
-    """A tokenizer as a grader uses it.
+    """A tokenizer for a grader's prompts.
 
     Args:
         tokenizer: a fast tokenizer of transformers.
@@ -43,7 +43,7 @@ class PromptTokens:
         return encoded
 
     def _plain(self, text: str) -> str:
-        """The text with nothing in it that the tokenizer would take for a special token.
+        """The text without the tokenizer's special tokens.
 
         A passage that spells "</s>" or "<|end|>" must not end the prompt, nor speak in the model's place.
         """
@@ -56,7 +56,7 @@ class PromptTokens:
         return re.compile("|".join(map(re.escape, spelled)) or r"(?!)")
 
     def _ends(self, text: str) -> list[int]:
-        """Where each token of a plain text ends in it, without those of no width."""
+        """The end of each token in a plain text, without tokens of zero width."""
         offsets = self.tokenizer(
             text, add_special_tokens=False, return_offsets_mapping=True, truncation=False, verbose=False
         )["offset_mapping"]
@@ -64,7 +64,7 @@ class PromptTokens:
         return sorted({end for start, end in offsets if end > start})
 
     def texts(self, rows: Sequence[Sequence[int]]) -> list[str]:
-        """What tokens say, without special tokens and white space around."""
+        """The texts of tokens, without special tokens and surrounding white space."""
         decoded = self.tokenizer.batch_decode(rows, skip_special_tokens=True)
         return [text.strip() for text in decoded]
 
@@ -89,7 +89,7 @@ class PromptTokens:
 def answer_tokens(
     tokenizer: Any, answers: Sequence[str], folder: Path, after: str | None = None
 ) -> list[list[int]]:
-    """The tokens of permitted answers as a model writes them.
+    """The tokens of permitted answers in a model's output.
 
     Args:
         after: a text that the answer follows, a blank between; None where it stands alone.
@@ -104,7 +104,7 @@ def answer_tokens(
             raise GraderError(f"this model's tokenizer cannot write the answer '{answer}'", path=folder)
         if encoded.count(tokens) > 1:
             raise GraderError(
-                f"this model's tokenizer writes the answer '{answer}' as another one", path=folder
+                f"this model's tokenizer changes the answer '{answer}' into another one", path=folder
             )
     return encoded
 

@@ -1,4 +1,4 @@
-"""Cutting the passage, and nothing but the passage, so that a prompt fits the model."""
+"""Cuts only the passage, so that a prompt fits the model."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ class NoRoomError(ValueError):
 
 
 class Tokeniser(Protocol):
-    """What truncation needs of a tokenizer."""
+    """The interface of a tokenizer for truncation."""
 
     def encode(self, texts: Sequence[str]) -> list[list[int]]:
         """All tokens of prompts as the model gets them, special ones too."""
         ...
 
     def token_ends(self, text: str) -> Sequence[int]:
-        """For each token of a plain text the place in the text after its last character, rising."""
+        """The end index of each token in a plain text, ascending."""
         ...
 
 

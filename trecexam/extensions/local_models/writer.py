@@ -1,4 +1,4 @@
-"""A writer in this process, or in a worker of a cluster: any model of transformers that generates."""
+"""A writer with any generative model of transformers, local or in a worker of a cluster."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _Job = tuple[str, list[int]]
 
 
 class LocalWriter:
-    """Has a model write. Nothing is loaded before it is needed.
+    """Writes with a local model, loaded when first used.
 
     Attributes:
         is_here: whether it runs in this process.
@@ -75,7 +75,7 @@ class LocalWriter:
 
     @property
     def environment(self) -> Mapping[str, str] | None:
-        """What its model runs on; None before that is loaded here."""
+        """The model's environment; None before it is loaded here."""
         backend: CausalBackend | Seq2SeqBackend | None = self.__dict__.get("backend")
         return None if backend is None else backend.environment
 
@@ -138,7 +138,7 @@ class LocalWriter:
             yield from self._window(window)
 
     def complete(self, prompts: Sequence[str]) -> list[WrittenText | Unwritten]:
-        """A text for each prompt, in their order: what a worker of a cluster does."""
+        """A text for each prompt, in order; called in workers of a cluster."""
         texts = {prompt: text for batch in self.write(prompts) for prompt, text in batch}
         return [texts[prompt] for prompt in prompts]
 
@@ -149,7 +149,7 @@ class LocalWriter:
         return None
 
     def start_from(self, before: Usage) -> None:
-        """Nothing is counted."""
+        """Does nothing: local tokens are not counted."""
 
     def _window(self, prompts: Sequence[str]) -> Iterator[list[tuple[str, WrittenText | Unwritten]]]:
         limit = self._limit
@@ -159,7 +159,7 @@ class LocalWriter:
             if len(tokens) <= limit:
                 able.append((prompt, tokens))
             else:
-                reason = f"takes {limit:,} tokens beside its answer, and the prompt has {len(tokens):,}"
+                reason = f"accepts {limit:,} tokens besides its answer, and the prompt has {len(tokens):,}"
                 unable.append((prompt, Unwritten(reason)))
         if unable:
             yield unable
@@ -167,7 +167,7 @@ class LocalWriter:
             yield list(zip((prompt for prompt, _ in batch), self._batch(batch), strict=True))
 
     def _batches(self, jobs: list[_Job]) -> Iterator[list[_Job]]:
-        """Prompts that are written of together, the longest first."""
+        """Batches of prompts, longest first."""
         budget = self.settings.max_batch_tokens or self.backend.budget()
         if self.settings.in_tiles:
             lengths, rows_of = self.backend.writing_tiles([tokens for _, tokens in jobs], free=True)
@@ -216,12 +216,12 @@ class LocalWriter:
 
 
 def _seed(seed: int | None, prompt: str) -> int:
-    """Of the random numbers of one prompt."""
+    """The random seed of a prompt."""
     return int.from_bytes(hashlib.sha256(f"{seed} {prompt}".encode()).digest()[:7])
 
 
 class _Models:
-    """See `trecexam.graders.writing.base.ModelsHere`."""
+    """Implements `trecexam.graders.writing.base.ModelsHere`."""
 
     default = FLAN_T5_LARGE
     how_to_get = loading.HOW_TO_GET

@@ -1,4 +1,4 @@
-"""One file that proves its numbers: a track packed, computed again, and joined with others' answers."""
+"""Packs: a track in one file, its reproduction, and merging of answers."""
 
 from __future__ import annotations
 

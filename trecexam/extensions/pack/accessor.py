@@ -10,7 +10,7 @@ from trecexam.tables.result import Tables
 
 
 class PackAccessor(Accessor):
-    """The track as one file that proves its numbers: `track.pack("paper.trecexam")`."""
+    """Packs the track into one reproducible file: `track.pack("paper.trecexam")`."""
 
     def __call__(self, output: Path | str, *, texts: bool = False) -> Tables:
         """As `trecexam.extensions.pack.packing.pack_track`, of this track with all its graders."""

@@ -1,4 +1,4 @@
-"""The bytes of a pack: a zip that is the same for the same parts, and is read with distrust."""
+"""The zip file of a pack: deterministic when written, validated when read."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _DAMAGE = (
 
 
 def written(parts: Mapping[str, bytes], about: Mapping[str, Any]) -> bytes:
-    """A pack: the manifest first, then its parts by name.
+    """The bytes of a pack: the manifest, then its parts by name.
 
     Args:
         about: what the manifest has beside the parts.
@@ -49,7 +49,7 @@ def written(parts: Mapping[str, bytes], about: Mapping[str, Any]) -> bytes:
 
 
 def unpacked(path: Path) -> tuple[dict[str, Any], dict[str, bytes]]:
-    """The manifest of a pack unchanged, and its parts, each with the digest that the manifest says.
+    """The manifest of a pack and its parts, whose digests match the manifest.
 
     Raises:
         TrecexamError: it is no pack, of another schema, damaged, or made to do harm.
@@ -71,12 +71,13 @@ def unpacked(path: Path) -> tuple[dict[str, Any], dict[str, bytes]]:
     except FileNotFoundError:
         raise TrecexamError("no such file", path=path) from None
     except (*_DAMAGE, RecursionError) as error:
-        raise TrecexamError(f"no pack, or a damaged one ({error}); copy it again", path=path) from None
+        raise TrecexamError(f"is not a pack, or is damaged ({error}): copy it again", path=path) from None
     if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
-        raise TrecexamError(f'no pack: its {MANIFEST} has no "format": "{FORMAT}"', path=path)
+        raise TrecexamError(f'is not a pack: its {MANIFEST} has no "format": "{FORMAT}"', path=path)
     if manifest.get("schema") != SCHEMA:
         raise TrecexamError(
-            f"a pack of schema {manifest.get('schema')!r}, known here: {SCHEMA}; take the trecexam of then",
+            f"a pack of schema {manifest.get('schema')!r}, known here: {SCHEMA}; use the version of "
+            f"trecexam that made it",
             path=path,
         )
     listed = manifest.get("parts")
@@ -89,7 +90,7 @@ def unpacked(path: Path) -> tuple[dict[str, Any], dict[str, bytes]]:
 
 
 def is_safe(name: str) -> bool:
-    """Whether a part may have this name, and a file of a track, too."""
+    """Whether this name is allowed for a part or a track's file."""
     folders = name.split("/")
     return (
         len(name.encode(errors="surrogatepass")) <= LONGEST_NAME
@@ -101,7 +102,7 @@ def is_safe(name: str) -> bool:
 
 
 def _refuse(path: Path, size: int, infos: list[zipfile.ZipInfo]) -> None:
-    """Refuses what no pack of ours has.
+    """Raises an error for entries that no valid pack has.
 
     Raises:
         TrecexamError: it says which part, and why.
@@ -117,11 +118,11 @@ def _refuse(path: Path, size: int, infos: list[zipfile.ZipInfo]) -> None:
     for info in infos if not reason else ():
         kind = stat.S_IFMT(info.external_attr >> 16)
         if not is_safe(info.filename):
-            reason = "the name of a part leads elsewhere, or is too long"
+            reason = "the name of a part points outside of the pack, or is too long"
         elif info.filename in names:
-            reason = "it has a part twice"
+            reason = "it contains a part twice"
         elif kind not in (0, stat.S_IFREG):
-            reason = "a part is no file, but a link or a device"
+            reason = "a part is a link or a device, not a file"
         elif info.flag_bits & 1 or info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
             reason = "a part is encrypted, or compressed in another way than by deflate"
         if reason:

@@ -1,4 +1,4 @@
-"""What is in a pack, as records: each part but files is JSON Lines of one kind of record."""
+"""The records of a pack: each part except files is JSON Lines of one kind of record."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Record(BaseModel):
 
 
 class PackedText(Record):
-    """A passage. `sha256` is None where it is too short to be graded, `text` where it is not packed."""
+    """A passage. `sha256` is None if it is too short to be graded, `text` is None if it is not packed."""
 
     docid: str = Field(min_length=1)
     sha256: Digest | None = None
@@ -37,7 +37,7 @@ class PackedText(Record):
 
 
 class Source(Record):
-    """Who gave answers, and on what, as the store has it; `by` is the sha256 of both as canonical JSON."""
+    """Grader and environment of answers; `by` is the sha256 of both as canonical JSON."""
 
     by: Digest
     identity: dict[str, Any]
@@ -45,18 +45,18 @@ class Source(Record):
 
     @classmethod
     def of(cls, identity: Mapping[str, Any], environment: Mapping[str, str] | None) -> Source:
-        """The source of these."""
+        """A source from identity and environment."""
         both = json.loads(json.dumps({"identity": dict(identity), "environment": environment}))
         return cls(by=identity_digest(both).hex(), **both)
 
     @cached_property
     def grader(self) -> str:
-        """sha256 of the identity, as the store has it."""
+        """sha256 of the identity, as in the store."""
         return identity_digest(self.identity).hex()
 
 
 class PackedAnswer(Record):
-    """The raw answer of a source to an item on a passage, both by the sha256 of what they are."""
+    """A source's raw answer to an item on a passage, which are named by their sha256."""
 
     by: Digest
     passage: Digest
@@ -68,18 +68,18 @@ class PackedAnswer(Record):
 
     @property
     def said(self) -> tuple[int | None, str, str, tuple[float, ...] | None]:
-        """What was given."""
+        """Status, rating and raw answer."""
         return self.rating, self.status, self.answer, self.probabilities
 
 
 class Conflict(PackedAnswer):
-    """An answer that does not count: another one was in a pack that was merged before this one, `pack`."""
+    """An answer of `pack` that is not used, because a pack merged before has another one."""
 
     pack: str
 
 
 class PackedAssessment(Record):
-    """What one grader of the track says of itself, see `GraderTraits`; or why it cannot go on.
+    """A grader's traits, see `GraderTraits`, or the reason why it cannot grade.
 
     `complete` tells whether it was asked about all cells, `reads` which of its traits read its answers.
     """
@@ -100,7 +100,7 @@ class PackedAssessment(Record):
 
 
 class About(Record):
-    """The manifest, but for its parts.
+    """The manifest without its parts.
 
     Attributes:
         texts_at: the files of the track that passages come from, and that are made of texts.jsonl.
@@ -130,12 +130,12 @@ class Pack:
     conflicts: Sequence[Conflict] = ()
 
     def below(self, folder: str) -> dict[str, bytes]:
-        """The files of a folder, by their names there."""
+        """The files of a folder, by relative name."""
         matches = ((name, content) for name, content in self.files.items() if name.startswith(folder))
         return {name.removeprefix(folder): content for name, content in matches}
 
     def to_bytes(self) -> bytes:
-        """The file; the same for the same pack."""
+        """The bytes of the file, deterministic."""
         parts = dict(self.files)
         for name in _KINDS:
             lines = [each.model_dump_json(exclude_defaults=True) + "\n" for each in getattr(self, name)]
@@ -153,10 +153,10 @@ _KINDS: Mapping[str, type[Record]] = {
 
 
 def read_pack(path: Path) -> Pack:
-    """The pack in a file.
+    """Reads a pack from a file.
 
     Raises:
-        TrecexamError: it is none, damaged, or made to do harm; it says which part and line.
+        TrecexamError: it is not a pack, damaged or malicious; the message names part and line.
     """
     manifest, parts = unpacked(path)
     about = {key: value for key, value in manifest.items() if key not in ("format", "schema", "parts")}
@@ -166,7 +166,7 @@ def read_pack(path: Path) -> Pack:
     for name in parts.keys() - files.keys():
         kind = _KINDS.get(name.removesuffix(".jsonl"))
         if kind is None:
-            raise refused(path, f"no part of a pack is called {name!r}")
+            raise refused(path, f"a pack has no part called {name!r}")
         lines = parts[name].splitlines()
         records[name.removesuffix(".jsonl")] = _validated(path, name, lines, kind.model_validate_json)
     pack = Pack(read[0], files, **records)
@@ -176,14 +176,14 @@ def read_pack(path: Path) -> Pack:
 
 
 def refused(path: Path, reason: str) -> TrecexamError:
-    """The error on a pack that is not unpacked."""
+    """The error for a rejected pack."""
     return TrecexamError(f"refused, nothing was unpacked: {reason}", path=path)
 
 
 def _contradictions(pack: Pack) -> Iterable[str]:
-    """What in the records cannot be."""
+    """Contradictions between the records."""
     if not all(map(is_safe, (*pack.about.texts_at, *pack.about.inputs, *pack.about.outputs))):
-        yield "manifest.json names a file that leads elsewhere"
+        yield "manifest.json names a file outside of the pack"
     if len(pack.texts) * pack.about.min_text > FREE:
         yield "what replaces its texts would be larger than they can be"
     graders = {each.by: each.grader for each in pack.graders}

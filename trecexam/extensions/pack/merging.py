@@ -1,4 +1,4 @@
-"""Several packs as one: all their answers, and which of them contradict each other."""
+"""Merges packs: all their answers, and conflicts between them."""
 
 from __future__ import annotations
 
@@ -41,7 +41,10 @@ def merge(paths: Sequence[Path | str], output: Path | str) -> Tables:
     if (merged.answers, merged.assessments) != (first.answers, first.assessments):
         files = {name: content for name, content in first.files.items() if not name.startswith(OUT)}
         merged = replace(merged, about=first.about.model_copy(update={"outputs": {}}), files=files)
-        notes.append("out/ is of fewer answers, and left out: `trecexam reproduce` computes it")
+        notes.append(
+            "out/ is left out, because it was computed from fewer answers: compute it with "
+            "`trecexam reproduce`"
+        )
     atomic.replace(Path(output), merged.to_bytes())
     notes.append(f"{output}: {plural(len(merged.answers), 'answer')} of {plural(len(packs), 'pack')}")
     return Tables(
@@ -50,7 +53,7 @@ def merge(paths: Sequence[Path | str], output: Path | str) -> Tables:
 
 
 def _joined(first: Pack, other: Pack, name: str) -> Pack:
-    """The first with the answers of another, and with those graders' assessments that could not go on."""
+    """The first pack with another's answers, and with assessments that the first lacks."""
     sources = {each.by: each for each in (*first.graders, *other.graders)}
 
     def cell(answer: PackedAnswer) -> tuple[str, str, str]:
@@ -77,11 +80,11 @@ def _joined(first: Pack, other: Pack, name: str) -> Pack:
 
 
 def _other(path: Path, pack: Pack, first: Pack) -> Iterator[str]:
-    """A line where a pack is of other files than the first."""
+    """A note if a pack's files differ from the first pack's."""
     mine, other = first.below(TRACK), pack.below(TRACK)
     names = sorted(name for name in mine.keys() | other.keys() if mine.get(name) != other.get(name))
     if names:
-        yield f"{path}: the first pack's files count, of which these differ: {', '.join(names)}"
+        yield f"{path}: these files differ, and the first pack's are used: {', '.join(names)}"
 
 
 def _rows(merged: Pack) -> Iterator[tuple[str | int | None, ...]]:

@@ -1,4 +1,4 @@
-"""A track as a pack."""
+"""Packs a track."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ _READERS = ("cosines", "label", "probabilities", "read")
 
 
 def pack_track(loaders: TrackLoaders, output: Path | str, *, texts: bool = False) -> Tables:
-    """Writes the track into one file, from which others can compute all of out/; asks nobody.
+    """Writes the track to one file from which out/ can be computed; calls no model.
 
     Args:
         output: the file; replaced as a whole.
@@ -74,7 +74,9 @@ def pack_track(loaders: TrackLoaders, output: Path | str, *, texts: bool = False
     notes = [f"{output}: {len(content) / 2**20:.2f} MiB, {plural(len(pack.answers), 'answer')}"]
     absent = sum(each.text is None for each in pack.texts)
     if absent:
-        notes.append(f"of {plural(absent, 'passage')} digests are in it, and no texts; --texts packs them")
+        notes.append(
+            f"{plural(absent, 'passage')} packed as digests, without texts; add the texts with --texts"
+        )
     if read_object(loaders.folder.shared_out / MANIFEST).get("inputs") != pack.about.inputs:
         notes.append(f"out/ is older than the inputs: `trecexam watch {loaders.folder.root} --once` first")
     rows = tuple((name, len(content)) for name, content in sorted(pack.files.items()))
@@ -141,7 +143,7 @@ def _assessment(name: str, loader: TrackLoader) -> PackedAssessment:
 
 
 def _passages(tracks: Mapping[str, Assessment], least: int, *, whole: bool) -> list[PackedText]:
-    """The passages of all graders, by id; those of responses are in these.
+    """The passages of all graders by id, including those of responses.
 
     Raises:
         TrackError: two graders have another text of the same id.
@@ -150,7 +152,9 @@ def _passages(tracks: Mapping[str, Assessment], least: int, *, whole: bool) -> l
     for track in tracks.values():
         for doc_id, text in track.texts.items():
             if doc_id not in track.own_texts and texts.setdefault(doc_id, text) != text:
-                raise TrackError(f"passage '{doc_id}' has two texts: one cannot be packed for both")
+                raise TrackError(
+                    f"passage '{doc_id}' has two texts, and a pack can hold one: make them the same"
+                )
     return [_packed_text(doc_id, text, least, whole=whole) for doc_id, text in sorted(texts.items())]
 
 
@@ -163,7 +167,7 @@ def _packed_text(doc_id: str, text: str, least: int, *, whole: bool) -> PackedTe
 def _answers(
     store: GradeStore, tracks: Mapping[str, Assessment], real: Mapping[str, str]
 ) -> tuple[list[Source], list[PackedAnswer]]:
-    """Who graded here, and all that they said, sorted.
+    """All sources and their answers, sorted.
 
     Args:
         real: the digest of what replaces a text -> that of the text.
@@ -197,7 +201,7 @@ def _answers(
 
 
 def _views(folder: TrackFolder) -> list[TrackFolder]:
-    """The folder as each grader sees it."""
+    """The track folder with each grader's settings."""
     return list(usable_folders(folder).values()) or [folder]
 
 
@@ -215,7 +219,7 @@ def _files(
     *,
     whole: bool,
 ) -> dict[str, bytes]:
-    """The track's own files, by their names in the pack; without texts, unless these are meant.
+    """The track's files by their names in the pack; without texts, unless requested.
 
     Raises:
         TrackError: one cannot be packed under its name.
@@ -242,12 +246,12 @@ def _files(
         files |= _of_dataset(folder, tracks)
     for name in files:
         if not is_safe(name):
-            raise TrackError("cannot be packed under its name: rename it", path=name)
+            raise TrackError("cannot be packed because of its name: rename it", path=name)
     return {f"{TRACK}{name}": content for name, content in files.items()}
 
 
 def _of_dataset(folder: TrackFolder, tracks: Mapping[str, Assessment]) -> Iterator[tuple[str, bytes]]:
-    """Files for what is read of the dataset, and settings that do not name it."""
+    """Files with the dataset's content, and settings without the dataset."""
     number = line_of_setting(folder.config_path, "track", "dataset")
     lines = folder.config_path.read_bytes().splitlines(keepends=True)
     yield CONFIG_NAME, b"".join(b"" if at == number else line for at, line in enumerate(lines, 1))
@@ -274,7 +278,7 @@ def _sniffed(path: Path) -> str | None:
 
 
 def _without_texts(path: Path, least: int) -> Iterator[bytes]:
-    """The lines of a graded pool, with what replaces texts."""
+    """The lines of a graded pool, with stand-ins for texts."""
     for _, query_id, paragraphs in query_lines(path):
         packed_paragraphs = []
         for each in paragraphs:

@@ -1,4 +1,4 @@
-"""A track of a pack without its models: graders that say what was recorded of them, texts that are in."""
+"""Replays a packed track without its models: graders with recorded answers, and stand-ins for texts."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _FILES = ("queries", "passages", "qrels", "official_leaderboard", "runs", "recor
 
 
 class Replayed:
-    """A grader of whom nothing is asked: its answers are in the store, and are read as its `Factory` says.
+    """A grader with stored answers only, which are read like those of its `Factory`.
 
     What it says of itself raises a LackingError where it could not go on when the track was packed.
     """
@@ -39,18 +39,18 @@ class Replayed:
 
     @property
     def identity(self) -> Mapping[str, Any]:
-        """As it was packed."""
+        """The packed identity."""
         if self._identity is None:
-            raise LackingError(self._packed.unable or "could not go on when the track was packed")
+            raise LackingError(self._packed.unable or "could not grade when the track was packed")
         return self._identity
 
     def grade(self, cells: Iterable[Cell]) -> Iterator[Sequence[tuple[Cell, Answer]]]:
-        """Nothing."""
+        """Grades nothing."""
         return iter(())
 
     @cached_property
     def traits(self) -> GraderTraits:
-        """As they were packed; what reads raw answers is this program's.
+        """The packed traits, with this program's reader of raw answers.
 
         Raises:
             TrackError: its metric is code, which is not trusted.
@@ -79,14 +79,14 @@ class Replayed:
 
 
 def stand_in(text: PackedText, min_text: int) -> str:
-    """The text, or what replaces one that is not packed: it is graded, or too short, as the text is."""
+    """The text, or a stand-in if it is not packed, which is graded or too short like the text."""
     if text.text is not None:
         return text.text
     return "." * (min_text - 1) if text.sha256 is None else f"sha256:{text.sha256}".ljust(min_text, ".")
 
 
 def digests_standing_in(texts: Iterable[PackedText], min_text: int) -> dict[str, str]:
-    """The digest of each text -> that of what replaces it."""
+    """The digest of each text -> the digest of its stand-in."""
     return {
         each.sha256: passage_digest(stand_in(each, min_text)).hex()
         for each in texts
@@ -95,24 +95,24 @@ def digests_standing_in(texts: Iterable[PackedText], min_text: int) -> dict[str,
 
 
 def renamed(content: bytes, digests: Mapping[str, str]) -> bytes:
-    """A file with other digests for those that it names."""
+    """A file with digests replaced."""
     named = {old.encode(): new.encode() for old, new in digests.items() if old != new}
     return _DIGEST.sub(lambda match: named.get(match[0], match[0]), content) if named else content
 
 
 def is_of_people(name: str) -> bool:
-    """Whether a file of the track has people's ratings, which name texts by their digests."""
+    """Whether a file of the track has people's ratings, which contain digests of texts."""
     return name == "judgments.tsv" or (name.startswith("overrides") and name.endswith(".tsv"))
 
 
 def real_digest(text: str) -> str | None:
-    """The digest of the text that this one replaces; None where it is a text."""
+    """The digest of the text behind this stand-in; None for a real text."""
     match = _STAND_IN.fullmatch(text)
     return match[1] if match else None
 
 
 def refuse_outside(config: TrackConfig, path: Path, display_path: Path) -> None:
-    """Refuses settings that name files elsewhere than in the track.
+    """Raises an error for settings that name files outside of the track.
 
     Args:
         path: of trecexam.toml.
@@ -130,8 +130,8 @@ def refuse_outside(config: TrackConfig, path: Path, display_path: Path) -> None:
                 published = key == "prompt" and PurePosixPath(each).suffix.lower() not in PROMPT_SUFFIXES
                 if not published and not is_safe(PurePosixPath(each).as_posix()):
                     raise ConfigError(
-                        f"`{key}` in [{section}] names {each!r}, which is not in the track, and is neither "
-                        "packed nor read: link it into the track, and name the link",
+                        f"`{key}` in [{section}] names {each!r}, which is not in the track and was not "
+                        f"packed: link it into the track, and name the link",
                         path=display_path,
                         line=line_of_setting(path, *section.split(".", 1), key),
                     )

@@ -1,4 +1,4 @@
-"""A pack as a track: its raw answers read anew, all of out/ computed, and compared with what was packed."""
+"""Reproduces a pack: reads its raw answers again, computes out/, and compares it with the packed files."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ SAME, DIFFERS, MISSING = "same", "differs", "missing"
 
 @dataclass(frozen=True)
 class Reproduction(Result):
-    """What came of each file that a pack has a digest of.
+    """The result for each file with a digest in the pack.
 
     Attributes:
         files: (file in out/, "same", "differs" or "missing", why it is not the same).
@@ -76,7 +76,7 @@ def reproduce(
     texts: Path | str | None = None,
     trust_code: bool = False,
 ) -> Reproduction:
-    """Makes a track of a pack, computes all of out/ and compares; asks nobody.
+    """Makes a track from a pack, computes out/ and compares it; calls no model.
 
     Args:
         folder: the track; new or empty. None: the pack's name without its ending, here.
@@ -92,7 +92,7 @@ def reproduce(
     root = Path(path.name).with_suffix("") if folder is None else Path(folder)
     pack = read_pack(path)
     if root.exists() and (not root.is_dir() or any(root.iterdir())):
-        raise TrackError("is not empty, and a pack makes its own track: name another with -o", path=root)
+        raise TrackError("is not empty: give a new folder for the pack's track with -o", path=root)
     _check_settings(path, pack)
     passages, notes = _with_texts(pack.texts, None if texts is None else Path(texts))
     try:
@@ -107,7 +107,7 @@ def reproduce(
 
 
 def _compute(path: Path, pack: Pack, track: TrackFolder) -> list[str]:
-    """Writes out/; what there is to say of graders whose answers are not what they were.
+    """Writes out/; returns notes on graders whose answers are read differently.
 
     Raises:
         TrecexamError, ConversionError: no grader can go on, or a file cannot be written.
@@ -119,7 +119,7 @@ def _compute(path: Path, pack: Pack, track: TrackFolder) -> list[str]:
     }
     with TrackLoaders(track, graders=graders) as loaders:
         if loaders.keys() != graders.keys():
-            raise refused(path, "its assessments are not of the graders of its trecexam.toml")
+            raise refused(path, "its assessments and its trecexam.toml name different graders")
         loaded = loaders.load()
         if not loaded.assessments:
             raise loaded.unable[next(iter(loaded.unable))]
@@ -134,10 +134,10 @@ def _compute(path: Path, pack: Pack, track: TrackFolder) -> list[str]:
 
 
 def _check_settings(path: Path, pack: Pack) -> None:
-    """Refuses settings that would read what is not in the pack, before any file is made.
+    """Raises an error for settings that need files outside of the pack, before any file is written.
 
     Raises:
-        ConfigError, TrecexamError: there are none, or some would.
+        ConfigError, TrecexamError: there are no settings, or some would do so.
     """
     with TemporaryDirectory() as folder:
         settings = Path(folder) / CONFIG_NAME
@@ -145,40 +145,40 @@ def _check_settings(path: Path, pack: Pack) -> None:
         config = load_config(settings)
         refuse_outside(config, settings, path)
     if config.track.dataset is not None:
-        raise refused(path, "`dataset` in its settings would be fetched")
+        raise refused(path, "its settings name a `dataset`, which would be downloaded")
 
 
 def _with_texts(
     passages: Sequence[PackedText], folder: Path | None
 ) -> tuple[list[PackedText], tuple[str, ...]]:
-    """The passages with those texts of the folder that have the packed digest, and what there is to say."""
+    """The passages with the folder's texts that match the packed digests, and notes."""
     absent = {each.docid: each.sha256 for each in passages if each.text is None}
     if folder is None:
         n = plural(len(absent), "passage")
-        note = f"no texts of {n}: their digests are in; --texts FOLDER supplies them"
+        note = f"no texts of {n}, only digests: give the texts with --texts FOLDER"
         return [*passages], (note,) if absent else ()
     if not folder.is_dir():
         raise TrackError("no such folder of texts", path=folder)
     texts: dict[str, str] = {}
     other: set[str] = set()
     for file in filter(Path.is_file, sorted(folder.rglob("*"))):
-        # Whatever else is in the folder is no file of passages.
+        # Other files in the folder are ignored.
         with suppress(ConversionError):
             for doc_id, text in converters.read(file, "passages"):
                 if absent.get(doc_id) == passage_digest(text).hex():
                     texts[doc_id] = text
                 elif doc_id in absent:
                     other.add(doc_id)
-    notes = [f"{folder}: has {len(texts):,} of {plural(len(absent), 'text')} that are not packed"]
+    notes = [f"{folder}: has {len(texts):,} of the {plural(len(absent), 'text')} that are not packed"]
     if other - texts.keys():
         n_other = plural(len(other - texts.keys()), "passage")
-        notes.append(f"{folder}: has another text than was graded of {n_other}: rejected")
+        notes.append(f"{folder}: rejected the texts of {n_other}, which differ from those that were graded")
     packed_texts = (each.model_copy(update={"text": texts.get(each.docid, each.text)}) for each in passages)
     return [*packed_texts], tuple(notes)
 
 
 def _made(root: Path, pack: Pack, passages: Sequence[PackedText], *, trust_code: bool) -> TrackFolder:
-    """The track's files, and its store.
+    """Writes the track's files and its store.
 
     Raises:
         TrecexamError: they cannot be written.
@@ -216,11 +216,11 @@ def _made(root: Path, pack: Pack, passages: Sequence[PackedText], *, trust_code:
 
 
 def _read_otherwise(pack: Pack, track: Assessment) -> Iterator[str]:
-    """Whether a grader's answers are read anew, and how many of them mean another rating now."""
+    """Whether a grader's answers are read again, and how many get another rating."""
     packed = next(each for each in pack.assessments if each.name == track.name)
     read = track.traits.read
     if packed.free_text and (read is None or not track.traits.free_text):
-        yield f"answers of {track.name} are not read anew: its grader cannot without its model"
+        yield f"answers of {track.name} were not read again, because its grader needs its model for that"
     if read is None or not track.traits.free_text:
         return
     items = {asked_digest(item).hex(): item for sheet in track.sheets.values() for item in sheet.items}
@@ -232,13 +232,13 @@ def _read_otherwise(pack: Pack, track: Assessment) -> Iterator[str]:
     ]
     other = sum(tuple(read(items[each.item], each.answer)) != each.said[:2] for each in answers)
     if other:
-        yield f"{other:,} of {plural(len(answers), 'answer')} of {track.name} are read otherwise than then"
+        yield f"{other:,} of {plural(len(answers), 'answer')} of {track.name} are now read differently"
 
 
 def _compared(
     pack: Pack, folder: TrackFolder, passages: Sequence[PackedText], causes: Sequence[str]
 ) -> Iterator[tuple[str, str, str]]:
-    """A row for each file that the pack has a digest of.
+    """A row for each file with a digest in the pack.
 
     An output that names digests of files or texts is compared as if it named those that were packed.
     """
@@ -257,7 +257,7 @@ def _compared(
     for name, digest in pack.about.outputs.items():
         why = [*causes, *versions]
         if not (out / name).is_file():
-            yield name, MISSING, "; ".join(why) or "it is not computed of what is packed"
+            yield name, MISSING, "; ".join(why) or "it is not computed from packed files"
             continue
         content = renamed((out / name).read_bytes(), then)
         if sha256(content).hexdigest() == digest:
@@ -269,12 +269,12 @@ def _compared(
         yield (
             name,
             DIFFERS,
-            "; ".join(why) or f"made of what differs, too: {', '.join(differing_files) or 'no table'}",
+            "; ".join(why) or f"made from files that differ, too: {', '.join(differing_files) or 'no table'}",
         )
 
 
 def _difference(before: bytes, now: bytes) -> Iterator[str]:
-    """Where a table first has another value: line, column, and both."""
+    """The first difference of two tables: line, column, and both values."""
     old, new = (content.decode(errors="replace").splitlines() for content in (before, now))
     header = old[0].split("\t") if old else []
     for number, (was, got) in enumerate(zip_longest(old, new, fillvalue=""), 1):
@@ -294,7 +294,9 @@ def _summary(pack: Pack, files: Sequence[tuple[str, str, str]], root: Path) -> s
     answers = plural(len(pack.answers), "answer")
     other = sum(outcome != SAME for _, outcome, _ in files)
     if not files:
-        return f"{root}: computed of {answers}; the pack has no digests of out/ to compare with"
+        return f"{root}: computed from {answers}; the pack has no digests of out/ to compare with"
     if other:
         return f"{root}: not reproduced: {other:,} of {plural(len(files), 'file')} of out/ differ"
-    return f"{root}: reproduced: all {plural(len(files), 'file')} of out/ are the same, of {answers}"
+    return (
+        f"{root}: reproduced: all {plural(len(files), 'file')} of out/ are the same, computed from {answers}"
+    )

@@ -1,4 +1,4 @@
-"""The live page, `trecexam serve`: server-rendered HTML of a track's state, kept current."""
+"""The live page, `trecexam serve`: server-rendered HTML of a track's current state."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ PACKAGES = ("rapidfuzz", "starlette", "uvicorn")
 
 
 def missing_packages() -> str | None:
-    """What to install, in a line; None where all is there."""
+    """A line on packages to install; None if all are installed."""
     missing = [name for name in PACKAGES if find_spec(name) is None]
     return f"needs {', '.join(missing)}: {install('serve')}" if missing else None
 

@@ -1,4 +1,4 @@
-"""What the grader said, word by word: read from the store when somebody looks at it, and never kept.
+"""Raw answers of the grader, read from the store on request and not cached.
 
 Each reading opens the store for itself, for reading only, and is over in milliseconds: no writer waits, and
 a store that was moved away or made anew meanwhile is simply the one that is there now.
@@ -26,20 +26,20 @@ PATIENCE = 0.5
 
 
 class GraderAnswer(NamedTuple):
-    """The grader's answer as it came, and the probabilities of the ratings from 0 where it has them."""
+    """The grader's raw answer, and the probabilities of the ratings from 0, if given."""
 
     text: str
     probabilities: tuple[float, ...] | None
 
     @property
     def has_words(self) -> bool:
-        """Whether it says more than a rating."""
+        """Whether the answer has more than a rating."""
         return re.search(r"[^\W\d_]{3}", self.text) is not None
 
 
 @dataclass(frozen=True)
 class GraderAnswers:
-    """The grader's answers that were asked for.
+    """Reads the grader's answers.
 
     Attributes:
         by_id: by item_id (of a passage) or doc_id (of an item); cells without an answer are not there.
@@ -51,7 +51,7 @@ class GraderAnswers:
 
 
 def of_passage(path: Path, view: View, state: QueryView, row_index: int) -> GraderAnswers:
-    """item_id -> what the grader said of this passage.
+    """item_id -> the grader's answer on this passage.
 
     Args:
         path: the store.
@@ -63,7 +63,7 @@ def of_passage(path: Path, view: View, state: QueryView, row_index: int) -> Grad
 
 
 def of_item(path: Path, view: View, state: QueryView, column: int, row_indices: list[int]) -> GraderAnswers:
-    """doc_id -> what the grader said of these passages on one item.
+    """doc_id -> the grader's answer on these passages for one item.
 
     Args:
         path: the store.

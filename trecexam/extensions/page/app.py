@@ -118,15 +118,15 @@ def _not_found(request: Request, error: Exception) -> Response:
 
 
 def _failed(request: Request, error: Exception) -> Response:
-    return render(request, "message.html", 422, title="That cannot be done", text=_blind(request, error))
+    return render(request, "message.html", 422, title="This is not possible", text=_blind(request, error))
 
 
 def _blind(request: Request, error: Exception) -> str:
-    """What an error says; nothing of it for assessors, as it may name a document, a run or a file."""
+    """The error's message; a general one for assessors, since it may name a document, a run or a file."""
     user = user_of(request)
     if user is None or user.role in {"organizer", "reader"}:
         return str(error)
-    return "Go back, and try again; if that does not help, tell the organizer of the track what you did."
+    return "Go back and try again. If that does not help, tell the organizer of the track what you did."
 
 
 def _http(request: Request, error: Exception) -> Response:

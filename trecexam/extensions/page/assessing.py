@@ -1,4 +1,4 @@
-"""What assessors have before them: passages under names that tell nothing, and the items of each."""
+"""The data of the assessors' pages: passages under opaque names, with their items."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ from trecexam.extensions.campaign.assessments import (
     is_done,
     own_assessments,
 )
+from trecexam.extensions.campaign.guidelines import guidelines_text
 from trecexam.extensions.campaign.plan import JudgingPlan, read_plan
 from trecexam.extensions.page.people import Choice, choices, text_of
 from trecexam.files.kept import read_kept, write_kept
@@ -41,7 +42,7 @@ _NUGGET = (("1", "support", "support"), ("2", "partial", "partial_support"), ("3
 
 
 class Task(NamedTuple):
-    """A passage that an assessor judges; `name` is what it is called in addresses, and tells nothing."""
+    """A passage that an assessor judges; `name` is its opaque name in addresses."""
 
     name: str
     query_id: str
@@ -49,7 +50,7 @@ class Task(NamedTuple):
 
 
 class Question(NamedTuple):
-    """The items of a passage.
+    """An item to judge on a passage.
 
     Attributes:
         number: from 1.
@@ -69,7 +70,7 @@ class Question(NamedTuple):
 
 
 class Desk:
-    """All that one assessor has before her, by the files as they are now.
+    """The tasks and judgments of one assessor; reads the files again.
 
     Args:
         kept: what the page keeps of queries from one request to the next; {} at first.
@@ -83,29 +84,29 @@ class Desk:
 
     @cached_property
     def tasks(self) -> tuple[Task, ...]:
-        """In order: the plan's; without a plan all that nobody else judged, the most retrieved first."""
+        """The tasks in order: the plan's, or all that nobody else judged, most retrieved first."""
         pairs = self._unplanned() if self.plan is None else self.plan.tasks(self.who)
         return tuple(Task(name_of(self._secret, *pair), *pair) for pair in pairs)
 
     @cached_property
     def own(self) -> dict[CellKey, PersonalJudgment]:
-        """What she says of each cell."""
+        """Her judgment of each cell."""
         rows = own_assessments(self.folder, self.who)
         return {CellKey(*row[:3]): row for row in rows if row.status != "withdrawn"}
 
     def take(self, judgment: PersonalJudgment) -> None:
-        """What she says now, as it was written."""
+        """Replaces her judgments by those just written."""
         self.own.pop(CellKey(*judgment[:3]), None)
         if judgment.status != "withdrawn":
             self.own[CellKey(*judgment[:3])] = judgment
 
     @property
     def open(self) -> tuple[Task, ...]:
-        """What is not done, in order."""
+        """The open tasks, in order."""
         return tuple(task for task in self.tasks if not self.is_done(task))
 
     def asked(self, query_id: str, doc_id: str) -> tuple[str, ...]:
-        """The item_ids of a passage; "" is the passage as a whole."""
+        """The item_ids to judge on a passage; "" is the whole passage."""
         pooled = self._pooled(query_id)
         if pooled is not None and pooled.citing is not None:
             return pooled.citing.get(doc_id, ())
@@ -116,7 +117,7 @@ class Desk:
         return self._asked[query_id]
 
     def is_done(self, task: Task) -> bool:
-        """Whether she is done with it."""
+        """Whether she finished this task."""
         return is_done(self.own, task.query_id, task.doc_id, self.asked(task.query_id, task.doc_id))
 
     def named(self, name: str) -> Task | None:
@@ -124,7 +125,7 @@ class Desk:
         return next((task for task in self.tasks if task.name == name), None)
 
     def shown_earlier(self, name: str, fingerprint: str) -> Task | None:
-        """Without a plan, a task that a colleague was done with first, if it is as `fingerprint` says."""
+        """Without a plan, a task that a colleague finished first, if it still has this `fingerprint`."""
         if self.plan is not None:
             return None
         pooled = ((query_id, self._pooled(query_id)) for query_id in self.view.query_ids)
@@ -139,25 +140,25 @@ class Desk:
         return task if task is not None and self.shown(task) == fingerprint else None
 
     def next_open(self, after: Task | None = None) -> Task | None:
-        """The first that is not done and can be read: after this one, or before it where there is none."""
+        """The next open task with a text: after this one, else before it."""
         at = self.tasks.index(after) + 1 if after in self.tasks else 0
         open_tasks = frozenset(self.open) - {after}
         ordered = (*self.tasks[at:], *self.tasks[:at])
         return next((task for task in ordered if task in open_tasks and self.text_of(task)), None)
 
     def before(self, task: Task) -> Task | None:
-        """The one before this one."""
+        """The previous task."""
         at = self.tasks.index(task)
         return next((other for other in reversed(self.tasks[:at]) if self.text_of(other)), None)
 
     def text_of(self, task: Task) -> str | None:
-        """The passage's text; None where there is none, or the passage is not in the pool any more."""
+        """The passage's text; None without one, or if the passage left the pool."""
         state = self.view.query(task.query_id)
         row_index = None if state is None else state.place(task.doc_id)
         return None if state is None or row_index is None else state.texts[row_index]
 
     def questions(self, task: Task) -> tuple[Question, ...]:
-        """All items of a passage, with what she says."""
+        """All items of a passage, with her judgments."""
         state = self.view.query(task.query_id)
         assert state is not None
         items = {item.item_id: item for item in state.items}
@@ -172,14 +173,14 @@ class Desk:
         )
 
     def said(self, task: Task) -> dict[str, PersonalJudgment]:
-        """item_id -> what she says of a passage; "" is the passage as a whole."""
+        """item_id -> her judgment of a passage; "" is the whole passage."""
         cells = dict.fromkeys((*self.asked(task.query_id, task.doc_id), ""))
         keys = {item_id: CellKey(task.query_id, task.doc_id, item_id) for item_id in cells}
         return {item_id: self.own[key] for item_id, key in keys.items() if key in self.own}
 
     @property
     def judged(self) -> dict[str, list[tuple[Task, str]]]:
-        """query_id -> the passages that she judged and that can be read, each with her judgment in words."""
+        """query_id -> the passages with a text that she judged, each with her judgment in words."""
         judged: dict[str, list[tuple[Task, str]]] = {}
         for task in self.tasks:
             judgments = self.said(task)
@@ -198,12 +199,12 @@ class Desk:
         )
 
     def token(self, task: Task) -> str:
-        """Tells what she says of a passage from anything else that she might say."""
+        """A fingerprint of her judgments of a passage."""
         lines = "\n".join(f"{item_id}\t{row.seen}" for item_id, row in self.said(task).items())
         return hashlib.sha256(lines.encode("utf-8", "surrogatepass")).hexdigest()[:32]
 
     def shown(self, task: Task) -> str:
-        """Tells a passage and all its items, in their current state, from any other state of them."""
+        """A fingerprint of a passage and all its items."""
         questions = [(q.item_id, q.item and q.item.text, q.choices) for q in self.questions(task)]
         text = json.dumps([self.text_of(task), questions])
         return hashlib.sha256(text.encode()).hexdigest()[:16]
@@ -220,7 +221,7 @@ class Desk:
                     yield query_id, doc_id
 
     def _pooled(self, query_id: str) -> _Pooled | None:
-        """Kept until the query changes: a page opens a hundred queries at the most, and this needs all."""
+        """Cached until the query changes, because pages hold at most a hundred queries and this needs all."""
         part, cached = self.view.parts.get(query_id), self._kept.get(query_id)
         if part is not None and (cached is None or cached.part is not part.state):
             state = self.view.query(query_id)
@@ -236,7 +237,7 @@ class Desk:
 
 @dataclass(frozen=True)
 class _Pooled:
-    """Of a query: its part, its items, the passages to judge in order, and the ratings that count.
+    """A query's part, items, passages to judge in order, and effective ratings.
 
     `citing`: passage -> the ids of the sentences that cite it; None where all items belong to each.
     """
@@ -254,7 +255,7 @@ def _citing(state: QueryView) -> dict[str, tuple[str, ...]]:
 
 
 def plan_of(folder: TrackFolder, view: View) -> JudgingPlan | None:
-    """The track's plan, if it is of what this grader rates: of passages in its pool, and no citations.
+    """The track's plan, if it applies to this grader: passages in its pool, not citations.
 
     Raises:
         TrecexamError: it cannot be read.
@@ -268,14 +269,14 @@ def plan_of(folder: TrackFolder, view: View) -> JudgingPlan | None:
 
 
 def choices_of(item: Item | None, view: View) -> tuple[Choice, ...]:
-    """The ratings that an item can have, or with None a passage as a whole."""
+    """The possible ratings of an item, or with None of a whole passage."""
     if item is not None and item.kind == "nugget" and view.settings.max_rating == RATINGS["support"]:
         return tuple(Choice(key, RATINGS[label] or 0, text) for key, text, label in _NUGGET)
     return choices(view, whole=item is None)
 
 
 def _by_retrieved(state: QueryView) -> tuple[str, ...]:
-    """The passages with a text, of one text one, those first that the most runs have, and high up."""
+    """Passages with distinct texts, those first that most runs retrieve at high ranks."""
     weights = [0.0] * len(state.doc_ids)
     for ranking in state.rankings.values():
         for rank, row_index in enumerate(ranking, 1):
@@ -291,13 +292,13 @@ def _by_retrieved(state: QueryView) -> tuple[str, ...]:
 
 @lru_cache(maxsize=1 << 17)
 def name_of(secret: bytes, query_id: str, doc_id: str) -> str:
-    """What a passage is called before assessors: nobody without the secret can tell its id from it."""
+    """A passage's opaque name for assessors, which reveals its id only with the secret."""
     message = f"{query_id}\0{doc_id}".encode("utf-8", "surrogatepass")
     return hmac.new(secret, message, hashlib.sha256).hexdigest()[:_LETTERS]
 
 
 def secret_of(folder: TrackFolder) -> bytes:
-    """The secret of a track's names of passages, made where there is none yet.
+    """The secret for a track's opaque names, created on first use.
 
     Raises:
         TrecexamError: it cannot be written or read, or is not what was written: with an empty one everybody
@@ -328,26 +329,16 @@ def guidelines(folder: TrackFolder) -> str:
     """The track's guidelines as HTML; "" without any.
 
     Raises:
-        TrecexamError: the file of [judging] is not there, or cannot be read.
+        TrecexamError: the file of [judging] does not exist, or cannot be read.
     """
-    name = folder.config.judging.guidelines
-    if name is None:
-        return ""
-    path = folder.root / name
-    current = stamp(path)
-    if current is None:
-        raise TrecexamError("is not there; `guidelines` in [judging] names it", path=path)
-    return _rendered(path, current)
+    text = guidelines_text(folder)
+    return _rendered(text) if text else ""
 
 
 @lru_cache(maxsize=8)
-def _rendered(path: Path, current: Stamp) -> str:
+def _rendered(text: str) -> str:
     from markdown_it import MarkdownIt
 
-    try:
-        text = path.read_text(encoding="utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        raise TrecexamError(f"cannot be read: {error}", path=path) from None
     # Headings of the page stand above these.
     html: str = MarkdownIt("commonmark", {"html": False}).enable("table").render(text)
     return html

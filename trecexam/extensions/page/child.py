@@ -1,4 +1,4 @@
-"""Work that continues beside the page, in its own process, and talks with it in messages.
+"""Background work of the page in a separate process, with messages in both directions.
 
 In the page's own process, seconds of Python would be seconds in which nobody is answered. What works is a
 function `work(root, receive, say)`: `receive(seconds)` waits so long for a message, gives None where there is
@@ -28,11 +28,11 @@ LEAVING = 5.0
 
 
 class Look(NamedTuple):
-    """To who works: something changed, look now."""
+    """Message to the worker: something changed, look now."""
 
 
 class Beside:
-    """What works beside the page from the beginning of a `with` block to its end."""
+    """A context manager of background work."""
 
     def __enter__(self) -> Self:
         self.start()
@@ -42,41 +42,41 @@ class Beside:
         self.stop()
 
     def start(self) -> None:
-        """Begins; once."""
+        """Starts the work, once."""
 
     def stop(self) -> None:
-        """Ends it."""
+        """Stops the work."""
 
 
 class Link(Protocol):
-    """The way to who works."""
+    """The connection to the worker."""
 
     def start(self) -> None:
         """Starts the work; once."""
 
     def stop(self, patience: float = 0.0) -> None:
-        """Ends it: what is received from then on is None.
+        """Stops the work; `receive` returns None from then on.
 
         Args:
             patience: seconds that it has to end by itself, before it is ended.
         """
 
     def send(self, message: Any) -> None:
-        """Sends a message, which is lost where nobody works any more."""
+        """Sends a message; it is lost if the worker ended."""
 
     def receive(self) -> Any:
-        """What it says next; None at the end that was asked for.
+        """The next message; None after `stop`.
 
         Raises:
             EOFError: it ended by itself.
         """
 
     def ended(self) -> str:
-        """How it ended, in words, after an EOFError."""
+        """How the worker ended, in words, after an EOFError."""
 
 
 class Process:
-    """Work in its own process: `work` must be importable by its name.
+    """Work in a separate process; `work` must be importable by name.
 
     Args:
         nice: how much others go before it, 0..19.
@@ -130,12 +130,12 @@ class Process:
         try:
             status = self._process.wait(LEAVING)
         except subprocess.TimeoutExpired:
-            return "does not end"
+            return "did not end"
         return f"was ended by signal {-status}" if status < 0 else f"ended with status {status}"
 
 
 class Thread:
-    """The same in a thread, for tests."""
+    """Work in a thread, for tests."""
 
     def __init__(self, work: Work, root: Path) -> None:
         self._work = work
@@ -182,7 +182,7 @@ class Thread:
 
 
 def main(name: tuple[str, str], root: str, fd: int, nice: int) -> None:
-    """The process: does the work of that name, and talks over the connection with this file descriptor."""
+    """Entry point of the process: runs the named work, connected through this file descriptor."""
     connection = Connection(fd)
 
     def receive(seconds: float) -> Any:

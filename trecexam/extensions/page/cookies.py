@@ -1,4 +1,4 @@
-"""Cookies of the page: for no script, for no other site, for its own paths alone."""
+"""Cookies of the page: HttpOnly, SameSite, and only for its paths."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def keep(
     seconds: int | None = None,
     samesite: Literal["strict", "lax"] = "strict",
 ) -> None:
-    """Has the browser keep a cookie.
+    """Sets a cookie.
 
     Args:
         seconds: for so long; None until it is closed.
@@ -32,13 +32,13 @@ def keep(
 
 
 def drop(response: Response, name: str) -> None:
-    """Has the browser forget a cookie."""
+    """Deletes a cookie."""
     prefix, secure = PLACE.get()
     response.delete_cookie(name, path=prefix or "/", secure=secure, httponly=True, samesite="strict")
 
 
 def sent(scope: Scope, name: str) -> list[str]:
-    """The values of the cookies of this name that came with a request: a browser may send several."""
+    """The values of a request's cookies with this name; a browser may send several."""
     lines = [value.decode("latin-1") for header, value in scope["headers"] if header == b"cookie"]
     pairs = (pair.partition("=") for line in lines for pair in line.split(";"))
     return [value.strip() for key, _, value in pairs if key.strip() == name and value.strip()]

@@ -1,4 +1,4 @@
-"""The page's tables as files: a page's address with `format=csv` or `format=json` is its table, whole."""
+"""Tables as files: a page's address with `format=csv` or `format=json` returns the whole table."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ FORMATS = {"csv": "text/csv; charset=utf-8", "json": "application/json"}
 
 
 def as_file(address: Address, rows: ListedRows[Any], name: str) -> Response | None:
-    """All rows of a table, in its order, as the file that the address asks for; None where it asks for none.
+    """All rows of a table as the requested file; None if no file is requested.
 
     CSV is as RFC 4180 has it; a value that is missing is empty there, and null in JSON, a list of objects.
     What begins with `=` stays unchanged: ids are to be what they are.
@@ -46,7 +46,7 @@ def as_file(address: Address, rows: ListedRows[Any], name: str) -> Response | No
 
 
 def table_file(address: Address, tables: Mapping[str, Table]) -> Response | None:
-    """The one of a page's tables that the address names, as a file; None where it asks for none."""
+    """The requested table of a page as a file; None if no file is requested."""
     name = address.get("table", *tables)
     if not name:
         return None

@@ -1,4 +1,4 @@
-"""What cells of the page's tables have beside words and numbers: links, ratings, labels, intervals."""
+"""HTML of links, ratings, labels and intervals in the page's tables."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ BEGINNING = 120
 
 
 def link(address: str, name: str) -> Markup:
-    """A link that an id is."""
+    """A link with an id as its text."""
     # Formatting by Markup takes five times as long, and tables have thousands.
     return Markup(f'<a href="{escape(address)}"><bdi>{escape(name)}</bdi></a>')
 
@@ -32,20 +32,20 @@ def text(words: str | None, most: int = BEGINNING) -> Markup:
 
 @lru_cache(maxsize=256)
 def rating(value: int | None, words: tuple[str, ...] = ()) -> Markup:
-    """A rating; `words` are what people call the ratings from 0, where they have names."""
+    """A rating; `words` are names of the ratings from 0, if they have any."""
     if value is None or value < 0:
         return _NO_RATING
     return Markup('<span class="rating r{}">{}</span>').format(min(value, 5), named(value, words))
 
 
 def named(value: int, words: Sequence[str]) -> str:
-    """What people call a rating; its number where it has no name."""
+    """The name of a rating, or its number."""
     return words[value].replace("_", " ") if 0 <= value < len(words) else str(value)
 
 
 @lru_cache(maxsize=256)
 def label(value: int | None, least: int, words: tuple[str, ...] = ()) -> Markup:
-    """A label, or a judgment: from `least` on it is relevant; `words` are what people call them from 0."""
+    """A label or judgment, relevant from `least` on; `words` are names from 0."""
     if value is None:
         return Markup('<span class="soft">–</span>')  # noqa: RUF001
     relevant = " yes" if value >= least else ""
@@ -53,7 +53,7 @@ def label(value: int | None, least: int, words: tuple[str, ...] = ()) -> Markup:
 
 
 def strip(state: QueryView, row_index: int) -> Markup:
-    """A passage's ratings on all items, one small box each; made at once, as tables have hundreds of them."""
+    """A passage's ratings on all items, as small boxes."""
     ratings = state.ratings[row_index].tolist()
     listed = ", ".join(str(rating) if rating >= 0 else "none" for rating in ratings)
     boxes = "".join(_BOXES[min(rating, 5)] for rating in ratings)
@@ -61,7 +61,7 @@ def strip(state: QueryView, row_index: int) -> Markup:
 
 
 def whisker(mean: float, interval: tuple[float, float], scale: tuple[float, float]) -> Markup:
-    """A mean and its interval, drawn on a scale from one end to the other."""
+    """A mean and its interval, drawn on a scale."""
     low, span = scale[0], (scale[1] - scale[0]) or 1
     ends = [(end - low) / span * 116 + 2 for end in interval]
     return Markup(
@@ -73,7 +73,7 @@ def whisker(mean: float, interval: tuple[float, float], scale: tuple[float, floa
 
 
 def bar(done: int, of: int) -> Markup:
-    """How many of them are done, as a bar and a number."""
+    """Progress as a bar and a number."""
     drawn = Markup(
         '<span class="bar"><progress max="{}" value="{}" aria-hidden="true"></progress> {:,}</span>'
     )
@@ -81,12 +81,12 @@ def bar(done: int, of: int) -> Markup:
 
 
 def number(value: float | None, digits: int = 4) -> str:
-    """A value with so many decimals; a dash where there is none."""
+    """A value with this many decimals, or a dash."""
     return "–" if value is None or not math.isfinite(value) else f"{value:.{digits}f}"  # noqa: RUF001
 
 
 def count(value: int | None) -> str:
-    """A whole number, its thousands apart; a dash where there is none."""
+    """A whole number with thousands separators, or a dash."""
     return "–" if value is None else f"{value:,}"  # noqa: RUF001
 
 

@@ -1,4 +1,4 @@
-"""What is in front of the page: the address that its readers use, and the proxies that are believed."""
+"""The public address of the page, and trusted proxies."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _HEADER = re.compile(r"[A-Za-z][A-Za-z0-9-]*")
 
 @dataclass(frozen=True)
 class Front:
-    """How people reach the page.
+    """The public address and trusted proxies of the page.
 
     Attributes:
         origin: scheme, name and port as their browsers say them, "https://nuggets.uni.edu"; "" where nothing
@@ -48,7 +48,7 @@ class Front:
         trusted_proxies: Iterable[str] = (),
         trust_header: str = "",
     ) -> Front:
-        """The front that the options of `trecexam serve` of these names say.
+        """A front from the options of `trecexam serve`.
 
         Raises:
             TrecexamError: one of them cannot be, or does not go with another.
@@ -61,26 +61,31 @@ class Front:
             )
         prefix = root or path
         if prefix and not _PREFIX.fullmatch(prefix):
-            raise TrecexamError(f"the path {prefix!r} before the page's own: take letters, digits, -, _")
+            raise TrecexamError(f"the path {prefix!r} before the page's path: use letters, digits, - and _")
         if prefix.split("/")[1:2] and prefix.split("/")[1] in OURS:
-            raise TrecexamError(f"the page itself has the path {prefix}: put it below another one, as /trec")
+            raise TrecexamError(
+                f"the path {prefix} is a path of the page itself: use another one, such as /trec"
+            )
         if trust_header and not _HEADER.fullmatch(trust_header):
-            raise TrecexamError(f"--trust-header {trust_header!r} is no header's name, as X-Remote-User")
+            raise TrecexamError(
+                f"--trust-header {trust_header!r} is not the name of a header, such as X-Remote-User"
+            )
         trusted = tuple(_network(text) for text in trusted_proxies)
         if trust_header and not trusted:
             raise TrecexamError(
-                "--trust-header needs --trusted-proxy: anybody could send it. Name the proxy's address"
+                "--trust-header needs --trusted-proxy, because anybody could send the header: give the "
+                "proxy's address"
             )
         return cls(origin, prefix, trusted, trust_header.lower())
 
     @property
     def url(self) -> str:
-        """What to open in a browser; "" where that is not known."""
+        """The public address; "" if unknown."""
         return f"{self.origin}{self.prefix}/" if self.origin else ""
 
     @property
     def place(self) -> Place:
-        """The same for addresses and cookies."""
+        """Scheme, host and path for addresses and cookies."""
         return Place(self.prefix, self.origin.startswith("https:"))
 
     @property
@@ -89,12 +94,12 @@ class Front:
         return urlsplit(self.origin).hostname or ""
 
     def path(self, scope: Scope) -> str:
-        """The path that is requested, without the prefix, whether or not a proxy has left that in place."""
+        """The requested path without the prefix, whether or not the proxy removed it."""
         path: str = scope["path"]
         return path[len(self.prefix) :] or "/" if self._has_prefix(path) else path
 
     def inside(self, scope: Scope) -> Scope:
-        """The request as its sender meant it: with the prefix, and the public scheme and host."""
+        """The request with the prefix and the public scheme and host."""
         if not (self.prefix or self.origin):
             return scope
         raw = (scope.get("raw_path") or scope["path"].encode()).decode("latin-1")
@@ -115,12 +120,12 @@ class Front:
         return bool(self.prefix) and (path == self.prefix or path.startswith(f"{self.prefix}/"))
 
     def trusts(self, scope: Scope) -> bool:
-        """Whether a proxy that is believed sends this request."""
+        """Whether a trusted proxy sent this request."""
         address = address_of((scope.get("client") or ("", 0))[0])
         return address is not None and any(address in network for network in self.trusted)
 
     def person(self, scope: Scope) -> str | None:
-        """The name that a believed proxy says, "" where it says two or one that is no text; None for none."""
+        """The user's name from a trusted proxy; "" if invalid or given twice; None without one."""
         if not self.header or not self.trusts(scope):
             return None
         values = [value for name, value in scope["headers"] if name == self.header.encode()]
@@ -133,7 +138,7 @@ class Front:
 
 
 def _origin(public_url: str) -> tuple[str, str]:
-    """The origin as browsers say it, and the path without a slash at its end."""
+    """The origin as browsers send it, and the path without a slash at its end."""
     try:
         parts = urlsplit(public_url)
         name, port = (parts.hostname or "").encode("idna").decode(), parts.port
@@ -146,7 +151,9 @@ def _origin(public_url: str) -> tuple[str, str]:
         or parts.query
         or parts.fragment
     ):
-        raise TrecexamError(f"--public-url {public_url!r}: give an address as https://nuggets.uni.edu/trec")
+        raise TrecexamError(
+            f"--public-url {public_url!r}: give an address such as https://nuggets.uni.edu/trec"
+        )
     host = f"[{name}]" if ":" in name else name
     port_suffix = "" if port in {None, {"http": 80, "https": 443}[parts.scheme]} else f":{port}"
     return f"{parts.scheme}://{host}{port_suffix}", parts.path.rstrip("/")
@@ -157,15 +164,15 @@ def _network(text: str) -> Network:
         network = ipaddress.ip_network(text.strip(), strict=False)
     except ValueError:
         raise TrecexamError(
-            f"--trusted-proxy {text!r} is neither an address nor a network: 127.0.0.1, 10.0.3.0/24"
+            f"--trusted-proxy {text!r} is neither an address nor a network, such as 127.0.0.1 or 10.0.3.0/24"
         ) from None
     if network.prefixlen == 0:
-        raise TrecexamError(f"--trusted-proxy {text} would believe everybody: name the proxy's address")
+        raise TrecexamError(f"--trusted-proxy {text} would trust everybody: give the proxy's address")
     return network
 
 
 def address_of(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
-    """The address that a text is, of IPv4 in IPv6 that of IPv4; None where it is none."""
+    """Parses an IP address, with IPv4-mapped IPv6 as IPv4; None if invalid."""
     try:
         address = ipaddress.ip_address(text)
     except ValueError:

@@ -1,4 +1,4 @@
-"""Makes the view of a loaded track: computes all that the pages show, so that they only look it up."""
+"""Makes the view of a loaded track: computes everything that the pages show."""
 
 from __future__ import annotations
 
@@ -73,13 +73,13 @@ class _GatheredQuery(NamedTuple):
 
 
 class Gatherer:
-    """Gathers again and again, and only what changed since the last time."""
+    """Gathers views repeatedly, and only what changed since the last time."""
 
     def __init__(self) -> None:
         self._kept: dict[str, _GatheredQuery] = {}
 
     def gather(self, track: Assessment) -> tuple[View, dict[str, Part]]:
-        """The view of a track that was loaded just now, without parts; and the parts that are new.
+        """The view of a loaded track without parts, and its new parts.
 
         Raises:
             TrecexamError, ConversionError: something of it cannot be computed.
@@ -103,7 +103,7 @@ class Gatherer:
         return view, new
 
     def _common(self, track: Assessment) -> Hashable:
-        """Changes when all queries have to be looked at again."""
+        """A token that changes if all queries must be gathered again."""
         folder = track.folder
         passages, qrels = folder.passages(), folder.qrels()
         return (
@@ -115,7 +115,7 @@ class Gatherer:
 
 
 def _token(track: Assessment, q: QueryRatings) -> tuple[Hashable, ...]:
-    """Changes when something of this query does."""
+    """A token that changes if something of this query changed."""
     query_id = q.query_id
     return (
         track.sheets[query_id],
@@ -136,7 +136,7 @@ def _human(track: Assessment, query_id: str) -> dict[tuple[str, str], HumanRatin
 
 
 def _official(track: Assessment) -> tuple[Official | None, tuple[str, ...]]:
-    """The official judgments, and what is to be said of them; None where there are none of what it rates."""
+    """The official judgments and notes on them; None without judgments of what the grader rates."""
     if not track.kind.ranks or (track.official is None and track.folder.qrels() is None):
         return None, ()
     try:
@@ -209,7 +209,7 @@ def _state(track: Assessment, q: QueryRatings, judgments: Official | None) -> Qu
 
 
 def _around(track: Assessment, query_id: str) -> Iterator[tuple[str, tuple[str, str]]]:
-    """A sentence's item_id -> the sentences around it: of one that is there twice, where it stands first."""
+    """item_id of a sentence -> its neighbouring sentences, at its first occurrence."""
     ((_, responses),) = responses_by_query(track, track.responses, [query_id])
     for run, response in reversed(responses):
         sentences = statements_of(run, response, track.config.grader.citations)
@@ -318,7 +318,7 @@ def _view(
 
 
 def _without_links(section: Section) -> Section:
-    """As it is on the live page, without files of out/ and without styles in SVG."""
+    """The section for the live page, without links to out/ and styles in SVG."""
     plain = re.sub(r'<a href="[^"#]*">(.*?)</a>', r"\1", str(section.content))
     pictured = re.sub(r"<svg .*?<title[^>]*>(.*?)</title>.*?</svg>", _as_image, plain, flags=re.DOTALL)
     return section._replace(content=Markup(pictured))
@@ -330,7 +330,7 @@ def _as_image(svg: re.Match[str]) -> str:
 
 
 def _added(track: Assessment) -> Iterator[PagePart]:
-    """What extensions add to the report, as the report has it."""
+    """The sections that extensions add to the report."""
     for feature in (named(at) for extension in extensions() for at in extension.features):
         applies = feature.report is not None and feature.applies(track)
         for part in feature.report(track) if applies else ():
@@ -340,14 +340,14 @@ def _added(track: Assessment) -> Iterator[PagePart]:
 
 
 def _t(n: int) -> float:
-    """The 97.5% quantile of Student's t with n - 1 degrees of freedom; 0 where there is no interval."""
+    """The 97.5% quantile of Student's t with n - 1 degrees of freedom; 0 without an interval."""
     from scipy.stats import t
 
     return float(t.ppf(0.975, n - 1)) if n > 1 else 0.0
 
 
 def _per_query(values: MeasureValues, board: Leaderboard, query_ids: Sequence[str]) -> MeasureValues:
-    """Those of these queries, with the measures in the leaderboard's order."""
+    """The values of these queries, with the measures in the leaderboard's order."""
     matrices = [values.matrix(name, None, query_ids) for name in board.measures]
     return replace(
         values, query_ids=tuple(query_ids), measures=board.measures, array=np.stack(matrices, axis=2)
@@ -372,7 +372,7 @@ def _judged(gathered: Sequence[_GatheredQuery]) -> JudgedTable | None:
 
 
 def _agreement(track: Assessment) -> Agreements | None:
-    """How far the grader's own labels agree with the judgments; None where there is nothing to compare."""
+    """Agreement of the grader's labels with the judgments; None without common passages."""
     try:
         return own_agreement(track)
     except (TrecexamError, ValueError):
@@ -380,7 +380,7 @@ def _agreement(track: Assessment) -> Agreements | None:
 
 
 def _kappa(agreements: Agreements) -> tuple[float, float, float] | None:
-    """Kappa with its interval, of labels, relevant or not; None where it is undefined."""
+    """Kappa of binary labels with its interval; None if undefined."""
     kappa = agreements.found[0].binary.kappa
     return None if math.isnan(kappa.value) else (kappa.value, kappa.low, kappa.high)
 

@@ -1,4 +1,4 @@
-"""Grades what changes while the page is open, where no `trecexam watch` does.
+"""Grades changes while the page is open, unless `trecexam watch` is running.
 
 It is the same daemon, in its own process, and holds the track's lock; where another process holds it,
 this one says so, and looks again later or on request.
@@ -27,7 +27,7 @@ AGAIN, RETRY, LEAVING = 15.0, 60.0, 20.0
 
 @dataclass(frozen=True)
 class GradingState:
-    """What is being graded.
+    """The state of grading.
 
     Attributes:
         done, total: cells of this update; both 0 where nothing is being graded.
@@ -50,13 +50,13 @@ class Line(NamedTuple):
 
 
 class GradingEnded(NamedTuple):
-    """From the process: a look at the track is over; why it cannot go on, "" where all is done."""
+    """From the process: grading ended; with the reason why it stopped, or ""."""
 
     reason: str
 
 
 class Busy(NamedTuple):
-    """From the process: another one holds the track."""
+    """From the process: another process has locked the track."""
 
     reason: str
 
@@ -98,14 +98,14 @@ class Regrader(child.Beside):
         return self._now
 
     def ask(self) -> None:
-        """Something changed: looks at the track now."""
+        """Looks at the track now, because something changed."""
         self._asked.set()
         with self._lock:
             if self._link is not None:
                 self._link.send(child.Look())
 
     def stop(self, patience: float = LEAVING) -> None:
-        """Ends it after the batch in hand, or after so many seconds."""
+        """Stops after the current batch, or after this many seconds."""
         with self._lock:
             self._ending = True
             link = self._link
@@ -128,7 +128,7 @@ class Regrader(child.Beside):
                 self._asked.wait(wait)
 
     def _work(self) -> float:
-        """One process from its start to its end; returns the seconds until the next one is due."""
+        """Runs one process to its end; returns the seconds until the next one."""
         with self._lock:
             if self._ending:
                 return 0.0
@@ -176,7 +176,7 @@ class Regrader(child.Beside):
 
 
 def grade(root: Path, receive: child.Receive, say: child.Say) -> None:
-    """The process: a daemon that tells how it gets on, until `receive` gives an EOFError."""
+    """The process: a daemon that reports its progress until `receive` raises an EOFError."""
     daemon = Daemon(
         root,
         log=lambda line: say(Line(line)),

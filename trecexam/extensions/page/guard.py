@@ -1,4 +1,4 @@
-"""Who may ask the page what: everything between the server and the pages, as one ASGI middleware.
+"""Access control: an ASGI middleware between the server and the pages.
 
 A page on this machine can be reached by every web site that its reader has open, so: the Host must be one of
 ours (DNS rebinding), what changes something must come from a form of ours (cross-site request forgery), and
@@ -50,7 +50,7 @@ HEADERS = {
 
 
 class Guard:
-    """Lets through what may be asked, with the form's fields as `request.scope["form"]`.
+    """Passes permitted requests on, with the form's fields in `request.scope["form"]`.
 
     With users, `users.user_of(request)` is the user, and `request.scope["visitor"]` the `Visitor`.
 
@@ -86,7 +86,7 @@ class Guard:
             self._hosts |= {socket.gethostname().lower(), socket.getfqdn().lower()}
 
     def _csrf(self, key: str) -> str:
-        """What every form of ours carries that is shown to this one."""
+        """The CSRF token of a user's forms."""
         return hmac.new(self._secret, f"csrf {key}".encode(), hashlib.sha256).hexdigest()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -126,7 +126,8 @@ class Guard:
             elif not hmac.compare_digest(form.pop(FIELD, "").encode(), csrf.encode()):
                 refused = plain_page(
                     403,
-                    "This form is of an earlier start of the page, or not of this page. Go back, reload the "
+                    "This form belongs to an earlier start of the page or to another page, and nothing was "
+                    "saved. Go back, reload the "
                     "page, and send it again.",
                 )
             else:
@@ -134,7 +135,7 @@ class Guard:
         await (refused or self.app)(inside, receive, guarded)
 
     def _refused(self, scope: Scope) -> Response | None:
-        """The answer to a request that nobody may send."""
+        """The response to an invalid request."""
         headers = Headers(scope=scope)
         if len(scope.get("raw_path") or b"") + len(scope["query_string"]) > MAX_URL:
             return plain_page(414, "This address is too long.")
@@ -162,7 +163,7 @@ class Guard:
         return self._is_closed and address_of(name) is not None
 
     def _welcome(self, scope: Scope, token: str) -> Response | None:
-        """None for users who showed the token; the cookie for users who shows it now; else how to get in."""
+        """None for users with the token's cookie; a response that sets it, or the token form, for others."""
         cookie_value = hmac.new(token.encode(), b"trecexam cookie", hashlib.sha256).hexdigest()
         shown_cookies = cookies.sent(scope, self._cookie)
         if any(hmac.compare_digest(cookie.encode(), cookie_value.encode()) for cookie in shown_cookies):
@@ -171,7 +172,7 @@ class Guard:
         url_tokens = [value for name, value in pairs if name == "token"]
         if scope["method"] == "GET" and url_tokens:
             if not hmac.compare_digest(url_tokens[0].encode(), token.encode()):
-                return plain_page(401, "This is not the token.", ask=True)
+                return plain_page(401, "This token is wrong.", ask=True)
             rest = urlencode([(name, value) for name, value in pairs if name != "token"])
             path = scope["raw_path"].decode("latin-1").split("?")[0]
             # No redirection: after a link in a mail, browsers send no strict cookie to where that leads.
@@ -184,7 +185,7 @@ class Guard:
 def plain_page(
     status: int, what: str, headers: dict[str, str] | None = None, *, ask: bool = False, home: bool = False
 ) -> HTMLResponse:
-    """A page that says one thing, which is no user's text; with a form for the token, or the way home."""
+    """A page with one message, which must not contain users' text, and a token form or a link home."""
     form = (
         f'<form method="get" action="{urls.board()}"><label for="token">Token</label> '
         '<input id="token" name="token" type="password" autocomplete="off" required> '
@@ -222,24 +223,22 @@ def _page(status: int, body: str, head: str = "", headers: dict[str, str] | None
 
 
 def _says_nothing(path: str) -> bool:
-    """Whether the response says nothing about the track."""
+    """Whether the response is free of the track's data."""
     return path.startswith("/static/") or path == "/healthz"
 
 
 def _closed() -> Response:
     return plain_page(
         503,
-        "The page cannot read who may log in, and rejected your change. Tell the organizer; once that is "
-        "mended, go back, and send it again.",
+        "Your change was rejected, because the page cannot read who may log in. Tell the organizer. When "
+        "that is corrected, go back and send it again.",
     )
 
 
 def _refused_to(visitor: Visitor, scope: Scope, path: str) -> Response | None:
-    """The answer to who may not ask for this."""
+    """The response to a user without permission."""
     if visitor.unknown and not _says_nothing(path):
-        return plain_page(
-            403, "The proxy says who you are, and the page does not know you. Ask the organizer."
-        )
+        return plain_page(403, "You are not a user of this page. Ask the organizer to add you.")
     roles = roles_for(scope["method"], path)
     if visitor.user.role in roles:
         return None
@@ -248,7 +247,7 @@ def _refused_to(visitor: Visitor, scope: Scope, path: str) -> Response | None:
         if path == "/" and is_get:
             return RedirectResponse(urls.assess(), 303)
         what = (
-            "This is not for your role. Ask the organizer of the track."
+            "Your role may not open this page. Ask the organizer of the track."
             if roles
             else "There is no such page."
         )
@@ -259,7 +258,7 @@ def _refused_to(visitor: Visitor, scope: Scope, path: str) -> Response | None:
         return RedirectResponse(urls.login(back=f"{back}?{query}" if query else back), 303)
     return plain_page(
         401,
-        "You are not logged in (any more), and your change was rejected. Log in in another tab, come back to "
+        "You are not logged in any more, and your change was rejected. Log in in another tab, come back to "
         "the "
         "page before this one, and send it again.",
         home=True,
@@ -267,7 +266,7 @@ def _refused_to(visitor: Visitor, scope: Scope, path: str) -> Response | None:
 
 
 def _from_here(headers: Headers, host: str, public: str) -> bool:
-    """Whether the browser, as far as it says, sends this from a page of ours."""
+    """Whether the request comes from one of our pages, according to its headers."""
     if headers.get("sec-fetch-site", "same-origin") not in {"same-origin", "none"}:
         return False
     origin = headers.get("origin")
@@ -275,13 +274,13 @@ def _from_here(headers: Headers, host: str, public: str) -> bool:
 
 
 async def _form(scope: Scope, receive: Receive) -> dict[str, str] | Response:
-    """The fields of the request's form, or why it is rejected. Never reads more than `MAX_BODY`."""
+    """The fields of the request's form, or the reason for rejecting it. Reads at most `MAX_BODY`."""
     headers = Headers(scope=scope)
     if (
         headers.get("content-type", "").partition(";")[0].strip().lower()
         != "application/x-www-form-urlencoded"
     ):
-        return plain_page(415, "Only forms are taken here.")
+        return plain_page(415, "This address accepts only forms.")
     length = headers.get("content-length", "0")
     if not length.isdigit() or len(length) > 12 or int(length) > MAX_BODY:
         return _too_much()
@@ -298,7 +297,7 @@ async def _form(scope: Scope, receive: Receive) -> dict[str, str] | Response:
                 if len(body) > MAX_BODY:
                     return _too_much()
     except TimeoutError:
-        return plain_page(408, "The form took too long to come.", {"connection": "close"})
+        return plain_page(408, "The form took too long to arrive.", {"connection": "close"})
     try:
         pairs = parse_qsl(body.decode(), keep_blank_values=True, errors="strict", max_num_fields=MAX_FIELDS)
     except (UnicodeDecodeError, ValueError):
@@ -307,7 +306,7 @@ async def _form(scope: Scope, receive: Receive) -> dict[str, str] | Response:
         )
     form = dict(pairs)
     if len(form) != len(pairs):
-        return plain_page(400, "A field of the form is there twice.")
+        return plain_page(400, "The form has a field twice.")
     return form
 
 

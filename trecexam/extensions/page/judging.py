@@ -1,4 +1,4 @@
-"""What to judge next, looked for in the background: it takes from a second to many minutes.
+"""Searches what to judge next in the background, which takes from a second to many minutes.
 
 A process looks at one query after another and says what it finds, so that there is something to judge as soon
 as the first is done. What was found holds until the query is looked at again, marked as of an earlier state.
@@ -39,7 +39,7 @@ LISTS = 4
 
 
 class Wish(NamedTuple):
-    """Which list is wanted.
+    """A requested list.
 
     Attributes:
         measure: what the ranking is by; "" for the track's first.
@@ -59,7 +59,7 @@ DEFAULT = Wish()
 
 
 class Key(NamedTuple):
-    """What is judged: a cell, or with item_id "" a passage as a whole."""
+    """A cell, or with item_id "" a whole passage."""
 
     query_id: str
     doc_id: str
@@ -85,14 +85,14 @@ class QueuedJudgment(NamedTuple):
 
 @dataclass(frozen=True)
 class JudgmentQueue:
-    """The judgments that were found.
+    """The suggested judgments.
 
     Attributes:
         level, measure, n_runs, tied: as in `NextJudgments`; the level is "" while nothing was looked at.
         by_query: query_id -> its judgments, best first, `KEPT` at the most.
         as_of: query_id -> the version of the state that they are of.
         queries: how many there are to look at.
-        looked, total: how far the look in hand is; both 0 where there is none.
+        looked, total: progress of the current search; both 0 without one.
         failure: why nothing can be found; "" where all is well.
     """
 
@@ -109,24 +109,24 @@ class JudgmentQueue:
 
     @cached_property
     def best(self) -> tuple[QueuedJudgment, ...]:
-        """All of them, the first to make first."""
+        """All judgments, best first."""
         rows = (judgment for group in self.by_query.values() for judgment in group)
         return tuple(sorted(rows, key=lambda judgment: (judgment.order, judgment.key)))
 
     def stale(self, version: int) -> int:
-        """Queries whose judgments are of an earlier state."""
+        """Queries whose judgments come from an earlier state."""
         return sum(judged_version < version for judged_version in self.as_of.values())
 
 
 class LookRequest(NamedTuple):
-    """To the process: what is wanted, and the queries that were looked at before, the oldest look first."""
+    """To the process: the requested list, and the searched queries, oldest first."""
 
     wish: Wish
     known: tuple[str, ...]
 
 
 class Began(NamedTuple):
-    """From the process: the track is read; what the list is of, and how many queries it has."""
+    """From the process: the track is read; the kind of list, and its number of queries."""
 
     level: Level | Literal["citation"]
     measure: str
@@ -136,24 +136,24 @@ class Began(NamedTuple):
 
 
 class QueryLooked(NamedTuple):
-    """From the process: a query was looked at."""
+    """From the process: a query was searched."""
 
     query_id: str
     rows: tuple[QueuedJudgment, ...]
 
 
 class LookFailed(NamedTuple):
-    """From the process: why nothing can be found."""
+    """From the process: the reason for a failure."""
 
     reason: str
 
 
 class LookOver(NamedTuple):
-    """From the process: all queries were looked at."""
+    """From the process: all queries were searched."""
 
 
 class JudgeNext(child.Beside):
-    """The lists of what to judge next. Use it as a context manager.
+    """All lists of what to judge next. Use it as a context manager.
 
     Args:
         make: the link to who looks, for tests.
@@ -168,7 +168,7 @@ class JudgeNext(child.Beside):
         self._lock = threading.Lock()
 
     def stop(self) -> None:
-        """Ends all of them."""
+        """Stops all lists."""
         with self._lock:
             while self._lists:
                 self._lists.popitem()[1].stop()
@@ -185,7 +185,7 @@ class JudgeNext(child.Beside):
 
 
 class JudgeList:
-    """One list, made current in the background while somebody wants it."""
+    """A list that is updated in the background while it is requested."""
 
     def __init__(
         self,
@@ -221,7 +221,7 @@ class JudgeList:
         self._thread.join(child.LEAVING)
 
     def want(self, version: int) -> JudgmentQueue:
-        """The current list; it is made current in the background.
+        """The current list; starts an update in the background.
 
         Args:
             version: of the track's state.
@@ -233,7 +233,7 @@ class JudgeList:
             return self._queue
 
     def wait(self, seconds: float) -> JudgmentQueue:
-        """The list, as soon as there is something in it or it is known that there is nothing."""
+        """Waits until the list has an entry or is known to be empty, and returns it."""
         with self._wake:
             self._wake.wait_for(self._is_something, seconds)
             return self._queue
@@ -277,7 +277,7 @@ class JudgeList:
         return len(queue.as_of) < max(1, queue.queries) or queue.stale(self._version) > 0
 
     def _oldest(self) -> tuple[str, ...]:
-        """The queries that were looked at, the oldest look first; those that never were go before them."""
+        """The searched queries, oldest first; others come before them."""
         return tuple(sorted(self._queue.as_of, key=lambda query_id: self._queue.as_of[query_id]))
 
     def _listen(self, link: child.Link, version: int) -> None:
@@ -325,7 +325,7 @@ class JudgeList:
 
 
 def look(root: Path, receive: child.Receive, say: child.Say) -> None:
-    """The process: looks at all queries once, those that it is told of last."""
+    """The process: searches all queries once, the named ones last."""
     request = None
     while request is None:
         request = receive(60.0)
@@ -348,7 +348,7 @@ def look(root: Path, receive: child.Receive, say: child.Say) -> None:
 
 
 def _ordered(query_ids: Collection[str], known_ids: Collection[str]) -> list[str]:
-    """Those that were never looked at, then the others as given."""
+    """Queries that were never searched, then the others as given."""
     current_ids = frozenset(query_ids)
     return [q for q in query_ids if q not in known_ids] + [q for q in known_ids if q in current_ids]
 

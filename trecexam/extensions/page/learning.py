@@ -1,4 +1,4 @@
-"""Learns again after each judgment, beside the page: how much of the leaderboard is undecided.
+"""Learns again in the background after each judgment, and counts undecided pairs of runs.
 
 A separate process does, so nobody who rates or reads waits for it. It never encodes: that takes
 minutes, and is for `trecexam learn`.
@@ -33,7 +33,7 @@ INTEREST = 600.0
 
 
 class Learnt(NamedTuple):
-    """From the process: what came of learning.
+    """From the process: the result of learning.
 
     Attributes:
         failure: why nothing was learned; "" where it was.
@@ -55,7 +55,7 @@ class LearnOf(NamedTuple):
 
 
 class LearnAgain(child.Beside):
-    """What is learned of the current track, as each grader sees it. Use it as a context manager.
+    """Learning on the current track for each grader. Use it as a context manager.
 
     Args:
         make: the link to who learns, for tests.
@@ -86,7 +86,7 @@ class LearnAgain(child.Beside):
         self._thread.join(child.LEAVING)
 
     def want(self, grader: str, version: int) -> tuple[Learnt | None, bool]:
-        """What was learned last, None where nothing was yet; and whether that is of this version.
+        """The last result (None without one), and whether it belongs to this version.
 
         It learns again where it is not, and nobody waits for that.
 
@@ -101,12 +101,12 @@ class LearnAgain(child.Beside):
             return learnt, of >= version
 
     def wait(self, grader: str, version: int, seconds: float) -> bool:
-        """Waits until it has learned of this version; whether it has."""
+        """Waits for a result of this version; returns whether there is one."""
         with self._wake:
             return self._wake.wait_for(lambda: self._learnt[grader][0] >= version, seconds)
 
     def _next(self) -> str | None:
-        """A grader whose other version is wanted."""
+        """The next grader with a requested version."""
         behind = (each for each, version in self._wanted.items() if version > self._learnt[each][0])
         return next(behind, None)
 
@@ -148,7 +148,7 @@ class LearnAgain(child.Beside):
 
 
 def learn_on_demand(root: Path, receive: child.Receive, say: child.Say) -> None:
-    """The process: learns of the track unchanged, once for each message."""
+    """The process: learns once per message."""
     # Who asked is gone at the end.
     with suppress(EOFError, BrokenPipeError, ConnectionResetError):
         while True:

@@ -1,4 +1,4 @@
-"""Long tables: what an address asks of them, in which order, and which page. Pure."""
+"""Filters, order and paging of long tables, from an address. Pure."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SIZE, SIZES = 50, (25, 50, 100, 250)
 
 
 class Address:
-    """Where a reader is: the path, and what its query string asks for."""
+    """The path and query string of a page."""
 
     def __init__(self, path: str, params: Mapping[str, str]) -> None:
         self.path = path
@@ -27,23 +27,23 @@ class Address:
 
     @classmethod
     def of(cls, request: Request) -> Address:
-        """The address of a request, as the browser sent it."""
+        """The address of a request."""
         raw = request.scope.get("raw_path") or request.url.path.encode()
         return cls(raw.decode("latin-1").split("?")[0], dict(request.query_params))
 
     def get(self, name: str, *allowed: str) -> str:
-        """What is requested under this name, "" where nothing is; or where it is not among `allowed`."""
+        """The value of a field; "" if missing or not among `allowed`."""
         value = self.given.get(name, "")
         return value if not allowed or value in allowed else ""
 
     def number(self, name: str) -> int | None:
-        """The same as a whole number; None where it is none."""
+        """The value of a field as a whole number; None if it is not one."""
         value = self.given.get(name, "")
         # Beyond 4,300 digits Python makes no number of them.
         return int(value) if value.isascii() and value.lstrip("-").isdigit() and len(value) < 10 else None
 
     def but(self, **changes: Value) -> str:
-        """The same place but for these; where it is not the page that changes, from the first page on."""
+        """The address with changed fields; goes to the first page unless `page` is changed."""
         page = {} if "page" in changes else {"page": None}
         return with_query(self.path, {**self.given, **page, **changes})
 
@@ -82,7 +82,7 @@ def listed(
     down: bool = False,
     columns: Mapping[str, Callable[[T], Any]] | None = None,
 ) -> ListedRows[T]:
-    """The page of these rows that an address asks for; the nearest there is where it asks for another.
+    """The requested page of these rows, or the nearest existing one.
 
     Args:
         columns: what the table has as a file.
@@ -104,7 +104,7 @@ def in_order(
     default: str,
     columns: Mapping[str, Callable[[T], Any]] | None = None,
 ) -> ListedRows[T]:
-    """The page of these rows in the order that an address asks for with `sort=COLUMN` or `sort=-COLUMN`.
+    """The requested page of these rows, sorted by `sort=COLUMN` or `sort=-COLUMN` of the address.
 
     Args:
         keys: column -> what it is ordered by; rows without a value (None, NaN) come last either way.

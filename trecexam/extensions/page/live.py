@@ -1,4 +1,4 @@
-"""A track now: read in the background, swapped as a whole, so that who reads never waits."""
+"""A track's current state, read in the background and swapped as a whole, so that readers never wait."""
 
 from __future__ import annotations
 
@@ -38,13 +38,13 @@ NICE = 5
 
 
 class Pace:
-    """How quickly cells are graded, by what was seen in the last minutes."""
+    """The speed of grading over the last minutes."""
 
     def __init__(self) -> None:
         self._seen: deque[tuple[float, int]] = deque(maxlen=1_000)
 
     def note(self, graded: int, now: float | None = None) -> None:
-        """Takes in how many cells are graded; fewer than before begin a new count."""
+        """Records the number of graded cells; a lower number restarts the count."""
         now = time.monotonic() if now is None else now
         if self._seen and graded < self._seen[-1][1]:
             self._seen.clear()
@@ -53,7 +53,7 @@ class Pace:
             self._seen.popleft()
 
     def cells_a_second(self, now: float | None = None) -> float | None:
-        """Graded cells a second over the last minutes; None where nothing was graded in them."""
+        """Graded cells per second over the last minutes; None if nothing was graded."""
         now = time.monotonic() if now is None else now
         recent = [(at, graded) for at, graded in self._seen if at >= now - PACE_SECONDS]
         if len(recent) < 2 or recent[-1][1] == recent[0][1]:
@@ -62,7 +62,7 @@ class Pace:
 
 
 class _Patch(NamedTuple):
-    """What a query is now to one of the graders, until the track was read again."""
+    """A changed query of a grader, shown until the track is read again."""
 
     grader: str
     query_id: str
@@ -113,7 +113,7 @@ class LiveTrack(Beside):
         self._listener.join(LEAVING)
 
     def reload(self, wait: float = PATIENCE) -> bool:
-        """Has the track looked at now, as after something was written; whether that is done by then.
+        """Reads the track again after a write; returns whether it finished in time.
 
         Args:
             wait: seconds; 0 asks only.
@@ -122,7 +122,7 @@ class LiveTrack(Beside):
         return done.wait(wait) if wait else False
 
     def patch(self, grader: str, query_id: str, change: Callable[[View, QueryView], QueryView]) -> None:
-        """Shows what was written just now before the track is read again, which it asks for.
+        """Shows a change at once, and reads the track again.
 
         Args:
             grader: whose ratings were written.
@@ -143,7 +143,7 @@ class LiveTrack(Beside):
                 self._changed.notify_all()
 
     def _look(self) -> threading.Event:
-        """Has the reader look at the track after now: one look is on its way, and one waits for all others.
+        """Requests another read of the track; concurrent requests share one.
 
         With a look for each of a thousand ratings, the pipes to and from the reader would fill, and both
         sides wait for ever.
@@ -157,7 +157,7 @@ class LiveTrack(Beside):
             return self._wanted
 
     def call(self, grader: str, function: Callable[..., T], *args: Any) -> T:
-        """`function(track, *args)` in the reader, with the track as this grader sees it, read last.
+        """Calls `function(track, *args)` in the reader, with this grader's view of the track.
 
         It is done after what the reader has in hand, so it may take as long as reading the track. What goes
         there and comes back is pickled; the function must be importable, and must not change the track.
@@ -183,7 +183,7 @@ class LiveTrack(Beside):
         return result
 
     def wait_for(self, ready: Callable[[LiveTrack], bool], seconds: float = PATIENCE) -> bool:
-        """Waits until this holds of it; whether it does."""
+        """Waits until a condition holds; returns whether it does."""
         with self._changed:
             return self._changed.wait_for(lambda: ready(self), seconds)
 
@@ -192,7 +192,7 @@ class LiveTrack(Beside):
             try:
                 message = self._link.receive()
             except EOFError:
-                self._set_trouble("the reader of the track ended; start `trecexam serve` again")
+                self._set_trouble("the process that reads the track ended: start `trecexam serve` again")
                 return
             if message is None:
                 return
@@ -228,7 +228,7 @@ class LiveTrack(Beside):
             self.pace.note(message.graded)
 
     def _end_patches(self, done: threading.Event) -> None:
-        """Shows what was patched before this look as the file has it now.
+        """Removes patches older than this read.
 
         What was written and taken back between two looks is no change to the reader, which says nothing.
         """
@@ -252,7 +252,7 @@ class LiveTrack(Beside):
         return replace(shell, parts=parts)
 
     def _show(self, view: View, patches: Sequence[_Patch]) -> None:
-        """Makes this the state, with what was written since it was read."""
+        """Makes this the current state, with later patches applied."""
         views = {view.own: view, **view.others}
         for patch in patches:
             of_grader = views.get(patch.grader)

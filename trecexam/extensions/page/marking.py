@@ -1,4 +1,4 @@
-"""Where in a passage an answer stands, so that a page can mark it.
+"""Finds an answer in a passage, to highlight it.
 
 An answer is looked for unchanged, but for case, punctuation and blanks. Sentences that are not there in these
 words are aligned by rapidfuzz with the stretch of the passage that is most like them.
@@ -37,14 +37,14 @@ _NO_ANSWER = frozenset(
 
 
 class MarkedPiece(NamedTuple):
-    """A part of a passage, and whether it is to be marked."""
+    """A part of a passage, marked or not."""
 
     text: str
     is_marked: bool
 
 
 class _Folded(NamedTuple):
-    """A text's words in lower case with blanks around them; where each begins; its ends in the text."""
+    """A text's words in lower case, with their positions in the text."""
 
     text: str
     words: list[str]
@@ -53,9 +53,9 @@ class _Folded(NamedTuple):
 
 
 def marked(passage: str, answer: str) -> list[MarkedPiece]:
-    """The passage in pieces, those that the answer says marked.
+    """The passage in pieces, with the answer marked.
 
-    Nothing is marked for an answer that is a rating, or says that there is none.
+    Nothing is marked for an answer that is a rating or says that there is no answer.
 
     Returns:
         Pieces whose texts make up the passage, none of them empty; [] for an empty passage.
@@ -64,7 +64,7 @@ def marked(passage: str, answer: str) -> list[MarkedPiece]:
 
 
 def marked_support(passage: str, sentence: str) -> list[MarkedPiece]:
-    """The passage in pieces, marked where it says the sentence; else the words that it shares with it.
+    """The passage in pieces, with the sentence marked, or else the words that both share.
 
     These are numbers, and words of four letters or more. What is only alike is not marked: another word can
     be all that matters.
@@ -129,13 +129,13 @@ def _folded(text: str) -> _Folded:
 
 
 def _exact(folded: _Folded, words: str) -> tuple[int, int] | None:
-    """Where these words stand first, and no part of other ones."""
+    """The first position of these words as whole words."""
     at = folded.text.find(f" {words} ")
     return None if at < 0 else (at + 1, at + 1 + len(words))
 
 
 def _index(folded: _Folded, words: Collection[str]) -> dict[str, list[int]]:
-    """Where each of these words begins, each time."""
+    """All positions of each of these words."""
     index: dict[str, list[int]] = {}
     for word, start in zip(folded.words, folded.starts, strict=True):
         if word in words:
@@ -144,7 +144,7 @@ def _index(folded: _Folded, words: Collection[str]) -> dict[str, list[int]]:
 
 
 def _alike(text: str, words: str, index: Mapping[str, list[int]]) -> tuple[int, int] | None:
-    """The stretch of words that is most like these, where it is like enough."""
+    """The most similar stretch of words, if similar enough."""
     from rapidfuzz import fuzz
 
     start, end = (0, len(text)) if len(words) * len(text) <= _WORK else _neighbourhood(words, index)
@@ -157,7 +157,7 @@ def _alike(text: str, words: str, index: Mapping[str, list[int]]) -> tuple[int, 
 
 
 def _whole_words(text: str, start: int, end: int) -> tuple[int, int] | None:
-    """The words that are at least half in the stretch: rapidfuzz may take a letter too many."""
+    """The words that are at least half in the stretch, since rapidfuzz may add a letter."""
     first, last = text.rfind(" ", 0, start + 1) + 1, text.find(" ", end - 1)
     after = text.find(" ", start)
     if 2 * (after - start) < after - first:
@@ -169,7 +169,7 @@ def _whole_words(text: str, start: int, end: int) -> tuple[int, int] | None:
 
 
 def _neighbourhood(words: str, index: Mapping[str, list[int]]) -> tuple[int, int]:
-    """The stretch in which most of these words stand, of up to four times the length.
+    """The stretch with most of these words, up to four times their length.
 
     Returns:
         (0, 0) where there is none with a third of those words that tell where to look.
@@ -194,13 +194,13 @@ def _neighbourhood(words: str, index: Mapping[str, list[int]]) -> tuple[int, int
 
 
 def _span(folded: _Folded, start: int, end: int) -> tuple[int, int]:
-    """Where in the text the words stand that begin in this stretch, which begins with one."""
+    """The positions in the text of the words that begin in this stretch."""
     first, last = bisect_left(folded.starts, start), bisect_left(folded.starts, end) - 1
     return folded.spans[first][0], folded.spans[last][1]
 
 
 def _merged(spans: Iterator[tuple[int, int]]) -> list[tuple[int, int]]:
-    """In order, and those that overlap or touch as one."""
+    """Sorted spans, with overlapping or adjacent ones merged."""
     merged: list[tuple[int, int]] = []
     for start, end in sorted(spans):
         if merged and start <= merged[-1][1]:

@@ -1,4 +1,4 @@
-"""What people can say on the page, taken from what they saw, and shown before the track is read again."""
+"""Ratings by people on the page: choices, conflicts, and showing them before the track is read again."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Choice(NamedTuple):
-    """A rating that can be given: its key, its value, and its name, "" where the value is its name."""
+    """A possible rating: its key, its value, and its name ("" for the value itself)."""
 
     key: str
     value: int
@@ -25,7 +25,7 @@ class Choice(NamedTuple):
 
 
 def choices(view: View, *, whole: bool) -> tuple[Choice, ...]:
-    """The ratings that a cell can have, or the passage as a `whole`."""
+    """The possible ratings of a cell or of a `whole` passage."""
     if whole and view.scale is not None:
         return tuple(Choice(str(value), value, text) for value, text in enumerate(view.scale))
     if view.words:
@@ -41,7 +41,7 @@ def text_of(rating: int, choices: Iterable[Choice]) -> str:
 
 
 def standing(view: View, state: QueryView) -> overriding.QueryToRate:
-    """A query as somebody sees it on the page."""
+    """A query with its current ratings."""
     cells = None
     if view.is_cited:
         cells = frozenset(
@@ -62,7 +62,7 @@ def standing(view: View, state: QueryView) -> overriding.QueryToRate:
 
 
 def with_people(folder: TrackFolder, view: View, state: QueryView) -> QueryView:
-    """The query with what people say by the grader's file now; scores of runs stay as they were."""
+    """The query with people's ratings read from the file again; scores of runs are not updated."""
     import numpy as np
 
     query = standing(view, state)

@@ -1,4 +1,4 @@
-"""Who may ask for which address where the page has users: one table, and what is not in it is for nobody."""
+"""The table of roles and addresses; addresses outside of the table are forbidden for all users."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ TABLE: Mapping[str, tuple[frozenset[str], frozenset[str]]] = {
 
 
 def roles_for(method: str, path: str) -> frozenset[str]:
-    """The roles that may ask for a path, the prefix of all left out; none where there is no such page."""
+    """The roles that may request a path (without prefix); empty for unknown pages."""
     for pattern, (get, post) in _patterns():
         roles = post if method == "POST" else get
         if roles and pattern.match(path):

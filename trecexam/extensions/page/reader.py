@@ -1,4 +1,4 @@
-"""Reads a track again and again, and reports changes: the far side of `LiveTrack`.
+"""The process behind `LiveTrack`: reads a track repeatedly and reports changes.
 
 It runs in its own process, since reading a track with a million grades takes seconds of Python, in which
 no page could be answered. It opens the store for reading only, and never writes.
@@ -53,7 +53,7 @@ class Call(NamedTuple):
 
 
 class NewPart(NamedTuple):
-    """A part that a grader's next view has otherwise: each in its own message: none takes long."""
+    """A changed part of a grader's next view, one per message to keep messages short."""
 
     grader: str
     query_id: str
@@ -61,20 +61,20 @@ class NewPart(NamedTuple):
 
 
 class Loaded(NamedTuple):
-    """A new view, pickled, without parts: those that were said before hold. `seconds` is what it took."""
+    """A new pickled view without parts; unchanged parts stay valid. `seconds` is the time it took."""
 
     view: bytes
     seconds: float
 
 
 class Trouble(NamedTuple):
-    """The track cannot be read now, and why: the last view holds. "" where nothing is wrong."""
+    """The reason why the track cannot be read, or ""; the last view stays valid."""
 
     reason: str
 
 
 class Work(NamedTuple):
-    """How far grading is, and the process that grades.
+    """Progress of grading, and the process that grades.
 
     `usage`: what the grader of the settings used so far, in all, as in the manifest; None where nobody
     counts.
@@ -87,11 +87,11 @@ class Work(NamedTuple):
 
 
 class LookDone(NamedTuple):
-    """The look that was asked for is done."""
+    """The requested read is done."""
 
 
 class Returned(NamedTuple):
-    """What a call gave, pickled; or raised."""
+    """The pickled result or exception of a call."""
 
     number: int
     value: bytes
@@ -99,7 +99,7 @@ class Returned(NamedTuple):
 
 
 class Reader:
-    """One track, read as it changes.
+    """Reads a track as it changes.
 
     Args:
         say: receives changes.
@@ -128,7 +128,7 @@ class Reader:
             self._loaders.close()
 
     def look(self, *, now: bool = False) -> None:
-        """Reports changes since the last look.
+        """Reports changes since the last read.
 
         Args:
             now: somebody knows that something was written: the files are taken as they are; runs, which
@@ -146,7 +146,7 @@ class Reader:
             self._fail(f"this should not happen, please report it: {type(error).__name__}: {error}")
 
     def call(self, request: Call) -> None:
-        """Calls a function with the track as it was read last."""
+        """Calls a function with the last read track."""
         try:
             if self._track is None:
                 raise TrecexamError(self._trouble or "the track is not read yet")
@@ -211,7 +211,7 @@ class Reader:
         return replace(track, assessments=fresh)
 
     def _gathered(self, track: LoadedTrack) -> View:
-        """The view of the first grader, with those of the others; says which parts are new."""
+        """The view of the first grader with those of the others; reports new parts."""
         views: dict[str, View] = {}
         graders = () if track.is_single else (*track.assessments, *track.unable)
         unable = {name: str(error) for name, error in track.unable.items()}
@@ -226,7 +226,7 @@ class Reader:
         return replace(first, joint=joint_leaderboard(track), others=views, unable=unable)
 
     def _opened(self) -> TrackLoaders:
-        """The loaders with the settings as they are now.
+        """The loaders with the current settings.
 
         Raises:
             TrecexamError: they are wrong, or there is no track.
@@ -244,7 +244,7 @@ class Reader:
         return self._loaders
 
     def _store_changes(self, loader: TrackLoader) -> object:
-        """Another value whenever the store is another file, or was written into."""
+        """A value that changes with every write to the store."""
         path = loader.folder.store_path
         current: Stamp | None = stamp(path)
         if (current and current.inode) != self._store:
@@ -281,7 +281,7 @@ class Reader:
 
 
 def _inputs(loaders: TrackLoaders) -> Iterator[InputReader]:
-    """The files of the first grader, and of the others that can go on."""
+    """The input files of all graders that can be loaded."""
     yield loaders.first.inputs
     for name in list(loaders)[1:]:
         with suppress(TrecexamError, ConversionError):
@@ -289,7 +289,7 @@ def _inputs(loaders: TrackLoaders) -> Iterator[InputReader]:
 
 
 def _stamps(inputs: InputReader) -> dict[Path, Stamp]:
-    """Those of the files that are there, also where the bank is not."""
+    """The stamps of existing files, even without a bank."""
     try:
         return inputs.stamps()
     except (TrecexamError, ConversionError):
@@ -297,7 +297,7 @@ def _stamps(inputs: InputReader) -> dict[Path, Stamp]:
 
 
 def work(root: Path, receive: Callable[[float], Any], say: Callable[[Any], None]) -> None:
-    """Looks every second, and does what it receives, until `receive` gives an EOFError.
+    """Checks for changes every second and handles messages until `receive` raises an EOFError.
 
     Args:
         receive: waits so many seconds for a request, else gives None.

@@ -1,4 +1,4 @@
-"""From a page's values to its HTML: templates, what all of them are given, messages for the next page."""
+"""Renders templates, with common values and messages for the next page."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ WHO, A_YEAR = "trecexam-who", 365 * 24 * 3600
 
 
 def query_of(request: Request) -> QueryView:
-    """The query that the path names.
+    """The query in the path.
 
     Raises:
         NotReadyError: as `view_of`.
@@ -54,19 +54,19 @@ def query_of(request: Request) -> QueryView:
 
 
 def live_of(request: Request) -> LiveTrack:
-    """The track that the page is of."""
+    """The track of the page."""
     live: LiveTrack = request.app.state.live
     return live
 
 
 def grading_of(request: Request) -> GradingState | None:
-    """What is being graded; None where the page leaves that to others."""
+    """The state of grading; None if the page does not grade."""
     grader: Regrader | None = request.app.state.grader
     return None if grader is None else grader.now
 
 
 def view_of(request: Request) -> View:
-    """The state of the track that a request is answered from, the same for its whole answer.
+    """The view that a request is answered from.
 
     Raises:
         NotReadyError: the first one is still being read; the app answers with a page that says so.
@@ -77,12 +77,12 @@ def view_of(request: Request) -> View:
     of_grader = view.of(name)
     if of_grader is None:
         why = view.unable.get(str(name), f"the graders are {', '.join(view.graders) or view.own}")
-        raise NotFoundError(f"There is nothing here of a grader '{name}': {why}")
+        raise NotFoundError(f"There is no grader '{name}' here: {why}")
     return of_grader
 
 
 def first_view_of(request: Request) -> View:
-    """The view of the first grader, which has those of the others.
+    """The view of the first grader, which holds the others'.
 
     Raises:
         NotReadyError: as `view_of`.
@@ -95,7 +95,7 @@ def first_view_of(request: Request) -> View:
 
 
 class Switch(NamedTuple):
-    """A grader that one may look at from here: its pages, and whether they are looked at."""
+    """A link to a grader's pages, and whether it is the current one."""
 
     name: str
     href: str
@@ -103,7 +103,7 @@ class Switch(NamedTuple):
 
 
 def switches(request: Request, view: View | None) -> list[Switch]:
-    """All graders, then each: where this page is a list of one of them, the same list of the others.
+    """Links to all graders together and to each; to the same page where possible.
 
     Args:
         view: of the first.
@@ -122,15 +122,15 @@ def switches(request: Request, view: View | None) -> list[Switch]:
 
 
 class NotReadyError(Exception):
-    """There is no state of the track to show yet."""
+    """The track is not read yet."""
 
 
 class NotFoundError(Exception):
-    """There is no such run, query, passage or item (any more); the message says which, and what to do."""
+    """A run, query, passage or item does not exist (any more)."""
 
 
 def render(request: Request, template: str, status: int = 200, **values: Any) -> Response:
-    """A page from its template. Text of users is escaped; what no encoding has is replaced.
+    """Renders a template. Users' text is escaped; characters that cannot be encoded are replaced.
 
     Where the address asks for the page's table as a file, that (see `downloads`): it is `table`, or `rows`.
 
@@ -183,7 +183,7 @@ def render(request: Request, template: str, status: int = 200, **values: Any) ->
 
 
 def go(request: Request, target: str, message: str = "") -> RedirectResponse:
-    """After a POST: to that page (see `urls`), which shows the message once."""
+    """Redirects after a POST to a page (see `urls`), which shows the message once."""
     response = RedirectResponse(target, 303)
     if message:
         cookies.keep(response, SAID, _quoted(message), seconds=60)
@@ -191,7 +191,7 @@ def go(request: Request, target: str, message: str = "") -> RedirectResponse:
 
 
 def _quoted(message: str) -> str:
-    """The message as a cookie holds it, its end cut off where that is too long."""
+    """The message encoded for a cookie, shortened if necessary."""
     room = LONGEST
     for end, sign in enumerate(message):
         room -= len(quote(sign, errors="replace"))
@@ -201,19 +201,19 @@ def _quoted(message: str) -> str:
 
 
 def who_of(request: Request) -> str:
-    """The user: the logged-in one; else as far as the browser remembers it, "" where it does not."""
+    """The user's name: of the login, else from the browser's cookie, else ""."""
     user = user_of(request)
     return user.name if user is not None else unquote(request.cookies.get(WHO, ""))[:200]
 
 
 def author_of(request: Request) -> str:
-    """The sender of a form: the logged-in user, whatever the form says; else who it says."""
+    """The sender of a form: the logged-in user, else the name in the form."""
     user = user_of(request)
     return user.name if user is not None else form_of(request).get("who", "")
 
 
 def remember(response: Response, who: str) -> Response:
-    """Has the browser name the user next time."""
+    """Stores the user's name in a cookie."""
     who = " ".join(who.split())[:200]
     if who:
         cookies.keep(response, WHO, quote(who, errors="replace"), seconds=A_YEAR)
@@ -223,7 +223,7 @@ def remember(response: Response, who: str) -> Response:
 
 
 def form_of(request: Request) -> dict[str, str]:
-    """The fields of the form that was sent, checked by the guard."""
+    """The fields of the submitted form, checked by the guard."""
     form: dict[str, str] = request.scope["form"]
     return form
 
@@ -234,7 +234,7 @@ def _csrf(request: Request) -> Markup:
 
 @cache
 def environment() -> jinja2.Environment:
-    """The templates; everything in them is escaped."""
+    """The template environment, with autoescaping."""
     made = jinja2.Environment(
         loader=jinja2.FileSystemLoader([Path(__file__).parent / "templates", macros.HERE]),
         autoescape=True,
@@ -253,14 +253,14 @@ def _section_link(section: Section) -> tuple[str, str]:
 
 
 def warm_up() -> None:
-    """Compiles all templates, so that nobody's first page waits for it."""
+    """Compiles all templates at start."""
     made = environment()
     for name in made.list_templates(extensions=["html"]):
         made.get_template(name)
 
 
 def grader_folder(request: Request) -> TrackFolder:
-    """The folder of the grader whose page this is: people rate in its place.
+    """The folder of the page's grader.
 
     Raises:
         NotFoundError: a form names no grader, and the first of trecexam.toml, which it is for, cannot go on.
@@ -270,5 +270,5 @@ def grader_folder(request: Request) -> TrackFolder:
     names = grader_names(folder)
     if request.method == "POST" and "grader" not in request.path_params and view.own != names[0]:
         why = view.unable.get(names[0], "see trecexam status")
-        raise NotFoundError(f"This form is for the grader {names[0]}, which cannot go on: {why}.")
+        raise NotFoundError(f"Nothing was saved: the grader {names[0]} of this form cannot grade: {why}.")
     return folder

@@ -1,4 +1,4 @@
-"""`trecexam serve` from the address to Ctrl-C."""
+"""Runs `trecexam serve`."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from urllib.parse import quote
 
 from trecexam.chosen import chosen_grader
 from trecexam.errors import TrecexamError
+from trecexam.extensions.campaign.guidelines import guidelines_warning
 from trecexam.extensions.campaign.plan import PLAN, read_plan
 from trecexam.extensions.page.front import Front, address_of
 from trecexam.extensions.page.grading import Regrader
@@ -63,8 +64,8 @@ def serve(
         raise TrecexamError("the token is empty: leave --token and TRECEXAM_TOKEN out to have none")
     if token is not None and len(token.strip()) < SHORTEST_TOKEN:
         raise TrecexamError(
-            f"the token has less than {SHORTEST_TOKEN} characters, and could be guessed: "
-            "take one from `openssl rand -hex 16`"
+            f"the token has fewer than {SHORTEST_TOKEN} characters and could be guessed: use one from "
+            f"`openssl rand -hex 16`"
         )
     users = Users(users_file, _log) if users_file or trusted_role else None
     if users is None and token is None and not is_loopback(host):
@@ -85,8 +86,10 @@ def serve(
             behind = ""
         print(f"{root} is at {page_url} (Ctrl-C ends it{behind})", file=sys.stderr, flush=True)
         if users is not None and not (front.place.secure or is_loopback(host)):
-            _log("tokens go over the network unencrypted: put an https proxy before it, see --public-url")
+            _log("tokens go over the network unencrypted: put an https proxy in front, see --public-url")
         if users is not None and not trusted_role and (warning := unknown_assessors(folder, users)):
+            _log(warning)
+        if warning := guidelines_warning(folder):
             _log(warning)
         warm_up()
         server = Server(
@@ -107,7 +110,7 @@ def serve(
 
 
 def unknown_assessors(folder: TrackFolder, users: Users) -> str:
-    """What is to be said of a plan for people who cannot log in and judge; "" for nothing."""
+    """A warning about planned assessors who cannot log in and judge; "" if there are none."""
     try:
         plan = read_plan(folder)
     except TrecexamError as error:
@@ -127,13 +130,13 @@ def _log(line: str) -> None:
 
 
 def is_loopback(host: str) -> bool:
-    """Whether only this machine can reach what listens there."""
+    """Whether only this machine can reach this host."""
     at = address_of(host)
     return host == "localhost" or (at is not None and at.is_loopback)
 
 
 def address(host: str, port: int, token: str | None, page: str = "") -> str:
-    """What to open in a browser: the first page, or another one."""
+    """The address to open in a browser."""
     import socket
 
     name = socket.gethostname() if host in {"0.0.0.0", "::", ""} else host

@@ -28,7 +28,7 @@ MAX_HEAD, HEAD_SECONDS, CONNECTIONS = 32 << 10, 15.0, 200
 
 @contextmanager
 def bound(host: str, port: int) -> Iterator[socket.socket]:
-    """A socket that listens there; port 0 is any that is free.
+    """A listening socket; port 0 selects a free one.
 
     Raises:
         TrecexamError: the port is in use, or there is no such address here.
@@ -46,9 +46,9 @@ def bound(host: str, port: int) -> Iterator[socket.socket]:
             made.bind(address)
             made.listen(128)
         except OSError as error:
-            hint = "; another program has it: take another --port, or 0 for any that is free"
+            hint = "; another program uses it: give another --port, or 0 for any free one"
             why = hint if error.errno == errno.EADDRINUSE else ""
-            raise TrecexamError(f"{host}:{port} cannot be listened at: {error.strerror}{why}") from None
+            raise TrecexamError(f"cannot listen at {host}:{port}: {error.strerror}{why}") from None
         yield made
 
 
@@ -78,20 +78,20 @@ class Server:
 
     @property
     def started(self) -> bool:
-        """Whether it answers."""
+        """Whether the server responds."""
         return self._server.started
 
     def run(self) -> None:
-        """Answers until `stop`, or until a signal, which is raised again at the end."""
+        """Serves until `stop` or a signal, which is raised again at the end."""
         self._server.run(sockets=[self._socket])
 
     def stop(self) -> None:
-        """Asks it to end; safe in another thread."""
+        """Stops the server; thread-safe."""
         self._server.should_exit = True
 
 
 def _at_most(app: ASGIApp) -> ASGIApp:
-    """The page, which answers `CONNECTIONS` requests at a time and refuses more."""
+    """Limits an application to `CONNECTIONS` concurrent requests."""
     requests = 0
 
     async def answer(scope: Scope, receive: Receive, send: Send) -> None:
@@ -110,7 +110,7 @@ def _at_most(app: ASGIApp) -> ASGIApp:
 
 
 class Bounded(H11Protocol):
-    """Closes a connection on which the head of a request takes too long: uvicorn would wait for ever.
+    """Closes connections whose request head takes too long, for which uvicorn has no limit.
 
     Where there are more than `CONNECTIONS`, it closes those that wait for a request, the oldest first:
     uvicorn would refuse all requests as long as others keep idle connections.
@@ -150,7 +150,7 @@ class Bounded(H11Protocol):
                 return
 
     def _is_idle(self) -> bool:
-        """Whether no request has come that is still to be answered, and all answers were sent."""
+        """Whether the connection has no open request or response."""
         if self.transport.is_closing():
             return True
         if self.cycle is not None and not self.cycle.response_complete:

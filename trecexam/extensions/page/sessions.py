@@ -1,4 +1,4 @@
-"""The user of a request: by a cookie that means a login, or by what a believed proxy says."""
+"""Finds the user of a request from a login cookie or a trusted proxy."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class _Login:
 
 
 class Sessions:
-    """The logins, in memory: with the server's end all have ended.
+    """The logins, stored only in memory.
 
     Args:
         users: who may log in.
@@ -68,7 +68,7 @@ class Sessions:
         self._logins: OrderedDict[bytes, _Login] = OrderedDict()
 
     def begin(self, entry: UserEntry) -> str:
-        """The cookie of a new login: never one that a browser came with, which another may have put there."""
+        """A fresh cookie for a new login, to prevent session fixation."""
         cookie = secrets.token_urlsafe(32)
         now = time.monotonic()
         self._logins[_digest(cookie)] = _Login(entry, now, now)
@@ -82,7 +82,7 @@ class Sessions:
             self._logins.pop(_digest(cookie), None)
 
     def visitor(self, scope: Scope) -> Visitor:
-        """The user of a request, by the current users."""
+        """The user of a request, from the current users file."""
         name = self._front.person(scope)
         if name is not None:
             return self._named(name)

@@ -1,4 +1,4 @@
-"""A result's table as the page shows it: as the report does, with links; ordered, searched, and as a file."""
+"""Tables of results for the page: layout of the report, links, sorting, search and downloads."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Tabled:
     name: int | None
 
     def with_drawn(self, heading: str, draw: Draw) -> Tabled:
-        """The same with a column that no file has: before the first that shows beginnings, or at the end."""
+        """Adds a column that files do not have: before the first shortened column, or at the end."""
         kinds = [column.kind for column in self.columns]
         at = kinds.index(_BEGINNING) if _BEGINNING in kinds else len(kinds)
         cells = (
@@ -63,7 +63,7 @@ def tabled(
     draw: Mapping[str, Draw] | None = None,
     beginnings: Collection[str] = (),
 ) -> Tabled:
-    """The rows that an address asks for: in which a text has `q`, in the order of `sort`.
+    """The rows that contain `q`, in the order of `sort`, both from the address.
 
     As a file it has all columns of the table but for `beginnings`.
 
@@ -99,7 +99,7 @@ def drawn(
     draw: Mapping[str, Draw] | None = None,
     beginnings: Collection[str] = (),
 ) -> Excerpt:
-    """Rows of a table, of all of them where no `row_indices` are named; other arguments as of `tabled`."""
+    """Draws rows of a table (all without `row_indices`); other arguments as in `tabled`."""
     row_indices = range(len(table.rows)) if row_indices is None else row_indices
     draws = {name: _of_text(table, name) for name in beginnings} | dict(draw or {})
     if links is not None:

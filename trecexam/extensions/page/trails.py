@@ -1,4 +1,4 @@
-"""Which judgments each browser was shown, so that it can go on, back and undo. Kept in memory alone."""
+"""The judgments that each browser was shown, for next, back and undo; only in memory."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ BROWSERS, LONGEST = 200, 5000
 
 @dataclass
 class Trail:
-    """One browser's way.
+    """The history of a browser.
 
     Attributes:
         seen: what it was shown, in order, each once.
@@ -28,30 +28,30 @@ class Trail:
     why: str = ""
 
     def visit(self, key: Key) -> None:
-        """It is shown this."""
+        """Records a shown judgment."""
         self.seen.setdefault(key)
         while len(self.seen) > LONGEST:
             del self.seen[next(iter(self.seen))]
 
     def after(self, key: Key) -> Key | None:
-        """What was shown after this; None where that was the last, or was never shown."""
+        """The judgment shown after this one; None if it was the last or was never shown."""
         return self._neighbour(key, 1)
 
     def before(self, key: Key) -> Key | None:
-        """What was shown before this."""
+        """The judgment shown before this one."""
         if key not in self.seen:
             return next(reversed(self.seen), None)
         return self._neighbour(key, -1)
 
     def rate(self, key: Key, why: str) -> None:
-        """It rated this."""
+        """Records a rating."""
         self.forget(key)
         self.rated.append(key)
         del self.rated[:-LONGEST]
         self.why = why
 
     def forget(self, key: Key) -> None:
-        """It took that back."""
+        """Removes an undone rating."""
         if key in self.rated:
             self.rated.remove(key)
 
@@ -64,14 +64,14 @@ class Trail:
 
 
 class Trails:
-    """The ways of all browsers, by their cookie and login: one for each grader."""
+    """The trails of all browsers, by cookie, login and grader."""
 
     def __init__(self) -> None:
         self._trails: OrderedDict[tuple[str, object], defaultdict[str, Trail]] = OrderedDict()
         self._lock = threading.Lock()
 
     def of(self, cookie: str, who: object = None, grader: str = "") -> tuple[str, Trail]:
-        """The trail of a cookie and a person, and the cookie: a new one where it is not known."""
+        """The trail of a cookie and a person, and the cookie, which is new if unknown."""
         with self._lock:
             if (cookie, who) not in self._trails:
                 cookie = secrets.token_hex(16)

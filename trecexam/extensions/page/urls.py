@@ -15,7 +15,7 @@ Value = str | int | None
 
 
 class Place(NamedTuple):
-    """Where the page is to its readers.
+    """The public scheme, host and path of the page.
 
     Attributes:
         prefix: what stands before each of its paths, as "/trec"; "" for nothing.
@@ -59,18 +59,18 @@ def _at(path: str, params: Mapping[str, Value] | None = None) -> str:
 
 
 def _of_grader(path: str, params: Mapping[str, Value] | None = None) -> str:
-    """A page of the grader that is looked at."""
+    """A page of the current grader."""
     name = GRADER.get()
     return _at(f"/grader/{segment(name)}{path.rstrip('/')}" if name else path, params)
 
 
 def grader(name: str, page: str = "") -> str:
-    """A grader's leaderboard, or another of its pages: its path without the name before it."""
+    """The path of a grader's leaderboard or another of its pages."""
     return _at(f"/grader/{segment(name)}{page}")
 
 
 def _to(path: str, *, of_all: bool = False) -> Callable[..., str]:
-    """What gives the address of a page: names are put into its path, and fields into its query string."""
+    """A function that makes a page's address from names in its path and fields of its query string."""
     at = _at if of_all else _of_grader
     return lambda *names, **fields: at(path.format(*map(segment, names)), fields)
 
@@ -107,28 +107,28 @@ logout = _to("/logout", of_all=True)
 
 
 def passage(query_id: str, doc_id: str, item_id: str | None = None, **more: Value) -> str:
-    """One passage with its grades on all items, or on the one in focus."""
+    """The address of a passage, with an optional item in focus."""
     return _of_grader(f"/query/{segment(query_id)}/passage/{segment(doc_id)}", {"item": item_id, **more})
 
 
 def judge_step(direction: str, query_id: str, doc_id: str, item_id: str, **more: Value) -> str:
-    """From this judgment to the "next" or the "previous" one."""
+    """The address of the step to the "next" or "previous" judgment."""
     return _of_grader(f"/judge/{direction}", {"query": query_id, "doc": doc_id, "item": item_id, **more})
 
 
 def bank_change(query_id: str, change: str) -> str:
-    """Where the form is sent that adds an item ("add"), edits ("edit") or retires one ("retire")."""
+    """The address for forms that "add", "edit" or "retire" an item."""
     path = bank(query_id) + "/item"
     return path if change == "add" else f"{path}/{change}"
 
 
 def static(name: str) -> str:
-    """A file of the page's own."""
+    """The address of a static file."""
     return _at(f"/static/{name}")
 
 
 def inside(path: str) -> str:
-    """A path of this page's own without what stands before each of them."""
+    """A path of this page without the prefix."""
     return path.removeprefix(PLACE.get().prefix)
 
 
@@ -138,7 +138,7 @@ def of_grader(path: str) -> str:
 
 
 def local(path: str) -> str:
-    """The path, prefix included, where it is one of this page's own; else the leaderboard."""
+    """The path with prefix if it belongs to this page, else the leaderboard's."""
     is_local = (
         path.startswith(PLACE.get().prefix + "/")
         and not path.startswith(("//", "/\\"))

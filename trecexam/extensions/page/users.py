@@ -1,4 +1,4 @@
-"""The people of a page: a TOML file with their names, roles, and digests of the tokens they log in with.
+"""The users of a page: a TOML file with names, roles and digests of tokens.
 
 ```toml
 [[user]]
@@ -50,7 +50,7 @@ _BLOCK = re.compile(r"(?m)^(?=[ \t]*\[\[[ \t]*user[ \t]*\]\])")
 
 
 class User(NamedTuple):
-    """The user of a request. A visitor has not logged in, and has no name."""
+    """The user of a request. A visitor is not logged in and has no name."""
 
     name: str
     role: Role | Literal["visitor"]
@@ -60,7 +60,7 @@ VISITOR = User("", "visitor")
 
 
 def user_of(request: Request) -> User | None:
-    """The user of a request; None where the page has no users, so that whoever sees it may do everything."""
+    """The user of a request; None if the page has no users, so that everybody may do everything."""
     user: User | None = request.scope.get("trecexam.user")
     return user
 
@@ -82,17 +82,17 @@ class UserEntry(BaseModel):
     @classmethod
     def _token(cls, token: str) -> str:
         if token and not re.fullmatch("[0-9a-f]{64}", token):
-            raise ValueError("is no sha256 in hex; `trecexam serve-user add --replace` makes one")
+            raise ValueError("is not a sha256 in hex: make one with `trecexam serve-user add --replace`")
         return token
 
     @property
     def user(self) -> User:
-        """Without what they log in with."""
+        """The user without the token's digest."""
         return User(self.name, self.role)
 
     @property
     def logs_in_with(self) -> str:
-        """In words."""
+        """How the user logs in, in words."""
         return "token" if self.token_sha256 else "proxy alone"
 
 
@@ -105,13 +105,14 @@ def checked_name(name: str) -> str:
     composed = unicodedata.normalize("NFC", name)
     if not _NAME.fullmatch(_without_marks(composed)) or len(composed) > LONGEST_NAME:
         raise ValueError(
-            f"{name!a} can be no name: take up to {LONGEST_NAME} letters, digits, . _ @ + - and blanks"
+            f"{name!a} cannot be a user's name: use up to {LONGEST_NAME} letters, digits, . _ @ + - and "
+            f"blanks"
         )
     return composed
 
 
 def _without_marks(name: str) -> str:
-    """The name without the marks on its letters; those that can be in no name stay."""
+    """The name without diacritics."""
     cleaned, marks = "", 0
     for sign in name:
         is_mark = unicodedata.category(sign) in {"Mn", "Mc"} and not _UNSEEN.match(sign)
@@ -123,7 +124,7 @@ def _without_marks(name: str) -> str:
 
 
 class Users:
-    """The people in a file, which is read again when it changed.
+    """The users in a file, which is read again after a change.
 
     Args:
         path: None for nobody: then only a proxy names users.
@@ -150,11 +151,11 @@ class Users:
         return self._trouble
 
     def get(self, name: str) -> UserEntry | None:
-        """The user of that name, whatever the case of its letters, by the current file."""
+        """The user with this name, ignoring case, from the current file."""
         return self._now().get(name_key(name))
 
     def named_by_proxy(self, name: str) -> UserEntry | None:
-        """The user of that name, but for one whose name it only looks like: a proxy may know both."""
+        """The user with exactly this name, not one that only looks alike, because a proxy may know both."""
         entry = self.get(name)
         is_same = entry is not None and (
             entry.name.isascii() == name.isascii()
@@ -163,7 +164,7 @@ class Users:
         return entry if is_same else None
 
     def with_token(self, token: str) -> UserEntry | None:
-        """The user who logs in with that token; None for nobody. Takes as long for each token."""
+        """The user with this token, or None; takes constant time."""
         token_sha256 = digest(token)
         right = [
             entry
@@ -179,12 +180,12 @@ class Users:
                 self._users, self._trouble = read_users(self._path), ""
             except TrecexamError as error:
                 self._users, self._trouble = {}, str(error)
-                self._log(f"{error}; nobody is let in until that is mended")
+                self._log(f"{error}; nobody can log in until the file is corrected")
         return self._users
 
 
 def read_users(path: Path) -> dict[str, UserEntry]:
-    """The users of a file, by their names without case.
+    """Reads the users of a file, by case-folded name.
 
     Raises:
         TrecexamError: as `Users`.
@@ -209,7 +210,7 @@ def _parsed(text: str, path: Path) -> dict[str, UserEntry]:
         raise TrecexamError("not valid: nested too deeply", path=path) from None
     rows = data.pop("user", [])
     if data or not isinstance(rows, list):
-        raise TrecexamError("has something else than [[user]] in it", path=path)
+        raise TrecexamError("has entries other than [[user]]", path=path)
     users: dict[str, UserEntry] = {}
     for number, row in enumerate(rows, 1):
         try:
@@ -217,14 +218,15 @@ def _parsed(text: str, path: Path) -> dict[str, UserEntry]:
         except ValidationError as error:
             first = error.errors()[0]
             where = ".".join(str(part) for part in first["loc"])
-            # Values are not shown: one of them is a hash.
+            # Values are not printed, because one is a hash.
             reason = first["msg"].removeprefix("Value error, ")
             raise TrecexamError(
                 f"user {number}: {where + ': ' if where else ''}{reason}", path=path
             ) from None
         if name_key(entry.name) in users:
             raise TrecexamError(
-                f"user {number}: a second {entry.name!r}; case does not tell names apart", path=path
+                f"user {number}: a second {entry.name!r}; names that differ only in case are the same",
+                path=path,
             )
         if entry.token_sha256 and any(entry.token_sha256 == other.token_sha256 for other in users.values()):
             raise TrecexamError(f"user {number}: token_sha256: another user has the same token", path=path)
@@ -233,7 +235,7 @@ def _parsed(text: str, path: Path) -> dict[str, UserEntry]:
 
 
 def add_user(path: Path, name: str, role: Role, *, token: bool = False, replace: bool = False) -> str:
-    """Adds a user to a file, which is made where there is none, for its owner's eyes alone.
+    """Adds a user to a file, which is created with access only for its owner.
 
     Args:
         token: they log in with a token, which is made. Without one a proxy says who they are.
@@ -264,7 +266,7 @@ def add_user(path: Path, name: str, role: Role, *, token: bool = False, replace:
 
 
 def remove_user(path: Path, name: str) -> None:
-    """Removes a user from a file: they are out with their next click.
+    """Removes a user from a file; they are logged out at their next request.
 
     Raises:
         TrecexamError: nobody has that name, or the file cannot be read, changed or written.
@@ -278,7 +280,7 @@ def remove_user(path: Path, name: str) -> None:
 
 
 def _change(path: Path, change: Callable[[dict[str, UserEntry]], None]) -> None:
-    """Changes a file of users under its lock; what is in it beside the changed ones stays."""
+    """Changes users in a file under its lock, and keeps all other content."""
     real = Path(os.path.realpath(path))
     with exclusive_lock(real.with_name(f".{real.name}.lock")):
         users = read_users(path) if path.exists() else {}
@@ -300,7 +302,7 @@ def _change(path: Path, change: Callable[[dict[str, UserEntry]], None]) -> None:
             is_right = False
         if not is_right:
             raise TrecexamError(
-                "is written in a way that cannot be changed from here: edit it by hand", path=path
+                "is written in a form that this command cannot change: edit it by hand", path=path
             )
         atomic.replace(real, text.encode(), mode=0o600)
 
@@ -319,10 +321,10 @@ def _block(entry: UserEntry) -> str:
 
 
 def name_key(name: str) -> str:
-    """What names that look the same have in common, whatever their letters' case."""
+    """A key that is equal for names that look the same, ignoring case."""
     return unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", name).casefold())
 
 
 def digest(token: str) -> str:
-    """A token's sha256: a token has 128 random bits, so no slower hash is needed."""
+    """A token's sha256; tokens have 128 random bits, so that a slower hash is not needed."""
     return hashlib.sha256(token.encode("utf-8", "surrogatepass")).hexdigest()

@@ -1,4 +1,4 @@
-"""What the pages show: one frozen record of a track at one moment. Nothing here reads a file or computes.
+"""An immutable snapshot of a track for the pages, without I/O and computation.
 
 A query's part, with the passages' texts, is kept pickled until somebody looks at it: a track has hundreds of
 megabytes of them, and a reader looks at a few.
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ViewSettings:
-    """The settings of the track that decide what counts.
+    """Settings of the track that the pages need.
 
     Attributes:
         pool_judged: whether judged passages are pooled that no run has in its first `depth` ranks.
@@ -51,7 +51,7 @@ class ViewSettings:
 
 
 class RunHead(NamedTuple):
-    """One run: its file, as people see it, and how many of the bank's queries it answers."""
+    """A run: its file, and the number of answered queries of the bank."""
 
     file: str
     n_queries: int
@@ -59,7 +59,7 @@ class RunHead(NamedTuple):
 
 @dataclass(frozen=True)
 class QueryHead:
-    """Facts about a query without opening its part.
+    """Data of a query that is available without its part.
 
     Attributes:
         judged: pooled passages with an official judgment; None where the track has none at all.
@@ -79,7 +79,7 @@ class QueryHead:
 
 @dataclass(frozen=True, eq=False)
 class HoleCounts:
-    """Per run and query, of the first `depth` ranks; arrays of the shape (n_runs, n_queries).
+    """Counts of holes in the first `depth` ranks, arrays of shape (n_runs, n_queries).
 
     `unjudged` is None where there are no official judgments.
     """
@@ -92,7 +92,7 @@ class HoleCounts:
 
 @dataclass(frozen=True, eq=False)
 class JudgedTable:
-    """Every pooled passage that has a label and an official judgment, as columns.
+    """Columns of all pooled passages with a label and an official judgment.
 
     Attributes:
         query: the query's place among the view's query ids.
@@ -110,21 +110,21 @@ class JudgedTable:
 
 @dataclass(frozen=True, eq=False)
 class QueryView:
-    """One query: its items, its pooled passages with texts and ratings, and the runs' rankings.
+    """A query: items, pooled passages with texts and ratings, and the runs' rankings.
 
     Attributes:
         items: in the bank's order; an item's 1-based place is its index. `retired` ones are apart.
         doc_ids: the pooled passages, sorted; rows of `ratings` and `codes`, whose columns are the items.
         texts: None where the track has no text.
         keys: what store and grader know the passages by, mostly their texts; None where one is not gradable.
-        ratings: as they count, people's in the grader's place; -1 where there is none.
+        ratings: as they count, people's in the grader's place; -1 if missing.
         codes: the grader's alone: 0..5, or a code of `trecexam.line.sheets` (missing, unparsed ...).
-        labels: of each passage, None where it has none.
+        labels: of each passage, None if missing.
         judgments: doc_id -> official judgment, of passages outside of the pool too.
         human: (doc_id, item_id or "" for the passage as a whole) -> the rating that counts.
         rankings: run -> its first ranks, as places in `doc_ids`.
         retrieved: run -> how many passages it has for the query in all.
-        around: item_id -> the sentences around it in a response, "" where there is none; {} where items are
+        around: item_id -> the sentences around it in a response, "" if missing; {} where items are
             no sentences.
     """
 
@@ -146,29 +146,29 @@ class QueryView:
 
     @property
     def gradable(self) -> tuple[bool, ...]:
-        """Of each passage, whether it has a text that is long enough, or needs none."""
+        """Whether each passage can be graded: its text is long enough, or not needed."""
         return tuple(key is not None for key in self.keys)
 
     @property
     def has_bank(self) -> bool:
-        """Whether its items are of a bank, which people edit: not the query itself, or what responses say."""
+        """Whether its items come from a bank, not from the query or from responses."""
         return all(item.kind not in {QUERY, STATEMENT} for item in self.items)
 
     def place(self, doc_id: str) -> int | None:
-        """The passage's row; None where it is not in the pool."""
+        """The passage's row; None if it is not in the pool."""
         return self._places.get(doc_id)
 
     def item(self, item_id: str) -> tuple[int, Item] | None:
-        """The item with its column; None where there is none that is not retired."""
+        """The active item with its column; None without one."""
         return next(((n, item) for n, item in enumerate(self.items) if item.item_id == item_id), None)
 
     def asked(self, row_index: int) -> tuple[tuple[int, Item], ...]:
-        """The items of a passage, each with its column."""
+        """A passage's items with their columns."""
         codes = self.codes[row_index].tolist()
         return tuple((n, item) for n, item in enumerate(self.items) if codes[n] != NOT_ASKED)
 
     def ranks(self, row_index: int) -> dict[str, int]:
-        """run -> rank, from 1, of the runs that have this passage in their first ranks; best first."""
+        """run -> rank, from 1, of runs with this passage in their first ranks; best first."""
         ranks = {
             run: order.index(row_index) + 1 for run, order in self.rankings.items() if row_index in order
         }
@@ -180,7 +180,7 @@ class QueryView:
 
 
 class ItemHead(NamedTuple):
-    """What an item is found by."""
+    """The searchable data of an item."""
 
     query_id: str
     item_id: str
@@ -188,7 +188,7 @@ class ItemHead(NamedTuple):
 
 
 class Part(NamedTuple):
-    """What of a query is opened when somebody looks at it.
+    """The part of a query that is loaded on request.
 
     Attributes:
         state: the pickled `QueryView`.
@@ -201,7 +201,7 @@ class Part(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class View:
-    """A track at one moment.
+    """A snapshot of a track.
 
     Attributes:
         version: another one for each state that differs.
@@ -271,12 +271,12 @@ class View:
     _opened: dict[str, QueryView] = field(default_factory=dict, repr=False)
 
     def of(self, grader: str | None) -> View | None:
-        """The view of one grader, None for this one's; None where there is none."""
+        """The view of a grader (None: this one); None if there is no such grader."""
         return self if grader in (None, self.own) else self.others.get(grader)
 
     @property
     def all_counts(self) -> Counts:
-        """The cells of all graders."""
+        """The counts of all graders' cells."""
         every = [asdict(view.counts) for view in (self, *self.others.values())]
         return Counts(**{name: sum(counts[name] for counts in every) for name in every[0]})
 
@@ -286,7 +286,7 @@ class View:
         return tuple(self.heads)
 
     def query(self, query_id: str) -> QueryView | None:
-        """All that is shown of a query; None where the bank does not have it."""
+        """The view of a query; None if the bank lacks it."""
         part = self.parts.get(query_id)
         if part is None:
             return None

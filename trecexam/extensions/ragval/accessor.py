@@ -1,4 +1,4 @@
-"""`track.ragval`: questions from knowledge blocks, answers to them, and what a judge says of these."""
+"""`track.ragval`: questions from knowledge blocks, answers, and their judgments."""
 
 from __future__ import annotations
 
@@ -24,15 +24,17 @@ class RagvalAccessor(Accessor):
     estimate_known = estimating(knowing_job)
 
     def report(self) -> RagvalReport:
-        """Systems by their answers, as far as these are judged; asks nobody.
+        """The report on systems by their judged answers; calls no model.
 
         Raises:
             TrecexamError, ConversionError: no answer is judged, or the track cannot be read.
         """
         root, track = self.folder.root, self._loader.load()
         if not track.traits.item_kinds >= frozenset(KINDS):
-            raise TrecexamError('the grader that judges answers is name = "ragval" in [grader]', path=root)
+            raise TrecexamError(
+                'the track has no grader that judges answers: set `name = "ragval"` in [grader]', path=root
+            )
         answers = judged(track)
         if not answers.rows:
-            raise TrecexamError(f"no answer is judged: `trecexam watch {root} --once` does that", path=root)
+            raise TrecexamError(f"no answer is judged yet: run `trecexam watch {root} --once`", path=root)
         return report_of(answers.rows).noted(*answers.remarks())

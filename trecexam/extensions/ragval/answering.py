@@ -1,4 +1,4 @@
-"""`trecexam ragval answers`: the two bounds, a model's answers to the questions alone and with the block."""
+"""`trecexam ragval answers`: the two bounds, a model's answers without and with the block."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ BOUNDS: tuple[Bound, ...] = ("closed-book", "oracle")
 
 @dataclass(frozen=True)
 class AnswerPlan:
-    """What is to be answered.
+    """The questions to answer.
 
     Attributes:
         questions: an item of each question of the bank; its answer key is the block.
@@ -38,7 +38,7 @@ class AnswerPlan:
 
 @dataclass(frozen=True)
 class BoundAnswers:
-    """One bound.
+    """The answers of a bound.
 
     Attributes:
         asked: prompts that the model answered now; `reused` those that it had answered before.
@@ -57,13 +57,13 @@ class BoundAnswers:
 
 @dataclass(frozen=True, kw_only=True)
 class Answers(AskingResult[tuple[Bound, str]]):
-    """What came of it, in all and by bound; keys are (bound, question_id)."""
+    """Result of answering, in total and by bound; keys are (bound, question_id)."""
 
     bounds: tuple[BoundAnswers, ...]
 
 
 def answers_job(folder: TrackFolder) -> Job[Answers]:
-    """Has a language model answer the bank's questions, as bounds: what `ragval answers` does.
+    """Answers the bank's questions with a language model, as bounds, like `ragval answers`.
 
     Raises:
         ConversionError: the bank cannot be read.
@@ -73,12 +73,12 @@ def answers_job(folder: TrackFolder) -> Job[Answers]:
 
 
 def _plan(folder: TrackFolder) -> AnswerPlan:
-    """What is to be answered: all questions of the bank, but for retired ones."""
+    """The questions to answer: all of the bank except retired ones."""
     bank = InputReader(folder).whole_bank(folder.bank())
     questions = tuple(item for items in bank.items.values() for item in items if item.kind == TRUTHFULNESS)
     if not questions:
         raise TrecexamError(
-            "the bank has no questions with their knowledge blocks: `trecexam ragval questions` writes them",
+            "the bank has no questions with knowledge blocks: write them with `trecexam ragval questions`",
             path=folder.root,
         )
     digests = recall(_memory(folder))
@@ -86,14 +86,14 @@ def _plan(folder: TrackFolder) -> AnswerPlan:
         path = _path(folder, bound)
         if path.exists() and digests.get(bound) != sha256(path.read_bytes()):
             raise TrecexamError(
-                "was edited, or not written by `ragval answers`, and is left unchanged: move it away",
+                "was edited, or not written by `ragval answers`, and was not changed: move it away",
                 path=path,
             )
     return AnswerPlan(folder, questions)
 
 
 def _prompts(plan: AnswerPlan, source: KeepingWriter) -> PromptSet[tuple[Bound, str]]:
-    """What is requested each bound and question."""
+    """The prompts for each bound and question."""
     writer = source.writer
     # A server does not say how much its model takes; the judge's block is cut there, too.
     most = plan.folder.config.grader.max_characters if writer.meter is not None else None
@@ -106,7 +106,7 @@ def _prompts(plan: AnswerPlan, source: KeepingWriter) -> PromptSet[tuple[Bound, 
 
 
 def _answer(plan: AnswerPlan, source: KeepingWriter) -> Rounds[Answers]:
-    """Asks the questions, and writes runs/closed-book.jsonl and runs/oracle.jsonl."""
+    """Calls the model, and writes runs/closed-book.jsonl and runs/oracle.jsonl."""
     prompts = _prompts(plan, source)
     before = {*prompts.unanswered()}
     try:
@@ -140,12 +140,12 @@ def _path(folder: TrackFolder, bound: Bound) -> Path:
 
 
 def _write_all(plan: AnswerPlan, prompts: PromptSet[tuple[Bound, str]]) -> dict[Bound, int]:
-    """How many answers each file has now."""
+    """Writes all files; returns the number of answers in each."""
     return {bound: _write(plan, bound, prompts) for bound in BOUNDS}
 
 
 def _write(plan: AnswerPlan, bound: Bound, prompts: PromptSet[tuple[Bound, str]]) -> int:
-    """How many answers the file has now."""
+    """Writes a file; returns its number of answers."""
     texts = {item.query_id: item.text for item in plan.questions}
     prompt = named(bound)
     lines = [

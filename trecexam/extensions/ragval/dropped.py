@@ -1,4 +1,4 @@
-"""Answers to questions that are dropped with the runs, each judged as a whole."""
+"""Reads answers from the drop folder, each of which is judged as a whole."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from trecexam.line.dropped_files import Dropped, one_run, run_of
 
 
 class _Answers:
-    """Reads them, see `trecexam.line.dropped_files.AnswersReader`."""
+    """Implements `trecexam.line.dropped_files.AnswersReader`."""
 
     kinds = frozenset(KINDS)
 
@@ -45,10 +45,10 @@ class _Answers:
             first = first_answers.setdefault(row.question_id, row)
             if first is not row:
                 question = f"question '{row.question_id[:80]}'"
-                reason = f"{question} was answered before, on line {first.line}, which counts"
+                reason = f"{question} was answered twice; the first answer, on line {first.line}, counts"
                 refused.append(ConversionError(path, row.line, reason, "response"))
         if not first_answers:
-            raise refused[0] if refused else ConversionError(path, None, "no answers in it")
+            raise refused[0] if refused else ConversionError(path, None, "the file has no answers")
         names = list(dict.fromkeys(row.run_id for row in first_answers.values()))
         answered = [row for row in first_answers.values() if row.answer.strip()]
         run = run_of(path, names, [(row.question_id, _answer_id(row), 1.0) for row in answered])
@@ -57,11 +57,11 @@ class _Answers:
         return Dropped(run, texts, by_prompt, tuple(first_answers.values()), tuple(refused))
 
     def not_judged(self, file: str, answers: Sequence[Any], bank: Bank) -> Iterator[Rejected]:
-        """The answers to questions that the bank does not have, and the empty ones."""
+        """Answers to questions outside of the bank, and empty answers."""
         for row in answers:
             if row.question_id in bank.items:
                 if not row.answer.strip():
-                    reason = "is empty: it is not judged, and counts as unparsed"
+                    reason = "is empty: it is not judged and counts as unparsed"
                     reason = f"the answer to question '{row.question_id[:80]}' {reason}"
                     yield Rejected(file, row.line, reason, "response")
             elif row.question_id not in bank.retired:

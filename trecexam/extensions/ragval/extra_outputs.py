@@ -1,4 +1,4 @@
-"""out/ragval/: what was judged, and the report on it, with every update of a track of the grader `ragval`."""
+"""out/ragval/: judged answers and the report, updated for tracks with the grader `ragval`."""
 
 from __future__ import annotations
 
@@ -48,8 +48,8 @@ def _head(answers: JudgedAnswers, report: RagvalReport, pictures: dict[str, Pict
     report = report.noted(*answers.remarks())
     part = ReportPart("beside", report, "Judged answers", files=(f"{FOLDER}/report.tsv",))
     return ReportHead(
-        "Systems are scored by their answers to questions about knowledge blocks: a judge, shown "
-        "question, answer and block, scores each for truthfulness and relevance, from 1 to 5.",
+        "Systems answer questions about knowledge blocks. A judge reads question, answer and block, and "
+        "scores each answer for truthfulness and relevance, from 1 to 5.",
         part,
         "In the sections below an answer is a passage, and its scores, rounded down, are its ratings on two "
         "items.",
@@ -64,7 +64,7 @@ def _plot_named(name: str) -> Callable[[Assessment, PlotMeasures], Plot]:
         made = {plot.name: plot for plot in report_of(rows).plots} if rows else {}
         if name not in made:
             raise TrecexamError(
-                f"no plot {name}: it is of judged answers with scores"
+                f"no plot {name}: no judged answer has scores"
                 + (" by a parameter's values" if name == "sweep" else ""),
                 path=track.folder.root,
             )

@@ -1,4 +1,4 @@
-"""`trecexam ragval filter`: which knowledge blocks are kept, and why the others are not."""
+"""`trecexam ragval filter`: filters knowledge blocks, with reasons."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ SCHEMA: Mapping[str, Any] = {
 
 @dataclass(frozen=True, kw_only=True)
 class Knowing(AskingResult[str]):
-    """What a model said of the blocks that the other filters leave; `unwritten` is by block_id.
+    """A model's answers on the blocks that pass the other filters; `unwritten` is by block_id.
 
     Attributes:
         answers: block_id -> whether it knows it; None where its answer could not be read.
@@ -49,7 +49,7 @@ class Knowing(AskingResult[str]):
 
 @dataclass(frozen=True)
 class FilteredBlocks(Result):
-    """Blocks with what the filters found.
+    """Blocks with the filters' results.
 
     Attributes:
         fails: of each block, the filters that it does not pass, and why of each.
@@ -67,7 +67,7 @@ class FilteredBlocks(Result):
 
     @property
     def n_kept(self) -> int:
-        """How many blocks are left."""
+        """The number of kept blocks."""
         return sum(not reasons for reasons in self.fails)
 
     def stats(self) -> dict[str, Any]:
@@ -86,18 +86,18 @@ class FilteredBlocks(Result):
         }
 
     def declare(self) -> dict[str, Table]:
-        """A row a filter: how many blocks it takes out, and how many no other one does."""
+        """A row per filter: blocks that it removes, and blocks that only it removes."""
         rows = tuple((name, *counts.values()) for name, counts in self.stats()["filters"].items())
         return {"filters": Table(("filter", "dropped", "alone"), rows)}
 
     @property
     def facts(self) -> dict[str, Any]:
-        """How many blocks there were and are left, and what a model said that it knows."""
+        """Counts of blocks before and after, and of blocks that a model knows."""
         return {name: value for name, value in self.stats().items() if name != "filters"}
 
 
 def filter_blocks(path: Path, after: str | None = None) -> FilteredBlocks:
-    """Which blocks are dated late enough; asks no model, writes nothing. Of a block that is there twice, one.
+    """Filters blocks by date and removes duplicates; calls no model and writes nothing.
 
     Args:
         after: blocks whose date lies at its beginning or later.
@@ -118,7 +118,7 @@ def filter_blocks(path: Path, after: str | None = None) -> FilteredBlocks:
 
 
 def beginning(date: object) -> datetime:
-    """When an ISO 8601 date begins, in UTC: of `2023-06` the month.
+    """The beginning of an ISO 8601 date in UTC; for `2023-06` that of the month.
 
     Raises:
         ValueError: it is none.
@@ -129,11 +129,11 @@ def beginning(date: object) -> datetime:
         moment: datetime = isoparser("T").isoparse(str(date).strip().replace(" ", "T"))
         return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
     except (ValueError, OverflowError):
-        raise ValueError(f"{str(date)[:80]!r} is no ISO date, as 2023-06-30 is") from None
+        raise ValueError(f"{str(date)[:80]!r} is not an ISO date, such as 2023-06-30") from None
 
 
 def _early(date: object, start: datetime) -> dict[str, str]:
-    """Which filter a block's date does not pass, and why."""
+    """The filter that a block's date fails, and the reason."""
     if date is None or date == "":
         return {MISSING: "no date"}
     try:
@@ -143,7 +143,7 @@ def _early(date: object, start: datetime) -> dict[str, str]:
 
 
 def some_blocks(path: Path) -> tuple[tuple[Block, ...], tuple[ConversionError, ...]]:
-    """The blocks of a file, and the lines that are none.
+    """The blocks of a file, and rejected lines.
 
     Raises:
         ConversionError: no line is a block.
@@ -156,7 +156,7 @@ def some_blocks(path: Path) -> tuple[tuple[Block, ...], tuple[ConversionError, .
 
 
 def knowing_job(folder: TrackFolder, filtered: FilteredBlocks) -> Job[FilteredBlocks]:
-    """Drops the blocks that the model of [generator] says it knows: what `ragval filter --known` does.
+    """Drops the blocks that the model of [generator] knows, like `ragval filter --known`.
 
     Args:
         filtered: what `filter_blocks` leaves.
@@ -171,7 +171,7 @@ def knowing_job(folder: TrackFolder, filtered: FilteredBlocks) -> Job[FilteredBl
 
 
 def _without_known(filtered: FilteredBlocks, source: KeepingWriter) -> Rounds[FilteredBlocks]:
-    """Drops the blocks that the model says it knows. One whose answer cannot be read, or has none, stays."""
+    """Drops the blocks that the model knows; keeps blocks without a readable answer."""
     prompt, writer = named("known"), source.writer
     fitted = {
         block.block_id: prompt.about(block, writer)

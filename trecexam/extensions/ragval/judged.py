@@ -1,4 +1,4 @@
-"""What a judge made of the whole answers of a track: rows for the report."""
+"""The judged answers of a track, as rows of the report."""
 
 from __future__ import annotations
 
@@ -38,15 +38,15 @@ class JudgedAnswers:
     human: int = 0
 
     def remarks(self) -> Iterator[str]:
-        """What one must know of them, one per line."""
+        """Notes on the answers, one per line."""
         if self.empty:
             yield f"{plural(self.empty, 'empty answer')}: not judged, and counted as unparsed"
         if self.waiting:
             yield f"{plural(self.waiting, 'answer')} not judged yet, and not in the report"
         if self.cut:
-            yield f"{plural(self.cut, 'answer')} judged by a knowledge block that was cut at its end"
+            yield f"{plural(self.cut, 'answer')} judged with a knowledge block that was cut at its end"
         if self.human:
-            yield f"{plural(self.human, 'answer')} with a score that a person gave in place of the judge's"
+            yield f"{plural(self.human, 'answer')} with a person's score in place of the judge's"
 
     def as_json(self) -> dict[str, Any]:
         """The counts."""
@@ -65,7 +65,7 @@ class JudgedAnswers:
 
 
 def judged(track: Assessment) -> JudgedAnswers:
-    """What the grader's stored answers say of the track's answers; `load` must come before. Asks nobody.
+    """The judged answers from the grader's stored grades; needs `load` first. Calls no model.
 
     A person's rating of an item replaces that score; a 0, which is none, counts as 1.
     """

@@ -1,4 +1,4 @@
-"""Systems by their judged answers: means, histograms, comparisons in pairs, places between two bounds.
+"""Scores of systems from judged answers: means, histograms, comparisons, positions between bounds.
 
 Judgments are RAGVAL's: truthfulness and relevance, 1 to 5 each, and their sum, 2 to 10. An answer that could
 not be judged is counted and has no score.
@@ -59,7 +59,7 @@ class Mean:
 
 @dataclass(frozen=True)
 class Retrieved:
-    """What a system's answers say of their retrieval; None where none says it.
+    """Statistics of a system's retrieval; None if its answers have none.
 
     Attributes:
         answers: how many of them retrieved anything.
@@ -98,15 +98,15 @@ class System:
 
     @property
     def unparsed(self) -> int:
-        """How many of the answers have no scores."""
+        """The number of answers without scores."""
         return self.n - len(self.scores)
 
     def mean(self, name: str) -> Mean:
-        """Of one of `SCORES`, over the answers that have scores."""
+        """The mean of one of `SCORES`, over answers with scores."""
         return _mean(self.scores[:, SCORES.index(name)].tolist())
 
     def histogram(self) -> tuple[int, ...]:
-        """How many sums there are at each of `BINS`."""
+        """The number of sums in each of `BINS`."""
         # The rest of a sum by how it was rounded must not take 8 for 7.
         whole = np.floor(np.round(self.scores[:, 2], TIE_DECIMALS)).astype(int)
         return tuple(int((whole == bin_).sum()) for bin_ in BINS)
@@ -119,8 +119,8 @@ class Comparison:
     Attributes:
         score: one of `SCORES`.
         n: how many such questions there are.
-        difference: mean of a less that of b, with the 95% interval `low` to `high`; NaN where there is none.
-        p: of the paired t test; NaN where there is none: fewer than two questions, or the same difference on
+        difference: mean of a less that of b, with the 95% interval `low` to `high`; NaN if missing.
+        p: of the paired t test; NaN if missing: fewer than two questions, or the same difference on
             each.
         p_holm: adjusted over all pairs of systems.
     """
@@ -138,7 +138,7 @@ class Comparison:
 
 @dataclass(frozen=True)
 class Place:
-    """Where a system is between a baseline and an oracle, over the questions that all have scores for: a row.
+    """A row with a system's position between baseline and oracle, over questions that all have scores for.
 
     Attributes:
         baseline, oracle: their means there; NaN where there is no such system.
@@ -239,7 +239,7 @@ def compare(systems: Sequence[System]) -> tuple[Comparison, ...]:
 
 
 def places(systems: Sequence[System], baseline: str | None, oracle: str | None) -> tuple[Place, ...]:
-    """Each system but the two against them; () where neither is given.
+    """The position of each other system between both; () if neither is given.
 
     Args:
         baseline, oracle: names of systems.
@@ -263,7 +263,7 @@ def places(systems: Sequence[System], baseline: str | None, oracle: str | None) 
 
 
 def _aligned(systems: Sequence[System]) -> NDArray[np.float64]:
-    """Shape (n_systems, n_questions, 3), over the known questions of all; NaN where there is no score."""
+    """Scores of shape (n_systems, n_questions, 3) over all questions; NaN without a score."""
     known_of_any = {question for system in systems for question in system.questions if question}
     # A sum's last digit depends on the order: it must not be that of the lines.
     questions = {question: column_index for column_index, question in enumerate(sorted(known_of_any))}
@@ -349,7 +349,7 @@ class _Gathered:
 
 
 def _blocks(retrieved: Any) -> int | None:
-    """How many blocks an answer's `retrieved` names: a list of them, or their number; none is false."""
+    """The number of blocks in an answer's `retrieved`: a list, a number, or false for none."""
     if not retrieved:
         return 0
     if isinstance(retrieved, list):

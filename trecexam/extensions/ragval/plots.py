@@ -38,7 +38,7 @@ _TICKS = {"truthfulness": range(1, 6), "relevance": range(1, 6), "sum": range(2,
 def ragval_plots(
     systems: Sequence[System], baseline: System | None, oracle: System | None, sweep: Sweep | None
 ) -> list[Plot]:
-    """All plots; those of systems without any score, or of none, are left out."""
+    """All plots that have data."""
     scored = [system for system in systems if len(system.scores)]
     if not scored:
         return []
@@ -86,7 +86,7 @@ def _draw_means(figure: Figure, plot: Plot) -> None:
 
 
 def histogram_plot(systems: Sequence[System]) -> Plot:
-    """How often each sum was given, system by system.
+    """Histogram of the sums of each system.
 
     Args:
         systems: best first, each with a score.

@@ -36,7 +36,7 @@ _NOT_OURS = (
 
 
 class QuestionRequest(NamedTuple):
-    """A question to be written: about a block, by the writer of this place."""
+    """A question to write: a block, and the index of the writer."""
 
     block: Block
     place: int
@@ -44,7 +44,7 @@ class QuestionRequest(NamedTuple):
 
 @dataclass(frozen=True)
 class QuestionPlan:
-    """What is to be asked, and where it goes.
+    """The requested questions and the output files.
 
     Attributes:
         requests: in the order of the blocks; those that the file has already are not among them.
@@ -67,13 +67,13 @@ class QuestionPlan:
 
     @property
     def unread_file(self) -> Path:
-        """Where answers go that are no questions: beside the bank, and no file of it."""
+        """The file for unreadable answers, next to the bank."""
         return self.output.with_name("questions.unread.jsonl")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Questions(AskingResult[str]):
-    """What came of it; it is complete where every block was asked about, whether every answer is a question.
+    """Result of writing questions; complete if each block has an answer, readable or not.
 
     Attributes:
         questions: new ones in the file.
@@ -91,7 +91,7 @@ class Questions(AskingResult[str]):
 def questions_job(
     folder: TrackFolder, blocks: Path | str | None = None, *, per_block: int = 1
 ) -> Job[Questions]:
-    """Has a language model write questions about knowledge blocks: what `ragval questions` does.
+    """Writes questions about knowledge blocks with a language model, like `ragval questions`.
 
     Args:
         blocks: JSON Lines; None for blocks.jsonl of the track.
@@ -106,7 +106,7 @@ def questions_job(
 
 
 def _writers(config: TrackConfig, root: Path, number: int) -> list[Writer]:
-    """A writer for each question of a block: the model of [generator], hot, with seeds that count up."""
+    """A writer per question of a block: the model of [generator] with temperature and consecutive seeds."""
     generator = config.generator
     first = SEED if generator.seed is None else generator.seed
     heat = {} if "temperature" in generator.model_fields_set else {"temperature": TEMPERATURE}
@@ -122,7 +122,7 @@ def _writers(config: TrackConfig, root: Path, number: int) -> list[Writer]:
 
 
 def _plan(folder: TrackFolder, blocks: Path | None, seeds: Sequence[int | None]) -> QuestionPlan:
-    """What is to be asked: for each block and seed, unless the file has a question of these."""
+    """Plans a question for each block and seed that the file lacks."""
     source = blocks or next(
         (path for name in ("blocks.jsonl", "blocks.jsonl.gz") if (path := folder.root / name).exists()), None
     )
@@ -185,7 +185,7 @@ def _prompts(plan: QuestionPlan, writers: Sequence[KeepingWriter]) -> list[Promp
 
 
 def _write_questions(plan: QuestionPlan, writers: Sequence[KeepingWriter]) -> Rounds[Questions]:
-    """Asks about the blocks, and adds the questions to the file, which is written once, at the end."""
+    """Calls the model for the blocks, and writes all questions to the file at the end."""
     prompts = _prompts(plan, writers)
     try:
         result: AskingResult[str] = yield prompts
@@ -198,7 +198,7 @@ def _write_questions(plan: QuestionPlan, writers: Sequence[KeepingWriter]) -> Ro
 
 
 def _write(plan: QuestionPlan, prompts: Sequence[PromptSet[str]]) -> tuple[int, dict[str, int]]:
-    """How many questions are new in the file, and why other answers are none."""
+    """Writes the file; returns the number of new questions, and reasons for unusable answers."""
     known_ids, texts = set(plan.known_ids), set(plan.texts)
     answered = [dict(each.answered()) for each in prompts]
     lines: list[bytes] = []
@@ -211,7 +211,7 @@ def _write(plan: QuestionPlan, prompts: Sequence[PromptSet[str]]) -> tuple[int, 
         question = read_question(answer.text, cut=answer.cut)
         if isinstance(question, str):
             key = block.block_id, question.casefold()
-            question = Unread("the block has this question") if key in texts else question
+            question = Unread("the block has this question already") if key in texts else question
             texts.add(key)
         if isinstance(question, Unread):
             reason = f"{question.reason} (cut: raise `max_new_tokens`)" if answer.cut else question.reason

@@ -1,4 +1,4 @@
-"""The report on judged answers: from files of them, or from rows, to its tables, JSON and plots."""
+"""The report on judged answers: tables, JSON and plots, from files or rows."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class RagvalReport(Result):
 
     Attributes:
         systems: the best mean sum first.
-        baseline, oracle: the names of the two among them that are bounds; None where there is none.
+        baseline, oracle: the names of the two among them that are bounds; None if missing.
         notes: what one must know of it, one per line.
         rejected: lines that were rejected, and files.
     """
@@ -86,17 +86,17 @@ class RagvalReport(Result):
 
     @property
     def facts(self) -> dict[str, Any]:
-        """Which systems are the bounds, and what intervals, p values and bins are."""
+        """The bounds, and definitions of intervals, p values and bins."""
         return {"baseline": self.baseline, "oracle": self.oracle, **_MEANING}
 
     @property
     def plots(self) -> tuple[Plot, ...]:
-        """Means, histogram, and the sweep where there is one."""
+        """The plots of means, histogram and sweep."""
         named: dict[str | None, System] = {each.run_id: each for each in self.systems}
         return tuple(ragval_plots(self.systems, named.get(self.baseline), named.get(self.oracle), self.sweep))
 
     def write(self, out: Path | str) -> list[str]:
-        """Writes its files into a folder; what of an earlier report does not apply to this one is removed.
+        """Writes the files to a folder, and removes files of an earlier report that do not apply.
 
         Returns:
             Why a plot could not be drawn, one per line.
@@ -123,12 +123,12 @@ def ragval_report(*paths: Path | str, sweep: str | None = None) -> RagvalReport:
     """
     files = [Path(path) for path in paths]
     if not files:
-        raise TrecexamError("a file of judged answers is needed")
+        raise TrecexamError("give a file of judged answers")
     for number, path in enumerate(files):
         if not path.exists():
             raise TrecexamError("no such file", path=path)
         if any(path.samefile(other) for other in files[:number]):
-            raise TrecexamError("is named twice: its answers would count twice", path=path)
+            raise TrecexamError("is given twice: its answers would count twice", path=path)
     rejected: list[ConversionError] = []
     rows = read_judged(files, rejected.append, parameter=sweep)
     try:
@@ -150,7 +150,7 @@ def report_of(rows: Iterable[JudgedAnswer], parameter: str | None = None) -> Rag
     """
     systems = systems_of(rows)
     if not systems:
-        raise NoAnswersError("no judged answer to report")
+        raise NoAnswersError("no answer is judged, so there is nothing to report")
     names = {each.run_id for each in systems}
     baseline, oracle = (name if name in names else None for name in (BASELINE, ORACLE))
     sweep, notes = None, [*tables.remarks(systems)]
@@ -178,7 +178,7 @@ def _sweep(parameter: str, systems: Sequence[System]) -> Sweep:
             )
     sweep = swept(parameter, systems)
     if not sweep.points:
-        raise TrecexamError(f'no line has a "{parameter}": name a field of the lines')
+        raise TrecexamError(f'no line has a "{parameter}": give a field of the lines')
     return sweep
 
 

@@ -18,7 +18,7 @@ RETRIEVED_COLUMNS = ("n_retrieved", "mean_blocks")
 
 
 def report_table(systems: Iterable[System]) -> Table:
-    """A row a system: how many answers, how many without scores, mean scores of the others, all tokens.
+    """A row per system: answers, answers without scores, mean scores, and tokens.
 
     Where an answer says it, too how many retrieved anything, and the blocks an answer.
     """
@@ -41,7 +41,7 @@ def report_table(systems: Iterable[System]) -> Table:
 
 
 def answers_table(systems: Iterable[System]) -> Table:
-    """A row a system: what is to be known of its answers to read the report."""
+    """A row per system: statistics of its answers."""
     header = (
         *("run_id", "without_input_tokens", "without_output_tokens"),
         *("repeated_questions", "unanswered_questions"),
@@ -54,7 +54,7 @@ def answers_table(systems: Iterable[System]) -> Table:
 
 
 def intervals_table(systems: Iterable[System]) -> Table:
-    """A row a system and score; `n` is of the answers that have scores."""
+    """A row per system and score; `n` counts answers with scores."""
     rows: list[tuple[Value, ...]] = [
         (system.run_id, name, mean.n, mean.mean, mean.sd, mean.low, mean.high)
         for system in systems
@@ -65,7 +65,7 @@ def intervals_table(systems: Iterable[System]) -> Table:
 
 
 def histogram_table(systems: Iterable[System]) -> Table:
-    """A row a system and sum: how many answers have it, and their share of those that have scores."""
+    """A row per system and sum: answers with this sum, and their share of those with scores."""
     rows: list[tuple[Value, ...]] = []
     for system in systems:
         counts = system.histogram()
@@ -114,29 +114,29 @@ def sweep_table(sweep: Sweep) -> Table:
 
 
 def remarks(systems: Sequence[System]) -> Iterator[str]:
-    """What one must know of the figures, one per line."""
+    """Notes on the figures, one per line."""
     for system in systems:
         if system.unparsed == system.n:
             yield f"{system.run_id}: no answer has scores, so there are no means"
         for what, tokens in (("input", system.input_tokens), ("output", system.output_tokens)):
             if tokens.missing and tokens.total is not None:
                 yield (
-                    f"{system.run_id}: {tokens.missing:,} of {system.n:,} answers do not say their {what} "
-                    "tokens; the total is of the others"
+                    f"{system.run_id}: {tokens.missing:,} of {system.n:,} answers do not give their {what} "
+                    f"tokens; the total covers the other answers"
                 )
         if system.repeated:
             yield (
                 f"{system.run_id}: {system.repeated:,} of {system.n:,} answers are to a question that was "
-                "answered before (by its text: there are no ids); each counts"
+                f"answered before (by its text, as they have no ids); each counts"
             )
         if system.unanswered:
             yield (
-                f"{system.run_id}: no answer to {plural(system.unanswered, 'question')} that others "
-                "answered; its means are over its own answers"
+                f"{system.run_id}: no answer to {plural(system.unanswered, 'question')} that other systems "
+                f"answered; its means cover only the questions that it answered"
             )
         unknown = sum(not question for question in system.questions)
         if unknown and len(systems) > 1:
             yield (
-                f"{system.run_id}: {unknown:,} answers have neither question_id nor question, and are "
-                "compared with no other system's"
+                f"{system.run_id}: {unknown:,} answers have neither question_id nor question, and are not "
+                f"compared with other systems"
             )

@@ -1,4 +1,4 @@
-"""`track.repeat`: a server's answers, several times."""
+"""`track.repeat`: repeats grading with a server."""
 
 from __future__ import annotations
 

@@ -62,6 +62,6 @@ def repeat(track: Path, samples: int, measure: str | None, estimate: bool) -> Re
                 if not work.caught:
                     raise
     if work.caught:
-        click.echo("stopped; answers so far are stored: run it again for the rest", err=True)
+        click.echo("stopped; the answers so far are stored: run it again for the rest", err=True)
         click.get_current_context().exit(exit_status(work.caught, 1))
     return done

@@ -1,4 +1,4 @@
-"""A server's grader, asked one more time: another identity in the same store."""
+"""A repetition of a server's grader, with its own identity in the store."""
 
 from __future__ import annotations
 
@@ -17,28 +17,28 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class OneMoreTime:
-    """The same grader for the `sample`-th time, from 2; the first time is the grader itself."""
+    """The `sample`-th repetition of a grader, from 2; the first is the grader itself."""
 
     grader: ServerGrader
     sample: int
 
     @property
     def identity(self) -> Mapping[str, Any]:
-        """The grader's, and which time it is."""
+        """The grader's identity with the number of the repetition."""
         return {**self.grader.identity, "sample": self.sample}
 
     @property
     def traits(self) -> GraderTraits:
-        """The grader's own."""
+        """The grader's traits."""
         return traits_of(self.grader)
 
     def grade(self, cells: Iterable[Cell]) -> Iterator[Sequence[tuple[Cell, Answer]]]:
-        """As the grader does."""
+        """Grades like the grader."""
         return self.grader.grade(cells)
 
 
 def random_grader(loader: TrackLoader) -> ServerGrader:
-    """The loader's grader, whose answers differ between times.
+    """The loader's grader, checked to be one whose answers can differ.
 
     Raises:
         GraderError: it gives the same answers again; the message says which setting to change.
@@ -47,7 +47,7 @@ def random_grader(loader: TrackLoader) -> ServerGrader:
     section, name = f"[{folder.section}]", folder.config.grader.name
     if not isinstance(grader, ServerGrader):
         raise GraderError(
-            f"`repeat` asks a server for ratings again, and `{name}` in {section} does not: set "
+            f"`repeat` needs a grader that calls a server, and `{name}` in {section} does not: set "
             '`name = "openai"` with a `temperature` above 0, or choose such a grader with --grader',
             path=folder.config_path,
         )
@@ -59,7 +59,7 @@ def random_grader(loader: TrackLoader) -> ServerGrader:
     if fixed:
         raise GraderError(
             f"the server would give the same answers again: {' and '.join(fixed)} in {section}; "
-            f"`trecexam watch {folder.root} --once` then grades all cells anew with these settings",
+            f"`trecexam watch {folder.root} --once` then grades all cells again with these settings",
             path=folder.config_path,
         )
     return grader

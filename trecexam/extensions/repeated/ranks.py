@@ -1,4 +1,4 @@
-"""Ranks of runs from repeated scores, and how far another judging would move them."""
+"""Ranks of runs from repeated scores, and their spread over repetitions."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _TIE = 10.0**-TIE_DECIMALS
 
 
 class RepeatedRanks(NamedTuple):
-    """Of each run, arrays of shape (runs,).
+    """Arrays of shape (runs,).
 
     Attributes:
         score: the mean of the times' scores.
@@ -33,7 +33,7 @@ class RepeatedRanks(NamedTuple):
 
 
 def repeated_ranks(values: NDArray[np.float64]) -> RepeatedRanks:
-    """Ranks of the mean of n times, and their spread over judgings of n times each. Queries are fixed.
+    """Ranks of the mean of n repetitions, and their spread over samples of n. Queries are fixed.
 
     For each query, n - 1 of the n times are drawn anew, with replacement: the variance of their mean is then
     that of a mean of n times. A run is ahead of or behind others where a difference is beyond 95% of the

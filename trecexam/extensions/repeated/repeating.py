@@ -1,4 +1,4 @@
-"""Grades a track's cells several times with its server, and says what that does to ranks."""
+"""Grades a track's cells repeatedly with its server, and measures the spread of ranks."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _of_servers = asked_of(lambda track, *args, **kwargs: isinstance(track.grader, S
 
 @dataclass(frozen=True)
 class Repetition(Result):
-    """Ranks by the mean of several times, and cells whose rating differs between times.
+    """Ranks of mean scores, and cells whose rating differs between repetitions.
 
     Attributes:
         measure: as ir_measures prints it.
@@ -60,7 +60,7 @@ class Repetition(Result):
     rejected: tuple[str, ...] = ()
 
     def declare(self) -> dict[str, Table]:
-        """`runs`, best first; and `differing`, a row a cell."""
+        """`runs`, best first; and `differing`, a row per cell."""
         rows: list[Row] = list(zip(self.runs, *(of_runs.tolist() for of_runs in self.ranks), strict=True))
         rows.sort(key=lambda row: (row[2], row[0]))
         header = ("run", self.measure, "rank", "rank.sd", "rank.best", "rank.worst")
@@ -69,7 +69,7 @@ class Repetition(Result):
 
     @property
     def facts(self) -> dict[str, Any]:
-        """What was counted."""
+        """Counts of repetitions and cells."""
         counted = {name: getattr(self, name) for name in ("measure", "samples", "cells", "flips")}
         return {**counted, "complete": not self.rejected}
 
@@ -83,7 +83,7 @@ def repeat(
     progress: Callable[[Progress], None] | None = None,
     stop: Callable[[], bool] | None = None,
 ) -> Repetition:
-    """Has the track's server grade its cells until each has `samples` answers: what `trecexam repeat` does.
+    """Grades cells with the track's server until each has `samples` answers, like `trecexam repeat`.
 
     The first answers are those of `update`. Each further time is stored under its own identity, so no
     answer is requested twice, and `samples` can grow. The budget is the grader's. `out/` stays unchanged.
@@ -112,17 +112,17 @@ def repeat(
             reason = f"; {graded.why or 'stopped'}"
         if track.counts.missing:
             lost = plural(track.counts.missing, "cell")
-            rejected.append(f"time {number} does not count: {lost} without an answer{reason}")
+            rejected.append(f"repetition {number} is left out: {lost} without an answer{reason}")
         else:
             tracks.append(track)
     if len(tracks) < 2:
-        raise TrecexamError(f"nothing to compare yet: {rejected[0]}", path=loader.folder.root)
+        raise TrecexamError(f"nothing to compare: {rejected[0]}", path=loader.folder.root)
     return _repetition(tracks, measure, rejected)
 
 
 @_of_servers
 def estimate_repeat(loader: TrackLoader, samples: int = 5) -> Estimate:
-    """What `repeat` would take: cells, calls, tokens and money; asks nobody.
+    """Estimates cells, calls, tokens and cost of `repeat`; calls no server.
 
     Raises:
         TrecexamError, ValueError: as `repeat`.
@@ -132,14 +132,14 @@ def estimate_repeat(loader: TrackLoader, samples: int = 5) -> Estimate:
 
 
 def _further_times(loader: TrackLoader, samples: int) -> list[TrackLoader]:
-    """The track as each time after the first sees it."""
+    """The track with the grades of each repetition after the first."""
     if samples < 2:
         raise ValueError(f"samples: {samples}; give 2 or more")
     grader, root = random_grader(loader), loader.folder.root
     missing = loader.load().counts.missing
     if missing:
         lacking = f"{plural(missing, 'cell')} without a first answer"
-        raise TrecexamError(f"{lacking}: `trecexam watch {root} --once` asks for them", path=root)
+        raise TrecexamError(f"{lacking}: run `trecexam watch {root} --once`", path=root)
     # All times have one pool.
     loader.shared.several = True
     times = []
@@ -164,26 +164,28 @@ def _repetition(
     ranks = repeated_ranks(values * _weights(first, runs, of_times[0].query_ids))
     rows, cells, flips = _differing([track.sheets for track in tracks])
     notes = [
-        f"the judge's own randomness in {n} times, for these queries: neither its bias nor what "
-        "other queries would give",
-        f"{len(rows):,} of {plural(cells, 'cell')} have ratings that differ between times (--json names "
-        f"them); two times rate a cell differently with a chance of {flips:.2%}",
+        f"intervals cover the judge's randomness over {n} repetitions on these queries, but neither its "
+        f"bias nor the choice of queries",
+        f"{len(rows):,} of {plural(cells, 'cell')} have ratings that differ between repetitions (--json "
+        f"lists them); two repetitions rate a cell differently with probability {flips:.2%}",
     ]
     if not rows:
-        notes.append("all times agree: does something between here and the model keep its answers?")
+        notes.append(
+            "all repetitions agree: check that no cache between here and the model returns stored answers"
+        )
     all_notes = (*notes, *rejected)
     return Repetition(name, runs, ranks, rows, n, cells, flips, all_notes, tuple(rejected))
 
 
 def _weights(track: Assessment, runs: Sequence[str], query_ids: Sequence[str]) -> NDArray[np.float64]:
-    """What each query counts in the mean of each run, shape (queries, runs), by `average` in [scores]."""
+    """The weight of each query in each run's mean, shape (queries, runs), from `average` in [scores]."""
     every = track.config.scores.average == "all"
     counts = np.array([[every or query in track.runs[run] for run in runs] for query in query_ids], float)
     return np.asarray(counts / np.maximum(counts.sum(axis=0), 1))
 
 
 def _differing(of_times: Sequence[Mapping[str, Any]]) -> tuple[tuple[Row, ...], int, float]:
-    """Cells whose rating differs, how many cells there are, and the chance that two times differ."""
+    """Cells whose rating differs, the number of cells, and the probability that two repetitions differ."""
     rows: list[Row] = []
     cells, different, n = 0, 0, len(of_times)
     for query_id, sheet in of_times[0].items():

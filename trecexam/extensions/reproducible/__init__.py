@@ -1,4 +1,4 @@
-"""Does a cell get the same answer again, whatever is graded with it? `trecexam verify reproducible`."""
+"""`trecexam verify reproducible`: tests whether answers depend on the other cells of a batch."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`track.verify.reproducible`: a sample of the graded cells, graded again."""
+"""`track.verify.reproducible`: grades a sample of graded cells again."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from trecexam.extensions.reproducible import reproducing
 
 @named_as_called
 class ReproducibleCalls(Accessor):
-    """Whether cells get the same answers again: `track.verify.reproducible()`."""
+    """Tests whether cells get the same answers again: `track.verify.reproducible()`."""
 
     reproducible = on_loader(reproducing.verify_reproducible)
     estimate_reproducible = on_loader(reproducing.estimate_reproducible)

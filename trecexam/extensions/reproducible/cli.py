@@ -53,7 +53,7 @@ def reproducible(track: Path, sample: int, yes: bool) -> tuple[Result, int]:
 
 
 def _agree_to_cost(track: Track, sample: int, *, yes: bool) -> None:
-    """Says what asking a grader that costs takes; continues where somebody agrees."""
+    """Prints the cost of a paid grader, and asks for confirmation."""
     estimated = track.verify.estimate_reproducible(sample=sample)
     if estimated.tokens_in is None:
         return

@@ -1,4 +1,4 @@
-"""Grades a sample of cells again, alone and in company: does an answer depend on what is graded with it?"""
+"""Grades a sample of cells again, alone and in batches, and compares the answers."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ _COMPARISONS = (("stored", "alone"), ("stored", "company"), ("alone", "company")
 
 
 class RegradedCell(NamedTuple):
-    """A cell with its stored answer, and as it came alone and in company; None where none came."""
+    """A cell with its stored answer, and its answers alone and in a batch (None if missing)."""
 
     cell: Cell
     stored: Answer
@@ -53,7 +53,7 @@ class RegradedCell(NamedTuple):
 
     @property
     def lacking(self) -> bool:
-        """Whether it was not answered both times."""
+        """Whether an answer is missing."""
         return self.alone is None or self.company is None
 
     @property
@@ -64,7 +64,7 @@ class RegradedCell(NamedTuple):
 
 
 class AnswerDifference(NamedTuple):
-    """How many cells have another answer.
+    """Counts of cells with different answers.
 
     Attributes:
         comparison: as "stored-alone".
@@ -84,13 +84,13 @@ class AnswerDifference(NamedTuple):
 
     @property
     def share(self) -> float | None:
-        """Of the cells, those that differ in anything."""
+        """The share of cells with any difference."""
         return self.differing / self.cells if self.cells else None
 
 
 @dataclass(frozen=True)
 class Reproduction(Result):
-    """What came of grading a sample again; `differing` has the cells that differ, with their answers.
+    """Result of grading a sample again; `differing` has cells with different answers.
 
     Attributes:
         cells: the sample, in its order.
@@ -106,7 +106,7 @@ class Reproduction(Result):
 
     @property
     def differences(self) -> tuple[AnswerDifference, ...]:
-        """Stored with alone, stored with in company, and alone with in company."""
+        """Differences between stored, alone and batched answers."""
         return tuple(self._difference(*names) for names in _COMPARISONS)
 
     @property
@@ -115,7 +115,7 @@ class Reproduction(Result):
         return not any(cell.lacking or cell.differs for cell in self.cells)
 
     def declare(self) -> dict[str, Table]:
-        """A row a comparison; and one for each answer of a cell that differs."""
+        """A row per comparison, and a row for each answer of a differing cell."""
         rows = tuple((*row[:-1], row.share) for row in self.differences)
         differing = tuple(row for cell in self.cells if cell.differs for row in _answers(cell))
         header = ("query_id", "doc_id", "item_id", "graded", *Answer._fields)
@@ -123,7 +123,7 @@ class Reproduction(Result):
 
     @property
     def facts(self) -> dict[str, Any]:
-        """How many cells were looked at, and how many of them lack an answer."""
+        """Counts of checked cells, and of cells without an answer."""
         return {
             "sample": len(self.cells),
             "graded": self.graded,
@@ -153,7 +153,7 @@ class Reproduction(Result):
 
 @dataclass(frozen=True)
 class _Graded:
-    """What a grader has graded of a track.
+    """A grader's graded cells of a track.
 
     Attributes:
         grades: its answers, as they are stored.
@@ -174,7 +174,7 @@ class _Graded:
         return traits_of(self.grader).meter is not None
 
     def drawn(self, sample: int) -> tuple[list[Cell], list[Cell]]:
-        """The sample, and other graded cells for its company: of a grader that costs none."""
+        """The sample, and further graded cells to fill batches (none for paid graders)."""
         ordered = [self.places[key] for key in sorted(self.places)]
         chosen, rest = ordered[:sample], ordered[sample:]
         company: list[_Place] = []
@@ -195,7 +195,7 @@ def verify_reproducible(
     progress: Callable[[Progress], None] | None = None,
     stop: Callable[[], bool] | None = None,
 ) -> Reproduction:
-    """Grades a sample of the track's graded cells again: what `verify reproducible` does. Stores nothing.
+    """Grades a sample of graded cells again, like `verify reproducible`; stores nothing.
 
     Each cell is graded alone, in its own call, and all of them in one call, in another order and
     together with other cells. A grader that costs is not asked about others, and what it takes is counted
@@ -244,7 +244,7 @@ def verify_reproducible(
 
 
 def estimate_reproducible(loader: TrackLoader, *, sample: int = SAMPLE) -> Estimate:
-    """What `verify_reproducible` would take; asks nobody.
+    """Estimates `verify_reproducible`; calls no model.
 
     Raises:
         TrecexamError: there is no model to ask, or nothing is graded yet.
@@ -258,7 +258,7 @@ def estimate_reproducible(loader: TrackLoader, *, sample: int = SAMPLE) -> Estim
 
 
 def _graded(loader: TrackLoader) -> _Graded:
-    """What the grader has graded; it is in this process.
+    """The graded cells of a grader in this process.
 
     Raises:
         TrecexamError: nothing, or by no model.
@@ -267,7 +267,7 @@ def _graded(loader: TrackLoader) -> _Graded:
     folder, is_track_grader = loader.folder, loader.track_grader.is_own
     settings = folder.config
     if is_track_grader and settings.grader.name == "recorded":
-        raise TrecexamError("there is nothing to verify: the grades of `recorded` are read from a file")
+        raise TrecexamError("nothing to verify: the grades of `recorded` are read from a file")
     on_cluster = is_track_grader and settings.ray.address
     grader = loader.grader
     if on_cluster and settings.grader.name not in loader.kind.graders:
@@ -292,7 +292,7 @@ def _graded(loader: TrackLoader) -> _Graded:
 
     if not cell_indices:
         raise TrecexamError(
-            f"nothing is graded yet: `trecexam watch {folder.root} --once` grades", path=folder.root
+            f"nothing is graded yet: run `trecexam watch {folder.root} --once`", path=folder.root
         )
     return _Graded(grader, track.grades, cell_indices, cell, f"graded {track.kind.cell_noun[0]}")
 
@@ -319,14 +319,14 @@ def _batches(grader: Grader, cells: Iterable[Cell]) -> Generator[Sequence[tuple[
 
 
 def _order(cell: Cell, salt: str) -> bytes:
-    """Another order than that of the sample."""
+    """An order that differs from the sample's."""
     return hashlib.blake2b(
         passage_digest(cell.text) + asked_digest(cell.item), digest_size=16, key=salt.encode()
     ).digest()
 
 
 def _stored(grades: StoredGrades, cell: Cell) -> Answer:
-    """The stored answer of a cell, as read now."""
+    """The stored answer of a cell, read again."""
     (item,) = grades.store.item_ids([asked_digest(cell.item)])
     (passage,) = grades.store.passage_ids([passage_digest(cell.text)])
     grader_id = grades.grader_id
@@ -340,17 +340,17 @@ def _stored(grades: StoredGrades, cell: Cell) -> Answer:
 
 def _notes(graded: _Graded) -> Iterator[str]:
     if graded.metered:
-        yield "a server promises nothing: vLLM's batches vary with all requests, and answers with them"
+        yield "a server gives no guarantee: vLLM's batches depend on all its requests, and so do the answers"
     now = traits_of(graded.grader).environment()
     stored = graded.grades.environments()
     if now is not None and any(made_on != now for made_on, _ in stored.known):
         of_all = Environments((*stored.known, (now, 0)), stored.unknown)
         differing = ", ".join(of_all.mixed)
-        yield f"answers are stored that were made on something else than this ({differing} differ)"
+        yield f"some stored answers were made in another environment ({differing} differ)"
 
 
 def _summary(cells: Sequence[RegradedCell], graded: _Graded) -> str:
-    """As "100 of 2,940 graded cells looked at: the same answers again, to the last bit"."""
+    """A summary such as "100 of 2,940 graded cells checked: the same answers again, to the last bit"."""
     differing, lacking = sum(cell.differs for cell in cells), sum(cell.lacking for cell in cells)
     if differing:
         outcome = f"{differing:,} {'differs' if differing == 1 else 'differ'} in something"
@@ -358,11 +358,11 @@ def _summary(cells: Sequence[RegradedCell], graded: _Graded) -> str:
         outcome = "no other answer" if lacking else "the same answers again, to the last bit"
     verb = "was" if lacking == 1 else "were"
     rest = f"; {lacking:,} {verb} not answered both times" if lacking else ""
-    return f"{len(cells):,} of {plural(len(graded.places), graded.noun)} looked at: {outcome}{rest}"
+    return f"{len(cells):,} of {plural(len(graded.places), graded.noun)} checked: {outcome}{rest}"
 
 
 def _answers(cell: RegradedCell) -> Iterator[tuple[Value, ...]]:
-    """A row for each answer: whose it is, and what it is; probabilities are separated by blanks."""
+    """A row per answer, with its cell and values; probabilities are separated by blanks."""
     graded_cell = cell.cell
     for name, answer in zip(("stored", "alone", "company"), cell[1:], strict=True):
         if answer is not None:

@@ -1,4 +1,4 @@
-"""Simulations: official judgments are dropped and filled again, to see how far filling can be trusted."""
+"""Simulations that drop and fill official judgments, to test filling."""
 
 from __future__ import annotations
 

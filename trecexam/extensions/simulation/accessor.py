@@ -1,4 +1,4 @@
-"""`track.simulate`: judgments are dropped, filled, and compared with all."""
+"""`track.simulate`: drops judgments, fills the holes, and compares with all judgments."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from trecexam.extensions.simulation.simulating import simulate_removal, simulate
 
 @named_as_called
 class SimulateAccessor(Accessor):
-    """How far filled judgment holes can be trusted."""
+    """Simulations of filled judgment holes."""
 
     runs = on_loaded(simulate_runs)
     removal = on_loaded(simulate_removal)

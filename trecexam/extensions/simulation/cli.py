@@ -31,7 +31,7 @@ def simulate() -> None:
 
 
 def _options(command: F) -> F:
-    """What both simulations share."""
+    """Options of both simulations."""
     for option in (
         click.option(
             "--by",

@@ -1,4 +1,4 @@
-"""Simulations on a track: gathers runs, official judgments and automatic labels, and tells what came out."""
+"""Simulations on a track, from its runs, official judgments and automatic labels."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def simulate_runs(
     progress: Steps | None = None,
     encoding: Steps | None = None,
 ) -> RunsReport:
-    """Leaves out the official judgments that each run alone brought in, fills them, and compares ranks.
+    """Leaves out the official judgments that only one run contributed, fills them, and compares ranks.
 
     Args:
         official_measures: in place of the track's.
@@ -165,12 +165,12 @@ def _notes(
     if other and not apart:
         notes.append(
             f"{other:,} of {len(simulation.query_ids):,} judged queries are not in the bank: they count in "
-            "all means, and nothing of them can be filled"
+            f"all means, and their holes cannot be filled"
         )
     if not simulation.runs:
         notes.append(f"no runs yet: drop some into {track.folder.runs}")
     elif len(simulation.runs) == 1:
-        notes.append("a single run has no ranking to disturb: there is no tau")
+        notes.append("no tau: it needs two runs or more")
     elif apart is None:
         tied = [
             name
@@ -178,12 +178,12 @@ def _notes(
             if (means == means[0]).all()
         ]
         if tied:
-            notes.append(f"all runs are tied by {', '.join(tied)}: there is no tau")
+            notes.append(f"no tau: all runs are tied on {', '.join(tied)}")
     judged = len(simulation.places)
     if simulation.n_both < judged and not apart:
         notes.append(
-            f"{simulation.n_both:,} of {judged:,} judged passages have an automatic label; the others stay "
-            "holes where their judgment is dropped"
+            f"{simulation.n_both:,} of {judged:,} judged passages have an automatic label; the others "
+            f"remain holes when their judgment is dropped"
         )
     return tuple(notes)
 
@@ -193,15 +193,15 @@ def _teams(path: Path, runs: Sequence[str]) -> tuple[dict[str, str], tuple[str, 
     run_teams = {run: team for run, team in team_of.items() if run in runs}
     if not run_teams:
         raise TrecexamError(
-            f"none of its {len(team_of):,} runs ('{next(iter(team_of))}', ...) is on the leaderboard; use "
-            "the names that `trecexam leaderboard` shows",
+            f"none of its {len(team_of):,} runs ('{next(iter(team_of))}', ...) is on the leaderboard: use "
+            f"the names that `trecexam leaderboard` prints",
             path=path,
         )
     without = [run for run in runs if run not in run_teams]
     if not without:
         return run_teams, ()
     return run_teams, (
-        f"{len(without):,} of {len(runs):,} runs have no team in {path}: each is left out by itself",
+        f"{len(without):,} of {len(runs):,} runs have no team in {path}: each is left out on its own",
     )
 
 
@@ -216,8 +216,8 @@ def _unfitted(steps: int, of: int) -> tuple[str, ...]:
     if not steps:
         return ()
     return (
-        f"in {steps:,} of {of:,} steps no rule could be fitted on the judgments that remain; there labels "
-        "are taken as they are",
+        f"in {steps:,} of {of:,} steps no rule could be fitted on the remaining judgments; labels are used "
+        f"unchanged there",
     )
 
 
@@ -226,6 +226,6 @@ def _unlearned(other_fillers: Mapping[str, Filler], of: int) -> tuple[str, ...]:
     if not steps:
         return ()
     return (
-        f"in {steps:,} of {of:,} steps too few judgments remained to learn from; there `learned` leaves "
-        "holes",
+        f"in {steps:,} of {of:,} steps too few judgments remained to learn from; `learned` leaves holes "
+        f"there",
     )

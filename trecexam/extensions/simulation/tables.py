@@ -1,4 +1,4 @@
-"""What simulations give: how far runs and leaderboards move, with holes and filled."""
+"""Results of simulations: changes of runs and leaderboards, with holes and filled."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ HOW = ("holes", "fill")
 
 @dataclass(frozen=True)
 class RunsReport(Result):
-    """What `trecexam simulate runs` shows: `runs`, a row a measure and run; `shifts`, a measure and way.
+    """Result of `trecexam simulate runs`: `runs`, a row per measure and run; `shifts`, per method.
 
     Attributes:
         depth: ranks in which a passage is had by a run.
@@ -38,17 +38,17 @@ class RunsReport(Result):
     others: tuple[str, ...] = ()
 
     def declare(self) -> dict[str, Table]:
-        """How each run fares, and how far runs move."""
+        """The tables `runs` and `shifts`."""
         return {"runs": self._runs(), "shifts": self._shifts()}
 
     @property
     def shown(self) -> tuple[str, ...]:
-        """Both."""
+        """Both tables."""
         return ("runs", "shifts")
 
     @property
     def facts(self) -> dict[str, Any]:
-        """The depth, and how labels were mapped."""
+        """The depth, and the mapping of labels."""
         return {"depth": self.depth, "map": self.rule}
 
     def _runs(self) -> Table:
@@ -94,7 +94,7 @@ class RunsReport(Result):
         )
 
     def moved(self) -> tuple[str, ...]:
-        """For each measure one line with its result."""
+        """A line with the result of each measure."""
         return tuple(
             f"{measure}: a run whose own judgments are missing moves by {_moved(holes)}; "
             f"filled, by {_moved(fill)}"
@@ -108,7 +108,7 @@ class RunsReport(Result):
 
 @dataclass(frozen=True)
 class RemovalReport(Result):
-    """What `trecexam simulate removal` shows, a row a measure and step.
+    """Result of `trecexam simulate removal`, a row per measure and step.
 
     Attributes:
         repeats: how often judgments were drawn.
@@ -128,11 +128,11 @@ class RemovalReport(Result):
 
     @property
     def facts(self) -> dict[str, Any]:
-        """How judgments were drawn, and how labels were mapped."""
+        """The sampling of judgments, and the mapping of labels."""
         return {"repeats": self.repeats, "seed": self.seed, "map": self.rule}
 
     def declare(self) -> dict[str, Table]:
-        """One row a measure and step."""
+        """A row per measure and step."""
         header = [
             name
             for how in (*HOW, *self.others)

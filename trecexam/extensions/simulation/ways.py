@@ -1,4 +1,4 @@
-"""Ways to treat dropped judgments beside the grader's: learned labels, one label, condensed lists."""
+"""Methods for dropped judgments besides the grader: learned labels, one label, condensed lists."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ CONDENSED = "condensed"
 def other_ways(
     track: Assessment, official: Official, ways: Sequence[str], encoding: Encoded | None = None
 ) -> dict[str, Filler]:
-    """What fills dropped judgments, by the way's name.
+    """Name of the method -> filler of dropped judgments.
 
     Args:
         ways: "learned", "condensed", "label:N", and "label" for each label above 0 that people gave.
@@ -47,7 +47,7 @@ def other_ways(
         elif name == CONDENSED:
             fillers[name] = None
         else:
-            raise TrecexamError(f"--by {name}: is none of learned, condensed, label and label:N")
+            raise TrecexamError(f"--by {name} is unknown: give learned, condensed, label or label:N")
     return fillers
 
 

@@ -1,4 +1,4 @@
-"""Citation support: what a grader of support says of responses, as tables and files, and beside people."""
+"""Citation support: tables and files of a support grader's labels, and comparison with people."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`track.support()`: whether what responses cite supports what they say."""
+"""`track.support()`: how well cited passages support responses."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from trecexam.extensions.support.support import support
 
 @named_as_called
 class SupportAccessor(Accessor):
-    """Whether what responses cite supports what they say: `track.support()`."""
+    """Support of responses by cited passages: `track.support()`."""
 
     __call__ = on_loaded(support)
     agreement = on_loaded(support_agreement)

@@ -1,4 +1,4 @@
-"""Labels of support of a file, or of people, beside the grader's."""
+"""Compares the grader's support labels with those of people or a file."""
 
 from __future__ import annotations
 
@@ -48,14 +48,14 @@ class SupportAgreement(Result):
     notes: tuple[str, ...] = ()
 
     def declare(self) -> dict[str, Table]:
-        """The grader's or the track's labels by the others, summed over queries."""
+        """The confusion matrix of both labels, summed over queries."""
         counts = self.rated.table(len(LABELS)).tolist()
         rows = tuple((name, *row) for name, row in zip(LABELS, counts, strict=True))
         return {"labels": Table(("label", *(f"{self.other}: {name}" for name in LABELS)), rows)}
 
     @property
     def facts(self) -> dict[str, Any]:
-        """How many both labelled, how many only one did, the share of the same, and kappas."""
+        """Counts of citations with both labels and only one, agreement, and kappas."""
         agreement, kappa = self.found, self.found.kappa
         return {
             "n": agreement.n,
@@ -71,7 +71,7 @@ class SupportAgreement(Result):
 
 @of_citations
 def support_agreement(track: Assessment, against: Path | str = PEOPLE) -> SupportAgreement:
-    """How far the labels of citations agree with those of people, or of a file.
+    """Agreement of citation labels with those of people or a file.
 
     Args:
         against: a file of labels, as out/support.tsv, to compare the track's labels with; "people" for
@@ -89,20 +89,20 @@ def support_agreement(track: Assessment, against: Path | str = PEOPLE) -> Suppor
 
 
 def _read_labels(path: Path, display_name: str) -> tuple[Ratings, tuple[Rejected, ...]]:
-    """The ratings of a file, and the lines that were rejected; of a citation the first label counts."""
+    """The ratings in a file, and rejected lines; a citation's first label counts."""
     errors: list[ConversionError] = []
     ratings: Ratings = {}
     for row in read_support_labels(path, errors.append):
         query_labels = ratings.setdefault(row.query_id, {})
         if query_labels.setdefault((row.run, row.place, row.doc_id), row.rating) != row.rating:
-            errors.append(ConversionError(path, row.line, "another label of this citation stands above"))
+            errors.append(ConversionError(path, row.line, "this citation has another label above"))
     if not ratings:
-        raise errors[0] if errors else ConversionError(path, None, "no label in it")
+        raise errors[0] if errors else ConversionError(path, None, "the file has no labels")
     return ratings, tuple(Rejected(display_name, error.line, error.reason, error.lost) for error in errors)
 
 
 def _of_track(track: Assessment) -> Ratings:
-    """The labels of a track, people's in the grader's place."""
+    """The labels of a track, with people's in place of the grader's."""
     cited, ours = cited_statements(track), Ratings()
     for query_id, query_responses in responses_by_query(track, track.responses, track.bank.query_ids):
         for run, response in query_responses:
@@ -115,9 +115,9 @@ def _of_track(track: Assessment) -> Ratings:
 
 
 def _with_people(track: Assessment) -> tuple[Labels, Labels]:
-    """The grader's labels and people's, of each sentence with a passage once."""
+    """The grader's and people's labels, once per sentence and passage."""
     if not track.overrides.ratings:
-        raise TrecexamError("no person labelled a citation; `trecexam override` and `serve` do")
+        raise TrecexamError("no person labelled a citation yet: use `trecexam override` or `trecexam serve`")
     ours: dict[str, dict[tuple[str, str], int]] = {}
     people: dict[str, dict[tuple[str, str], int]] = {}
     for query_id, sheet in track.sheets.items():
@@ -142,7 +142,7 @@ def _compared(ours: Labels, theirs: Labels, other: str, rejected: tuple[Rejected
 
 
 def _lines(agreement: RaterAgreement, other: str) -> Iterator[str]:
-    """What it comes to."""
+    """Notes: agreement and kappa."""
     ours, theirs = ("of the grader", PEOPLE) if other == PEOPLE else ("of the track", "the file")
     alone = (
         f"{agreement.first_only:,} have only a label {ours}, {agreement.second_only:,} only one of {theirs}"

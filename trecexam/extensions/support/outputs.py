@@ -21,14 +21,14 @@ _FILES = {
 _ROWS = 15
 _PARTS: tuple[Part, ...] = ("cells", "people", "runs", "settings")
 _LEAD = (
-    "Does a cited passage say what the sentence says that cites it? SupportP is over citations, SupportR "
+    "How well cited passages support the sentences that cite them. SupportP is over citations, SupportR "
     "over all sentences: full support counts 1, partial 0.5. Words and sentences are means a response, "
     "citations a sentence."
 )
 
 
 def _own(track: Assessment) -> SupportTables | None:
-    """The support of the track's responses; None where there are none, or of another kind of grader."""
+    """The support of the track's responses; None without responses, or for other kinds of graders."""
     return SupportTables(track) if track.asked.citing is not None and track.responses else None
 
 
@@ -40,7 +40,7 @@ def _files(track: Assessment) -> Mapping[str, bytes]:
 
 
 def support_section(track: Assessment) -> tuple[ReportPart, ...]:
-    """The section "support"; nothing where there is no support."""
+    """The section "support"; empty without support labels."""
     tables = _own(track)
     if tables is None:
         return ()

@@ -1,4 +1,4 @@
-"""`trecexam support`: what a grader of support says of each run, response or citation."""
+"""`trecexam support`: support scores of runs and responses, and labels of citations."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ of_citations = asked_of(lambda track, *args, **kwargs: track.asked.citing is not
 
 @dataclass(frozen=True, eq=False)
 class Support(Result):
-    """How far responses are supported by what they cite: the tables `runs`, `queries` and `labels`.
+    """Support of responses by cited passages: the tables `runs`, `queries` and `labels`.
 
     Attributes:
         of: makes its tables.
@@ -44,7 +44,7 @@ class Support(Result):
         return self.of.board
 
     def declare(self) -> dict[str, Table]:
-        """A row for each run, and for each response; and, where they are requested, for each citation."""
+        """A row per run and per response; on request also per citation."""
         tables = {"runs": _by_key(self.of.runs()), "queries": _by_key(self.of.queries())}
         if self.by == "query":
             return dict(reversed(tables.items()))
@@ -63,21 +63,23 @@ def refused_runs(track: Assessment) -> tuple[Rejected, ...]:
     """
     if track.asked.citing is None:
         raise TrecexamError(
-            f"the grader {track.name} does not look at what responses cite: take --grader with one that "
-            "does, or add a section [graders.support] to trecexam.toml",
+            f"the grader {track.name} does not grade citations: give one that does with --grader, or add a "
+            f"section [graders.support] to trecexam.toml",
             path=track.folder.config_path,
         )
     runs = {track.folder.shown(path) for path in track.folder.run_files()}
     rejected = tuple(row for row in track.rejected if row.file in runs)
     if not track.responses:
         first = next((f": {row}" for row in rejected), "")
-        raise TrecexamError(f"no generated responses to queries of the track{first}", path=track.folder.runs)
+        raise TrecexamError(
+            f"the track has no generated responses to its queries{first}", path=track.folder.runs
+        )
     return rejected
 
 
 @of_citations
 def support(track: Assessment, by: By = "run") -> Support:
-    """Whether the passages that responses cite support the sentences that cite them, by the grades there are.
+    """Support of citing sentences by cited passages, from stored grades.
 
     Args:
         by: what the first table has a row for: each "run", "query" (a response) or "citation".

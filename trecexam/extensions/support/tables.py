@@ -1,4 +1,4 @@
-"""Support as tables: a row for each citation that was looked at, and one for each run or response."""
+"""Tables of support: a row per graded citation, run or response."""
 
 from __future__ import annotations
 
@@ -55,13 +55,13 @@ class _Counted(NamedTuple):
 
 
 class SupportTables:
-    """What a grader of support says of the responses of a track."""
+    """Tables of a support grader's labels of a track's responses."""
 
     def __init__(self, track: Assessment) -> None:
         self.track = track
 
     def labels(self) -> Table:
-        """`run query_id sentence doc_id label`: each citation that was looked at, and sentences without one.
+        """`run query_id sentence doc_id label`: each graded citation, and sentences without one.
 
         A citation out of range has no doc_id and the label `out_of_range`, a sentence without one `uncited`.
         The column `who` is there where people labelled anything.
@@ -104,14 +104,14 @@ class SupportTables:
         return Table(("run", "responses", *measures, *_COUNTED), rows)
 
     def queries(self) -> Table:
-        """A row for each response, by run and query, with the columns of `runs` but for standard errors."""
+        """A row per response, by run and query, with the columns of `runs` except standard errors."""
         rows = tuple(
             (*key, *counted.scores, *_columns([counted])) for key, counted in sorted(self._counted.items())
         )
         return Table(("run", "query_id", *SUPPORT, *_COUNTED), rows)
 
     def notes(self) -> Iterator[str]:
-        """What one must know of the scores, one per line."""
+        """Notes on the scores, one per line."""
         track, words = self.track, self.track.config.track.truncate
         if words is not None:
             yield f"responses are cut after {plural(words, 'word')}"
@@ -122,9 +122,9 @@ class SupportTables:
                 first = f"'{over[0].query_id}' has {over[0].over}"
                 yield f"{run}: {plural(len(over), 'response')} over a limit of the track ({some}): {first}"
         why = {
-            "no_text": "of passages without a text, first '{}': add them to the track's passages",
+            "no_text": "of passages without a text, first '{}': add the texts to the track's passages",
             "ungraded": "not graded yet",
-            "unread": "whose answers say no label, were refused or failed",
+            "unread": "with an answer that has no label, was refused or failed",
         }
         for name, text in why.items():
             n = sum(getattr(counted, name) for counted in self._counted.values())
@@ -137,7 +137,7 @@ class SupportTables:
             yield f"{plural(summary['cells'], 'label')} of people in place of the grader's ({who})"
         outside = sum(counted.out_of_range for counted in self._counted.values())
         if outside:
-            yield f"{plural(outside, 'citation')} out of range: they name no reference of their response"
+            yield f"{plural(outside, 'citation')} out of range: their response has no such reference"
 
     @property
     def _responses(self) -> Mapping[str, tuple[Response, ...]]:
@@ -171,7 +171,7 @@ class SupportTables:
 
 
 def label_of(code: int) -> str:
-    """The label that a code means, or why there is none."""
+    """The label of a code, or the reason why there is none."""
     return LABELS[code] if code >= 0 else WHY[code]
 
 

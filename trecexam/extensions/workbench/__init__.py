@@ -1,4 +1,4 @@
-"""The Rubric workbench: its pools read and written whole, its way of reading answers, its row of all runs.
+"""Compatibility with the Rubric workbench: pools, reading of answers, and the row over all runs.
 
 The format `workbench` of `format.py` is an entry point of `converters.formats`.
 """

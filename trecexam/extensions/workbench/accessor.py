@@ -1,4 +1,4 @@
-"""A track as the Rubric workbench has it: its pool, its readings of answers, and all runs together."""
+"""Calls for the Rubric workbench: the pool, readings of answers, and the row over all runs."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from trecexam.extensions.workbench.readings import difference
 
 @named_as_called
 class OverallAccessor(Accessor):
-    """The leaderboard beside what all runs reach together: `track.overall()`."""
+    """The leaderboard with a row for all runs together: `track.overall()`."""
 
     __call__ = on_graded(overall_leaderboard)
 
@@ -24,6 +24,6 @@ class PoolCalls(Accessor):
 
 @named_as_called
 class ReadingCalls(Accessor):
-    """How much it matters which way answers are read: `track.verify.readings()`."""
+    """The effect of how answers are read: `track.verify.readings()`."""
 
     readings = on_loaded(difference)

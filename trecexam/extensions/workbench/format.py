@@ -60,7 +60,7 @@ _NEEDED_DIRECT: dict[str, Any] = {"correctAnswered": False, "answer": "", "llm":
 def read_pool(
     path: Path, on_error: Callable[[ConversionError], None] | None = None
 ) -> Iterator[PooledPassage]:
-    """The passages of a pool or graded pool, in the file's order, with all that is in it.
+    """Reads the passages of a pool or graded pool, in file order, with all fields.
 
     What other programs stumble over is kept and named: a passage without a text, a passage twice in a query,
     two gradings of a passage by the same model and prompt (the first counts, in the workbench too), a query
@@ -78,12 +78,12 @@ def read_pool(
     try:
         for number, query_id, rows in query_lines(path):
             if not rows:
-                oddities.add(number, "empty", f"query '{query_id}' has no passages: left out")
+                oddities.add(number, "empty", f"query '{query_id}' left out: it has no passages")
             for row in rows:
                 passage = _WorkbenchLine(path, number).passage(query_id, row)
                 what = f"passage '{passage.doc_id}' of query '{query_id}'"
                 if (query_id, passage.doc_id) in seen:
-                    oddities.add(number, "twice", f"{what} is there twice: both are kept")
+                    oddities.add(number, "twice", f"{what} occurs twice: both are kept")
                 seen.add((query_id, passage.doc_id))
                 if not (passage.text or "").strip():
                     oddities.add(number, "textless", f"{what} has no text")
@@ -100,7 +100,7 @@ def read_pool(
 
 
 def write_pool(passages: Iterable[PooledPassage], file: BinaryIO) -> None:
-    """Writes a pool; passages of a query that stand together go on one line.
+    """Writes a pool; consecutive passages of a query are on one line.
 
     Raises:
         ValueError: a score is not finite, or `rest` holds what is no JSON.
@@ -116,7 +116,7 @@ def write_pool(passages: Iterable[PooledPassage], file: BinaryIO) -> None:
 
 
 class _Oddities:
-    """What is worth a word and no reason to stop."""
+    """Collects warnings."""
 
     def __init__(self, path: Path, on_error: Callable[[ConversionError], None] | None) -> None:
         self._path = path
@@ -272,7 +272,7 @@ class _WorkbenchLine:
 def _rest(
     row: Mapping[str, Any], known_keys: set[str], needed: Mapping[str, Any] = _NOTHING
 ) -> dict[str, Any]:
-    """What no field holds: unknown keys, and nulls and empty values that would not be written otherwise."""
+    """Values without a field: unknown keys, and nulls and empty values to be written again."""
     rest = {}
     for key, value in row.items():
         empty = value is None or value == [] or value == {}
@@ -282,7 +282,7 @@ def _rest(
 
 
 def _object(rest: Mapping[str, Any], needed: Mapping[str, Any], **values: Any) -> dict[str, Any]:
-    """A JSON object of the values that there are, in this order, then of the rest.
+    """A JSON object of the present values, in this order, then of the rest.
 
     Args:
         needed: the value where there is neither.
@@ -381,7 +381,7 @@ def _self_rating(rating: SelfRating) -> dict[str, Any]:
 
 def _finite(value: float | None) -> float | None:
     if value is not None and not math.isfinite(value):
-        raise ValueError(f"{value} is not a finite number: it cannot be in this format")
+        raise ValueError(f"{value} is not a finite number: this format cannot hold it")
     return value
 
 
@@ -414,7 +414,7 @@ def _run(path: Path, run: str | None) -> Iterable[Any]:
 
 
 def _sniff(start: Head) -> bool:
-    """Never: such a file is read as `rubric` unless the pool is requested."""
+    """Always False: such a file is read as `rubric` unless this format is requested."""
     return False
 
 

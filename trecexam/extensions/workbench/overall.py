@@ -1,4 +1,4 @@
-"""The leaderboard with what all runs reach together, and with the official ranks."""
+"""The leaderboard with a row for all runs together, and with official ranks."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ OFFICIAL_RANK = "official_rank"
 
 @dataclass(frozen=True)
 class OverallLeaderboard(Result):
-    """A leaderboard, what all runs reach together, and the official ranks.
+    """A leaderboard with a row for all runs together, and official ranks.
 
     Attributes:
         board: the runs.
@@ -58,7 +58,7 @@ class OverallLeaderboard(Result):
 
     @property
     def facts(self) -> dict[str, Any]:
-        """How means were made, and what all runs reach together."""
+        """The kind of means, and the scores of all runs together."""
         overall = {name: {"mean": each.mean, "stderr": each.stderr} for name, each in self.overall.items()}
         return self.board.facts | {"overall": overall}
 
@@ -67,7 +67,7 @@ class OverallLeaderboard(Result):
 def overall_leaderboard(
     track: Assessment, measures: Sequence[MeasureLike] | None = None
 ) -> OverallLeaderboard:
-    """The leaderboard, with the Cover and nCover that all pooled passages have together.
+    """The leaderboard with Cover and nCover of all pooled passages together.
 
     No run can have a greater Cover, and other measures have no such value. It is the row `_overall_` of the
     Rubric workbench, with this program's means: over all queries of the bank. A query without a pooled

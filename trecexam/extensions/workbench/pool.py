@@ -67,7 +67,7 @@ def pooled_passages(track: Assessment) -> Iterator[PooledPassage]:
 def _grades(
     rows: Sequence[Row], kinds: Mapping[str, str]
 ) -> tuple[tuple[DirectGrade, ...], tuple[PooledGrading, ...]]:
-    """One passage's grades: on the query itself, and item by item for each prompt."""
+    """A passage's grades: on the query, and by item for each prompt."""
     prompts: dict[tuple[str, str, str], list[Row]] = {}
     direct = []
     for row in rows:

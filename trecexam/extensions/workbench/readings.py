@@ -1,4 +1,4 @@
-"""How much it matters which way answers are read: the paper's, or the workbench's released code's."""
+"""Compares two readings of answers: the paper's, and that of the workbench's released code."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 def difference(
     track: Assessment, compat: str = "workbench", measures: Sequence[MeasureLike] | None = None
 ) -> Tables:
-    """A row for each run and measure: its value as set, and read another way; runs no model.
+    """A row per run and measure with both readings; runs no model.
 
     Args:
         compat: the other way, as `compat` in [grader].
@@ -34,12 +34,12 @@ def difference(
     traits = track.traits
     if traits.read is None or GOLD in traits.item_kinds:
         raise TrecexamError(
-            f"the `{track.grader.identity['grader']}` grader's answers can be read in one way only; "
-            "`verify readings` is for language models"
+            f"the `{track.grader.identity['grader']}` grader's answers can be read in only one way; `verify "
+            f"readings` is for language models"
         )
     if traits.free_text is False:
         raise TrecexamError(
-            'with `decode = "choices"` the model picks a permitted answer and nothing is left to read; '
+            'with `decode = "choices"` the model picks a permitted answer, so there is nothing to read; '
             '`verify readings` is for `decode = "beam"`'
         )
     config = track.folder.config

@@ -1,4 +1,4 @@
-"""The records of a Rubric workbench pool: passages with what was judged, ranked and graded of them.
+"""Records of a Rubric workbench pool: passages with judgments, ranks and grades.
 
 Each keeps in `rest` what its file says besides, so that a pool that is read and written again loses nothing:
 keys that are not known here, and known ones that are null or empty.
@@ -30,13 +30,13 @@ class Judgment:
 
     @property
     def facet_id(self) -> str | None:
-        """The sub-query, as test banks name it ("T_0020"); None where the query itself was judged."""
+        """The sub-query's id in test banks ("T_0020"); None if the query itself was judged."""
         return _facet(self.query_id, self.title_id)
 
 
 @dataclass(frozen=True, slots=True)
 class Ranking:
-    """A place of a passage in a run.
+    """A passage's rank in a run.
 
     Attributes:
         query_id: what was searched for: the query, or one of its sub-queries.
@@ -54,7 +54,7 @@ class Ranking:
 
     @property
     def facet_id(self) -> str | None:
-        """The sub-query, as test banks name it; None where the run searched for the query itself."""
+        """The sub-query's id in test banks; None if the run searched for the query itself."""
         return _facet(self.query_id, self.title_id)
 
 
@@ -70,7 +70,7 @@ class SelfRating:
 
 @dataclass(frozen=True, slots=True)
 class PooledGrading:
-    """What one model said of a passage under one prompt, item by item (`exam_grades`).
+    """A model's grades of a passage with a prompt, by item (`exam_grades`).
 
     Attributes:
         llm: the model.
@@ -103,7 +103,7 @@ class PooledGrading:
 
 @dataclass(frozen=True, slots=True)
 class DirectGrade:
-    """What one model said of a passage's relevance to the query itself (`grades`); see `PooledGrading`."""
+    """A model's grade of a passage's relevance to the query (`grades`); see `PooledGrading`."""
 
     llm: str | None = None
     prompt_info: Mapping[str, Any] | None = None
@@ -141,7 +141,7 @@ class PooledPassage:
 
 
 def runs_of(passages: Iterable[PooledPassage]) -> dict[str, list[RunEntry]]:
-    """The runs that ranked a pool: name -> entries, query by query, best first.
+    """The runs in a pool: name -> entries, query by query, best first.
 
     Ranks count from 1: those of a run that has a rank 0 are moved up by one. They keep their gaps where the
     pool does not hold every passage of a run. Queries are what the runs searched for, sub-queries too.
@@ -171,7 +171,7 @@ def runs_of(passages: Iterable[PooledPassage]) -> dict[str, list[RunEntry]]:
 
 
 def qrels_of(passages: Iterable[PooledPassage]) -> list[Qrel]:
-    """The human judgments of a pool, each once; queries are what was judged, sub-queries too.
+    """The human judgments in a pool, without duplicates; sub-queries count as queries.
 
     Raises:
         ValueError: a passage has two labels for a query.

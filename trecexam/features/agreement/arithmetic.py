@@ -199,7 +199,7 @@ def _places(what: str, values: Ints, levels: Sequence[int]) -> Ints:
     level_index = {level: number for number, level in enumerate(levels)}
     unknown = set(values.tolist()) - level_index.keys()
     if unknown:
-        raise ValueError(f"the {what} {min(unknown)} is none of {', '.join(map(str, levels))}")
+        raise ValueError(f"the {what} {min(unknown)} is not on the scale {', '.join(map(str, levels))}")
     return np.array([level_index[level] for level in values.tolist()], np.int64)
 
 

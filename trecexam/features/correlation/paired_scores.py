@@ -17,6 +17,7 @@ from trecexam.line.official import shown_error
 from trecexam.line.official_leaderboard import HOW_TO_ADD, LEADERBOARD, of_leaderboard
 from trecexam.line.rejected import not_computable
 from trecexam.line.relevance import official_measures as official_measures_of
+from trecexam.line.track_graders import check_names
 from trecexam.scores.correlation import MIN_DISTINCT, MIN_QUERIES, n_distinct, tops_without_interval
 from trecexam.scores.measures import COVER, DIVERSITY, at_min_rating, measure
 from trecexam.scores.paired_tests import MOST_RUNS
@@ -334,6 +335,7 @@ def _variants(
 ) -> list[list[_Variant]]:
     """For each measure, what of it is compared."""
     names = track.measures if measures is None else measures
+    check_names(track.folder, names)
     compared = [measure(name) for name in names][: 1 if first and measures is None else None]
     if not min_ratings:
         values = rubric_values(track, measures)

@@ -29,7 +29,7 @@ def check_request(request: FillRequest) -> None:
         TrecexamError: with the options.
     """
     if request.by not in (None, GRADER, LEARNED):
-        raise TrecexamError(f"--by {request.by}: is none of grader and learned")
+        raise TrecexamError(f"--by {request.by} is unknown: give grader or learned")
 
 
 def constant_label(method: str) -> int | None:

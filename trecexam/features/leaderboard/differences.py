@@ -275,7 +275,7 @@ def _differences(
     """Arguments as of `differences` and `compare`."""
     if baseline is not None and baseline not in values.runs:
         run_names = shorten_list(sorted(values.runs), 5, dots=True) or "none"
-        raise TrecexamError(f"there is no run '{baseline}' to compare with; the runs are {run_names}")
+        raise TrecexamError(f"no run '{baseline}' to compare with; the runs are {run_names}")
     n = len(values.runs)
     comparisons = n * (n - 1) // 2 if baseline is None else n - 1
     drawn = None

@@ -162,7 +162,7 @@ def leaderboard_report(track: Assessment) -> tuple[ReportPart, ...]:
             "▲ significantly better, ▼ worse."
         )
     elif named:
-        lead.append(f"There is no run `{named}`, which `[report] baseline` names.")
+        lead.append(f"`[report] baseline` names the run `{named}`, which the track does not have.")
     if compared is not None:
         lead.append(
             f"Runs that share a letter do not differ significantly by {board.measures[0]} "

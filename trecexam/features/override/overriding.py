@@ -137,7 +137,7 @@ def rating_of(text: str, track: Assessment) -> int:
     if word.isascii() and word.isdigit() and int(word) <= MAX_RATING:
         return int(word)
     more = f", or {', '.join(words)}" if words else ""
-    raise TrecexamError(f"'{text}' is no rating: give 0..{MAX_RATING}{more}")
+    raise TrecexamError(f"'{text}' is not a rating: give 0..{MAX_RATING}{more}")
 
 
 @asked_of(_has_cell)
@@ -325,7 +325,7 @@ def _others_spoke(overrides: Overrides, row: HumanRating) -> bool:
 def add_rows(folder: TrackFolder, path: Path, rows: Sequence[HumanRating]) -> int:
     """Adds lines to overrides.tsv or judgments.tsv, but for those that it has already; how many.
 
-    A line that is there twice in `rows` is there twice then: what somebody said, took back and said again.
+    A line that occurs twice in `rows` occurs twice then: what somebody said, took back and said again.
 
     Raises:
         TrecexamError: the file cannot be read unchanged, or not be written.

@@ -62,9 +62,7 @@ def unjudged_note(query_ids: Sequence[str]) -> tuple[str, ...]:
     if not query_ids:
         return ()
     some = shorten_list(query_ids, 3, dots=True)
-    return (
-        f"left out, as there are no official judgments of them: {plural(len(query_ids), 'query')} ({some})",
-    )
+    return (f"left out because they have no official judgments: {plural(len(query_ids), 'query')} ({some})",)
 
 
 def chosen_queries(

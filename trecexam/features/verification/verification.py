@@ -125,8 +125,8 @@ def grid(
     """
     if track.asked.citing is not None:
         raise TrecexamError(
-            f"the grader {track.name} looks at each sentence with the passages that it cites alone, which is "
-            "no grid: `trecexam verify grading` lists its cells",
+            f"the grader {track.name} grades each sentence only with the passages that it cites, so it has "
+            f"no grid: see its cells with `trecexam verify grading`",
             path=track.folder.config_path,
         )
     scores, threshold = track.config.scores, resolve_min_rating(track, min_rating)

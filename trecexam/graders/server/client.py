@@ -86,7 +86,7 @@ class Client:
             )
             httpx2.URL(base_url)
         except httpx2.InvalidURL as error:
-            raise GraderError(f"`base_url` {base_url} in [grader] is no address: {error}") from None
+            raise GraderError(f"`base_url` {base_url} in [grader] is not an address: {error}") from None
         except (ImportError, OSError, ValueError) as error:
             # Not the error's text: a proxy's address may hold a password.
             raise GraderError(

@@ -175,7 +175,7 @@ def _local_writer(
     if missing:
         raise GraderError(f"a model cannot be run: {missing}")
     if settings.model is None:
-        raise GraderError(f"there is no model to write with: {models.how_to_get}")
+        raise GraderError(f"no model is set to write with: {models.how_to_get}")
     name = settings.name or ""
     folder = model_folder(settings.model, settings.revision, root, name, models.how_to_get)
     model = LocalModelSettings(

@@ -23,7 +23,7 @@ _MAX_INT = 2**31 - 1
 
 
 def supported(measure: Measure) -> bool:
-    """Whether columns compute this measure with these parameters, equal to what ir_measures gives for it.
+    """Whether columns compute this measure with these parameters, with the same values as ir_measures.
 
     False are: other measures; a label, or cutoff, below 1; nDCG(dcg='exp-log2'), and gains that are not whole
     numbers; alpha_nDCG without a cutoff of at most 20, with judged_only, or an alpha outside 0..1;
@@ -49,7 +49,7 @@ def _is_count(value: Any) -> bool:
 
 
 class ColumnEvaluator:
-    """Evaluates runs on fixed judgments; what depends on these alone is worked out once, here.
+    """Evaluates runs on fixed judgments; values that depend only on judgments are computed once.
 
     Args:
         measures: each of them `supported`.
@@ -72,7 +72,7 @@ class ColumnEvaluator:
         self._computations: list[Computation] = [
             MEASURES[measure.NAME or ""].computation(measure, judged) for measure in measures
         ]
-        #: How many ranks the measures look at; None for all.
+        #: The largest depth of the measures; None for whole rankings.
         self.depth = _depth(self.measures)
 
     def values(self, run: Run) -> NDArray[np.float64]:
@@ -94,6 +94,6 @@ class ColumnEvaluator:
 
 
 def _depth(measures: Sequence[Measure]) -> int | None:
-    """How many ranks the measures look at; None for all."""
+    """The largest depth of the measures; None for whole rankings."""
     depths = [MEASURES[measure.NAME or ""].depth(measure) for measure in measures]
     return None if None in depths else max((depth for depth in depths if depth is not None), default=1)

@@ -1,4 +1,4 @@
-"""What runs are evaluated against, as columns: every judged passage of every query, and its label."""
+"""Judgments as columns: every judged passage of every query, with its label."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class Judged:
 
     @classmethod
     def from_qrels(cls, rows: Iterable[_Row], query_ids: Iterable[str] = ()) -> Judged:
-        """From rows with query_id, doc_id, relevance; of `converters` or of `ir_measures`.
+        """Judgments from rows with query_id, doc_id and relevance, of `converters` or `ir_measures`.
 
         Where a passage stands several times for a query, its best label counts. A row's `iteration`, if it
         has any, is the item (subtopic) that its label is of; rows that all carry `ratings`
@@ -90,7 +90,7 @@ class Judged:
         min_rating: int = 4,
         min_answers: int = 1,
     ) -> Judged:
-        """From the ratings of pooled passages, with the labels of `trecexam.scores.labels.labels`.
+        """Judgments from ratings of pooled passages, with the labels of `trecexam.scores.labels.labels`.
 
         Passages without any rating are there, `UNJUDGED`. With "expected" nDCG takes the gains of
         `trecexam.scores.expected.gains`.
@@ -135,7 +135,7 @@ class Judged:
         )
 
     def select(self, query_ids: Iterable[str]) -> Judged:
-        """These queries alone, in this order; one that is unknown is there without a passage."""
+        """Only these queries, in this order; unknown ones get no passages."""
         chosen = tuple(dict.fromkeys(query_ids))
         query_index = {query_id: i for i, query_id in enumerate(self.query_ids)}
         made = []
@@ -165,24 +165,24 @@ class Judged:
 
     @cached_property
     def has_labels(self) -> NDArray[np.bool_]:
-        """Of each query, whether any of its passages has a label; to a measure the others do not exist."""
+        """Whether each query has a labelled passage; measures ignore other queries."""
         labelled = np.concatenate(([0], np.cumsum(self.labels != UNJUDGED)))
         return np.asarray(np.diff(labelled[self.offsets]) > 0, np.bool_)
 
     @cached_property
     def query_of_row(self) -> NDArray[np.intp]:
-        """Of each passage the place of its query."""
+        """The query index of each passage."""
         return np.repeat(np.arange(len(self.query_ids)), np.diff(self.offsets))
 
     @cached_property
     def lookups(self) -> list[Any]:
-        """Of each query, its doc_ids as pyarrow's options of `index_in`, whose making takes a while."""
+        """Each query's doc_ids as pyarrow options of `index_in`, cached because they are slow to make."""
         bounds = self.offsets.tolist()
         return [SetLookupOptions(self.doc_ids[start:end]) for start, end in itertools.pairwise(bounds)]
 
     @cached_property
     def padded_labels(self) -> NDArray[np.int32]:
-        """The labels and one more, `UNJUDGED`, so that row -1 has none."""
+        """The labels with `UNJUDGED` appended, for row -1."""
         return np.append(self.labels, np.int32(UNJUDGED))
 
     @cached_property
@@ -205,7 +205,7 @@ class Judged:
 
     @cached_property
     def n_items(self) -> NDArray[np.int64]:
-        """Of each query, how many items it has.
+        """The number of items of each query.
 
         Raises:
             ValueError: nothing is known of items.
@@ -248,7 +248,7 @@ def rubric_labels(q: QueryRatings, rule: LabelRule, min_rating: int, min_answers
 
 
 def _kth_highest(ratings: NDArray[np.int8], k: int) -> NDArray[np.int32]:
-    """Of each passage the k-th highest rating, 0 where there are fewer."""
+    """The k-th highest rating of each passage; 0 with fewer ratings."""
     n_docs, n_items = ratings.shape
     if k > n_items:
         return np.zeros(n_docs, np.int32)

@@ -40,7 +40,7 @@ class ColumnsEvaluator(providers.Evaluator):
 
 
 class ColumnsProvider(providers.Provider):
-    """Computes what `trecexam.scores.columns.supported` says; see examples/columns.md."""
+    """Computes the measures that `trecexam.scores.columns.supported` accepts; see examples/columns.md."""
 
     NAME = "trecexam_columns"
     SUPPORTED_MEASURES = [type(measures.registry[name])() for name in MEASURES]  # noqa: RUF012
@@ -74,10 +74,10 @@ class ColumnsProvider(providers.Provider):
 
 
 def as_run(run: Any) -> Run:
-    """A run in any form that ir_measures takes, or a `Run` already, as columns in trec_eval's order.
+    """A run as columns in trec_eval's order, from any form that ir_measures accepts, or a `Run`.
 
     Scores are compared as 32-bit floats, the highest first, ties by doc_id, the highest first. Where a
-    document is there twice for a query, its last score counts, as it does to ir_measures.
+    document occurs twice for a query, its last score counts, as it does to ir_measures.
 
     Raises:
         ValueError: a score is not a finite number.
@@ -94,7 +94,7 @@ def as_run(run: Any) -> Run:
 
 
 def register() -> None:
-    """Makes ir_measures' own functions take this provider first; doing it again changes nothing.
+    """Registers this provider first in ir_measures; idempotent.
 
     `providers.register` alone puts it into the registry, at which `ir_measures.calc` does not look.
     """

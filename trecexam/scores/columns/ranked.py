@@ -1,4 +1,4 @@
-"""A run joined with judgments: at which ranks there are judged passages, and which."""
+"""A run joined with judgments: the judged passages and their ranks."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ NO_RANK = int(np.iinfo(np.int32).max)
 
 @dataclass(frozen=True, eq=False)
 class Ranked:
-    """For each query and rank the judged passage there.
+    """The judged passage at each query's ranks.
 
     Attributes:
         offsets: int64, queries + 1: the ranks of query i are offsets[i]:offsets[i + 1].
@@ -33,7 +33,7 @@ class Ranked:
 
 
 def rows_at_ranks(run: Run, judged: Judged, depth: int | None = None) -> Ranked:
-    """The row of `judged` at each rank of each of its queries; a query that the run skips has no rank.
+    """The row of `judged` at each rank of each query; missing queries have no ranks.
 
     pyarrow's `index_in`, query by query, took 8 ms for the first 20 of 300 x 1000 ranks against 300 x 250
     passages and 15 ms for all; Python dicts took 46, a sorted array of 64-bit hashes 80 and more.
@@ -66,7 +66,7 @@ def rows_at_ranks(run: Run, judged: Judged, depth: int | None = None) -> Ranked:
 
 @dataclass(frozen=True, eq=False)
 class Hits:
-    """The ranks that matter: where a labelled passage stands. Adding up the others would add zeros.
+    """The ranks with labelled passages; others contribute 0.
 
     Attributes:
         labels: int32 of shape (queries, most hits of a query), by rank; `UNJUDGED` beyond a query's hits.
@@ -83,7 +83,7 @@ class Hits:
 
     @classmethod
     def of(cls, ranked: Ranked, judged: Judged) -> Hits:
-        """The hits of a run that was joined with these judgments."""
+        """The hits of a run joined with these judgments."""
         labels = judged.padded_labels[ranked.rows]
         positions = np.flatnonzero(labels != UNJUDGED)
         query = np.searchsorted(ranked.offsets, positions, side="right") - 1
@@ -108,11 +108,11 @@ class Hits:
         return self._kept[cutoff]
 
     def relabelled(self, labels: NDArray[np.int32]) -> Hits:
-        """The same hits with other labels."""
+        """The hits with other labels."""
         return Hits(labels, self.ranks, self.rows, self.n_retrieved)
 
     def judged_only(self) -> Hits:
-        """As if the run had none but judged passages, as trec_eval -J: those with a label of 0 or better.
+        """The hits as if the run had only judged passages (label 0 or better), like trec_eval -J.
 
         The hits have to be of whole rankings. The number of entries becomes that of the judged ones.
         """

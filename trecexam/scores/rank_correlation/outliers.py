@@ -1,4 +1,4 @@
-"""The runs that sit furthest from the diagonal of two leaderboards."""
+"""The runs whose ranks differ most between two leaderboards."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from trecexam.scores.rank_correlation.ranks import Ranks, checked, means, offici
 
 @dataclass(frozen=True)
 class Outlier:
-    """One run's place in both leaderboards.
+    """A run's ranks on both leaderboards.
 
     Attributes:
         rubric_rank, official_rank: from 1, the best, among the runs that are compared; tied runs share the
@@ -31,7 +31,7 @@ class Outlier:
 
 
 def find_outliers(runs: Sequence[str], rubric: ArrayLike, official: ArrayLike) -> tuple[Outlier, ...]:
-    """All runs, furthest from the diagonal first; equally far ones by their official rank, then by name.
+    """All runs by difference of rank, largest first; ties by official rank, then by name.
 
     Args:
         runs: the runs' names.

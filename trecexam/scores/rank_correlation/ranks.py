@@ -1,4 +1,4 @@
-"""Leaderboards as rankings with ties: a column of scores for each leaderboard, all compared at once."""
+"""Leaderboards as rankings with ties: a column of scores each, compared at once."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _CELLS, _MOST = 1 << 20, 1 << 22
 
 @dataclass(frozen=True, eq=False)
 class Ranks:
-    """The rankings that columns of scores give n runs; the higher score is the better one.
+    """Rankings of n runs from columns of scores; higher scores are better.
 
     Attributes:
         signs: int8 of shape (n, n, n_columns): 1, 0, -1 where the first run is better than, tied with,
@@ -50,12 +50,12 @@ class Ranks:
 
     @property
     def flat(self) -> NDArray[np.bool_]:
-        """For each column, whether all runs are tied; also where there are fewer than two."""
+        """For each column, whether all runs are tied (true for fewer than two)."""
         return np.asarray((self.tied == len(self.tied)).all(axis=0), np.bool_)
 
 
 def ranked(a: Floats, b: Floats) -> Iterator[tuple[slice, Ranks, Ranks]]:
-    """The rankings of a's and b's columns, so many columns at a time that memory stays small.
+    """The rankings of a's and b's columns, in chunks that limit memory.
 
     Args:
         a, b: scores of shape (n, n_columns); one of them may have a single column, which then goes with
@@ -76,7 +76,7 @@ def ranked(a: Floats, b: Floats) -> Iterator[tuple[slice, Ranks, Ranks]]:
 
 
 def rankings(scores: Floats) -> Iterator[tuple[slice, Ranks]]:
-    """The rankings of columns of scores, so many columns at a time, as `ranked` gives those of two sides."""
+    """The rankings of columns of scores, in chunks like `ranked`."""
     step = _step(len(scores))
     for start in range(0, scores.shape[1], step):
         part = slice(start, min(start + step, scores.shape[1]))
@@ -84,7 +84,7 @@ def rankings(scores: Floats) -> Iterator[tuple[slice, Ranks]]:
 
 
 def _step(n: int) -> int:
-    """How many leaderboards of n runs are worked on at once."""
+    """The number of leaderboards of n runs per chunk."""
     return max(1, min(64, _MOST // max(1, n**2)), _CELLS // max(1, n**2))
 
 
@@ -127,5 +127,5 @@ def checked(rubric: ArrayLike, official: ArrayLike, *, ranks: bool = True) -> tu
 
 
 def official_means(official: Floats) -> Floats:
-    """What the official leaderboard is sorted by: means, or the scores where only these are known."""
+    """The official leaderboard's means, or its scores if only these are known."""
     return means(official) if official.ndim == 2 else np.round(official, TIE_DECIMALS)

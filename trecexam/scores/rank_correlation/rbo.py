@@ -1,4 +1,4 @@
-"""Rank-biased overlap of two leaderboards of the same runs: agreement in which the top weighs most."""
+"""Rank-biased overlap of two leaderboards of the same runs, which weighs the top most."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which queries leaderboards are made of anew, for the intervals of rank correlations."""
+"""Resampling of queries for the intervals of rank correlations."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _LEAST_SIGNAL = 0.02
 
 
 class QueryDraws:
-    """Draws of queries, and the rankings of sides in them: those of one comparison serve the next.
+    """Draws of queries with the rankings of both sides, cached between comparisons.
 
     Args:
         resamples: how many subsets of the queries are looked at; fewer where there are no more, and then
@@ -33,7 +33,7 @@ class QueryDraws:
 
     @staticmethod
     def n_deleted(n_queries: int) -> int:
-        """How many queries each subset lacks: a third of them, at least one."""
+        """The number of queries deleted from each subset: a third, at least one."""
         return max(1, n_queries // 3)
 
     def subset_rankings(self, values: Floats) -> tuple[tuple[slice, Ranks], ...]:
@@ -53,7 +53,7 @@ class QueryDraws:
         return ranked_subsets
 
     def sample_errors(self, values: Floats) -> Floats:
-        """How far the runs' means over samples of the queries, with replacement, lie from those over all.
+        """Deviations of the runs' means over bootstrap samples of queries from those over all.
 
         Times sqrt(n / (n - 1)) for n queries, so that their variance is the unbiased one.
 
@@ -91,14 +91,14 @@ class QueryDraws:
         return in_subset
 
     def standard_error(self, of_subsets: Floats, n_queries: int) -> Floats:
-        """The delete-d jackknife's, of figures over subsets, which are along the last axis."""
+        """The delete-d jackknife's standard error of figures over subsets (last axis)."""
         deleted = self.n_deleted(n_queries)
         error: Floats = of_subsets.std(axis=-1) * math.sqrt((n_queries - deleted) / deleted)
         return error
 
 
 def denoised(rubric: Floats, official: Floats) -> tuple[Floats, Floats]:
-    """The runs' means on both sides, moved so that they vary as the runs do, without the queries' noise.
+    """The runs' means on both sides, shrunk to the variance without the queries' noise.
 
     Means over few queries lie further apart than the runs do over all that might be asked, and agree less
     (or, as both sides have the same queries, more). Along the two axes on which covariance of means C and

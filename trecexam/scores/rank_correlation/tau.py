@@ -16,7 +16,7 @@ from trecexam.scores.rank_correlation.ranks import Floats, Ranks, over_others, r
 
 
 def kendall_tau(a: Ranks, b: Ranks) -> Floats:
-    """Kendall's tau-b, -1..1; NaN where all runs are tied in one of the two.
+    """Kendall's tau-b, -1..1; NaN if all runs are tied on a side.
 
     Kendall, "The treatment of ties in ranking problems", Biometrika 33(3), 1945: concordant less
     discordant pairs, over the geometric mean of the numbers of pairs that are untied on either side.
@@ -40,7 +40,7 @@ def tau_b_columns(a: Floats, b: Floats) -> Floats:
 
 
 def spearman_rho(a: Ranks, b: Ranks) -> Floats:
-    """Spearman's rank correlation with mean ranks for ties, -1..1; NaN where all runs are tied."""
+    """Spearman's rank correlation with mean ranks for ties, -1..1; NaN if all runs are tied."""
     # Twice a rank's distance from the mean rank n+1 / 2, with the sign turned: whole numbers.
     spread_a, spread_b = (len(side.tied) - side.tied - 2 * side.above for side in (a, b))
     scale = np.sqrt((spread_a**2).sum(axis=0).astype(np.float64) * (spread_b**2).sum(axis=0))
@@ -48,7 +48,7 @@ def spearman_rho(a: Ranks, b: Ranks) -> Floats:
 
 
 def tau_ap_columns(truth: Ranks, estimate: Ranks) -> Floats:
-    """AP rank correlation, in which mistakes at the top of the estimated ranking weigh more; -1..1.
+    """AP rank correlation, which weighs mistakes at the top of the estimated ranking more; -1..1.
 
     Without ties it is the coefficient of Yilmaz, Aslam & Robertson, "A New Rank Correlation Coefficient
     for Information Retrieval", SIGIR 2008:
@@ -78,7 +78,7 @@ def tau_ap_columns(truth: Ranks, estimate: Ranks) -> Floats:
 
 
 def tau_ap_b_columns(a: Ranks, b: Ranks) -> Floats:
-    """AP rank correlation of two leaderboards where neither is the truth, -1..1.
+    """Symmetric AP rank correlation of two leaderboards, -1..1.
 
     tau_AP,b of Urbano & Marrero, "The Treatment of Ties in AP Correlation", ICTIR 2017: the mean of both
     directions. In each, of every run but those tied at the top, the share of the runs above it that the other
@@ -149,7 +149,7 @@ def tau_ap(truth: ArrayLike, estimate: ArrayLike) -> float:
 
 
 def pearson_r(a: Floats, b: Floats) -> Floats:
-    """Pearson's correlation of values, -1..1; NaN where all runs are tied in one of the two.
+    """Pearson's correlation of values, -1..1; NaN if all runs are tied on a side.
 
     Args:
         a, b: shape (n_runs, n_columns); one of them may have a single column.
@@ -159,7 +159,7 @@ def pearson_r(a: Floats, b: Floats) -> Floats:
 
 
 def tau_gap_columns(truth: Floats, estimate: Floats) -> Floats:
-    """tau_GAP: which share of the truth's differences an order has right, run by run from its top; -1..1.
+    """tau_GAP: the share of the truth's differences that an order has right, from the top; -1..1.
 
     Gao & Oard, "A Head-Weighted Gap-Sensitive Correlation Coefficient", SIGIR 2015:
 

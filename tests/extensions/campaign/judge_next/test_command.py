@@ -126,7 +126,7 @@ def test_cells_are_listed_for_measures_on_items_with_the_arguments_of_override(
     assert run(["judge-next", str(unjudged), "-m", "Cover(rel=4)@8", "--json"]) == 0
     out, err = capsys.readouterr()
     assert [first[k] for k in keys] not in [[one[k] for k in keys] for one in json.loads(out)["judgments"]]
-    assert "1 cell that a person judged already is left out\n" in err
+    assert "1 cell is left out: judged by a person\n" in err
     assert run(["judge-next", str(unjudged), "--level", "cell", "--top", "3"]) == 0
     assert list(rows(capsys.readouterr().out)[0]) == CELL
 
@@ -138,7 +138,7 @@ def test_passages_judged_by_a_person_are_left_out(graded: Path, capsys: pytest.C
     out, err = capsys.readouterr()
     found = rows(out)
     assert {row["query_id"] for row in found} == {"q3"}
-    assert "passages that a person judged already are left out; --include-judged has" in err
+    assert "passages are left out: judged by a person; --include-judged lists" in err
     assert run(["judge-next", str(graded), "--include-judged", "--query", "q1"]) == 0
     assert {row["query_id"] for row in rows(capsys.readouterr().out)} == {"q1"}
     doc_id = found[0]["doc_id"]
@@ -201,7 +201,7 @@ def test_if_the_grader_is_certain_the_list_is_empty(
     assert found.candidates > 0
     monkeypatch.setattr("trecexam.line.track_grader.create", lambda *_, **__: SureGrader())
     assert run(["judge-next", str(small_track), "-m", "nDCG@8", "--include-judged"]) == 0
-    assert "would change the ranking: where opinions could differ they agree" in capsys.readouterr().err
+    assert "would change the ranking: the graders agree on them" in capsys.readouterr().err
 
 
 def test_other_graders_of_this_track_have_a_vote(small_track: Path) -> None:
@@ -239,8 +239,8 @@ def test_a_grader_on_another_scale_has_no_vote(small_track: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--level", "passage", "-m", "Cover(rel=4)@8"], "take --level cell"),
-        (["-m", "ndcg_cut_10"], "here it is nDCG@10"),
+        (["--level", "passage", "-m", "Cover(rel=4)@8"], "use --level cell"),
+        (["-m", "ndcg_cut_10"], "write nDCG@10"),
         (["-m", "nDCG@ten"], "cannot be read"),
         (["--query", "q11"], "no query 'q11' in the bank; did you mean 'q1'?"),
         (["--top", "0"], "0 is not in the range"),
@@ -261,7 +261,7 @@ def test_a_ranking_needs_two_runs(graded: Path, capsys: pytest.CaptureFixture[st
     for path in files[1:]:
         path.unlink()
     assert run(["judge-next", str(graded)]) == 2
-    assert "only one run, 'run0': there is no ranking" in capsys.readouterr().err
+    assert "only one run, 'run0', so there is no ranking" in capsys.readouterr().err
     files[0].unlink()
     assert run(["judge-next", str(graded)]) == 2
     assert "no runs yet" in capsys.readouterr().err

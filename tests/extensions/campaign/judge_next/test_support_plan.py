@@ -135,7 +135,7 @@ def test_the_command_prints_what_to_type_and_skips_citations_labelled_by_people(
     ]  # fmt: skip
     assert first.split("\t")[8:] == ["Odd 1", "Pumps cost money."]
     assert "0 citations are labelled by people, 7 are not, 1 of these has no label" in shown.err
-    assert "1 whose passages have no text are left out" in shown.err
+    assert "left out 1 citation of passages without a text" in shown.err
     assert not {"good", "poor"} & set(shown.out.replace("\t", "\n").splitlines())
     item_id = first.split("\t")[3]
     assert f"--item {item_id} --grader support --rating full|partial|no" in shown.err
@@ -157,7 +157,7 @@ def test_options_of_other_lists_are_rejected(
     root: Path, option: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run(["judge-next", str(root), *option]) == 2
-    assert "the grader support labels citations: a measure, a level, an order" in capsys.readouterr().err
+    assert "the grader support labels citations: leave out measure, level, order" in capsys.readouterr().err
 
 
 def test_an_unknown_query_is_reported(root: Path) -> None:

@@ -279,7 +279,7 @@ def test_a_server_that_fails_early_keeps_its_answers_and_resumes_later(
         assert run(["erag", str(root), "-o", str(tmp_path / "got"), "-m", "Hit"]) == 1
         err = capsys.readouterr().err
         assert "ended early" in err
-        assert "5: the model has not answered yet" in err
+        assert "5: the model did not answer yet" in err
         assert (tmp_path / "got" / "unlabelled.tsv").read_text().count("\tunanswered\t") == 5
         down[0] = False
         before = len(server.bodies)

@@ -213,7 +213,7 @@ def test_duplicate_examinees_have_the_same_ability(simulate) -> None:  # type: i
     [
         ([[1, 0]], "1 examinee: at least two"),
         ([[1], [0]], "1 item: at least two"),
-        ([[1, 0], [1, 0]], "responded alike"),
+        ([[1, 0], [1, 0]], "the same response from all"),
         ([[1, 2], [0, 1]], "a response is 2"),
         ([[1, math.inf], [0, 1]], "a response is inf"),
         ([[1, math.nan], [0, math.nan]], "without any response"),

@@ -84,7 +84,7 @@ def test_improvement_stops_by_its_rules(simulate) -> None:  # type: ignore[no-un
     settings = Settings.of("2pl", priors=True)
     few = improve(values, settings, steps=50, drop=0.6)
     assert len(few.steps[-1].items) >= 2
-    assert few.stopped == "fewer than 2 items would be left"
+    assert few.stopped == "fewer than 2 items would remain"
     for arguments in ({"steps": 0}, {"drop": 0.0}, {"drop": 1.0}):
         with pytest.raises(ValueError, match="at least one step"):
             improve(values, settings, **arguments)

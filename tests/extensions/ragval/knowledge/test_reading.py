@@ -37,7 +37,7 @@ def test_quotation_marks_inside_a_question_are_kept() -> None:
     [
         ("", "empty"),
         ("  \n", "empty"),
-        ("<think>Why? Hm", "thoughts without an end"),
+        ("<think>Why? Hm", "the model's reasoning has no end"),
         ("I cannot do that.", "no question mark"),
         ("1. Why?\n2. How?", "several questions"),
         ("- Why?\n- How?", "several questions"),

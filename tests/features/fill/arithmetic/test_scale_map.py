@@ -46,7 +46,7 @@ def test_a_fit_of_equal_labels_is_the_identity() -> None:
         ([1, 2], [0, 0], "no official label but 0"),
         ([2, 2], [0, 1], "no automatic label but 2"),
         ([1], [0, 1], "don't fit"),
-        ([1, 2], [0, -1], "-1 is no judgment"),
+        ([1, 2], [0, -1], "-1 is not a judgment"),
     ],
 )
 def test_a_fit_that_cannot_be_made_gives_the_reason(

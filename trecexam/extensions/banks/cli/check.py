@@ -41,5 +41,5 @@ def check(paths: tuple[Path, ...]) -> Result:
             checked: Checked = opened.bank.check()
     else:
         checked = check_files(paths)
-    # What is to be looked at is what ends the command with 1.
+    # Findings make the exit status 1.
     return replace(checked, rejected=checked.problems)

@@ -102,12 +102,12 @@ def _say(made: Generated) -> None:
     if str(made.dropped):
         click.echo(f"left out: {made.dropped}", err=True)
     if made.n_cut:
-        click.echo(f"the passages of {made.n_cut:,} prompts were cut to what the model takes", err=True)
+        click.echo(f"the passages of {made.n_cut:,} prompts were cut to fit the model", err=True)
     if not made.written:
         what = "nothing is missing" if made.complete else "no new items"
-        click.echo(f"{what}; {made.output} is as it was", err=True)
+        click.echo(f"{what}; {made.output} is unchanged", err=True)
         return
-    replaced = f", in place of {made.replaced:,}" if made.replaced else ""
+    replaced = f", replacing {made.replaced:,}" if made.replaced else ""
     click.echo(
         f"{made.items:,} items of {made.queries:,} queries{replaced}: {made.output}; edit it in any editor, "
         "then look at it with `trecexam bank check`",

@@ -1,4 +1,4 @@
-"""What a track's `bank.generate` and `bank.estimate` ask, and `watch` where banks are missing; and who."""
+"""The requests and the model of `bank.generate`, of `bank.estimate`, and of `watch` for missing banks."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def bank_job(
     output: Path | str | None = None,
     writer: Writer | None = None,
 ) -> Job[Generated]:
-    """Has a language model write items for every query that has none: what `bank generate` does.
+    """Writes items for each query without items with a language model, like `bank generate`.
 
     An estimate for "nuggetizer" is an upper bound: lists are supposed to be as long as they may be.
 
@@ -54,7 +54,9 @@ def bank_job(
     if missing:
         raise GraderError(f"answers cannot be read: {missing}")
     if passages is not None and prompt != NUGGETIZER:
-        raise TrecexamError(f"prompt {prompt} reads no passages: `passages` is for {NUGGETIZER}")
+        raise TrecexamError(
+            f"prompt {prompt} does not read passages: leave out `passages`, which is for {NUGGETIZER}"
+        )
     if passages is not None and passages < 1:
         raise TrecexamError(f"{NUGGETIZER} needs passages: give 1 or more, not {passages}")
     item_prompt = named(prompt, folder.root)
@@ -69,7 +71,7 @@ def bank_job(
     if prompt != NUGGETIZER:
         (source,) = keeping_writers(folder, *([] if writer is None else [writer]))
         return Job(generate(plan, item_prompt, source))
-    # Where the writer is given, it cannot be told the stages' system messages.
+    # A given writer cannot receive the stages' system messages.
     writers = [writer] if writer is not None else [
         create_writer(folder.config, folder.root, Instruction(system_of(stage))) for stage in STAGES
     ]  # fmt: skip
@@ -92,7 +94,7 @@ class _Writer:
         stop: Callable[[], bool] | None,
         spent_by_graders: SpentByGraders,
     ) -> WrittenBank:
-        with TrackLock(folder.writing_lock_path, "asking this track's model"):
+        with TrackLock(folder.writing_lock_path, "calling this track's model"):
             job = bank_job(folder, str(folder.write_bank), output=folder.bank_to_write(), whole=True)
             made = job.ask(progress, stop, spent_by_graders)
         failures = tuple(f"query {failure.request}: {failure.reason}" for failure in made.failures)
@@ -102,5 +104,5 @@ class _Writer:
         return bank_job(folder, str(folder.write_bank), output=folder.bank_to_write()).estimate()
 
 
-#: What `watch` asks for banks.
+#: The writer of missing banks for `watch`.
 WRITER = _Writer()

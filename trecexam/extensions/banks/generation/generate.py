@@ -1,4 +1,4 @@
-"""`trecexam bank generate`: asks a model for what the bank lacks, and adds what it wrote."""
+"""`trecexam bank generate`: has a model write missing items, and adds them to the bank."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from trecexam.line.bank_target import check_unchanged
 
 @dataclass(frozen=True)
 class Failure:
-    """A query, or a sub-topic of one, that has got no items, or not all; and why."""
+    """A query or sub-topic without items, or with too few, and the reason."""
 
     request: ItemRequest
     reason: str
@@ -32,7 +32,7 @@ class Failure:
 
 @dataclass(frozen=True, kw_only=True)
 class Generated(AskingResult[ItemRequest]):
-    """What came of it.
+    """Result of generating a bank.
 
     Attributes:
         output: the file with the items; `written` says whether it was changed.
@@ -53,12 +53,12 @@ class Generated(AskingResult[ItemRequest]):
 
     @property
     def complete(self) -> bool:
-        """Whether every query has got its items, whole."""
+        """Whether all queries have all their items."""
         return not self.failures and not self.why
 
 
 class NewItems(NamedTuple):
-    """The items of all answers there are, and what could not be read."""
+    """The items read from all answers, and answers that could not be read."""
 
     items: Mapping[ItemRequest, Sequence[Item]]
     failures: Sequence[Failure]
@@ -66,7 +66,7 @@ class NewItems(NamedTuple):
 
 
 def generate(plan: BankPlan, prompt: ItemPrompt, source: KeepingWriter) -> Rounds[Generated]:
-    """Asks about each query, or sub-topic of one, and adds the items to the file, once, at the end.
+    """Calls the model for each query or sub-topic, and writes all items to the file at the end.
 
     Raises:
         TrecexamError: the file was changed meanwhile, or cannot be written.
@@ -82,7 +82,7 @@ def generate(plan: BankPlan, prompt: ItemPrompt, source: KeepingWriter) -> Round
 
 
 def outcome(plan: BankPlan, result: AskingResult[Any], new: NewItems, n_cut: int = 0) -> Generated:
-    """Writes the new items, and tells what came of it.
+    """Writes the new items and returns the result.
 
     Raises:
         TrecexamError: the file was changed meanwhile, or cannot be written.
@@ -120,7 +120,7 @@ def _new_items(plan: BankPlan, prompt: ItemPrompt, prompts: PromptSet[ItemReques
         if not answer.texts:
             failures.append(Failure(request, _why_unread(cached)))
         elif not items:
-            failures.append(Failure(request, f"no item is left of its answer: {left_out}"))
+            failures.append(Failure(request, f"every item of its answer was left out: {left_out}"))
         elif answer.cut and (prompt.number is None or len(items) < prompt.number):
             reason = f"its answer ends early, after {len(items)} items: raise `max_new_tokens`"
             failures.append(Failure(request, reason, partly=True))
@@ -138,7 +138,7 @@ def _why_unread(cached: Kept) -> str:
 def write(
     plan: BankPlan, new: Mapping[ItemRequest, Sequence[Item]], *, early: bool = False
 ) -> tuple[bool, int]:
-    """Whether the file was changed, and how many items gave way to new ones.
+    """Writes the file; returns whether it changed, and how many items were replaced.
 
     Args:
         early: not every query is through.

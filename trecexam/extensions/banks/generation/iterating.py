@@ -1,7 +1,7 @@
-"""`trecexam bank generate --prompt nuggetizer`: asks in rounds, each query at its step, and adds the items.
+"""`trecexam bank generate --prompt nuggetizer`: calls models in rounds, with each query at its own step.
 
 A query's prompts depend on earlier answers. All that was answered is kept, so that asking again
-from the first step on asks nobody until the step where it ended.
+from the first step on calls no model until the step where it ended.
 """
 
 from __future__ import annotations
@@ -30,18 +30,18 @@ from trecexam.graders.writing.asking import AskingResult, PromptSet, Rounds
 from trecexam.graders.writing.kept_answers import KeepingWriter, Kept
 from trecexam.graders.writing.reading import Unread
 
-#: A query's step, and the place of a prompt among those of the step.
+#: A query's step, and the index of a prompt in the step.
 Key = tuple[ItemRequest, int]
 
 
 class _Query(NamedTuple):
-    """A query at a step: what it waits for."""
+    """A query at a step, with the prompts whose answers it waits for."""
 
     steps: Steps
     prompts: Sequence[NuggetPrompt]
 
 
-#: One for both stages where the model cannot be told the stages' system messages.
+#: One writer for both stages if the model accepts no system messages.
 Writers = Mapping[Stage, KeepingWriter]
 Passages = Mapping[str, Sequence[str]]
 
@@ -49,7 +49,7 @@ Passages = Mapping[str, Sequence[str]]
 def generate_nuggets(
     plan: BankPlan, prompt: ItemPrompt, passages: Passages, writers: Writers
 ) -> Rounds[Generated]:
-    """Asks step after step, and adds the nuggets of the queries that are through to the file, at the end.
+    """Runs all steps, and writes the nuggets of finished queries to the file at the end.
 
     Raises:
         TrecexamError: the file was changed meanwhile, or cannot be written.
@@ -69,7 +69,7 @@ def generate_nuggets(
         answers: dict[Key, Kept | Unread] = {key: cached for each in sets for key, cached in each.answered()}
         answers |= {key: Unread(why) for key, why in of_step.unwritten}
         waiting = _advanced(waiting, answers, done, ended=bool(of_step.why))
-        # What a step without an answer meant is among the failures.
+        # Steps without an answer are among the failures.
         result = replace(of_step.after(result), unwritten=())
     new = _new_items(plan, prompt, writers, done)
     without = (request for request in plan.requests if not passages[request.query_id])
@@ -79,7 +79,7 @@ def generate_nuggets(
 
 
 def nugget_prompts(plan: BankPlan, passages: Passages, writers: Writers) -> list[PromptSet[Key]]:
-    """What would be asked, for an estimate: where no answer is kept, the longest that may come is supposed.
+    """The prompts to be sent, for an estimate; a missing answer is assumed to have the maximum length.
 
     Prompts that are sent once more, since an answer could not be read, are not among them.
     """
@@ -140,7 +140,7 @@ def _advanced(
     *,
     ended: bool,
 ) -> dict[ItemRequest, _Query]:
-    """The queries at their next steps; those that are through go to `done`.
+    """The queries at their next steps; finished ones are added to `done`.
 
     Args:
         ended: asking ended early: prompts without an answer are sent another time.
@@ -178,7 +178,9 @@ def _new_items(
         reasons = "; ".join(nuggets.unread)
         if not new[request]:
             failures.append(
-                Failure(request, reasons or f"no nugget is left of the list ({str(left_out) or 'empty'})")
+                Failure(
+                    request, reasons or f"every nugget of the list was left out ({str(left_out) or 'empty'})"
+                )
             )
         elif reasons:
             failures.append(Failure(request, reasons, partly=True))

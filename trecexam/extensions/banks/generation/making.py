@@ -1,4 +1,4 @@
-"""From what a model wrote to items of a bank: which are taken, and why the others are not."""
+"""Makes bank items from a model's answers, and counts those that are left out by reason."""
 
 from __future__ import annotations
 
@@ -32,7 +32,8 @@ class DroppedItems(NamedTuple):
 
 
 def known_texts(items: Iterable[Item]) -> set[tuple[str, ...]]:
-    """The texts that a query's items have or had, folded: one that a person reworded must not come back."""
+    """Case-folded current and former texts of a query's items, so that edited items are not generated "
+    "again."""
     return {
         folded(text)
         for item in items
@@ -49,7 +50,7 @@ def items_of(
     texts_of_query: set[tuple[str, ...]],
     importances: Iterable[str] = (),
 ) -> tuple[tuple[Item, ...], DroppedItems]:
-    """The items that an answer amounts to, in its order.
+    """The items in an answer, in order.
 
     Args:
         texts: of the items, as they are in the answer.

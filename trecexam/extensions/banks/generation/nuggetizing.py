@@ -1,4 +1,4 @@
-"""The AutoNuggetizer's way from passages to nuggets: the prompts, step by step, and how answers are read.
+"""AutoNuggetizer: makes nuggets from passages step by step; prompts, and reading of answers.
 
 Source: Pradeep et al., "Initial Nugget Evaluation Results for the TREC 2024 RAG Track with the AutoNuggetizer
 Framework", arXiv:2411.09607, and nuggetizer's released code (castorini/nuggetizer, `Nuggetizer.create`) for
@@ -29,14 +29,14 @@ from trecexam.templates import filled
 
 Stage = Literal["creator", "scorer"]
 STAGES: tuple[Stage, ...] = ("creator", "scorer")
-#: Passages that a creation step is given, and nuggets that an importance step is.
+#: Passages per creation step, and nuggets per importance step.
 WINDOW = 10
-#: Nuggets that a list may have while it is made.
+#: The maximum number of nuggets during creation.
 MOST_CREATED = 30
 IMPORTANCES = ("vital", "okay")
 _FENCE = re.compile(r"\A\s*```\w*\s|\s*```\s*\Z")
 _LIST = re.compile(r"\[([^\[\]]*)\]")
-#: An answer to an estimate's creation step: as long a list as there may be.
+#: A creation step's answer for estimates: a list of maximum length.
 _LONGEST = [f"{n} of thirty nuggets, each of them with as many words as twelve" for n in range(MOST_CREATED)]
 Read = TypeVar("Read")
 
@@ -55,12 +55,12 @@ class NuggetPrompt(NamedTuple):
 
 @dataclass(frozen=True)
 class Nuggets:
-    """What came of a query.
+    """The nuggets of a query.
 
     Attributes:
         texts: the nuggets, vital ones first, else in the order of the list.
         importances: "vital" or "okay" of each, "" where that could not be read.
-        time: of the last answer that counts, ISO 8601, "" where there is none.
+        time: of the last answer that counts, ISO 8601, "" if missing.
         unread: the steps whose answers could not be read, one per line.
     """
 
@@ -70,9 +70,9 @@ class Nuggets:
     unread: tuple[str, ...]
 
 
-#: An answer to each prompt: what the model wrote, or why it wrote nothing.
+#: The model's answer to each prompt, or why it has none.
 Answers = Sequence[Kept | Unread]
-#: The prompts that can be asked now, given the answers to those before.
+#: The next prompts, given the previous answers.
 Steps = Generator[Sequence[NuggetPrompt], Answers, Nuggets]
 #: A prompt of a text and what renders it, as `Writer.fitted` makes it.
 Fit = Callable[[Callable[[str], str], str], Fitted]
@@ -82,7 +82,7 @@ Render = Callable[[Stage, Mapping[str, str]], str]
 
 @cache
 def system_of(stage: Stage) -> str:
-    """What the model is told before each prompt of a stage."""
+    """The system prompt of a stage."""
     return prompt_text(f"nuggetizer-{stage}-system")
 
 
@@ -94,7 +94,7 @@ def nuggetize(
     *,
     has_system_message: bool = True,
 ) -> Steps:
-    """Makes a list of a query's passages, window after window, then says what of it is vital.
+    """Lists nuggets from windows of a query's passages, then labels their importance.
 
     Args:
         passages: texts, in their order; at least one.
@@ -146,14 +146,14 @@ def nuggetize(
 
 
 def supposed_answer(prompt: NuggetPrompt) -> Kept:
-    """An answer as long as one may be, for an estimate of the steps that follow it."""
+    """An answer of maximum length, to estimate the following steps."""
     return Kept(json.dumps(["vital"] * prompt.n_labels or _LONGEST), cut=False, time="")
 
 
 def _asked(
     prompts: Sequence[NuggetPrompt], readers: Sequence[Callable[[str], Read | Unread]]
 ) -> Generator[Sequence[NuggetPrompt], Answers, tuple[list[Read | Unread], str]]:
-    """What is read of the answers, those that cannot be read asked for once more; and the last one's time."""
+    """Reads the answers, and requests unreadable ones once more; also returns the last answer's time."""
     if not prompts:
         return [], ""
     answers = list((yield prompts))
@@ -178,7 +178,7 @@ def _asked(
 def _read(answer: Kept | Unread, reader: Callable[[str], Read | Unread]) -> Read | Unread:
     if isinstance(answer, Unread):
         return answer
-    # A list without its end would lose the nuggets that were there before.
+    # An incomplete list would lose earlier nuggets.
     if answer.cut:
         return Unread("its answer ends early: raise `max_new_tokens`")
     return reader(answer.text)
@@ -216,7 +216,7 @@ def _read_nuggets(answer: str) -> list[str] | Unread:
 
 
 def _literal(answer: str) -> list[str] | None:
-    """An answer that is a list of texts, read by Python as nuggetizer does; None where it is none."""
+    """An answer that is a list of texts, read by Python as nuggetizer does; None for anything else."""
     text = _FENCE.sub("", without_thoughts(answer) or "").strip()
     try:
         with warnings.catch_warnings():

@@ -13,7 +13,7 @@ from trecexam.line.texts import Texts
 from trecexam.line.track_pool import document_texts
 from trecexam.track import TrackFolder
 
-#: How many of a query's passages are read where nobody says.
+#: The default number of passages per query.
 PASSAGES = 50
 
 

@@ -1,4 +1,4 @@
-"""What a track's bank lacks: which queries, or sub-topics of queries, a model is to be asked about."""
+"""Finds the queries or sub-topics for which a model must write items."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ LineNumbers = Mapping[tuple[str, str | None], Sequence[int]]
 
 @dataclass(frozen=True)
 class BankPlan:
-    """What is to be asked, and what becomes of the file.
+    """The requests to the model, and the changes of the file.
 
     Attributes:
         requests: in the order of the queries.
@@ -50,7 +50,7 @@ def plan_bank(
     output: Path | None = None,
     again: bool = False,
 ) -> BankPlan:
-    """What is to be asked about: queries that have no item of the prompt's kind; with `again` all.
+    """Plans requests for queries without an item of the prompt's kind; with `again` for all queries.
 
     Raises:
         ConversionError: a file of the bank, the queries or the sub-topics cannot be read.
@@ -82,7 +82,7 @@ def plan_bank(
 
 
 def _queries(folder: TrackFolder, query_ids: Collection[str]) -> dict[str, str]:
-    """query_id -> text of these queries of the track; of all where none is named."""
+    """query_id -> text of these queries of the track; of all if none is named."""
     texts = InputReader(folder).query_texts()
     if not texts:
         raise TrackError("no queries: put queries.tsv here, `query_id<TAB>text`", path=folder.root)
@@ -95,7 +95,7 @@ def _queries(folder: TrackFolder, query_ids: Collection[str]) -> dict[str, str]:
 def _readable(path: Path) -> tuple[BankLine, ...]:
     lines = tuple(scan_bank(path))
     error = next((line.error for line in lines if line.error is not None), None)
-    # An empty file is one that somebody has just made.
+    # An empty file counts as new.
     if error is not None and not _is_blank(path):
         raise error
     return lines
@@ -119,7 +119,7 @@ def _requests(folder: TrackFolder, prompt: ItemPrompt, texts: Mapping[str, str])
         )
     rows = list(read_subtopics(path))
     if not any(row.query_id in texts for row in rows):
-        raise TrecexamError("none of these queries is in the track", path=path)
+        raise TrecexamError("the track has none of these queries", path=path)
     for query_id, text in texts.items():
         for row in rows:
             if row.query_id == query_id:
@@ -132,7 +132,7 @@ def _replaced_lines(
     prompt: ItemPrompt,
     keys: Collection[tuple[str, str | None]],
 ) -> LineNumbers:
-    """The lines of these (query_id, facet_id) that a model wrote and nobody touched."""
+    """The lines of these (query_id, facet_id) that a model wrote and nobody edited."""
     numbers: dict[tuple[str, str | None], list[int]] = {}
     for line in lines:
         if line.number is None or line.number > len(written):

@@ -1,4 +1,4 @@
-"""The prompts of a language model for a query's items: the published prompts, and a user's own."""
+"""Prompts that make a language model write items: the published ones, and files of users."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from trecexam.errors import GraderError
 from trecexam.templates import TemplateFile, filled, published_prompt, read_own_prompt, slots
 from trecexam.track import PROMPT_SUFFIXES
 
-#: What a template may name. `query_text`, `query` and `query_title` are the same: the query's text.
+#: Slots of a template. `query_text`, `query` and `query_title` are the same: the query's text.
 SLOTS = ("query_text", "query", "query_title", "query_subtopic")
 Kind = Literal["question", "nugget"]
-#: The prompt that asks about passages, step after step.
+#: The prompt that reads passages, step by step.
 NUGGETIZER = "nuggetizer"
 
 
 class ItemRequest(NamedTuple):
-    """One thing to ask for: the items of a query, or of one sub-topic of it.
+    """A request for the items of a query or of one of its sub-topics.
 
     `subtopic` and `facet_id` are "" and None where the query as a whole is meant.
     """
@@ -74,7 +74,7 @@ class ItemPrompt:
 
 
 class ItemPromptFile(TemplateFile):
-    """What the TOML file of a prompt of the user's own may say."""
+    """Settings in the TOML file of a user's prompt."""
 
     writes: Kind | None = Field(
         None, description='What is written. Unset: nuggets, where the text has "nuggets" in quotes.'

@@ -1,4 +1,4 @@
-"""Reading the items out of what a language model wrote, in whatever form it came.
+"""Reads items from a language model's answer, in any of its usual forms.
 
 Models are requested JSON, and give it in code fences, after thoughts, amid prose, with trailing commas, as
 Python lists, as objects, as numbered lists, or cut in the middle. What can be read for certain is; prose is
@@ -18,16 +18,16 @@ from trecexam.extensions.banks.generation.prompts import Kind
 from trecexam.graders.writing.reading import without_thoughts
 from trecexam.packages import install, missing_packages
 
-#: Where items may be in an object, best first.
+#: Keys that may hold items in an object, best first.
 _LISTS = {
     "question": ("questions", "question_set", "items", "nuggets", "nugget_set"),
     "nugget": ("nuggets", "nugget_set", "items", "questions", "question_set"),
 }
-#: Where the text of an item may be in an object.
+#: Keys that may hold an item's text in an object.
 _TEXTS = ("question", "question_text", "nugget", "nugget_text", "text", "fact", "content")
 #: Characters of JSON that are mended, and brackets in brackets: the library takes time by the square of both.
 MENDED, DEPTH = 16_384, 8
-#: Places in an answer that are looked at as the beginning of JSON.
+#: Positions in an answer that are tried as the beginning of JSON.
 _TRIES = 8
 _FENCE = re.compile(r"```[^\n`]*\n(.*?)(?:```|\Z)", re.S)
 #: Where JSON, or a Python list, begins; a bracket in prose is followed by other things.
@@ -38,21 +38,21 @@ _SINGLE = re.compile(r"\[\s*'([^\"\[\]{}]*)'\s*+,?\s*+\]?[\s}]*+\Z")
 _BULLET = re.compile(r"\s*(?:(?:Q(?:uestion)?|Nugget)?\s*\(?\d{1,3}[.):]|[-*\u2022\u2013])\s+(\S.*)", re.I)
 _NUMBER = re.compile(r"(?:(?:Q|Question|Nugget)\s*)?\(?\d{1,3}[.):]\s+|[-*\u2022\u2013]\s+", re.I)
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\s]+")
-#: The placeholders of the published prompts, said back.
+#: The placeholders of the published prompts, repeated by the model.
 _ECHO = re.compile(r"(?:question|nugget)_text_?\d+|\.\.\.|\u2026", re.I)
 #: What must be installed before answers can be read; "" where nothing is missing.
 missing_for_reading = partial(missing_packages, ("json_repair",), install("openai"))
 
 
 class ReadItems(NamedTuple):
-    """What was read of an answer: texts of items as they were written, and whether the answer ends early."""
+    """The texts of the items in an answer, and whether the answer ends early."""
 
     texts: tuple[str, ...]
     cut: bool = False
 
 
 def read_items(answer: str, kind: Kind, *, cut: bool = False) -> ReadItems:
-    """The items in an answer; of one that ends early, those that are whole.
+    """The items in an answer; without the last, incomplete one if the answer ends early.
 
     Args:
         cut: the model is known to have been stopped before its end.
@@ -191,7 +191,7 @@ def _texts(value: Any, kind: Kind, depth: int = 0) -> Iterator[str]:
 
 
 def _text_of(entry: Any) -> str | None:
-    """The text of an item that is an object; None where it is none."""
+    """The text of an item that is an object; None for anything else."""
     if not isinstance(entry, dict):
         return None
     return next((entry[key] for key in _TEXTS if isinstance(entry.get(key), str)), None)

@@ -12,7 +12,7 @@ from trecexam.cli.options import track_argument
 from trecexam.tables.terminal import printable
 from trecexam.tables.text import plural
 
-#: So many topics are named with the passages that wait for a decision.
+#: The number of topics to list with undecided passages.
 _TOPICS = 10
 
 
@@ -32,12 +32,12 @@ def export(track: Path, output: Path) -> int:
     qrels.txt has the labels that count, for trec_eval; qrels-6.txt adds the share of assessors who agree,
     and their names; judgments.tsv has every judgment, with time and note.
 
-    Exit status: 0, or 1 if passages wait for a decision between assessors, or lines count nowhere.
+    Exit status: 0, or 1 if passages wait for a decision between assessors, or lines are not exported.
     """
     with trecexam.open_track(track) as opened:
         done = opened.judging.export(output)
     for row in done.refused:
-        click.echo(f"counts nowhere: {printable(str(row))}", err=True)
+        click.echo(f"not exported: {printable(str(row))}", err=True)
     click.echo(
         f"{plural(done.n_judged, 'judged passage')}, {plural(done.n_lines, 'judgment')}: "
         + ", ".join(map(str, done.paths)),
@@ -70,5 +70,5 @@ def import_(track: Path, table: Path) -> int:
         done = opened.judging.take_in(table)
     for row in done.refused:
         click.echo(f"rejected: {printable(str(row))}", err=True)
-    click.echo(f"{plural(done.n_new, 'new judgment')}, {done.n_known:,} known already", err=True)
+    click.echo(f"{plural(done.n_new, 'new judgment')}, {done.n_known:,} already in the track", err=True)
     return 1 if done.refused else 0

@@ -82,13 +82,13 @@ def judge_next(
         except TrackError as error:
             if str(error) not in _lacking_banks(track):
                 raise
-            instead = f"without one `trecexam learned-next {track}` says what to judge"
+            instead = f"without a grader, `trecexam learned-next {track}` says what to judge"
             raise TrackError(f"{error.reason}; {instead}", path=error.path) from None
         return result
 
 
 def _lacking_banks(root: Path) -> set[str]:
-    """What is said of each grader of a track that has no bank."""
+    """The error for a track whose graders have no bank."""
     from trecexam.line.track_graders import usable_folders
     from trecexam.track import TrackFolder
 
@@ -97,7 +97,7 @@ def _lacking_banks(root: Path) -> set[str]:
         try:
             optional = folder.bank(optional=True)
         except TrackError:
-            # One that is named and missing is another matter.
+            # A named but missing bank has its own error.
             continue
         try:
             _ = optional or folder.bank()

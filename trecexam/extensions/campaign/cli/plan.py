@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def _share(ctx: click.Context, param: click.Parameter, text: str) -> float:
-    """0.1 of `10%` and of `0.1`."""
+    """Reads a share: `10%` and `0.1` are 0.1."""
     try:
         share = float(text.removesuffix("%")) / (100 if text.endswith("%") else 1)
     except ValueError:

@@ -1,4 +1,4 @@
-"""Which sentences with a passage that they cite are worth a person's look."""
+"""The citations that a person should label next."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class CitedPair(NamedTuple):
     """An item with a passage; of passages with the same text, the first.
 
     Attributes:
-        passage: the text, None where there is none.
+        passage: the text, None if missing.
         machine: the grader's rating, or a code of `trecexam.line.sheets`.
         responses: (run, query_id) of the responses that have both.
     """
@@ -45,11 +45,11 @@ class CitedPair(NamedTuple):
 
 @dataclass(frozen=True)
 class PlannedLabel:
-    """A sentence with a passage that it cites, to be labelled by a person.
+    """A citation (sentence and passage) for a person to label.
 
     Attributes:
         runs: how many runs have a response with both.
-        chances: the grader's probabilities of no, partial and full support; None where it has none.
+        chances: the grader's probabilities of no, partial and full support; None if missing.
         p_change: the probability that a person says another label than the grader; None as above, and where
             the grader has none.
         expected_change: by how much the citation's weight, 0..1, is expected to change; None likewise.
@@ -65,7 +65,7 @@ class PlannedLabel:
 def next_citations(
     track: Assessment, query_ids: Collection[str] = (), top: int | None = None
 ) -> NextJudgments:
-    """Which sentences of responses a person should label with what they cite, the first one first.
+    """The citations that a person should label, most useful first.
 
     Those without a label of the grader go first; among these, and then among the others, the first of each
     response before the second of any, and of each query before the next of any. What decides within that is
@@ -92,10 +92,10 @@ def next_citations(
     notes = [
         f"{plural(len(judged), 'citation')} {'is' if len(judged) == 1 else 'are'} labelled by people, "
         f"{len(planned):,} {'is' if len(planned) == 1 else 'are'} not, "
-        f"{ungraded:,} of these {'has' if ungraded == 1 else 'have'} no label of the grader"
+        f"{ungraded:,} of these {'has' if ungraded == 1 else 'have'} no label from the grader"
         + (f"; these are the first {len(rows):,}" if len(rows) < len(planned) else "")
     ]
-    notes += [f"{no_text:,} whose passages have no text are left out"] if no_text else []
+    notes += [f"left out {plural(no_text, 'citation')} of passages without a text"] if no_text else []
     notes += [how_to_judge(track, rows[0], "full|partial|no")] if rows else []
     return NextJudgments("citation", len(planned), len(judged), ungraded, rows, tuple(notes), no_text=no_text)
 
@@ -117,7 +117,7 @@ def _suggested(track: Assessment, row: PlannedLabel) -> SuggestedJudgment:
 
 
 def cited_pairs(track: Assessment) -> Iterator[CitedPair]:
-    """What a person can label: each sentence with each passage, once for all responses to a query."""
+    """All citations that can be labelled; each pair of sentence and passage occurs once per query."""
     citations = track.config.grader.citations
     for query_id, responses_of_query in responses_by_query(track, track.responses, track.bank.query_ids):
         sheet = track.sheets[query_id]
@@ -139,7 +139,7 @@ def cited_pairs(track: Assessment) -> Iterator[CitedPair]:
 
 
 def labels_to_make(track: Assessment, pairs: Iterable[CitedPair]) -> tuple[PlannedLabel, ...]:
-    """These without those that have no text, in the order of `next_citations`."""
+    """The citations whose passages have a text, in the order of `next_citations`."""
     candidates = [pair for pair in pairs if pair.passage is not None]
     chances = _chances(track.grades, candidates)
     planned = sorted((_planned(pair, chances.get(pair.key)) for pair in candidates), key=_order)
@@ -176,7 +176,7 @@ def _planned(pair: CitedPair, chances: tuple[float, ...] | None) -> PlannedLabel
 def _chances(
     grades: StoredGrades, pairs: Sequence[CitedPair]
 ) -> Mapping[tuple[str, str, str], tuple[float, ...]]:
-    """The key of a pair -> the grader's probabilities of the labels 0, 1, 2, where it has them."""
+    """Key of a pair -> the grader's probabilities of the labels 0, 1, 2, if it gives them."""
     store, grader = grades.store, grades.grader_id
     if grader is None or not store.has_probabilities(grader):
         return {}

@@ -1,4 +1,4 @@
-"""What the store knows of a query's cells beside their ratings: probabilities, and other graders' ratings."""
+"""Stored evidence on a query's cells besides ratings: probabilities, and other graders' ratings."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def grader_probabilities(track: Assessment, queries: Sequence[QueryRatings]) -> Iterator[Opinions]:
-    """The opinions on each query's cells, in the order of the queries.
+    """The evidence on each query's cells, in the order of the queries.
 
     Args:
         track: a loaded one.
@@ -46,7 +46,7 @@ def grader_probabilities(track: Assessment, queries: Sequence[QueryRatings]) -> 
 
 
 def _ratings(track: Assessment, graders: Sequence[int], cells: Sequence[Mapping[str, Any]]) -> Any:
-    """What each of these graders said of cells of one item, shape (n_graders, n_cells); -1 where nothing."""
+    """Each grader's ratings of an item's cells, shape (n_graders, n_cells); -1 without a rating."""
     store = track.grades.store
     item = store.item_ids([bytes.fromhex(cells[0]["item_sha256"])])[0]
     passages = store.passage_ids([bytes.fromhex(row["passage_sha256"]) for row in cells])
@@ -64,7 +64,7 @@ def _ratings(track: Assessment, graders: Sequence[int], cells: Sequence[Mapping[
 
 
 def _others(track: Assessment) -> list[int]:
-    """The graders, other than the track's, that ever graded here on the same scale.
+    """Other graders with stored grades on the same scale.
 
     The same grader, asked once more by `trecexam repeat`, is no other opinion.
     """
@@ -80,7 +80,7 @@ def _others(track: Assessment) -> list[int]:
 
 
 def _max_rating(identity: Mapping[str, Any]) -> int:
-    """The best rating on a grader's scale, as far as its identity tells: the prompts' that have names."""
+    """The best rating on a grader's scale, if its identity names a published prompt."""
     names = [str(prompt["name"]) for prompt in identity.get("prompts", ())]
     max_ratings = [published()[name].max_rating for name in names if name in published()]
     return max(max_ratings, default=MAX_RATING)

@@ -1,4 +1,4 @@
-"""What to judge next: gathers ratings, runs and what is judged already, and ranks what a person could say."""
+"""What to judge next: ranks possible judgments by their effect on the ranking of the runs."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def next_judgments(
     top: int | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> NextJudgments:
-    """The passages or cells whose judgment by a person would change the ranking most, best first.
+    """The passages or cells whose judgment by a person would change the ranking most, largest effect first.
 
     Of a grader of support: the citations that a person should label, see `next_citations`.
 
@@ -56,8 +56,8 @@ def next_judgments(
     if track.asked.citing is not None:
         if measure is not None or level is not None or by != "change" or include_judged:
             raise TrecexamError(
-                f"the grader {track.name} labels citations: a measure, a level, an order and official "
-                "judgments are of passages"
+                f"the grader {track.name} labels citations: leave out measure, level, order and official "
+                f"judgments, which apply to passages"
             )
         return next_citations(track, query_ids, top)
     name = None if measure is None else str(measure)
@@ -103,20 +103,18 @@ def _with_texts(track: Assessment, suggestion: Suggestion) -> SuggestedJudgment:
 
 
 def _notes(track: Assessment, result: NextJudgments, *, include_judged: bool) -> Iterator[str]:
-    """What was left out, whether anything would change the ranking, and how one judges."""
+    """Notes: what was left out, how many judgments could change the ranking, and how to judge."""
     n_listed, candidates = len(result.rows), plural(result.candidates, result.level)
     if result.judged:
         more = result.level == "passage" and not include_judged
         yield (
-            f"{plural(result.judged, result.level)} that a person judged already "
-            f"{_are(result.judged)} left out"
-            + ("; --include-judged has the official ones too" if more else "")
+            f"{plural(result.judged, result.level)} {_are(result.judged)} left out: judged by a person"
+            + ("; --include-judged lists those with official judgments, too" if more else "")
         )
     if result.ungraded:
-        has = "has" if result.ungraded == 1 else "have"
         yield (
-            f"{plural(result.ungraded, result.level)} {has} no grade and {_are(result.ungraded)} left out; "
-            "`trecexam watch` grades"
+            f"{plural(result.ungraded, result.level)} {_are(result.ungraded)} left out: not graded yet; run "
+            f"`trecexam watch`"
         )
     if result.tied:
         yield f"all {result.n_runs} runs are tied on {result.measure}"
@@ -126,8 +124,8 @@ def _notes(track: Assessment, result: NextJudgments, *, include_judged: bool) ->
         yield how_to_judge(track, result.rows[0])
     elif result.candidates:
         yield (
-            f"no judgment of the {candidates} would change the ranking: where opinions could differ they "
-            "agree, or the runs are alike there"
+            f"no judgment of the {candidates} would change the ranking: the graders agree on them, or the "
+            f"runs rank them alike"
         )
     else:
         yield f"no {result.level} is left to judge"

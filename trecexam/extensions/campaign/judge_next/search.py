@@ -1,4 +1,4 @@
-"""Looks for judgments that would change the ranking: gathers ratings, runs and what is judged already."""
+"""Searches for judgments that would change the ranking, given ratings, runs and existing judgments."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from trecexam.extensions.campaign.judge_next.arithmetic.what_if import Board, Po
 from trecexam.extensions.campaign.judge_next.grader_probabilities import grader_probabilities
 from trecexam.line.diagnostics import nothing_graded
 from trecexam.line.evaluation import leaderboard
+from trecexam.line.track_graders import check_names
 from trecexam.scores.measures import COVER, DIVERSITY, measure
 from trecexam.scores.support import SUPPORT
 
@@ -29,7 +30,7 @@ Level = Literal["passage", "cell"]
 
 @dataclass(frozen=True)
 class QuerySuggestions:
-    """What was found on one query; `candidates`, `judged` and `ungraded` as in `NextJudgments`."""
+    """Suggestions for one query; `candidates`, `judged` and `ungraded` as in `NextJudgments`."""
 
     query_id: str
     suggestions: tuple[Suggestion, ...]
@@ -39,7 +40,7 @@ class QuerySuggestions:
 
 
 class Search:
-    """Looks for judgments that matter, a query at a time, as this can take seconds for each.
+    """Searches query by query, because a query can take seconds.
 
     Attributes:
         level, measure, n_runs, tied: as in `NextJudgments`.
@@ -62,8 +63,8 @@ class Search:
         self.measure = str(self._scoring.measure)
         if self.level == "passage" and on_items:
             raise TrecexamError(
-                f"{self.measure} is computed on the items' ratings, and a rating of a passage as a whole "
-                "would not change it: take --level cell, or a measure on labels (P, nDCG, AP)"
+                f"{self.measure} is computed from the items' ratings, and a rating of a whole passage would "
+                f"not change it: use --level cell, or a measure on labels (P, nDCG, AP)"
             )
         self._queries = {q.query_id: q for q in track.ratings()}
         _check(track, list(self._queries.values()))
@@ -86,7 +87,7 @@ class Search:
         return [query_id for query_id in self._queries if not query_ids or query_id in query_ids]
 
     def looks(self, query_ids: Sequence[str]) -> Iterator[QuerySuggestions]:
-        """What is found on each of these queries."""
+        """The suggestions for each of these queries."""
         track, level = self._track, self.level
         queries = [self._queries[query_id] for query_id in query_ids]
         for q, opinions in zip(queries, grader_probabilities(track, queries), strict=True):
@@ -101,20 +102,24 @@ class Search:
 
 
 def _scoring(track: Assessment, name: str | None, level: Level | None) -> Scoring:
-    """How runs are ranked: by this measure, or by the track's first that a judgment of this level changes."""
+    """The score that ranks runs: this measure, or the track's first that a judgment of this level changes."""
     scores = track.config.scores
     try:
         names = track.measures if name is None else (name,)
+        check_names(track.folder, names)
         if measure(names[0]).NAME in SUPPORT:
             raise TrecexamError(
-                f"{names[0]} is of what responses cite, and no judgment of a passage changes it: take a "
-                "measure on grades, or --grader support"
+                f"{names[0]} is computed from citations, and no judgment of a passage changes it: use a "
+                f"measure on labels of passages, or --grader support"
             )
         if level == "passage":
             on_labels = (each for each in names if measure(each).NAME not in COVER | DIVERSITY)
             names = (next(on_labels, names[0]),)
         if measure(names[0]).NAME == "ECover":
-            raise ValueError(f"{names[0]}: judgments are tried out on certain ratings; name a Cover instead")
+            raise ValueError(
+                f"{names[0]} uses probabilities, and a judgment is tried out as a certain "
+                f"rating: use Cover instead"
+            )
         return Scoring(measure(names[0]), scores.label, scores.min_rating, scores.min_answers)
     except ValueError as error:
         raise TrecexamError(str(error)) from None
@@ -125,8 +130,8 @@ def _check(track: Assessment, queries: Sequence[QueryRatings]) -> None:
     if len(runs) < 2:
         n_runs = f"only one run, '{next(iter(runs))}'" if runs else "no runs yet"
         raise TrecexamError(
-            f"{n_runs}: there is no ranking that a judgment could change; drop "
-            f"{'another' if runs else 'two or more'} into {track.folder.runs}",
+            f"{n_runs}, so there is no ranking to change: drop {'another' if runs else 'two or more'} into "
+            f"{track.folder.runs}",
             path=root,
         )
     if not any(q.rated.any() for q in queries):
@@ -155,7 +160,7 @@ def _board(track: Assessment, measure: str) -> Board:
 
 
 def _judged(track: Assessment, *, officially: bool) -> dict[str, set[str]]:
-    """query_id -> the passages that people judged on the scale of [judging], or officially, too."""
+    """query_id -> the passages judged on the scale of [judging], or also officially."""
     judged = {query_id: set(people.passages) for query_id, people in track.judgments.queries.items()}
     for row in (track.official if officially else None) or ():
         # A negative label is nobody's judgment, as trec_eval reads it.
@@ -171,7 +176,7 @@ def _possible_judgments(
     level: Level,
     elsewhere: Collection[str],
 ) -> tuple[PossibleJudgments, int]:
-    """The items of a query, and how many passages or cells are not since a person judged them."""
+    """The possible judgments of a query, and how many passages or cells a person judged already."""
     alike, first = _equal_texts(track, q)
     if level == "passage":
         judged = _judged_passages(q, elsewhere, alike)
@@ -185,11 +190,11 @@ def _possible_judgments(
 
 
 def _equal_texts(track: Assessment, q: QueryRatings) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-    """A number for each passage's text, and which passages are the first with theirs."""
+    """An index for each passage's text, and which passages are the first with their text."""
     import numpy as np
 
     numbers: dict[str, int] = {}
-    # An id is not text: what has none is like nothing else.
+    # Passages without a text are never equal to others.
     texts = [track.sheets[q.query_id].text_of(doc_id) or f"\0{doc_id}" for doc_id in q.doc_ids]
     alike = np.array([numbers.setdefault(text, len(numbers)) for text in texts], np.int64)
     first = np.zeros(len(alike), np.bool_)

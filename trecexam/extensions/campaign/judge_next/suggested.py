@@ -1,4 +1,4 @@
-"""What is worth a person's judgment, as shown: passages, their cells, or what responses cite."""
+"""Tables of suggested judgments: passages, cells or citations."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class SuggestedJudgment:
 
     Attributes:
         item: of a cell the item, of a citation the sentence; None where the passage as a whole is judged.
-        now: the passage's label, or the rating; None where there is none.
+        now: the passage's label, or the rating; None if missing.
         runs: how many runs have the passage's text among their first ranks, or a response with both.
         chances: the probability of each rating, from 0; () where the grader gives none.
         expected_change: by how far the runs' differences are expected to move, or the citation's weight.
@@ -60,7 +60,7 @@ class SuggestedJudgment:
     source: str = ""
 
     def values(self) -> dict[str, Value]:
-        """Its columns, of every level; texts are whole."""
+        """The columns for all levels, with whole texts."""
         item_id, item_text = (self.item.item_id, self.item.text) if self.item else ("", "")
         return {
             "query_id": self.query_id,
@@ -110,7 +110,7 @@ class NextJudgments(Result):
     no_text: int = 0
 
     def declare(self) -> dict[str, Table]:
-        """`judgments`, with beginnings of texts; `texts` has them whole, `probabilities` a row a rating."""
+        """`judgments`, with shortened texts; `texts`, with whole ones; `probabilities`, a row per rating."""
         columns = _COLUMNS[self.level]
         keys = tuple(name for name in columns if name.endswith("_id"))
         texts = (
@@ -140,14 +140,14 @@ class NextJudgments(Result):
 
     @property
     def facts(self) -> dict[str, Any]:
-        """What the list is of, and how much there was to choose from."""
+        """What the list contains, and the number of candidates."""
         ranked = ("measure", "by", "n_runs", "could_change") if self.measure else ("no_text",)
         names = ("level", *ranked, "candidates", "judged", "ungraded")
         return {name: getattr(self, name) for name in names}
 
 
 def how_to_judge(track: Assessment, row: SuggestedJudgment, ratings: str = "N") -> str:
-    """A note on what to type to judge this."""
+    """A note with the command to judge this."""
     where = [str(track.folder.root), "--query", row.query_id, "--doc", row.doc_id]
     where += ["--item", row.item.item_id] if row.item else []
     where += ["--grader", track.folder.grader] if track.folder.grader else []

@@ -22,12 +22,12 @@ if TYPE_CHECKING:
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 _FILE = click.Path(path_type=Path, exists=True, dir_okay=False)
-#: Of a track's outputs.
+#: The folder below a track's outputs.
 FITTED, IMPROVED = "exam", "exam-improved"
 
 
 def _model_options(folder: str) -> Callable[[Command], Command]:
-    """What is fitted, to what, and how; `folder` of a track's outputs is where files go unless it is said."""
+    """Options of the model to fit; `folder` is the default folder below a track's outputs."""
     options = (
         click.argument("source", type=click.Path(path_type=Path, exists=True), metavar="MATRIX|TRACK"),
         grader_option,
@@ -170,11 +170,11 @@ def _is_track(source: Path) -> bool:
 
 
 def _named(out: Path | None) -> Path:
-    """Where the files of a fit go that is of no track.
+    """The folder for files of a fit without a track.
 
     Raises:
         click.UsageError: it is not said.
     """
     if out is None:
-        raise click.UsageError("a folder for the files is needed: -o DIR")
+        raise click.UsageError("give a folder for the files: -o DIR")
     return out

@@ -73,7 +73,7 @@ def _say_refilled(made: RefilledExam, track: Path) -> int:
     told(made, "question")
     click.echo(
         f"{plural(len(made.refilled), 'question')} of {len(made.failing):,} with bad wrong candidates "
-        f"refilled ({plural(made.asked, 'new answer')}), {made.hopeless:,} bad for other reasons: "
+        f"rewritten ({plural(made.asked, 'new answer')}), {made.hopeless:,} bad for other reasons: "
         f"{made.output}; {_next(made.output, track)}",
         err=True,
     )
@@ -89,7 +89,7 @@ def _next(output: Path, track: Path) -> str:
 def _say(made: GeneratedExam, track: Path) -> int:
     told(made, "passage")
     for reason, number in made.badly_parsed.items():
-        click.echo(f"{number:,} answers are no questions: {reason}", err=True)
+        click.echo(f"left out {number:,} answers that are not questions: {reason}", err=True)
     click.echo(
         f"{len(made.questions):,} questions ({made.asked:,} answers are new): {made.output}; "
         f"{_next(made.output, track)}",

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from trecexam.config import GeneratorSection
     from trecexam.tables.result import Result
 
-#: Of a server's answer.
+#: The maximum length of a server's answer, in tokens.
 _TOKENS = 256
 
 

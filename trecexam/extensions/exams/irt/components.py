@@ -1,4 +1,4 @@
-"""What an examinee is made of: its ability is the sum of its components' abilities.
+"""Components of examinees: an ability is the sum of its components' abilities.
 
     theta_j = sum over the components k of u_k,level(j, k)
 
@@ -24,7 +24,7 @@ from trecexam.extensions.exams.irt.model import Floats
 
 @dataclass(frozen=True, eq=False)
 class Components:
-    """Which level of each component each examinee has.
+    """The level of each component for each examinee.
 
     Attributes:
         names: of the components.
@@ -47,7 +47,7 @@ class Components:
 
     @classmethod
     def of(cls, names: Sequence[str], rows: Sequence[Sequence[str]]) -> Components:
-        """From each examinee's levels, in the order of `names`."""
+        """Components from each examinee's levels, in the order of `names`."""
         levels = [
             tuple(dict.fromkeys(row[column_index] for row in rows)) for column_index in range(len(names))
         ]
@@ -59,19 +59,19 @@ class Components:
 
     @property
     def n_levels(self) -> int:
-        """Of all components together."""
+        """The number of levels of all components."""
         return sum(map(len, self.levels))
 
     @property
     def constant(self) -> tuple[str, ...]:
-        """The components that have the same level for all examinees, and so no ability of their own."""
+        """The components with the same level for all examinees, which have no estimate."""
         return tuple(name for name, levels in zip(self.names, self.levels, strict=True) if len(levels) < 2)
 
     def without(self, names: Sequence[str]) -> Components:
         """The other components.
 
         Raises:
-            ValueError: there is none.
+            ValueError: no component is left.
         """
         column_indices = [column_index for column_index, name in enumerate(self.names) if name not in names]
         return Components(
@@ -81,7 +81,7 @@ class Components:
         )
 
     def design(self) -> Floats:
-        """Of each examinee, 1 at its levels; shape (n_examinees, n_levels)."""
+        """The design matrix: 1 at each examinee's levels; shape (n_examinees, n_levels)."""
         design = np.zeros((len(self.codes), self.n_levels))
         start = 0
         for column_index, levels in enumerate(self.levels):
@@ -90,7 +90,7 @@ class Components:
         return design
 
     def centring(self) -> Floats:
-        """What makes centred levels of any, shape (n_levels, n_levels); then the general mean's row below."""
+        """The matrix that centres levels, shape (n_levels, n_levels), with a row for the general mean."""
         blocks = np.zeros((self.n_levels + 1, self.n_levels))
         start = 0
         for levels in self.levels:
@@ -101,12 +101,12 @@ class Components:
         return blocks
 
     def told_apart(self) -> NDArray[np.bool_]:
-        """Whether the responses can tell each centred level's ability; shape (n_levels,)."""
+        """Whether each centred level's ability is identified; shape (n_levels,)."""
         null = _null_space(self.design())
         return np.asarray(np.abs(self.centring()[:-1] @ null).max(axis=1, initial=0) < 1e-8, np.bool_)
 
     def smallest(self, levels: Floats) -> Floats:
-        """The levels' abilities with the least sum of squares that give the same abilities of examinees."""
+        """The levels' abilities with the smallest sum of squares that give the same examinees' abilities."""
         null = _null_space(self.design())
         smallest: Floats = levels - null @ (null.T @ levels)
         return smallest

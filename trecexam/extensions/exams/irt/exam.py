@@ -1,4 +1,4 @@
-"""An exam with names: who responded how to which items, the fit, and what it says of each item."""
+"""An exam with names: responses, the fit, and the quality of each item."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ UNINFORMATIVE = 0.1
 
 @dataclass(frozen=True, eq=False)
 class Exam:
-    """What is fitted: everyone responded to something, and everything was responded to.
+    """The responses to fit: each examinee and each item has a response.
 
     Attributes:
         values: 1, 0, NaN; shape (n_examinees, n_items).
@@ -47,7 +47,7 @@ class Exam:
 
 @dataclass(frozen=True)
 class ItemQuality:
-    """What an item is worth.
+    """The quality of an item.
 
     Attributes:
         rank: 1 for the item that tells examinees apart least (`least_discriminating`), and so on.
@@ -78,7 +78,7 @@ class FittedExam:
 
     @cached_property
     def order(self) -> NDArray[np.intp]:
-        """The places of the examinees, best first; ties by name."""
+        """The indices of the examinees, best first; ties by name."""
         names = self.exam.examinees
         return np.array(
             sorted(
@@ -93,7 +93,7 @@ class FittedExam:
 
     @cached_property
     def quality(self) -> tuple[ItemQuality, ...]:
-        """Of each item, in the exam's order."""
+        """The quality of each item, in the exam's order."""
         exam, fitted = self.exam, self.fit
         same = constant(exam.values)
         rank = np.empty(len(exam.items), int)
@@ -117,7 +117,7 @@ class FittedExam:
         )
 
     def interval(self, examinee_index: int) -> tuple[float, float]:
-        """The 95% interval of an examinee's ability; NaN where it has no standard error."""
+        """The 95% interval of an examinee's ability; NaN without a standard error."""
         half = Z_95 * float(self.fit.se_theta[examinee_index])
         return float(self.fit.theta[examinee_index]) - half, float(self.fit.theta[examinee_index]) + half
 
@@ -163,10 +163,10 @@ def rest_correlations(values: Floats) -> Floats:
 
 
 def likest(values: Floats) -> tuple[NDArray[np.intp], Floats]:
-    """For each item, the place of the one whose responses have the highest phi with its own, and that phi.
+    """For each item, the index of the item with the highest phi of responses, and that phi.
 
     phi is Pearson's correlation of two yes-or-no variables, here over the examinees that responded to both.
-    Of several the first counts. -1 and NaN where there is none: an item that fewer than LEAST_EITHER
+    Of several the first counts. -1 and NaN if missing: an item that fewer than LEAST_EITHER
     examinees got right, or wrong, would be like any other for which it was the same few.
     """
     responded = (~np.isnan(values)).astype(np.float64)

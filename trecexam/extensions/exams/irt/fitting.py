@@ -31,7 +31,7 @@ class LevelAbilities:
 
 @dataclass(frozen=True, eq=False)
 class Fit:
-    """A fitted model. A standard error is NaN where there is none (`standard_errors` says when).
+    """A fitted model. Missing standard errors are NaN (see `standard_errors`).
 
     Attributes:
         a, b, c, se_a, se_b, se_c: of each item; the standard errors are of the observed information.
@@ -83,19 +83,19 @@ def fit(responses: ArrayLike, settings: Settings | None = None, components: Comp
     mode.
 
     Args:
-        responses: 1, 0, or NaN where there is none; shape (n_examinees, n_items).
+        responses: 1, 0, or NaN if missing; shape (n_examinees, n_items).
         settings: None for the 3PL with the published bounds and starts.
         components: what each examinee is made of; theta is then the sum of its levels' abilities.
 
     Raises:
-        ValueError: the matrix is no such matrix, or nothing can be fitted to it: `check` says what.
+        ValueError: the matrix is invalid, or nothing can be fitted to it; see `check`.
     """
     from threadpoolctl import threadpool_limits
 
     values, settings = check(responses), settings or Settings.of()
     began = time.perf_counter()
     notes = [
-        f"the start {start:g} of {name} lies outside its bounds "
+        f"the start {start:g} of {name} is outside its bounds "
         f"{settings.bounds[name][0]:g} to {settings.bounds[name][1]:g} and is clipped to "
         f"{settings.start[name]:g}"
         for name, start in settings.clipped.items()
@@ -116,14 +116,14 @@ def fit(responses: ArrayLike, settings: Settings | None = None, components: Comp
     se.items[constant(values)] = np.nan
     if not se.joint:
         notes.append(
-            "the information matrix is not positive definite: standard errors are as if all other parameters "
-            "were known, which is too small"
+            "the information matrix is not positive definite: standard errors treat all other parameters "
+            "as known, and are too small"
         )
     se_theta = se.theta
     if posterior is None:
         notes.append(
-            "the intervals of abilities are those of the curvature alone, and likely too short: items were "
-            "not integrated out, as that would take minutes or has no end"
+            "intervals of abilities come from the curvature alone, and are likely too short: integrating "
+            "over the items would take minutes or does not converge"
         )
     else:
         design = np.eye(len(theta)) if objective.design is None else objective.design
@@ -164,7 +164,7 @@ def fit(responses: ArrayLike, settings: Settings | None = None, components: Comp
 
 
 def discriminations(responses: ArrayLike, settings: Settings) -> Floats:
-    """The a of each item as `fit` has it, in a third of the time; NaN for items of `constant`.
+    """The discriminations of `fit`, in a third of the time; NaN for items of `constant`.
 
     Raises:
         ValueError: as `fit`.
@@ -186,21 +186,23 @@ def check(responses: ArrayLike) -> Floats:
     """
     values = np.array(responses, np.float64)
     if values.ndim != 2:
-        raise ValueError(f"a matrix of examinees x items needed, found shape {values.shape}")
+        raise ValueError(f"give a matrix of examinees x items; its shape is {values.shape}")
     missing = np.isnan(values)
     if not (missing | (values == 0) | (values == 1)).all():
         odd = values[~(missing | (values == 0) | (values == 1))][0]
-        raise ValueError(f"a response is {odd:g}: 0, 1 or NaN (none) needed")
+        raise ValueError(f"a response is {odd:g}: give 0, 1, or NaN for no response")
     for count, what, why in (
-        (values.shape[0], "examinee", "abilities are relative to one another"),
-        (values.shape[1], "item", "a single one tells nothing of discrimination"),
+        (values.shape[0], "examinee", "abilities are relative to each other"),
+        (values.shape[1], "item", "discrimination cannot be estimated from one"),
     ):
         if count < 2:
-            raise ValueError(f"{count} {what}{'' if count == 1 else 's'}: at least two needed, as {why}")
+            raise ValueError(
+                f"{count} {what}{'' if count == 1 else 's'}: at least two are needed, because {why}"
+            )
     if missing.all(axis=1).any() or missing.all(axis=0).any():
         raise ValueError("an examinee or an item without any response: leave it out")
     if constant(values).all():
-        raise ValueError("all examinees responded alike to every item: they cannot be told apart or fitted")
+        raise ValueError("every item has the same response from all examinees: no model can be fitted")
     return values
 
 
@@ -211,14 +213,14 @@ def constant(values: Floats) -> NDArray[np.bool_]:
 
 
 def _varying(components: Components, n_examinees: int) -> tuple[Components, list[str]]:
-    """The components that differ between examinees, and a line for each of the others."""
+    """The components that vary between examinees, and a note for each other one."""
     if len(components.codes) != n_examinees:
         raise ValueError(f"components of {len(components.codes)} examinees for {n_examinees} in the matrix")
     constant_ = components.constant
     if len(constant_) == len(components.names):
-        raise ValueError("every component is the same for all examinees: there is nothing to tell apart")
+        raise ValueError("every component has the same level for all examinees: no effect can be estimated")
     lines = [
-        f"component '{name}' is left out: it is '{levels[0]}' for all examinees"
+        f"left out component '{name}': it is '{levels[0]}' for all examinees"
         for name, levels in zip(components.names, components.levels, strict=True)
         if name in constant_
     ]
@@ -253,7 +255,8 @@ def _levels(
         more = f" and {len(indistinct) - 4} more" if len(indistinct) > 4 else ""
         level_names = ", ".join(indistinct[:4]) + more
         notes.append(
-            f"components that go together cannot be told apart ({level_names}): their shares are the "
+            f"effects of components that always occur together cannot be separated ({level_names}): their "
+            f"shares are the "
             "smallest that give the examinees' abilities, and have no standard error"
         )
     return tuple(parts), float(values[-1]), float(errors_[-1])

@@ -20,7 +20,7 @@ LEAST_ITEMS = 2
 
 @dataclass(frozen=True, eq=False)
 class ImprovementStep:
-    """One fit on its way.
+    """A step of an improvement.
 
     Attributes:
         items: the places, in the first matrix, of the items that are left.
@@ -39,7 +39,7 @@ class ImprovementStep:
 
 @dataclass(frozen=True, eq=False)
 class Improvement:
-    """All steps, beginning with the whole exam; and why there are no more."""
+    """All steps, from the whole exam on, and the reason why they end."""
 
     steps: tuple[ImprovementStep, ...]
     stopped: str
@@ -70,13 +70,13 @@ def improve(
         ValueError: as `fit`, or an impossible argument.
     """
     if steps < 1 or not 0 < drop < 1:
-        raise ValueError(f"steps {steps}, drop {drop:g}: at least one step, a share between 0 and 1 needed")
+        raise ValueError(f"steps {steps}, drop {drop:g}: give at least one step, and a share between 0 and 1")
     values = check(responses)
     items: NDArray[np.intp] = np.arange(values.shape[1])
     done = [_step(values, items, items[:0], settings, components)]
     if progress:
         progress(done[0])
-    stopped = f"{steps} steps were asked for"
+    stopped = f"all {steps} requested steps are done"
     for _ in range(steps):
         split = _split_off_worst(values, done[-1], drop)
         if isinstance(split, str):
@@ -92,22 +92,22 @@ def improve(
 def _split_off_worst(
     values: NDArray[np.float64], last: ImprovementStep, drop: float
 ) -> tuple[NDArray[np.intp], NDArray[np.intp]] | str:
-    """The items that the next step keeps and drops; or in words why there is none."""
+    """The items that the next step keeps and drops, or the reason why there is no next step."""
     count = n_dropped(len(last.items), drop)
     if len(last.items) - count < LEAST_ITEMS:
-        return f"fewer than {LEAST_ITEMS} items would be left"
+        return f"fewer than {LEAST_ITEMS} items would remain"
     worst = least_discriminating(last.fit, constant(values[:, last.items]))[:count]
     kept_items = np.delete(last.items, worst)
     return _unfit(values[:, kept_items]) or (kept_items, last.items[worst])
 
 
 def n_dropped(n_items: int, drop: float) -> int:
-    """How many of these items a step drops: the share, rounded (halves up), at least one."""
+    """The number of items that a step drops: the share, rounded (halves up), at least one."""
     return max(1, math.floor(n_items * drop + 0.5 + 1e-9))
 
 
 def least_discriminating(fitted: Fit, constant_items: NDArray[np.bool_]) -> NDArray[np.intp]:
-    """The places of the items, those first that tell examinees apart least.
+    """The indices of the items, least discriminating first.
 
     First the items that all or none got right: whatever their a is, it is not known. Then by a; many share
     its lower bound, so then by the mean information at the examinees' abilities, and then the last first.
@@ -134,9 +134,9 @@ def _step(
 
 
 def _unfit(values: NDArray[np.float64]) -> str:
-    """Why no model can be fitted to the rest, "" where one can."""
+    """The reason why no model can be fitted to the rest; "" if one can."""
     try:
         check(values)
     except ValueError as error:
-        return f"of what would be left no model can be fitted: {error}"
+        return f"no model can be fitted to the items that would remain: {error}"
     return ""

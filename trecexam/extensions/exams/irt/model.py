@@ -1,4 +1,4 @@
-"""The logistic models: what they say of responses, where they tell of abilities, how well they fit.
+"""Logistic models: probabilities of responses, information, and fit statistics.
 
 The 1PL, 2PL and 3PL, each a special case of the next:
 
@@ -22,7 +22,7 @@ GRID = np.round(np.linspace(-4.0, 4.0, 161), 2)
 
 
 class Cells(NamedTuple):
-    """Every examinee with every item; each of shape (n_examinees, n_items).
+    """Arrays over examinees and items, of shape (n_examinees, n_items) each.
 
     Attributes:
         s, not_s: the logistic part 1 / (1 + exp(-z)) with z = a (theta - b), and 1 - s with all its digits.
@@ -150,7 +150,7 @@ def item_fit(responses: Floats, theta: Floats, a: Floats, b: Floats, c: Floats) 
 
 
 def errors(responses: Floats, theta: Floats, a: Floats, b: Floats, c: Floats) -> Errors:
-    """How far the model's probabilities are from the responses, and how far the examinees' means are."""
+    """Prediction errors of the model's probabilities and of the examinees' means."""
     squares = (responses - cells(theta, a, b, c).p) ** 2
     plain = (responses - np.nanmean(responses, axis=1, keepdims=True)) ** 2
     whole = [float(np.sqrt(np.nanmean(squared))) for squared in (squares, plain)]

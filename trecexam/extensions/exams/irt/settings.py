@@ -1,4 +1,4 @@
-"""What is fitted and how: model, bounds, starts, priors."""
+"""Settings of a fit: model, bounds, starts, priors."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class Settings:
 
     @classmethod
     def of(cls, model: ModelName = "3pl", *, priors: bool = False) -> Settings:
-        """The model's settings, with weak priors on all that it fits, or as published, without.
+        """The model's settings, with weak priors, or as published without them.
 
         Raises:
             ValueError: an unknown model.
@@ -63,18 +63,18 @@ class Settings:
 
     @cached_property
     def start(self) -> Mapping[str, float]:
-        """Of a, b, c and theta, within the bounds."""
+        """Start values of a, b, c and theta, within the bounds."""
         return {name: min(max(STARTS[name], low), high) for name, (low, high) in self.bounds.items()}
 
     @property
     def clipped(self) -> Mapping[str, float]:
-        """The published starts that lie outside the bounds."""
+        """The published starts outside the bounds."""
         fitted = (*FREE[self.model], "theta")
         return {name: STARTS[name] for name in fitted if self.start[name] != STARTS[name]}
 
     @property
     def anchor(self) -> Anchor:
-        """What holds the scale of abilities, as the likelihood does not.
+        """The anchor of the scale of abilities, which the likelihood does not determine.
 
         Adding a number to all abilities and difficulties changes no probability; in the 2PL and 3PL,
         multiplying them by one and dividing all a by it changes none either.

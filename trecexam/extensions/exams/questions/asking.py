@@ -8,7 +8,7 @@ from typing import Literal
 
 from trecexam.extensions.exams.exam_file import LETTERS, ExamQuestion
 
-#: What stands before the context: the question's own passage, or retrieved documents.
+#: Introductions of the context: the question's passage, or retrieved documents.
 ContextKind = Literal["oracle", "retrieved"]
 _HEADS: Mapping[ContextKind, str] = {"oracle": "Context:", "retrieved": "Retrieved Documents:\n"}
 #: The end of a prompt, as published, without a colon; an answer follows after a blank.
@@ -16,7 +16,7 @@ CUE = "###Assistant: Correct answer"
 
 
 def candidates(question: ExamQuestion, plain: Callable[[str], str] = str) -> tuple[str, ...]:
-    """The candidates with their letters, as they are shown and as they are answered."""
+    """The candidates with their letters, in the form of the prompt and of answers."""
     return tuple(
         f"{letter}) {plain(choice)}" for letter, choice in zip(LETTERS, question.choices, strict=True)
     )
@@ -51,13 +51,13 @@ def _asked(question: ExamQuestion, knowledge: str, plain: Callable[[str], str]) 
 def examples_for(
     questions: Sequence[ExamQuestion], number: int, seed: int
 ) -> Callable[[ExamQuestion], tuple[ExamQuestion, ...]]:
-    """Which examples a question is sent with: the same for all, drawn by the seed, but never itself.
+    """The in-context examples of a question: the same for all, drawn with the seed, without itself.
 
     Raises:
         ValueError: there are too few questions.
     """
     if number and len(questions) <= number:
-        raise ValueError(f"{number} examples need an exam of at least {number + 1} questions")
+        raise ValueError(f"{number} examples need an exam of {number + 1} questions or more")
     drawn = Random(f"{seed}").sample(range(len(questions)), min(number + 1, len(questions))) if number else []
 
     def chosen(question: ExamQuestion) -> tuple[ExamQuestion, ...]:

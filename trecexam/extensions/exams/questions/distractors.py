@@ -1,4 +1,4 @@
-"""Wrong candidates that fail a filter: which they are, how others are requested, which of these will do."""
+"""Wrong candidates that fail a filter, prompts for replacements, and their selection."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from trecexam.templates import filled
 if TYPE_CHECKING:
     from trecexam.extensions.exams.questions.similarity import Embed
 
-#: What is requested beyond what is missing: some of what models write is no good again.
+#: Extra candidates to request, because some will fail the filters again.
 _SPARE = 3
 _LINE = re.compile(r"[ \t]*(?:[-*\u2022+\u2013]|\(?[A-Za-z][).]|\d{1,2}[).:])[ \t]+(?P<text>\S.*)")
 
 
 @dataclass(frozen=True)
 class CandidateLimits:
-    """What a wrong candidate must not pass, of the filters that were used.
+    """The limits for wrong candidates of the filters that were used.
 
     Attributes:
         thresholds: of the filters that compare candidates.
@@ -53,7 +53,7 @@ class CandidateLimits:
         return cls(thresholds, settings, "length" in filtered.results, embed)
 
     def failing(self, question: ExamQuestion) -> tuple[int, ...]:
-        """The places of the wrong candidates that fail, in their order.
+        """The indices of the wrong candidates that fail, in order.
 
         Of two wrong ones that are close the later one fails; beside the right one the wrong one.
         """
@@ -81,7 +81,7 @@ class CandidateLimits:
     def _compared(
         self, question: ExamQuestion, how: str
     ) -> tuple[Sequence[float], Callable[[int, int], float]]:
-        """How close each candidate is to the passage, and any two of them to each other."""
+        """The similarity of each candidate to the passage, and of each pair of candidates."""
         if how == "jaccard":
             bags = [bag(choice) for choice in question.choices]
             return (
@@ -97,7 +97,7 @@ class CandidateLimits:
 
 
 def can_be_mended(question: ExamQuestion, reasons: Mapping[FilterName, str], limits: CandidateLimits) -> bool:
-    """Whether other wrong candidates would make a question stay: nothing else is wrong with it."""
+    """Whether new wrong candidates are enough to keep a question."""
     other_filters = [name for name in reasons if "-candidate-" not in name and name != "length"]
     if other_filters or not limits.failing(question):
         return False
@@ -114,7 +114,7 @@ def prompt(
     task_domain: str,
     plain: Callable[[str], str] = str,
 ) -> str:
-    """The prompts of a model for candidates in the place of those that fail. No such prompt is published.
+    """The prompt for candidates to replace failing ones; our own, since none is published.
 
     Args:
         refused: what it wrote before that would not do.
@@ -148,7 +148,7 @@ def _template() -> str:
 
 
 def read_candidates(answer: str) -> tuple[str, ...]:
-    """The candidates in an answer: one a line, behind a hyphen, a number or a letter; () for none."""
+    """The candidates in an answer, one per line after a hyphen, number or letter; () for none."""
     lines = (without_thoughts(answer) or "").replace("\r\n", "\n").split("\n")
     texts = (match["text"] for line in lines if (match := _LINE.fullmatch(line)))
     plain = (" ".join(text.replace("**", "").split()).strip('"') for text in texts)
@@ -156,7 +156,7 @@ def read_candidates(answer: str) -> tuple[str, ...]:
 
 
 def refilled(question: ExamQuestion, offered: Sequence[str], limits: CandidateLimits) -> ExamQuestion | None:
-    """The question with offered candidates in the place of those that fail; None where they will not do.
+    """The question with offered candidates in place of failing ones; None if these fail, too.
 
     The right candidate stays at its place. Each offered one that does not fail itself is used once, in the
     order in which they come.

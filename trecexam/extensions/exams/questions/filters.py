@@ -1,4 +1,4 @@
-"""Which questions of an exam are left out, and why. Each filter looks at all questions, by itself.
+"""Filters of an exam's questions, with reasons. Each filter checks all questions.
 
 Only `duplicates` looks at what the others leave: of two questions with like stems, the first one that is
 otherwise good stays.
@@ -24,14 +24,14 @@ if TYPE_CHECKING:
     from trecexam.extensions.exams.questions.similarity import Embed
 
 _PATTERNS = Path(__file__).parent / "texts" / "self-contained.txt"
-#: Stems that are compared with all others at once.
+#: Stems compared at once.
 _BLOCK = 512
 _NUMBER = re.compile(r"\d+")
 
 
 @dataclass(frozen=True)
 class FilterResult:
-    """What one filter found.
+    """Result of a filter.
 
     Attributes:
         reasons: place of a question -> why it goes.
@@ -44,7 +44,7 @@ class FilterResult:
 
 @dataclass(frozen=True)
 class Filtered:
-    """What all filters found.
+    """Results of all filters.
 
     Attributes:
         questions: all, in their order.
@@ -55,7 +55,7 @@ class Filtered:
     results: Mapping[FilterName, FilterResult] = field(default_factory=dict)
 
     def reasons(self, question_index: int) -> dict[FilterName, str]:
-        """Why a question goes, by filter; empty where it stays."""
+        """The reasons for leaving out a question, by filter; empty if it is kept."""
         return {
             name: result.reasons[question_index]
             for name, result in self.results.items()
@@ -64,14 +64,14 @@ class Filtered:
 
     @property
     def kept(self) -> tuple[ExamQuestion, ...]:
-        """The questions that stay."""
+        """The kept questions."""
         return tuple(
             each for question_index, each in enumerate(self.questions) if not self.reasons(question_index)
         )
 
 
 def apply(questions: Sequence[ExamQuestion], settings: ExamSection, embed: Embed | None = None) -> Filtered:
-    """What the filters find.
+    """Applies the filters.
 
     Args:
         embed: for the embedding filters, which are not used without.
@@ -104,7 +104,7 @@ def apply(questions: Sequence[ExamQuestion], settings: ExamSection, embed: Embed
 
 
 def read_patterns(path: Path) -> list[re.Pattern[str]]:
-    """The regular expressions in a file, one a line; what follows a # at a line's beginning is none."""
+    """Reads regular expressions from a file, one per line; lines that begin with # are comments."""
     lines = path.read_text(encoding="utf-8").splitlines()
     patterns = (line.strip() for line in lines if line.strip() and not line.startswith("#"))
     return [re.compile(pattern, re.IGNORECASE) for pattern in patterns]
@@ -117,7 +117,7 @@ def _self_contained(questions: Sequence[ExamQuestion], patterns: Sequence[re.Pat
         stem = re.sub("[\u201c\u201d]", '"', question.question)
         match = next(filter(None, (pattern.search(stem) for pattern in patterns)), None)
         if match:
-            reasons[question_index] = f"leans on the text it was made from: '{match[0]}'"
+            reasons[question_index] = f"refers to the text that it was made from: '{match[0]}'"
     return FilterResult(reasons)
 
 
@@ -128,14 +128,14 @@ def _length(questions: Sequence[ExamQuestion], settings: ExamSection) -> FilterR
         sizes = [len(choice.strip()) for choice in question.choices]
         if not settings.min_question <= stem <= settings.max_question:
             reasons[question_index] = (
-                f"the stem has {stem:,} characters, and {settings.min_question:,} to "
-                f"{settings.max_question:,} are allowed"
+                f"the stem has {stem:,} characters; {settings.min_question:,} to {settings.max_question:,} "
+                f"are allowed"
             )
         elif not settings.min_choice <= min(sizes) or not max(sizes) <= settings.max_choice:
             size = min(sizes) if min(sizes) < settings.min_choice else max(sizes)
             reasons[question_index] = (
-                f"a candidate has {size:,} characters, and {settings.min_choice:,} to "
-                f"{settings.max_choice:,} are allowed"
+                f"a candidate has {size:,} characters; {settings.min_choice:,} to {settings.max_choice:,} "
+                f"are allowed"
             )
     return FilterResult(reasons)
 
@@ -158,7 +158,7 @@ def _scored(name: FilterName, values: Sequence[float], settings: ExamSection) ->
 
 
 def _duplicates(questions: Sequence[ExamQuestion], dropped: set[int], threshold: float) -> FilterResult:
-    """Questions whose stems are like that of an earlier one that stays.
+    """Questions whose stems are similar to that of an earlier, kept one.
 
     It is 2 * (letters in common, in order) / all letters, of the words alone; with other numbers in them two
     stems ask about other things, however like they are.
@@ -180,7 +180,7 @@ def _duplicates(questions: Sequence[ExamQuestion], dropped: set[int], threshold:
 
 
 def _likeness(stems: Sequence[str], least: float) -> Iterator[NDArray[np.float64]]:
-    """For each stem how like it is to each one before it, 0..1.
+    """The similarity of each stem to each earlier one, 0..1.
 
     0 where it is less than `least`, or where the numbers in it are others.
     """

@@ -26,6 +26,6 @@ def prompt(source: Source, task_domain: str, plain: Callable[[str], str] = str) 
 
 @cache
 def _published() -> str:
-    """The published text, with its own braces where the model is to write."""
+    """The published text, including its literal braces."""
     path = Path(__file__).parent / "texts" / f"{NAME}.txt"
     return path.read_text(encoding="utf-8").removesuffix("\n")

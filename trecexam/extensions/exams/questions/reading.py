@@ -1,4 +1,4 @@
-"""Reading a multiple-choice question out of what a language model wrote: stem, four candidates, right letter.
+"""Reads a multiple-choice question from a language model's answer: stem, four candidates, right letter.
 
 Models write `A)`, `A.`, `(A)`, `a)`, `1.`, with bold marks, all on one line, with or without "Question:",
 and "Answer: B", "The correct answer is B", "B) is correct", or the right candidate's text. What can be read
@@ -70,7 +70,7 @@ _MARKDOWN = re.compile(r"^[ \t]*(?:#{1,6}[ \t]+|>[ \t]?|```\w*[ \t]*$)", re.M)
 
 
 class Read(NamedTuple):
-    """A question as it was written; `correct` is the place of the right candidate, 0..3."""
+    """A question as written; `correct` is the index of the right candidate, 0..3."""
 
     question: str
     choices: tuple[str, ...]
@@ -112,7 +112,7 @@ def read_question(answer: str, *, min_question: int = MIN_STEM) -> Read | Unread
 
 
 def read_choice(answer: str, choices: Sequence[str]) -> int | None:
-    """The place of the candidate that an examinee chose; None where it named none for certain, or several."""
+    """The index of the candidate that an examinee chose; None if none or several are named."""
     text = _plain(answer).strip()
     first = _place(text.partition("\n")[0].strip(), choices)
     choice_indices = {first} if first is not None else set(_answers(text, choices)) or set(_claims(text))
@@ -120,7 +120,7 @@ def read_choice(answer: str, choices: Sequence[str]) -> int | None:
 
 
 def shuffled(read: Read, seed: int, key: str) -> tuple[Read, tuple[int, ...]]:
-    """The question with its candidates in another order, the same for the same seed and key.
+    """The question with its candidates shuffled; depends only on seed and key.
 
     Args:
         key: of the question: its order must not depend on what else is in the exam.
@@ -136,7 +136,7 @@ def shuffled(read: Read, seed: int, key: str) -> tuple[Read, tuple[int, ...]]:
 
 
 def _plain(answer: str) -> str:
-    """The answer itself, without the prompt said back, thoughts, bold marks and headings."""
+    """The answer without a repeated prompt, reasoning, bold marks and headings."""
     text = without_thoughts(answer.rpartition("### Assistant:")[2]) or ""
     text = text.replace("\r\n", "\n").replace("\r", "\n")
     # One blank is tried in one way only.
@@ -146,7 +146,7 @@ def _plain(answer: str) -> str:
 
 
 def _marks(text: str) -> list[re.Match[str]] | None:
-    """The marks of the first four candidates that are in order; five where a fifth one follows."""
+    """The marks of the first four consecutive candidates; five if a fifth follows."""
     patterns = [(_at_lines(family), family) for family in _FAMILIES]
     patterns += [(_anywhere(family), family) for family in _FAMILIES]
     marks_by_pattern = (_in_order(list(pattern.finditer(text)), family) for pattern, family in patterns)
@@ -213,7 +213,7 @@ def _candidates(text: str, marks: Sequence[re.Match[str]]) -> tuple[list[str], s
 
 
 def _answers(tail: str, choices: Sequence[str]) -> Iterator[int]:
-    """The places of the candidates that are said to be right; -1 where one statement names several."""
+    """The indices of the candidates stated as right; -1 if a statement names several."""
     for answer in _ANSWER.finditer(tail):
         choice_index = _place(answer["said"].strip(), choices)
         if choice_index is not None:
@@ -221,13 +221,13 @@ def _answers(tail: str, choices: Sequence[str]) -> Iterator[int]:
 
 
 def _claims(tail: str) -> Iterator[int]:
-    """The same of "B is correct", which explanations say in other ways, too."""
+    """The same for statements such as "B is correct"."""
     for claim in _CLAIM.finditer(tail):
         yield LETTERS.index(claim[1])
 
 
 def _place(answer: str, choices: Sequence[str]) -> int | None:
-    """The candidate that an answer means."""
+    """The index of the candidate that an answer names."""
     texts = [folded(choice) for choice in choices]
     whole = folded(answer)
     if texts.count(whole) == 1:

@@ -1,4 +1,4 @@
-"""How close candidates are to the passage, and to one another: by shared words, and by sentence embeddings.
+"""Similarity of candidates to the passage and to each other, by words and by sentence embeddings.
 
 Source: the exam paper and its released code (`SimilarityChecker`). Words are compared without case and
 punctuation.
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def jaccard(first: Mapping[str, int], second: Mapping[str, int]) -> float:
-    """Shared words by all words, each as often as it occurs; 0..1, and 0 where there are none."""
+    """Jaccard similarity of two bags of words, 0..1; 0 without words."""
     shared = sum(min(count, second.get(word, 0)) for word, count in first.items())
     every = sum(first.values()) + sum(second.values()) - shared
     return shared / every if every else 0.0
@@ -54,29 +54,29 @@ def in_passage(choices: Sequence[str], documentation: str) -> list[float]:
 
 
 def bag(choice: str) -> Counter[str]:
-    """A candidate's words with how often each occurs; one without any is its own word."""
+    """A candidate's words with their counts; a candidate without words counts as one word."""
     return Counter(words(choice) or (choice.strip(),))
 
 
 def extra(similarities: Sequence[float], correct: int) -> float:
-    """By how much the closest wrong candidate is closer to the passage than the right one; -1..1."""
+    """Similarity to the passage of the closest wrong candidate minus that of the right one; -1..1."""
     wrong = max(value for choice_index, value in enumerate(similarities) if choice_index != correct)
     return wrong - similarities[correct]
 
 
 def extra_jaccard(question: ExamQuestion) -> float:
-    """By how much the closest wrong candidate shares more words with the passage than the right one does."""
+    """`extra` by Jaccard similarity of words."""
     return extra(in_passage(question.choices, question.documentation), question.correct)
 
 
 def intra_jaccard(question: ExamQuestion) -> float:
-    """The highest Jaccard similarity of two candidates' words; 1 where two have no words, or the same."""
+    """The highest Jaccard similarity of two candidates' words; 1 if both have the same or no words."""
     bags = [bag(choice) for choice in question.choices]
     return max(jaccard(first, second) for first, second in combinations(bags, 2))
 
 
 def by_embedding(questions: Sequence[ExamQuestion], embed: Embed) -> tuple[list[float], list[float]]:
-    """`extra` and the highest cosine of two candidates, of each question, by sentence embeddings."""
+    """`extra` and the highest cosine of two candidates of each question, by sentence embeddings."""
     texts = dict.fromkeys(text for each in questions for text in (*each.choices, each.documentation))
     vectors = dict(zip(texts, embed(list(texts)), strict=True))
     outside, inside = [], []

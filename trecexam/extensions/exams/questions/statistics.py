@@ -1,4 +1,4 @@
-"""What an exam is like: what one gets right without knowing anything, lengths, levels and types."""
+"""Statistics of an exam: accuracy of trivial strategies, lengths, levels and types."""
 
 from __future__ import annotations
 
@@ -14,26 +14,26 @@ from trecexam.extensions.exams.questions.words import bloom_levels, bloom_words,
 
 @dataclass(frozen=True)
 class QuestionKind:
-    """What a question asks for: its Bloom levels, often none, and its type."""
+    """A question's Bloom levels (often none) and its type."""
 
     bloom: tuple[str, ...]
     question_type: str
 
     @classmethod
     def of(cls, question: ExamQuestion) -> QuestionKind:
-        """By the stem alone."""
+        """The kind of a question, from its stem."""
         return cls(bloom_levels(question.question), question_type(question.question))
 
 
 def fixed_answer(questions: Sequence[ExamQuestion]) -> tuple[str, float]:
-    """The letter that is right most often, and the accuracy of always answering it."""
+    """The most frequent right letter, and the accuracy of always answering it."""
     counts = Counter(question.letter for question in questions)
     letter = max(LETTERS, key=lambda each: counts[each])
     return letter, counts[letter] / len(questions)
 
 
 def longest_answer(questions: Sequence[ExamQuestion]) -> float:
-    """The accuracy of answering the longest candidate in characters; of several, one by chance.
+    """The accuracy of always choosing the longest candidate, in characters; ties at random.
 
     The released code counts ties as right.
     """
@@ -46,7 +46,7 @@ def longest_answer(questions: Sequence[ExamQuestion]) -> float:
 
 
 def description(questions: Sequence[ExamQuestion], kinds: Sequence[QuestionKind]) -> dict[str, Any]:
-    """Baselines (0..1), mean lengths in characters, and how many questions have which level and type."""
+    """Baselines (0..1), mean lengths in characters, and counts of levels and types."""
     if not questions:
         return {"questions": 0}
     letter, accuracy = fixed_answer(questions)
@@ -70,7 +70,7 @@ def description(questions: Sequence[ExamQuestion], kinds: Sequence[QuestionKind]
 
 
 def filter_counts(filtered: Filtered) -> dict[str, dict[str, Any]]:
-    """For each filter that was used: how many questions it takes out, how many of these no other one does."""
+    """For each filter: the number of questions that it removes, and that only it removes."""
     question_indices = range(len(filtered.questions))
     reasons = [filtered.reasons(question_index) for question_index in question_indices]
     return {

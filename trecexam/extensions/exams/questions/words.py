@@ -1,4 +1,4 @@
-"""What a question asks for: levels of Bloom's revised taxonomy, and its type, by word lists kept as data."""
+"""Levels of Bloom's revised taxonomy and types of questions, from word lists."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def question_types() -> tuple[str, ...]:
 
 
 def bloom_levels(question: str) -> tuple[str, ...]:
-    """The levels whose words the question has, as lemmas; from the lowest, and often none.
+    """The levels whose lemmas the question contains, from the lowest; often none.
 
     Source: Krathwohl, "A Revision of Bloom's Taxonomy" (2002), with the exam paper's words. Words count
     whatever part of speech they are: "the state of the valve" is of level Remembering, too.
@@ -50,7 +50,7 @@ def bloom_levels(question: str) -> tuple[str, ...]:
 
 
 def question_type(question: str) -> str:
-    """The first question word of the last sentence, "other" where it has none.
+    """The first question word of the last sentence; "other" without one.
 
     A "when" or "where" that only joins clauses ("When a valve leaks, what ...?") counts where there is no
     other one.

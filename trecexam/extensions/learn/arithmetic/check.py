@@ -1,4 +1,4 @@
-"""Which way to treat unjudged passages orders the runs best: half of the judgments are hidden to see.
+"""Compares methods for unjudged passages: hides half of the judgments and compares the runs' order.
 
 Passages that nobody judged have no part in it: a leaderboard that gives these 0 would favour giving 0 to what
 is hidden.
@@ -38,7 +38,7 @@ Way = Callable[[Sequence[QueryPassages], Learned], Sequence[Floats]]
 
 @dataclass(frozen=True, eq=False)
 class Compared:
-    """What came of a way.
+    """Result of a method.
 
     Attributes:
         loss: how far it is from the right order of the runs; see `compare`.
@@ -54,7 +54,7 @@ class Compared:
 
 @dataclass(frozen=True, eq=False)
 class Comparison:
-    """All ways, on the same hidden judgments.
+    """Results of all methods on the same hidden judgments.
 
     Attributes:
         design: how the judged passages came to be judged.
@@ -71,7 +71,7 @@ class Comparison:
     n_queries: int
 
     def better(self, method: str, than: str) -> bool:
-        """Whether a way's loss is less than another's by more than chance.
+        """Whether a method's loss is significantly lower than another's.
 
         The end of the difference's 95% interval is above 0: Student's t, with the delete-d jackknife's
         standard error over queries.
@@ -84,19 +84,19 @@ class Comparison:
         return difference > float(half_width(error, self.n_queries))
 
     def unproven(self, method: str, other_methods: Sequence[str]) -> str | None:
-        """The other way with the least loss, where that is less than the way's, but not beyond chance."""
+        """The method with the lowest loss, if lower than this method's, but not significantly."""
         least = min(other_methods, key=lambda other: self.ways[other].loss)
         less = self.ways[least].loss < self.ways[method].loss
         return least if less and self.best(method, other_methods) == method else None
 
     def best(self, method: str, other_methods: Sequence[str]) -> str:
-        """The way, unless others are better, see `better`; then of these the one with the least loss."""
+        """This method, or the one with the lowest loss among those that are `better`."""
         beating = [other for other in other_methods if self.better(other, method)]
         return min(beating, key=lambda other: self.ways[other].loss, default=method)
 
 
 def design(queries: Sequence[QueryPassages]) -> tuple[Design, float]:
-    """How the judged passages came to be judged, told from the votes of the runs.
+    """The design of the judgments, inferred from the runs' votes.
 
     Returns:
         What they are, and the share of pairs of a judged and an unjudged passage of the same query in which
@@ -118,7 +118,7 @@ def design(queries: Sequence[QueryPassages]) -> tuple[Design, float]:
 
 
 def hidings(queries: Sequence[QueryPassages], kind: Design) -> list[list[Bools]]:
-    """What is hidden: half of the judgments, chosen as the judged ones came to be judged.
+    """The hidden half of the judgments, chosen with the same design.
 
     Where these are the most retrieved, of each query the less retrieved half, once; of an odd number the
     greater part stays. Else a random half, `REPEATS` times.
@@ -156,7 +156,7 @@ def compare(
     other_queries: Sequence[QueryPassages] = (),
     step: Callable[[], None] | None = None,
 ) -> Comparison:
-    """Every way with half of the judgments hidden.
+    """Compares all methods with half of the judgments hidden.
 
     Where the most retrieved passages are judged, the loss of a way is how far it is off, for the hidden
     passages among the first ten ranks of a run, in the sum of gain / log2(rank + 1) over the query's best:
@@ -216,17 +216,17 @@ def compare(
 
 
 def zeros(queries: Sequence[QueryPassages], _: Learned) -> list[Floats]:
-    """What nobody judged is not relevant."""
+    """Unjudged passages count as not relevant."""
     return [np.nan_to_num(query.judgments) for query in queries]
 
 
 def condensed(queries: Sequence[QueryPassages], _: Learned) -> list[Floats]:
-    """What nobody judged is left out of rankings (Sakai, "Alternatives to Bpref", SIGIR 2007)."""
+    """Unjudged passages are left out of rankings (Sakai, "Alternatives to Bpref", SIGIR 2007)."""
     return [query.judgments for query in queries]
 
 
 def expectations(queries: Sequence[QueryPassages], learned: Learned) -> list[Floats]:
-    """The expected labels behind the learned leaderboard."""
+    """The expected labels of the learned leaderboard."""
     return [expected(by_regression(learned, query), learned.scale) for query in queries]
 
 
@@ -236,7 +236,7 @@ def labels(queries: Sequence[QueryPassages], learned: Learned) -> list[Floats]:
 
 
 def _errors(queries: Sequence[QueryPassages], hidden: Sequence[Bools], gains: Sequence[Floats]) -> Floats:
-    """How far each run is off by what is hidden; shape (runs, queries)."""
+    """Each run's error because of hidden judgments; shape (runs, queries)."""
     columns = []
     for query, hide, of_query in zip(queries, hidden, gains, strict=True):
         top = query.ranks[:, :K]
@@ -254,7 +254,7 @@ def _errors(queries: Sequence[QueryPassages], hidden: Sequence[Bools], gains: Se
 
 
 def _hidden_sums(queries: Sequence[QueryPassages], hidden: Sequence[Bools]) -> Floats:
-    """Of each run the sum of gain / log2(rank + 1) over hidden passages; shape (runs, queries)."""
+    """Each run's sum of gain / log2(rank + 1) over hidden passages; shape (runs, queries)."""
     columns = []
     for query, hide in zip(queries, hidden, strict=True):
         top = query.ranks[:, :K]

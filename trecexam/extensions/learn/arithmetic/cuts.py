@@ -1,4 +1,4 @@
-"""From gains to labels: a cut for each step of the scale, where it agrees best with known judgments."""
+"""From gains to labels: a cut point per step of the scale, with the best agreement with judgments."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from trecexam.extensions.learn.arithmetic.passages import Floats
 
 
 def fit_cuts(gains: Floats, labels: Floats, scale: Floats) -> Floats:
-    """For each step of the scale the gain from which on a passage is said to be so; increasing.
+    """The lowest gain of each step of the scale; increasing.
 
     Each is the middle between two gains where Cohen's kappa of "gain at least the cut" with "label at least
     the step" is greatest; of several the lowest. Where no cut is better than chance, it is infinite: nothing

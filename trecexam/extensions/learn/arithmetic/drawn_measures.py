@@ -1,4 +1,4 @@
-"""nDCG@k and AP of runs on many draws of a query's labels at once, as trec_eval has them."""
+"""nDCG@k and AP of runs on many draws of a query's labels at once, as in trec_eval."""
 
 from __future__ import annotations
 

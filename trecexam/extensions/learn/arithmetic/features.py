@@ -1,4 +1,4 @@
-"""Facts about a passage before anybody judges it: a number for each of `FEATURES`."""
+"""Features of passages: a number for each of `FEATURES`."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def fusion(ranks: NDArray[np.int32], n: int) -> Floats:
 
 
 def unretrieved(n: int) -> float:
-    """What `fusion` is of a passage that no run has, where they have n."""
+    """The value of `fusion` of a passage that no run retrieved, given n retrieved ones."""
     return math.log(n + 2)
 
 
@@ -59,7 +59,7 @@ class Lexical:
         self._mean_length = sum(self._length.values()) / max(1, len(self._length)) or 1.0
 
     def scores(self, query: str, texts: Sequence[str]) -> Floats:
-        """Of each text; 0 of one that is not in the collection."""
+        """The BM25 scores of texts; 0 for a text outside of the collection."""
         n = len(self._words)
         scores = np.zeros(len(texts))
         for word, times in Counter(words(query)).items():
@@ -121,7 +121,7 @@ def query_features(
 
 
 def _standardised(values: Floats, n_pooled: int) -> Floats:
-    """By mean and standard deviation of the first ones that are known; 0 where these are all the same."""
+    """Standardised by mean and standard deviation of the first known values; 0 if these are all equal."""
     finite = values[:n_pooled][~np.isnan(values[:n_pooled])].astype(np.float64)
     spread = float(finite.std()) if finite.size else 0.0
     # Rounding leaves a spread where all values are the same.

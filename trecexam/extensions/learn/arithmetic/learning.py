@@ -1,4 +1,4 @@
-"""Fits what a track's judgments teach, and says what the passages without one would be judged."""
+"""Fits a model on a track's judgments, and predicts labels of unjudged passages."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from trecexam.extensions.learn.arithmetic.regression import (
 
 @dataclass(frozen=True, eq=False)
 class Learned:
-    """What was fitted.
+    """A fitted model.
 
     Attributes:
         regression: the probability of each step of the scale, by the features.
@@ -47,13 +47,13 @@ class Learned:
 
     @property
     def features(self) -> tuple[str, ...]:
-        """The names of the features that count."""
+        """The names of the used features."""
         return tuple(FEATURES[at] for at in self.regression.columns)
 
 
 @dataclass(frozen=True, eq=False)
 class Prediction:
-    """Of a query's passages.
+    """Predictions for a query's passages.
 
     Attributes:
         probabilities: of each step of the scale, shape (steps, passages); 0 or 1 of judged passages.
@@ -116,7 +116,7 @@ def fit(queries: Sequence[QueryPassages], without: Sequence[str] = (), neighbour
 
 
 def predict(learned: Learned, query: QueryPassages) -> Prediction:
-    """What the passages of a query would be judged, by what was fitted and the query's own judgments."""
+    """Predicts labels of a query's passages from the fitted model and the query's judgments."""
     scale, is_judged = learned.scale, query.judged
     reached = query.judgments >= scale[1:, None]
     p = learned.regression.probabilities(query)
@@ -138,7 +138,7 @@ def predict(learned: Learned, query: QueryPassages) -> Prediction:
 
 
 def by_regression(learned: Learned, query: QueryPassages) -> Floats:
-    """Probabilities of each step for a query's passages by the regressions alone, as leaderboards take them.
+    """Probabilities of each step for a query's passages from the regressions alone, for leaderboards.
 
     Returns:
         Shape (steps, passages); 0 or 1 of judged passages.

@@ -1,4 +1,4 @@
-"""nDCG@k with gains that may have decimals, on places in a pool."""
+"""nDCG@k with fractional gains, on indices in a pool."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from trecexam.extensions.learn.arithmetic.passages import Floats
 
 
 def ndcg(ranks: NDArray[np.int32], gains: Floats, k: int, elsewhere: Floats | None = None) -> Floats:
-    """nDCG@k of each run for a query, as trec_eval has it: sum of gain / log2(rank + 1), over the best sum.
+    """nDCG@k of each run for a query as in trec_eval: sum of gain / log2(rank + 1), over the best sum.
 
     Args:
         ranks: shape (runs, depth): the place among `gains` of the passage at each rank; -1 for none.

@@ -1,4 +1,4 @@
-"""The pooled passages of a query as they are learned from."""
+"""The pooled passages of a query, as input of learning."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ class QueryPassages:
         doc_ids: of the pooled passages, sorted.
         ranks: the place among `doc_ids` of the passage at each rank of each run, -1 for none; shape (runs,
             depth).
-        judgments: of the passages; NaN where there is none.
+        judgments: of the passages; NaN if missing.
         elsewhere: the judgments of passages that are not pooled.
         features: a column for each of `FEATURES`; shape (passages, 5).
         background: the same of passages that no run retrieves for this query; shape (any number, 5).
-        vectors: unit vectors of the texts; zeros where there is none; shape (passages, dimension).
+        vectors: unit vectors of the texts; zeros if missing; shape (passages, dimension).
     """
 
     query_id: str
@@ -48,5 +48,5 @@ class QueryPassages:
         return ~np.isnan(self.judgments)
 
     def hiding(self, hidden: Bools) -> QueryPassages:
-        """The same without some judgments."""
+        """A copy without some judgments."""
         return replace(self, judgments=np.where(hidden, np.nan, self.judgments))

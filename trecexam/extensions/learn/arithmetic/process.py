@@ -1,4 +1,4 @@
-"""A Gaussian process over a query's passages, on what regressions leave unexplained of its judgments.
+"""A Gaussian process over a query's passages, on the residuals of the regressions.
 
 Rasmussen & Williams, "Gaussian Processes for Machine Learning", MIT Press 2006: equations 2.25 for the mean,
 2.30 for the likelihood, 5.12 for leaving one out.
@@ -51,12 +51,12 @@ KERNELS = tuple(
 
 
 def carried(kernel: Kernel, judged: Vectors, passages: Vectors) -> Floats:
-    """How much of each judged passage's residual is carried to each passage; shape (passages, judged)."""
+    """The weight of each judged passage's residual for each passage; shape (passages, judged)."""
     return np.asarray(np.linalg.solve(kernel.judged(judged), kernel.between(judged, passages)).T)
 
 
 def carried_from_others(kernel: Kernel, judged: Vectors, residuals: Floats) -> Floats:
-    """The mean of each judged passage's residual, by all others of its query."""
+    """Each judged passage's residual, predicted from the others of its query."""
     inverse = np.linalg.inv(kernel.judged(judged))
     return np.asarray(residuals - inverse @ residuals / np.diag(inverse))
 

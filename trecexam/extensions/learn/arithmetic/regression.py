@@ -1,4 +1,4 @@
-"""Logistic regressions of "is judged at least so", one for each step of the judgment scale."""
+"""Logistic regressions of "is judged at least this label", one per step of the scale."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _FUSION = FEATURES.index("fusion")
 
 @dataclass(frozen=True, eq=False)
 class Regression:
-    """What was fitted.
+    """Fitted regressions.
 
     The same as the cumulative ("proportional odds") model without its common slope: each step has weights of
     its own.
@@ -49,7 +49,7 @@ class Regression:
     of_queries: Mapping[str, Floats]
 
     def probabilities(self, query: QueryPassages) -> Floats:
-        """That a passage is judged at least so; shape (steps, passages), falling from step to step."""
+        """Probabilities that a passage is judged at least each step; shape (steps, passages), decreasing."""
         features = (query.features[:, self.columns] - self.center) / self.spread
         logits = features @ self.weights.T + self.intercepts + self.of_queries.get(query.query_id, 0.0)
         # Far from all that is judged a logit may be beyond what exp can take.
@@ -66,7 +66,7 @@ def expected(probabilities: Floats, scale: Floats) -> Floats:
 
 
 def scale_of(queries: Sequence[QueryPassages]) -> Floats:
-    """0 and every label that was given, increasing.
+    """0 and every given label, increasing.
 
     Raises:
         ValueError: there are no judgments, or not two different ones.
@@ -167,7 +167,7 @@ def fits_without(
     groups: int,
     other_queries: Sequence[QueryPassages] = (),
 ) -> Iterator[tuple[Bools, Regression]]:
-    """Regressions with an intercept for each query, that each lack a group of the queries (a jackknife's).
+    """Jackknife regressions, each without a group of queries, with an intercept per query.
 
     Args:
         groups: how many groups there are at most.
@@ -191,7 +191,7 @@ def fits_without(
 
 
 def unseen(queries: Sequence[QueryPassages], columns: Sequence[int], scale: Floats) -> tuple[Floats, ...]:
-    """Probabilities of each query's passages by regressions that have not seen its judgments.
+    """Probabilities for each query's passages from regressions fitted without its judgments.
 
     Where only one query is judged, they have not seen the judgments of the passage's fold.
 
@@ -214,7 +214,7 @@ def unseen(queries: Sequence[QueryPassages], columns: Sequence[int], scale: Floa
 def _folds(
     queries: Sequence[QueryPassages], judged: Sequence[int]
 ) -> Iterator[tuple[list[QueryPassages], dict[int, np.ndarray]]]:
-    """Of each fold the queries without its judgments, and which passages are predicted from them."""
+    """For each fold the queries without its judgments, and the passages to predict."""
     if len(judged) > 1:
         for fold in range(min(FOLDS, len(judged))):
             out = set(judged[fold::FOLDS])
@@ -235,7 +235,7 @@ def _folds(
 
 
 def choose_columns(queries: Sequence[QueryPassages], scale: Floats) -> tuple[int, ...]:
-    """The features that count: the first three, and of the others each that adds something.
+    """The used features: the first three, and each other one that improves the likelihood.
 
     One does where the judgments of queries that were not seen become more likely with it, by more than one
     standard error of the sum over queries (the "one standard error rule": Breiman, Friedman, Olshen & Stone,
@@ -263,7 +263,7 @@ def adds(differences: Floats) -> bool:
 
 
 def _likelihoods(queries: Sequence[QueryPassages], columns: Sequence[int], scale: Floats) -> Floats:
-    """Of each query with judgments, the logarithm of how likely these are by regressions that saw others."""
+    """The log-likelihood of each query's judgments under regressions fitted on other queries."""
     sums = []
     for query, of_query in zip(queries, unseen(queries, columns, scale), strict=True):
         if query.judged.any():

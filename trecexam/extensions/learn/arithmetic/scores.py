@@ -1,4 +1,4 @@
-"""What nDCG and AP of runs are expected to be where judgments are missing, and how far off that may be."""
+"""Expected nDCG and AP of runs with missing judgments, with their variances."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ class ExpectedScores:
 
     @property
     def means(self) -> Floats:
-        """Of each run over the queries; shape (2, runs)."""
+        """Each run's means over the queries; shape (2, runs)."""
         return np.asarray(self.values.mean(axis=-1))
 
     def variances(self) -> Floats:
-        """Of the means, over all queries that might have been asked; shape (2, runs).
+        """The variances of the means, over a population of queries; shape (2, runs).
 
         The delete-group jackknife's, (g - 1) / g * sum((m_i - m)**2) over g fits that each lack a group of
         queries (Shao & Tu, "The Jackknife and Bootstrap", 1995, section 2.3).
@@ -48,7 +48,7 @@ class ExpectedScores:
         return np.asarray((groups - 1) * self.left.var(axis=0)) if groups > 1 else np.zeros(self.means.shape)
 
     def of_runs(self, order: Sequence[int]) -> ExpectedScores:
-        """The same of these runs, in this order."""
+        """The scores of these runs, in this order."""
         return ExpectedScores(self.values[:, order], self.left[..., order])
 
 
@@ -63,7 +63,7 @@ def expected_scores(
     *,
     fits: bool = True,
 ) -> ExpectedScores:
-    """The scores of the runs, with labels drawn for what is not judged.
+    """The scores of the runs, with drawn labels for unjudged passages.
 
     Args:
         learned: from these queries and the others.
@@ -108,7 +108,7 @@ def expected_scores(
 def drawn_labels(
     probabilities: Floats, scale: Floats, uniform: NDArray[np.float64], query: QueryPassages
 ) -> Floats:
-    """Draws of a query's labels; judged passages have their judgment in all.
+    """Draws of a query's labels; judged passages always have their judgment.
 
     Args:
         probabilities: of each step of the scale, shape (steps, passages), falling.

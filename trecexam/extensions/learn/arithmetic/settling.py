@@ -1,4 +1,4 @@
-"""How sure the order of runs is once the whole pool is judged, and which judgments would tell.
+"""Probabilities of the order of runs after full judging, and the judgments that would decide it.
 
 Minimal test collections (Carterette, Allan & Sitaraman, SIGIR 2006) take labels as independent. Here their
 common errors count, too: what the model has wrong in all queries alike, and in all passages of a query.
@@ -57,7 +57,7 @@ class Standing:
 
     @cached_property
     def above(self) -> Floats:
-        """The probability that the run of the row is better than that of the column; 0.5 of a run itself."""
+        """The probability that the row's run is better than the column's; 0.5 on the diagonal."""
         from scipy.special import ndtr
 
         deviation = np.sqrt(_of_differences(self.covariance))
@@ -92,7 +92,7 @@ class Standing:
         )
 
     def needed(self, pair: Pair, confidence: float) -> int:
-        """About how many judgments, in the order of `gains`, decide a pair.
+        """The approximate number of judgments, in the order of `gains`, that decide a pair.
 
         Decided is a pair where the probability of its order is at least `confidence`, above 0.5, if its
         difference stays what it is expected to be. What the model has wrong shrinks with the weight of what
@@ -136,7 +136,7 @@ class Undecided(NamedTuple):
 
 
 def undecided(standings: Standing) -> Undecided:
-    """How many pairs of runs are undecided."""
+    """Counts undecided pairs of runs."""
     order = np.argsort(-standings.mean, kind="stable")
     open_order = standings.above[np.ix_(order, order)] < SURE
     neighbours = np.diag(open_order, 1)
@@ -145,7 +145,7 @@ def undecided(standings: Standing) -> Undecided:
 
 
 def standing(learned: Learned, queries: Sequence[QueryPassages], k: int) -> Standing:
-    """Facts about the runs' mean nDCG@k over these queries.
+    """The distribution of the runs' mean nDCG@k over these queries after full judging.
 
     Args:
         learned: from these queries.
@@ -188,7 +188,7 @@ def standing(learned: Learned, queries: Sequence[QueryPassages], k: int) -> Stan
 
 
 def _moments(probabilities: Floats, query: QueryPassages, scale: Floats) -> tuple[Floats, Floats]:
-    """Mean and standard deviation of each passage's label; a judged one has its judgment."""
+    """Mean and standard deviation of each passage's label; judged passages have their judgment."""
     mean = expected(probabilities, scale)
     square = scale[0] ** 2 + np.diff(scale**2) @ probabilities
     deviation = np.sqrt(np.maximum(square - mean**2, 0))
@@ -239,7 +239,7 @@ def _overdispersion(
     outside: dict[int, Floats],
     scale: Floats,
 ) -> float:
-    """How much more differences of runs vary within a query than independent labels do; at least 1.
+    """The overdispersion of differences of runs within a query, relative to independent labels; at least 1.
 
     For judged passages the difference of two runs is predicted by a fit that has not seen the query: squared
     error over variance, both summed over queries and pairs of runs.

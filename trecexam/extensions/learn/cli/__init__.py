@@ -1,1 +1,1 @@
-"""What learning adds to `trecexam`."""
+"""Commands on learned labels."""

@@ -1,4 +1,4 @@
-"""`trecexam learned-leaderboard` and `cross-validate`: what learned labels say of runs, and how well."""
+"""`trecexam learned-leaderboard` and `cross-validate`: runs by learned labels, and their validation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`trecexam learned-next` and `settle`: what people should judge."""
+"""`trecexam learned-next` and `settle`: plans of judgments."""
 
 from __future__ import annotations
 

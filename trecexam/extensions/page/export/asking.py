@@ -1,4 +1,4 @@
-"""Pages from the application without a server."""
+"""Requests pages from the application without a server."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from trecexam.extensions.page.view import View
 
 
 class Answered(NamedTuple):
-    """What the application answered."""
+    """A response of the application."""
 
     status: int
     content: bytes
@@ -25,7 +25,7 @@ _READER = User("", "reader")
 
 
 def ask(app: ASGIApp, address: str, view: View) -> Answered:
-    """The answer to a GET of a canonical address (see `naming`), as for a reader.
+    """The response to a GET of a canonical address (see `naming`), in the role of a reader.
 
     Args:
         view: the state of the track that all pages of a copy are of.

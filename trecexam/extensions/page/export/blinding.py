@@ -16,10 +16,10 @@ _PIECE = re.compile(r"[^\W_]+|[\W_]")
 
 
 class Names:
-    """What names are called in the copy; each unchanged, where nothing is to be hidden."""
+    """Names in the copy; unchanged unless it is blind."""
 
     def alone(self, text: str) -> str:
-        """The name for a text that may be a name as a whole."""
+        """The replacement for a text that may be a name."""
         return text
 
     def in_text(self, text: str) -> str:

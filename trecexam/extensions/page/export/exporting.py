@@ -88,8 +88,7 @@ def refuse_inside_track(folder: Path, track: TrackFolder) -> None:
     inner = folder_of_track(folder, track)
     if inner is not None:
         raise TrecexamError(
-            f"is in {inner}, where a track has its runs, outputs or grades, and would take pages for its own "
-            "files: name a folder elsewhere",
+            f"is in {inner}, which holds the track's runs, outputs or grades: give a folder elsewhere",
             path=folder,
         )
 

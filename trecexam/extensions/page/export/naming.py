@@ -1,4 +1,4 @@
-"""Which addresses are in a copy, and what their files are called. Pure."""
+"""Addresses in a copy, and the names of their files. Pure."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ _LONGEST = 120
 
 
 def own_path(path: str) -> str:
-    """The path of a page without the grader that it is of."""
+    """The path of a page without its grader."""
     return re.sub(r"^/grader/[^/]+", "", path) or "/"
 
 
 def canonical(href: str) -> str | None:
-    """The address in the copy that a link leads to, without what is after `#`; None where it leads elsewhere.
+    """The canonical address of a link without its fragment; None if it leads out of the copy.
 
     Args:
         href: in a page, from the root on.

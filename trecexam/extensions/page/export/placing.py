@@ -1,4 +1,4 @@
-"""Where a copy is put: made beside its folder, and put in place as a whole."""
+"""Replaces a copy atomically: writes it next to its folder, then moves it."""
 
 from __future__ import annotations
 
@@ -27,39 +27,41 @@ _OLD = "-old"
 
 
 def write_marker(folder: Path, digests: Mapping[str, str], **facts: Any) -> None:
-    """Ends a copy by the list of its files."""
+    """Writes the list of a copy's files."""
     marker = {**facts, "files": dict(digests)}
     (folder / MARKER).write_text(json.dumps(marker, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
 
 
 def refuse_others(folder: Path) -> None:
-    """To be called before a copy is made, and before it takes the place of an earlier one.
+    """Raises an error if the folder has other files than an earlier copy.
 
     Raises:
-        TrecexamError: the folder is none, or has something else in it than the files of an earlier copy.
+        TrecexamError: it is not a folder, or has other files than those of an earlier copy.
     """
     if folder.is_symlink() or (folder.exists() and not folder.is_dir()):
-        raise TrecexamError("is no folder: name another for the copy", path=folder)
+        raise TrecexamError("is not a folder: give another one for the copy", path=folder)
     try:
         if not folder.is_dir() or not any(folder.iterdir()):
             return
         listed = _listed(folder)
         if listed is None:
-            raise TrecexamError("has files that are no copy of a page: name another folder", path=folder)
+            raise TrecexamError(
+                "has files that do not belong to a copy of a page: give another folder", path=folder
+            )
         foreign = sorted(name for name, is_ours in _inside(folder, listed) if not is_ours)
     except OSError as error:
         raise TrecexamError(f"cannot be read: {error.strerror or error}", path=folder) from error
     if foreign:
         raise TrecexamError(
             f"has files that the earlier copy did not write, or that changed since: "
-            f"{shorten_list(foreign, quote='')}. Nothing was removed. Move them away, or name another folder",
+            f"{shorten_list(foreign, quote='')}. Nothing was removed. Move them away, or give another folder",
             path=folder,
         )
 
 
 @contextmanager
 def new_copy(folder: Path) -> Iterator[Path]:
-    """A folder to make a copy in; at the end of the block it takes the place of `folder`, unless it raises.
+    """A folder for a new copy, which replaces `folder` at the end of the block, unless it raises.
 
     What an earlier process left when it was killed is mended first: its unfinished copy goes, and an earlier
     copy that it had just moved out of the way comes back.
@@ -113,14 +115,14 @@ def _is_locked(folder: Path) -> bool:
 
 
 def _listed(folder: Path) -> Mapping[str, str] | None:
-    """The sha256 of each file of a copy, by its path in it; None where the folder is no copy."""
+    """Path -> sha256 of a copy's files; None if the folder is not a copy."""
     marker = read_object(folder / MARKER)
     is_copy = marker.keys() == {"track", "blind", "files"}
     return marker["files"] if is_copy and isinstance(marker["files"], dict) else None
 
 
 def _inside(folder: Path, listed: Mapping[str, str]) -> Iterator[tuple[str, bool]]:
-    """What is in a folder, and whether a copy with these files wrote it; of other folders the name alone."""
+    """The entries of a folder, and whether an earlier copy wrote each."""
     ours = {str(parent) for name in listed for parent in PurePosixPath(name).parents}
     waiting = [folder]
     while waiting:
@@ -158,7 +160,7 @@ def _remove(copy: Path) -> None:
 
 
 def _put(made: Path, folder: Path) -> None:
-    """Puts a finished folder in the place of an earlier one."""
+    """Replaces an earlier folder by a finished one."""
     # Again: to make a copy takes its time.
     refuse_others(folder)
     old = made.with_name(made.name + _OLD)

@@ -1,4 +1,4 @@
-"""The pages, a group of routes a module: `routes()` of each, in the order in which they are tried.
+"""The pages, a module per group of routes: `routes()` of each, in the order of matching.
 
 Those of `OF_GRADER` are of one grader: at their own addresses of the first of the track that can go on, and
 below `/grader/NAME` of the one of that name.
@@ -46,7 +46,7 @@ def _routes(modules: Sequence[str]) -> list[Route]:
 
 
 def _showing(route: Route, path: str, *, of_all: bool = False) -> Route:
-    """The page at this path, with links to pages of the grader that it names; or of the first that can go on.
+    """The page at this path for the grader in the path, or for the first one that works.
 
     Where there are several graders, links and forms name theirs: whom a form is for must not change because
     another one can go on meanwhile.

@@ -1,4 +1,4 @@
-"""Where assessors judge: a passage at a time; nothing tells where it comes from, or what others say."""
+"""Pages for assessors: one passage at a time, without its origin or others' judgments."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ LONGEST = 600.0
 
 
 def assess(request: Request) -> Response:
-    """To the assessor's next passage, or lists what she judged; with a form, takes a judgment."""
+    """Shows the next passage or the judged ones; a form stores a judgment."""
     if request.method == "POST":
         # Items are written one by one: another window of hers, or a second click, is to see all of them.
         user = user_of(request)
@@ -65,7 +65,7 @@ def assess(request: Request) -> Response:
 
 
 def to_planned(request: Request, page: str) -> Response | None:
-    """Where no grader is named, to this page of the one whose passages the plan has; None if that is here."""
+    """Redirects to this page of the grader whose passages are planned; None if that is here."""
     first = first_view_of(request)
     if "grader" in request.path_params or not first.others:
         return None
@@ -75,13 +75,13 @@ def to_planned(request: Request, page: str) -> Response | None:
 
 
 def passage(request: Request) -> Response:
-    """A passage with all its items, and what the assessor says of it."""
+    """A passage with all its items and the assessor's judgments."""
     desk = _desk(request)
     return _page(request, desk, _named(desk, request.path_params["passage"]))
 
 
 def _page(request: Request, desk: Desk, task: Task, status: int = 200, **typed_anew: Any) -> Response:
-    """The page of a passage; where a form was rejected, with what was wrong and what it had in it."""
+    """The page of a passage; after a rejected form with the reason and its values."""
     topic = [other for other in desk.tasks if other.query_id == task.query_id]
     still_open = frozenset(desk.open)
     following = desk.next_open(task)
@@ -109,15 +109,15 @@ def _desk(request: Request) -> Desk:
 
 
 def _named(desk: Desk, name: str, fingerprint: str = "") -> Task:
-    """The task of that name; with `fingerprint`, of a form, also one that a colleague judged since."""
+    """The task with this name; with a form's `fingerprint` also one that a colleague judged meanwhile."""
     task = desk.named(name) or (desk.shown_earlier(name, fingerprint) if fingerprint else None)
     if task is None or not desk.text_of(task):
-        raise NotFoundError("This passage is not among yours any more.")
+        raise NotFoundError("This passage is no longer assigned to you.")
     return task
 
 
 def _shown(desk: Desk, task: Task) -> dict[str, Any]:
-    """What a page shows of a passage."""
+    """The template values of a passage."""
     questions, judgments = desk.questions(task), desk.said(task)
     whole, asks_why = judgments.get(""), desk.folder.config.judging.reason
     return {
@@ -132,22 +132,24 @@ def _shown(desk: Desk, task: Task) -> dict[str, Any]:
         "asks_why": asks_why,
         "why": next((row.why for row in judgments.values() if not row.cannot), "") if asks_why else "",
         "guidelines": _guidelines(desk),
+        "missing_guidelines": desk.folder.config.judging.guidelines if _guidelines(desk) is None else "",
         "token": desk.token(task),
         "shown": desk.shown(task),
         "places": _places(questions, judgments),
     }
 
 
-def _guidelines(desk: Desk) -> str:
+def _guidelines(desk: Desk) -> str | None:
+    """The guidelines as HTML; None if their file does not exist or cannot be read."""
     try:
         return guidelines(desk.folder)
     except TrecexamError:
-        # An assessor can do nothing about it, and continues; the campaign's page says it.
-        return ""
+        # The campaign's page has the reason.
+        return None
 
 
 def _judged(request: Request, desk: Desk) -> Response:
-    """Takes what a form says of a passage; where she said something else meanwhile, shows both."""
+    """Stores a form's judgment of a passage; shows both if she judged it differently meanwhile."""
     form = form_of(request)
     task = _named(desk, form.get("passage", ""), form.get("shown", ""))
     judgments, task_url = desk.said(task), urls.assess_passage(task.name)
@@ -156,7 +158,8 @@ def _judged(request: Request, desk: Desk) -> Response:
         return go(
             request,
             task_url,
-            "This passage or its questions changed meanwhile. Nothing was saved: look again.",
+            "This passage or its questions changed meanwhile. Nothing was saved: check your ratings and "
+            "save again.",
         )
     wishes = _wishes(form, desk.questions(task), judgments)
     if not wishes:
@@ -169,7 +172,7 @@ def _judged(request: Request, desk: Desk) -> Response:
         return _not_taken(request, desk, task, wishes, error)
     asks_why, undoes = desk.folder.config.judging.reason, form.get("act") == "withdraw"
     if not undoes and not why and (CANNOT in wishes.values() or (asks_why and {*wishes.values()} != {None})):
-        return go(request, task_url, "Nothing is written: say why.")
+        return go(request, task_url, "Nothing was saved: give a reason.")
     new = {
         item_id: wish
         for item_id, wish in wishes.items()
@@ -216,11 +219,11 @@ def _judged(request: Request, desk: Desk) -> Response:
 
 
 def _not_taken(request: Request, desk: Desk, task: Task, wishes: Wishes, error: TrecexamError) -> Response:
-    """The page again with all that was chosen and typed, but for characters that no text may have."""
+    """The page again with all input, without forbidden characters."""
     form, trouble = form_of(request), str(error)
     note, why = (CONTROLS.sub("", form.get(name, "")) for name in ("note", "why"))
     if (note, why) != (form.get("note", ""), form.get("why", "")):
-        trouble += ". It is left out below: look at your text, and save again"
+        trouble += ". It is left out below: check your text, and save again"
     picked = {
         question.number: wishes.get(question.item_id, question.own and question.own.rating)
         for question in desk.questions(task)
@@ -232,7 +235,7 @@ def _not_taken(request: Request, desk: Desk, task: Task, wishes: Wishes, error: 
 def _gone_on(
     request: Request, desk: Desk, task: Task, new: Wishes, whole: PersonalJudgment | None
 ) -> Response:
-    """To what comes next, from where what was said just now can be taken back.
+    """Redirects to the next task, with a link to undo this judgment.
 
     Args:
         whole: what was said before of the passage as a whole.
@@ -242,7 +245,7 @@ def _gone_on(
         return go(request, task_url, "Taken back.")
     left = sum(question.own is None for question in desk.questions(task))
     if not desk.is_done(task):
-        return go(request, task_url, f"Taken; {left} more here.")
+        return go(request, task_url, f"Saved; {left} more here.")
     following = desk.next_open(task)
     undo = {
         "after": task.name,
@@ -262,7 +265,7 @@ def _gone_on(
 def _wishes(
     form: Mapping[str, str], questions: Sequence[Question], judgments: Mapping[str, PersonalJudgment]
 ) -> Wishes:
-    """What a form says.
+    """The judgments in a form.
 
     Raises:
         TrecexamError: a rating that is not among the choices.
@@ -290,19 +293,19 @@ def _wishes(
 
 
 def _says(row: PersonalJudgment | None, wish: int | str | None, why: str) -> bool:
-    """Whether that is what she says already."""
+    """Whether this equals her current judgment."""
     if row is None or wish is None:
         return row is None and wish is None
     return (CANNOT if row.cannot else row.rating) == wish and why in ("", row.why)
 
 
 def _note_of(judgments: Mapping[str, PersonalJudgment]) -> tuple[str | None, str]:
-    """The note on a passage, and the item_id that it is kept with: None without one."""
+    """The note on a passage, and the item_id that it is stored with (None without one)."""
     return next(((item_id, row.note) for item_id, row in judgments.items() if row.note), (None, ""))
 
 
 def _seconds(form: Mapping[str, str], n: int) -> float | None:
-    """Of work on each of these judgments: since the page was shown, less what it was out of sight."""
+    """Seconds of work per judgment: time since the page was shown, minus time when it was hidden."""
     try:
         elapsed = time.time() - float(form.get("now", ""))
         seconds = min(elapsed, float(form.get("active") or elapsed), LONGEST)
@@ -312,7 +315,7 @@ def _seconds(form: Mapping[str, str], n: int) -> float | None:
 
 
 def _conflict(request: Request, desk: Desk, task: Task, wishes: Wishes) -> Response:
-    """Shows what she says by now, and what the form says, to choose from."""
+    """Shows her current judgment and the form's, to choose from."""
     rows = []
     for question in desk.questions(task):
         wish = wishes.get(question.item_id, question.own and question.own.rating)
@@ -330,14 +333,14 @@ def _words(question: Question, rating: int | str | None) -> str:
 
 
 def _places(questions: Sequence[Question], item_ids: Collection[str]) -> str:
-    """Which of a passage's questions these are, for an address; 0 is the passage as a whole."""
+    """The numbers of these questions of a passage, for an address; 0 is the whole passage."""
     numbers = [str(question.number) for question in questions if question.item_id in item_ids]
     is_asked = any(not question.item_id for question in questions)
     return ".".join([*numbers, *(["0"] if "" in item_ids and not is_asked else [])])
 
 
 def _last(request: Request, desk: Desk) -> dict[str, str] | None:
-    """What was judged just before, so that it can be taken back; None where it was not, or was already."""
+    """The last judgment, to undo it; None if there is none or it was undone."""
     task = desk.named(request.query_params.get("after", ""))
     if task is None or not desk.text_of(task) or not desk.said(task):
         return None
@@ -355,7 +358,7 @@ def _last(request: Request, desk: Desk) -> dict[str, str] | None:
 
 
 def _render(request: Request, template: str, status: int = 200, **values: Any) -> Response:
-    """A page that is the same for all who may judge: an organizer judges as blind as an assessor."""
+    """Renders a page without the organizer's links: organizers judge as blind as assessors."""
     view, first = view_of(request), first_view_of(request)
     names = (first.own, *first.others) if first.others else ()
     switches = [Switch(name, urls.grader(name, "/assess"), name == view.own) for name in names]

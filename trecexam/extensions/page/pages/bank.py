@@ -1,4 +1,4 @@
-"""The items of one query, to edit: what changes is graded again, and nothing else."""
+"""Edits the items of a query; only changed items are graded again."""
 
 from __future__ import annotations
 
@@ -39,12 +39,12 @@ SOON = 0.15
 
 
 def bank(request: Request) -> Response:
-    """The items of a query, retired ones too."""
+    """The items of a query, including retired ones."""
     return _page(request, request.path_params["query_id"])
 
 
 def change(request: Request) -> Response:
-    """Adds an item, changes its text, retires it or takes it back; where it cannot, what was typed again."""
+    """Adds, edits, retires or restores an item; shows the input again on an error."""
     live, form, query_id = live_of(request), form_of(request), request.path_params["query_id"]
     what, view = request.url.path.rpartition("/")[2], _view(request, query_id)
     try:
@@ -63,7 +63,7 @@ def change(request: Request) -> Response:
         if request.app.state.grader is not None:
             request.app.state.grader.ask()
     verb = {"item": "Added", "edit": "Changed"}.get(what, "Retired" if done.item.retired else "Taken back")
-    message = f"{verb}: {done.item.text}" if done.written else f"It was so already: {done.item.text}"
+    message = f"{verb}: {done.item.text}" if done.written else f"No change: {done.item.text}"
     if done.warnings:
         message += f" Check this item: {'; '.join(done.warnings)}."
     return remember(
@@ -129,7 +129,7 @@ def _page(request: Request, query_id: str, status: int = 200, **values: Any) -> 
 
 
 def _view(request: Request, query_id: str) -> View:
-    """The state of the grader whose bank this is.
+    """The view of the bank's grader.
 
     Raises:
         NotFoundError: it asks about no item of a bank.
@@ -137,12 +137,12 @@ def _view(request: Request, query_id: str) -> View:
     view = view_of(request)
     state = view.query(query_id)
     if state is not None and not state.has_bank:
-        raise NotFoundError(f"The grader {view.own} asks about no items of a bank.")
+        raise NotFoundError(f"The grader {view.own} does not use a test bank.")
     return view
 
 
 def _cells(view: View, query_id: str) -> int:
-    """How many passages an item of the query is graded on: equal texts once."""
+    """The number of distinct texts on which an item of the query is graded."""
     state = view.query(query_id)
     if state is None:
         return 0

@@ -1,4 +1,4 @@
-"""How far assessors are, how far they agree, and where somebody decides between them: for organizers."""
+"""Pages for organizers of a campaign: progress, agreement and adjudication."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 
 
 class DisagreementLine(NamedTuple):
-    """A cell on which people differ, as the page shows it.
+    """A row of the page's disagreements.
 
     Attributes:
         item: None for the passage as a whole; `text` is the passage's.
@@ -67,12 +67,12 @@ class DisagreementLine(NamedTuple):
 
     @property
     def is_decided(self) -> bool:
-        """Whether somebody decided between them."""
+        """Whether it is adjudicated."""
         return self.counts is not None and self.counts.kind == ADJUDICATED
 
 
 def campaign(request: Request) -> Response:
-    """How far each assessor is, by topic too."""
+    """Progress of each assessor, in total and by topic."""
     elsewhere = to_planned(request, "/campaign")
     if elsewhere is not None:
         return elsewhere
@@ -102,7 +102,7 @@ def campaign(request: Request) -> Response:
 
 
 def _by_topic(rows: Sequence[ProgressRow]) -> Table:
-    """A row a topic: what all assessors have to do there, together."""
+    """A row per topic, summed over assessors."""
     header = ("query_id", "tasks", "done", "left", "judgments", "cannot")
     sums: dict[str, list[int]] = {}
     for row in rows:
@@ -111,7 +111,7 @@ def _by_topic(rows: Sequence[ProgressRow]) -> Table:
 
 
 def _with_bars(table: Table) -> Excerpt:
-    """The table with links to topics, and a bar for how much is done."""
+    """The table with links to topics and progress bars."""
     column: dict[str, Any] = {name: table[name] for name in table.header}
     return drawn(table, draw={
         "query_id": lambda at: link(urls.query(column["query_id"][at]), column["query_id"][at]),
@@ -120,7 +120,7 @@ def _with_bars(table: Table) -> Excerpt:
 
 
 def agreement(request: Request) -> Response:
-    """How far assessors agree, and the cells on which they differ."""
+    """Agreement of assessors, and the cells on which they differ."""
     view, address = view_of(request), Address.of(request)
     agreed = live_of(request).call(view.own, assessor_agreement)
     tables = dict(agreed.tables)
@@ -138,7 +138,7 @@ def agreement(request: Request) -> Response:
 
 
 def adjudicate(request: Request) -> Response:
-    """Takes what somebody decided between assessors; what they say must still be what was shown."""
+    """Stores an adjudication, if the ratings are still those that were shown."""
     form, view, live = form_of(request), view_of(request), live_of(request)
     key = CellKey(form.get("query", ""), form.get("doc", ""), form.get("item", ""))
     folder, state = grader_folder(request), view.query(key.query_id)
@@ -155,7 +155,7 @@ def adjudicate(request: Request) -> Response:
         )  # fmt: skip
     except RatingConflictError:
         live.reload()
-        return go(request, back, "Nothing is written: the ratings changed meanwhile. Look at both again.")
+        return go(request, back, "Nothing was saved: the ratings changed meanwhile. Look at both again.")
     live.patch(view.own, key.query_id, lambda view, state: with_people(folder, view, state))
     if request.app.state.grader is not None:
         request.app.state.grader.ask()
@@ -165,7 +165,7 @@ def adjudicate(request: Request) -> Response:
 
 
 def _line(view: View, row: Disagreement) -> DisagreementLine | None:
-    """None for what this page does not show: what is not in the pool, or the bank, now."""
+    """A row for a disagreement; None if its passage or item is no longer in the pool or bank."""
     state = view.query(row.query_id)
     row_index = None if state is None else state.place(row.doc_id)
     if state is None or row_index is None:
@@ -195,7 +195,7 @@ def _item(state: QueryView, item_id: str) -> Item | None:
 def _elsewhere(
     rows: Sequence[Disagreement], listed_keys: Collection[tuple[object, ...]]
 ) -> list[Disagreement]:
-    """Those that this page cannot decide: what they are on is not in the pool, or the bank, now."""
+    """Disagreements on passages or items that are no longer in the pool or bank."""
     return [row for row in rows if row[:4] not in listed_keys]
 
 

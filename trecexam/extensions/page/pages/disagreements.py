@@ -1,4 +1,4 @@
-"""Where the grader and the official judges disagree: passages, and items that tell them apart badly."""
+"""Disagreements of the grader with official judgments: passages, and items that discriminate badly."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Matrix:
 
 @dataclass(frozen=True)
 class Disagreement:
-    """A passage with both labels, as a page shows it."""
+    """A passage with label and official judgment."""
 
     query_id: str
     doc_id: str
@@ -67,7 +67,7 @@ def disagreements(request: Request) -> Response:
 
 
 def matrix(table: JudgedTable) -> Matrix:
-    """How many passages have each label and each judgment."""
+    """The number of passages for each label and judgment."""
     rows = tuple(int(value) for value in np.unique(table.label)[::-1])
     columns = tuple(int(value) for value in np.unique(table.judgment)[::-1])
     counts = tuple(
@@ -78,14 +78,14 @@ def matrix(table: JudgedTable) -> Matrix:
 
 
 def _kinds(view: View, table: JudgedTable) -> NDArray[np.int8]:
-    """1 where only the judges, 2 where only the grader finds the passage relevant, else 0."""
+    """1 if only the judges, 2 if only the grader finds the passage relevant, else 0."""
     automatic = table.label >= view.settings.least
     judged = table.judgment >= view.settings.min_relevant
     return np.where(judged & ~automatic, 1, np.where(automatic & ~judged, 2, 0)).astype(np.int8)
 
 
 def _selected(view: View, table: JudgedTable, kinds: NDArray[np.int8], address: Address) -> NDArray[np.int64]:
-    """The rows of the table that an address asks for, in its order."""
+    """The rows of the table that an address selects, in its order."""
     label, judgment = address.number("label"), address.number("judgment")
     if label is not None or judgment is not None:
         chosen = np.ones(len(table.label), bool)

@@ -1,4 +1,4 @@
-"""Where judgments and grades are missing: in the runs' first ranks."""
+"""Missing judgments and grades in the runs' first ranks."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def holes(request: Request) -> Response:
 
 
 def _first(view: View) -> str:
-    """What is missing first of all."""
+    """The first missing passages."""
     return "ungraded" if view.holes.unjudged is None else "unjudged"
 
 

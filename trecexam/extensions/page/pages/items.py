@@ -1,4 +1,4 @@
-"""One item: what it asks, how passages do on it, and what the grader said of each."""
+"""A page on an item: its text, and passages with ratings and answers."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def item(request: Request) -> Response:
     )
 
     def answer_cell(at: int) -> Markup:
-        """What the grader said, or why it did not; who said something in its place."""
+        """The grader's answer, or the reason why it is missing, and who replaced it."""
         row_index, doc_id = row_indices[at], state.doc_ids[row_indices[at]]
         why = STATUS.get(codes[row_index], "") if state.gradable[row_index] else "no text to grade"
         human, answer = state.human.get((doc_id, item_id)), answers.by_id.get(doc_id)

@@ -1,4 +1,4 @@
-"""What to judge next, one judgment a page: rate it, skip it, go back, undo."""
+"""What to judge next, one judgment per page: rate, skip, back, undo."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ WHY = "asked by judge-next"
 
 
 def judge(request: Request) -> Response:
-    """The judgment that is named, or the best one that is left."""
+    """The named judgment, or the best open one."""
     view = view_of(request)
     queue = _queue(request, view)
     cookie, trail = _trail(request)
@@ -57,7 +57,7 @@ def judge(request: Request) -> Response:
 
 
 def step(request: Request) -> Response:
-    """To the next one, or back."""
+    """Redirects to the next or the previous judgment."""
     view = view_of(request)
     cookie, trail = _trail(request)
     params = request.query_params
@@ -71,14 +71,14 @@ def step(request: Request) -> Response:
 
 
 def again(request: Request) -> Response:
-    """Shows what was skipped once more."""
+    """Shows skipped judgments again."""
     cookie, trail = _trail(request)
     trail.seen.clear()
     return _remember(go(request, _address(request, None)), cookie)
 
 
 def rated(request: Request, key: Key, rating: int | None, why: str, message: str) -> Response:
-    """Where to go after a rating: to the next one, or after it was withdrawn to that one."""
+    """Redirects after a rating to the next judgment, or after an undo to the same one."""
     view = view_of(request)
     cookie, trail = _trail(request)
     if rating is None:
@@ -91,12 +91,12 @@ def rated(request: Request, key: Key, rating: int | None, why: str, message: str
 
 
 def back_to(request: Request, key: Key, message: str) -> Response:
-    """To this judgment, with a message."""
+    """Redirects to this judgment with a message."""
     return go(request, _address(request, key), message)
 
 
 def _judgment_page(request: Request, view: View, queue: JudgmentQueue, trail: Trail, key: Key) -> Response:
-    """A cell or passage to rate; for citations, what others said is shown after one's own label alone."""
+    """A cell or passage to rate; citations show others' labels only after one's own."""
     state = view.query(key.query_id)
     row_index = None if state is None else state.place(key.doc_id)
     if state is None or row_index is None:
@@ -146,7 +146,7 @@ def _judgment_page(request: Request, view: View, queue: JudgmentQueue, trail: Tr
 
 
 def _undone(view: View, trail: Trail) -> dict[str, object] | None:
-    """The browser's last rating, which can be taken back; None where none is there, or counts any more."""
+    """The browser's last rating, to undo it; None without one, or if it was replaced."""
     key = trail.rated[-1] if trail.rated else None
     state = None if key is None else view.query(key.query_id)
     row = None if state is None or key is None else state.human.get((key.doc_id, key.item_id))
@@ -181,27 +181,27 @@ def _queue(request: Request, view: View) -> JudgmentQueue:
 
 
 def _learnt(request: Request, view: View) -> tuple[Learnt | None, bool] | None:
-    """What was learned last, and whether that is of this state; None where nothing is learned here."""
+    """The last result of learning, and whether it is current; None if learning is off."""
     learning: LearnAgain | None = request.app.state.learning
     return learning.want(view.own, view.version) if learning is not None and view.of_documents else None
 
 
 def wish_of(request: Request) -> Wish:
-    """The list that the address, or the form, asks for."""
+    """The list selected by the address or form."""
     params = request.scope["form"] if request.method == "POST" else request.query_params
     level = params.get("level", "")
     return Wish(params.get("by", "")[:200], level if level in LEVELS else "", bool(params.get("judged", "")))
 
 
 def wish_fields(wish: Wish) -> dict[str, str | None]:
-    """The same as fields of an address or a form; None where nothing is said."""
+    """The selected list as fields of an address or form; None for defaults."""
     return {"by": wish.measure or None, "level": wish.level or None, "judged": "yes" if wish.judged else None}
 
 
 def _open(
     request: Request, view: View, queue: JudgmentQueue, trail: Trail, displayed_key: Key | None = None
 ) -> list[Key]:
-    """The judgments that nobody made, and that this browser was not shown before; the best one first.
+    """Open judgments that this browser was not shown yet, best first.
 
     Args:
         displayed_key: what it is shown now: it counts, however often the page is fetched.

@@ -1,4 +1,4 @@
-"""The leaderboard, and what extensions say of the runs beside it: a page each."""
+"""The leaderboard, and a page for each section of an extension."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ _DIFFERENCE = Markup(' <small class="ci under">{}</small>')
 
 
 def start(request: Request) -> Response:
-    """The leaderboard of all graders; of one, its own."""
+    """The joint leaderboard, or that of a single grader."""
     view = first_view_of(request)
     if view.joint is None or "grader" in request.path_params:
         return leaderboard(request)
 
     def address(run: str) -> str:
-        """The run's page, of the first grader that looks at it."""
+        """The run's page for the first grader that evaluates it."""
         whose = next((name for name, other in view.others.items() if run in other.runs), view.own)
         return urls.run(run) if run in view.runs else urls.grader(whose, f"/run/{urls.segment(run)}")
 
@@ -68,7 +68,7 @@ def leaderboard(request: Request) -> Response:
 
 
 def _table(view: View) -> Table:
-    """A row a run, best first; `queries` is how many of the bank's it answers where these are not all."""
+    """A row per run, best first; `queries` is the number of answered queries unless all are answered."""
     board, official = view.board, view.official_board
     theirs = {} if official is None else {run: (rank, row) for run, rank, row in _ranked(official)}
     measures = () if official is None else official.measures
@@ -98,7 +98,7 @@ def _table(view: View) -> Table:
 
 
 def _draw(view: View, compared: Sequence[Mapping[str, Mapping[str, Any]]]) -> dict[str, Draw]:
-    """Means with their intervals, or with what they differ from the baseline by; how far ranks differ."""
+    """Draws means with intervals or differences from the baseline, and changes of rank."""
     rows, t, n_queries = view.board.rows, view.t, view.board.n_queries
     ranks, official = view.board.ranks, view.official_board
     theirs = {} if official is None else {run: rank for run, rank, _ in _ranked(official)}
@@ -142,7 +142,7 @@ def _ranked(board: Leaderboard) -> Iterator[tuple[str, int | None, Row]]:
 
 
 def _compared(view: View, baseline: str) -> tuple[dict[str, dict[str, Any]], ...]:
-    """For each measure, facts about each run against the baseline."""
+    """For each measure, the comparison of each run with the baseline."""
     values = view.values
     return tuple(
         compare(measure, values.runs, values.array[:, :, measure_index], baseline).of_baseline()
@@ -155,7 +155,7 @@ def section(request: Request) -> Response:
     name = request.path_params["section"]
     report_section = next((each for each in view_of(request).sections if each.name == name), None)
     if report_section is None:
-        raise NotFoundError(f"There is nothing here called '{name}' (any more).")
+        raise NotFoundError(f"The report has no section '{name}' (any more).")
     return render(request, "section.html", section=report_section)
 
 

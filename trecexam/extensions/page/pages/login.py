@@ -1,4 +1,4 @@
-"""Where people log in and out, or say who they are."""
+"""Login, logout, and the form for a user's name."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ if TYPE_CHECKING:
 
     from trecexam.extensions.page.sessions import Sessions, Visitor
 
-WRONG = "Nobody has that token. Copy all of it again, or ask who organizes the track for a new one."
+WRONG = "This token is wrong. Copy all of it again, or ask the organizer of the track for a new one."
 
 
 async def login(request: Request) -> Response:
-    """Asks for a token, which a link may have filled in; with a form, logs in."""
+    """Shows the form for a token; a submitted form logs in."""
     sessions = _sessions(request)
     if request.method != "POST":
         query = request.query_params
@@ -58,7 +58,7 @@ async def logout(request: Request) -> Response:
 
 
 def who(request: Request) -> Response:
-    """Asks for the user's name; with a form, remembers it.
+    """Shows the form for the user's name; a submitted form stores it in a cookie.
 
     Raises:
         TrecexamError: what the form has can be no name.
@@ -92,7 +92,7 @@ def _form(
 def _sessions(request: Request) -> Sessions:
     sessions: Sessions | None = request.app.state.sessions
     if sessions is None:
-        raise NotFoundError("Nobody has to log in here.")
+        raise NotFoundError("This page needs no login.")
     return sessions
 
 

@@ -1,4 +1,4 @@
-"""One passage with its grades on every item of its query, and the answers behind them."""
+"""A page on a passage, with grades and raw answers for every item of its query."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class CellShown:
     """A passage's grade on one item.
 
     Attributes:
-        rating: as it counts; `machine` is the grader's own. None where there is none.
+        rating: as it counts; `machine` is the grader's own. None if missing.
         status: why the grader has no rating; "" where it has one.
     """
 
@@ -113,7 +113,7 @@ def cells_of(state: QueryView, row_index: int, answers: Mapping[str, GraderAnswe
 
 
 def _nearby(state: QueryView, row_index: int) -> tuple[str | None, str | None]:
-    """The passages before and after this one, by label and then as they are sorted."""
+    """The previous and next passage, by label and then by rank."""
     order = sorted(range(len(state.doc_ids)), key=lambda other: (-(state.labels[other] or 0), other))
     at = order.index(row_index)
     before = state.doc_ids[order[at - 1]] if at else None

@@ -1,4 +1,4 @@
-"""What people say of cells and passages, in place of the grader whose page it is."""
+"""Ratings by people of cells and passages, which replace the grader's."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ WITHDRAWN = "withdrawn"
 
 
 def override(request: Request) -> Response:
-    """Takes a rating of a cell or passage, or takes it back."""
+    """Stores or withdraws a rating of a cell or passage."""
     form, view, live = form_of(request), view_of(request), live_of(request)
     key = Key(form.get("query", ""), form.get("doc", ""), form.get("item", ""))
     state = view.query(key.query_id)
@@ -61,7 +61,7 @@ def override(request: Request) -> Response:
             # What they said is not told: their label is not in yet.
             who = "that was withdrawn" if error.now is None else f"{error.now.who} labelled it"
             live.reload()
-            message = f"Nothing of yours is written: meanwhile {who}. Label it again, if yours is to count."
+            message = f"Your label was not saved: meanwhile {who}. Label it again if yours should count."
             return judge.back_to(request, key, message)
         return render(
             request, "conflict.html", 409, key=key, theirs=error.now, token=seen_token(error.now), form=form,
@@ -79,7 +79,7 @@ def override(request: Request) -> Response:
 
 
 def rating_of(text: str) -> int | None:
-    """The rating that a form says, None where it takes one back.
+    """The rating in a form; None to withdraw one.
 
     Raises:
         TrecexamError: it says neither.
@@ -92,7 +92,7 @@ def rating_of(text: str) -> int | None:
 
 
 def said_of(outcome: Taken, words: Sequence[str] = ()) -> str:
-    """The message after a rating that was accepted.
+    """The message after a stored rating.
 
     Args:
         words: what people call the ratings from 0, where they have names.

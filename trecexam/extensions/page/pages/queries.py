@@ -31,7 +31,7 @@ STATUSES = {"unparsed": UNPARSED, "refused": REFUSED, "error": ERROR, "missing":
 
 @dataclass(frozen=True)
 class PassageLine:
-    """A pooled passage: how many runs have it in their first ranks, and the best of these ranks."""
+    """A pooled passage, with the number of runs that retrieve it, and its best rank."""
 
     place: int
     doc_id: str
@@ -61,7 +61,7 @@ def query(request: Request) -> Response:
 
 
 def _queries(view: View) -> Table:
-    """A row a query, with the runs' mean and best value of the first measure where there are runs."""
+    """A row per query, with the runs' mean and best value of the first measure, if there are runs."""
     first = view.values.array[:, :, 0] if view.values.measures and view.values.runs else None
     means, best = ([], []) if first is None else (first.mean(axis=0).tolist(), first.max(axis=0).tolist())
     header = (
@@ -206,7 +206,7 @@ def _runs(view: View, state: QueryView, address: Address) -> dict[str, Any]:
 
 
 def _on_query(values: MeasureValues, query_id: str) -> list[list[float]]:
-    """Of each run the measures."""
+    """The measures of each run on a query."""
     on_query: list[list[float]] = values.array[:, values.query_ids.index(query_id)].tolist()
     return on_query
 

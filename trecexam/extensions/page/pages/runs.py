@@ -72,7 +72,7 @@ def _name(request: Request, view: View) -> str:
 
 
 def _of_run(values: MeasureValues, run: str) -> NDArray[np.float64]:
-    """(queries, measures)."""
+    """A run's values, shape (queries, measures)."""
     return np.asarray(values.of_runs([run]).array[0])
 
 

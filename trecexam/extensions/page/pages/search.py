@@ -22,7 +22,7 @@ MOST, COUNTED = 25, 1000
 
 @dataclass(frozen=True)
 class PassageHit:
-    """A passage whose id or text has it, with the text around it."""
+    """A passage whose id or text matches, with the surrounding text."""
 
     query_id: str
     doc_id: str
@@ -30,7 +30,7 @@ class PassageHit:
 
 
 def search(request: Request) -> Response:
-    """All that has this text, whatever the case."""
+    """Queries, runs, items and passages that contain this text, ignoring case."""
     view = view_of(request)
     query_text = " ".join(Address.of(request).get("q").split())
     search_text = query_text.casefold()
@@ -54,7 +54,7 @@ def search(request: Request) -> Response:
 
 
 def passage_hits(view: View, search_text: str) -> tuple[list[PassageHit], int]:
-    """The first passages that have this case-folded text, and how many do, as far as they are counted."""
+    """The first passages that contain this case-folded text, and the number of matches, up to a limit."""
     needle = search_text.encode(errors="replace")
     hits: list[PassageHit] = []
     total = 0

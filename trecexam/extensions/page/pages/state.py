@@ -1,4 +1,4 @@
-"""What the page's script asks every few seconds, and what tells that the server is alive."""
+"""The state that the page's script polls, and a health check."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 async def state(request: Request) -> Response:
-    """The state's version, whether it is being read, what is wrong, and how far grading is."""
+    """The state's version, whether it is being read, errors, and progress of grading."""
     live = live_of(request)
     work, grading = live.work, grading_of(request)
     return JSONResponse(
@@ -34,7 +34,7 @@ async def state(request: Request) -> Response:
 
 
 async def healthz(request: Request) -> Response:
-    """The server answers."""
+    """A health check: the server responds."""
     return PlainTextResponse("ok\n")
 
 

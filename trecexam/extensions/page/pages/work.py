@@ -1,4 +1,4 @@
-"""What is being graded: how far, how quickly, what it cost, what failed; and what inputs were rejected."""
+"""Pages on grading (progress, speed, cost, failures) and on rejected inputs."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ USAGE = {"requests": "requests", "tokens_in": "tokens in", "tokens_out": "tokens
 
 
 def work(request: Request) -> Response:
-    """Cells of all graders by what became of them, the pace of the last minutes, and what was used."""
+    """All graders' cells by status, the current speed, and tokens and cost."""
     counts, live = view_of(request).all_counts, live_of(request)
     pace = live.pace.cells_a_second()
     now = live.work
@@ -63,7 +63,7 @@ def _amount(name: str, amount: float) -> Markup:
 
 
 def rejected(request: Request) -> Response:
-    """Files, and lines of them, that were rejected."""
+    """Rejected files and lines."""
     view = view_of(request)
     table = Table(Rejected._fields, tuple(map(tuple, view.rejected)), layout=Layout(("file",)))
     file_table = tabled(table, Address.of(request), "file")

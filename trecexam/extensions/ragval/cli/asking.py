@@ -67,8 +67,8 @@ def _say(made: Questions) -> None:
     if made.unread:
         click.echo(f"they are in {made.plan.unread_file}", err=True)
     if made.plan.twice:
-        click.echo(f"{plural(made.plan.twice, 'block')} were there twice; each counts once", err=True)
+        click.echo(f"{plural(made.plan.twice, 'block')} occur twice; each counts once", err=True)
     if made.cut:
         click.echo(f"{plural(made.cut, 'block')} cut at the end", err=True)
-    existing = f", {made.plan.there:,} were there" if made.plan.there else ""
+    existing = f", {made.plan.there:,} existed already" if made.plan.there else ""
     click.echo(f"{plural(made.questions, 'new question')}{existing}: {made.plan.output}", err=True)

@@ -1,1 +1,1 @@
-"""RAGVAL's files: knowledge blocks with questions, and answers with what a judge made of them."""
+"""RAGVAL's files: knowledge blocks with questions, and judged answers."""

@@ -1,4 +1,4 @@
-"""Answers of systems to questions, and what a judge made of them: RAGVAL's JSON Lines, a line an answer.
+"""Answers and judged answers: RAGVAL's JSON Lines, an answer per line.
 
 An answer is `{"question_id", "answer", "run_id"?, "question"?, "retrieved"?, "n_input_tokens"?,
 "n_output_tokens"?}`; a judged one has `"truthfulness"` and `"relevance"` as well, 1 to 5, and a `"status"`.
@@ -143,7 +143,7 @@ def read_judged(
 
 
 def write_judged(rows: Iterable[JudgedAnswer], file: BinaryIO) -> None:
-    """Writes a line an answer, which `read_judged` reads."""
+    """Writes an answer per line, for `read_judged`."""
     import orjson
 
     for row in rows:
@@ -152,7 +152,7 @@ def write_judged(rows: Iterable[JudgedAnswer], file: BinaryIO) -> None:
 
 
 def file_names(paths: Sequence[str | os.PathLike[str]]) -> list[str]:
-    """What the systems of these files are called where the lines do not say it.
+    """The systems' names for files whose lines have none.
 
     The file's name without .jsonl and .gz; where several files have the same, with as many folders before it
     as tell them apart; with the endings where only these do.
@@ -221,14 +221,14 @@ def _read(
 
 
 class _Counted:
-    """Which questions each run has answered, and where."""
+    """Counts each run's answers per question."""
 
     def __init__(self) -> None:
         self._first: dict[tuple[str, str], tuple[str, int]] = {}
         self._times: dict[tuple[str, str], int] = {}
 
     def add(self, path: str, number: int, run_id: str, question_id: str | None, question: str) -> int:
-        """Which of the run's answers to the question this is.
+        """The number of this answer among the run's answers to the question.
 
         Raises:
             ConversionError: its id stood before.
@@ -242,15 +242,15 @@ class _Counted:
             raise ConversionError(
                 path,
                 number,
-                f"question '{question_id[:80]}' was answered by run '{run_id[:80]}' before, at "
-                f"{first[0]}:{first[1]}, which counts: leave one out, or give each system its own run_id",
+                f"question '{question_id[:80]}' has two answers of run '{run_id[:80]}'; the first, at "
+                f"{first[0]}:{first[1]}, counts: leave one out, or give each system its own run_id",
             )
         return 1
 
 
 def _answer(path: str, number: int, row: dict[str, Any], **of: Any) -> AnswerRow:
     if not of["question_id"]:
-        raise ConversionError(path, number, 'no "question_id" in it')
+        raise ConversionError(path, number, 'it has no "question_id"')
     if "answer" in row and row["answer"] is None:
         # The system gave none.
         return AnswerRow(answer="", more=_more(row), **of)
@@ -303,7 +303,7 @@ def _score(path: str, number: int, row: dict[str, Any], key: str) -> float | Non
         raise ConversionError(
             path,
             number,
-            f'"{key}" is {_shown(value)}: a number from {LOWEST} to {HIGHEST} needed, or null where the '
+            f'"{key}" is {_shown(value)}: give a number from {LOWEST} to {HIGHEST}, or null if the '
             "judgment could not be read",
         )
     return float(value)
@@ -319,7 +319,7 @@ def _tokens(path: str, number: int, row: dict[str, Any], key: str) -> int | None
     )
     if not whole or not 0 <= value <= _MOST_TOKENS:
         raise ConversionError(
-            path, number, f'"{key}" is {_shown(value)}: a whole number needed, or null where nobody counted'
+            path, number, f'"{key}" is {_shown(value)}: give a whole number, or null if it was not counted'
         )
     return int(value)
 

@@ -45,7 +45,7 @@ class Block(NamedTuple):
 
 
 def read_blocks(path: Path, on_error: Callable[[ConversionError], None] | None = None) -> Iterator[Block]:
-    """The blocks of a file, in its order; one may be in it several times.
+    """Reads the blocks of a file, in order, including duplicates.
 
     Args:
         on_error: takes the error of a line that is left out; None raises it.
@@ -63,8 +63,8 @@ def read_blocks(path: Path, on_error: Callable[[ConversionError], None] | None =
                 raise ConversionError(
                     path,
                     number,
-                    f"block '{block.block_id}' stands on line {before.number} with another content; ids must "
-                    "differ",
+                    f"block '{block.block_id}' is on line {before.number} with other content; ids must "
+                    f"differ",
                 )
         except ConversionError as error:
             if on_error is None:
@@ -133,7 +133,7 @@ def question_items(path: Path, number: int, row: Mapping[str, Any]) -> Iterator[
 
 
 def question_row(items: Sequence[Item]) -> dict[str, Any]:
-    """The line that holds these two items.
+    """The JSON line of these two items.
 
     Raises:
         ValueError: they are no question with its block.
@@ -143,8 +143,8 @@ def question_row(items: Sequence[Item]) -> dict[str, Any]:
     plain = item._replace(facet_id=None, choices=(), importance="", query_text="") == item
     if sorted(items) != sorted(ours) or not plain or len(item.gold_answers) != 1:
         raise ValueError(
-            f"the items of {item.query_id!r} are no question with its block: these have one of the kind "
-            "truthfulness and one of the kind relevance, named so, with the same text and content"
+            f"the items of {item.query_id!r} are not a question with its block: it needs one item of the "
+            f"kind truthfulness and one of the kind relevance, with the same text and content"
         )
     return {
         "question_id": item.query_id,

@@ -71,11 +71,11 @@ class Judge(WritingGrader):
         return self.writer.fitted(render, block)
 
     def read(self, item: Item, text: str) -> Reading:
-        """The score on the item's kind, rounded down; unparsed where either score cannot be read."""
+        """The score for the item's kind, rounded down; unparsed if either score cannot be read."""
         return _reading(item, self.scores_in(text))
 
     def scores_in(self, text: str) -> Scores | None:
-        """The two scores in what the model wrote, None where they cannot be read."""
+        """The two scores in the model's answer; None if they cannot be read."""
         return read_scores(text)
 
     def asked(self) -> Mapping[str, Any]:
@@ -89,9 +89,11 @@ def _reading(item: Item, scores: Scores | None) -> Reading:
 
 
 def _create(settings: GraderSection, root: Path) -> Judge:
-    refuse(settings, ("prompt", "decode", "compat", "passage_first"), "has its own prompt")
+    refuse(settings, ("prompt", "decode", "compat", "passage_first"), "has a fixed prompt")
     if settings.structured == "choice":
-        raise GraderError('`ragval` wants two scores: `structured` in [grader] is "json_schema" or "none"')
+        raise GraderError(
+            '`ragval` reads two scores: set `structured` in [grader] to "json_schema" or "none"'
+        )
     held = settings.structured != "none" and settings.base_url is not None
     return Judge(grading_writer(settings, root, Instruction(text_of("system"), SCHEMA if held else None)))
 

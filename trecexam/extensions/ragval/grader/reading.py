@@ -1,4 +1,4 @@
-"""From what a judge wrote to its two scores. What is not plainly two scores of 1 to 5 stays unread."""
+"""Reads two scores of 1 to 5 from a judge's answer; rejects everything ambiguous."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _SCORE = re.compile(
 
 
 class Scores(NamedTuple):
-    """What a judge says of an answer, 1..5, 5 is best; halves occur."""
+    """A judge's scores of an answer, 1..5, 5 is best; halves are possible."""
 
     truthfulness: float
     relevance: float
@@ -51,9 +51,9 @@ def read_scores(answer: str) -> Scores | None:
 
 
 def _json_pairs(text: str) -> list[tuple[str, float | None]]:
-    """The scores that a JSON object names at its top; empty where the text is none."""
+    """The scores at the top level of a JSON object; empty for other texts."""
     try:
-        # As pairs: a name that is there twice must not be lost.
+        # As pairs: a name that occurs twice must not be lost.
         pairs = json.loads(text, object_pairs_hook=_Pairs)
     except (ValueError, RecursionError):
         return []
@@ -93,6 +93,6 @@ def _permitted(number: str) -> float | None:
 
 
 def _agreed(values: Iterable[float | None]) -> float | None:
-    """The value that all agree on."""
+    """The common value of all."""
     distinct = set(values)
     return distinct.pop() if len(distinct) == 1 else None

@@ -1,1 +1,1 @@
-"""The prompts of a model about knowledge blocks, and how its answers are read."""
+"""Prompts about knowledge blocks, and reading of answers."""

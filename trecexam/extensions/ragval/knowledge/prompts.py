@@ -1,4 +1,4 @@
-"""The prompts of a language model about a knowledge block: RAGVAL's published prompt, and ours."""
+"""Prompts about a knowledge block: RAGVAL's published one, and our own."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Name = Literal["question", "known", "closed-book", "oracle"]
 
 @dataclass(frozen=True)
 class BlockPrompt:
-    """A prompt on a block.
+    """A prompt about a block.
 
     Attributes:
         name: stored with the written text.
@@ -32,12 +32,12 @@ class BlockPrompt:
     template: str
 
     def about(self, block: Block, writer: Writer) -> Fitted:
-        """The prompt on a block, whose end is cut where it is too long."""
+        """The prompt for a block, whose end is cut if it is too long."""
         fitted = writer.fitted(lambda part: self._text({"text": part}), block.content[:MOST_CHARACTERS])
         return fitted._replace(cut=fitted.cut or len(block.content) > MOST_CHARACTERS)
 
     def asking(self, question: str, content: str, writer: Writer, most: int | None = None) -> Fitted:
-        """The prompt on a question, with its block where the prompt names it.
+        """The prompt for a question, with its block if the prompt has a slot for it.
 
         Args:
             most: characters of the block; None for as many as the model takes.

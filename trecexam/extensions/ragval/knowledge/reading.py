@@ -1,4 +1,4 @@
-"""Reading a question, or a yes or no, out of what a language model wrote. What is neither stays unread."""
+"""Reads a question, or yes or no, from a language model's answer; rejects everything else."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ _WORDS = re.compile(r"[^\W_]+")
 
 
 def read_question(answer: str, *, cut: bool = False) -> str | Unread:
-    """The one question in an answer, without a line that leads to it, a label, or quotation marks around it.
+    """The question in an answer, without introduction, label and quotation marks.
 
     Args:
         cut: the model was stopped before its end.
     """
     answer_itself = without_thoughts(answer)
     if answer_itself is None:
-        return Unread("thoughts without an end")
+        return Unread("the model's reasoning has no end")
     text = _in_json(answer_itself.strip())
     if not text:
         return Unread("empty")
@@ -50,7 +50,7 @@ def read_question(answer: str, *, cut: bool = False) -> str | Unread:
 
 
 def read_known(answer: str) -> bool | None:
-    """Yes or no, by itself or as the first word; None where it is neither, or both."""
+    """Yes or no, alone or as the first word; None if neither or both."""
     text = _in_json((without_thoughts(answer) or "").strip())
     words = [word.casefold() for word in _WORDS.findall(text)]
     if not words or words[0] not in ("yes", "no") or {"yes", "no"} <= set(words):

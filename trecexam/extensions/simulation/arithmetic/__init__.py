@@ -1,1 +1,1 @@
-"""What is dropped, filled and compared: arithmetic alone."""
+"""The arithmetic of simulations, without files."""

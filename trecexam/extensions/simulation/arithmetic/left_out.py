@@ -1,4 +1,4 @@
-"""Leave one run out: what becomes of a run whose own judgments are missing.
+"""Leave one run out: ranks of runs without the judgments that only they contributed.
 
 See `simulation.py` beside this.
 """
@@ -33,7 +33,7 @@ class RankAndMean:
 
 @dataclass(frozen=True)
 class LeftOut:
-    """One run and official measure, with the judgments left out that it alone brought in.
+    """A run and an official measure, without the judgments that only this run contributed.
 
     Attributes:
         measure: as ir_measures prints it.
@@ -62,13 +62,13 @@ class LeftOut:
     others: Mapping[str, RankAndMean] = field(default_factory=dict)
 
     def by(self, method: str) -> RankAndMean:
-        """Its standing with "holes", with "fill", or by another way."""
+        """Its rank and mean with "holes", with "fill", or with another method."""
         return {"holes": self.holes, "fill": self.fill, **self.others}[method]
 
 
 @dataclass(frozen=True)
 class Shift:
-    """How far all runs move, each with its own judgments left out.
+    """Changes of all runs' ranks and means, each without its own judgments.
 
     Attributes:
         mean: mean absolute difference of rank.
@@ -93,7 +93,7 @@ def leave_out(
     min_relevant: int = 1,
     progress: Callable[[int, int], None] | None = None,
 ) -> tuple[LeftOut, ...]:
-    """Leaves out, for each run or team, the judgments of passages that nobody else has.
+    """Leaves out the judgments of passages that only one run or team retrieved, for each in turn.
 
     Args:
         depth: a passage is had by a run that has it among its first `depth` for that query.
@@ -146,7 +146,7 @@ def leave_out(
 
 
 def shift(rows: Sequence[LeftOut], method: str) -> Shift:
-    """How far the runs of these rows move, with their judgments left out, or with the holes filled.
+    """Summarises the changes in these rows, with holes or filled.
 
     Args:
         rows: of one measure.
@@ -169,7 +169,7 @@ def shift(rows: Sequence[LeftOut], method: str) -> Shift:
 def _unique(
     simulation: Simulation, members: Mapping[str, Sequence[int]], depth: int
 ) -> dict[str, list[Place]]:
-    """team -> the judged passages that it alone has."""
+    """team -> the judged passages that only it retrieved."""
     judged: dict[str, set[str]] = {}
     for query_id, doc_id in simulation.places:
         judged.setdefault(query_id, set()).add(doc_id)

@@ -1,4 +1,4 @@
-"""Removal at random: leaderboards on ever fewer judgments, with holes and filled.
+"""Random removal: leaderboards on fewer and fewer judgments, with holes and filled.
 
 See `simulation.py` beside this.
 """
@@ -20,7 +20,7 @@ STEPS = (10, 20, 30, 40, 50, 60, 70, 80, 90)
 
 @dataclass(frozen=True)
 class TauAgreement:
-    """How leaderboards on fewer judgments agree with that on all, over the repeats of a step.
+    """Agreement of leaderboards on fewer judgments with that on all, over the repeats of a step.
 
     Attributes:
         tau: mean of Kendall's tau-b over the repeats, -1..1.
@@ -43,7 +43,7 @@ class TauAgreement:
 
 @dataclass(frozen=True)
 class Removed:
-    """One step and official measure.
+    """A step and an official measure.
 
     Attributes:
         measure: as ir_measures prints it.
@@ -121,7 +121,7 @@ def remove(
 
 
 def _agreement(full: Floats, boards: Floats) -> TauAgreement:
-    """Of leaderboards of shape (repeats, runs)."""
+    """The agreement of leaderboards of shape (repeats, runs)."""
     taus = tau_b_columns(full[:, None], boards.T)
     aps = np.array([tau_ap(full, board) for board in boards])[~np.isnan(taus)]
     taus = taus[~np.isnan(taus)]
@@ -132,7 +132,7 @@ def _agreement(full: Floats, boards: Floats) -> TauAgreement:
 
 
 def prediction(taus: Floats) -> tuple[float, float]:
-    """Between what another repeat's tau lies with 95%, as in `TauAgreement`; NaN for fewer than two."""
+    """The 95% prediction interval of another repeat's tau, see `TauAgreement`; NaN for fewer than two."""
     from scipy.special import stdtrit
 
     n = len(taus)

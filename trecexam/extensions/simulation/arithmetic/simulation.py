@@ -1,4 +1,4 @@
-"""What filling holes with automatic labels is worth: judgments are dropped, filled, and compared with all.
+"""Drops judgments, fills holes with automatic labels, and compares leaderboards with that on all.
 
 Two ways to drop: what a run (or a team) alone brought into the pool, after Zobel, "How Reliable Are the
 Results of Large-Scale Information Retrieval Experiments?", SIGIR 1998, and Buckley, Dimmick, Soboroff &
@@ -116,7 +116,7 @@ class Simulation:
 
     @property
     def places(self) -> tuple[Place, ...]:
-        """Every judged passage, sorted; one with a negative label is none, as in trec_eval."""
+        """All judged passages, sorted; without negative labels, as in trec_eval."""
         return tuple(
             sorted(
                 (q, doc_id)
@@ -128,7 +128,7 @@ class Simulation:
 
     @property
     def n_both(self) -> int:
-        """How many judged passages have an automatic label that takes the place of a dropped judgment."""
+        """The number of judged passages with an automatic label to replace a dropped judgment."""
         return sum(doc_id in self._new[query_id] for query_id, doc_id in self._both)
 
     def label(self, passage: Place) -> int:
@@ -140,7 +140,7 @@ class Simulation:
         return self._rankings[run].get(query_id, ())[:depth]
 
     def rule(self, dropped: Collection[Place] = ()) -> tuple[ScaleMap, str | None]:
-        """The rule to fill with after these are dropped, and why it is not a fitted one where it should be.
+        """The rule for filling after these are dropped, and the reason if it could not be fitted.
 
         No judgment of a dropped passage is looked at.
         """
@@ -181,7 +181,7 @@ class Simulation:
         )
 
     def _by(self, filler: Filler, dropped: Mapping[str, set[str]], remain: Labels) -> Floats:
-        """The means by another way, where these judgments are dropped and those remain."""
+        """The means with another method, with dropped and remaining judgments."""
         if filler is None:
             return self._changed(remain, dropped)
         fillable, labels = self._fillable, filler(dropped)
@@ -199,7 +199,7 @@ class Simulation:
         )
 
     def _changed(self, labels: Labels, without: Mapping[str, Collection[str]] | None = None) -> Floats:
-        """The means where these queries have these labels, and all others their own.
+        """The means with changed labels of these queries.
 
         Args:
             without: query_id -> passages that are left out of all rankings.
@@ -232,7 +232,7 @@ class Simulation:
 
 
 def ranks(means: Floats) -> NDArray[np.int64]:
-    """Each run's rank: 1 and the number of runs that are strictly better, so that tied runs share the best.
+    """Each run's rank: 1 plus the number of strictly better runs, so that tied runs share the best rank.
 
     Args:
         means: shape (runs,); equal to 12 decimals is a tie.
@@ -250,7 +250,7 @@ def _measure(name: str) -> str:
     parsed = measure(name, official=True)
     if parsed.NAME in DIVERSITY:
         raise ValueError(
-            f"{parsed} needs subtopics, and dropped judgments are filled with labels of whole passages; "
-            "name others, like nDCG@10"
+            f"{parsed} needs subtopics, and dropped judgments are filled with labels of whole passages: use "
+            f"another measure, such as nDCG@10"
         )
     return str(parsed)

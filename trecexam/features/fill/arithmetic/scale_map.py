@@ -92,7 +92,7 @@ def fitted(labels: Sequence[int], judgments: Sequence[int]) -> ScaleMap:
     if not len(human):
         raise ValueError("no passage has both an automatic and an official label")
     if human.min() < 0:
-        raise ValueError(f"{human.min()} is no judgment")
+        raise ValueError(f"{human.min()} is not a judgment")
     levels, column = np.unique(human, return_inverse=True)
     seen, row = np.unique(automatic, return_inverse=True)
     if len(levels) < 2 or len(seen) < 2:

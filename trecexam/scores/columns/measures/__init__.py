@@ -1,4 +1,4 @@
-"""The measures, one concept a file: pure functions from the hits of a run to a value for each query.
+"""The measures, a file per concept: pure functions from a run's hits to a value per query.
 
 Each file has `MEASURES`, what it declares: a `ColumnMeasure` for each measure that it computes. Nothing else
 names it.

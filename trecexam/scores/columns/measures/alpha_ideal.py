@@ -36,7 +36,7 @@ def gains(reached: NDArray[np.bool_], gain: Values, alpha: float) -> Values:
 
 
 def uniform_dcg(judged: Judged, reached: NDArray[np.bool_], alpha: float, cutoff: int) -> Values:
-    """The DCG of passages that reach all items each: what ndeval divides every DCG by, but at rank 1.
+    """The DCG of passages that each reach all items, by which ndeval divides (except at rank 1).
 
     Returns:
         float64 of shape (queries,); 0 where no passage reaches any item, 1 for all others at cutoff 1.
@@ -52,7 +52,7 @@ def uniform_dcg(judged: Judged, reached: NDArray[np.bool_], alpha: float, cutoff
 
 
 def ideal_dcg(judged: Judged, reached: NDArray[np.bool_], alpha: float, cutoff: int) -> Values:
-    """The DCG of the ranking that takes the passage of most gain at each rank.
+    """The DCG of the greedy ranking, with the passage of highest gain at each rank.
 
     ndeval's `idealResult`: among equal gains the highest doc_id.
 
@@ -76,7 +76,7 @@ def ideal_dcg(judged: Judged, reached: NDArray[np.bool_], alpha: float, cutoff: 
 
 
 def _greedy(reached: NDArray[np.bool_], left: NDArray[np.bool_], alpha: float, cutoff: int) -> Values:
-    """Of each query the greedy ranking's DCG.
+    """The DCG of each query's greedy ranking.
 
     Args:
         reached: (queries, passages, items); the passage that is to win a tie comes first.

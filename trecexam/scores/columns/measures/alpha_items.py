@@ -1,4 +1,4 @@
-"""Which items passages reach, in the order in which ndeval adds up their gains."""
+"""The items that passages reach, in the order in which ndeval adds gains."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def _order(judged: Judged, *, by_item: bool) -> NDArray[np.intp]:
 
 
 def _with_named_items(judged: Judged) -> NDArray[np.integer]:
-    """The ratings of all passages, as rows that name every item have them."""
+    """The ratings of all passages, as in rows that name every item."""
     ratings = judged.items[:-1].copy()
     rated = judged.labels != UNJUDGED
     for i, n_items in enumerate(judged.n_items.tolist()):

@@ -62,7 +62,7 @@ def computation(measure: Measure, judged: Judged) -> Computation:
 
 
 def _takes(measure: Measure) -> bool:
-    """Whether ndeval computes it, and ir_measures takes it."""
+    """Whether ndeval computes it and ir_measures accepts it."""
     within = (cutoff_of(measure) or MAX_CUTOFF + 1) <= MAX_CUTOFF
     return bool(within and 0 <= measure["alpha"] <= 1 and not measure.params.get("judged_only"))
 

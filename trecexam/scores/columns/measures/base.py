@@ -1,4 +1,4 @@
-"""What a measure declares, and what all share: their hits, relevant passages, trec_eval's log2."""
+"""The declaration of a measure, and shared functions: hits, relevant passages, trec_eval's log2."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Computation = Callable[[Hits], Values]
 
 
 def depth_of(measure: Measure) -> int | None:
-    """How many ranks a measure looks at: its cutoff, unless hits without a judgment are left out first."""
+    """The depth of a measure: its cutoff, unless unjudged hits are left out first."""
     return None if measure.params.get("judged_only") else cutoff_of(measure)
 
 
@@ -53,38 +53,38 @@ class ColumnMeasure:
 
 
 def cutoff_of(measure: Measure) -> int | None:
-    """The measure's cutoff, None where it has none."""
+    """The measure's cutoff, or None."""
     cutoff: int | None = measure.params.get("cutoff")
     return cutoff
 
 
 def considered(measure: Measure, hits: Hits) -> Hits:
-    """The hits that the measure looks at, by its parameters `judged_only` and `cutoff`."""
+    """The hits for the measure, given its parameters `judged_only` and `cutoff`."""
     if measure.params.get("judged_only"):
         hits = hits.judged_only()
     return hits.top(cutoff_of(measure))
 
 
 def n_relevant(judged: Judged, rel: int) -> NDArray[np.int64]:
-    """Of each query, how many passages have a label of `rel` or better, rel being at least 1."""
+    """Each query's number of passages with a label of `rel` or better, at least 1."""
     so_far = np.concatenate(([0], np.cumsum(judged.labels >= rel)))
     return np.asarray(np.diff(so_far[judged.offsets]), np.int64)
 
 
 def n_relevant_at(hits: Hits, rel: int) -> NDArray[np.int64]:
-    """Of each query, how many of the hits have a label of `rel` or better."""
+    """Each query's number of hits with a label of `rel` or better."""
     return np.asarray(np.count_nonzero(hits.labels >= rel, axis=1), np.int64)
 
 
 def ratio(above: NDArray[Any], below: NDArray[Any]) -> Values:
-    """above / below as float64, 0 where below is 0."""
+    """above / below as float64; 0 if below is 0."""
     values = np.zeros(len(above), np.float64)
     np.divide(above, below, out=values, where=np.asarray(below) != 0)
     return values
 
 
 def last_sum(terms: Values) -> Values:
-    """The sums of the rows, added from left to right as C loops add; numpy's own sum adds pairwise."""
+    """Sums of rows, added from left to right like a C loop (numpy adds pairwise)."""
     sums: Values = np.cumsum(terms, axis=1)
     return sums[:, -1] if terms.shape[1] else np.zeros(len(terms), np.float64)
 

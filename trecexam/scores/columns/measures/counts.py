@@ -1,4 +1,4 @@
-"""NumRet, NumRelRet and NumRel: how many are retrieved, relevant, and both."""
+"""NumRet, NumRelRet and NumRel: counts of retrieved and relevant passages."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from trecexam.scores.columns.ranked import Hits
 
 
 def n_relevant_retrieved(hits: Hits, rel: int) -> Values:
-    """How many passages at the hits are relevant, as trec_eval's `te_calc_num_rel_ret` (m_num_rel_ret.c)."""
+    """The number of relevant passages at the hits, as trec_eval's `te_calc_num_rel_ret` (m_num_rel_ret.c)."""
     return n_relevant_at(hits, rel).astype(np.float64)
 
 

@@ -25,7 +25,7 @@ from trecexam.scores.weights import EQUAL, ITEM, NO_WEIGHTS, item_weights
 
 
 def best_ratings(items: NDArray[np.integer], hits: Hits) -> NDArray[np.integer]:
-    """Of each query and item the best rating at the hits, -1 where there is none: (queries, items).
+    """Each item's best rating at the hits, -1 without one; shape (queries, items).
 
     Args:
         items: of `Judged.items`.
@@ -35,7 +35,7 @@ def best_ratings(items: NDArray[np.integer], hits: Hits) -> NDArray[np.integer]:
 
 
 def credits_of(best: NDArray[np.integer], rel: int, partial: int | None, weights: Values | None) -> Values:
-    """Of each query the sum of w_i * c_i; see `trecexam.scores.cover_kernel.cover_values`.
+    """Each query's sum of w_i * c_i; see `trecexam.scores.cover_kernel.cover_values`.
 
     Weights are added from left to right, as there.
     """
@@ -54,7 +54,7 @@ def cover(covered: Values, whole: Values) -> Values:
 
 
 def expected_credits(below: Sequence[Values], rows: NDArray[np.int32], weights: Values | None) -> Values:
-    """Of each query the expected value of `credits_of`; see `trecexam.scores.cover_kernel.expected_credit`.
+    """Each query's expected value of `credits_of`; see `trecexam.scores.cover_kernel.expected_credit`.
 
     Args:
         below: for rel, and for partial if there is one, the probability that a passage is rated below on each
@@ -114,7 +114,7 @@ def _weight(reached: NDArray[np.bool_], weights: Values | None) -> Values:
 
 
 def _weights(measure: Measure, judged: Judged) -> Values | None:
-    """The items' weights, 0 beyond a query's items; None for equal ones."""
+    """The items' weights, padded with 0; None for equal weights."""
     if measure["weights"] == EQUAL:
         return None
     nothing = (None,) * len(judged.query_ids)
@@ -136,7 +136,7 @@ def _weights(measure: Measure, judged: Judged) -> Values | None:
 
 
 def _pool(judged: Judged) -> NDArray[np.integer]:
-    """Of each query and item the best rating of any labelled passage."""
+    """Each item's best rating of all labelled passages; shape (queries, items)."""
     best = np.full((len(judged.query_ids), judged.items.shape[1]), -1, judged.items.dtype)
     labelled = judged.labels != UNJUDGED
     for i in np.flatnonzero(judged.has_labels).tolist():
@@ -146,7 +146,7 @@ def _pool(judged: Judged) -> NDArray[np.integer]:
 
 
 def _takes(measure: Measure) -> bool:
-    """Whether partial credit, where there is some, begins below full credit."""
+    """Whether a threshold for partial credit is below that for full credit."""
     return measure["partial"] is None or bool(measure["partial"] < measure["rel"])
 
 

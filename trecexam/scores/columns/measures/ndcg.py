@@ -1,4 +1,4 @@
-"""nDCG and nDCG@k: discounted gain, as a share of that of the ideal ranking."""
+"""nDCG and nDCG@k: discounted gain divided by that of the ideal ranking."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def ideal_dcg(judged: Judged, cutoff: int | None, gains: Mapping[int, int] | Non
 
 
 def gains_of(labels: NDArray[np.int32], gains: Mapping[int, int]) -> NDArray[np.int32]:
-    """The gain of each label: itself, or what it is mapped to; `UNJUDGED` stays."""
+    """The gain of each label: itself, or the mapped value; `UNJUDGED` is kept."""
     mapped = labels.copy()
     for label, gain in gains.items():
         mapped[(labels == label) & (labels != UNJUDGED)] = gain

@@ -11,7 +11,7 @@ from trecexam.scores.columns.ranked import Hits
 
 
 def reciprocal_rank(hits: Hits, rel: int) -> Values:
-    """1 / rank of the first relevant passage, counted from 1; 0 where there is none at the hits.
+    """1 / rank of the first relevant passage, counted from 1; 0 if no hit is relevant.
 
     As trec_eval's `te_calc_recip_rank` (m_recip_rank.c), and with the hits at the first ranks as MS MARCO's
     `compute_metrics`, which ir_measures takes for RR@k. Kantor & Voorhees, "The TREC-5 Confusion Track",

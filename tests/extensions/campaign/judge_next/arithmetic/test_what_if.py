@@ -223,5 +223,5 @@ def test_for_a_measure_on_items_no_whole_passage_is_suggested() -> None:
     queries, runs = example(3)
     scoring = Scoring(measure("Cover(rel=4)@3"))
     asked = PossibleJudgments(chances_for((7,), 1), np.ones(7, np.bool_), np.arange(7))
-    with pytest.raises(ValueError, match="sees no label"):
+    with pytest.raises(ValueError, match="does not use labels"):
         expected_effects(queries[0], asked, board_of(queries, runs, scoring), scoring)

@@ -140,7 +140,7 @@ def test_confounded_components_are_reported_and_have_no_standard_error(simulate)
     values = simulate("2pl", 12, 20, 4).responses
     rows = [(f"L{i % 3}", f"R{i % 3}", str(i % 2)) for i in range(12)]
     found = fit(values, Settings.of("2pl"), Components.of(("llm", "retriever", "icl"), rows))
-    assert any("cannot be told apart" in note and "llm 'L0'" in note for note in found.notes)
+    assert any("cannot be separated" in note and "llm 'L0'" in note for note in found.notes)
     llm, retriever, icl = found.components
     assert np.isnan(llm.se).all()
     assert np.isnan(retriever.se).all()
@@ -152,6 +152,6 @@ def test_a_constant_component_is_left_out_with_a_note(simulate) -> None:  # type
     values = simulate("2pl", 6, 20, 4).responses
     found = fit(values, None, Components.of(("llm", "lang"), [(f"L{i % 2}", "en") for i in range(6)]))
     assert [part.name for part in found.components] == ["llm"]
-    assert any("component 'lang' is left out" in note for note in found.notes)
-    with pytest.raises(ValueError, match="every component is the same"):
+    assert any("left out component 'lang'" in note for note in found.notes)
+    with pytest.raises(ValueError, match="every component has the same level"):
         fit(values, None, Components.of(("lang",), [("en",)] * 6))

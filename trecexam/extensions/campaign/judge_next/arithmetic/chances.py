@@ -1,4 +1,4 @@
-"""How probable it is that a person gives each rating, from what graders said.
+"""The probability of each rating by a person, estimated from graders' ratings.
 
 Where a grader gives no probabilities, disagreement replaces them: of several opinions of the same
 thing a person's is assumed to be like one of them, each as probable as the other, so that opinions which
@@ -16,11 +16,11 @@ from trecexam.scores.expected import best_at_least
 from trecexam.scores.labels import labels
 from trecexam.scores.ratings import MAX_RATING, MISSING, QueryRatings
 
-#: How many ratings there are: 0..5.
+#: The number of ratings: 0..5.
 RATINGS = MAX_RATING + 1
-#: Where chances come from, see `cell_chances` and `passage_chances`.
+#: The sources of probabilities, see `cell_chances` and `passage_chances`.
 DISTRIBUTION, GRADERS, ITEMS = "distribution", "graders", "items"
-#: Less probable than this is not probable at all: sums of probabilities are not exact.
+#: Smaller probabilities count as 0, because sums are inexact.
 _LEAST = 1e-9
 
 Floats = NDArray[np.float64]
@@ -28,13 +28,13 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class Opinions:
-    """Facts about one query's cells beside their ratings. A cell that a person rated is sure in all.
+    """Evidence on a query's cells besides their ratings. Cells that a person rated are certain.
 
     Attributes:
         stated: the grader's own probabilities of the ratings 0..5, shape (n_docs, n_items, 6); NaN where it
             gave none.
         others: the ratings of other graders on the same scale, int8 of shape (n_graders, n_docs, n_items);
-            -1 where there is none.
+            -1 if missing.
     """
 
     stated: Floats
@@ -43,7 +43,7 @@ class Opinions:
 
 @dataclass(frozen=True, eq=False)
 class Chances:
-    """How probable it is that a person gives each rating.
+    """The probability of each rating by a person.
 
     Attributes:
         values: the probabilities of 0..5, shape (..., 6); they sum to 1, or are all 0 where nothing is rated.
@@ -55,7 +55,7 @@ class Chances:
 
 
 def cell_chances(q: QueryRatings, opinions: Opinions) -> Chances:
-    """The chances of each cell that has a rating.
+    """The probabilities of each cell with a rating.
 
     - "distribution": the probabilities that the grader gave;
     - "graders": else, where other graders rated the cell too, the share of all these graders, this one among
@@ -79,7 +79,7 @@ def cell_chances(q: QueryRatings, opinions: Opinions) -> Chances:
 
 
 def passage_chances(q: QueryRatings, opinions: Opinions, min_answers: int = 1) -> Chances:
-    """The chances of each passage's rating as a whole: its m-th best over the items, m = min_answers.
+    """The probabilities of each whole passage's rating: its m-th best over items, m = min_answers.
 
     - "distribution": where the probabilities of all the passage's ratings are known. Items are taken to be
       independent: the m-th best rating is r or better where at least m items are rated so (a Poisson
@@ -129,7 +129,7 @@ def _best(parts: Floats, m: int) -> Floats:
 
 
 def _one_hot(ratings: NDArray[np.int8]) -> Floats:
-    """A last axis of six places with a 1 at the rating; all 0 where there is none."""
+    """One-hot vectors of the ratings in a last axis of length six; all 0 without a rating."""
     hot: Floats = (ratings[..., None] == np.arange(RATINGS)).astype(np.float64)
     return hot
 

@@ -23,7 +23,7 @@ from trecexam.extensions.campaign.judge_next.arithmetic.what_if import (
 from trecexam.scores.ratings import QueryRatings
 from trecexam.scores.values import TIE_DECIMALS
 
-#: What suggestions are ranked by.
+#: The orders of suggestions.
 By = Literal["change", "swaps"]
 
 
@@ -87,7 +87,7 @@ def suggestions(
 
 
 def ranked(unordered: Iterable[Suggestion], by: By = "change") -> list[Suggestion]:
-    """The suggestions in the order in which to work them down.
+    """The suggestions in the order of `by`.
 
     Args:
         by: "change": by expected_change, then by expected_swaps; "swaps": the other way round. What is equal

@@ -1,4 +1,4 @@
-"""What a judgment would do to the ranking of the runs: each rating that it could be is tried out.
+"""The effect of a judgment on the ranking of the runs, computed for each possible rating.
 
 Only the judged query's values change, so only they are computed again: each rating is its own query
 with the other judgments as they are, and all of them are evaluated at once.
@@ -23,7 +23,7 @@ from trecexam.scores.ratings import MISSING, QueryRatings
 from trecexam.scores.values import TIE_DECIMALS
 from trecexam.scores.weights import EQUAL, item_weights, whole_weight
 
-#: Judgments and ranks, and (judgment, pair of runs) cells, that are worked on at once: some 50 MB.
+#: Chunk sizes of (judgment, rank) and (judgment, pair of runs) cells: about 50 MB.
 _ROWS = 200_000
 _CELLS = 1 << 20
 
@@ -33,7 +33,7 @@ Ints = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Scoring:
-    """What runs are ordered by: a measure, and how labels are made (see `trecexam.scores.labels.labels`)."""
+    """The score that orders runs: a measure, and the rule for labels (`trecexam.scores.labels.labels`)."""
 
     measure: Measure
     rule: LabelRule = "max"
@@ -42,12 +42,12 @@ class Scoring:
 
     @property
     def on_items(self) -> bool:
-        """Whether the measure is computed on the items' ratings, and not on the passages' labels."""
+        """Whether the measure uses ratings of items instead of labels of passages."""
         return self.measure.NAME in COVER | DIVERSITY
 
     @property
     def thresholds(self) -> tuple[int, ...]:
-        """For a measure on items, rising: the ratings from which on a passage reaches an item (in part)."""
+        """Ascending ratings from which a passage reaches an item (in part); for measures on items."""
         # With rel=1 diversity measures are computed on 0/1 rows made with min_rating.
         if self.measure.NAME in DIVERSITY and self.measure["rel"] == 1:
             return (self.min_rating,)
@@ -57,7 +57,7 @@ class Scoring:
 
 @dataclass(frozen=True)
 class Board:
-    """A leaderboard by one measure, with what is needed to compute it again.
+    """A leaderboard by one measure, with the inputs to compute it again.
 
     Attributes:
         means: each run's mean, shape (n_runs,).
@@ -73,7 +73,7 @@ class Board:
 
 @dataclass(frozen=True, eq=False)
 class PossibleJudgments:
-    """What a person could be asked about a query's passages as a whole, or about its cells.
+    """The possible judgments of a query's whole passages or of its cells.
 
     Attributes:
         chances: what the person would say; of passages, shape (n_docs,), or of cells, (n_docs, n_items).
@@ -88,13 +88,13 @@ class PossibleJudgments:
 
 
 class Effects(NamedTuple):
-    """What judgments are expected to do; all four in the shape of what is judged.
+    """The expected effects of judgments; each array has the shape of the judged cells.
 
     Attributes:
         swaps: pairs of runs whose order changes; to become tied, or to be tied no more, is half a swap.
         change: how much the difference of two runs' means changes, either way, averaged over the pairs.
         p_change: the probability of another label (passages), or rating (cells), than now.
-        now: the label (passages) or rating (cells); -1 where there is none.
+        now: the label (passages) or rating (cells); -1 if missing.
     """
 
     swaps: Floats
@@ -126,7 +126,7 @@ def expected_effects(q: QueryRatings, possible: PossibleJudgments, board: Board,
     whole = included.ndim == 1
     if whole and scoring.on_items:
         raise ValueError(
-            f"{scoring.measure} is computed on the items' ratings and sees no label of a passage"
+            f"{scoring.measure} is computed from the items' ratings and does not use labels of passages"
         )
     before, after = _levels(q, scoring) if scoring.on_items else _labels(q, scoring, whole)
     tried = (after != before[..., None]) & (probabilities > 0) & included[..., None]
@@ -148,7 +148,7 @@ def expected_effects(q: QueryRatings, possible: PossibleJudgments, board: Board,
 
 
 class _Outcome(NamedTuple):
-    """What is scored otherwise: the label of some passages, or how many thresholds they reach on an item."""
+    """A changed outcome: labels of some passages, or the number of thresholds that they reach on an item."""
 
     docs: tuple[int, ...]
     item: int | None
@@ -156,7 +156,7 @@ class _Outcome(NamedTuple):
 
 
 def _labels(q: QueryRatings, scoring: Scoring, whole: bool) -> tuple[Ints, Ints]:
-    """The labels now, and with each rating of the passage or cell; -1 where there is none."""
+    """The labels now, and with each rating of the passage or cell; -1 if missing."""
 
     def of(changed: QueryRatings) -> Ints:
         label_of = labels(changed, scoring.rule, scoring.min_rating, scoring.min_answers)
@@ -178,7 +178,7 @@ def _labels(q: QueryRatings, scoring: Scoring, whole: bool) -> tuple[Ints, Ints]
 
 
 def _levels(q: QueryRatings, scoring: Scoring) -> tuple[Ints, Ints]:
-    """How many thresholds each cell reaches now, and with each rating."""
+    """The number of thresholds that each cell reaches now, and with each rating."""
 
     def of(ratings: NDArray[np.integer]) -> Ints:
         return np.searchsorted(scoring.thresholds, ratings, side="right").astype(np.int64)
@@ -206,7 +206,7 @@ def _effects(
 
 
 def _depth(measure: Measure) -> int | None:
-    """How many ranks a measure sees; None for all."""
+    """The depth of a measure; None for the whole ranking."""
     # judged_only passes over unjudged passages before it counts.
     cutoff: int | None = measure.params.get("cutoff")
     return None if measure.params.get("judged_only") else cutoff
@@ -238,7 +238,7 @@ def _covers(
     rankings: Sequence[Sequence[str]],
     scoring: Scoring,
 ) -> Floats:
-    """As `_values`, for Cover and nCover, which follow from how many passages reach each item.
+    """`_values` for Cover and nCover, computed from the number of passages that reach each item.
 
     Evaluating a query for each outcome would take minutes for a query that 100 runs answer.
     """
@@ -256,7 +256,7 @@ def _covers(
     reached_from = [(q.ratings >= threshold).astype(np.int64) for threshold in scoring.thresholds]
 
     def covered(inside: NDArray[np.bool_]) -> Floats:
-        """The credit for what these passages reach under each outcome: a like share for each threshold."""
+        """The credit for items that these passages reach under each outcome: an equal share per threshold."""
         is_inside = inside[docs].astype(np.int64)
         credited = np.zeros(len(outcomes))
         for passed, reached in enumerate(reached_from, 1):
@@ -287,7 +287,7 @@ def _on_labels(q: QueryRatings, outcomes: Sequence[_Outcome | None], scoring: Sc
     for number, outcome in enumerate(outcomes):
         changed = {} if outcome is None else {q.doc_ids[doc]: outcome.value for doc in outcome.docs}
         rows += (Qrel(str(number), doc_id, label) for doc_id, label in {**now, **changed}.items())
-    # Qrels are qrels: for these measures labels are judged as official judgments are.
+    # These measures treat labels like official judgments.
     return OfficialJudgments(rows)
 
 

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from trecexam.extensions.exams.irt.model import Cells, Floats, cells, logits
 
-#: Below this a probability has lost digits, and its logarithm is had another way.
+#: Below this a probability has lost digits, and its logarithm is computed differently.
 _TINY = 1e-300
 
 
@@ -31,7 +31,7 @@ class Gradient(NamedTuple):
 
 
 class Curvature(NamedTuple):
-    """The observed information: second derivatives of the log-likelihood with their signs turned.
+    """The observed information: negative second derivatives of the log-likelihood.
 
     Attributes:
         items: shape (n_items, 3, 3), by a, b and c of each item. Those of two items are 0.
@@ -45,7 +45,7 @@ class Curvature(NamedTuple):
 
 
 class Responses:
-    """A response matrix, made ready.
+    """A response matrix, prepared for the likelihood.
 
     Attributes:
         right: where the response is 1; shape (n_examinees, n_items).
@@ -66,7 +66,7 @@ class Responses:
 
 
 def log_likelihood(responses: Responses, theta: Floats, a: Floats, b: Floats, c: Floats) -> float:
-    """ln of the probability of all responses; 0 or less, and finite."""
+    """The log-likelihood of all responses; finite and at most 0."""
     return float(by_item(responses, theta, a, b, c).sum())
 
 
@@ -90,7 +90,7 @@ def with_gradient(
 def curvature(
     responses: Responses, theta: Floats, a: Floats, b: Floats, c: Floats, *, cross: bool = True
 ) -> Curvature:
-    """The observed information of every parameter, at these; with `cross`, of every two together."""
+    """The observed information of every parameter; with `cross`, also of pairs."""
     cell = cells(theta, a, b, c)
     by_z, by_c = _first(responses, cell, c)
     slope = cell.s * cell.not_s
@@ -127,7 +127,7 @@ def _logs(responses: Responses, cell: Cells, theta: Floats, a: Floats, b: Floats
 
 
 def _first(responses: Responses, cell: Cells, c: Floats) -> tuple[Floats, Floats]:
-    """The first derivatives of each response's log-likelihood by z and by c; the latter 0 where c is 0."""
+    """First derivatives of each response's log-likelihood by z and by c; the latter is 0 if c is 0."""
     if not c.any():
         return responses.kept(responses.right - cell.s), np.broadcast_to(0.0, cell.s.shape)
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):

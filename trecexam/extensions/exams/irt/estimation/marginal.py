@@ -51,7 +51,7 @@ class AbilityPosterior(NamedTuple):
     covariance: Floats
 
     def errors_of(self, estimates: Floats, of_ability: Floats) -> Floats:
-        """How far estimates may be off, as standard errors: 1.96 of them hold all of the posterior's 95%.
+        """Standard errors of estimates such that 1.96 of them cover the posterior's 95% interval.
 
         Of two lengths, the larger: from an estimate to either end of the posterior's central 95% interval.
 
@@ -147,7 +147,7 @@ class _Marginal:
 
 
 def ability_posterior(objective: Objective, point: ParameterPoint) -> AbilityPosterior | None:
-    """The abilities' marginal posterior, on the scale that the estimate has; None where it would take long.
+    """The abilities' marginal posterior on the estimate's scale; None if it would take too long.
 
     Parameters without a prior in the settings have that of `PRIORS`, weak as they are: a bare likelihood
     says of a dozen examinees that some item may tell everything.
@@ -181,7 +181,7 @@ def ability_posterior(objective: Objective, point: ParameterPoint) -> AbilityPos
 
 
 def _nodes(settings: Settings, n_examinees: int) -> _Nodes | None:
-    """Nodes for each parameter, closer the more examinees there are, and their weights under the priors."""
+    """Nodes for each parameter, denser with more examinees, and their weights under the priors."""
     axes, logs = [], []
     for name in "abc":
         low, high = settings.bounds[name]
@@ -205,7 +205,7 @@ def _nodes(settings: Settings, n_examinees: int) -> _Nodes | None:
 
 
 def _anchored(posterior: AbilityPosterior, objective: Objective) -> AbilityPosterior:
-    """The posterior on the scale of an estimate whose mean is held at 0, and whose deviation at 1."""
+    """The posterior on the scale of an estimate with mean 0 and standard deviation 1."""
     anchor, design = objective.settings.anchor, objective.design
     if anchor in ("bounds", "prior"):
         return posterior

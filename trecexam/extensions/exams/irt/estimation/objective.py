@@ -1,4 +1,4 @@
-"""What L-BFGS-B minimises: the negative log-likelihood, less the priors, plus what holds the scale."""
+"""The objective of L-BFGS-B: negative log-likelihood minus log-priors plus the anchor of the scale."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class ParameterPoint(NamedTuple):
 
 
 class Objective:
-    """The function of one vector that is minimised: what is free of a, b, c, then the abilities."""
+    """The function to minimise, of a vector of the free a, b, c and the abilities."""
 
     def __init__(self, responses: Responses, settings: Settings, design: Floats | None) -> None:
         """Args: design: as of `Components.design`; None where each examinee has its own ability."""
@@ -40,17 +40,17 @@ class Objective:
         self.weight = n_given / 10
 
     def start(self) -> Floats:
-        """The vector to begin with."""
+        """The start vector."""
         parts = [np.full(self.n_items, self.settings.start[name]) for name in self.free]
         return np.concatenate([*parts, np.full(self.n_abilities, self.settings.start["theta"])])
 
     def bounds(self) -> Floats:
-        """The least and the largest value of each; shape (n_free, 2)."""
+        """The bounds of each parameter; shape (n_free, 2)."""
         parts = [np.tile(self.settings.bounds[name], (self.n_items, 1)) for name in self.free]
         return np.concatenate([*parts, np.tile(self.settings.bounds["theta"], (self.n_abilities, 1))])
 
     def point(self, vector: Floats) -> ParameterPoint:
-        """What the vector means."""
+        """The parameters in the vector."""
         n = self.n_items
         items = {name: np.full(n, self.settings.start[name]) for name in "abc"}
         for parameter_index, name in enumerate(self.free):
@@ -88,7 +88,7 @@ class Objective:
 
 
 def anchoring(anchor: Anchor, theta: Floats) -> tuple[float, Floats]:
-    """How far abilities are from the scale that they are to have, 0 where they have it; and its derivatives.
+    """The penalty for abilities off the anchored scale (0 on it), and its derivatives.
 
     The likelihood does not change along what this holds, so where no bound is in the way it is 0 at the end.
     """

@@ -1,4 +1,4 @@
-"""L-BFGS-B over items and abilities together, in units in which all are about as steep."""
+"""L-BFGS-B over items and abilities together, in scaled units."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _CORNERS = ({"a": 1, "b": 1, "c": 0}, {"a": 1, "b": 0, "c": 1})
 
 
 class Optimum(NamedTuple):
-    """Where it ended, and how.
+    """The result of an optimisation.
 
     Attributes:
         iterations: of all parameters together, on the way that was kept.
@@ -38,7 +38,7 @@ class Optimum(NamedTuple):
 
 
 def optimum(objective: Objective) -> Optimum:
-    """A maximum of the likelihood, or of the posterior: the best that is found.
+    """The highest maximum found of the likelihood or posterior.
 
     The likelihood can have several maxima where items differ in a, and at given abilities that of an item
     with guessing can, too: a harder item that is guessed less, or an easier one that is guessed more. So with
@@ -57,7 +57,7 @@ def optimum(objective: Objective) -> Optimum:
 
 
 def _other_ways(objective: Objective) -> Iterator[tuple[Floats, Floats]]:
-    """Starts and units to try in a small matrix: the fewer the larger it is, so that all take a second."""
+    """Further starts and units to try, fewer for larger matrices, so that all take about a second."""
     size = objective.responses.right.size
     if size > _SMALL:
         return
@@ -72,7 +72,7 @@ def _other_ways(objective: Objective) -> Iterator[tuple[Floats, Floats]]:
 
 
 def _climbed(objective: Objective, start: Floats, scale: Floats) -> tuple[Optimum, float]:
-    """Where one way ends, and the value there, which is minimised."""
+    """Minimises from one start; returns the point and the value."""
     bounds, most = objective.bounds(), objective.settings.max_iterations
     vector, done = _minimised(objective, start, bounds, scale, most)
     iterations = int(done.nit)
@@ -113,7 +113,7 @@ def _minimised(
 
 
 def _scale(objective: Objective) -> Floats:
-    """For each number of the vector the root of how curved the likelihood is in it at the start.
+    """The square root of the likelihood's curvature at the start, for each parameter.
 
     The mean over its kind: one item's own may be next to nothing there and much elsewhere. For a, which is
     flat where ability is difficulty, b is in.
@@ -132,7 +132,7 @@ def _scale(objective: Objective) -> Floats:
 
 
 def _from_corners(objective: Objective, vector: Floats, bounds: Floats, scale: Floats) -> Floats:
-    """The vector with better values of the items for which there are some, at the same abilities."""
+    """The vector with improved parameters of items at the same abilities."""
     n = objective.n_items
     n_items_part = len(objective.free) * n
     held = bounds.copy()

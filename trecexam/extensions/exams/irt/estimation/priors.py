@@ -11,7 +11,7 @@ from trecexam.extensions.exams.irt.settings import Pair
 
 
 class LogPrior(NamedTuple):
-    """Of each value: the log-density up to a constant, its derivative, and its second derivative."""
+    """Log-density of each value up to a constant, and its first two derivatives."""
 
     value: Floats
     first: Floats

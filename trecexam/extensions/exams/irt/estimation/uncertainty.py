@@ -26,7 +26,7 @@ _HELD = 1e4
 
 @dataclass(frozen=True, eq=False)
 class StandardErrors:
-    """NaN where there is none: a parameter at a bound, or one that the responses do not tell.
+    """Standard errors; NaN for a parameter at a bound, or not identified by the responses.
 
     Attributes:
         items: of a, b and c; shape (n_items, 3).
@@ -43,7 +43,7 @@ class StandardErrors:
 
 
 def standard_errors(objective: Objective, point: ParameterPoint) -> StandardErrors:
-    """Of an estimate, which must be where the gradient is 0."""
+    """Standard errors of an estimate at which the gradient is 0."""
     settings, theta = objective.settings, objective.theta(point)
     curved = curvature(objective.responses, theta, point.a, point.b, point.c)
     items, by_theta = curved.items, curved.theta
@@ -80,7 +80,7 @@ def standard_errors(objective: Objective, point: ParameterPoint) -> StandardErro
 
 
 def at_bound(objective: Objective, point: ParameterPoint) -> dict[str, NDArray[np.bool_]]:
-    """Which of a, b, c and the abilities ("theta") lie at one of their bounds, or are not fitted."""
+    """Which of a, b, c and the abilities ("theta") are at a bound or not fitted."""
     values = dict(zip(("a", "b", "c", "theta"), point, strict=True))
     bound = {}
     for name, (low, high) in objective.settings.bounds.items():
@@ -90,7 +90,7 @@ def at_bound(objective: Objective, point: ParameterPoint) -> dict[str, NDArray[n
 
 
 def _abilities(objective: Objective, by_theta: Floats, theta: Floats, design: Floats) -> Floats:
-    """The block of the abilities: diagonal, but for the anchor and what components share."""
+    """The block of the abilities: diagonal, except for the anchor and shared components."""
     held = anchor_directions(objective.settings.anchor, theta)
     steepest = _HELD * max(float(np.abs(by_theta).max()), 1.0)
     block: Floats = design.T @ (by_theta[:, None] * design)
@@ -99,7 +99,7 @@ def _abilities(objective: Objective, by_theta: Floats, theta: Floats, design: Fl
 
 
 def _undetermined(items: Floats, is_fixed: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """The items whose own block has no inverse: the responses do not tell some of their parameters apart."""
+    """The items whose block is singular: the responses do not identify all their parameters."""
     least = np.linalg.eigvalsh(_without(items, is_fixed))
     return np.asarray(least[:, 0] <= 1e-10 * np.maximum(least[:, -1], 1.0), np.bool_)
 
@@ -112,7 +112,7 @@ def _without(items: Floats, is_fixed: NDArray[np.bool_]) -> Floats:
 
 
 def inverse_information(matrix: Floats, is_fixed: NDArray[np.bool_]) -> Floats | None:
-    """The inverse over what is not known, 0 elsewhere, and over directions without any information.
+    """The inverse over free parameters; 0 for fixed ones and for directions without information.
 
     None where the matrix has a negative direction: this is no maximum.
     """
