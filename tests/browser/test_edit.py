@@ -298,7 +298,7 @@ def test_a_daemon_that_grades_at_the_same_time_reads_what_the_page_writes(
                 page.goto(served.url + PASSAGE)
                 page.get_by_role("heading", name="Passage").first.wait_for()
                 page.goto(served.url + urls.bank("q1"))
-            page.get_by_text(f"Process {watch.pid} does that").wait_for()
+            page.get_by_text(f"Process {watch.pid} grades them").wait_for()
             item(page, 5).get_by_text("rated on 6 passages").wait_for(timeout=60_000)
             assert [item.text for item in read_bank(root / BANK)][3:6] == [f"Number {n}?" for n in range(3)]
             assert stored(root) == 36 + 18

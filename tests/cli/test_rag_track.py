@@ -491,7 +491,7 @@ def test_the_report_is_written_while_the_first_grader_waits(desk: Path) -> None:
     out = Path("mytrack/out")
     page = (out / "report.html").read_text()
     headings = re.findall(r'<h2 id="[^"]*">(.*?)</h2>', page)
-    assert headings[:2] == ["All graders", "How alike the graders order the runs"]
+    assert headings[:2] == ["All graders", "Rank correlation of graders"]
     board, taus = (part.split("</section>")[0] for part in page.split("<section ")[1:3])
     assert "support:F1" in board
     assert "rubric:Cover" in board

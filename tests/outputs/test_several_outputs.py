@@ -350,7 +350,7 @@ def test_the_report_covers_all_graders_and_each_has_its_own_report(root: Path) -
     out = root / "out"
     page = (out / "report.html").read_text()
     assert sections(page) == [
-        "All graders", "How alike the graders order the runs", "Graders", "Rejected files",
+        "All graders", "Rank correlation of graders", "Graders", "Rejected files",
     ]  # fmt: skip
     board, taus = (part.split("</section>")[0] for part in page.split("<section ")[1:3])
     assert "rubric:Cover" in board
