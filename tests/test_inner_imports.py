@@ -53,9 +53,10 @@ PERMITTED = {
     "pydantic": {
         "trecexam",
         "trecexam.extensions.check.cli",
+        "trecexam.cli.convert",
+        "trecexam.cli.options",
         "trecexam.cli.status",
         "trecexam.cli.demo",
-        "trecexam.cli.export",
         "trecexam.cli.init",
         "trecexam.cli.main",
         "trecexam.cli.scores",

@@ -333,14 +333,14 @@ def folder_of_track(path: Path, *tracks: TrackFolder, runs_alone: bool = False) 
     """
     for start in dict.fromkeys((Path(os.path.abspath(path)), path.resolve())):  # noqa: PTH100
         around = [root for root in (start, *start.parents) if (root / CONFIG_NAME).is_file()]
-        for track in (*tracks, *map(_as_far_as_readable, around)):
+        for track in (*tracks, *map(as_far_as_readable, around)):
             for folder in (track.runs,) if runs_alone else (track.runs, track.out, track.state):
                 if start.is_relative_to(os.path.abspath(folder)) or start.is_relative_to(folder.resolve()):  # noqa: PTH100
                     return folder
     return None
 
 
-def _as_far_as_readable(root: Path) -> TrackFolder:
+def as_far_as_readable(root: Path) -> TrackFolder:
     """The track, with the default settings where its own cannot be read."""
     try:
         return TrackFolder.open(root)

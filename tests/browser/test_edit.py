@@ -265,13 +265,13 @@ def test_the_page_shows_why_grading_cannot_go_on(
         page.get_by_label("Text").last.fill("One more?")
         page.get_by_label("Your name").last.fill("Ann")
         page.get_by_role("button", name="Add").click()
-        page.get_by_text("Grading does not go on").wait_for(timeout=60_000)
+        page.get_by_text("Grading stopped:").wait_for(timeout=60_000)
         assert "refuses requests" in (page.locator("#status").text_content() or "")
         shot(page, "grading-failed")
         server.script = scripted_server.Exchange.say
         page.get_by_label("Text").last.fill("And one more?")
         page.get_by_role("button", name="Add").click()
-        page.get_by_text("Grading does not go on").wait_for(state="detached", timeout=60_000)
+        page.get_by_text("Grading stopped:").wait_for(state="detached", timeout=60_000)
         until(lambda: stored(root) == 36 + 12)
 
 

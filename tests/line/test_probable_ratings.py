@@ -260,8 +260,8 @@ def test_invalid_probabilities_count_as_none_and_are_reported_once(
     assert {share for row in rows for share in (row.at_least or ())[0]} == {0.0, 1.0}
     assert {share for row in rows for share in (row.at_least or ())[1]} - {0.0, 1.0}
     assert cells.rows
-    (note,) = (note for note in filled.notes if "probabilities" in note)
-    assert "cannot be probabilities" in note
+    (note,) = (note for note in filled.notes if note.endswith("ignored"))
+    assert "stored numbers that cannot be probabilities" in note
 
 
 def test_a_track_without_expected_measures_reads_no_probabilities(

@@ -63,9 +63,11 @@ def convert(
     import converters
     from converters.convert import converted
     from trecexam.files.stamps import sniffed
+    from trecexam.line.protected import refuse_protected
 
     if target.exists() and target.samefile(source):
         raise click.UsageError("IN and OUT are the same file")
+    refuse_protected(target, runs=True)
     format_name = target_format or _format_of_name(target)
     part = target.with_name(f".{target.name}.{os.getpid()}" + (".gz" if target.name.endswith(".gz") else ""))
     skipped: list[converters.ConversionError] = []

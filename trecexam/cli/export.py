@@ -261,13 +261,8 @@ def emit(content: bytes, output: Path | None) -> None:
     """Writes a file, or to standard output.
 
     Raises:
-        TrecexamError: the file would be read as a run of a track, or cannot be written.
+        TrecexamError: the file cannot be written.
     """
-    from trecexam.track import folder_of_track
-
-    inner = None if output is None else folder_of_track(output, runs_alone=True)
-    if inner is not None:
-        raise TrecexamError(f"is in {inner}, and would be read as a run: name a file elsewhere", path=output)
     if output is None:
         sys.stdout.buffer.write(content)
         sys.stdout.buffer.flush()

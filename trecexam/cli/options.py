@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import click
 
 from trecexam.chosen import chosen_grader, taken_graders, taken_notes
+from trecexam.errors import TrecexamError
 
 if TYPE_CHECKING:
     from trecexam.features.fill.arithmetic.scale_map import RuleName
@@ -120,10 +121,35 @@ map_option = click.option(
 )
 
 
+def refuse_inputs(output: Path, values: Iterable[object]) -> None:
+    """Refuses an output that is one of the command's own inputs.
+
+    Args:
+        values: the values of its other parameters; the paths among them, in tuples too, are inputs.
+
+    Raises:
+        TrecexamError: it is one.
+    """
+    for value in values:
+        for path in value if isinstance(value, tuple) else (value,):
+            if isinstance(path, Path) and path.is_file() and output.exists() and output.samefile(path):
+                raise TrecexamError("is an input of this command; name another file", path=output)
+
+
 def in_a_folder(ctx: click.Context, param: click.Parameter, path: Path | None) -> Path | None:
-    """The path; a folder that is not there is a slip of the keys, and is said before the work."""
+    """The path of an output; what cannot be written, or must not be replaced, is reported before the work.
+
+    Raises:
+        click.UsageError: its folder does not exist.
+        TrecexamError: it is one of the files that a track is made of, or stores.
+    """
     if path is not None and not path.parent.is_dir():
         raise click.UsageError(
             f"{path}: the folder {path.parent} does not exist: make it, or correct the path", ctx
         )
+    if path is not None:
+        # Imports pydantic.
+        from trecexam.line.protected import refuse_protected
+
+        refuse_protected(path)
     return path

@@ -11,7 +11,7 @@ import click
 
 from trecexam.chosen import taken_notes
 from trecexam.cli import show
-from trecexam.cli.options import estimate_option, in_a_folder
+from trecexam.cli.options import estimate_option, in_a_folder, refuse_inputs
 from trecexam.tables.terminal import printable
 
 if TYPE_CHECKING:
@@ -49,6 +49,8 @@ def reading(function: Callable[..., Result]) -> Callable[..., int]:
 
     @wraps(function)
     def command(form: str | None, wide: bool, output: Path | None, **options: Any) -> int:
+        if output is not None:
+            refuse_inputs(output, options.values())
         result = _whose(function(**options))
         answer(result, form, wide=wide, output=output)
         return 1 if result.rejected else 0
@@ -64,6 +66,9 @@ def writing(function: Callable[..., tuple[Result, int]]) -> Callable[..., int]:
 
     @wraps(function)
     def command(form: str | None, wide: bool, **options: Any) -> int:
+        output = options.get("output")
+        if isinstance(output, Path):
+            refuse_inputs(output, (value for name, value in options.items() if name != "output"))
         result, status = function(**options)
         answer(_whose(result), form, wide=wide)
         return status

@@ -101,7 +101,8 @@ def test_fit_writes_the_documented_files_and_columns(
         ElementTree.fromstring((out / "plots" / f"{name}.svg").read_text())
         assert (out / "plots" / f"{name}.png").read_bytes().startswith(b"\x89PNG")
     assert {path.stem for path in (out / "plots").iterdir()} == names
-    for said in ("clipped to 0.01", "2 of 180 responses are missing", "everyone got right", "'lang' is left",
+    for said in ("clipped to 0.01", "2 of 180 responses are missing", "everyone got right",
+                 "component 'lang'",
                  "the released a^2 p (1 - p), which ignores guessing, has"):  # fmt: skip
         assert said in shown.err
     assert shown.out.splitlines()[0].split("\t") == [

@@ -352,7 +352,7 @@ def test_cut_blocks_are_counted_and_reported_on_every_update(
     assert page.index('id="beside-section">Judged answers<') < page.index('id="leaderboard-section">')
     assert "2 answers judged with a knowledge block that was cut at its end<" in page
     assert 'href="ragval/plots/means.tsv"' in page
-    assert ">run_id</th>" in page
+    assert ">truthfulness</th>" in page
     assert ">n_output_tokens</th>" not in page, "no answer says its tokens, and an empty column says nothing"
 
 

@@ -15,6 +15,7 @@ from converters.fields import column
 from converters.overrides import ADJUDICATED, with_override
 from converters.records import HumanRating, Qrel
 from converters.trec_qrels import write_qrels
+from trecexam.config import CONFIG_NAME
 from trecexam.errors import TrecexamError
 from trecexam.extensions.campaign.assessments import CellKey, opinions_of
 from trecexam.extensions.campaign.judgment_table import TableRow, judgment_table, read_judgment_table
@@ -79,6 +80,8 @@ def export_judgments(track: Assessment, folder: Path | str) -> ExportedJudgments
             no header line, so that none of them is known: nothing is written then.
     """
     folder = Path(folder)
+    if (folder / CONFIG_NAME).exists():
+        raise TrecexamError("is a track, whose qrels.txt would be replaced; name another folder", path=folder)
     sources = (track.folder.overrides(), track.folder.judgments())
     for source in filter(Path.exists, sources):
         try:

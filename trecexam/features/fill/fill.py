@@ -104,7 +104,7 @@ def fill(
     if output is not None:
         output = Path(output)
         sources = sources_beside(output) if sources is None else Path(sources)
-        check_outputs(loader.inputs.stamps(), loader.folder.shared_state, to_fill, output, sources)
+        check_outputs(loader.folder.root, to_fill, output, sources)
     graded = 0
     if to_fill.missing:
         with TrackLock(loader.folder.lock_path):

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from pathlib import Path
 
 from trecexam.errors import TrecexamError
 from trecexam.features.fill.filled import HolesToFill
+from trecexam.line.protected import refuse_protected
 from trecexam.line.sources import LEARNED_IDENTITY, sources_beside, written_by
 
 
-def check_outputs(
-    inputs: Collection[Path], state: Path, to_fill: HolesToFill, output: Path, sources: Path
-) -> None:
-    """Refuses to write over the official judgments, by whatever name, another input or what is stored.
+def check_outputs(root: Path, to_fill: HolesToFill, output: Path, sources: Path) -> None:
+    """Refuses to write over judgments, another file of a track, or what is stored.
 
     Args:
-        inputs: the track's input files.
-        state: the folder of what the track stores.
+        root: the track's folder.
 
     Raises:
         TrecexamError: with the file in the way.
@@ -25,13 +22,15 @@ def check_outputs(
     if _same(output, sources):
         raise TrecexamError("the merged qrels and their sources need a file each", path=output)
     for path in (output, sources):
-        if path.resolve().is_relative_to(state.resolve()):
-            raise TrecexamError("is among what the track stores, as its grades; name another file", path=path)
-        for input_file in (to_fill.request.qrels, *inputs):
-            if input_file is not None and _same(path, input_file):
-                raise TrecexamError(
-                    "is an input, and human judgments are never overwritten; name another file", path=path
-                )
+        qrels = to_fill.request.qrels
+        if qrels is not None and _same(path, qrels):
+            raise TrecexamError("human judgments are never overwritten; name another file", path=path)
+        refuse_protected(path, root)
+    if output.exists() and output.stat().st_size and not sources.exists():
+        raise TrecexamError(
+            f"exists, and `fill` did not write it: there is no {sources.name}; name another or remove it",
+            path=output,
+        )
 
 
 def refuse_merged(qrels: Path | None) -> None:

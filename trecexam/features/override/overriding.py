@@ -112,10 +112,10 @@ class QueryToRate:
 
 
 def _has_cell(
-    track: Assessment, query_id: str, doc_id: str, *_: object, item: str = "", **__: object
+    track: Assessment, query_id: str, doc_id: str, *_: object, item: str | int = "", **__: object
 ) -> bool:
     """Whether a grader asks about an item of this passage; of "" whether it rates passages as a whole."""
-    sheet = track.sheets.get(query_id)
+    sheet, item = track.sheets.get(query_id), str(item)
     if sheet is None or doc_id not in sheet.row_of:
         return False
     if track.asked.citing is not None:
@@ -147,7 +147,7 @@ def override(
     doc_id: str,
     rating: int | str | None,
     *,
-    item: str = "",
+    item: str | int = "",
     who: str,
     why: str,
     seen: str | None = None,
@@ -173,6 +173,7 @@ def override(
         TrecexamError: the query, passage or item is not in the track, or the rating not on the scale; a
             name or a reason is missing, too long (200 and 500 characters), or has a control character.
     """
+    item = str(item)
     if isinstance(rating, str):
         rating = rating_of(rating, track)
     if track.asked.citing is None:
