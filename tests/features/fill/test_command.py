@@ -696,6 +696,8 @@ def test_as_unjudged_changes_no_value_on_the_official_judgments(
     new = found.keys() - human.keys()
     assert new == {place for place in pool_of(graded) if place[0] != "q3"} - human.keys()
     assert {found[place] for place in new} == {-1}
+    assert run(["fill", str(graded), "--qrels", str(official), "-o", str(merged), "--as-unjudged"]) == 0
+    assert f"model\t-1\t{len(new)}\n" in capsys.readouterr().out
     rows = {(row["query_id"], row["doc_id"]): row for row in source_rows(tmp_path / "m.sources.tsv")}
     filled = tmp_path / "filled"
     fill(capsys, graded, "--qrels", official, "-o", filled)

@@ -144,8 +144,8 @@ class Filled(Result):
     notes: tuple[str, ...] = ()
 
     def declare(self) -> dict[str, Table]:
-        """A row for each source and label."""
-        counts = sorted(Counter((row.source, row.label) for row in self.rows).items())
+        """A row for each source and label, as written."""
+        counts = sorted(Counter((row.source, row.qrel.relevance) for row in self.rows).items())
         return {"lines": Table(("source", "label", "lines"), tuple((*key, n) for key, n in counts))}
 
     @property
