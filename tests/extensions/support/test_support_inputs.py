@@ -221,10 +221,8 @@ def test_a_warning_about_a_file_is_logged_once_for_all_graders(
 
 def test_one_ranked_run_cites_nothing(tmp_path: Path) -> None:
     root = make_cited_track(tmp_path / "track")
-    for name, note in (
-        ("one", "1 ranked run left out: it cites nothing"),
-        ("two", "2 ranked runs left out: they cite nothing"),
-    ):
+    one, two = "1 ranked run left out: it cites nothing", "2 ranked runs left out: they cite nothing"
+    for name, note in (("one", one), ("two", two)):
         write_run(root / "runs" / f"{name}.run", {"q1": ["q1-heat"]})
         with trecexam.open_track(root) as track:
             assert note in track.status().notes
