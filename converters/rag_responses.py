@@ -65,7 +65,9 @@ def read_responses(
 
 
 def numbered_responses(
-    path: str | os.PathLike[str], on_error: Callable[[ConversionError], None] | None = None
+    path: str | os.PathLike[str],
+    on_error: Callable[[ConversionError], None] | None = None,
+    warn: Callable[[int, str], None] | None = None,
 ) -> Iterator[tuple[int, Response]]:
     """Yields (line number, response) in file order. A missing run name is that of the file.
 
@@ -75,6 +77,7 @@ def numbered_responses(
 
     Args:
         on_error: is called with the error of each bad line, which is skipped. None: the first one is raised.
+        warn: is called with the line and the text of each warning. None: they are logged.
 
     Raises:
         ConversionError: the file cannot be read to its end, or no line of it is good; or, without `on_error`,
@@ -83,8 +86,8 @@ def numbered_responses(
     stem = Path(path).name.removesuffix(".gz").rsplit(".", 1)[0]
     first_lines: dict[tuple[str, str], int] = {}
     failed: list[ConversionError] = []
-    over: list[str] = []
-    out_of_range: list[str] = []
+    over: list[tuple[int, str]] = []
+    out_of_range: list[tuple[int, str]] = []
     for number, line in _lines(path, nul=on_error is not None):
         try:
             row = line if isinstance(line, dict) else parse_object(path, number, line)
@@ -102,16 +105,21 @@ def numbered_responses(
             on_error(error)
             continue
         if reason := _over(row, response):
-            over.append(f"{os.fspath(path)}:{number}: {reason}")
+            over.append((number, reason))
             response = response._replace(over=reason)
         if outside := sum(sentence.out_of_range for sentence in response.sentences):
             reason = f"citations that name none of the {len(response.references)} references: {outside}"
-            out_of_range.append(f"{os.fspath(path)}:{number}: {reason}")
+            out_of_range.append((number, reason))
         yield number, response
     if not first_lines:
         raise failed[0] if failed else ConversionError(path, None, "the file is empty")
     for lines in filter(None, (over, out_of_range)):
-        logging.getLogger("converters").warning("%s (%d such lines)", lines[0], len(lines))
+        first, reason = lines[0]
+        reason = f"{reason} ({len(lines)} such lines)"
+        if warn is not None:
+            warn(first, reason)
+        else:
+            logging.getLogger("converters").warning("%s:%d: %s", os.fspath(path), first, reason)
 
 
 def _lines(path: str | os.PathLike[str], *, nul: bool) -> Iterator[tuple[int, bytes | dict[str, Any]]]:

@@ -178,6 +178,7 @@ def test_agreement_of_llm_qrels_with_people_is_over_all_common_passages(
     capsys.readouterr()
     assert run(["agreement", str(tmp_path / "track"), "--min-relevant", "2"]) == 0
     written = capsys.readouterr()
+    assert "by construction" not in written.err
     both = [(labels[key] >= 2, people[key] >= 2) for key in labels.keys() & people.keys()]
     assert f"{len(both)} passages of 3 queries have a label and a judgment" in written.err
     po = sum(a == b for a, b in both) / len(both)
@@ -200,6 +201,8 @@ def test_official_qrels_may_be_grades_and_are_not_read_as_judgments_too(
     assert run(["correlate", str(tmp_path / "both"), "-m", "nDCG@10", "--official-measure", "nDCG@10"]) == 0
     (row,) = csv.DictReader(capsys.readouterr().out.splitlines(), delimiter="\t")
     assert row["kendall_tau"] == "1.000000"
+    assert run(["agreement", str(tmp_path / "both")]) == 0
+    assert "the labels are the official judgments: agreement is 1 by construction" in capsys.readouterr().err
 
 
 def test_with_a_bank_its_queries_are_evaluated_and_those_without_grades_reported(

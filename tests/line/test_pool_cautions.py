@@ -99,6 +99,35 @@ def test_measures_of_the_ranks_of_a_run_alone_need_no_warning(small_track: Path)
     assert cautions(small_track, ["P(rel=4)@8", "RR(rel=4)", "Cover(rel=4)@8", "Success(rel=4)@3"]) == ()
 
 
+def test_a_cutoff_beyond_the_depth_is_reported_where_it_is_asked_for(small_track: Path) -> None:
+    (small_track / "trecexam.toml").write_text('[track]\ndepth = 4\n[scores]\nmeasures = ["P(rel=4)@6"]\n')
+    assert cautions(small_track) == cautions(small_track, ["P(rel=4)@6", "RR(rel=4)", "P(rel=4)@4"]) == ()
+    line = "P(rel=4)@5 looks deeper than the pool (depth 4): passages outside the pool count as not relevant"
+    assert cautions(small_track, ["P(rel=4)@5"]) == (line,)
+    (line,) = cautions(small_track, ["P(rel=4)@5", "Cover(rel=4)@100", "P(rel=4)@3"])
+    assert line.startswith("P(rel=4)@5, Cover(rel=4)@100 look deeper than the pool (depth 4): ")
+    for path in (small_track / "runs").iterdir():
+        lines = path.read_text().splitlines(keepends=True)
+        path.write_text("".join(line for line in lines if int(line.split()[3]) <= 4))
+    assert cautions(small_track, ["P(rel=4)@5"]) == ()
+
+
+def test_queries_that_no_run_answers_are_reported(small_track: Path) -> None:
+    def without(query_id: str) -> tuple[str, ...]:
+        for path in (small_track / "runs").iterdir():
+            lines = path.read_text().splitlines(keepends=True)
+            path.write_text("".join(line for line in lines if not line.startswith(query_id)))
+        return cautions(small_track, ["P(rel=4)@8"])
+
+    assert without("nothing") == ()
+    assert without("q2") == ("1 of the bank's 3 queries is in no run and counts 0: q2",)
+    assert without("q3") == ("2 of the bank's 3 queries are in no run and count 0: q2, q3",)
+    assert "2 of the bank's 3 queries are in no run and count 0: q2, q3" in cautions(small_track)
+    config = small_track / "trecexam.toml"
+    config.write_text(config.read_text() + '[scores]\naverage = "answered"\n')
+    assert cautions(small_track, ["P(rel=4)@8"]) == ()
+
+
 def test_official_judgments_give_no_pool_warning(small_track: Path) -> None:
     assert cautions(small_track, ["nDCG@8"], official=True) == ()
 

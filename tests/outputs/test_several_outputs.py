@@ -349,6 +349,8 @@ def test_the_report_covers_all_graders_and_each_has_its_own_report(root: Path) -
         track.update()
     out = root / "out"
     page = (out / "report.html").read_text()
+    assert "Means over each grader&#39;s queries; below each mean is ± its standard error." in page
+    assert re.search(r'<span class="ci">± 0\.\d{3}</span>', page)
     assert sections(page) == [
         "All graders", "Rank correlation of graders", "Graders", "Rejected files",
     ]  # fmt: skip

@@ -49,6 +49,42 @@ def pool_cautions(track: Assessment, measures: Iterable[MeasureLike]) -> tuple[s
     )
 
 
+def depth_cautions(track: Assessment, measures: Iterable[MeasureLike]) -> tuple[str, ...]:
+    """A line on measures whose cutoff is beyond the pool's depth, where runs have passages there.
+
+    Args:
+        measures: the track's own are left alone.
+    """
+    track_measures = {*_names(map(measure, (*track.measures, *track.columns)))}
+    deeper = [each for each in map(measure, measures) if each.params.get("cutoff", 0) > track.depth]
+    names = [name for name in _names(deeper) if name not in track_measures]
+    # Of qrels that are grades all passages that they name are graded.
+    if not names or track.traits.known_passages is not None:
+        return ()
+    if not any(run.count(query) > track.depth for run in track.runs.values() for query in run.query_ids):
+        return ()
+    look = "looks" if len(names) == 1 else "look"
+    return (
+        f"{', '.join(names)} {look} deeper than the pool (depth {track.depth}): passages outside the pool "
+        "count as not relevant",
+    )
+
+
+def skipped_cautions(track: Assessment) -> tuple[str, ...]:
+    """A line on queries of the bank that no run answers, where means are over all queries."""
+    if track.config.scores.average != "all" or not track.runs:
+        return ()
+    answered = {query_id for run in track.runs.values() for query_id in run.query_ids}
+    skipped = [query_id for query_id in track.bank.query_ids if query_id not in answered]
+    if not skipped:
+        return ()
+    are, count = ("is", "counts") if len(skipped) == 1 else ("are", "count")
+    return (
+        f"{len(skipped):,} of the bank's {plural(len(track.bank.query_ids), 'query')} {are} in no run and "
+        f"{count} 0: {shorten_list(skipped, quote='')}",
+    )
+
+
 def rating_cautions(config: TrackConfig, measures: Iterable[MeasureLike]) -> tuple[str, ...]:
     """A line on measures on rubric ratings that count from their default rating on, and not from min_rating.
 

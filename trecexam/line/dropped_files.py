@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -107,6 +107,7 @@ def read_dropped(
     words: int | None = None,
     strict: bool = False,
     read_run: Callable[[Path], Run] | None = None,
+    warn: Callable[[Path, int, str], None] | None = None,
 ) -> Dropped:
     """Reads a file of the drop folder.
 
@@ -118,6 +119,7 @@ def read_dropped(
         words: of a response that count; None for all.
         strict: a file of responses with one bad line is rejected.
         read_run: reads a TREC run; None for `converters.read`.
+        warn: is called with the line and the text of each warning about responses; None: they are logged.
 
     Raises:
         ConversionError: it is neither a run nor responses, or cannot be read.
@@ -131,7 +133,7 @@ def read_dropped(
         # Here, a text with a query's id is an answer to it; and JSON is never a run.
         kind = "responses"
     if kind == "responses":
-        return _responses(path, pool, unit, query_texts, words, strict=strict)
+        return _responses(path, pool, unit, query_texts, words, strict=strict, warn=warn)
     if kind == "grades":
         judged = _judged_answers(path)
         if judged is not None:
@@ -183,7 +185,14 @@ def _is_json(path: Path) -> bool:
 
 
 def _responses(
-    path: Path, pool: Pool, unit: Unit, query_texts: Mapping[str, str], words: int | None, *, strict: bool
+    path: Path,
+    pool: Pool,
+    unit: Unit,
+    query_texts: Mapping[str, str],
+    words: int | None,
+    *,
+    strict: bool,
+    warn: Callable[[Path, int, str], None] | None,
 ) -> Dropped:
     by_text: dict[str, str] = {}
     for track_query, text in query_texts.items():
@@ -195,7 +204,7 @@ def _responses(
             raise error
         refused.append(error)
 
-    responses = list(numbered_responses(path, refuse))
+    responses = list(numbered_responses(path, refuse, warn and partial(warn, path)))
     names = list(dict.fromkeys(response.run for _, response in responses))
     one_run(path, names)
     by_prompt = any(not response.query_id for _, response in responses)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import logging
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -109,6 +110,7 @@ class DroppedRuns:
             words=settings.truncate,
             strict=settings.strict,
             read_run=self._read_run,
+            warn=self._warn,
         )
         texts = hashlib.sha256(json.dumps(sorted(query_texts.items())).encode()).hexdigest()
         accepted: dict[Path, Dropped] = {}
@@ -203,6 +205,11 @@ class DroppedRuns:
     def _read_run(self, path: Path) -> Run:
         """A run that is no response: the same for all graders."""
         return self._files.get("ranked run", path, self._columns.read)
+
+    def _warn(self, path: Path, line: int, reason: str) -> None:
+        """Logs a warning about a file, once for all graders."""
+        text = located(self.folder.shown(path), line, reason)
+        self._files.get(f"warned {text}", path, lambda _: logging.getLogger("converters").warning("%s", text))
 
     def forget_missing(self) -> None:
         """Removes what is kept on disk of files that are gone."""

@@ -14,7 +14,13 @@ from converters.records import Qrel
 from converters.run import Run
 from trecexam.errors import TrecexamError, did_you_mean
 from trecexam.line.assessment import Assessment
-from trecexam.line.cautions import judgment_cautions, pool_cautions, rating_cautions
+from trecexam.line.cautions import (
+    depth_cautions,
+    judgment_cautions,
+    pool_cautions,
+    rating_cautions,
+    skipped_cautions,
+)
 from trecexam.line.cited import cited_values
 from trecexam.line.measure_names import names_of
 from trecexam.line.measures import (
@@ -232,10 +238,12 @@ def board_notes(
             *run_cautions(track),
             *without_vital(names, track.bank),
             *without_probabilities(track, names),
+            *depth_cautions(track, names),
         )
     thresholds = rating_cautions(track.config, track.measures if measures is None else measures)
     relative = pool_cautions(track, board.measures)
-    return (*specific, *above, *_unsupported(track, board), *thresholds, *relative)
+    skipped = skipped_cautions(track)
+    return (*specific, *skipped, *above, *_unsupported(track, board), *thresholds, *relative)
 
 
 def _unsupported(track: Assessment, board: Leaderboard) -> tuple[str, ...]:

@@ -89,7 +89,8 @@ def left_out_runs(track: Assessment) -> tuple[str, ...]:
     if not track.left_out_runs:
         return ()
     if not track.kind.ranks:
-        return (f"{plural(track.left_out_runs, 'ranked run')} left out: they cite nothing",)
+        why = "it cites nothing" if track.left_out_runs == 1 else "they cite nothing"
+        return (f"{plural(track.left_out_runs, 'ranked run')} left out: {why}",)
     if track.config.track.unit != "response":
         # One of several graders looks at some of the runs alone.
         which = track.folder.whole.graders[track.name].runs

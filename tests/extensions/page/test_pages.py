@@ -173,6 +173,13 @@ def test_disagreements_are_between_labels_and_judgments(reading: TestClient, gra
             )
 
 
+@pytest.mark.parametrize("url", ["/", "/run/run2"])
+def test_each_page_says_what_its_intervals_are(reading: TestClient, url: str) -> None:
+    html = reading.get(url).text
+    assert re.search(r"± 0\.\d{3}", html)
+    assert re.search(r'<p class="caption"[^>]*>Means ± half of their 95% intervals', html)
+
+
 def test_search_finds_ids_and_texts_case_insensitively(reading: TestClient) -> None:
     html = reading.get(urls.search(q="PASSAGE 3 about")).text
     assert set(re.findall(r"/query/(\w+)/passage/[\w-]+-d03", html)) == {"q1", "q2", "q3"}

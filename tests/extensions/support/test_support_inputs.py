@@ -13,6 +13,7 @@ from cited import GOOD, POOR, make_cited_track, response, write_responses
 from forked import start_forked
 from forked import trecexam as trecexam_command
 from scripted_server import Exchange, serving
+from support import write_run
 
 pytest.importorskip("httpx2")
 pytest.importorskip("tenacity")
@@ -200,3 +201,28 @@ def test_if_all_labels_are_equal_kappa_is_reported_as_undefined(
     assert "1 citation with both labels, 100% with the same" in shown
     assert "Cohen's kappa is not defined: all labels are the same" in shown
     assert "nan" not in shown.replace(str(tmp_path), "")
+
+
+def test_a_warning_about_a_file_is_logged_once_for_all_graders(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    root = make_cited_track(tmp_path / "track", rubric=True)
+    caplog.clear()
+    with trecexam.open_track(root) as track:
+        track.status()
+        warning = "runs/poor.jsonl:1: citations that name none of the 3 references: 1 (1 such lines)"
+        assert [record.getMessage() for record in caplog.records] == [warning]
+        # The file is read again when it changes.
+        path = root / "runs" / "poor.jsonl"
+        path.write_text(path.read_text().replace("[7]", "[7, 8]"))
+        track.status()
+        assert [record.getMessage() for record in caplog.records][1:] == [warning.replace(": 1 ", ": 2 ")]
+
+
+def test_one_ranked_run_cites_nothing(tmp_path: Path) -> None:
+    root = make_cited_track(tmp_path / "track")
+    one, two = "1 ranked run left out: it cites nothing", "2 ranked runs left out: they cite nothing"
+    for name, note in (("one", one), ("two", two)):
+        write_run(root / "runs" / f"{name}.run", {"q1": ["q1-heat"]})
+        with trecexam.open_track(root) as track:
+            assert note in track.status().notes

@@ -277,6 +277,55 @@ def test_rejected_official_judgments_are_reported(graded: Path, capsys: pytest.C
     assert "qrels.txt:2: the official judgments were rejected" in said
 
 
+def test_a_rejected_leaderboard_is_reported(graded: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (graded / "official_leaderboard.txt").write_text("run0\t1\nrun1\tbest\n")
+    text, said = run_command(capsys, "correlate", graded)
+    assert "official_leaderboard" not in text
+    reason = "official_leaderboard.txt:2: the official leaderboard was rejected: "
+    assert reason in said
+    (graded / "qrels.txt").unlink()
+    assert reason in refusal(capsys, graded)
+
+
+@pytest.mark.parametrize("command", ["correlate", "swaps", "outliers"])
+def test_runs_without_a_judged_passage_are_reported(
+    graded: Path, command: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def said() -> str:
+        return run_command(capsys, command, graded)[1]
+
+    assert "is judged" not in said()
+    for name in ("said", "told"):
+        rows = [{"topic_id": f"q{n}", "run_id": name, "answer": [{"text": f"{name} {n}"}]} for n in (1, 2, 3)]
+        (graded / "runs" / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+        if name == "said":
+            assert (
+                "said: none of its passages is judged, so its official values are 0; leave it out to compare "
+                "the others"
+            ) in said()
+    assert "said, told: none of their passages is judged, so their official values are 0" in said()
+    # One that has judged passages, none of them relevant, is as bad as its 0 says.
+    zero = (graded / "qrels.txt").read_text() + "q1 0 q1-bad 0\n"
+    (graded / "qrels.txt").write_text(zero)
+    for name in ("said", "told"):
+        (graded / "runs" / f"{name}.jsonl").unlink()
+    write_run(graded / "runs" / "bad.run", {"q1": ["q1-bad"]})
+    assert "is judged" not in said()
+    # An official leaderboard has values of responses, too.
+    write_run(graded / "runs" / "bad.run", {"q1": ["q1-other"]})
+    assert "bad: none of its passages is judged" in said()
+    (graded / "official_leaderboard.json").write_text('{"run0": 3, "run1": 2, "bad": 1}')
+    (graded / "qrels.txt").unlink()
+    assert "is judged" not in said()
+
+
+def test_two_runs_have_a_tau_of_one_or_minus_one(graded: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    note = "over two runs tau can only be -1 or 1"
+    assert note not in run_command(capsys, "correlate", graded)[1]
+    (graded / "runs" / "run2.run").unlink()
+    assert run_command(capsys, "correlate", graded)[1].count(note) == 1
+
+
 def test_judgments_of_other_queries_are_rejected(graded: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (graded / "qrels.txt").write_text("2019-q1 0 q1-d00 1\n")
     assert "are query ids written in another form?" in refusal(capsys, graded)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from trecexam.features.correlation.paired_scores import (
+    OVER_TWO_RUNS,
     Key,
     common_queries,
     compared_by,
@@ -110,7 +111,10 @@ def compare(
     keys = (*compared_by(min_ratings), "query_id") if per_query else compared_by(min_ratings)
     judged = track.official is not None
     n_queries = len(common_queries(track) if judged else track.bank.query_ids)
-    lines = comparison_notes(track, comparisons, measures, official_measures)
+    lines = (
+        *comparison_notes(track, comparisons, measures, official_measures),
+        *([OVER_TWO_RUNS] if any(len(scores.runs) == 2 for scores in comparisons) else ()),
+    )
     without = () if per_query else without_interval(comparisons)
     human = track.override_summary()
     return LeaderboardComparison(n_queries, keys, tuple(pairs), p, (*lines, *without), human)

@@ -9,7 +9,12 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from trecexam.errors import TrecexamError, cannot_go_on
 from trecexam.features.correlation.comparison import LeaderboardComparison, compare
-from trecexam.features.correlation.paired_scores import Key, NothingToCompareError, nothing_to_compare
+from trecexam.features.correlation.paired_scores import (
+    OVER_TWO_RUNS,
+    Key,
+    NothingToCompareError,
+    nothing_to_compare,
+)
 from trecexam.line.diagnostics import is_graded
 from trecexam.line.evaluation import rubric_values
 from trecexam.line.joint_columns import known_names, short_columns, spelled_out
@@ -89,6 +94,8 @@ def compare_all(
             continue
         if left.grader != other.grader:
             notes[f"{both}: over {plural(len(runs), 'run')} and {plural(len(queries), 'query')}"] = None
+        if len(runs) == 2:
+            notes[OVER_TWO_RUNS] = None
         sides = [column.values.matrix(column.measure, runs, queries) for column in (left, other)]
         key = left.name, other.name
         if per_query:
@@ -99,7 +106,9 @@ def compare_all(
     n_queries = 0
     for name, comparison in _official(track, columns, official_measures, per_query=per_query, rbo_p=rbo_p):
         n_queries = max(n_queries, comparison.n_queries)
-        notes |= dict.fromkeys(f"{name}: {line}" for line in comparison.notes)
+        notes |= dict.fromkeys(
+            line if line == OVER_TWO_RUNS else f"{name}: {line}" for line in comparison.notes
+        )
         pairs += [
             ((f"{name}:{measure}", _official_name(str(official)), *rest), value)
             for (measure, official, *rest), value in comparison.pairs

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
@@ -34,6 +35,8 @@ if TYPE_CHECKING:
 R = TypeVar("R")
 #: The measures that are compared and, where several are, the min_rating and the query.
 Key = tuple["Value", ...]
+#: Two runs are in the same order or in the opposite one.
+OVER_TWO_RUNS = "over two runs tau can only be -1 or 1"
 
 
 class NothingToCompareError(TrecexamError):
@@ -254,6 +257,7 @@ def comparison_notes(
     if track.official is not None and any(not of_leaderboard(scores.official_measure) for scores in pairs):
         lines.append(_compared(track))
         lines += official_of(track).warnings()
+        lines += _never_judged(track, pairs)
     lines += left_out_runs(track)
     lines += [shown_error(track.folder, error) for error in _refused(track)]
     lines += _unmatched_judgments(track)
@@ -395,12 +399,18 @@ def _compared(track: TrackInputs) -> str:
 
 
 def _refused(track: Assessment) -> Iterator[TrecexamError]:
-    """Why official judgments that are there were rejected."""
+    """Why official judgments or an official leaderboard that are there were rejected."""
     if track.official is None and track.folder.qrels() is not None:
         try:
             official_of(track)
         except TrecexamError as error:
             yield error
+    file = track.folder.official_leaderboard()
+    if track.official_leaderboard is None and file is not None:
+        for row in track.rejected:
+            if row.file == track.folder.shown(file):
+                reason = f"the official leaderboard was rejected: {row.reason}"
+                yield TrecexamError(reason, path=file, line=row.line)
 
 
 def _unmatched_judgments(track: Assessment) -> Iterator[str]:
@@ -413,6 +423,26 @@ def _unmatched_judgments(track: Assessment) -> Iterator[str]:
         yield (
             "the official leaderboard names none of the runs here: it has "
             f"{shorten_list(list(track.official_ranks))}, and here are {shorten_list(list(track.runs))}"
+        )
+
+
+def _never_judged(track: Assessment, pairs: Sequence[PairedScores]) -> Iterator[str]:
+    """A line on runs that have official 0 whatever they say: responses' own passages are in no qrels."""
+    on_judgments = [scores for scores in pairs if not of_leaderboard(scores.official_measure)]
+    runs, queries = on_judgments[0].runs, common_queries(track)
+    # Few runs have 0 throughout; only the passages of these are looked up.
+    zero = np.all([(scores.official == 0).all(axis=1) for scores in on_judgments], axis=0)
+    judged = official_of(track).judged
+    without = [
+        name
+        for name in itertools.compress(runs, zero)
+        if all(judged[query_id].keys().isdisjoint(track.runs[name].ranking(query_id)) for query_id in queries)
+    ]
+    if 0 < len(without) < len(runs):
+        its, it = ("its", "it") if len(without) == 1 else ("their", "them")
+        yield (
+            f"{shorten_list(without, 3, quote='')}: none of {its} passages is judged, so {its} official "
+            f"values are 0; leave {it} out to compare the others"
         )
 
 

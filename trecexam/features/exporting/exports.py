@@ -119,7 +119,7 @@ def responses(
     by_text = {text.strip(): query_id for query_id, text in track.query_texts.items()}
     accepted = {
         number: response.query_id or by_text.get(response.query_text.strip(), "")
-        for number, response in numbered_responses(path, lambda _: None)
+        for number, response in numbered_responses(path, lambda _: None, lambda *_: None)
     }
     for number, line in iter_filled(path):
         if number in accepted:

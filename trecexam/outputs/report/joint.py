@@ -28,6 +28,7 @@ _LEAD = (
     "Automatic evaluation by several graders. They differ in the texts that they rate or in what they ask; "
     "runs are scored by these ratings."
 )
+_MEANS = "Means over each grader's queries; below each mean is ± its standard error."
 _TAUS = (
     "Rank correlation of each pair of columns over the runs that have both, with 95% intervals over queries. "
     "Columns of document graders are also compared with the official judgments. `trecexam correlate` takes "
@@ -75,7 +76,12 @@ def joint_page(track: LoadedTrack, board: Leaderboard, rejected: Table) -> bytes
         parts=(
             PagePart(
                 ReportPart(
-                    "leaderboard", _reported(board), "All graders", files=("leaderboard.tsv",), rows=_ROWS
+                    "leaderboard",
+                    _reported(board),
+                    "All graders",
+                    lead=_MEANS if board.rows else "",
+                    files=("leaderboard.tsv",),
+                    rows=_ROWS,
                 ),
                 tuple(Picture(plot, draw(plot)) for plot in plots),
                 plots="",
