@@ -137,7 +137,8 @@ def init(track: Path, **values: Any) -> None:
         click.echo(f"note: {line} It is in {track / 'runs'} now, and will be rejected", err=True)
     if made:
         click.echo(
-            f"made {track} with {len(made)} files; settings are in {track / 'trecexam.toml'}", err=True
+            f"made {track} with {plural(len(made), 'file')}; settings are in {track / 'trecexam.toml'}",
+            err=True,
         )
     else:
         click.echo(f"{track} is up to date; nothing to do", err=True)
@@ -349,9 +350,11 @@ def _check(section: type[BaseModel], settings: dict[str, str]) -> None:
     """Refuses what trecexam.toml could not hold, and does not repeat it: it may be a key."""
     from pydantic import ValidationError
 
+    from trecexam.errors import plain_reason
+
     try:
         section.model_validate(settings)
     except ValidationError as error:
         first = error.errors()[0]
         option = "--" + str(first["loc"][0]).replace("_", "-")
-        raise click.BadParameter(str(first["msg"]), param_hint=option) from None
+        raise click.BadParameter(plain_reason(first), param_hint=option) from None

@@ -16,6 +16,7 @@ from trecexam.cli.working import show_estimate, working
 
 if TYPE_CHECKING:
     from trecexam.config import GeneratorSection
+    from trecexam.errors import plain_reason
     from trecexam.tables.result import Result
 
 #: The maximum length of a server's answer, in tokens.
@@ -144,4 +145,4 @@ def _settings(**options: Any) -> GeneratorSection:
         )
     except ValidationError as error:
         first = error.errors()[0]
-        raise click.UsageError(f"--{str(first['loc'][0]).replace('_', '-')}: {first['msg']}") from None
+        raise click.UsageError(f"--{str(first['loc'][0]).replace('_', '-')}: {plain_reason(first)}") from None
