@@ -124,7 +124,7 @@ def init(track: Path, **values: Any) -> None:
     # Imports pydantic, which --help must not load.
     from trecexam.line.lacking import lacking
     from trecexam.line.track_graders import folder_of, grader_names
-    from trecexam.scaffold import make_track, not_runs, without_records
+    from trecexam.scaffold import make_track, not_runs, unreadable, without_records
     from trecexam.track import TrackFolder
 
     options = InitOptions(**values)
@@ -144,7 +144,7 @@ def init(track: Path, **values: Any) -> None:
         click.echo(f"{track} is up to date; nothing to do", err=True)
     if options.qrels and not options.pool_judged and not _is_in(options.recorded, "qrels"):
         _say_judged_outside(track)
-    for line in without_records(track, sources):
+    for line in (*_unset(options, track), *without_records(track, sources), *unreadable(track, sources)):
         click.echo(f"warning: {line}", err=True)
     folder = TrackFolder.open(track)
     of_graders: dict[str, list[str]] = {}
@@ -154,6 +154,15 @@ def init(track: Path, **values: Any) -> None:
     for line, names in of_graders.items():
         click.echo(f"warning: {', '.join(names) + ': ' if options.rag else ''}{line}", err=True)
     click.echo(f"next: trecexam watch {track} --once{_or_learn(folder, of_graders.values())}", err=True)
+
+
+def _unset(options: InitOptions, track: Path) -> list[str]:
+    """A line if the grader is behind a server and the server or its model is not named."""
+    given = (("base_url", options.base_url), ("model", options.model))
+    names = [f"`{name}`" for name, value in given if value is None]
+    if _grader(options) != "openai" or not names:
+        return []
+    return [f"{track / 'trecexam.toml'}: the grader openai needs {' and '.join(names)}: set in [grader]"]
 
 
 def _or_learn(folder: TrackFolder, lacking: Iterable[Sequence[str]]) -> str:

@@ -36,7 +36,7 @@ _FILE = click.Path(path_type=Path, exists=True, dir_okay=False)
     help="Use these run files. May be repeated.",
 )
 @click.option("--teams", type=_FILE, metavar="FILE", help="Show bias by team; FILE has lines `run<TAB>team`.")
-@click.option("--judge-run", type=_FILE, metavar="RUN", help="Show circularity with the judge's own ranking.")
+@click.option("--judge-run", type=_FILE, metavar="FILE", help="Show circularity with the judge's own run.")
 @click.option(
     "-k",
     "--cutoff",

@@ -61,8 +61,9 @@ def pack(track: Path, output: Path, texts: bool) -> int:
 def reproduce(file: Path, output: Path | None, texts: Path | None) -> tuple[Result, int]:
     """Make a track from PACK, compute its numbers again, and compare.
 
-    Reports for each file of out/ whether it is the same, differs (and why), or is missing. No model runs,
-    and nothing is downloaded. Exit status: 0 if all files are the same, else 1.
+    Reports for each file of out/ whether it is the same, differs (and why), or is missing. A terminal shows
+    those that are not the same; --wide shows all. No model runs, and nothing is downloaded. Exit status: 0
+    if all files are the same, else 1.
     """
     from trecexam.extensions.pack.reproducing import reproduce as reproduced
 
