@@ -158,8 +158,8 @@ def init(track: Path, **values: Any) -> None:
 
 def _unset(options: InitOptions, track: Path) -> list[str]:
     """A line if the grader is behind a server and the server or its model is not named."""
-    given = (("base_url", options.base_url), ("model", options.model))
-    names = [f"`{name}`" for name, value in given if value is None]
+    values = (("base_url", options.base_url), ("model", options.model))
+    names = [f"`{name}`" for name, value in values if value is None]
     if _grader(options) != "openai" or not names:
         return []
     return [f"{track / 'trecexam.toml'}: the grader openai needs {' and '.join(names)}: set in [grader]"]

@@ -101,10 +101,10 @@ def _form(options: dict[str, Any]) -> str | None:
     Raises:
         click.UsageError: several are given.
     """
-    given = [name for name in ("json", "latex", "table") if options.pop(f"form_{name}")]
-    if len(given) > 1:
-        raise click.UsageError("give one of " + ", ".join(f"--{name}" for name in given))
-    return given[0] if given else None
+    formats = [name for name in ("json", "latex", "table") if options.pop(f"form_{name}")]
+    if len(formats) > 1:
+        raise click.UsageError("give one of " + ", ".join(f"--{name}" for name in formats))
+    return formats[0] if formats else None
 
 
 def _with_options(
