@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 import trecexam
+from trecexam.errors import plain_reason
 from trecexam.tables.text import plural
 
 if TYPE_CHECKING:
@@ -358,8 +359,6 @@ def _prompt(options: InitOptions) -> str | Path | None:
 def _check(section: type[BaseModel], settings: dict[str, str]) -> None:
     """Refuses what trecexam.toml could not hold, and does not repeat it: it may be a key."""
     from pydantic import ValidationError
-
-    from trecexam.errors import plain_reason
 
     try:
         section.model_validate(settings)

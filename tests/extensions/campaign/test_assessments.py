@@ -68,7 +68,7 @@ def test_a_judgment_from_another_window_is_never_replaced_unseen(graded: Path) -
     with campaign(graded) as track:
         query, folder = to_rate(track, "q1"), track.folder
         first = record_assessment(folder, query, "q1-d03", "", 2, who="ada", seen=seen_token(None))
-        with pytest.raises(RatingConflictError, match="ada says 2"):
+        with pytest.raises(RatingConflictError, match="ada rated it 2"):
             record_assessment(folder, query, "q1-d03", "", 1, who="ada", seen=seen_token(None))
         assert record_assessment(folder, query, "q1-d03", "", 1, who="ada", seen=first.seen).rating == 1
 

@@ -13,10 +13,10 @@ from trecexam.cli.options import key_env_option
 from trecexam.cli.reading import writing_or_estimating
 from trecexam.cli.signals import exit_status
 from trecexam.cli.working import show_estimate, working
+from trecexam.errors import plain_reason
 
 if TYPE_CHECKING:
     from trecexam.config import GeneratorSection
-    from trecexam.errors import plain_reason
     from trecexam.tables.result import Result
 
 #: The maximum length of a server's answer, in tokens.
