@@ -82,7 +82,7 @@ def _measure_option(ending: str) -> Callable[[Command], Command]:
 
 measure_option = _measure_option(" [default: the track's].")
 #: Of commands that have no track.
-required_measure_option = _measure_option(". Give at least one.")
+required_measure_option = _measure_option(" [required].")
 
 
 class Map(NamedTuple):
