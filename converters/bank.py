@@ -1,13 +1,13 @@
 """Test banks: exam questions and nuggets, in the forms of the Rubric workbench and of nuggetizer.
 
-A line a query: `query_id, query_text, questions|items: [{question_id|nugget_id, question_text|nugget_text,
-gold_answers?, facet_id?, importance?, weight?, retired?, origin?}]`; or a line an item, which is easily
-edited: `query_id, question|nugget, question_id?|nugget_id?, ...`, or as older banks have it `query_id, qid,
-question, facet_id, choices, correct, correctKey`; or `qid, nuggets: [{text, importance}]` (see
-`converters.nuggets`); or `qid, rubrics: [{criterion, weight}]` (see `converters.nuggets`); or gold
-outputs (see `converters.gold`); or nugget banks of AutoJudge and RAGTIME (see `converters.nugget_banks`); or
-what another format declares: RAGVAL's questions with their blocks. Where an id is missing it is
-`query_id/md5(text)`.
+A line a query: `query_id, query_text, questions|items: [{question_id|nugget_id,
+question_text|question|nugget_text, gold_answers?, facet_id?, importance?, weight?, retired?, origin?}]`; or
+a line an item, which is easily edited: `query_id, question|nugget, question_id?|nugget_id?, ...`, or as
+older banks have it `query_id, qid, question, facet_id, choices, correct, correctKey`; or `qid, nuggets:
+[{text, importance}]` (see `converters.nuggets`); or `qid, rubrics: [{criterion, weight}]` (see
+`converters.nuggets`); or gold outputs (see `converters.gold`); or nugget banks of AutoJudge and RAGTIME
+(see `converters.nugget_banks`); or what another format declares: RAGVAL's questions with their blocks.
+Where an id is missing it is `query_id/md5(text)`.
 """
 
 from __future__ import annotations

@@ -35,7 +35,7 @@ from converters.registry import LineForm, formats
 
 #: By kind, which keys hold an item's id and text; the first one that has a value counts.
 ID_KEYS = {"question": ("question_id", "item_id", "id"), "nugget": ("nugget_id", "item_id", "id")}
-TEXT_KEYS = {"question": ("question_text", "text"), "nugget": ("nugget_text", "text")}
+TEXT_KEYS = {"question": ("question_text", "question", "text"), "nugget": ("nugget_text", "text")}
 #: The same of a line that holds one item alone.
 SINGLE_ID_KEYS = {"question": ("qid", "question_id"), "nugget": ("nugget_id",)}
 SINGLE_TEXT_KEYS = {"question": ("question", "question_text"), "nugget": ("nugget", "nugget_text")}

@@ -15,7 +15,7 @@ from typing import BinaryIO, Protocol
 
 from converters.errors import BadLines, ConversionError
 from converters.fields import column, counted, warn_of_comments
-from converters.lines import Head, columns_of, decode, iter_lines, open_bytes, reading
+from converters.lines import Head, columns_of, decode, head, iter_lines, open_bytes, reading
 from converters.measure_values import looks_like_values
 from converters.records import Qrel
 from converters.registry import Format
@@ -97,6 +97,10 @@ _PLAIN = re.compile(r"(?:(?:\S++[ \t]++){3}-?[0-9]{1,8}+(?:\n|$))++", re.ASCII)
 _SPACE_OF_UNICODE = re.compile(r"[^\S \t\n]")
 
 
+class _LikeRunError(ConversionError):
+    """A line that has six columns as a run has."""
+
+
 def read_qrels(path: str | os.PathLike[str]) -> Iterator[Qrel]:
     """Reads judgments in file order. Blank lines are skipped.
 
@@ -135,6 +139,9 @@ def read_qrels(path: str | os.PathLike[str]) -> Iterator[Qrel]:
                         f"(first on line {first}); keep one",
                     )
             except ConversionError as error:
+                if isinstance(error, _LikeRunError) and not judged_with_confidence(head(path)):
+                    # All its other lines are alike.
+                    raise
                 bad.add(error)
                 continue
             if not bad:
@@ -194,9 +201,11 @@ def _judgment(path: str | os.PathLike[str], number: int, columns: Sequence[str],
     if width == 6:
         iteration = "0"
         if _confidence(columns[4]) is None:
-            raise ConversionError(
-                path, number, f"the confidence (column 5) is not in 0..1: '{columns[4][:40]}'; is this a run?"
-            )
+            score = columns[4][:40]
+            if re.fullmatch(r"-?[0-9.]+(?:[eE][-+]?[0-9]+)?", score):
+                reason = f"this looks like a run: column 5 is '{score}', and a confidence is in 0..1"
+                raise _LikeRunError(path, number, reason)
+            raise ConversionError(path, number, f"the confidence (column 5) is not in 0..1: '{score}'")
     return Qrel(query_id, doc_id, _read_label(path, number, text), iteration)
 
 

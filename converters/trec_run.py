@@ -33,6 +33,8 @@ _BLOCK = 4 * 1024 * 1024
 _CHUNK = 200_000
 #: Lines that tell MS MARCO's runs from qrels.
 _TOLD_BY = 20
+#: Commas of a line whose columns they may separate.
+_COMMAS = 2
 _METADATA = b"ir_metadata.start", b"ir_metadata.end"
 
 
@@ -323,6 +325,8 @@ def _careful(path: Path, skip: int = 0) -> tuple[str, tuple[str, ...], Any, Any,
                     expected = "6: query_id Q0 doc_id rank score tag"
                     if short:
                         expected = f"{short} here: query_id doc_id rank{' score' * (short - 3)}"
+                    if line.count(b",") >= _COMMAS:
+                        expected += "; columns are separated by commas: use spaces or tabs"
                     raise ConversionError(path, number, f"has {counted(columns)}, a run line has {expected}")
                 if not line.isascii():
                     decode(path, number, line)

@@ -127,8 +127,7 @@ def test_a_reading_command_has_every_format_and_an_output_file(
         printed[form], said = capsys.readouterr()
         notes.add(said)
     assert len(notes) == 1
-    # Of two formats the last one counts.
-    assert run([*command, "--table", "--json", "-o", str(tmp_path / "answer")]) == status
+    assert run([*command, "--json", "-o", str(tmp_path / "answer")]) == status
     assert (tmp_path / "answer").read_text() == printed["--json"]
     assert json.loads(printed["--json"])["notes"] == notes.pop().splitlines()
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from converters.records import HumanRating, Item
@@ -108,3 +108,43 @@ def did_you_mean(name: str, candidates: Collection[str], otherwise: str = "", *,
     """
     near = difflib.get_close_matches(name, candidates, n=1)
     return f"{before}did you mean '{near[0]}'?" if near else otherwise
+
+
+#: Type of a pydantic error -> what to say of the value.
+_PLAIN = {
+    "greater_than": "must be above {gt}",
+    "greater_than_equal": "must be {ge} or more",
+    "less_than": "must be below {lt}",
+    "less_than_equal": "must be {le} or less",
+    "finite_number": "must be a finite number",
+    "string_type": "must be a text in quotes",
+    "list_type": "must be a list",
+    "dict_type": "must be a table",
+    "model_type": "must be a section with settings",
+    "extra_forbidden": "no such setting",
+    "missing": "is missing",
+}
+#: The same by what a type begins with.
+_PLAIN_KINDS = {
+    "bool_": "must be true or false",
+    "int_": "must be a whole number",
+    "float_": "must be a number",
+}
+
+
+def plain_reason(error: Mapping[str, Any]) -> str:
+    """What is wrong with a value, in plain words, for one of the `errors()` of a pydantic.ValidationError."""
+    kind, context = error["type"], error.get("ctx", {})
+    if kind == "literal_error":
+        names = re.findall(r"'([^']*)'", context["expected"])
+        value = error["input"]
+        return f"must be {context['expected']}" + (
+            did_you_mean(value, names, before="; ") if isinstance(value, str) else ""
+        )
+    plain = _PLAIN.get(kind)
+    if plain is not None:
+        return plain.format(**context)
+    for beginning, words in _PLAIN_KINDS.items():
+        if kind.startswith(beginning):
+            return words
+    return str(error["msg"]).removeprefix("Value error, ")

@@ -105,10 +105,11 @@ def extensions() -> tuple[Extension, ...]:
     ours = import_module(GROUP)
     addresses = {name: f"{GROUP}.{name}:EXTENSION" for _, name, _ in pkgutil.iter_modules(ours.__path__)}
     addresses = dict(sorted(addresses.items()))
-    for name, at in sorted(_installed()):
+    for name, at, package in sorted(_installed()):
         if addresses.setdefault(name, at) != at:
             raise TrecexamError(
-                f"two extensions are called '{name}': {addresses[name]} and {at}; uninstall one"
+                f"two extensions are called '{name}': {addresses[name]} and {at}; uninstall one: "
+                f"pip uninstall {package}"
             )
     loaded = tuple(_load(name, at) for name, at in addresses.items())
     for kind in ("commands", "accessors", "graders", "settings", "kinds"):
@@ -152,8 +153,8 @@ def _load(name: str, at: str) -> Extension:
     return extension
 
 
-def _installed() -> Iterator[tuple[str, str]]:
-    """Name and place of each entry point of the group.
+def _installed() -> Iterator[tuple[str, str, str]]:
+    """Name and place of each entry point of the group, and the name of its package.
 
     `importlib.metadata` finds the same, and takes as long to import as all of `trecexam --help` otherwise.
     """
@@ -176,4 +177,4 @@ def _installed() -> Iterator[tuple[str, str]]:
                     group = line
                 elif group == f"[{GROUP}]" and "=" in line:
                     name, _, at = line.partition("=")
-                    yield name.strip(), at.strip()
+                    yield name.strip(), at.strip(), Path(package).stem.split("-")[0]

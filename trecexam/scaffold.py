@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import converters
+from converters.bank import read_bank
 from converters.errors import ConversionError
 from converters.lines import first_object, head
 from converters.passages import named_as
@@ -154,15 +155,43 @@ def not_runs(sources: Sources) -> list[str]:
 
 
 def without_records(root: Path, sources: Sources) -> list[str]:
-    """A line for each file that has nothing in it, and what to put where."""
+    """A line for each file or folder of runs that has nothing in it, and what to put where."""
     targets = dict(_plan(root, sources))
     inputs = [*_given(sources), *(("runs", path) for path in _in_folders(sources) if path in targets)]
     reasons = ((option, path, _nothing_in(option, path)) for option, path in inputs)
-    return [
+    empty_folders = [
+        f"{path}: the folder has no files; put runs or responses into {root / 'runs'}"
+        for path in sources.runs
+        if path.is_dir() and not any(each.is_file() for each in path.rglob("*"))
+    ]
+    return empty_folders + [
         f"{path}: {reason}; put {_HAS[option]} into {targets[path]}, or remove it"
         for option, path, reason in reasons
         if reason
     ]
+
+
+def unreadable(root: Path, sources: Sources) -> list[str]:
+    """The first error of each bank, queries and qrels in the track that has records and cannot be read."""
+    targets = dict(_plan(root, sources))
+    errors = []
+    for option, path in _given(sources):
+        if option not in ("bank", "queries", "qrels") or _nothing_in(option, path):
+            continue
+        try:
+            for _ in (
+                read_bank(targets[path], _pass)
+                if option == "bank"
+                else converters.read(targets[path], option)
+            ):
+                pass
+        except ConversionError as error:
+            errors.append(str(error))
+    return errors
+
+
+def _pass(_: ConversionError) -> None:
+    """Takes a warning of a reader: `watch` prints it."""
 
 
 def _in_folders(sources: Sources) -> list[Path]:

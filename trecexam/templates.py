@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from converters.lines import open_input
-from trecexam.errors import GraderError, did_you_mean
+from trecexam.errors import GraderError, did_you_mean, plain_reason
 
 if TYPE_CHECKING:
     import jinja2
@@ -119,7 +119,7 @@ def read_prompt_file(path: Path, form: type[File]) -> tuple[File, bool]:
         first = error.errors()[0]
         name = ".".join(map(str, first["loc"]))
         field_names = ", ".join(form.model_fields)
-        raise GraderError(f"`{name}`: {first['msg']}; a prompt has {field_names}", path=path) from None
+        raise GraderError(f"`{name}`: {plain_reason(first)}; a prompt has {field_names}", path=path) from None
 
 
 def checked_slots(template: str, path: Path, slot_names: Sequence[str], *, jinja: bool) -> frozenset[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import os
 from dataclasses import dataclass
 from glob import escape
@@ -232,10 +233,7 @@ class TrackFolder:
             if matches and matches[0].exists():
                 files += matches
             elif self.write_bank is None:
-                section = self._named_in("bank", "track")
-                raise TrackError(
-                    f"no such file, though [{section}] bank names it: {pattern}", path=self.config_path
-                )
+                raise self._not_there("bank", "track", pattern)
         if not files and not optional:
             raise self.no_bank_yet()
         return tuple(dict.fromkeys(files))
@@ -308,14 +306,25 @@ class TrackFolder:
         section = None if self.grader is None else self.whole.graders[self.grader]
         return shared if section is None or key not in section.model_fields_set else f"graders.{self.grader}"
 
+    def _not_there(self, key: str, shared: str, named: str) -> TrackError:
+        """The error on a file that a setting names and that does not exist."""
+        path = self.root / named
+        try:
+            nearby = [entry.name for entry in path.parent.iterdir() if entry.is_file()]
+        except OSError:
+            nearby = []
+        near = difflib.get_close_matches(path.name, nearby, n=1)
+        hint = f"; did you mean {self.shown(path.with_name(near[0]))}?" if near else ""
+        return TrackError(
+            f"`{key}` in [{self._named_in(key, shared)}] names {named}, which does not exist{hint}",
+            path=self.config_path,
+        )
+
     def _input_file(self, key: str, named: str | None, *defaults: str, section: str = "track") -> Path | None:
         if named is not None:
             path = self.root / named
             if not path.exists():
-                raise TrackError(
-                    f"no such file, though [{self._named_in(key, section)}] {key} names it: {named}",
-                    path=self.config_path,
-                )
+                raise self._not_there(key, section, named)
             return path
         candidates = [self.root / name for name in defaults]
         # A link to nothing is no absent file: who put it there has to be told.

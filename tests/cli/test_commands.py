@@ -219,6 +219,7 @@ def test_errors_are_one_line_with_path_and_line_number(
         ),
         (["bank", "chekc", "x"], "No such command 'chekc'; did you mean check?"),
         (["export", "qrel", "x"], "No such command 'qrel'; did you mean qrels?"),
+        (["bank", "mytrack"], "No such command 'mytrack'; give a command first: generate, check, diff"),
         (["xyzzy"], "No such command 'xyzzy' (see `trecexam --help`)"),
         (["watch", ".", "--onse"], "No such option"),
         (["export", "qrels", ".", "--min-rating", "9"], "9 is not in the range 1<=x<=5"),

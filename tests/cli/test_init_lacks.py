@@ -153,3 +153,35 @@ def test_files_with_records_are_not_reported(here: Path, capsys: pytest.CaptureF
     words = ("--queries", "queries.tsv", "--bank", "bank.jsonl", "--passages", "passages.jsonl")
     said = warnings(capsys, *words, "--qrels", "qrels.txt", "--runs", "a.run", "--runs", "said.jsonl")
     assert not any("or remove it" in line for line in said)
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "reason"),
+    [
+        ("bank.jsonl", '{"query_id": "q1", "question": "?"}\n{"query_id": "q1"}\n', "bank.jsonl:2: "),
+        ("queries.tsv", "q1\tcats\nq2\n", "queries.tsv:2: "),
+        ("qrels.txt", "q1 0 d1 1\nq1 0 d2 x\n", "qrels.txt:2: the label (column 4) is not a whole number"),
+    ],
+)
+def test_an_input_that_cannot_be_read_is_a_warning_with_its_line(
+    here: Path, capsys: pytest.CaptureFixture[str], name: str, text: str, reason: str
+) -> None:
+    (here / name).write_text(text)
+    words = ["--queries", "queries.tsv", "--bank", "bank.jsonl", "--passages", "passages.jsonl"]
+    found = warnings(capsys, *words, "--qrels", "qrels.txt", "--runs", "a.run")
+    assert len(found) == 1
+    assert found[0].startswith(f"warning: track/{reason}")
+
+
+def test_an_empty_folder_of_runs_is_a_warning(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (here / "empty").mkdir()
+    found = warnings(capsys, "--bank", "bank.jsonl", "--passages", "passages.jsonl", "--runs", "empty")
+    assert found == ["warning: empty: the folder has no files; put runs or responses into track/runs"]
+
+
+def test_a_server_without_address_or_model_is_a_warning(
+    here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    found = warnings(capsys, "--queries", "queries.tsv", "--bank", "bank.jsonl", "--grader", "openai")
+    reason = "the grader openai needs `base_url` and `model`: set in [grader]"
+    assert found[0] == f"warning: track/trecexam.toml: {reason}"

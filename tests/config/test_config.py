@@ -12,7 +12,8 @@ from trecexam.config import (
     render_config,
 )
 from trecexam.config.track_config import config_class
-from trecexam.errors import ConfigError
+from trecexam.errors import ConfigError, TrackError
+from trecexam.track import TrackFolder
 
 
 def write(tmp_path: Path, text: str) -> Path:
@@ -63,7 +64,7 @@ def test_every_setting_has_a_description() -> None:
             "`support`; that of a grader is [graders.support];",
         ),
         ("[graders.rubric]\nbank = 'b'\n", 2, '`graders.rubric.bank` = "b": give a list, as ["b"]'),
-        ("[track]\ndepth = 0\n", 2, "`track.depth` = 0:"),
+        ("[track]\ndepth = 0\n", 2, "`track.depth` = 0: must be 1 or more"),
         ("[scores]\nlabel = 'best'\n", 2, "`scores.label` ="),
         ("[track]\ndepth = \n", 2, "not valid TOML"),
         (
@@ -73,8 +74,14 @@ def test_every_setting_has_a_description() -> None:
         ),
         ("[grader]\ncut_points = [0.5, 0.4, 0.6, 0.7, 0.8]\n", 2, "rising order"),
         ("[watch]\npoll = 0\n", 2, "`watch.poll` = 0"),
-        ("[track]\ndepth = true\n", 2, "`track.depth` = true: Input should be a valid integer"),
-        ("[scores]\nmin_rating = '4'\n", 2, "`scores.min_rating` ="),
+        ("[track]\ndepth = true\n", 2, "`track.depth` = true: must be a whole number"),
+        ("[scores]\nmin_rating = '4'\n", 2, '`scores.min_rating` = "4": must be a whole number'),
+        ("[track]\npool_judged = 'ja'\n", 2, '`track.pool_judged` = "ja": must be true or false'),
+        (
+            "[judging]\nrule = 'latst'\n",
+            2,
+            "= \"latst\": must be 'latest', 'majority' or 'adjudicated'; did you mean 'latest'?",
+        ),
         ("[scores]\nmeasures = []\n", 2, "`scores.measures` = []"),
         ("[grader]\ntemperature = inf\n", 2, "`grader.temperature` ="),
         ("[grader]\nsoft_width = inf\n", 2, "`grader.soft_width` ="),
@@ -83,7 +90,7 @@ def test_every_setting_has_a_description() -> None:
         (
             "[grader]\nextra = { day = 2026-01-01 }\n",
             2,
-            "`grader.extra`: Value error, holds a value that JSON does not have",
+            "`grader.extra`: holds a value that JSON does not have",
         ),
         ("[grader]\nextra = { model = 'x' }\n", 2, "`model` is set by trecexam"),
         ("[grader]\nextra = { max_completion_tokens = 9 }\n", 2, "its own setting: `max_new_tokens`"),
@@ -91,13 +98,13 @@ def test_every_setting_has_a_description() -> None:
         (
             "[grader]\nkey_env = 'sk-abc'\n",
             2,
-            "`grader.key_env`: Value error, give the name of an environment",
+            "`grader.key_env`: give the name of an environment",
         ),
         ("[ray]\naddress = 'ray://head:10001'\n", 2, "so that ray:// is rejected"),
         ("[ray]\naddress = 'local'\n", 2, "`ray.address` ="),
         ("[ray]\ngpus_per_worker = 1.5\n", 2, "give a part of one GPU, or a whole number"),
         ("[ray]\nadress = 'auto'\n", 2, "unknown setting `ray.adress`; did you mean `address`?"),
-        ("[grader]\nbase_url = 'host:80'\n", 2, "`grader.base_url`: Value error, give an address such as"),
+        ("[grader]\nbase_url = 'host:80'\n", 2, "`grader.base_url`: give an address such as"),
     ],
 )
 def test_a_wrong_setting_is_reported_with_its_line(tmp_path: Path, text: str, line: int, reason: str) -> None:
@@ -199,9 +206,9 @@ def test_inconsistent_settings_of_one_grader_are_rejected(tmp_path: Path) -> Non
         ("[graders.x]\ntruncate = 3\n", 2, "unknown setting `graders.x.truncate`"),
         ("[graders]\nx = 3\n", 2, "`graders.x` = 3"),
         ("graders.x.depth = 0\n", 1, "`graders.x.depth` = 0"),
-        ("[graders.X]\n", 1, "a name has up to 32 of a-z, 0-9 and -, and begins with a letter"),
+        ("[graders.X]\n", 1, "use small letters, digits and -, at most 32, beginning with a letter"),
         ("[graders.plots]\n", 1, "out/plots/ is in use"),
-        ("[graders.x]\nkey_env = 'sk-abc'\n", 2, "`graders.x.key_env`: Value error, give the name of an"),
+        ("[graders.x]\nkey_env = 'sk-abc'\n", 2, "`graders.x.key_env`: give the name of an"),
         *(
             (f"[{section}]\n{key} = {value}\n[graders.x]\n", 2, f"`{section}.{key}` belongs to one grader")
             for section, key, value in (
@@ -233,3 +240,20 @@ def test_rendered_settings_of_several_graders_mean_the_same(tmp_path: Path) -> N
     for full in (True, False):
         text = render_config(config.model_dump(exclude_unset=True), full=full)
         assert load_config(write(tmp_path, text)).graders == config.graders
+
+
+def test_a_setting_that_names_a_missing_file_names_a_like_file_that_exists(tmp_path: Path) -> None:
+    path = write(tmp_path, "[track]\nqueries = 'quries.tsv'\nbank = ['b.jsonl']\nqrels = 'zzz'\n")
+    (tmp_path / "queries.tsv").write_text("q1\tcats\n")
+    folder = TrackFolder.open(tmp_path)
+    for call, reason in (
+        (
+            folder.queries,
+            "`queries` in [track] names quries.tsv, which does not exist; did you mean queries.tsv?",
+        ),
+        (folder.bank, "`bank` in [track] names b.jsonl, which does not exist"),
+        (folder.qrels, "`qrels` in [track] names zzz, which does not exist"),
+    ):
+        with pytest.raises(TrackError) as caught:
+            call()
+        assert str(caught.value) == f"{path}: {reason}"

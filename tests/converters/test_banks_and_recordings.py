@@ -42,6 +42,13 @@ def test_one_line_per_query_holds_questions_and_nuggets(tmp_path: Path) -> None:
     assert list(read_bank_queries(path)) == [converters.Query("q1", "a query")]
 
 
+@pytest.mark.parametrize("key", ["question_text", "question", "text"])
+def test_the_text_of_a_listed_question_has_one_of_three_keys(tmp_path: Path, key: str) -> None:
+    path = tmp_path / "bank.jsonl"
+    path.write_text(f'{{"query_id": "q1", "questions": [{{"question_id": "1", "{key}": "Why?"}}]}}\n')
+    assert [(item.item_id, item.text, item.kind) for item in read_bank(path)] == [("1", "Why?", "question")]
+
+
 def test_one_line_per_question_holds_choices_and_key(tmp_path: Path) -> None:
     path = put(
         tmp_path,

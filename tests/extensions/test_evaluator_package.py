@@ -171,6 +171,23 @@ def test_an_unusable_extension_is_reported(
     assert why in str(error.value)
 
 
+def test_two_extensions_of_one_name_are_reported_with_the_package_to_uninstall(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for package in ("one", "two"):
+        metadata = tmp_path / f"the_{package}-1.dist-info"
+        metadata.mkdir()
+        (metadata / "entry_points.txt").write_text(f"[trecexam.extensions]\ntheirs = {package}:EXTENSION\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    extensions.cache_clear()
+    try:
+        with pytest.raises(TrecexamError) as error:
+            commands()
+    finally:
+        extensions.cache_clear()
+    assert str(error.value).endswith("one:EXTENSION and two:EXTENSION; uninstall one: pip uninstall the_two")
+
+
 def test_an_entry_must_be_a_module_and_a_name() -> None:
     with pytest.raises(TrecexamError, match='give "module:name"'):
         Extension("mine", features=("module.function",))

@@ -12,7 +12,7 @@ import click
 import trecexam
 from trecexam.cli import show
 from trecexam.cli.lazy import OpenGroup
-from trecexam.cli.options import in_a_folder, track_argument
+from trecexam.cli.options import output_path, track_argument
 from trecexam.errors import TrecexamError
 from trecexam.files import atomic as files
 from trecexam.tables.text import plural
@@ -32,7 +32,7 @@ output_option = click.option(
     "-o",
     "--output",
     type=click.Path(path_type=Path, dir_okay=False),
-    callback=in_a_folder,
+    callback=output_path,
     metavar="FILE",
     help="Write to FILE instead of standard output; an existing file is replaced.",
 )
@@ -204,7 +204,7 @@ def official(track: Path, output: Path | None) -> None:
     "-o",
     "--output",
     type=click.Path(path_type=Path),
-    callback=in_a_folder,
+    callback=output_path,
     metavar="FILE|FOLDER",
     help="Write to FILE instead of standard output; an existing file is replaced. With --format trec_eval, "
     "write one file per run into FOLDER.",

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 import trecexam
+from trecexam.errors import plain_reason
 from trecexam.tables.text import plural
 
 if TYPE_CHECKING:
@@ -124,7 +125,7 @@ def init(track: Path, **values: Any) -> None:
     # Imports pydantic, which --help must not load.
     from trecexam.line.lacking import lacking
     from trecexam.line.track_graders import folder_of, grader_names
-    from trecexam.scaffold import make_track, not_runs, without_records
+    from trecexam.scaffold import make_track, not_runs, unreadable, without_records
     from trecexam.track import TrackFolder
 
     options = InitOptions(**values)
@@ -137,13 +138,14 @@ def init(track: Path, **values: Any) -> None:
         click.echo(f"note: {line} It is in {track / 'runs'} now, and will be rejected", err=True)
     if made:
         click.echo(
-            f"made {track} with {len(made)} files; settings are in {track / 'trecexam.toml'}", err=True
+            f"made {track} with {plural(len(made), 'file')}; settings are in {track / 'trecexam.toml'}",
+            err=True,
         )
     else:
         click.echo(f"{track} is up to date; nothing to do", err=True)
     if options.qrels and not options.pool_judged and not _is_in(options.recorded, "qrels"):
         _say_judged_outside(track)
-    for line in without_records(track, sources):
+    for line in (*_unset(options, track), *without_records(track, sources), *unreadable(track, sources)):
         click.echo(f"warning: {line}", err=True)
     folder = TrackFolder.open(track)
     of_graders: dict[str, list[str]] = {}
@@ -153,6 +155,15 @@ def init(track: Path, **values: Any) -> None:
     for line, names in of_graders.items():
         click.echo(f"warning: {', '.join(names) + ': ' if options.rag else ''}{line}", err=True)
     click.echo(f"next: trecexam watch {track} --once{_or_learn(folder, of_graders.values())}", err=True)
+
+
+def _unset(options: InitOptions, track: Path) -> list[str]:
+    """A line if the grader is behind a server and the server or its model is not named."""
+    values = (("base_url", options.base_url), ("model", options.model))
+    names = [f"`{name}`" for name, value in values if value is None]
+    if _grader(options) != "openai" or not names:
+        return []
+    return [f"{track / 'trecexam.toml'}: the grader openai needs {' and '.join(names)}: set in [grader]"]
 
 
 def _or_learn(folder: TrackFolder, lacking: Iterable[Sequence[str]]) -> str:
@@ -354,4 +365,4 @@ def _check(section: type[BaseModel], settings: dict[str, str]) -> None:
     except ValidationError as error:
         first = error.errors()[0]
         option = "--" + str(first["loc"][0]).replace("_", "-")
-        raise click.BadParameter(str(first["msg"]), param_hint=option) from None
+        raise click.BadParameter(plain_reason(first), param_hint=option) from None

@@ -23,8 +23,12 @@ class SuggestingGroup(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         name = args[0]
         if self.get_command(ctx, name) is None and not name.startswith("-") and not ctx.resilient_parsing:
-            near = difflib.get_close_matches(name.lower(), self.list_commands(ctx), n=1)
-            ctx.fail(f"No such command '{name}'" + (f"; did you mean {near[0]}?" if near else ""))
+            commands = self.list_commands(ctx)
+            near = difflib.get_close_matches(name.lower(), commands, n=1)
+            hint = f"; did you mean {near[0]}?" if near else ""
+            if not near and ctx.parent is not None:
+                hint = f"; give a command first: {', '.join(commands)}"
+            ctx.fail(f"No such command '{name}'{hint}")
         return super().resolve_command(ctx, args)
 
 

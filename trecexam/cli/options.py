@@ -65,16 +65,25 @@ estimate_option = click.option(
 key_env_option = click.option(
     "--key-env", metavar="NAME", help="Read the server's key from this environment variable."
 )
-measure_option = click.option(
-    "-m",
-    "--measure",
-    "measures",
-    multiple=True,
-    metavar="MEASURE",
-    help="Use this measure; may be repeated. Names are those of ir_measures: nDCG@10, P(rel=4)@20, "
-    "alpha_nDCG@20; also Cover(rel=4)@20, Cover(rel=4,weights=vital)@20 (vital items only), and "
-    "nuggetizer's all_score, vital_score and strict_... [default: the track's].",
-)
+
+
+def _measure_option(ending: str) -> Callable[[Command], Command]:
+    """The option -m; `ending` of its help says what holds without it."""
+    return click.option(
+        "-m",
+        "--measure",
+        "measures",
+        multiple=True,
+        metavar="MEASURE",
+        help="Use this measure; may be repeated. Names are those of ir_measures: nDCG@10, P(rel=4)@20, "
+        "alpha_nDCG@20; also Cover(rel=4)@20, Cover(rel=4,weights=vital)@20 (vital items only), and "
+        f"nuggetizer's all_score, vital_score and strict_...{ending}",
+    )
+
+
+measure_option = _measure_option(" [default: the track's].")
+#: Of commands that have no track.
+required_measure_option = _measure_option(" [required].")
 
 
 class Map(NamedTuple):
@@ -136,7 +145,7 @@ def refuse_inputs(output: Path, values: Iterable[object]) -> None:
                 raise TrecexamError("is an input of this command; name another file", path=output)
 
 
-def in_a_folder(ctx: click.Context, param: click.Parameter, path: Path | None) -> Path | None:
+def output_path(ctx: click.Context, param: click.Parameter, path: Path | None) -> Path | None:
     """The path of an output; what cannot be written, or must not be replaced, is reported before the work.
 
     Raises:

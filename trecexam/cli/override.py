@@ -67,7 +67,7 @@ def override(
         if not value
     ]
     if (rating is None) != withdraw:
-        missing.append("give either --rating or --withdraw")
+        missing.append("either --rating or --withdraw")
     if missing:
         raise click.UsageError(f"give {', '.join(missing)}")
     assert query_id
@@ -110,7 +110,9 @@ def override(
         )
     pid = holder(lock)
     click.echo(
-        f"next: trecexam watch {root} --once" if pid is None else f"process {pid}, which watches, applies it",
+        f"next: trecexam watch {root} --once"
+        if pid is None
+        else f"the running `trecexam watch` (process {pid}) will apply it",
         err=True,
     )
 

@@ -9,7 +9,7 @@ import click
 
 import trecexam
 from trecexam.cli import show
-from trecexam.cli.options import grader_option, in_a_folder
+from trecexam.cli.options import grader_option, output_path
 from trecexam.cli.scores import bad_measures
 from trecexam.files import atomic as files
 from trecexam.tables.terminal import printable
@@ -29,7 +29,7 @@ KINDS = (".pdf", ".svg", ".png")
     "-o",
     "--output",
     type=click.Path(path_type=Path, dir_okay=False),
-    callback=in_a_folder,
+    callback=output_path,
     metavar="FILE",
     help="Write to this file: .pdf (for papers), .svg or .png; an existing file is replaced.",
 )

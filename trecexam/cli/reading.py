@@ -11,19 +11,19 @@ import click
 
 from trecexam.chosen import taken_notes
 from trecexam.cli import show
-from trecexam.cli.options import estimate_option, in_a_folder, refuse_inputs
+from trecexam.cli.options import estimate_option, output_path, refuse_inputs
 from trecexam.tables.terminal import printable
 
 if TYPE_CHECKING:
     from trecexam.tables.result import Result
 
 _FORMS = (
-    click.option("--json", "form", flag_value="json", default=None, help="Print JSON, with the notes."),
-    click.option("--latex", "form", flag_value="latex", help="Print LaTeX tables, with booktabs."),
+    click.option("--json", "form_json", is_flag=True, help="Print JSON, with the notes."),
+    click.option("--latex", "form_latex", is_flag=True, help="Print LaTeX tables, with booktabs."),
     click.option(
         "--table",
-        "form",
-        flag_value="table",
+        "form_table",
+        is_flag=True,
         help="Print the terminal's tables in a pipe, too, without colour.",
     ),
     click.option(
@@ -35,7 +35,7 @@ _OUTPUT = click.option(
     "--output",
     type=click.Path(path_type=Path, dir_okay=False),
     metavar="FILE",
-    callback=in_a_folder,
+    callback=output_path,
     help="Write to this file; an existing file is replaced.",
 )
 
@@ -44,11 +44,12 @@ def reading(function: Callable[..., Result]) -> Callable[..., int]:
     """Gives a command that returns a `Result` --json, --latex, --table, --wide and -o, and shows the result.
 
     A terminal is shown the tables for people; a pipe and a file are given the first table as TSV. Notes go to
-    stderr, and are in JSON and LaTeX, too. Of --json, --latex and --table the last one counts.
+    stderr, and are in JSON and LaTeX, too. Of --json, --latex and --table at most one is given.
     """
 
     @wraps(function)
-    def command(form: str | None, wide: bool, output: Path | None, **options: Any) -> int:
+    def command(wide: bool, output: Path | None, **options: Any) -> int:
+        form = _form(options)
         if output is not None:
             refuse_inputs(output, options.values())
         result = _whose(function(**options))
@@ -65,7 +66,8 @@ def writing(function: Callable[..., tuple[Result, int]]) -> Callable[..., int]:
     """
 
     @wraps(function)
-    def command(form: str | None, wide: bool, **options: Any) -> int:
+    def command(wide: bool, **options: Any) -> int:
+        form = _form(options)
         output = options.get("output")
         if isinstance(output, Path):
             refuse_inputs(output, (value for name, value in options.items() if name != "output"))
@@ -88,13 +90,26 @@ def writing_or_estimating(function: Callable[..., tuple[Result | None, int]]) ->
     """
 
     @wraps(function)
-    def command(form: str | None, wide: bool, **options: Any) -> int:
+    def command(wide: bool, **options: Any) -> int:
+        form = _form(options)
         result, status = function(as_json=form == "json", **options)
         if result is not None:
             answer(_whose(result), form, wide=wide)
         return status
 
     return _with_options(command, (estimate_option, *_FORMS))
+
+
+def _form(options: dict[str, Any]) -> str | None:
+    """Takes --json, --latex and --table out of a command's options, and returns the one that is given.
+
+    Raises:
+        click.UsageError: several are given.
+    """
+    formats = [name for name in ("json", "latex", "table") if options.pop(f"form_{name}")]
+    if len(formats) > 1:
+        raise click.UsageError("give one of " + ", ".join(f"--{name}" for name in formats))
+    return formats[0] if formats else None
 
 
 def _with_options(
@@ -118,7 +133,11 @@ def answer(
     people = form == "table" or (form is None and output is None and show.on_terminal())
     say(result, result.notes if form == "latex" or (people and not wide) else result.notes_on_all)
     if people:
-        lines = show.table_lines(result.for_people(), wide=wide, styled=output is None)
+        tables = result.all_for_people() if wide else result.for_people()
+        if result.notes and output is None:
+            # The notes say it without headings that stand above nothing.
+            tables = tuple(table for table in tables if table.rows)
+        lines = show.table_lines(tables, wide=wide, styled=output is None)
         text = "".join(f"{line}\n" for line in lines)
     else:
         text = {"json": result.to_json, "latex": result.to_latex}.get(form or "", result.to_tsv)()

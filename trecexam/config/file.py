@@ -22,7 +22,7 @@ from trecexam.config.named_grader import NamedGrader
 from trecexam.config.sections import ScoresSection, TrackSection
 from trecexam.config.several import check_several
 from trecexam.config.track_config import CONFIG_NAME, TrackConfig, config_class
-from trecexam.errors import ConfigError
+from trecexam.errors import ConfigError, plain_reason
 
 #: What a newcomer may want to set, beside what `init` was given.
 _FIRST = {
@@ -107,7 +107,7 @@ def _explain(error: ValidationError, path: Path, text: str) -> ConfigError:
         return ConfigError(f"unknown {what} `{name}`; {hint}", path=path, line=line)
     # Where a key may have been written by mistake, what was written is not repeated.
     value = "" if location[-1] in _MAY_HOLD_A_KEY else f" = {json.dumps(first['input'], default=str)}"
-    reason = first["msg"]
+    reason = plain_reason(first)
     if first["type"] == "list_type" and isinstance(first["input"], str):
         reason = f"give a list, as [{json.dumps(first['input'])}]"
     return ConfigError(f"`{name}`{value}: {reason}", path=path, line=line)

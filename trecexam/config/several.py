@@ -13,7 +13,7 @@ from trecexam.config.graders import GraderSection
 from trecexam.config.language_models import Section
 from trecexam.config.sections import ScoresSection, TrackSection
 from trecexam.config.track_config import TrackConfig
-from trecexam.errors import ConfigError
+from trecexam.errors import ConfigError, plain_reason
 
 S = TypeVar("S", bound=Section)
 _NAME = re.compile(r"[a-z][a-z0-9-]{0,31}")
@@ -42,7 +42,7 @@ def check_several(config: TrackConfig) -> tuple[tuple[str, ...], str] | None:
     for name in config.graders:
         if not _NAME.fullmatch(name):
             return ("graders", name), (
-                f"`[graders.{name}]`: a name has up to 32 of a-z, 0-9 and -, and begins with a letter"
+                f"`[graders.{name}]`: use small letters, digits and -, at most 32, beginning with a letter"
             )
         if name in RESERVED:
             return ("graders", name), f"`[graders.{name}]`: {RESERVED[name]}; give it another name"
@@ -89,7 +89,7 @@ def effective(
         except ValidationError as error:
             first = error.errors()[0]
             key = ".".join(map(str, first["loc"]))
-            raise ConfigError(f"`{key}` in [graders.{name}]: {first['msg']}", path=path) from None
+            raise ConfigError(f"`{key}` in [graders.{name}]: {plain_reason(first)}", path=path) from None
 
     return config.model_copy(
         update={

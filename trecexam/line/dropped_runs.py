@@ -244,7 +244,7 @@ class DroppedRuns:
         """A line for each set of queries that some runs have and the bank does not have."""
         for unknown, paths in left_out.items():
             path, *other_paths = paths
-            some = f"{len(unknown)} of its {len(runs[path].query_ids)} queries"
+            some = f"{len(unknown):,} of its {plural(len(runs[path].query_ids), 'query')}"
             if other_paths:
                 some = (
                     f"{plural(len(unknown), 'query')} of this run and of {plural(len(other_paths), 'other')}"

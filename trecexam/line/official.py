@@ -13,7 +13,7 @@ from converters.records import Qrel
 from trecexam.errors import TrecexamError
 from trecexam.files.stamps import located
 from trecexam.line.sources import written_by
-from trecexam.tables.text import shorten_list
+from trecexam.tables.text import plural, shorten_list
 
 if TYPE_CHECKING:
     from trecexam.line.assessment import Assessment
@@ -76,8 +76,8 @@ class Official:
         common = [query_id for query_id in pool if query_id in self.labels]
         if not common:
             return (
-                f"{self.source}: none of its {len(self.labels):,} queries ({_some(self.labels)}) is among "
-                f"the track's ({_some(pool)}); are query ids written in another form?"
+                f"{self.source}: none of its {plural(len(self.labels), 'query')} ({_some(self.labels)}) is "
+                f"among the track's ({_some(pool)}); are query ids written in another form?"
             )
         if any(not self.labels[query_id].keys().isdisjoint(pool[query_id]) for query_id in common):
             return None

@@ -90,6 +90,10 @@ class Result(Framed):
         """The tables that people are shown."""
         return tuple(self.tables[name] for name in self.shown) or (self.table,)
 
+    def all_for_people(self) -> tuple[Table, ...]:
+        """The same tables with all rows, for --wide and LaTeX."""
+        return self.for_people()
+
     def noted(self, *notes: str) -> Self:
         """The same result with more notes, before the others."""
         return replace(self, notes=(*notes, *self.notes)) if notes else self  # type: ignore[type-var]
@@ -113,7 +117,7 @@ class Result(Framed):
 
     def to_latex(self) -> str:
         """The tables that people are shown in LaTeX, with booktabs; notes are comments."""
-        return as_latex(self.for_people(), self.notes)
+        return as_latex(self.all_for_people(), self.notes)
 
     def __repr__(self) -> str:
         return as_text(self.for_people(), self.notes)

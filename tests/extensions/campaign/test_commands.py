@@ -26,7 +26,8 @@ def test_a_campaign_runs_from_the_plan_to_the_qrels(
     out, err = capsys.readouterr()
     plan = read_plan(folder)
     assert plan is not None
-    assert f"{plan.budget} tasks for 2 assessors" in err
+    assert f"({plan.budget} tasks, 2 assessors)" in err
+    assert "wrote " in err
     assert [line.split("\t")[0] for line in out.splitlines()] == ["assessor", "ada", "bob"]
     for assessor in plan.assessors:
         for place, (query_id, doc_id) in enumerate(plan.tasks(assessor)):

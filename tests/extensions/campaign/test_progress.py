@@ -54,10 +54,12 @@ def test_progress_names_a_file_of_guidelines_that_is_missing(graded: Path) -> No
     with campaign(graded, f'{SCALE}guidelines = "guide.md"\n') as track:
         track.judging.plan(["ada"], by="retrieved")
         (note,) = track.judging.progress().notes
-        assert note.startswith("assessors see no guidelines: ")
-        assert note.endswith("guide.md: does not exist: `guidelines` in [judging] names this file")
+        assert note == (
+            f"{graded}/guide.md, named by `guidelines` in [judging], does not exist; assessors see no "
+            "guidelines"
+        )
         (graded / "guide.md").write_bytes(b"\xff")
         (note,) = track.judging.progress().notes
-        assert "guide.md: cannot be read (" in note
+        assert "guide.md, named by `guidelines` in [judging], cannot be read: " in note
         (graded / "guide.md").write_text("# Rate *strictly*")
         assert track.judging.progress().notes == ()

@@ -304,7 +304,7 @@ def test_probabilities_that_are_not_numbers_are_an_error(
         (["--model", "nowhere/at-all-x/y"], "one behind a server needs its --base-url"),
         (["--model", "MODEL", "--retriever", "no.run"], "no.run: no such file"),
         (["--model", "MODEL", "--examples", "3"], "3 examples need an exam of 4 questions or more"),
-        (["--model", "big", "--base-url", "nonsense"], "--base-url"),
+        (["--model", "big", "--base-url", "nonsense"], "--base-url: give an address such as"),
         (["--model", "MODEL", "--retriever", "OTHER"], "its query ids must be question ids"),
         (["--model", "MODEL", "--retriever", "TEXTLESS"], "give the corpus with --passages"),
     ],

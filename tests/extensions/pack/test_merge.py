@@ -42,7 +42,7 @@ def test_two_merged_halves_equal_the_whole_and_no_prompt_is_sent(
     whole = packed(tmp_path, "whole", HashGrader())
     both = tmp_path / "both.trecexam"
     assert run(["merge", str(first), str(rest), "-o", str(both)]) == 0
-    assert f"{rest}: 96 answers more, 0 conflicts" in capsys.readouterr().err
+    assert f"{rest}: 96 answers more, no conflicts" in capsys.readouterr().err
     assert parts_of(both)["answers.jsonl"] == parts_of(whole)["answers.jsonl"]
     done = reproduce(both, tmp_path / "again")
     assert not done.files

@@ -17,6 +17,7 @@ from support import QUIET, HashGrader, make_small_track, switch_report_on, tsv_r
 import converters
 import trecexam
 from trecexam.cli.main import run
+from trecexam.cli.reading import answer
 from trecexam.errors import TrecexamError
 from trecexam.extensions.pack.reproducing import Reproduction, reproduce
 from trecexam.line import inputs, texts
@@ -82,6 +83,21 @@ def test_the_demo_with_its_two_graders_is_reproduced_without_its_texts(
     )
     assert run(["reproduce", "paper.trecexam"]) == 2
     assert "is not empty" in capsys.readouterr().err
+
+
+def test_a_terminal_shows_the_files_that_are_not_the_same_and_wide_shows_all(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("trecexam.cli.show.on_terminal", lambda: True)
+    same, differs = ("leaderboard.tsv", "same", ""), ("rubric.qrels", "differs", "why")
+    answer(Reproduction((same, differs), Path("track"), ("a note",)))
+    shown = capsys.readouterr().out
+    assert "rubric.qrels" in shown
+    assert "leaderboard.tsv" not in shown
+    answer(Reproduction((same, differs), Path("track"), ("a note",)), wide=True)
+    assert "leaderboard.tsv" in capsys.readouterr().out
+    answer(Reproduction((same,), Path("track"), ("a note",)))
+    assert capsys.readouterr() == ("", "a note\n")
 
 
 def test_the_same_track_gives_identical_bytes_and_each_part_has_its_digest(tmp_path: Path) -> None:

@@ -154,7 +154,7 @@ def test_a_real_process_grades_changes_and_leaves_the_track_to_a_daemon(tmp_path
     root = graded_track(tmp_path / "track")
     lines: list[str] = []
     with TrackLock(root / ".trecexam" / "lock"), Regrader(root, log=lines.append, again=60) as regrader:
-        until(lambda: "already grading" in regrader.now.busy)
+        until(lambda: "grades this track; the page shows its results" in regrader.now.busy)
     with Regrader(root, log=lines.append) as regrader:
         until(lambda: any("watching" in line for line in lines))
         with trecexam.open_track(root) as track:

@@ -176,7 +176,7 @@ def test_a_team_is_left_out_as_a_whole(
         ("a T\n", "teams.tsv:1: not `run<TAB>team`"),
         ("a\tT\na\tU\n", "teams.tsv:2: run 'a' is of team 'T' already"),
         ("\n", "teams.tsv: no teams in it"),
-        ("z\tT\n", "teams.tsv: none of its 1 runs ('z', ...) is on the leaderboard"),
+        ("z\tT\n", "teams.tsv: none of its 1 run ('z', ...) is on the leaderboard"),
         (None, "teams.tsv: no such file"),
     ],
 )

@@ -505,7 +505,7 @@ def test_with_count_labels_the_threshold_is_min_answers(graded: Path, tmp_path: 
     [
         (["--map", "4"], "LABEL=OFFICIAL"),
         (["--map", "4=1,4=2"], "each label once"),
-        (["--map", "4=2,5=1"], "rise with the labels"),
+        (["--map", "4=2,5=1"], "official labels must not fall as labels rise: 4=2 and then 5=1"),
         (["--map", ""], "LABEL=OFFICIAL"),
         (["--map", "4=-1"], "LABEL=OFFICIAL"),
         (["-o", "-"], "is not a file"),

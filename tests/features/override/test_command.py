@@ -328,6 +328,10 @@ def test_count_and_binary_labels_follow_a_rating_by_a_person(graded: Path) -> No
         (["--query", "q1", "--doc", "q1-d00", "--rating", "1", "--who", " ", "--why", "x"], "needs a name"),
         (["--query", "q1", "--doc", "q1-d00", "--withdraw", *ANN], "no rating to withdraw"),
         ([], "give --query, --doc, --who, --why"),
+        (
+            ["--query", "q1", "--doc", "q1-d00", "--who", "ann", "--why", "w"],
+            "trecexam: give either --rating or --withdraw",
+        ),
     ],
 )
 def test_invalid_ratings_are_a_one_line_error_and_nothing_is_written(
@@ -468,7 +472,7 @@ def test_while_a_daemon_runs_override_does_not_suggest_starting_one(
     with TrackLock(graded / ".trecexam" / "lock"):
         give(graded, "--query", query_id, "--doc", doc_id, "--rating", "1", *ANN)
     told = capsys.readouterr().err
-    assert "applies it" in told
+    assert "the running `trecexam watch` (process " in told
     assert "--once" not in told
 
 

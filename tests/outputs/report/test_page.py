@@ -251,7 +251,7 @@ def test_unreadable_judgments_are_reported_without_a_local_path(
 def test_judgments_of_other_queries_are_reported(small_track: Path) -> None:
     (small_track / "qrels.txt").write_text("other 0 d 1\n")
     update(small_track)
-    assert "none of its 1 queries ('other') is among the track's" in read(small_track).words["official"]
+    assert "none of its 1 query ('other') is among the track's" in read(small_track).words["official"]
 
 
 def test_an_official_leaderboard_alone_is_compared(small_track: Path) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from trecexam.cli.options import in_a_folder
+from trecexam.cli.options import output_path
 from trecexam.cli.reading import writing
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ _FILE = click.Path(path_type=Path, exists=True, dir_okay=False)
     help="Use these run files. May be repeated.",
 )
 @click.option("--teams", type=_FILE, metavar="FILE", help="Show bias by team; FILE has lines `run<TAB>team`.")
-@click.option("--judge-run", type=_FILE, metavar="RUN", help="Show circularity with the judge's own ranking.")
+@click.option("--judge-run", type=_FILE, metavar="FILE", help="Show circularity with the judge's own run.")
 @click.option(
     "-k",
     "--cutoff",
@@ -51,7 +51,7 @@ _FILE = click.Path(path_type=Path, exists=True, dir_okay=False)
     "--output",
     type=click.Path(path_type=Path, dir_okay=False),
     metavar="FILE",
-    callback=in_a_folder,
+    callback=output_path,
     help="Write the audit as one HTML page; an existing file is replaced.",
 )
 @writing

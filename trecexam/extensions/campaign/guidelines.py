@@ -9,7 +9,7 @@ from trecexam.errors import TrecexamError
 from trecexam.files.stamps import Stamp, stamp
 from trecexam.track import TrackFolder
 
-_SETTING = "`guidelines` in [judging] names this file"
+_SETTING = "named by `guidelines` in [judging]"
 
 
 def guidelines_text(folder: TrackFolder) -> str:
@@ -24,7 +24,7 @@ def guidelines_text(folder: TrackFolder) -> str:
     path = folder.root / name
     current = stamp(path)
     if current is None:
-        raise TrecexamError(f"does not exist: {_SETTING}", path=path)
+        raise TrecexamError(f"{path}, {_SETTING}, does not exist")
     return _read(path, current)
 
 
@@ -33,7 +33,7 @@ def guidelines_warning(folder: TrackFolder) -> str:
     try:
         guidelines_text(folder)
     except TrecexamError as error:
-        return f"assessors see no guidelines: {error}"
+        return f"{error}; assessors see no guidelines"
     return ""
 
 
@@ -42,4 +42,4 @@ def _read(path: Path, current: Stamp) -> str:
     try:
         return path.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
-        raise TrecexamError(f"cannot be read ({error}): {_SETTING}", path=path) from None
+        raise TrecexamError(f"{path}, {_SETTING}, cannot be read: {error}") from None

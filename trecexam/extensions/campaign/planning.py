@@ -47,13 +47,15 @@ class PlannedCampaign(Result):
 
     @property
     def summary(self) -> str:
-        """A line with the number of tasks."""
+        """A line with the numbers of passages and tasks."""
         rows, n_people = self.plan.rows, len(self.plan.assessors)
         twice = sum(row.overlap for row in rows)
+        for_two = f", {twice:,} of them for two people" if twice else ""
+        done = f", {self.n_done:,} done" if self.n_done else ""
         left_out = f"; {plural(self.n_left_out, 'unjudged passage')} left out" if self.n_left_out else ""
         return (
-            f"{plural(len(rows), 'task')} for {plural(n_people, 'assessor')}, {twice:,} of them a second "
-            f"time; {self.n_done:,} are done{left_out}"
+            f"{plural(len(rows) - twice, 'passage')}{for_two} "
+            f"({plural(len(rows), 'task')}, {plural(n_people, 'assessor')}{done}){left_out}"
         )
 
     def declare(self) -> dict[str, Table]:
@@ -133,7 +135,7 @@ def plan_judging(
     )
     path = write_plan(track.folder, plan)
     planned = PlannedCampaign(plan, path, sum(map(done, plan.rows)), left_out, order, notes)
-    return replace(planned, notes=(*notes, f"{planned.summary}: {path}"))
+    return replace(planned, notes=(*notes, f"wrote {path}: {planned.summary}"))
 
 
 def _check(names: Sequence[str], topics_each: int | None, overlap: float, budget: int | None) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from trecexam.cli.options import measure_option
+from trecexam.cli.options import required_measure_option
 from trecexam.cli.reading import reading
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     required=True,
     metavar="RUN...",
 )
-@measure_option
+@required_measure_option
 @click.option("--per-query", is_flag=True, help="Print one row per run, query and measure instead of means.")
 @reading
 def evaluate(qrels: Path, runs: tuple[Path, ...], measures: tuple[str, ...], per_query: bool) -> Result:

@@ -16,7 +16,7 @@ from pydantic import ValidationError
 from converters.errors import ConversionError
 from trecexam.api import Track
 from trecexam.config import CONFIG_NAME, TrackConfig
-from trecexam.errors import TrecexamError
+from trecexam.errors import TrecexamError, plain_reason
 from trecexam.extensions.evaluate.inputs import (
     bank_files,
     grades_file,
@@ -219,7 +219,7 @@ def _checked(
         TrackConfig.model_validate(settings or {})
     except ValidationError as error:
         first = error.errors()[0]
-        raise TrecexamError(f"settings: {'.'.join(map(str, first['loc']))}: {first['msg']}") from None
+        raise TrecexamError(f"settings: {'.'.join(map(str, first['loc']))}: {plain_reason(first)}") from None
     except ValueError as error:
         raise TrecexamError(str(error)) from None
     return names

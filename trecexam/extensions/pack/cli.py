@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 import trecexam
-from trecexam.cli.options import in_a_folder, whole_track_argument
+from trecexam.cli.options import output_path, whole_track_argument
 from trecexam.cli.reading import say, writing
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ _FILE = click.Path(path_type=Path, dir_okay=False)
     type=_FILE,
     required=True,
     metavar="FILE",
-    callback=in_a_folder,
+    callback=output_path,
     help="Write this pack; an existing file is replaced.",
 )
 @click.option("--texts", is_flag=True, help="Pack the texts of passages, too [default: their digests].")
@@ -48,7 +48,7 @@ def pack(track: Path, output: Path, texts: bool) -> int:
     "--output",
     type=click.Path(path_type=Path, file_okay=False),
     metavar="FOLDER",
-    callback=in_a_folder,
+    callback=output_path,
     help="Make the track in this folder, new or empty [default: PACK's name without its ending].",
 )
 @click.option(
@@ -61,8 +61,9 @@ def pack(track: Path, output: Path, texts: bool) -> int:
 def reproduce(file: Path, output: Path | None, texts: Path | None) -> tuple[Result, int]:
     """Make a track from PACK, compute its numbers again, and compare.
 
-    Reports for each file of out/ whether it is the same, differs (and why), or is missing. No model runs,
-    and nothing is downloaded. Exit status: 0 if all files are the same, else 1.
+    Reports for each file of out/ whether it is the same, differs (and why), or is missing. A terminal shows
+    those that are not the same; --wide shows all. No model runs, and nothing is downloaded. Exit status: 0
+    if all files are the same, else 1.
     """
     from trecexam.extensions.pack.reproducing import reproduce as reproduced
 
@@ -78,7 +79,7 @@ def reproduce(file: Path, output: Path | None, texts: Path | None) -> tuple[Resu
     type=_FILE,
     required=True,
     metavar="FILE",
-    callback=in_a_folder,
+    callback=output_path,
     help="Write this pack; an existing file is replaced.",
 )
 @writing

@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from trecexam.errors import TrecexamError
+from trecexam.errors import TrecexamError, plain_reason
 from trecexam.extensions.pack.container import FREE, is_safe, unpacked, written
 from trecexam.graders.base import identity_digest
 
@@ -205,5 +205,5 @@ def _validated(path: Path, part: str, lines: Iterable[Any], read: Callable[[Any]
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
         where = ".".join(map(str, first["loc"]))
-        raise refused(path, f"line {len(records) + 1} of {part}: {where} {first['msg']}") from None
+        raise refused(path, f"line {len(records) + 1} of {part}: {where} {plain_reason(first)}") from None
     return tuple(records)

@@ -34,8 +34,9 @@ def merge(paths: Sequence[Path | str], output: Path | str) -> Tables:
         before, merged = merged, _joined(merged, pack, path.name)
         more = len(merged.answers) - len(before.answers)
         conflicts = len(merged.conflicts) - len(before.conflicts)
+        conflicting = plural(conflicts, "conflict") if conflicts else "no conflicts"
         notes += (
-            f"{path}: {plural(more, 'answer')} more, {plural(conflicts, 'conflict')}",
+            f"{path}: {plural(more, 'answer')} more, {conflicting}",
             *_other(path, pack, first),
         )
     if (merged.answers, merged.assessments) != (first.answers, first.assessments):

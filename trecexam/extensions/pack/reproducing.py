@@ -6,7 +6,7 @@ import json
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import sha256
 from itertools import zip_longest
 from pathlib import Path
@@ -67,6 +67,14 @@ class Reproduction(Result):
 
     def declare(self) -> Mapping[str, Table]:
         return {"files": Table(("file", "outcome", "why"), self.files)}
+
+    def for_people(self) -> tuple[Table, ...]:
+        """The files that are not the same."""
+        return (replace(self.table, rows=tuple(row for row in self.files if row[1] != SAME)),)
+
+    def all_for_people(self) -> tuple[Table, ...]:
+        """All files."""
+        return (self.table,)
 
 
 def reproduce(

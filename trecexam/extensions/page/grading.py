@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 from trecexam.daemon import Daemon
 from trecexam.errors import LockedError, TrecexamError
 from trecexam.extensions.page import child
+from trecexam.files.track_lock import holder
 from trecexam.line.grading import Progress
 
 #: Seconds until it is tried again where another process grades, or where grading failed; and that the batch
@@ -195,7 +196,9 @@ def grade(root: Path, receive: child.Receive, say: child.Say) -> None:
     try:
         daemon.run()
     except LockedError as error:
-        say(Busy(str(error)))
+        pid = holder(root / ".trecexam" / "lock")
+        running = f"trecexam watch (process {pid}) grades this track; the page shows its results"
+        say(Busy(str(error) if pid is None else running))
     except TrecexamError as error:
         say(GradingEnded(str(error)))
     except (BrokenPipeError, ConnectionResetError):

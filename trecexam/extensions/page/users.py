@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, ValidationError, field_validator
 
-from trecexam.errors import TrecexamError
+from trecexam.errors import TrecexamError, plain_reason
 from trecexam.files import atomic
 from trecexam.files.kept import read_regular
 from trecexam.files.stamps import stamp
@@ -219,7 +219,7 @@ def _parsed(text: str, path: Path) -> dict[str, UserEntry]:
             first = error.errors()[0]
             where = ".".join(str(part) for part in first["loc"])
             # Values are not printed, because one is a hash.
-            reason = first["msg"].removeprefix("Value error, ")
+            reason = plain_reason(first)
             raise TrecexamError(
                 f"user {number}: {where + ': ' if where else ''}{reason}", path=path
             ) from None

@@ -20,6 +20,7 @@ from trecexam.line.measure_names import names_of
 from trecexam.line.official import Official, official_judgments
 from trecexam.line.relevance import official_measures as own_official_measures
 from trecexam.scores.labels import labels
+from trecexam.tables.text import plural
 
 if TYPE_CHECKING:
     from trecexam.extensions.simulation.arithmetic.simulation import Filler
@@ -193,8 +194,8 @@ def _teams(path: Path, runs: Sequence[str]) -> tuple[dict[str, str], tuple[str, 
     run_teams = {run: team for run, team in team_of.items() if run in runs}
     if not run_teams:
         raise TrecexamError(
-            f"none of its {len(team_of):,} runs ('{next(iter(team_of))}', ...) is on the leaderboard: use "
-            f"the names that `trecexam leaderboard` prints",
+            f"none of its {plural(len(team_of), 'run')} ('{next(iter(team_of))}', ...) is on the "
+            f"leaderboard: use the names that `trecexam leaderboard` prints",
             path=path,
         )
     without = [run for run in runs if run not in run_teams]

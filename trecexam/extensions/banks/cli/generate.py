@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 import trecexam
-from trecexam.cli.options import estimate_json_option, estimate_option, in_a_folder, track_argument
+from trecexam.cli.options import estimate_json_option, estimate_option, output_path, track_argument
 from trecexam.cli.signals import exit_status
 from trecexam.cli.working import ask, told
 from trecexam.tables.terminal import printable
@@ -62,7 +62,7 @@ _FILE = click.Path(path_type=Path, dir_okay=False)
     "--v3",
     type=_FILE,
     metavar="FILE",
-    callback=in_a_folder,
+    callback=output_path,
     help="Write the items to this file, too, as nugget banks of TREC AutoJudge, v3.",
 )
 @estimate_json_option

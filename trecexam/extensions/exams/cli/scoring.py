@@ -13,6 +13,7 @@ from trecexam.cli.options import key_env_option
 from trecexam.cli.reading import writing_or_estimating
 from trecexam.cli.signals import exit_status
 from trecexam.cli.working import show_estimate, working
+from trecexam.errors import plain_reason
 
 if TYPE_CHECKING:
     from trecexam.config import GeneratorSection
@@ -144,4 +145,4 @@ def _settings(**options: Any) -> GeneratorSection:
         )
     except ValidationError as error:
         first = error.errors()[0]
-        raise click.UsageError(f"--{str(first['loc'][0]).replace('_', '-')}: {first['msg']}") from None
+        raise click.UsageError(f"--{str(first['loc'][0]).replace('_', '-')}: {plain_reason(first)}") from None

@@ -6,6 +6,7 @@ import itertools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Literal
 
 import numpy as np
@@ -63,9 +64,19 @@ def thresholds(cuts: Mapping[int, int], lowest: int = 0) -> ScaleMap:
         ValueError: no cuts, or a greater automatic label would get a smaller official one.
     """
     ordered = tuple(sorted(cuts.items()))
-    levels = [lowest, *(to for _, to in ordered)]
-    if not ordered or levels != sorted(levels):
-        raise ValueError("give at least one LABEL=OFFICIAL, with official labels that rise with the labels")
+    if not ordered:
+        raise ValueError("give at least one LABEL=OFFICIAL")
+    if ordered[0][1] < lowest:
+        raise ValueError(
+            f"official labels must not fall as labels rise: {ordered[0][0]}={ordered[0][1]} is below the "
+            f"{lowest} of lower labels"
+        )
+    for (label, official), (next_label, next_official) in pairwise(ordered):
+        if next_official < official:
+            raise ValueError(
+                f"official labels must not fall as labels rise: {label}={official} and then "
+                f"{next_label}={next_official}"
+            )
     return ScaleMap("thresholds", lowest, ordered)
 
 
