@@ -94,7 +94,7 @@ def json_topics(path: str | os.PathLike[str]) -> Iterator[tuple[int, Query]]:
         raise ConversionError(
             path, error.lineno, f"not valid JSON: {error.msg} (column {error.colno})"
         ) from None
-    if isinstance(whole, dict) and _is_topics_list(whole):
+    if isinstance(whole, dict) and _is_topics_list(whole) and isinstance(whole["topics"], list):
         return _rows(path, text, text.index("["))
     if isinstance(whole, dict):
         return _pairs(path, text)

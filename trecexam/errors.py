@@ -137,7 +137,7 @@ def plain_reason(error: Mapping[str, Any]) -> str:
     kind, context = error["type"], error.get("ctx", {})
     if kind == "literal_error":
         names = re.findall(r"'([^']*)'", context["expected"])
-        value = error["input"]
+        value = error.get("input")
         return f"must be {context['expected']}" + (
             did_you_mean(value, names, before="; ") if isinstance(value, str) else ""
         )

@@ -313,7 +313,7 @@ class TrackFolder:
             nearby = [entry.name for entry in path.parent.iterdir() if entry.is_file()]
         except OSError:
             nearby = []
-        near = difflib.get_close_matches(path.name, nearby, n=1)
+        near = difflib.get_close_matches(path.name, nearby, n=1, cutoff=0.8)
         hint = f"; did you mean {self.shown(path.with_name(near[0]))}?" if near else ""
         return TrackError(
             f"`{key}` in [{self._named_in(key, shared)}] names {named}, which does not exist{hint}",

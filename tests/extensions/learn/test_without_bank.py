@@ -180,8 +180,7 @@ def test_a_configured_but_missing_bank_is_reported(
     config = (bankless / "trecexam.toml").read_text()
     (bankless / "trecexam.toml").write_text(config.replace("[track]", '[track]\nbank = ["gone.jsonl"]'))
     _, err = run_command(capsys, bankless, "learn", status=2)
-    assert "no such file" in err
-    assert "gone.jsonl" in err
+    assert "`bank` in [track] names gone.jsonl, which does not exist" in err
 
 
 def test_queries_of_the_judgments_are_enough_and_none_at_all_is_an_error(

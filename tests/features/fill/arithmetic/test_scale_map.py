@@ -27,9 +27,16 @@ def test_thresholds_give_the_label_of_the_highest_reached_threshold() -> None:
     assert str(rule) == "thresholds: below 4: 0, from 4: 1, from 5: 3"
 
 
-@pytest.mark.parametrize("cuts", [{}, {4: 2, 5: 1}, {1: -1}])
-def test_decreasing_or_invalid_thresholds_are_rejected(cuts: dict[int, int]) -> None:
-    with pytest.raises(ValueError, match="LABEL=OFFICIAL"):
+@pytest.mark.parametrize(
+    ("cuts", "reason"),
+    [
+        ({}, "LABEL=OFFICIAL"),
+        ({4: 2, 5: 1}, "must not fall as labels rise: 4=2 and then 5=1"),
+        ({1: -1}, "1=-1 is below the 0 of lower labels"),
+    ],
+)
+def test_decreasing_or_invalid_thresholds_are_rejected(cuts: dict[int, int], reason: str) -> None:
+    with pytest.raises(ValueError, match=reason):
         thresholds(cuts)
 
 
