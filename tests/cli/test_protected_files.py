@@ -86,6 +86,13 @@ def test_a_link_to_an_input_and_an_input_that_is_a_link_are_not_replaced(
     assert (track / "queries.tsv").is_symlink()
 
 
+def test_a_circle_of_links_is_replaced_like_another_link(track: Path) -> None:
+    Path("a").symlink_to("b")
+    Path("b").symlink_to("a")
+    assert run(["leaderboard", "t", "-o", "a"]) == 0
+    assert Path("a").read_text().startswith("run\t")
+
+
 def test_fill_replaces_only_files_that_it_wrote(track: Path, capsys: pytest.CaptureFixture[str]) -> None:
     people = Path(shutil.copy(track / "qrels.txt", "people.qrels"))
     before = people.read_bytes()

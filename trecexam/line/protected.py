@@ -31,7 +31,7 @@ def refuse_protected(path: Path, *tracks: Path, runs: bool = False) -> None:
     Raises:
         TrecexamError: with the file's role and what to do.
     """
-    names = {Path(os.path.abspath(path)), path.resolve()}  # noqa: PTH100 - a link is replaced itself
+    names = _names(path)
     around = (root for name in names for root in name.parents)
     for root in dict.fromkeys((*tracks, *around)):
         if (root / CONFIG_NAME).is_file():
@@ -57,7 +57,9 @@ def _role(folder: TrackFolder, names: set[Path], *, runs: bool) -> str | None:
 
 
 def _names(path: Path) -> set[Path]:
-    return {Path(os.path.abspath(path)), path.resolve()}  # noqa: PTH100
+    """The path itself, as a link is replaced itself, and what it leads to."""
+    # os.path gives an answer for links in a circle, too.
+    return {Path(os.path.abspath(path)), Path(os.path.realpath(path))}  # noqa: PTH100
 
 
 def _files(folder: TrackFolder) -> Iterator[tuple[Path, str]]:
