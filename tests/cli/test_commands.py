@@ -76,7 +76,13 @@ def test_leaderboard_of_an_ungraded_track_says_that_nothing_is_graded(
 ) -> None:
     root = make_small_track(tmp_path / "t", config=RECORDED)
     (root / "grades.jsonl").write_text('{"query_id": "q1", "doc_id": "d", "item_id": "i", "rating": 1}\n')
-    assert "144 of 144 cells have no grade; `trecexam watch" in err(capsys, "leaderboard", root, status=0)
+    assert run(["leaderboard", str(root), "-m", "P@5", "-m", "AP"]) == 0
+    shown = capsys.readouterr()
+    assert "nothing is graded yet; `trecexam watch" in shown.err
+    # Zeros would say that no run found anything good.
+    assert shown.out.splitlines()[1:] == [f"run{number}\t\t\t\t" for number in range(3)]
+    assert run(["plot", "leaderboard", str(root), "-o", str(tmp_path / "plot.svg")]) == 2
+    assert "nothing is graded yet" in capsys.readouterr().err
     assert not (root / ".trecexam").exists()
 
 

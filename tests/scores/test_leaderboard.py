@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
+import json
 import math
 import random
 import statistics
 
 import pytest
 
-from trecexam.scores.leaderboard import Leaderboard, Row, Score, interval, leaderboard, score
+from trecexam.scores.leaderboard import (
+    NO_SCORE,
+    Leaderboard,
+    Row,
+    Score,
+    best_first,
+    interval,
+    leaderboard,
+    score,
+)
 from trecexam.scores.values import MeasureValues
 
 values_of = MeasureValues.from_mapping
@@ -110,3 +120,16 @@ def test_the_interval_is_that_of_students_t() -> None:
     assert interval(score(values), 5) == pytest.approx(expected, abs=1e-12)
     assert interval(score([0.5, 0.5]), 2) == (0.5, 0.5)
     assert all(map(math.isnan, interval(score([0.5]), 1)))
+
+
+def test_runs_without_a_mean_have_no_rank_and_stand_last() -> None:
+    rows = [
+        Row("b", 2, 2, (NO_SCORE,)),
+        Row("a", 2, 2, (Score(0.0, 0.0),)),
+        Row("c", 2, 2, (Score(0.5, 0.1),)),
+    ]
+    board = Leaderboard(("P@20",), 2, "all", tuple(sorted(rows, key=best_first)))
+    assert [row.run for row in board.rows] == ["c", "a", "b"]
+    assert board.ranks == (1, 2, None)
+    assert json.loads(board.to_json())["runs"][2]["scores"] == {"P@20": {"mean": None, "stderr": None}}
+    assert board.to_tsv().splitlines()[-1].split("\t") == ["b", "", ""]

@@ -62,6 +62,8 @@ def grades_notes(track: Assessment, *, human: bool = True) -> tuple[str, ...]:
     Args:
         human: also how many are people's.
     """
+    if not is_graded(track):
+        return (without_label(track) or nothing_graded(track),)
     return (*(human_notes(track) if human else ()), *_missing(track), *unread_answers(track))
 
 

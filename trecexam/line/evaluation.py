@@ -22,6 +22,7 @@ from trecexam.line.cautions import (
     skipped_cautions,
 )
 from trecexam.line.cited import cited_values
+from trecexam.line.diagnostics import is_graded
 from trecexam.line.measure_names import names_of
 from trecexam.line.measures import (
     above_scale,
@@ -41,7 +42,7 @@ from trecexam.scores.columns.evaluator import ColumnEvaluator, supported
 from trecexam.scores.columns.judged import Judged
 from trecexam.scores.columns.ranked import Ranked
 from trecexam.scores.evaluate import Judgments, OfficialJudgments, RubricJudgments, measure
-from trecexam.scores.leaderboard import Leaderboard
+from trecexam.scores.leaderboard import NO_SCORE, Leaderboard, Scores, best_first
 from trecexam.scores.leaderboard import leaderboard as leaderboard_of
 from trecexam.scores.measures import DIVERSITY
 from trecexam.scores.support import SUPPORT
@@ -198,7 +199,8 @@ def leaderboard(
 ) -> Leaderboard:
     """Means and standard errors per run, best first; on the official judgments with `official`.
 
-    Means are over all queries of the bank (official: of the judgments), as trec_eval -c.
+    Means are over all queries of the bank (official: of the judgments), as trec_eval -c. Without one grade
+    there are none (`NO_SCORE`): zeros would say that nobody found anything good.
 
     Args:
         measures: None for the track's own.
@@ -219,6 +221,11 @@ def leaderboard(
     board = replace(board, rows=rows, first=SHOWN if measures is None else None)
     if official:
         return replace(board, notes=(*left_out_runs(track), *judgment_cautions(track, measures)))
+    if not is_graded(track):
+        rows = tuple(
+            replace(row, scores=Scores([NO_SCORE] * len(board.measures), board.measures)) for row in rows
+        )
+        board = replace(board, rows=tuple(sorted(rows, key=best_first)))
     return replace(board, notes=board_notes(track, board, measures), human_ratings=track.override_summary())
 
 

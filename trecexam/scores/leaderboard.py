@@ -24,10 +24,22 @@ Average = Literal["all", "answered"]
 
 @dataclass(frozen=True)
 class Score:
-    """A mean over queries and its standard error, stdev(n-1) / sqrt(n); 0 for fewer than two queries."""
+    """A mean over queries and its standard error, stdev(n-1) / sqrt(n); 0 for fewer than two queries.
+
+    Both are NaN where there is nothing to average, see `NO_SCORE`.
+    """
 
     mean: float
     stderr: float
+
+    @property
+    def exists(self) -> bool:
+        """Whether there is a mean."""
+        return not math.isnan(self.mean)
+
+
+#: The score where a grader has graded nothing, or does not look at the run.
+NO_SCORE = Score(math.nan, math.nan)
 
 
 class Scores(tuple[Score, ...]):
@@ -111,9 +123,12 @@ class Leaderboard(Result):
 
     @property
     def ranks(self) -> tuple[int | None, ...]:
-        """Each row's rank by the first measure, from 1; runs with equal means share the better one."""
-        means = [round(row.scores[0].mean, TIE_DECIMALS) if row.scores else 0.0 for row in self.rows]
-        return tuple(means.index(mean) + 1 for mean in means)
+        """Each row's rank by the first measure in which runs have a mean, from 1; runs with equal means share
+        the better one, and a run without a mean there has none."""
+        keys = [best_first(row)[:2] for row in self.rows]
+        first = min((column_index for column_index, _ in keys), default=0)
+        ranked = first < max(len(self.measures), 1)
+        return tuple(keys.index(key) + 1 if ranked and key[0] == first else None for key in keys)
 
     def declare(self) -> dict[str, Table]:
         """`run`, then each measure and its standard error, `MEASURE.stderr`."""
@@ -216,7 +231,7 @@ def leaderboard(
         n_queries = len(query_ids) if average == "all" else len(columns)
         scores = Scores((score(of_measure.tolist()) for of_measure in of_run), measures)
         rows.append(Row(run, n_queries, len(columns), scores))
-    return Leaderboard(tuple(measures), len(query_ids), average, tuple(sorted(rows, key=_order)))
+    return Leaderboard(tuple(measures), len(query_ids), average, tuple(sorted(rows, key=best_first)))
 
 
 def score(values: Sequence[float]) -> Score:
@@ -252,5 +267,13 @@ def interval(score: Score, n: int, level: float = 0.95, measure: str = "") -> tu
     return (max(low, 0.0), min(high, 1.0)) if is_share(measure) else (low, high)
 
 
-def _order(row: Row) -> tuple[float, str]:
-    return (-round(row.scores[0].mean, TIE_DECIMALS) if row.scores else 0.0, row.run)
+def first_column(row: Row) -> int:
+    """The first column in which a run has a mean; the number of columns where it has none."""
+    return next((index for index, each in enumerate(row.scores) if each.exists), len(row.scores))
+
+
+def best_first(row: Row) -> tuple[int, float, str]:
+    """A key that puts runs in order by their first mean, and those without one in the first column below."""
+    column_index = first_column(row)
+    mean = row.scores[column_index].mean if column_index < len(row.scores) else 0.0
+    return column_index, -round(mean, TIE_DECIMALS), row.run

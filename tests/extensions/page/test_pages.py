@@ -177,7 +177,7 @@ def test_disagreements_are_between_labels_and_judgments(reading: TestClient, gra
 def test_each_page_says_what_its_intervals_are(reading: TestClient, url: str) -> None:
     html = reading.get(url).text
     assert re.search(r"± 0\.\d{3}", html)
-    assert re.search(r'<p class="caption"[^>]*>Means ± half of their 95% intervals', html)
+    assert re.search(r'<p class="caption"[^>]*>Means ± standard errors', html)
 
 
 def test_search_finds_ids_and_texts_case_insensitively(reading: TestClient) -> None:
@@ -336,6 +336,7 @@ class TestThereIsNothingYet:
         html = client.get("/").text
         assert "Nothing is graded yet" in html
         assert "0 of 144 cells graded" in html
+        assert "0.0000" not in html
         assert "trecexam watch" in html
         assert "not graded yet" in client.get(urls.passage("q1", "q1-d00")).text
         assert client.get("/disagreements").status_code == 200

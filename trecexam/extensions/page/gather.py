@@ -281,7 +281,6 @@ def _view(
             scores.unparsed,
             track.traits.scale.max_rating,
         ),
-        t=_t(board.n_queries),
         board=board,
         groups=compared.groups,
         compared=compared.words,
@@ -337,13 +336,6 @@ def _added(track: Assessment) -> Iterator[PagePart]:
             plots = () if part.result is None else part.result.plots
             drawings = Drawings(track.folder.out, track.folder.state) if plots else None
             yield PagePart(part, tuple(Picture(plot, drawings.of(plot)) for plot in plots if drawings))
-
-
-def _t(n: int) -> float:
-    """The 97.5% quantile of Student's t with n - 1 degrees of freedom; 0 without an interval."""
-    from scipy.stats import t
-
-    return float(t.ppf(0.975, n - 1)) if n > 1 else 0.0
 
 
 def _per_query(values: MeasureValues, board: Leaderboard, query_ids: Sequence[str]) -> MeasureValues:

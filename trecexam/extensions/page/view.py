@@ -207,7 +207,6 @@ class View:
         version: another one for each state that differs.
         root, name: the track's folder, and what the page calls it; `store` is where its grades are.
         grader: its name; `grader_digest` is the digest of its identity.
-        t: the half of a 95% interval in standard errors, Student's t for the board's number of queries.
         board: runs, best first; `official_board` on the official judgments, None where there are none.
         groups: run -> the letters that it shares with the runs that do not differ from it significantly by
             the first measure; `compared` names the test.
@@ -238,7 +237,6 @@ class View:
     grader: str
     grader_digest: bytes
     settings: ViewSettings
-    t: float
     board: Leaderboard
     groups: Mapping[str, str]
     compared: str

@@ -8,20 +8,17 @@ from typing import TYPE_CHECKING, Any
 
 from trecexam.errors import cannot_go_on
 from trecexam.line.assessment import Assessment
-from trecexam.line.diagnostics import grades_notes, is_graded
+from trecexam.line.diagnostics import grades_notes
 from trecexam.line.evaluation import board_notes, check_runs, leaderboard, own_leaderboard
 from trecexam.line.joint_columns import known_names, short_columns, spelled_out
 from trecexam.line.loaded_track import LoadedTrack, each_once
 from trecexam.line.measure_names import names_of
-from trecexam.scores.leaderboard import Leaderboard, Row, Score, Scores
-from trecexam.scores.values import TIE_DECIMALS
+from trecexam.scores.leaderboard import NO_SCORE, Leaderboard, Row, Scores, best_first, first_column
 from trecexam.tables.table import Table
 from trecexam.tables.text import plural, shorten_list
 
 if TYPE_CHECKING:
     from trecexam.line.measure_names import MeasureLike
-
-_NOTHING = Score(float("nan"), float("nan"))
 
 
 @dataclass(frozen=True)
@@ -38,15 +35,6 @@ class JointLeaderboard(Leaderboard):
 
     graders: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     more_notes: tuple[str, ...] = ()
-
-    @property
-    def ranks(self) -> tuple[int | None, ...]:
-        """Each row's rank by the first column in which runs have values, from 1; equal runs share the better
-        one. A run without a value there has none."""
-        keys = [_best_first(row)[:2] for row in self.rows]
-        first = min((column_index for column_index, _ in keys), default=0)
-        ranked = first < len(self.measures)
-        return tuple(keys.index(key) + 1 if ranked and key[0] == first else None for key in keys)
 
     @property
     def notes_on_all(self) -> tuple[str, ...]:
@@ -95,19 +83,15 @@ def joint_leaderboard(
     boards = boards_of(track, measures)
     columns = _columns(track, measures, boards)
     names = tuple(f"{name}:{measure}" for name, measure in columns)
-    # Of a grader without one grade all would be 0, as if it had found nothing good.
-    rows_by_grader = {
-        name: {row.run: row for row in board.rows} for name, board in boards.items() if is_graded(track[name])
-    }
-    plain = {row.run: row for board in boards.values() for row in board.rows}
-    all_runs = dict.fromkeys(plain)
+    rows_by_grader = {name: {row.run: row for row in board.rows} for name, board in boards.items()}
+    all_runs = dict.fromkeys(row.run for board in boards.values() for row in board.rows)
     rows = []
     for run in all_runs if runs is None else [run for run in all_runs if run in set(runs)]:
         of_run = {name: rows_of[run] for name, rows_of in rows_by_grader.items() if run in rows_of}
-        row = next(iter(of_run.values()), plain[run])
-        scores = [of_run[name].scores[measure] if name in of_run else _NOTHING for name, measure in columns]  # type: ignore[call-overload]
+        row = next(iter(of_run.values()))
+        scores = [of_run[name].scores[measure] if name in of_run else NO_SCORE for name, measure in columns]  # type: ignore[call-overload]
         rows.append(replace(row, scores=Scores(scores, names)))
-    rows.sort(key=_best_first)
+    rows.sort(key=best_first)
     first = boards[columns[0][0]]
     n_first = sum(len(each.columns) for each in track.assessments.values()) if measures is None else None
     on_all = _notes(track, {name: board.notes for name, board in boards.items()})
@@ -183,19 +167,6 @@ def _check_runs(track: LoadedTrack, runs: Collection[str]) -> None:
         check_runs(track.first, runs)
 
 
-def _place(row: Row) -> int:
-    """The first column in which a run has a number; the number of columns where it has none."""
-    indices = (index for index, score in enumerate(row.scores) if score.mean == score.mean)
-    return next(indices, len(row.scores))
-
-
-def _best_first(row: Row) -> tuple[int, float, str]:
-    # Below the runs with a number in the first column stand those without, by the first one that they have.
-    column_index = _place(row)
-    mean = row.scores[column_index].mean if column_index < len(row.scores) else 0.0
-    return column_index, -round(mean, TIE_DECIMALS), row.run
-
-
 def _groups(rows: Sequence[Row], names: Sequence[str]) -> Iterator[str]:
     """Why runs are below others that have less in some column.
 
@@ -205,7 +176,7 @@ def _groups(rows: Sequence[Row], names: Sequence[str]) -> Iterator[str]:
     short = short_columns(names)
     groups: dict[int, list[str]] = {}
     for row in rows:
-        groups.setdefault(_place(row), []).append(row.run)
+        groups.setdefault(first_column(row), []).append(row.run)
     # Without a run there is no group.
     first, *later_columns = sorted(groups) or [len(names)]
     for column in later_columns if first < len(names) else ():
@@ -246,13 +217,7 @@ def _on_columns(track: LoadedTrack, boards: Mapping[str, Leaderboard]) -> dict[s
 def _notes(track: LoadedTrack, of_boards: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
     """What one must know to read each grader's columns, and of whom there are none."""
     lines_by_grader = {name: (*grades_notes(track[name]), *notes) for name, notes in of_boards.items()}
-    nothing = (
-        f"{name}: nothing is graded yet, so its columns are empty"
-        for name in of_boards
-        if not is_graded(track[name])
-    )
     return (
-        *nothing,
         *each_once(lines_by_grader, lambda name, line: f"{name}: {line}"),
         *(cannot_go_on(name, error) for name, error in track.unable.items()),
     )

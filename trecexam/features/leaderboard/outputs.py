@@ -13,7 +13,7 @@ from trecexam.errors import TrecexamError
 from trecexam.features.leaderboard.differences import Differences, differences, own_differences
 from trecexam.features.leaderboard.joint_plot import joint_plot
 from trecexam.line.assessment import Assessment
-from trecexam.line.diagnostics import NO_RUNS, unread_answers
+from trecexam.line.diagnostics import NO_RUNS, is_graded, nothing_graded, unread_answers
 from trecexam.line.evaluation import leaderboard, own_leaderboard, rubric_values
 from trecexam.line.output_files import Feature, FeaturePlot, OutputFiles, PlotMeasures
 from trecexam.scores.leaderboard import Leaderboard, interval
@@ -28,6 +28,7 @@ from trecexam.tables.result import Tables
 from trecexam.tables.section import ReportPart
 from trecexam.tables.table import Layout, Table, Value, to_tsv
 from trecexam.tables.terminal import cut
+from trecexam.tables.text import sentence
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -147,8 +148,9 @@ def leaderboard_report(track: Assessment) -> tuple[ReportPart, ...]:
     """The section "leaderboard"."""
     board = own_leaderboard(track)
     part = ReportPart("leaderboard", title="Leaderboard")
-    if not board.rows:
-        return (replace(part, result=Tables({}, board.notes), why=NO_RUNS),)
+    why = _without_scores(track, board)
+    if why:
+        return (replace(part, result=Tables({}, board.notes), why=sentence(why)),)
     named = track.config.report.baseline
     baseline = differences(track, baseline=named) if named in track.runs else None
     compared = own_differences(track) if len(board.rows) > 1 else None
@@ -176,9 +178,17 @@ def leaderboard_report(track: Assessment) -> tuple[ReportPart, ...]:
 
 def _plot(track: Assessment, measures: PlotMeasures) -> Plot:
     board = own_leaderboard(track) if measures.measure is None else leaderboard(track, [measures.measure])
-    if not board.rows:
-        raise TrecexamError(NO_RUNS, path=track.folder.runs)
+    why = _without_scores(track, board)
+    if why:
+        raise TrecexamError(why, path=track.folder.root)
     return leaderboard_plot(board)
+
+
+def _without_scores(track: Assessment, board: Leaderboard) -> str:
+    """Why a leaderboard has no number; "" where it has."""
+    if not board.rows:
+        return NO_RUNS
+    return "" if is_graded(track) else nothing_graded(track)
 
 
 LEADERBOARD = Feature(

@@ -58,6 +58,7 @@ def leaderboard(request: Request) -> Response:
         request,
         "leaderboard.html",
         board=view.board,
+        has_scores=any(score.exists for row in view.board.rows for score in row.scores),
         theirs=() if view.official_board is None else view.official_board.measures,
         legend=headings(view.board.measures),
         baseline=baseline if compared else "",
@@ -98,8 +99,8 @@ def _table(view: View) -> Table:
 
 
 def _draw(view: View, compared: Sequence[Mapping[str, Mapping[str, Any]]]) -> dict[str, Draw]:
-    """Draws means with intervals or differences from the baseline, and changes of rank."""
-    rows, t, n_queries = view.board.rows, view.t, view.board.n_queries
+    """Draws means with errors and intervals, or differences from the baseline, and changes of rank."""
+    rows, n_queries = view.board.rows, view.board.n_queries
     ranks, official = view.board.ranks, view.official_board
     theirs = {} if official is None else {run: rank for run, rank, _ in _ranked(official)}
 
@@ -122,12 +123,13 @@ def _draw(view: View, compared: Sequence[Mapping[str, Mapping[str, Any]]]) -> di
         def of_run(row_index: int) -> Markup:
             score = scores[row_index]
             comparison = compared[measure].get(rows[row_index].run) if compared else None
-            beside = _INTERVAL.format(f"± {number(t * score.stderr, 3)}") if t and not compared else ""
+            has_error = score.exists and rows[row_index].n_queries > 1 and not compared
+            beside = _INTERVAL.format(f"± {number(score.stderr, 3)}") if has_error else ""
             if comparison is not None:
                 mark = ("▲" if comparison["difference"] > 0 else "▼") if comparison["reject"] else ""
                 p = number(comparison["p-value corrected"], 3)
                 beside = _DIFFERENCE.format(f"{comparison['difference']:+.3f}, p {p} {mark}".rstrip())
-            drawn = whisker(score.mean, ends[row_index], scale) if measure == 0 and t and not compared else ""
+            drawn = whisker(score.mean, ends[row_index], scale) if measure == 0 and has_error else ""
             return Markup("{} {}{}").format(number(score.mean), beside, drawn)
 
         return of_run
