@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from outside import outside
+from served import client_of
 from support import HashGrader, make_small_track, write_run
 
 import converters
@@ -17,6 +18,7 @@ from converters.convert import converted
 from converters.records import Response
 from converters.segment import response_passages
 from trecexam.cli.main import run
+from trecexam.errors import TrecexamError
 from trecexam.graders import Cell
 from trecexam.outputs.updates import Update
 
@@ -443,6 +445,29 @@ def test_with_whole_responses_ranked_runs_are_neither_pooled_graded_nor_listed(
     assert [line.split("\t")[0] for line in board_file.splitlines()] == ["run", "gen"]
     assert run(["status", str(small_track)]) == 0
     assert LEFT_OUT in capsys.readouterr().err
+
+
+def test_judgments_of_passages_give_whole_responses_no_official_scores(
+    small_track: Path, hash_grader: HashGrader
+) -> None:
+    responses(small_track / "runs" / "gen.jsonl", {"q1": "An answer.", "q2": "Another answer."})
+    unit(small_track, "response")
+    reason = (
+        "qrels.txt: no passage that it judges ('q1-d00', 'q1-d01', ...) is in the pool "
+        "('gen/q1', 'gen/q2'): these are whole responses"
+    )
+    with trecexam.open_track(small_track, grader=hash_grader) as track:
+        track.update()
+        board = track.leaderboard(official=True)
+        assert reason in board.notes
+        assert all(not score.exists for row in board.rows for score in row.scores)
+        assert board.ranks == (None,)
+        with pytest.raises(TrecexamError, match="these are whole responses"):
+            track.agreement()
+    with client_of(small_track) as client:
+        page = html.unescape(client.get("/").text)
+    assert page.count(reason) == page.count(LEFT_OUT.split("`")[0]) == 1
+    assert "official" not in page.partition("<table")[2].partition("</table>")[0]
 
 
 def test_switching_the_unit_back_restores_the_runs_and_their_grades(

@@ -32,7 +32,7 @@ from trecexam.line.measures import (
     run_cautions,
     without_vital,
 )
-from trecexam.line.official import official_judgments
+from trecexam.line.official import no_overlap, official_judgments
 from trecexam.line.pooled_rows import PooledRows
 from trecexam.line.probable_ratings import needing, probable_ratings, without_probabilities
 from trecexam.line.relevance import official_measures
@@ -200,7 +200,8 @@ def leaderboard(
     """Means and standard errors per run, best first; on the official judgments with `official`.
 
     Means are over all queries of the bank (official: of the judgments), as trec_eval -c. Without one grade
-    there are none (`NO_SCORE`): zeros would say that nobody found anything good.
+    (official: without a judgment of what the runs rank) there are none (`NO_SCORE`): zeros would say that
+    nobody found anything good.
 
     Args:
         measures: None for the track's own.
@@ -220,13 +221,20 @@ def leaderboard(
     rows = tuple(replace(row, file=files[row.run]) for row in board.rows)
     board = replace(board, rows=rows, first=SHOWN if measures is None else None)
     if official:
+        apart = no_overlap(track, official_judgments(track))
+        if apart is not None:
+            return replace(_without_scores(board), notes=(*left_out_runs(track), apart))
         return replace(board, notes=(*left_out_runs(track), *judgment_cautions(track, measures)))
     if not is_graded(track):
-        rows = tuple(
-            replace(row, scores=Scores([NO_SCORE] * len(board.measures), board.measures)) for row in rows
-        )
-        board = replace(board, rows=tuple(sorted(rows, key=best_first)))
+        board = _without_scores(board)
     return replace(board, notes=board_notes(track, board, measures), human_ratings=track.override_summary())
+
+
+def _without_scores(board: Leaderboard) -> Leaderboard:
+    """The same runs by name, without a mean."""
+    nothing = Scores([NO_SCORE] * len(board.measures), board.measures)
+    rows = (replace(row, scores=nothing) for row in board.rows)
+    return replace(board, rows=tuple(sorted(rows, key=best_first)))
 
 
 def board_notes(

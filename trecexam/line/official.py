@@ -67,11 +67,14 @@ class Official:
             )
         return tuple(lines)
 
-    def explain_no_overlap(self, pool: Mapping[str, Collection[str]]) -> str | None:
+    def explain_no_overlap(
+        self, pool: Mapping[str, Collection[str]], *, of_responses: bool = False
+    ) -> str | None:
         """Says in a line why these judgments and this pool have nothing in common; None where they have.
 
         Args:
             pool: query_id -> pooled doc_ids.
+            of_responses: whether whole responses are pooled, which no judgment of passages names.
         """
         common = [query_id for query_id in pool if query_id in self.labels]
         if not common:
@@ -87,10 +90,17 @@ class Official:
         if any(doc_id in pooled for query_id in common for doc_id in self.labels[query_id]):
             return None
         judged = sorted(doc_id for query_id in common for doc_id in self.labels[query_id])
+        why = ": these are whole responses" if of_responses else "; are document ids written in another form?"
         return (
             f"{self.source}: no passage that it judges ({_some(judged)}) is in the pool "
-            f"({_some(sorted(pooled))}); are document ids written in another form?"
+            f"({_some(sorted(pooled))}){why}"
         )
+
+
+def no_overlap(track: Assessment, judgments: Official) -> str | None:
+    """Why these judgments and the track's runs have nothing in common, in a line; None where they have."""
+    of_responses = track.config.track.unit == "response"
+    return judgments.explain_no_overlap(track.ranked_passages(), of_responses=of_responses)
 
 
 def read_official(path: Path) -> Official:

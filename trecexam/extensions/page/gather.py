@@ -36,7 +36,7 @@ from trecexam.graders.base import identity_digest
 from trecexam.line.cited import responses_by_query
 from trecexam.line.evaluation import leaderboard, official_values, rubric_values
 from trecexam.line.kinds.support import statements_of
-from trecexam.line.official import Official, official_judgments
+from trecexam.line.official import Official, no_overlap, official_judgments
 from trecexam.line.rejected import rejected_rows
 from trecexam.line.relevance import relevance_thresholds
 from trecexam.line.sheets import MISSING, NOT_ASKED
@@ -136,15 +136,15 @@ def _human(track: Assessment, query_id: str) -> dict[tuple[str, str], HumanRatin
 
 
 def _official(track: Assessment) -> tuple[Official | None, tuple[str, ...]]:
-    """The official judgments and notes on them; None without judgments of what the grader rates."""
+    """The official judgments and notes on them; None without a judgment of what the grader rates."""
     if not track.kind.ranks or (track.official is None and track.folder.qrels() is None):
         return None, ()
     try:
         judgments = official_judgments(track)
     except TrecexamError as error:
         return None, (str(error),)
-    apart = judgments.explain_no_overlap({q.query_id: q.doc_ids for q in track.ratings()})
-    return judgments, (*judgments.warnings(), *((apart,) if apart else ()))
+    apart = no_overlap(track, judgments)
+    return (judgments, judgments.warnings()) if apart is None else (None, (*judgments.warnings(), apart))
 
 
 def _gathered(

@@ -17,7 +17,7 @@ from trecexam.extensions.simulation.ways import other_ways
 from trecexam.features.fill.ways import stated
 from trecexam.line.loaded_track import of_documents
 from trecexam.line.measure_names import names_of
-from trecexam.line.official import Official, official_judgments
+from trecexam.line.official import Official, no_overlap, official_judgments
 from trecexam.line.relevance import official_measures as own_official_measures
 from trecexam.scores.labels import labels
 from trecexam.tables.text import plural
@@ -153,7 +153,7 @@ def _simulation(
         simulation = Simulation(rankings, judgments.labels, automatic, names, rule, fillable, other_fillers)
     except ValueError as error:
         raise TrecexamError(str(error)) from None
-    apart = judgments.explain_no_overlap(track.ranked_passages())
+    apart = no_overlap(track, judgments)
     return simulation, _notes(track, simulation, judgments, apart)
 
 

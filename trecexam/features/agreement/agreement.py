@@ -13,7 +13,7 @@ from trecexam.features.agreement.arithmetic import Agreement, agreement, pair
 from trecexam.line.assessment import Assessment, Part
 from trecexam.line.diagnostics import nothing_graded
 from trecexam.line.loaded_track import of_documents
-from trecexam.line.official import Official, official_judgments
+from trecexam.line.official import Official, no_overlap, official_judgments
 from trecexam.line.output_files import Feature, OutputFiles
 from trecexam.line.relevance import Thresholds, relevance_thresholds
 from trecexam.scores.kappa import MIN_QUERIES
@@ -130,7 +130,7 @@ def agreements(
         }
         pairs = pair(grader_labels, judged.judged)
         if not len(pairs.query):
-            why = judged.explain_no_overlap({q.query_id: q.doc_ids for q in ratings})
+            why = no_overlap(track, judged)
             if why:
                 raise NothingInCommonError(why)
             raise NothingInCommonError(_why_none(track, ratings), path=track.folder.root)

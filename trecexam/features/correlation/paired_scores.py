@@ -13,8 +13,8 @@ from trecexam.errors import TrecexamError
 from trecexam.line.cautions import judgment_cautions, rating_cautions
 from trecexam.line.evaluation import official_values, rubric_values
 from trecexam.line.measures import left_out_runs
+from trecexam.line.official import no_overlap, shown_error
 from trecexam.line.official import official_judgments as official_of
-from trecexam.line.official import shown_error
 from trecexam.line.official_leaderboard import HOW_TO_ADD, LEADERBOARD, of_leaderboard
 from trecexam.line.rejected import not_computable
 from trecexam.line.relevance import official_measures as official_measures_of
@@ -416,7 +416,7 @@ def _refused(track: Assessment) -> Iterator[TrecexamError]:
 def _unmatched_judgments(track: Assessment) -> Iterator[str]:
     """Official judgments and leaderboards that have nothing in common with what is here."""
     if track.official is not None:
-        reason = official_of(track).explain_no_overlap(track.ranked_passages())
+        reason = no_overlap(track, official_of(track))
         if reason:
             yield reason
     if track.official_ranks is not None and not _ranked(track):

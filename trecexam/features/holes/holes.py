@@ -13,7 +13,7 @@ from trecexam.features.holes.arithmetic import Holes, PoolHoles, holes_of_runs, 
 from trecexam.line.assessment import Assessment, Part
 from trecexam.line.diagnostics import NO_RUNS
 from trecexam.line.loaded_track import of_documents
-from trecexam.line.official import Official, official_judgments, read_official, shown_error
+from trecexam.line.official import Official, no_overlap, official_judgments, read_official, shown_error
 from trecexam.line.output_files import Feature, OutputFiles
 from trecexam.line.pool import pool_with_ranks
 from trecexam.tables.result import Result
@@ -162,11 +162,11 @@ def _judgments(track: Assessment, qrels: Path | None) -> tuple[Official | None, 
         reason = shown_error(track.folder, error)
         return None, (f"{reason}; until then only ungraded passages are counted",)
     queries = track.bank.query_ids
-    no_overlap = judgments.explain_no_overlap(track.ranked_passages())
+    apart = no_overlap(track, judgments)
     notes = [f"{line}; Judged counts them as judged, as ir_measures does" for line in judgments.warnings()]
-    notes += [no_overlap] if no_overlap else []
+    notes += [apart] if apart else []
     unknown = sum(query_id not in judgments.labels for query_id in queries)
-    if unknown and not no_overlap:
+    if unknown and not apart:
         notes.append(
             f"{judgments.source}: {unknown:,} of the bank's {len(queries):,} queries have no official "
             "judgment at all; all their passages count as unjudged"
