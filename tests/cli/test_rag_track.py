@@ -483,6 +483,7 @@ def test_with_embedding_a_given_bank_is_graded_and_never_modified(
     assert json.loads(capsys.readouterr().out)["notes"][0].startswith("shown for the grader rubric")
 
 
+@pytest.mark.slow
 def test_the_report_is_written_while_the_first_grader_waits(desk: Path) -> None:
     pytest.importorskip("sentence_transformers", reason="the extra `offline` is not installed")
     assert run(["init", "mytrack", "--rag", *FILES, "--qrels", "qrels.txt"]) == 0

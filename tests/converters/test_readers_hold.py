@@ -40,6 +40,7 @@ def test_a_line_of_five_columns_is_reported_whichever_column_is_missing(tmp_path
         converters.read(put(tmp_path, f"q Q0 d1 1 2 t\n{line}\n"), "run")
 
 
+@pytest.mark.slow
 def test_doubled_delimiters_across_two_blocks_are_found(tmp_path: Path) -> None:
     block = 4 * 1024 * 1024
     head = "q Q0 d1 1 9 " + "t" * 60 + "\n"

@@ -110,6 +110,7 @@ def test_utf_16_is_rejected_with_a_remedy(tmp_path: Path, name: str) -> None:
     assert "UTF-16" in error.reason
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", FORMATS)
 def test_a_100_mb_line_is_rejected_in_bounded_memory(tmp_path: Path, name: str) -> None:
     import tracemalloc

@@ -83,6 +83,7 @@ def written(path: Path) -> list[dict[str, str]]:
         return list(csv.DictReader(file, delimiter="\t"))
 
 
+@pytest.mark.slow
 def test_tau_and_kappa_per_grader_and_threshold_equal_a_naive_count(
     track: Path,
     graders: list[str],

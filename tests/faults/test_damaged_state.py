@@ -210,6 +210,7 @@ def test_cached_files_of_several_graders_may_be_damaged_too(tmp_path: Path) -> N
         assert kept == [path.relative_to(root / ".trecexam") for path in kept_files(root)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("damage", [pipe, device, folder, deep_json], ids=lambda damage: damage.__name__)
 def test_an_output_that_is_no_longer_a_regular_file_is_written_again(
     track: Path, expected: dict[str, bytes], damage: Callable[[Path, random.Random], None]

@@ -53,6 +53,7 @@ READERS: dict[str, Callable[[str], Any]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", READERS)
 def test_an_answer_of_megabytes_is_read_quickly(name: str, thorough: bool) -> None:
     pytest.importorskip("json_repair")

@@ -230,6 +230,7 @@ def test_unjudged_passages_are_attributed_to_the_run_and_to_other_teams() -> Non
     assert (alone[0], alone[1]) == pytest.approx((np.convolve(*p)[2:].sum(), 1))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("what", ["threshold", "drift", "unused label", "raised", "raised team", "likeness"])
 def test_a_planted_judge_bias_is_found(what: str) -> None:
     section = "scales" if what in ("threshold", "drift", "unused label") else "judge"
@@ -244,6 +245,7 @@ def test_planted_holes_and_unpooled_runs_are_found(tmp_path: Path) -> None:
         assert hit == planted > 0
 
 
+@pytest.mark.slow
 def test_a_fair_judge_raises_no_alarm_and_equal_runs_are_not_separated() -> None:
     for name, seed in (("dl19", 0), ("dl19", 1), ("cisi", 0), ("cisi", 1)):
         assert audit(judged(name, "clean", np.random.default_rng([2, seed])).inputs).alarms == ()

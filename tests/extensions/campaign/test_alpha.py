@@ -48,6 +48,7 @@ def test_alpha_equals_a_naive_count_over_all_pairs(topics: list[list[list[int]]]
     assert value == pytest.approx(recounted([unit for units in topics for unit in units]), nan_ok=True)
 
 
+@pytest.mark.slow
 def test_the_interval_resamples_topics_and_needs_at_least_five() -> None:
     rng = np.random.default_rng(7)
     # Alternating topics with and without agreement.

@@ -110,6 +110,7 @@ def test_learning_again_gives_identical_bytes_and_encodes_nothing(
     assert encoder.encoded == []
 
 
+@pytest.mark.slow
 def test_learned_labels_do_not_depend_on_the_order_of_lines_and_files(learnable: Path) -> None:
     assert run(["learn", str(learnable)]) == 0
     names = ("learned.tsv", "learned-leaderboard.tsv")
@@ -139,6 +140,7 @@ def test_only_new_passages_are_encoded(learnable: Path, encoder: WordEncoder) ->
     assert len(encoder.encoded) == 1
 
 
+@pytest.mark.slow
 def test_the_manifest_names_the_method_and_the_judgments(learnable: Path) -> None:
     (learnable / "out").mkdir()
     (learnable / "out" / "manifest.json").write_text('{"complete": true}')
@@ -155,6 +157,7 @@ def test_the_manifest_names_the_method_and_the_judgments(learnable: Path) -> Non
     assert first["judgments"]["sha256"] != second["judgments"]["sha256"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scale", ["001", "014"], ids=["0..1", "0..4 with gaps"])
 def test_labels_are_on_the_scale_of_the_judgments(learnable: Path, scale: str) -> None:
     edit_qrels(learnable, lambda row: scale[int(row[3])])
@@ -245,6 +248,7 @@ def test_passages_without_text_are_reported_and_learned_from_votes(
     assert {row["label"] for row in learned(learnable)} == set("012")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("text", "why"),
     [
@@ -288,6 +292,7 @@ def test_another_track_must_differ_and_its_labels_are_not_those_of_a_model(
     )
 
 
+@pytest.mark.slow
 def test_judgments_of_another_track_can_start_a_track_without_judgments(
     learnable: Path, tmp_path: Path
 ) -> None:
@@ -310,6 +315,7 @@ def test_another_track_must_have_the_same_label_scale(
     assert "the highest judgment here is 2, and 1 in" in error
 
 
+@pytest.mark.slow
 def test_a_few_judgments_below_the_highest_label_of_another_track_use_its_scale(
     learnable: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -381,6 +387,7 @@ def test_the_learned_leaderboard_of_removed_runs_is_deleted(
     assert not (learnable / "out" / "learned-leaderboard.tsv").exists()
 
 
+@pytest.mark.slow
 def test_invalid_probabilities_are_replaced_by_the_rating_and_reported_once(learnable: Path) -> None:
     def learned_with(odd: tuple[float, ...] | None) -> tuple[object, list[str]]:
         class OddGrader(HashGrader):

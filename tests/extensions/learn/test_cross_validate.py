@@ -89,6 +89,7 @@ def test_losses_and_kappa_use_only_hidden_judgments(
     assert rows["learned"][4] <= rows["learned"][3] <= rows["learned"][5]
 
 
+@pytest.mark.slow
 def test_the_judging_design_is_reported(tmp_path: Path) -> None:
     root = make_learnable(tmp_path / "track", queries=6, docs=20)
     notes = validated(root).notes
@@ -111,6 +112,7 @@ def test_the_judging_design_is_reported(tmp_path: Path) -> None:
     assert any("all of the pool is judged; a random half was hidden" in note for note in validation.notes)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("least", [3, 0])
 def test_a_threshold_reached_by_no_or_every_judgment_is_reported(
     learnable: Path, capsys: pytest.CaptureFixture[str], least: int
@@ -231,6 +233,7 @@ def test_a_more_accurate_grader_is_the_best_method(tmp_path: Path) -> None:
     assert (row[2], row[3]) == (pytest.approx(0), pytest.approx(1))
 
 
+@pytest.mark.slow
 def test_labels_of_a_grader_are_cut_where_they_agree_best_with_the_judgments(tmp_path: Path) -> None:
     """Ratings are 2 for judgment 1 and 3 for judgment 2; the threshold of the track is 4."""
     root = with_grades(
@@ -274,6 +277,7 @@ def test_results_are_shown_even_if_they_cannot_be_stored(learnable: Path) -> Non
     assert len(validation.rows) == 5
 
 
+@pytest.mark.slow
 def test_the_results_do_not_depend_on_the_order_of_files(tmp_path: Path) -> None:
     found = []
     for order in (1, -1):

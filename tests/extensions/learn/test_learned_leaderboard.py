@@ -82,6 +82,7 @@ def test_the_judged_share_is_that_of_the_first_ten_passages(learnable: Path) -> 
         assert share == pytest.approx(sum(pair in judged for pair in top) / len(top))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("design", ["few", "most retrieved"])
 def test_with_few_or_only_most_retrieved_judgments_there_are_no_intervals(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], design: str
@@ -102,6 +103,7 @@ def test_with_few_or_only_most_retrieved_judgments_there_are_no_intervals(
     assert {row[f"{measure}.low"] for row in json.loads(out)["leaderboard"] for measure in MEASURES} == {None}
 
 
+@pytest.mark.slow
 def test_json_has_full_precision_and_the_measures(
     learnable: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -156,6 +158,7 @@ def test_if_learned_labels_mislead_the_better_method_is_named_and_nothing_is_sho
         track.learn.leaderboard()
 
 
+@pytest.mark.slow
 def test_insist_shows_the_leaderboard_with_the_warning_in_every_format(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -218,6 +221,7 @@ def test_with_too_few_judgments_to_hide_the_leaderboard_is_not_shown(
     assert len(table(printed(capsys, "learned-leaderboard", learnable, "--insist")[0])) == 4
 
 
+@pytest.mark.slow
 def test_judgments_of_another_track_alone_are_reported_as_unchecked(learnable: Path, tmp_path: Path) -> None:
     new = make_learnable(tmp_path / "new", queries=3)
     (new / "qrels.txt").unlink()
@@ -296,6 +300,7 @@ def test_a_run_similar_to_the_encoder_is_listed_with_its_rank_without_the_cosine
     assert f"cosine {here} ({without});" in note
 
 
+@pytest.mark.slow
 def test_without_a_run_similar_to_the_encoder_there_is_no_note(tmp_path: Path) -> None:
     root = make_of_the_encoder(tmp_path / "track")
     (root / "runs" / "cosine.run").unlink()
@@ -306,6 +311,7 @@ def test_without_a_run_similar_to_the_encoder_there_is_no_note(tmp_path: Path) -
 # The output of `learn`.
 
 
+@pytest.mark.slow
 def test_learn_writes_the_same_leaderboard_and_prints_its_name(
     learnable: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

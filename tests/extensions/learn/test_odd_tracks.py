@@ -119,7 +119,14 @@ ODD: dict[str, tuple[Change, list[int]]] = {
 }
 
 
-@pytest.mark.parametrize("odd", ODD)
+#: The others run with `--all`: each has nine commands.
+AT_EVERY_COMMIT = ("one query", "one judgment", "a run without a query")
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [pytest.param(odd, marks=() if odd in AT_EVERY_COMMIT else pytest.mark.slow) for odd in ODD],
+)
 def test_an_incomplete_track_is_processed_or_rejected_in_one_line(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], odd: str
 ) -> None:

@@ -60,6 +60,7 @@ def test_a_claim_lists_runs_in_order(partly_judged: Path, claim: str, runs: str)
     assert str(found) == " > ".join(runs)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("claim", "n"),
     [
@@ -163,6 +164,7 @@ def an_open_pair(root: Path) -> str:
     return f"{names[at[0]]} > {names[at[1]]}"
 
 
+@pytest.mark.slow
 def test_the_plan_is_ordered_by_how_much_a_judgment_tells_about_the_pair(
     partly_judged: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -242,6 +244,7 @@ def judge_all(root: Path) -> None:
     )
 
 
+@pytest.mark.slow
 def test_if_all_is_judged_a_claim_is_true_or_false(partly_judged: Path) -> None:
     judge_all(partly_judged)
     import ir_measures
@@ -265,6 +268,7 @@ def test_if_all_is_judged_a_claim_is_true_or_false(partly_judged: Path) -> None:
     assert settle_claim(partly_judged, "the first three").verdict == "settled"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("all_judged", [False, True])
 def test_a_run_is_not_better_than_its_copy(partly_judged: Path, all_judged: bool) -> None:
     (partly_judged / "runs" / "z.run").write_text((partly_judged / "runs" / "b.run").read_text())

@@ -106,6 +106,7 @@ def test_stopping_keeps_the_vectors_encoded_so_far(tmp_path: Path, monkeypatch: 
     assert words.encoded == ["a", "b", "c"]
 
 
+@pytest.mark.slow
 def test_learned_labels_do_not_depend_on_the_order_in_which_runs_came(
     encoder: TextEncoder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -81,6 +81,7 @@ def run_command(
     return capsys.readouterr()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", LEARNING, ids=" ".join)
 def test_learning_needs_no_bank_and_gives_the_same_result_as_with_one(
     bankless: Path, capsys: pytest.CaptureFixture[str], command: list[str]
@@ -97,6 +98,7 @@ def test_learning_needs_no_bank_and_gives_the_same_result_as_with_one(
     assert (out, err) == run_command(capsys, bankless, *command)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", LEARNING, ids=" ".join)
 def test_learning_on_a_track_with_several_graders_needs_no_bank(
     of_several_graders: Path, capsys: pytest.CaptureFixture[str], command: list[str]
@@ -137,6 +139,7 @@ def test_learned_labels_fill_holes_with_several_graders_too(
     assert len(output.read_text().splitlines()) == 84
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", [["watch", "--once"], ["leaderboard"], ["judge-next"]], ids=" ".join)
 def test_commands_that_grade_still_report_a_missing_bank(
     bankless: Path, capsys: pytest.CaptureFixture[str], command: list[str]

@@ -260,6 +260,7 @@ def test_a_track_that_cannot_be_packed_is_reported(
     assert parts_of(tmp_path / "p.trecexam")["track/qrels.txt"] == (tmp_path / "qrels.txt").read_bytes()
 
 
+@pytest.mark.slow
 @pytest.mark.plots
 def test_the_shipped_pack_is_of_the_demo_and_can_be_reproduced(tmp_path: Path) -> None:
     done = reproduce(SHIPPED, tmp_path / "demo")

@@ -27,6 +27,7 @@ def systems(names: tuple[str, ...], values: dict[str, str] | None = None) -> tup
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("values", ["1 2 4 8 16 64", "a b c d e f", "5 5 5 5 5 5"])
 def test_every_plot_is_drawn_for_any_system_names_and_values(values: str) -> None:
     found = systems(HOSTILE, dict(zip(HOSTILE, values.split(), strict=True)))

@@ -125,6 +125,7 @@ def test_without_other_methods_the_tables_are_unchanged(
     assert [row for row in moved if row["judgments"] != "label:1"] == shifts(capsys, root)
 
 
+@pytest.mark.slow
 def test_removal_and_summaries_have_every_method(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
     rows = simulated(capsys, "removal", root, "--repeats", "2", *WAYS)
     for way in ("learned", "label:1", "label:2", "condensed"):

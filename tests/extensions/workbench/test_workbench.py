@@ -68,6 +68,7 @@ def written(passages: list[PooledPassage]) -> list[Any]:
     return [json.loads(line) for line in file.getvalue().splitlines()]
 
 
+@pytest.mark.slow
 def test_the_real_graded_pool_is_read_back_completely(graded: Path, tmp_path: Path) -> None:
     target = tmp_path / "again.jsonl.gz"
     converters.write(converters.read(graded, "workbench"), target, "workbench")
@@ -76,6 +77,7 @@ def test_the_real_graded_pool_is_read_back_completely(graded: Path, tmp_path: Pa
             assert new.rstrip(b"\n") == orjson.dumps(orjson.loads(old))
 
 
+@pytest.mark.slow
 def test_the_real_graded_pool_has_every_judgment_rank_rating_and_answer(
     graded: Path, real: list[PooledPassage]
 ) -> None:

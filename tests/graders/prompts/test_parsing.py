@@ -151,6 +151,7 @@ def test_a_final_score_outside_the_scale_is_unparsed(answer: str) -> None:
     assert read_final_score(answer) == UNPARSED
 
 
+@pytest.mark.slow
 def test_very_long_answers_are_read_quickly() -> None:
     began = time.process_time()
     for answer in (

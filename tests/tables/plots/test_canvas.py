@@ -33,6 +33,7 @@ def hostile(hostile_plots: dict[str, Plot]) -> dict[str, Drawing]:
     return {name: draw(plot) for name, plot in hostile_plots.items()}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_markup_and_mathematics_in_names_are_plain_text(
     hostile: dict[str, Drawing], hostile_plots: dict[str, Plot], name: str
@@ -73,6 +74,7 @@ def test_a_picture_can_be_embedded_in_a_page_with_others(
     assert told[tree.get("aria-describedby")]
 
 
+@pytest.mark.slow
 def test_drawing_again_gives_the_same_bytes_with_any_user_settings_and_in_threads(
     hostile: dict[str, Drawing], hostile_plots: dict[str, Plot]
 ) -> None:

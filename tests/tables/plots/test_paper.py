@@ -103,6 +103,7 @@ def test_a_pdf_embeds_its_fonts_as_true_type_and_contains_no_time(named_plots: d
     assert b"/Title (Rank correlation by rating threshold" in content
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["pdf", "svg", "png"])
 def test_the_same_plot_gives_the_same_bytes_with_any_user_settings(
     named_plots: dict[str, Plot], tmp_path: Path, kind: str

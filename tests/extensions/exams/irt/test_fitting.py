@@ -135,6 +135,7 @@ def test_an_estimate_is_within_bounds_and_a_local_optimum(simulate) -> None:  # 
     assert np.abs(np.clip(at - gradient, low, high) - at).max() < 0.02
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("model", "least"), [("1pl", {"b": 0.96}), ("2pl", {"a": 0.75, "b": 0.94}), ("3pl", {"a": 0.5, "b": 0.4})]
 )

@@ -171,6 +171,7 @@ def test_for_the_most_retrieved_the_loss_is_the_error_of_runs_relative_to_each_o
         assert compared.ways[name].of_subsets == pytest.approx(subsets.std(axis=0))
 
 
+@pytest.mark.slow
 def test_unjudged_passages_do_not_affect_the_comparison() -> None:
     """Adds as many similar passages below the first ten ranks of each run."""
     for queries in (drawn_track(8, 6, known=0.4), most_retrieved(drawn_track(8, 6), 8)):
@@ -208,6 +209,7 @@ def test_labels_of_unjudged_passages_do_not_count_in_the_loss_of_a_method() -> N
     assert compared.ways["generous"].loss == compared.ways["zero"].loss > 0
 
 
+@pytest.mark.slow
 def test_judgments_of_another_track_are_used_for_learning_and_never_hidden() -> None:
     queries, others = drawn_track(10, 4, known=0.2), drawn_track(11, 4)
     compared = compare(queries, {"learned": expectations}, 2, others)

@@ -98,6 +98,7 @@ def test_predictions_equal_regression_process_and_cuts_combined_by_hand() -> Non
         assert prediction.confidences[at] == pytest.approx(of_label[label])
 
 
+@pytest.mark.slow
 def test_the_process_is_used_if_it_lowers_the_squared_error_by_a_standard_error() -> None:
     counts = set()
     for seed in range(4):

@@ -90,6 +90,7 @@ ON_ITEMS = [
 ]  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rule", ["max", "count"])
 @pytest.mark.parametrize("min_answers", [1, 2])
 @pytest.mark.parametrize("name", ON_LABELS)
@@ -125,6 +126,7 @@ def test_the_effect_of_judging_a_passage_equals_full_evaluations(
     assert some > 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rule", ["max", "count"])
 @pytest.mark.parametrize("name", [*ON_ITEMS, "P(rel=2)@3", "nDCG@4"])
 def test_the_effect_of_judging_a_cell_equals_full_evaluations(name: str, rule: str) -> None:

@@ -53,6 +53,7 @@ def brute(values: np.ndarray, theta: np.ndarray, settings: Settings, points: int
     return total
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("model", "points", "within"), [("3pl", 24, 1e-3), ("2pl", 150, 5e-3)])
 def test_integration_over_items_equals_a_sum_over_many_points(
     simulate,  # type: ignore[no-untyped-def]
