@@ -19,41 +19,40 @@ from trecexam.outputs.outputs import Outputs
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
-def _showing_progress(function: Function) -> Function:
-    """Shows how many passages are encoded, as the commands do, unless the caller has a `progress`."""
+def _showing(argument: str, *words: str) -> Callable[[Function], Function]:
+    """Shows how far a call is, as the commands do, unless its caller gives the argument that is told.
 
-    @wraps(function)
-    def with_progress(*args: Any, progress: Callable[[int, int], None] | None = None, **settings: Any) -> Any:
-        if progress is not None:
-            return function(*args, progress=progress, **settings)
-        with bars.grading("encoding", "encoded", "texts") as encoding:
-            return function(*args, progress=bars.steps(encoding), **settings)
+    Args:
+        argument: of the call: is told how many are done, of how many.
+        words: see `bars.grading`.
+    """
 
-    return cast(Function, with_progress)
+    def showing(function: Function) -> Function:
+        @wraps(function)
+        def call(*args: Any, **settings: Any) -> Any:
+            if settings.get(argument) is not None:
+                return function(*args, **settings)
+            with bars.grading(*words) as bar:
+                return function(*args, **settings | {argument: bars.steps(bar)})
+
+        return cast(Function, call)
+
+    return showing
 
 
-def _showing_fits(function: Function) -> Function:
-    """Shows how many fits are done, unless the caller has `steps`."""
-
-    @wraps(function)
-    def with_steps(*args: Any, steps: Callable[[int, int], None] | None = None, **settings: Any) -> Any:
-        if steps is not None:
-            return function(*args, steps=steps, **settings)
-        with bars.grading("validating", "done", "fits") as fitting:
-            return function(*args, steps=bars.steps(fitting), **settings)
-
-    return cast(Function, with_steps)
+_encoding = _showing("progress", "encoding", "encoded", "texts")
+_fitting = _showing("steps", "validating", "done", "fits")
 
 
 @named_as_called
 class LearnAccessor(Accessor):
     """Labels and leaderboard learned from the track's judgments."""
 
-    labels = on_loaded(_showing_progress(learn))
-    cross_validate = on_loaded(_showing_progress(_showing_fits(cross_validate)))
-    leaderboard = on_loaded(_showing_progress(learned_leaderboard))
-    next = on_loaded(_showing_progress(plan_judgments))
-    settle = on_loaded(_showing_progress(settle))
+    labels = on_loaded(_encoding(learn))
+    cross_validate = on_loaded(_encoding(_fitting(cross_validate)))
+    leaderboard = on_loaded(_encoding(learned_leaderboard))
+    next = on_loaded(_encoding(plan_judgments))
+    settle = on_loaded(_encoding(settle))
 
     def write(self, learned: LearnedLabels) -> tuple[Path, ...]:
         """Writes the result of `labels` to out/ and the manifest; returns the files that changed.
