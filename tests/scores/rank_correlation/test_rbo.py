@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from trecexam.scores.rank_correlation.ranks import Ranks
-from trecexam.scores.rank_correlation.rbo import rbo, rbo_columns, weight_of_top
+from trecexam.scores.rank_correlation.rbo import rbo, rbo_columns
 
 
 def orders(scores: Sequence[float]) -> Iterator[tuple[int, ...]]:
@@ -71,16 +71,6 @@ def test_unrelated_leaderboards_have_a_positive_expected_rbo(n: int, p: float) -
         assert sum(every) / len(every) == pytest.approx(expected)
 
 
-def test_the_weight_of_the_top_equals_the_contribution_of_those_ranks() -> None:
-    # The paper's example for equation 21.
-    assert weight_of_top(10, 0.9) == pytest.approx(0.8556, abs=5e-5)
-    # A run at rank r is in the agreement of every depth d >= r, with 1/d of it.
-    p = 0.8
-    weights = [(1 - p) * sum(p ** (d - 1) / d for d in range(r, 3000)) for r in range(1, 5)]
-    assert weight_of_top(4, p) == pytest.approx(sum(weights))
-    assert weight_of_top(1, p) == pytest.approx(weights[0])
-
-
 @pytest.mark.parametrize(("n", "p"), [(200, 0.9), (1000, 0.99), (300, 0.05)])
 def test_rbo_of_long_leaderboards_equals_a_sum_over_depths(n: int, p: float) -> None:
     rng = np.random.default_rng(n)
@@ -98,8 +88,6 @@ def test_rbo_of_long_leaderboards_equals_a_sum_over_depths(n: int, p: float) -> 
 def test_p_outside_its_range_is_rejected(p: float) -> None:
     with pytest.raises(ValueError, match="between 0 and 1"):
         rbo([1, 2], [1, 2], p)
-    with pytest.raises(ValueError, match="between 0 and 1"):
-        weight_of_top(3, p)
 
 
 def test_scores_of_different_lengths_are_rejected() -> None:

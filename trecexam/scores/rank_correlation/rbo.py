@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from trecexam.scores.rank_correlation.ranks import Floats, Ranks
 
-#: The first ten ranks have 86% of the weight; see `weight_of_top`.
+#: The first ten ranks have 86% of the weight (Webber et al., equation 21).
 DEFAULT_P = 0.9
 
 
@@ -86,13 +86,6 @@ def rbo(a: ArrayLike, b: ArrayLike, p: float = DEFAULT_P) -> float:
     if not len(scores_a):
         return math.nan
     return float(rbo_columns(Ranks.of(scores_a[:, None]), Ranks.of(scores_b[:, None]), p)[0])
-
-
-def weight_of_top(depth: int, p: float = DEFAULT_P) -> float:
-    """The share of RBO's weight that the first `depth` ranks have, 0..1 (Webber et al., equation 21)."""
-    _check(p)
-    head = math.fsum(p**i / i for i in range(1, depth))
-    return 1 - p ** (depth - 1) + (1 - p) / p * depth * (-math.log(1 - p) - head)
 
 
 def _check(p: float) -> None:
