@@ -229,6 +229,8 @@ def test_an_unknown_token_is_rejected_at_once(team: Team, token: str) -> None:
     assert "This token is wrong." in answer.text
     assert COOKIE not in answer.headers.get("set-cookie", "")
     assert log_in(browser, digest(team.tokens["ada"])).status_code == 401
+    # A link with it says so before it is sent.
+    assert ("This token is wrong." in browser.get("/login", params={"token": token}).text) == bool(token)
 
 
 def test_the_right_token_is_accepted_after_wrong_guesses(track: Path, tmp_path: Path) -> None:

@@ -35,7 +35,9 @@ async def login(request: Request) -> Response:
     sessions = _sessions(request)
     if request.method != "POST":
         query = request.query_params
-        return _form(request, sessions, query.get("back", ""), token=query.get("token", ""))
+        token = query.get("token", "").strip()
+        trouble = WRONG if token and sessions.users.with_token(token) is None else ""
+        return _form(request, sessions, query.get("back", ""), token=token, trouble=trouble)
     form = form_of(request)
     entry, back = sessions.users.with_token(form.get("token", "").strip()), form.get("back", "")
     if entry is None:
