@@ -89,7 +89,7 @@ def test_an_ungraded_track_says_what_to_do(
     graded: Path, capsys: pytest.CaptureFixture[str], command: str
 ) -> None:
     shutil.rmtree(graded / ".trecexam")
-    assert f"`trecexam watch {graded} --once` grades" in error_output(capsys, command, graded, 2)
+    assert f"`trecexam watch {graded} --once`" in error_output(capsys, command, graded, 2)
     if command.startswith("verify"):
         shutil.rmtree(graded / "runs")
         (graded / "runs").mkdir()

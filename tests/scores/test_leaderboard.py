@@ -81,7 +81,7 @@ def test_means_can_be_over_answered_queries(values: Values) -> None:
     assert rows["run0"].scores[0].stderr == pytest.approx(statistics.stdev(two) / math.sqrt(2))
     assert over_all["run0"].scores[0].mean == pytest.approx(sum(two) / 9)
     assert rows["run1"] == Row("run1", 0, 0, (Score(0.0, 0.0),))
-    assert rows["run2"] == Row("run2", 1, 1, (Score(values["run2"]["q3"]["AP"], 0.0),))
+    assert rows["run2"] == Row("run2", 1, 1, (Score(values["run2"]["q3"]["AP"], math.nan),))
     assert (over_all["run2"].n_queries, over_all["run2"].n_answered) == (9, 1)
 
 
@@ -95,7 +95,7 @@ def test_leaderboards_without_runs_measures_or_queries_are_empty() -> None:
         Row("a", 0, 0, (Score(0.0, 0.0),)),
     )
     assert score([]) == Score(0.0, 0.0)
-    assert score([0.7]) == Score(0.7, 0.0)
+    assert score([0.7]) == Score(0.7, math.nan)
     assert score([0.1] * 10) == Score(0.1, 0.0)
     with pytest.raises(ValueError, match="unknown average 'some'"):
         leaderboard(values_of({}), ["AP"], [], {}, average="some")  # type: ignore[arg-type]

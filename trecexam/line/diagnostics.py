@@ -133,7 +133,10 @@ def nothing_graded(track: Assessment) -> str:
         )
     if counts.passages and counts.passages == counts.no_text:
         return f"none of the {counts.passages:,} pooled passages has a text to grade; see out/rejected.tsv"
-    return f"nothing is graded yet; `trecexam watch {track.folder.root} --once` grades"
+    file, watch = track.folder.recorded(), f"`trecexam watch {track.folder.root} --once`"
+    if file is not None and track.grader.identity.get("grader") == "recorded":
+        return f"nothing is graded yet; {watch} takes what {track.folder.shown(file)} has of this pool"
+    return f"nothing is graded yet; {watch} grades"
 
 
 def resolve_min_rating(track: Assessment, min_rating: int | None) -> int:

@@ -22,7 +22,7 @@ from trecexam.line.cautions import (
     skipped_cautions,
 )
 from trecexam.line.cited import cited_values
-from trecexam.line.diagnostics import is_graded
+from trecexam.line.diagnostics import is_graded, nothing_graded
 from trecexam.line.measure_names import names_of
 from trecexam.line.measures import (
     above_scale,
@@ -32,7 +32,7 @@ from trecexam.line.measures import (
     run_cautions,
     without_vital,
 )
-from trecexam.line.official import no_overlap, official_judgments
+from trecexam.line.official import never_judged, never_judged_note, official_judgments, why_unjudged
 from trecexam.line.pooled_rows import PooledRows
 from trecexam.line.probable_ratings import needing, probable_ratings, without_probabilities
 from trecexam.line.relevance import official_measures
@@ -42,7 +42,7 @@ from trecexam.scores.columns.evaluator import ColumnEvaluator, supported
 from trecexam.scores.columns.judged import Judged
 from trecexam.scores.columns.ranked import Ranked
 from trecexam.scores.evaluate import Judgments, OfficialJudgments, RubricJudgments, measure
-from trecexam.scores.leaderboard import NO_SCORE, Leaderboard, Scores, best_first
+from trecexam.scores.leaderboard import Leaderboard
 from trecexam.scores.leaderboard import leaderboard as leaderboard_of
 from trecexam.scores.measures import DIVERSITY
 from trecexam.scores.support import SUPPORT
@@ -177,6 +177,8 @@ def values_of_runs(
 ) -> MeasureValues:
     """The values of these runs (None: all) on the rubric labels, or on the official judgments.
 
+    All are NaN where there is nothing that they could be of, see `why_no_scores`.
+
     Args:
         measures: None for the track's own.
 
@@ -187,7 +189,19 @@ def values_of_runs(
     check_runs(track, runs)
     names = names_of(measures)
     values = official_values(track, names) if official else rubric_values(track, names)
+    if why_no_scores(track, official=official) is not None:
+        values = replace(values, array=np.full_like(values.array, np.nan))
     return values if runs is None else values.of_runs([run for run in values.runs if run in set(runs)])
+
+
+def why_no_scores(track: Assessment, *, official: bool = False) -> str | None:
+    """Why no run has a score: nothing is graded (official: nothing of them is judged); None where they have.
+
+    Zeros would say that no run found anything good.
+    """
+    if official:
+        return why_unjudged(track)
+    return None if is_graded(track) else nothing_graded(track)
 
 
 def leaderboard(
@@ -199,9 +213,8 @@ def leaderboard(
 ) -> Leaderboard:
     """Means and standard errors per run, best first; on the official judgments with `official`.
 
-    Means are over all queries of the bank (official: of the judgments), as trec_eval -c. Without one grade
-    (official: without a judgment of what the runs rank) there are none (`NO_SCORE`): zeros would say that
-    nobody found anything good.
+    Means are over all queries of the bank (official: of the judgments), as trec_eval -c. Where there is
+    nothing to score (`why_no_scores`), they are NaN.
 
     Args:
         measures: None for the track's own.
@@ -221,20 +234,23 @@ def leaderboard(
     rows = tuple(replace(row, file=files[row.run]) for row in board.rows)
     board = replace(board, rows=rows, first=SHOWN if measures is None else None)
     if official:
-        apart = no_overlap(track, official_judgments(track))
-        if apart is not None:
-            return replace(_without_scores(board), notes=(*left_out_runs(track), apart))
-        return replace(board, notes=(*left_out_runs(track), *judgment_cautions(track, measures)))
-    if not is_graded(track):
-        board = _without_scores(board)
+        notes = (*left_out_runs(track), *_official_notes(track, board, measures))
+        return replace(board, notes=notes)
     return replace(board, notes=board_notes(track, board, measures), human_ratings=track.override_summary())
 
 
-def _without_scores(board: Leaderboard) -> Leaderboard:
-    """The same runs by name, without a mean."""
-    nothing = Scores([NO_SCORE] * len(board.measures), board.measures)
-    rows = (replace(row, scores=nothing) for row in board.rows)
-    return replace(board, rows=tuple(sorted(rows, key=best_first)))
+def _official_notes(
+    track: Assessment, board: Leaderboard, measures: Sequence[MeasureLike] | None
+) -> tuple[str, ...]:
+    """What one must know to read a leaderboard on the official judgments."""
+    why = why_no_scores(track, official=True)
+    if why is not None:
+        return (why,)
+    # Few runs have 0 throughout; only the passages of these are looked up.
+    zero = [row.run for row in board.rows if not any(score.mean for score in row.scores)]
+    unjudged = never_judged(track, zero, official_judgments(track).judged)
+    never = (never_judged_note(unjudged),) if 0 < len(unjudged) < len(board.rows) else ()
+    return (*never, *judgment_cautions(track, measures))
 
 
 def board_notes(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -76,6 +76,8 @@ class Official:
             pool: query_id -> pooled doc_ids.
             of_responses: whether whole responses are pooled, which no judgment of passages names.
         """
+        if self.labels and not any(self.judged.values()):
+            return f"{self.source}: all its labels are negative, which trec_eval reads as not judged"
         common = [query_id for query_id in pool if query_id in self.labels]
         if not common:
             return (
@@ -87,9 +89,12 @@ class Official:
         pooled = {doc_id for query_id in common for doc_id in pool[query_id]}
         if not pooled:
             return None
-        if any(doc_id in pooled for query_id in common for doc_id in self.labels[query_id]):
-            return None
         judged = sorted(doc_id for query_id in common for doc_id in self.labels[query_id])
+        if not pooled.isdisjoint(judged):
+            return (
+                f"{self.source}: no passage that it judges for a query is in the pool of that query, only in "
+                "that of another one; are query ids those of another file?"
+            )
         why = ": these are whole responses" if of_responses else "; are document ids written in another form?"
         return (
             f"{self.source}: no passage that it judges ({_some(judged)}) is in the pool "
@@ -97,10 +102,45 @@ class Official:
         )
 
 
-def no_overlap(track: Assessment, judgments: Official) -> str | None:
-    """Why these judgments and the track's runs have nothing in common, in a line; None where they have."""
+def no_overlap(
+    track: Assessment, judgments: Official, pool: Mapping[str, Collection[str]] | None = None
+) -> str | None:
+    """Why these judgments and a pool of the track have nothing in common, in a line; None where they have.
+
+    Args:
+        pool: query_id -> doc_ids; None for what the runs have in their first ranks.
+    """
     of_responses = track.config.track.unit == "response"
-    return judgments.explain_no_overlap(track.ranked_passages(), of_responses=of_responses)
+    pool = track.ranked_passages() if pool is None else pool
+    return judgments.explain_no_overlap(pool, of_responses=of_responses)
+
+
+def never_judged(track: Assessment, runs: Iterable[str], query_ids: Iterable[str]) -> list[str]:
+    """Those of these runs none of whose passages for these queries is judged, at whatever rank."""
+    judged, query_ids = official_judgments(track).judged, list(query_ids)
+    return [
+        name
+        for name in runs
+        if all(judged[query].keys().isdisjoint(track.runs[name].ranking(query)) for query in query_ids)
+    ]
+
+
+def why_unjudged(track: Assessment) -> str | None:
+    """Why no passage that a run has, at any rank, is officially judged, in a line; None where one is."""
+    judgments = official_judgments(track)
+    for query_id, labels in judgments.judged.items():
+        if any(not labels.keys().isdisjoint(run.ranking(query_id)) for run in track.runs.values()):
+            return None
+    return no_overlap(track, judgments) or "no passage that a run has is judged"
+
+
+def never_judged_note(runs: Sequence[str]) -> str:
+    """That these runs have official values of 0 since nothing of them is judged."""
+    its, it = ("its", "it") if len(runs) == 1 else ("their", "them")
+    return (
+        f"{shorten_list(runs, 3, quote='')}: none of {its} passages is judged, so {its} official "
+        f"values are 0; leave {it} out to compare the others"
+    )
 
 
 def read_official(path: Path) -> Official:

@@ -9,7 +9,7 @@ from trecexam.config import CONFIG_NAME
 from trecexam.files.stamps import Rejected
 from trecexam.line.assessment import Assessment
 from trecexam.line.cell_order import missing_rows
-from trecexam.line.diagnostics import without_label
+from trecexam.line.diagnostics import is_graded, without_label
 from trecexam.line.loaded_track import LoadedTrack, each_once
 from trecexam.line.track_graders import grader_names, usable_folders
 from trecexam.scores.evaluate import OfficialJudgments
@@ -104,11 +104,12 @@ def left_out(track: Assessment) -> Iterator[Rejected]:
     if counts.missing and not without_label(track):
         row = next(missing_rows(track))
         cell = row.cell(track, int(row.columns[0]))
+        # Where all are, nothing has a score.
+        meaning = ", which count as not relevant" if is_graded(track) else ""
         yield Rejected(
             folder.shown(folder.recorded() or folder.config_path),
             None,
-            f"the grader left {counts.missing:,} of {counts.cells:,} cells without a grade, which count as "
-            f"not relevant: query '{cell.query_id}', passage '{cell.doc_id}', item '{cell.item.item_id}' "
-            "among them",
+            f"the grader left {counts.missing:,} of {counts.cells:,} cells without a grade{meaning}: query "
+            f"'{cell.query_id}', passage '{cell.doc_id}', item '{cell.item.item_id}' among them",
             "cell",
         )

@@ -24,7 +24,7 @@ Average = Literal["all", "answered"]
 
 @dataclass(frozen=True)
 class Score:
-    """A mean over queries and its standard error, stdev(n-1) / sqrt(n); 0 for fewer than two queries.
+    """A mean over queries and its standard error, stdev(n-1) / sqrt(n), which is NaN for a single query.
 
     Both are NaN where there is nothing to average, see `NO_SCORE`.
     """
@@ -115,11 +115,18 @@ class Leaderboard(Result):
         """The run with the best mean of the first measure.
 
         Raises:
-            LookupError: there are no runs.
+            LookupError: there are no runs, or none has a mean.
         """
-        if not self.rows:
-            raise LookupError("the leaderboard has no runs")
+        if not self.has_scores:
+            raise LookupError(
+                "no run of the leaderboard has a score" if self.rows else "the leaderboard has no runs"
+            )
         return self.rows[0]
+
+    @property
+    def has_scores(self) -> bool:
+        """Whether a run has a mean."""
+        return any(score.exists for row in self.rows for score in row.scores)
 
     @property
     def ranks(self) -> tuple[int | None, ...]:
@@ -235,7 +242,7 @@ def leaderboard(
 
 
 def score(values: Sequence[float]) -> Score:
-    """Mean and standard error of a run's values; both 0 without values.
+    """Mean and standard error of a run's values; both 0 without values, no error of a single one.
 
     Sums are exact before one rounding, so the queries' order makes no difference.
     """
@@ -243,8 +250,10 @@ def score(values: Sequence[float]) -> Score:
     if n == 0:
         return Score(0.0, 0.0)
     mean = math.fsum(values) / n
+    if math.isnan(mean):
+        return NO_SCORE
     if n == 1:
-        return Score(mean, 0.0)
+        return Score(mean, math.nan)
     variance = math.fsum((value - mean) ** 2 for value in values) / (n - 1)
     return Score(mean, math.sqrt(variance / n))
 

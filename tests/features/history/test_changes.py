@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 from hypothesis import given
@@ -48,7 +49,7 @@ means = st.dictionaries(
 
 @given(means)
 def test_a_rank_is_one_plus_the_number_of_better_runs(given_means: dict[str, float | None]) -> None:
-    worth = {name: -1.0 if mean is None else mean for name, mean in given_means.items()}
+    worth = {name: mean for name, mean in given_means.items() if mean is not None}
     assert ranks(snapshot(given_means)) == {
         name: 1 + sum(other > mean for other in worth.values()) for name, mean in worth.items()
     }
@@ -64,7 +65,7 @@ def test_added_and_removed_runs_are_listed(
 ) -> None:
     found = change(snapshot(old), snapshot(new))
     assert [row.run for row in found.runs if row.change == "gone"] == sorted(
-        old.keys() - new.keys(), key=lambda name: (ranks(snapshot(old))[name], name)
+        old.keys() - new.keys(), key=lambda name: (ranks(snapshot(old)).get(name, math.inf), name)
     )
     assert {row.run for row in found.runs if row.change == "new"} == new.keys() - old.keys()
     for row in found.runs:

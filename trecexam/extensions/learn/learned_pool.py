@@ -24,7 +24,7 @@ from trecexam.extensions.learn.settings import LearnSection
 from trecexam.extensions.learn.text_encoder import TextEncoder
 from trecexam.line.assessment import Assessment
 from trecexam.line.loader import TrackLoader
-from trecexam.line.official import Official, official_judgments
+from trecexam.line.official import Official, no_overlap, official_judgments
 from trecexam.line.stored_grades import unusable_lines
 from trecexam.packages import install
 from trecexam.tables.text import plural, shorten_list
@@ -140,7 +140,7 @@ def why_nothing(track: Assessment, data: LearningData, error: ValueError) -> str
         return str(error)
     why, n_judged = str(error), sum(map(len, official.judged.values()))
     pooled = {query_id: of.doc_ids for query_id, of in track.pool.items()}
-    if n_judged and (unmet := official.explain_no_overlap(pooled)) is not None:
+    if n_judged and (unmet := no_overlap(track, official, pooled)) is not None:
         are = "is" if n_judged == 1 else "are"
         why = f"there {are} {plural(n_judged, 'judgment')}, all outside of the pool: {unmet}"
     return "; ".join([why, *official.warnings()])

@@ -34,7 +34,7 @@ from trecexam.features.verification import verification
 from trecexam.files.stamps import stamp
 from trecexam.graders.base import identity_digest
 from trecexam.line.cited import responses_by_query
-from trecexam.line.evaluation import leaderboard, official_values, rubric_values
+from trecexam.line.evaluation import leaderboard, official_values, values_of_runs
 from trecexam.line.kinds.support import statements_of
 from trecexam.line.official import Official, no_overlap, official_judgments
 from trecexam.line.rejected import rejected_rows
@@ -143,8 +143,8 @@ def _official(track: Assessment) -> tuple[Official | None, tuple[str, ...]]:
         judgments = official_judgments(track)
     except TrecexamError as error:
         return None, (str(error),)
-    apart = no_overlap(track, judgments)
-    return (judgments, judgments.warnings()) if apart is None else (None, (*judgments.warnings(), apart))
+    apart = no_overlap(track, judgments, {q.query_id: q.doc_ids for q in track.ratings()})
+    return judgments, (*judgments.warnings(), *((apart,) if apart else ()))
 
 
 def _gathered(
@@ -255,7 +255,12 @@ def _view(
     if judgments is not None and config.official_measures():
         try:
             official_board = leaderboard(track, official=True)
-            values_on_official = _per_query(official_values(track), official_board, sorted(judgments.labels))
+            if official_board.has_scores:
+                values_on_official = _per_query(
+                    official_values(track), official_board, sorted(judgments.labels)
+                )
+            else:
+                notes, official_board = (*notes, *official_board.notes), None
         except ValueError as error:
             notes = (*notes, f"official measures cannot be computed: {error}")
     judged = _judged(gathered)
@@ -285,7 +290,7 @@ def _view(
         groups=compared.groups,
         compared=compared.words,
         official_board=official_board,
-        values=_per_query(rubric_values(track), board, track.bank.query_ids),
+        values=_per_query(values_of_runs(track), board, track.bank.query_ids),
         official_values=values_on_official,
         runs={
             name: RunHead(folder.shown(track.run_files[name]), len(run.query_ids))

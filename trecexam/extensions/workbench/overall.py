@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from trecexam.line.evaluation import leaderboard
+from trecexam.errors import TrecexamError
+from trecexam.line.evaluation import leaderboard, why_no_scores
 from trecexam.line.loaded_track import of_documents
 from trecexam.line.measure_names import names_of
 from trecexam.line.measures import check_importance
@@ -77,8 +78,11 @@ def overall_leaderboard(
         measures: None for the track's own.
 
     Raises:
-        TrecexamError, ValueError: as `Track.leaderboard`.
+        TrecexamError, ValueError: as `Track.leaderboard`; or nothing is graded.
     """
+    why = why_no_scores(track)
+    if why is not None:
+        raise TrecexamError(why, path=track.folder.root)
     board = leaderboard(track, measures)
     requested_measures = names_of(measures)
     names = track.measures if requested_measures is None else requested_measures

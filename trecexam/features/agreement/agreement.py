@@ -130,7 +130,7 @@ def agreements(
         }
         pairs = pair(grader_labels, judged.judged)
         if not len(pairs.query):
-            why = no_overlap(track, judged)
+            why = no_overlap(track, judged, {q.query_id: q.doc_ids for q in ratings})
             if why:
                 raise NothingInCommonError(why)
             raise NothingInCommonError(_why_none(track, ratings), path=track.folder.root)

@@ -15,7 +15,7 @@ from trecexam.features.correlation.paired_scores import (
     NothingToCompareError,
     nothing_to_compare,
 )
-from trecexam.line.diagnostics import is_graded
+from trecexam.line.diagnostics import is_graded, nothing_graded
 from trecexam.line.evaluation import rubric_values
 from trecexam.line.joint_columns import known_names, short_columns, spelled_out
 from trecexam.line.loaded_track import LoadedTrack
@@ -82,9 +82,10 @@ def compare_all(
         )
     measures = spelled_out(track, measures)
     columns = list(_columns(track, measures))
+    empty = [name for name in track.assessments if not is_graded(track[name])]
     p, draws = DEFAULT_P if rbo_p is None else rbo_p, QueryDraws()
     pairs: list[tuple[Key, Correlation]] = []
-    notes: dict[str, None] = {}
+    notes: dict[str, None] = {f"{name}: {nothing_graded(track[name])}": None for name in empty}
     for left, other in combinations(columns, 2):
         runs = [run for run in left.values.runs if run in set(other.values.runs)]
         queries = [query for query in left.values.query_ids if query in set(other.values.query_ids)]
@@ -119,6 +120,8 @@ def compare_all(
         raise NothingToCompareError(
             f"nothing to compare: no two columns have runs in common; {why}", path=track.folder.root
         )
+    if not columns:
+        raise NothingToCompareError(nothing_graded(track.first), path=track.folder.root)
     if not pairs:
         raise nothing_to_compare(track.of_documents)
     names = [column.name for column in columns]

@@ -11,9 +11,10 @@ import numpy as np
 
 from trecexam.errors import TrecexamError
 from trecexam.line.cautions import judgment_cautions, rating_cautions
+from trecexam.line.diagnostics import is_graded, nothing_graded
 from trecexam.line.evaluation import official_values, rubric_values
 from trecexam.line.measures import left_out_runs
-from trecexam.line.official import no_overlap, shown_error
+from trecexam.line.official import never_judged, never_judged_note, shown_error, why_unjudged
 from trecexam.line.official import official_judgments as official_of
 from trecexam.line.official_leaderboard import HOW_TO_ADD, LEADERBOARD, of_leaderboard
 from trecexam.line.rejected import not_computable
@@ -119,6 +120,8 @@ def paired_scores(
         raise nothing_to_compare(track)
     if values is None:
         variants = _variants(track, measures, min_ratings, first=first)
+        if not is_graded(track):
+            raise NothingToCompareError(nothing_graded(track), path=track.folder.root)
     else:
         variants = [[_Variant(name, None, values)] for name in values.measures]
     judged_measures = (
@@ -230,7 +233,8 @@ def nothing_to_compare(track: Assessment) -> NothingToCompareError:
             f"`query_id 0 doc_id label`), or an official leaderboard; {HOW_TO_ADD}",
             path=folder.root,
         )
-    reason = next(_unmatched_judgments(track), "an official leaderboard has no values per query")
+    unmatched = next(_unmatched_judgments(track), None)
+    reason = unmatched or "an official leaderboard has no values per query"
     return NothingToCompareError(reason, path=folder.root)
 
 
@@ -416,7 +420,7 @@ def _refused(track: Assessment) -> Iterator[TrecexamError]:
 def _unmatched_judgments(track: Assessment) -> Iterator[str]:
     """Official judgments and leaderboards that have nothing in common with what is here."""
     if track.official is not None:
-        reason = no_overlap(track, official_of(track))
+        reason = why_unjudged(track)
         if reason:
             yield reason
     if track.official_ranks is not None and not _ranked(track):
@@ -429,21 +433,12 @@ def _unmatched_judgments(track: Assessment) -> Iterator[str]:
 def _never_judged(track: Assessment, pairs: Sequence[PairedScores]) -> Iterator[str]:
     """A line on runs that have official 0 whatever they say: responses' own passages are in no qrels."""
     on_judgments = [scores for scores in pairs if not of_leaderboard(scores.official_measure)]
-    runs, queries = on_judgments[0].runs, common_queries(track)
+    runs = on_judgments[0].runs
     # Few runs have 0 throughout; only the passages of these are looked up.
     zero = np.all([(scores.official == 0).all(axis=1) for scores in on_judgments], axis=0)
-    judged = official_of(track).judged
-    without = [
-        name
-        for name in itertools.compress(runs, zero)
-        if all(judged[query_id].keys().isdisjoint(track.runs[name].ranking(query_id)) for query_id in queries)
-    ]
+    without = never_judged(track, itertools.compress(runs, zero), common_queries(track))
     if 0 < len(without) < len(runs):
-        its, it = ("its", "it") if len(without) == 1 else ("their", "them")
-        yield (
-            f"{shorten_list(without, 3, quote='')}: none of {its} passages is judged, so {its} official "
-            f"values are 0; leave {it} out to compare the others"
-        )
+        yield never_judged_note(without)
 
 
 def _ranked(track: TrackInputs) -> list[str]:

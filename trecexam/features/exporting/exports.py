@@ -16,7 +16,7 @@ from converters.segment import response_id
 from trecexam.errors import TrecexamError
 from trecexam.line.assessment import Assessment
 from trecexam.line.diagnostics import is_graded
-from trecexam.line.evaluation import check_runs, leaderboard, values_of_runs
+from trecexam.line.evaluation import check_runs, leaderboard, values_of_runs, why_no_scores
 from trecexam.line.loaded_track import LoadedTrack, asked_of, of_documents
 from trecexam.line.official import official_judgments
 from trecexam.line.probable_ratings import probable_ratings
@@ -290,8 +290,11 @@ def leaderboard_values(track: Assessment, first: Sequence[str] = ()) -> Iterator
         first: measures that come first, whether they are among the track's or not.
 
     Raises:
-        TrecexamError: as `leaderboard`.
+        TrecexamError: there are no scores (`why_no_scores`); or as `leaderboard`.
     """
+    why = why_no_scores(track)
+    if why is not None:
+        raise TrecexamError(why, path=track.folder.root)
     all_measures = list(dict.fromkeys((*first, *track.measures))) if first else None
     values, board = values_of_runs(track, all_measures), leaderboard(track, all_measures)
     query_ids, names = sorted(values.query_ids), [row.run for row in board.rows]

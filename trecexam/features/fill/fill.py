@@ -21,7 +21,7 @@ from trecexam.line.grading import Progress, count_missing
 from trecexam.line.loaded_track import of_judgments
 from trecexam.line.loader import TrackLoader
 from trecexam.line.lost_grades import refuse_lost_grades
-from trecexam.line.official import Official, official_judgments, read_official
+from trecexam.line.official import Official, no_overlap, official_judgments, read_official
 from trecexam.line.pool import pool
 from trecexam.line.rejected import rejected_notes
 from trecexam.line.sources import sources_beside
@@ -141,7 +141,7 @@ def _find_holes(loader: TrackLoader, request: FillRequest) -> HolesToFill:
     pooled = pool(track.runs.values(), queries, depth)
     # Negative lines stay as they are: they are somebody's, though trec_eval takes them for no judgment.
     notes = [f"{line}; these lines stay as they are" for line in judgments.warnings()]
-    notes += _no_overlap(judgments, pooled, request)
+    notes += _nothing_to_fit(track, judgments, pooled, request)
     if method == GRADER:
         _check_bank(loader)
     holes = holes_of(pooled, judgments.labels)
@@ -193,11 +193,11 @@ def _check_bank(loader: TrackLoader) -> None:
         raise TrackError(f"{error.reason}; `--by learned` fills without one", path=error.path) from None
 
 
-def _no_overlap(
-    judgments: Official, pooled: Mapping[str, Collection[str]], request: FillRequest
+def _nothing_to_fit(
+    track: Assessment, judgments: Official, pooled: Mapping[str, Collection[str]], request: FillRequest
 ) -> Iterator[str]:
     """Why judgments and pool have nothing in common, where that is so; then no rule can be fitted."""
-    reason = judgments.explain_no_overlap(pooled)
+    reason = no_overlap(track, judgments, pooled)
     if reason is None:
         return
     if request.rule is None:

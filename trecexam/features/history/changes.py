@@ -86,7 +86,7 @@ class RunChange:
         was: its name before, where the same file is called otherwise now; else None.
         change: "moved" where its rank or its mean of the first measure changed.
         rank_before, rank_after: from 1; runs with equal means share the better rank. None where the run is
-            not there.
+            not there, or nothing was graded then.
         means: measure -> (before, after).
         file_changed: its file has other content.
         labels: how many of its first passages (to the pool's depth) have another label.
@@ -169,13 +169,13 @@ def board_change(
     old_ranks, new_ranks = ranks(before), ranks(after)
     was = _names(before.runs, after.runs)
     rows = []
-    for name in sorted(after.runs, key=lambda name: (new_ranks[name], name)):
+    for name in sorted(after.runs, key=lambda name: (new_ranks.get(name, math.inf), name)):
         old, means = was.get(name), _means(before, after, was.get(name), name)
         if old is None:
-            rows.append(RunChange(name, None, "new", None, new_ranks[name], means))
+            rows.append(RunChange(name, None, "new", None, new_ranks.get(name), means))
             continue
         same = before.measures[:1] == after.measures[:1] and _same(*means[after.measures[0]])
-        stays = same and old_ranks[old] == new_ranks[name]
+        stays = same and old_ranks.get(old) == new_ranks.get(name)
         changed = [
             of_query[query_id][doc_id]
             for query_id in of_query
@@ -188,17 +188,19 @@ def board_change(
                 name,
                 old if old != name else None,
                 "same" if stays else "moved",
-                old_ranks[old],
-                new_ranks[name],
+                old_ranks.get(old),
+                new_ranks.get(name),
                 means,
                 before.runs[old].digest != after.runs[name].digest,
                 sum(label.before != label.after for label in changed),
                 sum(label.before == label.after for label in changed),
             )
         )
-    removed_runs = sorted(before.runs.keys() - set(was.values()), key=lambda name: (old_ranks[name], name))
+    removed_runs = sorted(
+        before.runs.keys() - set(was.values()), key=lambda name: (old_ranks.get(name, math.inf), name)
+    )
     rows += (
-        RunChange(name, None, "gone", old_ranks[name], None, _means(before, after, name, None))
+        RunChange(name, None, "gone", old_ranks.get(name), None, _means(before, after, name, None))
         for name in removed_runs
     )
     return BoardChange(before.measures, after.measures, depth, tuple(rows), labels)
@@ -249,8 +251,12 @@ def _places(old: Sequence[ItemKey], new: Sequence[ItemKey]) -> tuple[list[object
 
 
 def ranks(snapshot: LeaderboardSnapshot) -> dict[str, int]:
-    """run -> its rank by the first measure, from 1; runs with equal means share the better rank."""
-    keys = {name: _key(run.means[0]) if run.means else 0.0 for name, run in snapshot.runs.items()}
+    """run -> its rank by the first measure, from 1; runs with equal means share the better rank.
+
+    A run without a mean, as nothing was graded then, has none.
+    """
+    has_mean = {name: run for name, run in snapshot.runs.items() if not run.means or run.means[0] is not None}
+    keys = {name: _key(run.means[0]) if run.means else 0.0 for name, run in has_mean.items()}
     first: dict[float, int] = {}
     for rank, key in enumerate(sorted(keys.values(), reverse=True), 1):
         first.setdefault(key, rank)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from trecexam.errors import TrecexamError
 from trecexam.features.leaderboard.letters import group_letters
-from trecexam.line.evaluation import leaderboard, official_values, rubric_values
+from trecexam.line.evaluation import leaderboard, official_values, rubric_values, why_no_scores
 from trecexam.line.loaded_track import asked_of
 from trecexam.line.measure_names import names_of
 from trecexam.line.measures import first_measure_note
@@ -241,7 +241,8 @@ def differences(
         pairs: put the table `differences` first, of all measures.
 
     Raises:
-        TrecexamError: there is no such run; or as `Track.leaderboard`.
+        TrecexamError: there is no such run; there are no scores (`why_no_scores`); or as
+            `Track.leaderboard`.
         ValueError: an unknown test or correction, an alpha outside of 0 to 1, no permutations; or as
             `Track.leaderboard`.
     """
@@ -257,6 +258,9 @@ def differences(
         note = () if official else first_measure_note(track)
         names = list(official_measures(track) if official else track.measures)[:1]
     values = official_values(track, names) if official else rubric_values(track, names)
+    why = why_no_scores(track, official=official)
+    if why is not None:
+        raise TrecexamError(why, path=track.folder.root)
     compared = _differences(values, baseline, test, correction, alpha, permutations, seed)
     board = leaderboard(track, measures, official=official)
     return replace(compared, board=board, pairs=pairs, notes=(compared.words, *note, *board.notes))
@@ -293,6 +297,9 @@ def own_differences(track: Assessment) -> Differences:
 
     def compared() -> Differences:
         values = rubric_values(track, track.measures[:1])
+        if why_no_scores(track) is not None:
+            # No two runs differ, and none are alike.
+            values = values.of_runs([])
         return _differences(values, None, "t", "holm", ALPHA, None, 0, MOST_RUNS)
 
     return track.derived("differences", ("cells", "people", "runs", "settings"), compared)

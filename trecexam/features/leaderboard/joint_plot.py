@@ -8,10 +8,10 @@ import numpy as np
 
 from trecexam.errors import TrecexamError
 from trecexam.features.leaderboard.joint import boards_of, joint_leaderboard
-from trecexam.line.diagnostics import NO_RUNS
+from trecexam.line.diagnostics import NO_RUNS, nothing_graded
 from trecexam.line.joint_columns import short_columns
 from trecexam.line.loaded_track import LoadedTrack
-from trecexam.scores.leaderboard import interval
+from trecexam.scores.leaderboard import first_column, interval
 from trecexam.tables.plots.limits import squeezing
 from trecexam.tables.plots.model import Plot, Size
 from trecexam.tables.plots.rows import EDGE, draw_rows
@@ -44,6 +44,8 @@ def joint_plot(track: LoadedTrack, measure: str | None = None) -> Plot:
     board = joint_leaderboard(track, measures)
     if not board.rows:
         raise TrecexamError(NO_RUNS, path=track.folder.runs)
+    if not board.has_scores:
+        raise TrecexamError(nothing_graded(track.first), path=track.folder.root)
     columns = board.measures[: board.first]
     n_queries = {
         name: {row.run: row.n_queries for row in grader_board.rows}
@@ -57,7 +59,9 @@ def joint_plot(track: LoadedTrack, measure: str | None = None) -> Plot:
             cells += (score.mean, score.stderr, *interval(score, n, measure=column))
         rows.append((rank, row.run, *cells))
     short = short_columns(columns)
-    first, best = columns[0], board.rows[0]
+    best = board.rows[0]
+    # Of the columns that are drawn, the one that orders the runs.
+    first = columns[min(first_column(best), len(columns) - 1)]
     means = np.array([list(row[2::4]) for row in rows], float)
     edge = any(squeezing(values[np.isfinite(values)]).any() for values in means.T)
     ranked = "; the numbers at the side are ranks" if len(rows) > NAMED else ""
@@ -65,8 +69,8 @@ def joint_plot(track: LoadedTrack, measure: str | None = None) -> Plot:
         "leaderboard",
         f"Leaderboard of all graders, by {short.get(first, first)}",
         f"Mean over each grader's queries and its 95% interval (Student's t over queries){ranked}. No dot: "
-        "the grader does not look at the run. Intervals that overlap do not say that two runs are equally "
-        f"good: runs answer the same queries.{EDGE if edge else ''}",
+        "the grader does not look at the run, or has graded nothing. Intervals that overlap do not say that "
+        f"two runs are equally good: runs answer the same queries.{EDGE if edge else ''}",
         f"{plural(len(rows), 'run')} by {plural(len(columns), 'column')}: {', '.join(columns)}; the first by "
         f"{short.get(first, first)} is {cut(best.run, 60)}.",
         Table(("rank", "run", *(f"{column}{of}" for column in columns for of in _OF_EACH)), tuple(rows)),

@@ -14,7 +14,7 @@ from trecexam.features.leaderboard.differences import Differences, differences, 
 from trecexam.features.leaderboard.joint_plot import joint_plot
 from trecexam.line.assessment import Assessment
 from trecexam.line.diagnostics import NO_RUNS, is_graded, nothing_graded, unread_answers
-from trecexam.line.evaluation import leaderboard, own_leaderboard, rubric_values
+from trecexam.line.evaluation import leaderboard, own_leaderboard, values_of_runs
 from trecexam.line.output_files import Feature, FeaturePlot, OutputFiles, PlotMeasures
 from trecexam.scores.leaderboard import Leaderboard, interval
 from trecexam.scores.measures import headings
@@ -129,7 +129,7 @@ def _leaderboard(track: Assessment) -> Mapping[str, bytes]:
 
 
 def _per_query(track: Assessment) -> Mapping[str, bytes]:
-    values = rubric_values(track)
+    values = values_of_runs(track)
     # A run at a time: the rows of all of them take five times as much as the file.
     runs = ((), *((run,) for run in sorted(values.runs)))
     header, *rows = (to_tsv(per_query_table(values, values.measures, part)) for part in runs)

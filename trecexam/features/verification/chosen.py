@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from trecexam.errors import TrecexamError, did_you_mean
 from trecexam.line.diagnostics import resolve_min_rating
-from trecexam.line.official import official_judgments
+from trecexam.line.official import no_overlap, official_judgments
 from trecexam.line.relevance import relevance_thresholds
 from trecexam.scores.ratings import QueryRatings
 from trecexam.tables.text import plural, shorten_list
@@ -24,7 +24,7 @@ def unused_note(track: Assessment) -> tuple[str, ...]:
     if track.official is None and track.folder.qrels() is None:
         return ()
     try:
-        reason = official_judgments(track).explain_no_overlap(_pooled(track))
+        reason = no_overlap(track, official_judgments(track), _pooled(track))
     except TrecexamError as error:
         reason = str(error)
     return () if reason is None else (f"no judgments shown: {reason}",)
@@ -48,7 +48,7 @@ def judged_queries(
     """The ratings of the queries asked for, and the official judgments, of at least one of them."""
     judged = official_judgments(track)
     queries = chosen_queries(track, query_ids, item_ids)
-    reason = judged.explain_no_overlap(_pooled(track))
+    reason = no_overlap(track, judged, _pooled(track))
     if reason is None and not any(q.query_id in judged.labels for q in queries):
         id_list = shorten_list([q.query_id for q in queries], 3, dots=True)
         reason = f"{judged.source}: no official judgments of {id_list}"

@@ -58,7 +58,6 @@ def leaderboard(request: Request) -> Response:
         request,
         "leaderboard.html",
         board=view.board,
-        has_scores=any(score.exists for row in view.board.rows for score in row.scores),
         theirs=() if view.official_board is None else view.official_board.measures,
         legend=headings(view.board.measures),
         baseline=baseline if compared else "",
