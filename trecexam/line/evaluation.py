@@ -15,6 +15,7 @@ from converters.run import Run
 from trecexam.errors import TrecexamError, did_you_mean
 from trecexam.line.assessment import Assessment
 from trecexam.line.cautions import (
+    answered_cautions,
     depth_cautions,
     judgment_cautions,
     pool_cautions,
@@ -224,7 +225,8 @@ def leaderboard(
         apart = no_overlap(track, official_judgments(track))
         if apart is not None:
             return replace(_without_scores(board), notes=(*left_out_runs(track), apart))
-        return replace(board, notes=(*left_out_runs(track), *judgment_cautions(track, measures)))
+        cautions = (*answered_cautions(board), *judgment_cautions(track, measures))
+        return replace(board, notes=(*left_out_runs(track), *cautions))
     if not is_graded(track):
         board = _without_scores(board)
     return replace(board, notes=board_notes(track, board, measures), human_ratings=track.override_summary())
@@ -257,7 +259,7 @@ def board_notes(
         )
     thresholds = rating_cautions(track.config, track.measures if measures is None else measures)
     relative = pool_cautions(track, board.measures)
-    skipped = skipped_cautions(track)
+    skipped = (*skipped_cautions(track), *answered_cautions(board))
     return (*specific, *skipped, *above, *_unsupported(track, board), *thresholds, *relative)
 
 
