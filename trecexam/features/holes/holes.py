@@ -169,8 +169,8 @@ def _judgments(track: Assessment, qrels: Path | None) -> tuple[Official | None, 
     unknown = sum(query_id not in judgments.labels for query_id in queries)
     if unknown and not apart:
         notes.append(
-            f"{judgments.source}: {unknown:,} of the bank's {len(queries):,} queries have no official "
-            "judgment at all; all their passages count as unjudged"
+            f"{judgments.source}: {unknown:,} of the bank's {plural(len(queries), 'query')} have no "
+            "official judgment at all; all their passages count as unjudged"
         )
     return judgments, tuple(notes)
 
