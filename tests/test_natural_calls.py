@@ -12,6 +12,7 @@ import pytest
 from support import ROOT
 
 import trecexam
+from trecexam.errors import TrecexamError
 from trecexam.extension import accessors
 
 LINES = 40
@@ -38,6 +39,17 @@ def test_a_leaderboard_can_be_indexed_by_run_and_measure(track: trecexam.Track) 
     assert board["bm25"]["nDCG@10"] == pytest.approx(0.538, abs=1e-3)
     assert board["nDCG@10"] == [row.scores["nDCG@10"].mean for row in board.rows]
     assert [row.run for row in board] == [row.run for row in board.rows]
+
+
+@pytest.mark.parametrize("root", [None, 5])
+def test_a_track_that_is_no_path_is_an_error_that_says_so(root: object) -> None:
+    with pytest.raises(TrecexamError, match=f"^a track is opened by its folder's path, not by {root}$"):
+        trecexam.open_track(root)  # type: ignore[arg-type]
+
+
+def test_a_grader_that_is_no_name_is_an_error_that_names_them(track: trecexam.Track) -> None:
+    with pytest.raises(TrecexamError, match=r"track\[0\]: give a grader's name, one of rubric, "):
+        track[0]  # type: ignore[index]
 
 
 def test_the_best_run_is_an_attribute(track: trecexam.Track) -> None:

@@ -14,7 +14,7 @@ from converters.errors import ConversionError
 from trecexam import accessors as groups
 from trecexam.calls import Accessor, added, named_as_called, on_graded, on_loaded, on_track
 from trecexam.chosen import chosen_grader, took
-from trecexam.errors import TrecexamError, did_you_mean
+from trecexam.errors import TrackError, TrecexamError, did_you_mean
 from trecexam.extension import accessors, named
 from trecexam.features.agreement.agreement import agreements
 from trecexam.features.exporting import exports
@@ -102,8 +102,10 @@ class Track(OfExtensions):
         """The same track as one of its graders sees it.
 
         Raises:
-            TrackError: there is no grader of this name.
+            TrackError: there is no grader of this name, or it is no name.
         """
+        if not isinstance(grader, str):
+            raise TrackError(f"track[{grader!r}]: give a grader's name, one of {', '.join(self.graders)}")
         return Track(self._loaders, grader)
 
     @property

@@ -55,6 +55,8 @@ class TrackFolder:
             TrackError: there is no such folder.
             ConfigError: its trecexam.toml is missing or wrong.
         """
+        if not isinstance(root, str | os.PathLike):
+            raise TrackError(f"a track is opened by its folder's path, not by {root!r}")
         root = Path(root)
         if not root.is_dir():
             raise TrackError("no such track folder; make one with `trecexam init`", path=root)

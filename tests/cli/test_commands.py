@@ -81,8 +81,10 @@ def test_leaderboard_of_an_ungraded_track_says_that_nothing_is_graded(
     assert "nothing is graded yet; `trecexam watch" in shown.err
     # Zeros would say that no run found anything good.
     assert shown.out.splitlines()[1:] == [f"run{number}\t\t\t\t" for number in range(3)]
-    assert run(["plot", "leaderboard", str(root), "-o", str(tmp_path / "plot.svg")]) == 2
-    assert "nothing is graded yet" in capsys.readouterr().err
+    for name in ("leaderboard", "coverage", "items"):
+        assert run(["plot", name, str(root), "-o", str(tmp_path / "plot.svg")]) == 2
+        line = f"trecexam: {root}: nothing is graded yet; `trecexam watch {root} --once` grades\n"
+        assert capsys.readouterr().err == line
     assert not (root / ".trecexam").exists()
 
 
@@ -406,9 +408,21 @@ def test_init_prints_how_many_judged_passages_are_not_in_the_pool(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], grader: str, bank: bool
 ) -> None:
     assert run(judged_track(tmp_path, "--grader", grader, bank=bank)) == 0
-    said = "9 judged passages are outside of the runs' first 20; --pool-judged grades them too\n"
+    said = (
+        "9 judged passages are outside of the runs' first 20; --pool-judged also grades those with a text\n"
+    )
     assert said in capsys.readouterr().err
     assert load_config(tmp_path / "made" / "trecexam.toml").track.pool_judged is False
+
+
+def test_init_prints_no_note_where_the_judgments_are_of_other_documents(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    arguments = judged_track(tmp_path)
+    qrels = tmp_path / "source" / "qrels.txt"
+    qrels.write_text(qrels.read_text().replace("-d", "-other"))
+    assert run(arguments) == 0
+    assert "outside" not in capsys.readouterr().err
 
 
 def test_init_with_pool_judged_sets_it_and_prints_no_note(

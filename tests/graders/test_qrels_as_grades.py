@@ -16,7 +16,10 @@ from outside import outside
 from support import write_run
 
 import trecexam
+from trecexam.bank.model import QUERY
 from trecexam.cli.main import run
+from trecexam.line.inputs import InputReader
+from trecexam.track import TrackFolder
 
 Labels = dict[tuple[str, str], int]
 MEASURES = ["nDCG@10", "AP(rel=2)", "P(rel=2)@5", "RR", "R(rel=2)@10"]
@@ -219,6 +222,43 @@ def test_with_a_bank_its_queries_are_evaluated_and_those_without_grades_reported
         assert {row.query_id for row in track.qrels()} == {"q1", "q2"}
     rejected = (tmp_path / "track" / "out" / "rejected.tsv").read_text()
     assert "no grades of 1 of the bank's 3 queries, which are not evaluated: 'q3'" in rejected
+
+
+def test_queries_without_a_label_are_not_said_to_be_missing_in_the_bank(
+    tmp_path: Path, labels: Labels, runs: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    bank = [
+        {"query_id": q, "query_text": q, "questions": [{"question_id": f"{q}/1", "question_text": "why?"}]}
+        for q in ("q0", "q1", "q2", "q3")
+    ]
+    (tmp_path / "bank.jsonl").write_text("".join(json.dumps(line) + "\n" for line in bank))
+    with (runs / "run0.run").open("a") as run0:
+        run0.write("q7 Q0 d01 1 1 run0\n")
+    write_run(runs / "none.run", {"q3": ["d01", "d02"]})
+    path = write_qrels(tmp_path / "umbrela.qrels", labels)
+    judged = write_qrels(tmp_path / "qrels.txt", {**labels, ("q3", "d01"): 1})
+    files = ("--recorded", path, "--runs", runs, "--qrels", judged)
+    init(tmp_path / "track", *files, "--bank", tmp_path / "bank.jsonl", status=1)
+    said = capsys.readouterr().err
+    assert "runs/run0.run:121: 1 of its 5 queries are not in the bank, and were left out: 'q7'" in said
+    assert "of 3 others have no label in umbrela.qrels, and were left out: 'q3'" in said
+    assert "runs/none.run:1: none of its queries has a label in umbrela.qrels: 'q3'" in said
+    assert run(["correlate", str(tmp_path / "track")]) == 0
+    assert "; 1 judged query is not among the grader's queries" in capsys.readouterr().err
+    init(tmp_path / "alone", *files, status=1)
+    said = capsys.readouterr().err
+    assert "2 of its 5 queries have no label in umbrela.qrels, and were left out: 'q3', 'q7'" in said
+    assert "in the bank" not in said
+
+
+def test_without_a_bank_queries_are_not_said_to_be_missing_in_it(small_track: Path) -> None:
+    (small_track / "bank.questions.jsonl").unlink()
+    (small_track / "trecexam.toml").write_text('[grader]\nname = "causal"\nprompt = "umbrela"\n')
+    write_run(small_track / "runs" / "more.run", {"q1": ["q1-d00"], "q9": ["q1-d00"]})
+    notes = InputReader(TrackFolder.open(small_track), (QUERY,)).read().notes
+    assert notes == (
+        "runs/more.run:2: 1 of its 2 queries are not among the grader's queries, and were left out: 'q9'",
+    )
 
 
 def test_a_retrieved_passage_missing_from_the_qrels_is_counted_as_ungraded(

@@ -167,6 +167,15 @@ def test_with_average_answered_means_are_over_answered_queries(
         (r["run"], r["query_id"], r["measure"]): float(r["value"])
         for r in tsv_rows(root / "out" / "per_query.tsv")
     }
+    note = (
+        "means are over the queries that each run answered (`average` in [scores]), which flatters runs that "
+        "skip some; 1 of 4 runs skips queries"
+    )
+    with trecexam.open_track(root, grader=hash_grader) as track:
+        assert note in track.leaderboard().notes
+        assert note in track.leaderboard(official=True).notes
+        (root / "runs" / "skips.run").unlink()
+        assert not any("flatters" in line for line in track.leaderboard().notes)
     row = next(r for r in tsv_rows(root / "out" / "leaderboard.tsv") if r["run"] == "skips")
     assert float(row["nDCG@8"]) == pytest.approx(values["skips", "q1", "nDCG@8"], abs=1e-6)
 

@@ -143,9 +143,6 @@ def human(track: Track) -> None:
     """Says how much of what is shown people rated, if they did."""
     summary = track.override.summary()
     if summary["who"]:
-        click.echo(
-            f"a person's rating replaces the grader's in {summary['cells']:,} cells and for "
-            f"{summary['passages']:,} passages as a whole "
-            f"({', '.join(map(printable, summary['who']))})",
-            err=True,
-        )
+        from trecexam.line.diagnostics import human_line
+
+        click.echo(human_line(summary), err=True)

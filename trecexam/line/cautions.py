@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from trecexam.line.assessment import Assessment
     from trecexam.line.measure_names import MeasureLike
     from trecexam.line.sheets import Sheet
+    from trecexam.scores.leaderboard import Leaderboard
 
 
 def pool_cautions(track: Assessment, measures: Iterable[MeasureLike]) -> tuple[str, ...]:
@@ -82,6 +83,18 @@ def skipped_cautions(track: Assessment) -> tuple[str, ...]:
     return (
         f"{len(skipped):,} of the bank's {plural(len(track.bank.query_ids), 'query')} {are} in no run and "
         f"{count} 0: {shorten_list(skipped, quote='')}",
+    )
+
+
+def answered_cautions(board: Leaderboard) -> tuple[str, ...]:
+    """A line on runs that skip queries, where means are over the queries that each run answered."""
+    skipping = sum(row.n_answered < board.n_queries for row in board.rows)
+    if board.average != "answered" or not skipping:
+        return ()
+    return (
+        "means are over the queries that each run answered (`average` in [scores]), which flatters runs that "
+        f"skip some; {skipping:,} of {plural(len(board.rows), 'run')} "
+        f"{'skips' if skipping == 1 else 'skip'} queries",
     )
 
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
-from typing import TYPE_CHECKING
+from collections.abc import Collection, Iterator, Mapping
+from typing import TYPE_CHECKING, Any
 
 from trecexam.errors import TrecexamError
 from trecexam.files.stamps import Rejected
 from trecexam.tables.terminal import printable
+from trecexam.tables.text import plural
 
 if TYPE_CHECKING:
     from trecexam.line.assessment import Assessment
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
     from trecexam.track import TrackFolder
 
 #: Why there are no scores yet.
-NO_RUNS = "No runs yet: drop some into the track's folder for runs."
+NO_RUNS = "no runs yet: drop some into the track's folder for runs"
 
 
 #: What an answer that names no rating counts as, by `unparsed` in [scores].
@@ -71,11 +72,15 @@ def human_notes(track: Assessment) -> Iterator[str]:
     """How many grades are people's, and whose, in a line; none where there are none."""
     summary = track.override_summary()
     if summary["who"]:
-        yield (
-            f"a person's rating replaces the grader's in {summary['cells']:,} cells and for "
-            f"{summary['passages']:,} passages as a whole "
-            f"({', '.join(map(printable, summary['who']))})"
-        )
+        yield human_line(summary)
+
+
+def human_line(summary: Mapping[str, Any]) -> str:
+    """How many grades are people's, and whose; `summary` as `override_summary` gives it."""
+    return (
+        f"a person's rating replaces the grader's in {plural(summary['cells'], 'cell')} and for "
+        f"{plural(summary['passages'], 'passage')} as a whole ({', '.join(map(printable, summary['who']))})"
+    )
 
 
 def without_label(track: Assessment) -> str:
@@ -88,9 +93,9 @@ def without_label(track: Assessment) -> str:
     lacking = (
         f"{counts.missing:,} of {counts.cells:,} pooled passages have no label in {track.folder.shown(file)}"
     )
-    return (
-        f"{lacking}, and count as not relevant; `trecexam holes {track.folder.root}` counts those of each run"
-    )
+    whose = f" --grader {track.folder.grader}" if track.folder.is_one_of_several else ""
+    command = f"trecexam holes {track.folder.root}{whose}"
+    return f"{lacking}, and count as not relevant; `{command}` counts those of each run"
 
 
 def unread_answers(track: Assessment) -> Iterator[str]:

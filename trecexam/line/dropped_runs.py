@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import logging
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -23,8 +23,21 @@ from trecexam.line.run_columns import RunColumns
 from trecexam.tables.text import plural, shorten_list
 from trecexam.track import TrackFolder
 
-#: Why a run is rejected that is to other queries than the bank's.
-NO_QUERY = "none of its queries is in the bank"
+
+class Lacking(NamedTuple):
+    """Where a query is missing that a run has.
+
+    Attributes:
+        is_there: where none of a run's queries is, as "is in the bank".
+        are_not: of those that are left out, as "are not in the bank".
+    """
+
+    is_there: str
+    are_not: str
+
+
+IN_BANK = Lacking("is in the bank", "are not in the bank")
+IN_GRADER = Lacking("is among the grader's queries", "are not among the grader's queries")
 #: Only runs that agree in so many entries of their first and last query are compared as a whole.
 _COMPARED_FIRST = 20
 
@@ -93,10 +106,13 @@ class DroppedRuns:
         query_texts: Mapping[str, str],
         hold: Collection[Path],
         rejected: list[Rejected],
+        lacking: Callable[[str], Lacking],
     ) -> TakenRuns:
         """The runs that are taken; to `rejected` goes what is not.
 
         Args:
+            bank: what is graded.
+            lacking: where a query is missing that `bank` does not have.
             hold: files that are being written now; their earlier content, if any, still counts.
         """
         self._forget_prompts(query_texts)
@@ -115,7 +131,7 @@ class DroppedRuns:
         texts = hashlib.sha256(json.dumps(sorted(query_texts.items())).encode()).hexdigest()
         accepted: dict[Path, Dropped] = {}
         own_texts: dict[str, str] = {}
-        left_out: dict[tuple[str, ...], list[Path]] = {}
+        left_out: dict[tuple[Lacking, tuple[str, ...]], list[Path]] = {}
         incomplete: list[str] = []
         documents: dict[str, str] = {}
         twice: list[str] = []
@@ -147,12 +163,15 @@ class DroppedRuns:
             else:
                 unknown = tuple(_unknown(dropped.run, bank))
                 if len(unknown) == len(dropped.run.query_ids):
-                    rejected.append(self._none_asked(path, dropped.run, unknown, bank))
+                    rejected.append(self._none_asked(path, dropped.run, unknown, bank, lacking))
                     continue
-                # Of a query that was retired as a whole it is said once, not for each run.
-                unknown = tuple(query_id for query_id in unknown if query_id not in bank.retired)
-                if unknown:
-                    left_out.setdefault(unknown, []).append(path)
+                by_place: dict[Lacking, list[str]] = {}
+                for query_id in unknown:
+                    # Of a query that was retired as a whole it is said once, not for each run.
+                    if query_id not in bank.retired:
+                        by_place.setdefault(lacking(query_id), []).append(query_id)
+                for place, query_ids in by_place.items():
+                    left_out.setdefault((place, tuple(query_ids)), []).append(path)
             if dropped.refused and dropped.responses:
                 n, total = len(dropped.refused), len(dropped.refused) + len(dropped.responses)
                 reason = (
@@ -232,24 +251,28 @@ class DroppedRuns:
                 'with "question_id" and "answer"',
             )
 
-    def _none_asked(self, path: Path, run: Run, unknown: Sequence[str], bank: Bank) -> Rejected:
+    def _none_asked(
+        self, path: Path, run: Run, unknown: Sequence[str], bank: Bank, lacking: Callable[[str], Lacking]
+    ) -> Rejected:
+        places = {lacking(query_id) for query_id in unknown}
+        place = places.pop() if len(places) == 1 else IN_GRADER
         of_facets = any(query_id.partition("/")[0] in run for query_id in bank.items)
         hint = "; the bank's are query/facet: set facets = true in [track]" if of_facets else ""
-        reason = f"{NO_QUERY}: {shorten_list(unknown, dots=True)}{hint}"
+        reason = f"none of its queries {place.is_there}: {shorten_list(unknown, dots=True)}{hint}"
         return Rejected(self.folder.shown(path), self._line_of(path, unknown[0]), reason, "file")
 
     def _left_out(
-        self, left_out: Mapping[tuple[str, ...], Sequence[Path]], runs: Mapping[Path, Run]
+        self, left_out: Mapping[tuple[Lacking, tuple[str, ...]], Sequence[Path]], runs: Mapping[Path, Run]
     ) -> Iterator[str]:
-        """A line for each set of queries that some runs have and the bank does not have."""
-        for unknown, paths in left_out.items():
+        """A line for each set of queries that some runs have and that are not graded."""
+        for (place, unknown), paths in left_out.items():
             path, *other_paths = paths
             some = f"{len(unknown):,} of its {plural(len(runs[path].query_ids), 'query')}"
             if other_paths:
                 some = (
                     f"{plural(len(unknown), 'query')} of this run and of {plural(len(other_paths), 'other')}"
                 )
-            reason = f"{some} are not in the bank, and were left out: {shorten_list(unknown, dots=True)}"
+            reason = f"{some} {place.are_not}, and were left out: {shorten_list(unknown, dots=True)}"
             yield located(self.folder.shown(path), self._line_of(path, unknown[0]), reason)
 
     def _twice(self, runs: Mapping[Path, Run]) -> Iterator[str]:

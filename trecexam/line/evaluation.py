@@ -15,6 +15,7 @@ from converters.run import Run
 from trecexam.errors import TrecexamError, did_you_mean
 from trecexam.line.assessment import Assessment
 from trecexam.line.cautions import (
+    answered_cautions,
     depth_cautions,
     judgment_cautions,
     pool_cautions,
@@ -250,7 +251,7 @@ def _official_notes(
     zero = [row.run for row in board.rows if not any(score.mean for score in row.scores)]
     unjudged = never_judged(track, zero, official_judgments(track).judged)
     never = (never_judged_note(unjudged),) if 0 < len(unjudged) < len(board.rows) else ()
-    return (*never, *judgment_cautions(track, measures))
+    return (*never, *answered_cautions(board), *judgment_cautions(track, measures))
 
 
 def board_notes(
@@ -273,7 +274,7 @@ def board_notes(
         )
     thresholds = rating_cautions(track.config, track.measures if measures is None else measures)
     relative = pool_cautions(track, board.measures)
-    skipped = skipped_cautions(track)
+    skipped = (*skipped_cautions(track), *answered_cautions(board))
     return (*specific, *skipped, *above, *_unsupported(track, board), *thresholds, *relative)
 
 

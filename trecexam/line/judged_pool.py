@@ -65,7 +65,8 @@ def judged_without_text(folder: TrackFolder, outside: Passages, gradable: Passag
 def count_judged_outside(folder: TrackFolder) -> int:
     """How many judged passages of the bank's queries no run has in its first `depth` ranks; makes no grader.
 
-    Without a bank all queries with a text count. Passages without a text are counted, as none is read.
+    Without a bank all queries with a text count. Passages without a text are counted, as none is read; but 0
+    where no run has a judged passage at any rank: the judgments are then of other documents.
 
     Raises:
         TrecexamError, ConversionError: the bank, or a file that the settings name, is missing or unreadable.
@@ -74,4 +75,11 @@ def count_judged_outside(folder: TrackFolder) -> int:
     inputs = InputReader(folder, kinds).read()
     runs = tuple(inputs.runs.values())
     pooled = pool_with_ranks(runs, inputs.bank.query_ids, folder.config.track.depth)
-    return sum(map(len, judged_outside(inputs, pooled).values()))
+    return sum(map(len, judged_outside(inputs, pooled).values())) if _meet(inputs) else 0
+
+
+def _meet(inputs: TrackInputs) -> bool:
+    """Whether a run has a judged passage, at any rank; true where there are no runs."""
+    judged_ids = {row.doc_id for row in inputs.official or ()}
+    rankings = (run.ranking(query_id) for run in inputs.runs.values() for query_id in run.query_ids)
+    return not inputs.runs or any(not judged_ids.isdisjoint(ranking) for ranking in rankings)

@@ -15,8 +15,11 @@ def names_of(measures: Sequence[MeasureLike] | None) -> list[str] | None:
     """The measures' names, as ir_measures prints them; None for None.
 
     Raises:
-        ValueError: it is a measure, not several.
+        ValueError: it is a measure, not several; or there is none.
     """
     if isinstance(measures, str) or not isinstance(measures, Iterable | None):
         raise ValueError(f"measures: give a list, as [{measures!r}]")
-    return None if measures is None else [str(measure) for measure in measures]
+    names = None if measures is None else [str(measure) for measure in measures]
+    if names == []:
+        raise ValueError("measures: name at least one, or None for the track's own")
+    return names

@@ -61,9 +61,10 @@ class Official:
             )
         negative = sum(label < 0 for labels in self.labels.values() for label in labels.values())
         if negative:
+            have = "has" if negative == 1 else "have"
             lines.append(
-                f"{self.source}: {negative:,} passages have a negative label, which trec_eval reads as not "
-                "judged"
+                f"{self.source}: {plural(negative, 'passage')} {have} a negative label, which trec_eval reads "
+                "as not judged"
             )
         return tuple(lines)
 

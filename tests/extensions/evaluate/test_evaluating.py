@@ -319,7 +319,7 @@ ERRORS = [
     ({"measures": ["nDGC@10"]}, "nDGC"),
     ({"measures": "nDCG@10"}, "give a list"),
     ({"measures": nDCG @ 10}, "measures: give a list"),
-    ({"measures": []}, "measures: the list is empty"),
+    ({"measures": []}, "measures: name at least one"),
     ({"runs": {"a": {"q1": {"d": 10**400}}}}, "the score of 'd' for query 'q1' is not a finite number: 1000"),
     ({"grader": HashGrader}, "grader: give a grader or its name, not a type"),
     ({"bank": {}}, "^bank: no rows$"),

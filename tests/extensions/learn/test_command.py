@@ -171,7 +171,7 @@ def test_negative_labels_are_not_judgments_and_their_lines_stay(
     learnable: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     edit_qrels(learnable, lambda row: "-1" if row[2] == "q1-d01" else row[3])
-    assert "1 passages have a negative label" in error_output(capsys, learnable)
+    assert "1 passage has a negative label" in error_output(capsys, learnable)
     (row,) = (row for row in learned(learnable) if row["doc_id"] == "q1-d01")
     assert row["judged"] == "no"
     assert (learnable / "out" / "learned.qrels").read_text().count(" q1-d01 ") == 1

@@ -304,7 +304,7 @@ def test_without_runs_or_judgments_the_command_says_so(
     for path in (partly_judged / "runs").iterdir():
         path.unlink()
     assert run(["settle", str(partly_judged), "a > b"]) == 2
-    assert "No runs yet" in capsys.readouterr().err
+    assert "no runs yet" in capsys.readouterr().err
 
 
 def test_passages_rated_as_a_whole_count_as_judged(partly_judged: Path) -> None:

@@ -411,6 +411,46 @@ def test_warnings_about_accepted_files_are_on_the_page_and_in_the_report(track: 
     assert '<a href="/rejected">1 more note on the files</a>' in page
 
 
+@pytest.fixture
+def skipping(track: Path) -> Path:
+    """The track with a run that answers one query with two passages, one of them unjudged, and an unknown."""
+    (track / "runs" / "skips.run").write_text(
+        "q1 Q0 q1-d00 1 3 skips\nq1 Q0 unjudged 2 2 skips\nq9 Q0 q9-d01 1 5 skips\n"
+    )
+    return track
+
+
+def test_the_holes_of_the_page_are_those_of_the_command(skipping: Path) -> None:
+    with trecexam.open_track(skipping) as opened:
+        opened.update()
+        expected = {row.run: tuple(row.holes) for row in opened.holes().sums()}
+    assert expected["skips"] == (2, 1, 1, pytest.approx(1 / 6))
+    with client_of(skipping) as client:
+        rows = client.get("/holes?format=json").json()
+    names = ("retrieved", "unjudged", "ungraded", "judged")
+    assert {row["run"]: tuple(row[name] for name in names) for row in rows} == {
+        run: pytest.approx(holes) for run, holes in expected.items()
+    }
+
+
+def test_a_run_answers_those_of_its_queries_that_the_bank_has(skipping: Path) -> None:
+    with client_of(skipping) as client:
+        assert "It answers 1 of 3 queries." in client.get(urls.run("skips")).text
+        assert '<small class="soft">1 query</small>' in client.get("/").text
+
+
+@pytest.mark.parametrize("average", ["all", "answered"])
+def test_the_page_says_over_which_queries_means_are(skipping: Path, average: str) -> None:
+    with (skipping / "trecexam.toml").open("a") as config:
+        config.write(f'[scores]\naverage = "{average}"\n')
+    with client_of(skipping) as client:
+        html = client.get("/").text
+    answered = "Official measures are means over those of the 3 judged queries that each run answered."
+    assert (answered in html) is (average == "answered")
+    assert ("Official measures are means over 3 judged queries." in html) is (average == "all")
+    assert html.count("which flatters runs that skip some") == (average == "answered")
+
+
 def test_responses_alone_are_ranked_by_cover_on_the_page(track: Path) -> None:
     for path in (track / "runs").iterdir():
         path.unlink()

@@ -238,7 +238,7 @@ def test_judgments_of_other_queries_count_with_a_note(
     with (disjoint_runs / "qrels.txt").open("a") as file:
         file.write("q8 0 d 1\nq9 0 d 0\n")
     _, said = run_command(capsys, kind, disjoint_runs)
-    assert "2 of 5 judged queries are not in the bank: they count in all means" in said
+    assert "2 of 5 judged queries are not among the grader's queries: they count in all means" in said
     (disjoint_runs / "qrels.txt").write_text("q8 0 d 1\nq9 0 d 0\n")
     _, said = run_command(capsys, kind, disjoint_runs)
     assert "are query ids written in another form?" in said

@@ -238,7 +238,7 @@ def test_ratings_of_people_do_not_count_as_those_of_the_grader(
             )
         track.override(grades[-1]["query_id"], grades[-1]["doc_id"], 0, who="bob", why="off topic")
     assert out(capsys, "agreement", graded) == before
-    assert "left out: the ratings of ann, bob in place of the grader's (6 cells, 1 passages)" in err(
+    assert "left out: the ratings of ann, bob in place of the grader's (6 cells, 1 passage)" in err(
         capsys, "agreement", graded, status=0
     )
     assert run(["watch", str(graded), "--once"]) == 0

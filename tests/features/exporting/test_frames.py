@@ -38,6 +38,12 @@ def track(root: Path) -> Iterator[trecexam.Track]:
         yield track
 
 
+def test_no_measure_at_all_is_an_error(track: trecexam.Track) -> None:
+    for call in (track.leaderboard, track.per_query, track.compare):
+        with pytest.raises(ValueError, match="measures: name at least one, or None for the track's own"):
+            call([])
+
+
 def test_a_leaderboard_converts_to_a_data_frame_of_every_library(track: trecexam.Track) -> None:
     board = track.leaderboard(MEASURES)
     header = ["run", "nDCG@10", "nDCG@10.stderr", "Cover(rel=4)@5", "Cover(rel=4)@5.stderr"]

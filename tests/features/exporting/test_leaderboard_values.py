@@ -39,6 +39,17 @@ def test_written_values_equal_those_of_the_leaderboard(graded: Path, tmp_path: P
         assert [each.run for each in converters.read(files[0], "leaderboard")] == [r.run for r in board.rows]
 
 
+@pytest.mark.parametrize("average", ["all", "answered"])
+def test_values_that_a_mean_leaves_out_are_not_written(graded: Path, tmp_path: Path, average: str) -> None:
+    (graded / "runs" / "skips.run").write_text("q1 Q0 q1-d00 1 1 skips\n")
+    with (graded / "trecexam.toml").open("a") as config:
+        config.write(f'[scores]\naverage = "{average}"\n')
+    (path,) = exported(graded, "tot", tmp_path / "out.txt")
+    rows = [row for row in read_values(path) if row.run == "skips"]
+    expected = ["all", "q1"] if average == "answered" else ["all", "q1", "q2", "q3"]
+    assert sorted({row.query_id for row in rows}) == expected
+
+
 def test_a_written_leaderboard_can_be_used_as_an_official_one(graded: Path, tmp_path: Path) -> None:
     (path,) = exported(graded, "tot", tmp_path / "out.txt")
     (graded / "official_leaderboard.txt").write_text(path.read_text())

@@ -330,3 +330,12 @@ def test_python_rejects_unknown_arguments(track: Path) -> None:
             opened.compare(correction="x")
         with pytest.raises(ValueError, match="0 permutations"):
             opened.compare(permutations=0)
+
+
+@pytest.mark.parametrize("seed", ["a", None, -1, 1.5])
+def test_a_seed_that_is_no_whole_number_is_an_error_that_says_so(track: Path, seed: object) -> None:
+    with (
+        trecexam.open_track(track) as opened,
+        pytest.raises(ValueError, match=re.escape(f"seed {seed!r}: give a whole number, 0 or more")),
+    ):
+        opened.compare(test="randomisation", seed=seed)  # type: ignore[arg-type]

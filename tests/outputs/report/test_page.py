@@ -346,7 +346,7 @@ def test_ratings_by_people_are_on_the_page(small_track: Path) -> None:
     update(small_track)
     said = read(small_track).words
     assert "Ada <b>" in said["grades"]
-    assert "1 cells and 0 passages as a whole, by Ada <b>" in said["provenance"]
+    assert "1 cell and 0 passages as a whole, by Ada <b>" in said["provenance"]
 
 
 def test_retired_and_vital_items_are_on_the_page(small_track: Path) -> None:

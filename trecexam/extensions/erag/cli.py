@@ -107,6 +107,7 @@ def erag(
                 what = f"labels from {options['labels']} use no model outputs"
                 click.echo(f"note: --{option} changes nothing: {what}", err=True)
             options[option] = None
+    options["measures"] = options["measures"] or None
     with trecexam.open_track(track) as opened:
         if estimate and (options["labels"] != "outputs" or options["outputs"] is not None):
             # No model runs.

@@ -212,8 +212,6 @@ def _checked(
     """Checks the measures, and returns their names."""
     try:
         names = names_of(measures)
-        if names == []:
-            raise TrecexamError("measures: the list is empty; give None for the track's measures")
         for name in names or ():
             measure(name)
         TrackConfig.model_validate(settings or {})

@@ -12,6 +12,7 @@ from trecexam.tables.plots.model import Plot, Size
 from trecexam.tables.plots.style import SEQUENTIAL, label_rows, letters, short
 from trecexam.tables.table import Table
 from trecexam.tables.terminal import cut
+from trecexam.tables.text import plural
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -47,9 +48,10 @@ def coverage_plot(
         f"Coverage by run and query: {name}",
         f"Each cell is the share of the query's items that the run's first {depth} passages reach (rating "
         f"{min_rating} or better). Runs from the best on the leaderboard down, queries from the hardest on.",
-        f"{len(runs)} runs by {len(order)} queries. The hardest query is {cut(order[0], 40)} (mean coverage "
-        f"{float(shares[order[0]].mean()):.2f}), the easiest {cut(order[-1], 40)} "
-        f"({float(shares[order[-1]].mean()):.2f}); of {none} queries no run covers any item.",
+        f"{plural(len(runs), 'run')} by {plural(len(order), 'query')}. The hardest query is "
+        f"{cut(order[0], 40)} (mean coverage {float(shares[order[0]].mean()):.2f}), the easiest "
+        f"{cut(order[-1], 40)} ({float(shares[order[-1]].mean()):.2f}); of {none} queries "
+        "no run covers any item.",
         Table(("run", "query_id", name), rows),
         _draw,
         Size(_WIDTH, min(8.2, 1.1 + 0.16 * max(len(runs), 10) + 0.5 * (len(order) <= _QUERIES)), rows=True),

@@ -58,7 +58,7 @@ def _plots(track: Assessment) -> _Plots:
             coverage_plot(runs, bank.covered, scores.min_rating, depth),
             items_plot(bank.items, scores.min_rating, depth),
         )
-    why = sentence(nothing_graded(track))
+    why = nothing_graded(track)
     by_name = {plot.name: plot for plot in plots}
     return _Plots(by_name, "" if total.sum() else why, "" if rated else why, bank if rated else None)
 
@@ -66,21 +66,20 @@ def _plots(track: Assessment) -> _Plots:
 def items_report(track: Assessment) -> tuple[ReportPart, ...]:
     """The sections "coverage", "grades" and "items"."""
     made = _plots(track)
+    no_ratings, no_grades = (why and sentence(why) for why in (made.why_no_ratings, made.why_no_grades))
 
     def of(*names: str) -> tuple[Plot, ...]:
         return tuple(made.plots[name] for name in names if name in made.plots)
 
     lists = {} if made.rated is None else dict(_lists(made.rated))
     return (
-        ReportPart("coverage", Tables({}, plots=of("coverage")), "Coverage", why=made.why_no_ratings),
-        ReportPart(
-            "grades", Tables({}, plots=of("grades", "grades_by_item")), "Grades", why=made.why_no_grades
-        ),
+        ReportPart("coverage", Tables({}, plots=of("coverage")), "Coverage", why=no_ratings),
+        ReportPart("grades", Tables({}, plots=of("grades", "grades_by_item")), "Grades", why=no_grades),
         ReportPart(
             "items",
             Tables(lists, plots=of("items")),
             "Item quality",
-            why=made.why_no_ratings,
+            why=no_ratings,
             files=("plots/items.tsv",) if lists else (),
             rows=_ITEMS,
             folded=True,

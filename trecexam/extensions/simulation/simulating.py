@@ -165,8 +165,8 @@ def _notes(
     other = sum(query_id not in bank for query_id in simulation.query_ids)
     if other and not apart:
         notes.append(
-            f"{other:,} of {len(simulation.query_ids):,} judged queries are not in the bank: they count in "
-            f"all means, and their holes cannot be filled"
+            f"{other:,} of {len(simulation.query_ids):,} judged queries are not among the grader's queries: "
+            f"they count in all means, and their holes cannot be filled"
         )
     if not simulation.runs:
         notes.append(f"no runs yet: drop some into {track.folder.runs}")

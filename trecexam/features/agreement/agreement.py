@@ -334,7 +334,7 @@ def left_out_note(left_out: Mapping[str, Any]) -> Iterator[str]:
     if left_out["who"]:
         yield (
             f"left out: the ratings of {', '.join(left_out['who'])} in place of the grader's "
-            f"({left_out['cells']:,} cells, {left_out['passages']:,} passages)"
+            f"({plural(left_out['cells'], 'cell')}, {plural(left_out['passages'], 'passage')})"
         )
 
 

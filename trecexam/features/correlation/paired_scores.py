@@ -398,8 +398,11 @@ def _compared(track: TrackInputs) -> str:
     line = f"compared over {plural(len(queries), 'query')} and {plural(len(track.runs), 'run')}"
     if unjudged:
         line += f"; without official judgments, and left out: {shorten_list(unjudged)}"
-    n_outside_bank = len(judged) - len(queries)
-    return line + (f"; {n_outside_bank:,} judged queries are not in the bank" if n_outside_bank else "")
+    n_outside = len(judged) - len(queries)
+    if not n_outside:
+        return line
+    are = "is" if n_outside == 1 else "are"
+    return f"{line}; {plural(n_outside, 'judged query')} {are} not among the grader's queries"
 
 
 def _refused(track: Assessment) -> Iterator[TrecexamError]:

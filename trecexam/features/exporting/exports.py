@@ -283,6 +283,7 @@ def per_query(
 def leaderboard_values(track: Assessment, first: Sequence[str] = ()) -> Iterator[MeasureValue]:
     """Every run's value on every query of the track's measures, and its means as rows of the query "all".
 
+    Where `average` in [scores] is "answered", queries that a run skips are left out, as they are of its mean.
     Runs are in the order of the leaderboard, measures in theirs, queries sorted. Of several graders those
     with a grade are given, and a measure is `NAME:MEASURE`.
 
@@ -302,8 +303,10 @@ def leaderboard_values(track: Assessment, first: Sequence[str] = ()) -> Iterator
     for row_index, row in enumerate(board.rows):
         for measure, score in zip(board.measures, row.scores, strict=True):
             of_queries = zip(query_ids, per_query[measure][row_index].tolist(), strict=True)
-            for query_id, value in (*of_queries, (ALL, float(score.mean))):
-                yield MeasureValue(row.run, query_id, measure, value)
+            for query_id, value in of_queries:
+                if board.average == "all" or query_id in track.runs[row.run]:
+                    yield MeasureValue(row.run, query_id, measure, value)
+            yield MeasureValue(row.run, ALL, measure, float(score.mean))
 
 
 def joint_leaderboard_values(track: LoadedTrack, first: Sequence[str] = ()) -> Iterator[MeasureValue] | None:

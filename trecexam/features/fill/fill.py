@@ -213,7 +213,8 @@ def _judgment_notes(
     """Warnings about the judgments with this bank, and about the runs."""
     foreign = [query_id for query_id in judgments.labels if query_id not in track.bank.items]
     if foreign:
-        yield f"{_queries(foreign)} of {judgments.source} not in the bank; their lines stay as they are"
+        named = f"{_queries(foreign)} of {judgments.source}"
+        yield f"{named} not among the grader's queries; their lines stay as they are"
     if _has_subtopics(judgments) and holes:
         yield f"{judgments.source} judges subtopics (column 2); new lines have 0 there and are of no subtopic"
     if not track.runs:

@@ -19,6 +19,7 @@ from trecexam.line.pool import pool_with_ranks
 from trecexam.tables.result import Result
 from trecexam.tables.section import ReportPart
 from trecexam.tables.table import Layout, Table
+from trecexam.tables.text import plural, sentence
 
 By = Literal["query", "run"]
 #: What is in the query_id column of a run's sums: trec_eval's word.
@@ -168,14 +169,15 @@ def _judgments(track: Assessment, qrels: Path | None) -> tuple[Official | None, 
     unknown = sum(query_id not in judgments.labels for query_id in queries)
     if unknown and not apart:
         notes.append(
-            f"{judgments.source}: {unknown:,} of the bank's {len(queries):,} queries have no official "
-            "judgment at all; all their passages count as unjudged"
+            f"{judgments.source}: {unknown:,} of the bank's {plural(len(queries), 'query')} have no "
+            "official judgment at all; all their passages count as unjudged"
         )
     return judgments, tuple(notes)
 
 
 def _pool_line(pool: PoolHoles, runs: Sequence[HolesRow]) -> str:
-    line = f"the first {pool.depth:,} ranks of {len(runs):,} runs have {pool.passages:,} passages: "
+    passages = plural(pool.passages, "passage")
+    line = f"the first {pool.depth:,} ranks of {plural(len(runs), 'run')} have {passages}: "
     if pool.unjudged is None:
         return line + f"{pool.ungraded:,} ungraded"
     line += (
@@ -208,7 +210,7 @@ def holes_section(track: Assessment) -> tuple[ReportPart, ...]:
     """The section "holes"."""
     holes = own_holes(track)
     if not holes.rows:
-        return (ReportPart("holes", title="Holes", why=NO_RUNS),)
+        return (ReportPart("holes", title="Holes", why=sentence(NO_RUNS)),)
     return (ReportPart("holes", holes, "Holes", files=("holes.tsv",), rows=_ROWS),)
 
 

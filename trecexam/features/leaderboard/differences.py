@@ -243,8 +243,8 @@ def differences(
     Raises:
         TrecexamError: there is no such run; there are no scores (`why_no_scores`); or as
             `Track.leaderboard`.
-        ValueError: an unknown test or correction, an alpha outside of 0 to 1, no permutations; or as
-            `Track.leaderboard`.
+        ValueError: an unknown test or correction, an alpha outside of 0 to 1, no permutations, a seed that
+            is none; or as `Track.leaderboard`.
     """
     if test not in get_args(Test):
         raise ValueError(f"unknown test '{test}'; there are {', '.join(get_args(Test))}")
@@ -252,6 +252,8 @@ def differences(
         raise ValueError(f"alpha {alpha} is not between 0 and 1")
     if permutations is not None and permutations < 1:
         raise ValueError(f"{permutations} permutations; there must be one at least")
+    if not isinstance(seed, int | np.integer) or seed < 0:
+        raise ValueError(f"seed {seed!r}: give a whole number, 0 or more")
     names = names_of(measures)
     note: tuple[str, ...] = ()
     if names is None and baseline is None and not pairs:

@@ -15,7 +15,7 @@ from trecexam.tables.result import Tables
 from trecexam.tables.section import ReportPart
 from trecexam.tables.table import Table, to_json
 from trecexam.tables.terminal import cut
-from trecexam.tables.text import sentence
+from trecexam.tables.text import plural, sentence
 
 if TYPE_CHECKING:
     from trecexam.line.assessment import Assessment
@@ -117,7 +117,8 @@ def _provenance(track: Assessment, facts: UpdateFacts) -> dict[str, Any]:
     human = "none"
     if overrides["who"]:
         who = ", ".join(overrides["who"])
-        human = f"{overrides['cells']:,} cells and {overrides['passages']:,} passages as a whole, by {who}"
+        passages = plural(overrides["passages"], "passage")
+        human = f"{plural(overrides['cells'], 'cell')} and {passages} as a whole, by {who}"
     label = "the number of items reached" if scores.label == "count" else "the best rating"
     if scores.label == "expected":
         label += ", its expected value as the gain of nDCG"

@@ -79,6 +79,15 @@ def test_passages_that_change_the_ranking_most_come_first(
     assert swaps == sorted(swaps, reverse=True)
 
 
+@pytest.mark.parametrize("top", [0, -1])
+def test_a_list_of_less_than_one_judgment_is_refused(unjudged: Path, top: int) -> None:
+    with (
+        trecexam.open_track(unjudged) as track,
+        pytest.raises(TrecexamError, match=f"top {top}: give 1 or more"),
+    ):
+        track.judge_next(top=top)
+
+
 def test_the_expected_effects_equal_those_of_override_on_the_leaderboard(unjudged: Path) -> None:
     def means(track: Path) -> dict[str, float]:
         with trecexam.open_track(track) as opened:

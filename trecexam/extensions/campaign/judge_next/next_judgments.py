@@ -50,9 +50,12 @@ def next_judgments(
         progress: called after each query with (queries done, queries).
 
     Raises:
-        TrecexamError: fewer than two runs, nothing graded, a measure that cannot be computed or that does
-            not see what would be judged, an unknown query; or a measure, a level or an order of citations.
+        TrecexamError: `top` is below 1, fewer than two runs, nothing graded, a measure that cannot be
+            computed or that does not see what would be judged, an unknown query; or a measure, a level or an
+            order of citations.
     """
+    if top is not None and top < 1:
+        raise TrecexamError(f"top {top}: give 1 or more, or None for all")
     if track.asked.citing is not None:
         if measure is not None or level is not None or by != "change" or include_judged:
             raise TrecexamError(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import numpy as np
 from starlette.routing import Route
 
 from trecexam.extensions.page import urls
@@ -33,15 +34,15 @@ def _first(view: View) -> str:
 
 
 def _table(view: View) -> Table:
-    """Sums over all queries; `judged` is the share of what a run retrieved."""
-    counts = view.holes
-    n = len(view.runs)
+    """Sums over all queries; `judged` is the mean over them, as `trecexam holes` has it."""
+    counts, n = view.holes, len(view.runs)
     retrieved, ungraded = counts.retrieved.sum(axis=1).tolist(), counts.ungraded.sum(axis=1).tolist()
-    unjudged = [None] * n if counts.unjudged is None else counts.unjudged.sum(axis=1).tolist()
-    judged = [
-        None if no is None or not all_ else 1 - no / all_
-        for no, all_ in zip(unjudged, retrieved, strict=True)
-    ]
+    unjudged, judged = [None] * n, [None] * n
+    if counts.unjudged is not None:
+        unjudged = counts.unjudged.sum(axis=1).tolist()
+        # A query without results counts 0.
+        met = (counts.retrieved - counts.unjudged) / np.maximum(counts.retrieved, 1)
+        judged = (met.sum(axis=1) / max(met.shape[1], 1)).tolist()
     columns = view.runs, retrieved, unjudged, judged, ungraded
     header = ("run", "retrieved", "unjudged", "judged", "ungraded")
     return Table(header, tuple(zip(*columns, strict=True)), layout=Layout(("run",)))

@@ -18,6 +18,7 @@ from trecexam.features.leaderboard.differences import compare
 from trecexam.scores.leaderboard import interval
 from trecexam.scores.measures import headings
 from trecexam.tables.table import Layout, Table
+from trecexam.tables.text import plural
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -105,7 +106,7 @@ def _draw(view: View, compared: Sequence[Mapping[str, Mapping[str, Any]]]) -> di
 
     def run(row_index: int) -> Markup:
         name, answered = rows[row_index].run, rows[row_index].n_answered
-        few = _SMALL.format(f"{answered:,} queries") if answered < n_queries else ""
+        few = _SMALL.format(plural(answered, "query")) if answered < n_queries else ""
         return link(urls.run(name), name) + few
 
     def official_rank(row_index: int) -> Markup:
