@@ -146,7 +146,9 @@ def runs(track: Path, output: Path, metadata: bool) -> None:
     Each run's tag is its name on the leaderboard. The order is that of trec_eval.
     """
     from converters.trec_run import write_run
+    from trecexam.line.protected import refuse_folder
 
+    refuse_folder(output, (track,), ("*.run",))
     contents: dict[Path, bytes] = {}
     with trecexam.open_track(track) as opened:
         for name, run in opened.export.runs().items():
@@ -223,6 +225,10 @@ def leaderboard(track: Path, form: str, output: Path | None) -> None:
         return
     if output is None:
         raise click.UsageError("--format trec_eval has a file for each run: name a folder with -o")
+    # Imports pydantic.
+    from trecexam.line.protected import refuse_folder
+
+    refuse_folder(output, (track,), ("*",))
     contents: dict[Path, bytes] = {}
     for name in dict.fromkeys(row.run for row in rows):
         path = output / name.replace("/", "_")

@@ -209,7 +209,7 @@ def test_contradictory_options_are_reported(
 def test_blocks_are_never_overwritten(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = write_lines(tmp_path / "kept.jsonl", ROWS)
     assert run(["ragval", "filter", str(path), "-o", str(tmp_path)]) == 2
-    assert "would be overwritten" in capsys.readouterr().err
+    assert "is an input of this command; name another folder" in capsys.readouterr().err
     assert lines(path) == ROWS
 
 

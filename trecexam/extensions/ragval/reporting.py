@@ -37,11 +37,15 @@ _MEANING = {
     "test": "two-sided paired t test over shared questions; p_holm: over all pairs of a score",
     "bins": f"sums of {BINS[0]} to {BINS[-1]}; one between two whole sums counts at the lower one",
 }
-#: Files of a report that may not apply to a later one.
+#: What a report always has, and files that may not apply to a later one.
+ALWAYS = ("report.tsv", "intervals.tsv", "histogram.tsv", "significance.tsv", "report.json")
 _OURS = (
     *("bounds.tsv", "sweep.tsv", "rejected.tsv"),
     *(f"{FOLDER}/{plot}.{kind}" for plot in ("means", "histogram", "sweep") for kind in KINDS),
 )
+
+
+FILES = (*ALWAYS, *_OURS)
 
 
 class NoAnswersError(TrecexamError):

@@ -57,13 +57,17 @@ def filtering(
     Prints how many blocks each filter drops, and how many only it drops. Exit status 1: no block is left,
     not all were processed, or a line is not a block.
     """
-    from trecexam.extensions.ragval.filtering import filter_blocks, write_filtered
+    from trecexam.extensions.ragval.filtering import FILES, beginning, filter_blocks, write_filtered
     from trecexam.graders.base import Estimate
+    from trecexam.line.protected import refuse_folder
 
-    try:
-        filtered = filter_blocks(blocks, after)
-    except ValueError as error:
-        raise click.BadParameter(str(error), param_hint="--after") from None
+    refuse_folder(output, (blocks,), FILES, always=FILES)
+    if after is not None:
+        try:
+            beginning(after)
+        except ValueError as error:
+            raise click.BadParameter(str(error), param_hint="--after") from None
+    filtered = filter_blocks(blocks, after)
     if estimate and track is None:
         return None, show_estimate(lambda timed=False: Estimate(0), as_json=as_json)
     caught: list[int] = []
