@@ -253,7 +253,7 @@ def describe(update: Update) -> str:
     parts = [
         plural(update.runs, "run"),
         *([plural(len(update.graders), "grader")] if update.graders else []),
-        f"{update.graded:,} cells graded" if update.graded else "nothing to grade",
+        f"{plural(update.graded, 'cell')} graded" if update.graded else "nothing to grade",
     ]
     if update.cut:
         parts.append(f"{update.cut:,} texts cut at the end to fit the model")

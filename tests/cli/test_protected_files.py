@@ -134,7 +134,7 @@ def inputs(track: Path) -> Path:
         json.dumps(
             {
                 "question_id": "x0", "question": "What is it that a pump moves?", "correct": 0,
-                "choices": ["heat", "cold", "sand", "time"], "doc_id": "d", "documentation": "A pump moves heat.",
+                "choices": ["heat", "cold", "sand", "time"], "doc_id": "d", "documentation": "A pump.",
             }
         )
         + "\n"

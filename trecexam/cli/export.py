@@ -83,7 +83,7 @@ def qrels(
         _write_qrels(rows, output)
         left_out = opened.export.items_without_facet() if by == "facet" else 0
         if left_out:
-            click.echo(f"{left_out:,} items have no facet, and are left out", err=True)
+            click.echo(f"left out {plural(left_out, 'item')} without a facet", err=True)
         show.human(opened)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -16,6 +16,7 @@ from trecexam.line.sources import written_by
 from trecexam.tables.text import plural, shorten_list
 
 if TYPE_CHECKING:
+    from converters.run import Run
     from trecexam.line.assessment import Assessment
     from trecexam.track import TrackFolder
 
@@ -101,6 +102,38 @@ def no_overlap(track: Assessment, judgments: Official) -> str | None:
     """Why these judgments and the track's runs have nothing in common, in a line; None where they have."""
     of_responses = track.config.track.unit == "response"
     return judgments.explain_no_overlap(track.ranked_passages(), of_responses=of_responses)
+
+
+def never_judged(
+    runs: Mapping[str, Run], judged: Mapping[str, Collection[str]], query_ids: Collection[str]
+) -> list[str]:
+    """The runs that rank no judged passage for any of these queries.
+
+    Args:
+        judged: query_id -> judged doc_ids.
+    """
+    documents = {query_id: set(judged.get(query_id, ())) for query_id in query_ids}
+    return [
+        name
+        for name, run in runs.items()
+        if all(documents[query_id].isdisjoint(run.ranking(query_id)) for query_id in query_ids)
+    ]
+
+
+def never_judged_note(without: Sequence[str], n_runs: int, values: str = "official values") -> str:
+    """A line on runs that have 0 whatever they say: responses' own passages are in no qrels.
+
+    Args:
+        without: from `never_judged`, one or more.
+        n_runs: all runs that are compared.
+        values: those that are 0.
+    """
+    its, it = ("its", "it") if len(without) == 1 else ("their", "them")
+    leave_out = f"; leave {it} out to compare the others" if len(without) < n_runs else ""
+    return (
+        f"{shorten_list(without, 3, quote='')}: none of {its} passages is judged, so {its} {values} are "
+        f"0{leave_out}"
+    )
 
 
 def read_official(path: Path) -> Official:

@@ -184,7 +184,7 @@ def test_a_passage_too_long_for_the_model_is_cut(
     write_exam(exam, [question(0, documentation=PASSAGE * 40)])
     start = ["exam", "score", str(exam), "-o", str(exam.parent / "out"), "--model", str(model)]
     assert run([*start, "--retriever", "oracle"]) == 0
-    assert "documents of 1 questions were cut to fit the model" in capsys.readouterr().err
+    assert "documents cut to fit the model: 1 question" in capsys.readouterr().err
 
 
 def test_a_question_that_fills_the_context_is_asked_without_its_passage(
@@ -202,7 +202,7 @@ def test_a_question_that_fills_the_context_is_asked_without_its_passage(
     start = ["exam", "score", str(exam), "-o", str(out), "--model", str(model)]
     write_exam(exam, [question(0, "z" * length)])
     assert run([*start, "--retriever", "oracle"]) == 0
-    assert "documents of 1 questions were cut to fit the model" in capsys.readouterr().err
+    assert "documents cut to fit the model: 1 question" in capsys.readouterr().err
     write_exam(exam, [question(0, "z" * (length + 40))])
     assert run([*start, "-o", str(exam.parent / "other")]) == 2
     assert "use fewer --examples, or leave out long questions" in capsys.readouterr().err
@@ -244,7 +244,7 @@ def test_a_server_is_asked_for_each_answer_letter_once(
         start += ["--key-env", "TEST_KEY"]
         assert run(start) == 0
         assert (out / "matrix.tsv").read_text() == "examinee\tx0\tx1\tx2\nbig+closed-book+0\t1\t0\t0\n"
-        assert "1 answers name no candidate and count as wrong" in capsys.readouterr().err
+        assert "no candidate named, counted as wrong: 1 answer" in capsys.readouterr().err
         assert run(start) == 0
         assert len(server.bodies) == 3
         assert run([*start, "--retriever", "oracle", "--latex"]) == 0

@@ -20,6 +20,7 @@ from trecexam.graders.weights import model_folder, offline_folder
 from trecexam.packages import install, missing_packages
 from trecexam.tables.result import Result
 from trecexam.tables.table import Table, to_json, to_tsv
+from trecexam.tables.text import plural
 
 if TYPE_CHECKING:
     from trecexam.extensions.exams.questions.similarity import Embed
@@ -136,10 +137,10 @@ def _told(exam: FilteredExam) -> Iterator[str]:
     stats = exam.stats
     if stats["generated"] is not None:
         bad = sum((stats["badly_parsed"] or {}).values())
-        yield f"{stats['generated']:,} questions generated, {bad:,} badly parsed"
+        yield f"{plural(stats['generated'], 'question')} generated, {bad:,} badly parsed"
     if exam.settings.embedding is None:
         yield 'no sentence embeddings are compared (`embedding = "offline"` in [exam] does)'
-    yield f"{stats['questions']:,} questions: {stats['dropped']:,} dropped, {stats['kept']:,} kept"
+    yield f"{plural(stats['questions'], 'question')}: {stats['dropped']:,} dropped, {stats['kept']:,} kept"
     if (after := stats["after"])["questions"]:
         fixed, longest = after["fixed_answer"], after["longest_answer"]
         yield (

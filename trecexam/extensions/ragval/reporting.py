@@ -149,9 +149,15 @@ def report_of(rows: Iterable[JudgedAnswer], parameter: str | None = None) -> Rag
         parameter: that was swept, whose values the rows have.
 
     Raises:
-        NoAnswersError: there are none.
+        NoAnswersError: there are none, or none has scores, a question or its id.
         TrecexamError: they have no value of the parameter, or a system's several.
     """
+    rows = list(rows)
+    if rows and all(row.status == "unparsed" and not row.question_id for row in rows):
+        raise NoAnswersError(
+            "no line is a judged answer: each needs truthfulness and relevance, 1 to 5, and question_id or "
+            "question"
+        )
     systems = systems_of(rows)
     if not systems:
         raise NoAnswersError("no answer is judged, so there is nothing to report")

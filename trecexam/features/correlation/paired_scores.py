@@ -13,7 +13,7 @@ from trecexam.errors import TrecexamError
 from trecexam.line.cautions import judgment_cautions, rating_cautions
 from trecexam.line.evaluation import official_values, rubric_values
 from trecexam.line.measures import left_out_runs
-from trecexam.line.official import no_overlap, shown_error
+from trecexam.line.official import never_judged, never_judged_note, no_overlap, shown_error
 from trecexam.line.official import official_judgments as official_of
 from trecexam.line.official_leaderboard import HOW_TO_ADD, LEADERBOARD, of_leaderboard
 from trecexam.line.rejected import not_computable
@@ -427,23 +427,15 @@ def _unmatched_judgments(track: Assessment) -> Iterator[str]:
 
 
 def _never_judged(track: Assessment, pairs: Sequence[PairedScores]) -> Iterator[str]:
-    """A line on runs that have official 0 whatever they say: responses' own passages are in no qrels."""
+    """A line on runs of which nothing is judged, so that their official values are 0."""
     on_judgments = [scores for scores in pairs if not of_leaderboard(scores.official_measure)]
     runs, queries = on_judgments[0].runs, common_queries(track)
     # Few runs have 0 throughout; only the passages of these are looked up.
     zero = np.all([(scores.official == 0).all(axis=1) for scores in on_judgments], axis=0)
-    judged = official_of(track).judged
-    without = [
-        name
-        for name in itertools.compress(runs, zero)
-        if all(judged[query_id].keys().isdisjoint(track.runs[name].ranking(query_id)) for query_id in queries)
-    ]
+    of_zero = {name: track.runs[name] for name in itertools.compress(runs, zero)}
+    without = never_judged(of_zero, official_of(track).judged, queries)
     if 0 < len(without) < len(runs):
-        its, it = ("its", "it") if len(without) == 1 else ("their", "them")
-        yield (
-            f"{shorten_list(without, 3, quote='')}: none of {its} passages is judged, so {its} official "
-            f"values are 0; leave {it} out to compare the others"
-        )
+        yield never_judged_note(without, len(runs))
 
 
 def _ranked(track: TrackInputs) -> list[str]:

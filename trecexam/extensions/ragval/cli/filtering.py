@@ -85,7 +85,7 @@ def filtering(
         _say_known(filtered.knowing)
     not_taken(filtered.rejected)
     dropped, left = len(filtered.blocks) - filtered.n_kept, filtered.n_kept
-    note = f"{len(filtered.blocks):,} blocks: {dropped:,} dropped, {left:,} kept: {output}"
+    note = f"{plural(len(filtered.blocks), 'block')}: {dropped:,} dropped, {left:,} kept: {output}"
     whole = filtered.knowing is None or not (filtered.knowing.why or filtered.knowing.unwritten)
     status = 0 if filtered.n_kept and whole and not filtered.rejected else 1
     return filtered.noted(note), exit_status(caught, status)
