@@ -86,8 +86,8 @@ def test_each_retriever_with_each_number_of_examples_is_an_examinee(
     components = (out / "components.tsv").read_text().splitlines()
     assert components[0] == "examinee\tmodel\tretriever\texamples"
     assert components[2] == "tiny+closed-book+2\ttiny\tclosed-book\t2"
-    assert "tiny+bm25+0: 1 retrieved documents have no text" in said.err
-    assert "tiny+bm25+0: 1 questions are not in the run" in said.err
+    assert "tiny+bm25+0: left out, as without a text: 1 retrieved document" in said.err
+    assert "tiny+bm25+0: answered closed-book, as not in the run: 1 question" in said.err
     # The matrix follows from the scores, and these equal a plain forward pass.
     details = {(row["examinee"], row["question_id"]): row for row in rows(out / "answers.jsonl")}
     for row in matrix[1:]:

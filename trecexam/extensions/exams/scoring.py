@@ -100,7 +100,7 @@ class ExamSetup:
         without = sum(doc_id not in self.texts for ranking in rankings for doc_id in ranking)
         empty = sum(not ranking for ranking in rankings)
         if without:
-            notes.append(f"{without:,} retrieved documents have no text and were left out")
+            notes.append(f"left out, as without a text: {plural(without, 'retrieved document')}")
         if empty:
             notes.append(f"answered closed-book, as not in the run: {plural(empty, 'question')}")
         return notes
