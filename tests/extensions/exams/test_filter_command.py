@@ -209,6 +209,12 @@ def test_a_duplicate_question_id_is_reported(tmp_path: Path, capsys: pytest.Capt
     assert f"{path}:2: question id 'x0' occurs twice (first on line 1)" in capsys.readouterr().err
 
 
+def test_one_question_is_counted_in_the_singular(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = write_exam(tmp_path / "exam.jsonl", [question()])
+    run(["exam", "filter", str(path), "-o", str(tmp_path / "filtered")])
+    assert any(line.startswith("1 question: ") for line in capsys.readouterr().err.splitlines())
+
+
 def test_the_input_exam_is_never_overwritten(exam: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = exam.rename(exam.with_name("kept.jsonl"))
     before = path.read_bytes()

@@ -206,6 +206,12 @@ def test_contradictory_options_are_reported(
     assert not (tmp_path / "out").exists()
 
 
+def test_one_block_is_counted_in_the_singular(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = write_lines(tmp_path / "blocks.jsonl", [{"content": "News."}])
+    assert run(["ragval", "filter", str(path), "-o", str(tmp_path / "out")]) == 0
+    assert f"1 block: 0 dropped, 1 kept: {tmp_path}/out" in capsys.readouterr().err.splitlines()
+
+
 def test_an_empty_file_is_no_error_of_an_option(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "e.jsonl"
     path.write_text("")
