@@ -1,7 +1,8 @@
-"""No output replaces what a track is made of, or what it stores."""
+"""No output replaces what a track is made of, what it stores, or an input of the command."""
 
 from __future__ import annotations
 
+import json
 import shutil
 from pathlib import Path
 
@@ -105,7 +106,7 @@ def test_fill_replaces_only_files_that_it_wrote(track: Path, capsys: pytest.Capt
 
 def test_judgments_are_not_exported_into_a_track(track: Path) -> None:
     before = (track / "qrels.txt").read_bytes()
-    with trecexam.open_track(track) as opened, pytest.raises(TrecexamError, match="is a track, whose qrels"):
+    with trecexam.open_track(track) as opened, pytest.raises(TrecexamError, match="is the folder of a track"):
         opened.judging.export(track)
     assert (track / "qrels.txt").read_bytes() == before
 
@@ -114,3 +115,117 @@ def test_outputs_beside_the_inputs_of_a_track_are_written_and_replaced(track: Pa
     for _ in range(2):
         assert run(["leaderboard", "t", "-o", "t/mine.tsv"]) == 0
         assert run(["convert", "t/runs/bm25.run", "t/runs/copy.run", "--to", "run"]) == 0
+
+
+@pytest.fixture
+def inputs(track: Path) -> Path:
+    """A folder with a response matrix, judged answers, blocks, an exam and gold outputs."""
+    folder = track.parent
+    rows = [[int((row + column) % 3 > 0) for column in range(5)] for row in range(6)]
+    lines = ["\t".join(["examinee", *(f"i{n}" for n in range(5))])]
+    lines += ["\t".join(map(str, [f"e{n}", *row])) for n, row in enumerate(rows)]
+    (folder / "matrix.tsv").write_text("\n".join(lines) + "\n")
+    groups = "".join(f"e{n}\t{'ab'[n % 2]}\n" for n in range(6))
+    (folder / "components.tsv").write_text("examinee\tllm\n" + groups)
+    judged = {"question_id": "q1", "truthfulness": 3, "relevance": 4}
+    (folder / "report.json").write_text(json.dumps(judged) + "\n")
+    (folder / "kept.jsonl").write_text(json.dumps({"content": "a block"}) + "\n")
+    (folder / "exam.jsonl").write_text(
+        json.dumps(
+            {
+                "question_id": "x0", "question": "What is it that a pump moves?", "correct": 0,
+                "choices": ["heat", "cold", "sand", "time"], "doc_id": "d", "documentation": "A pump.",
+            }
+        )
+        + "\n"
+    )  # fmt: skip
+    (folder / "unlabelled.tsv").write_text(
+        '{"query_id": "q01", "doc_id": "heat-pump-01", "output": "heat"}\n'
+    )
+    (folder / "scores.tsv").write_text("bm25\tq01\t1\n")
+    (folder / "gold.jsonl").write_text('{"query_id": "q01", "outputs": ["heat"]}\n')
+    return folder
+
+
+FOLDER_COMMANDS = [
+    "exam fit t -o {}", "exam fit matrix.tsv -o {}", "exam improve t -o {}", "exam improve matrix.tsv -o {}",
+    "exam filter exam.jsonl -o {}", "exam score exam.jsonl --model nowhere -o {}",
+    "erag t --gold gold.jsonl --labels contains-answer -o {}", "ragval filter kept.jsonl -o {}",
+    "ragval report report.json -o {}", "export runs t -o {}", "export leaderboard t --format trec_eval -o {}",
+    "judge export t -o {}",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("target", ["t", "t/runs", "t/runs/new", "t/out", "t/.trecexam", "t/.trecexam/new"])
+@pytest.mark.parametrize("command", FOLDER_COMMANDS)
+def test_a_folder_of_a_track_is_no_output(
+    inputs: Path, capsys: pytest.CaptureFixture[str], command: str, target: str
+) -> None:
+    (inputs / "t" / "out").mkdir(exist_ok=True)
+    before = contents(inputs)
+    assert run(command.format(target).split()) == 2
+    (line,) = [line for line in capsys.readouterr().err.splitlines() if "; name another " in line]
+    assert line.startswith(f"trecexam: {target}: is ")
+    assert contents(inputs) == before
+
+
+@pytest.mark.parametrize(
+    ("command", "file", "reason"),
+    [
+        ("exam fit matrix.tsv -o .", "matrix.tsv", "is an input"),
+        ("exam fit matrix.tsv --components components.tsv -o .", "components.tsv", "is an input"),
+        ("exam fit t --components components.tsv -o .", "components.tsv", "is an input"),
+        ("exam fit t -o .", "components.tsv", "was not written"),
+        ("ragval filter kept.jsonl -o .", "kept.jsonl", "is an input"),
+        ("ragval report report.json -o .", "report.json", "is an input"),
+        ("exam filter exam.jsonl -o .", "kept.jsonl", "was not written"),
+        ("exam score exam.jsonl --model nowhere -o .", "matrix.tsv", "was not written"),
+        ("erag t --gold gold.jsonl --outputs unlabelled.tsv -o .", "unlabelled.tsv", "is an input"),
+        ("erag t --gold gold.jsonl --labels contains-answer --end-to-end scores.tsv -o .", "scores.tsv",
+         "is an input"),
+        ("erag t --gold gold.jsonl --labels contains-answer -o .", "scores.tsv", "was not written"),
+    ],
+)  # fmt: skip
+def test_no_folder_output_replaces_or_removes_an_input_or_a_file_of_somebody_else(
+    inputs: Path, capsys: pytest.CaptureFixture[str], command: str, file: str, reason: str
+) -> None:
+    before = contents(inputs)
+    assert run(command.split()) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith(f"trecexam: {file}: {reason}")
+    assert line.endswith("name another folder")
+    assert contents(inputs) == before
+
+
+def test_a_folder_output_is_replaced_and_may_be_in_a_track(inputs: Path) -> None:
+    for _ in range(2):
+        assert run(["exam", "fit", "t", "-o", "t/out/exam"]) == 0
+        assert run(["erag", "t", "--labels", "contains-answer", "--gold", "gold.jsonl", "-o", "t/erag"]) == 0
+        assert run(["export", "runs", "t", "-o", "t/exported"]) == 0
+
+
+def test_runs_that_a_track_links_to_are_not_replaced(track: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    Path("shared").mkdir()
+    (track / "runs" / "bm25.run").rename("shared/bm25.run")
+    (track / "runs" / "bm25.run").symlink_to(Path("shared/bm25.run").absolute())
+    before = Path("shared/bm25.run").read_bytes()
+    assert run(["export", "runs", "t", "-o", "shared"]) == 2
+    assert "shared/bm25.run: is an input of this command" in capsys.readouterr().err
+    assert Path("shared/bm25.run").read_bytes() == before
+
+
+def test_a_run_in_a_folder_that_a_command_reads_is_not_replaced(
+    track: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shutil.copytree(track / "runs", "ra")
+    before = contents(Path("ra"))
+    for _ in range(2):
+        words = ["audit", "--qrels", "t/qrels.txt", "--runs", "ra"]
+        assert run([*words, "-o", "ra/bm25.run"]) == 2
+        assert "ra/bm25.run: is an input of this command" in capsys.readouterr().err
+        assert {
+            name: content for name, content in contents(Path("ra")).items() if "html" not in name
+        } == before
+        # Its own page is no run.
+        run([*words, "-o", "ra/audit.html"])
+        assert Path("ra/audit.html").exists()

@@ -82,7 +82,7 @@ def test_labels_by_facet_use_the_items_of_the_facet(
     assert {(query_id, doc_id, int(label)) for query_id, _, doc_id, label in rows} == expected
     assert len(rows) == len(expected)
     assert python == {(query_id, doc_id): label for query_id, doc_id, label in expected}
-    assert "3 items have no facet" in err
+    assert "left out 3 items without a facet" in err
     out, _ = export(
         capsys, root, "--by", "facet", "--label", "count", "--min-rating", "3", "--min-answers", "2"
     )

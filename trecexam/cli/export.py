@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import glob
 import io
 import sys
 from pathlib import Path
@@ -18,7 +19,7 @@ from trecexam.files import atomic as files
 from trecexam.tables.text import plural
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from converters.records import MeasureValue
 
@@ -83,7 +84,7 @@ def qrels(
         _write_qrels(rows, output)
         left_out = opened.export.items_without_facet() if by == "facet" else 0
         if left_out:
-            click.echo(f"{left_out:,} items have no facet, and are left out", err=True)
+            click.echo(f"left out {plural(left_out, 'item')} without a facet", err=True)
         show.human(opened)
 
 
@@ -158,9 +159,7 @@ def runs(track: Path, output: Path, metadata: bool) -> None:
             buffer = io.BytesIO()
             write_run(run.renamed(tag), buffer, run.metadata if metadata else "")
             contents[path] = buffer.getvalue()
-    files.make_folder(output)
-    files.replace_together(contents)
-    click.echo(f"{plural(len(contents), 'run')} written to {output}", err=True)
+    _write_files(contents, output, track)
 
 
 @export.command(epilog="Example: trecexam export responses mytrack --run mysys -o scored.jsonl")
@@ -227,9 +226,22 @@ def leaderboard(track: Path, form: str, output: Path | None) -> None:
     for name in dict.fromkeys(row.run for row in rows):
         path = output / name.replace("/", "_")
         contents[path] = _value_lines([row for row in rows if row.run == name], form, track)
-    files.make_folder(output)
+    _write_files(contents, output, track)
+
+
+def _write_files(contents: Mapping[Path, bytes], folder: Path, track: Path) -> None:
+    """Writes a file per run into a folder, and says so.
+
+    Raises:
+        TrecexamError: it is of a track, one would replace a file of the track, or they cannot be written.
+    """
+    # Imports pydantic.
+    from trecexam.line.protected import refuse_folder
+
+    refuse_folder(folder, (track,), (glob.escape(path.name) for path in contents))
+    files.make_folder(folder)
     files.replace_together(contents)
-    click.echo(f"{plural(len(contents), 'run')} written to {output}", err=True)
+    click.echo(f"{plural(len(contents), 'run')} written to {folder}", err=True)
 
 
 def _value_lines(rows: Sequence[MeasureValue], form: str, track: Path) -> bytes:

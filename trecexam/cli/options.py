@@ -134,15 +134,38 @@ def refuse_inputs(output: Path, values: Iterable[object]) -> None:
     """Refuses an output that is one of the command's own inputs.
 
     Args:
-        values: the values of its other parameters; the paths among them, in tuples too, are inputs.
+        values: the values of its other parameters; the paths among them, in tuples too, are inputs. Of a
+            folder these are the files that have a format.
 
     Raises:
         TrecexamError: it is one.
     """
     for value in values:
         for path in value if isinstance(value, tuple) else (value,):
-            if isinstance(path, Path) and path.is_file() and output.exists() and output.samefile(path):
+            if isinstance(path, Path) and output.is_file() and _reads(path, output):
                 raise TrecexamError("is an input of this command; name another file", path=output)
+
+
+def _reads(path: Path, output: Path) -> bool:
+    """Whether a command that is given this file or folder reads the output."""
+    if path.is_file():
+        return output.samefile(path)
+    # Imports pydantic.
+    from trecexam.line.protected import input_files
+
+    inside = any(file.is_file() and output.samefile(file) for file in input_files(path))
+    return inside and _has_format(output)
+
+
+def _has_format(path: Path) -> bool:
+    """Whether it is run, qrels ...: what a command reads of a folder."""
+    import converters
+
+    try:
+        converters.sniff(path)
+    except converters.ConversionError:
+        return False
+    return True
 
 
 def output_path(ctx: click.Context, param: click.Parameter, path: Path | None) -> Path | None:

@@ -263,8 +263,4 @@ def not_taken(errors: Sequence[ConversionError]) -> None:
 def used(usage: Usage, cost: float | None) -> None:
     """Says what asking took, where that is counted."""
     if usage.requests:
-        money = "" if cost is None else f", cost {cost:.4g}"
-        click.echo(
-            f"{usage.requests:,} requests, {usage.tokens_in:,} tokens in, {usage.tokens_out:,} out{money}",
-            err=True,
-        )
+        click.echo(usage.line(cost), err=True)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 from converters.records import Item
 from trecexam.errors import GraderError
 from trecexam.graders.sampling import MeasuredTime
+from trecexam.tables.text import plural
 
 if TYPE_CHECKING:
     from trecexam.config import GraderSection
@@ -85,6 +86,12 @@ class Usage(NamedTuple):
 
     def plus(self, other: Usage) -> Usage:
         return Usage(*(mine + theirs for mine, theirs in zip(self, other, strict=True)))
+
+    def line(self, cost: float | None) -> str:
+        """It in words, with its cost where prices are set."""
+        money = "" if cost is None else f", cost {cost:.4g}"
+        tokens = f"{plural(self.tokens_in, 'token')} in, {self.tokens_out:,} out"
+        return f"{plural(self.requests, 'request')}, {tokens}{money}"
 
     def less(self, other: Usage) -> Usage:
         return Usage(*(mine - theirs for mine, theirs in zip(self, other, strict=True)))

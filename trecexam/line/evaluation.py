@@ -249,8 +249,9 @@ def _official_notes(
         return (why,)
     # Few runs have 0 throughout; only the passages of these are looked up.
     zero = [row.run for row in board.rows if not any(score.mean for score in row.scores)]
-    unjudged = never_judged(track, zero, official_judgments(track).judged)
-    never = (never_judged_note(unjudged),) if 0 < len(unjudged) < len(board.rows) else ()
+    judged = official_judgments(track).judged
+    unjudged = never_judged({name: track.runs[name] for name in zero}, judged, judged)
+    never = (never_judged_note(unjudged, len(board.rows)),) if unjudged else ()
     return (*never, *answered_cautions(board), *judgment_cautions(track, measures))
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -16,6 +16,7 @@ from trecexam.line.sources import written_by
 from trecexam.tables.text import plural, shorten_list
 
 if TYPE_CHECKING:
+    from converters.run import Run
     from trecexam.line.assessment import Assessment
     from trecexam.track import TrackFolder
 
@@ -63,8 +64,8 @@ class Official:
         if negative:
             have = "has" if negative == 1 else "have"
             lines.append(
-                f"{self.source}: {plural(negative, 'passage')} {have} a negative label, which trec_eval reads "
-                "as not judged"
+                f"{self.source}: {plural(negative, 'passage')} {have} a negative label, which trec_eval "
+                "reads as not judged"
             )
         return tuple(lines)
 
@@ -116,16 +117,6 @@ def no_overlap(
     return judgments.explain_no_overlap(pool, of_responses=of_responses)
 
 
-def never_judged(track: Assessment, runs: Iterable[str], query_ids: Iterable[str]) -> list[str]:
-    """Those of these runs none of whose passages for these queries is judged, at whatever rank."""
-    judged, query_ids = official_judgments(track).judged, list(query_ids)
-    return [
-        name
-        for name in runs
-        if all(judged[query].keys().isdisjoint(track.runs[name].ranking(query)) for query in query_ids)
-    ]
-
-
 def why_unjudged(track: Assessment) -> str | None:
     """Why no passage that a run has, at any rank, is officially judged, in a line; None where one is."""
     judgments = official_judgments(track)
@@ -135,12 +126,35 @@ def why_unjudged(track: Assessment) -> str | None:
     return no_overlap(track, judgments) or "no passage that a run has is judged"
 
 
-def never_judged_note(runs: Sequence[str]) -> str:
-    """That these runs have official values of 0 since nothing of them is judged."""
-    its, it = ("its", "it") if len(runs) == 1 else ("their", "them")
+def never_judged(
+    runs: Mapping[str, Run], judged: Mapping[str, Collection[str]], query_ids: Collection[str]
+) -> list[str]:
+    """The runs that rank no judged passage for any of these queries.
+
+    Args:
+        judged: query_id -> judged doc_ids.
+    """
+    documents = {query_id: set(judged.get(query_id, ())) for query_id in query_ids}
+    return [
+        name
+        for name, run in runs.items()
+        if all(documents[query_id].isdisjoint(run.ranking(query_id)) for query_id in query_ids)
+    ]
+
+
+def never_judged_note(without: Sequence[str], n_runs: int, values: str = "official values") -> str:
+    """A line on runs that have 0 whatever they say: responses' own passages are in no qrels.
+
+    Args:
+        without: from `never_judged`, one or more.
+        n_runs: all runs that are compared.
+        values: those that are 0.
+    """
+    its, it = ("its", "it") if len(without) == 1 else ("their", "them")
+    leave_out = f"; leave {it} out to compare the others" if len(without) < n_runs else ""
     return (
-        f"{shorten_list(runs, 3, quote='')}: none of {its} passages is judged, so {its} official "
-        f"values are 0; leave {it} out to compare the others"
+        f"{shorten_list(without, 3, quote='')}: none of {its} passages is judged, so {its} {values} are "
+        f"0{leave_out}"
     )
 
 

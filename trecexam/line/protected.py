@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
 
@@ -38,6 +38,77 @@ def refuse_protected(path: Path, *tracks: Path, runs: bool = False) -> None:
             role = _role(as_far_as_readable(root), names, runs=runs)
             if role is not None:
                 raise TrecexamError(f"{role}; name another file", path=path)
+
+
+def refuse_folder(
+    folder: Path, inputs: Iterable[Path | None], names: Iterable[str], *, always: Iterable[str] = ()
+) -> None:
+    """Refuses a folder for outputs that belongs to a track, or where a file of somebody else would be lost.
+
+    Args:
+        folder: there or not.
+        inputs: what the command reads: files, folders and tracks.
+        names: patterns of the files that the command replaces or removes in it.
+        always: those that the command always writes, so that a folder of an earlier output has them all; ():
+            other files of these names may be replaced.
+
+    Raises:
+        TrecexamError: with the reason and what to do.
+    """
+    around = _names(folder)
+    for root in dict.fromkeys(parent for name in around for parent in (name, *name.parents)):
+        if (root / CONFIG_NAME).is_file():
+            role = _folder_role(as_far_as_readable(root), around)
+            if role is not None:
+                raise TrecexamError(f"{role}; name another folder", path=folder)
+    files = [path for pattern in names for path in folder.glob(pattern) if path.is_file()]
+    if not files:
+        return
+    read = {_identity(path) for each in inputs if each is not None for path in input_files(each)}
+    for path in files:
+        if _identity(path) in read:
+            raise TrecexamError("is an input of this command; name another folder", path=path)
+    if not all((folder / name).is_file() for name in always):
+        raise TrecexamError("was not written by this command; name another folder", path=files[0])
+
+
+def _folder_role(track: TrackFolder, names: set[Path]) -> str | None:
+    if names & _names(track.root):
+        return "is the folder of a track"
+
+    def inside(other: Path) -> bool:
+        return any(name.is_relative_to(root) for name in names for root in _names(other))
+
+    is_out = names & _names(track.shared_out)
+    # That of one of several graders is below it.
+    if is_out or (inside(track.shared_out) and any((name / "manifest.json").is_file() for name in names)):
+        return "is in out/, which `trecexam watch` writes"
+    if inside(track.runs):
+        return "is in the drop folder, whose files are read as runs"
+    if inside(track.shared_state):
+        return "is among what the track stores, as its grades"
+    return None
+
+
+def input_files(path: Path) -> Iterator[Path]:
+    """The files that a command reads where it is given this file, folder or track."""
+    if not path.is_dir():
+        yield path
+    elif (path / CONFIG_NAME).is_file():
+        track = as_far_as_readable(path)
+        yield from (file for file, _ in _files(track))
+        yield from track.runs.rglob("*")
+    else:
+        yield from path.rglob("*")
+
+
+def _identity(path: Path) -> tuple[int, int] | None:
+    """Which file it is, by whichever name; None where there is none."""
+    try:
+        status = path.stat()
+    except OSError:
+        return None
+    return status.st_dev, status.st_ino
 
 
 def _role(folder: TrackFolder, names: set[Path], *, runs: bool) -> str | None:

@@ -273,6 +273,15 @@ def test_the_command_shows_findings_and_writes_the_page(desk: Desk, capsys: Capt
     assert all(f'id="{name}-section"' in page.read_text() for name in ("findings", *SECTIONS))
 
 
+def test_skipped_queries_are_counted(desk: Desk, capsys: Capture) -> None:
+    path = desk.folder / "runs" / "run0.run"
+    lines = path.read_text().splitlines(keepends=True)
+    path.write_text("".join(line for line in lines if not line.startswith("q0 ")))
+    assert run(desk.words("people")) == 0
+    note = "'run0': skipped up to 1 query; a skipped query scores 0"
+    assert note in capsys.readouterr().err.splitlines()
+
+
 def test_a_single_set_of_judgments_is_audited_and_skipped_checks_are_listed(
     desk: Desk, capsys: Capture
 ) -> None:

@@ -101,6 +101,17 @@ def test_every_query_gets_the_generated_questions(
     assert not any("logprobs" in body or "response_format" in body for body in server.bodies)
 
 
+def test_one_query_is_counted_in_the_singular(
+    track: Callable[..., Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    with serving(lambda exchange: exchange.say('{"questions": ["Only this?"]}')) as server:
+        root = track(server.url)
+        run(["bank", "generate", str(root), "--query", "q1"])
+    err = capsys.readouterr().err
+    assert f"1 item of 1 query: {root}/bank.questions.jsonl" in err
+    assert "1 request, " in err
+
+
 def test_a_bank_can_be_written_in_v3_form(track: Callable[..., Path], tmp_path: Path) -> None:
     with serving(answer_with_questions) as server:
         root = track(server.url)

@@ -78,6 +78,20 @@ def test_provenance_uses_the_qrels_of_the_track_and_counts_documents_no_run_foun
     )
 
 
+def test_a_run_without_a_judged_document_is_reported_with_provenance(track: Path, capsys: Capture) -> None:
+    def note() -> list[str]:
+        assert erag(track, "--labels", "provenance", "-m", "P@1") == 0
+        return [line for line in capsys.readouterr().err.splitlines() if "is judged" in line]
+
+    (track / "qrels.txt").write_text("q1 0 d1 0\nq2 0 d4 1\n")
+    assert note() == []
+    (track / "qrels.txt").write_text("q1 0 d1 -1\nq1 0 d2 -1\nq2 0 d4 1\n")
+    of_two = "two: none of its passages is judged, so its values are 0"
+    assert note() == [f"{of_two}; leave it out to compare the others"]
+    (track / "runs" / "one.run").unlink()
+    assert note() == [of_two]
+
+
 def test_without_qrels_provenance_uses_the_gold_outputs_of_kilt(track: Path, capsys: Capture) -> None:
     kilt = jsonl(
         track / "kilt.jsonl",

@@ -240,7 +240,7 @@ def test_json_and_python_give_the_same(track: Path, capsys: Capture) -> None:
         (["--metric", ""], "no metric ''"),
         (["-m", "ndcg@5"], "did you mean NDCG@5?"),
         (["-m", "Hit Rate@5"], "measure 'Hit Rate@5' cannot be read"),
-        (["-o", "runs"], "holds the track's runs: give another folder"),
+        (["-o", "runs"], "runs: is in the drop folder, whose files are read as runs; name another folder"),
     ],
 )
 def test_invalid_requests_are_a_one_line_error_and_write_nothing(
@@ -293,7 +293,7 @@ def test_without_gold_outputs_the_error_says_how_to_give_them(track: Path, capsy
 def test_stored_outputs_of_the_track_are_not_overwritten(track: Path, capsys: Capture) -> None:
     words = ["erag", str(track), "--gold", str(track / "gold.jsonl"), "-o", str(track / "out")]
     assert run([*words, "--outputs", str(outputs_file(track / "o.jsonl"))]) == 2
-    assert "holds the track's outputs: give another folder" in capsys.readouterr().err
+    assert "is in out/, which `trecexam watch` writes; name another folder" in capsys.readouterr().err
 
 
 def test_a_track_without_runs_is_reported(track: Path) -> None:

@@ -39,7 +39,7 @@ def lines(path: Path) -> list[dict[str, object]]:
 def test_kept_and_removed_questions_are_written_with_reasons(
     exam: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    out = exam.parent / "out"
+    out = exam.parent / "filtered"
     track = of_track(exam, 'without = ["extra-candidate-jaccard"]')
     assert run(["exam", "filter", track, "-o", str(out)]) == 0
     kept, dropped = lines(out / "kept.jsonl"), lines(out / "dropped.jsonl")
@@ -80,7 +80,7 @@ def test_thresholds_are_read_from_the_track(exam: Path) -> None:
     text = (
         'without = ["duplicates", "extra-candidate-jaccard"]\nmin_question = 3\nintra_candidate_jaccard = 1'
     )
-    out = exam.parent / "out"
+    out = exam.parent / "filtered"
     assert run(["exam", "filter", of_track(exam, text), "-o", str(out)]) == 0
     assert [row["question_id"] for row in lines(out / "dropped.jsonl")] == ["x2"]
     stats = json.loads((out / "stats.json").read_bytes())
@@ -131,22 +131,22 @@ def test_no_model_is_loaded_if_no_filter_needs_it(exam: Path) -> None:
     off = ["extra-candidate-embedding", "intra-candidate-embedding"]
     for without, status in ((off, 0), (off[:1], 2)):
         track = of_track(exam, f"{model}without = {without}")
-        assert run(["exam", "filter", track, "-o", str(exam.parent / "out")]) == status
+        assert run(["exam", "filter", track, "-o", str(exam.parent / "filtered")]) == status
 
 
 def test_generation_metadata_is_reported_if_present(exam: Path, capsys: pytest.CaptureFixture[str]) -> None:
     noted = {"generated": 9, "badly_parsed": {"no answer letter": 4}}
     exam.with_name("exam.generation.json").write_text(json.dumps(noted))
-    assert run(["exam", "filter", str(exam), "-o", str(exam.parent / "out")]) == 0
-    stats = json.loads((exam.parent / "out" / "stats.json").read_bytes())
+    assert run(["exam", "filter", str(exam), "-o", str(exam.parent / "filtered")]) == 0
+    stats = json.loads((exam.parent / "filtered" / "stats.json").read_bytes())
     assert {key: stats[key] for key in noted} == noted
     assert "9 questions generated, 4 badly parsed" in capsys.readouterr().err
 
 
 def test_an_exam_with_no_question_left_gives_status_1(exam: Path) -> None:
     track = of_track(exam, "min_question = 900")
-    assert run(["exam", "filter", track, "-o", str(exam.parent / "out")]) == 1
-    assert (exam.parent / "out" / "kept.jsonl").read_bytes() == b""
+    assert run(["exam", "filter", track, "-o", str(exam.parent / "filtered")]) == 1
+    assert (exam.parent / "filtered" / "kept.jsonl").read_bytes() == b""
 
 
 @pytest.mark.parametrize(
@@ -180,7 +180,7 @@ def test_a_line_that_is_not_a_question_is_reported(
 
 
 def test_a_folder_without_a_track_is_a_one_line_error(exam: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["exam", "filter", str(exam.parent), "-o", str(exam.parent / "out")]) == 2
+    assert run(["exam", "filter", str(exam.parent), "-o", str(exam.parent / "filtered")]) == 2
     assert "no trecexam.toml" in capsys.readouterr().err
 
 
@@ -197,7 +197,7 @@ def test_a_folder_without_a_track_is_a_one_line_error(exam: Path, capsys: pytest
 def test_invalid_settings_are_a_one_line_error(
     exam: Path, capsys: pytest.CaptureFixture[str], text: str, reason: str
 ) -> None:
-    assert run(["exam", "filter", of_track(exam, text), "-o", str(exam.parent / "out")]) == 2
+    assert run(["exam", "filter", of_track(exam, text), "-o", str(exam.parent / "filtered")]) == 2
     error = capsys.readouterr().err
     assert reason in error
     assert error.count("\n") == 1
@@ -209,9 +209,15 @@ def test_a_duplicate_question_id_is_reported(tmp_path: Path, capsys: pytest.Capt
     assert f"{path}:2: question id 'x0' occurs twice (first on line 1)" in capsys.readouterr().err
 
 
+def test_one_question_is_counted_in_the_singular(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = write_exam(tmp_path / "exam.jsonl", [question()])
+    run(["exam", "filter", str(path), "-o", str(tmp_path / "filtered")])
+    assert any(line.startswith("1 question: ") for line in capsys.readouterr().err.splitlines())
+
+
 def test_the_input_exam_is_never_overwritten(exam: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = exam.rename(exam.with_name("kept.jsonl"))
     before = path.read_bytes()
     assert run(["exam", "filter", str(path), "-o", str(path.parent)]) == 2
-    assert "would be overwritten" in capsys.readouterr().err
+    assert "is an input of this command; name another folder" in capsys.readouterr().err
     assert path.read_bytes() == before

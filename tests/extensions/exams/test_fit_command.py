@@ -378,6 +378,27 @@ def test_exam_fit_of_a_track_writes_a_leaderboard_and_its_agreement(
     )
 
 
+def test_queries_without_a_passage_and_runs_without_a_judged_one_are_reported(
+    track: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    skipped = "counted as wrong, because the run has no passage with a text for the query: skips (2 queries)"
+    judged = "none of its passages is judged"
+    assert run(["exam", "fit", str(track)]) == 0
+    err = capsys.readouterr().err
+    assert skipped in err.splitlines()
+    assert judged not in err
+    qrels = (track / "qrels.txt").read_text().splitlines(keepends=True)
+    ranked = {"q1-d00", "q1-d01"}
+    (track / "qrels.txt").write_text("".join(line for line in qrels if line.split()[2] not in ranked))
+    assert run(["exam", "fit", str(track)]) == 0
+    lines = capsys.readouterr().err.splitlines()
+    note = f"skips: {judged}, so its official values are 0; leave it out to compare the others"
+    assert [line for line in lines if judged in line] == [note]
+    (track / "qrels.txt").unlink()
+    assert run(["exam", "fit", str(track)]) == 0
+    assert judged not in capsys.readouterr().err
+
+
 def test_retired_items_are_left_out_and_ratings_by_people_count(track: Path) -> None:
     with trecexam.open_track(track) as opened:
         exam = opened.exam.fit().exam

@@ -91,8 +91,46 @@ def test_each_passage_gets_a_question_with_its_origin(
     unread = json.loads((root / "exam.unread.jsonl").read_bytes())
     assert unread == {"doc_id": "d3", "reason": "no four candidates", "raw": "I cannot do that."}
     err = capsys.readouterr().err
-    assert "left out 1 answers that are not questions: no four candidates" in err
-    assert "2 questions (3 answers are new)" in err
+    assert "no question in 1 answer: no four candidates" in err
+    assert "2 questions (3 new answers)" in err
+
+
+@pytest.mark.parametrize("again", [[], ["--again"]])
+def test_without_a_readable_answer_no_exam_is_written(
+    track: Callable[..., Path], capsys: pytest.CaptureFixture[str], again: list[str]
+) -> None:
+    with serving(lambda exchange: exchange.say("I cannot do that.")) as server:
+        root = track(server.url)
+        for _ in range(2):
+            assert generate(root) == 1
+            assert not (root / "exam.jsonl").exists()
+            assert not (root / "exam.generation.json").exists()
+            *_, answers, end = capsys.readouterr().err.splitlines()
+            assert answers == "no question in 3 answers: no four candidates"
+            assert end == (
+                f"no answer could be read as a question; {root}/exam.jsonl was not written: look at the "
+                f"answers in {root}/exam.unread.jsonl, then name another model in [generator] or raise its "
+                "max_new_tokens"
+            )
+        assert len((root / "exam.unread.jsonl").read_bytes().splitlines()) == 3
+        if again:
+            assert generate(root, *again) == 2
+            assert "no exam here yet: run `exam generate` without --again" in capsys.readouterr().err
+
+
+def test_an_exam_stays_if_no_answer_of_another_model_is_readable(
+    track: Callable[..., Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    with serving(answer_with_question) as server:
+        root = track(server.url)
+        assert generate(root) == 0
+    before = (root / "exam.jsonl").read_bytes()
+    with serving(lambda exchange: exchange.say("I cannot do that.")) as server:
+        track(server.url, model="other")
+        for _ in range(2):
+            assert generate(root) == 1
+            assert f"{root}/exam.jsonl is unchanged" in capsys.readouterr().err
+    assert (root / "exam.jsonl").read_bytes() == before
 
 
 def test_a_second_run_sends_no_prompt_and_changes_no_byte(track: Callable[..., Path]) -> None:

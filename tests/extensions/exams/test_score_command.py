@@ -86,8 +86,8 @@ def test_each_retriever_with_each_number_of_examples_is_an_examinee(
     components = (out / "components.tsv").read_text().splitlines()
     assert components[0] == "examinee\tmodel\tretriever\texamples"
     assert components[2] == "tiny+closed-book+2\ttiny\tclosed-book\t2"
-    assert "tiny+bm25+0: 1 retrieved documents have no text" in said.err
-    assert "tiny+bm25+0: 1 questions are not in the run" in said.err
+    assert "tiny+bm25+0: left out, as without a text: 1 retrieved document" in said.err
+    assert "tiny+bm25+0: answered closed-book, as not in the run: 1 question" in said.err
     # The matrix follows from the scores, and these equal a plain forward pass.
     details = {(row["examinee"], row["question_id"]): row for row in rows(out / "answers.jsonl")}
     for row in matrix[1:]:
@@ -184,7 +184,7 @@ def test_a_passage_too_long_for_the_model_is_cut(
     write_exam(exam, [question(0, documentation=PASSAGE * 40)])
     start = ["exam", "score", str(exam), "-o", str(exam.parent / "out"), "--model", str(model)]
     assert run([*start, "--retriever", "oracle"]) == 0
-    assert "documents of 1 questions were cut to fit the model" in capsys.readouterr().err
+    assert "documents cut to fit the model: 1 question" in capsys.readouterr().err
 
 
 def test_a_question_that_fills_the_context_is_asked_without_its_passage(
@@ -202,7 +202,7 @@ def test_a_question_that_fills_the_context_is_asked_without_its_passage(
     start = ["exam", "score", str(exam), "-o", str(out), "--model", str(model)]
     write_exam(exam, [question(0, "z" * length)])
     assert run([*start, "--retriever", "oracle"]) == 0
-    assert "documents of 1 questions were cut to fit the model" in capsys.readouterr().err
+    assert "documents cut to fit the model: 1 question" in capsys.readouterr().err
     write_exam(exam, [question(0, "z" * (length + 40))])
     assert run([*start, "-o", str(exam.parent / "other")]) == 2
     assert "use fewer --examples, or leave out long questions" in capsys.readouterr().err
@@ -244,7 +244,7 @@ def test_a_server_is_asked_for_each_answer_letter_once(
         start += ["--key-env", "TEST_KEY"]
         assert run(start) == 0
         assert (out / "matrix.tsv").read_text() == "examinee\tx0\tx1\tx2\nbig+closed-book+0\t1\t0\t0\n"
-        assert "1 answers name no candidate and count as wrong" in capsys.readouterr().err
+        assert "no candidate named, counted as wrong: 1 answer" in capsys.readouterr().err
         assert run(start) == 0
         assert len(server.bodies) == 3
         assert run([*start, "--retriever", "oracle", "--latex"]) == 0

@@ -206,10 +206,24 @@ def test_contradictory_options_are_reported(
     assert not (tmp_path / "out").exists()
 
 
+def test_one_block_is_counted_in_the_singular(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = write_lines(tmp_path / "blocks.jsonl", [{"content": "News."}])
+    assert run(["ragval", "filter", str(path), "-o", str(tmp_path / "out")]) == 0
+    assert f"1 block: 0 dropped, 1 kept: {tmp_path}/out" in capsys.readouterr().err.splitlines()
+
+
+def test_an_empty_file_is_no_error_of_an_option(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "e.jsonl"
+    path.write_text("")
+    for more in ([], ["--after", "2023"]):
+        assert run(["ragval", "filter", str(path), "-o", str(tmp_path / "out"), *more]) == 2
+        assert capsys.readouterr().err == f"trecexam: {path}: the file is empty\n"
+
+
 def test_blocks_are_never_overwritten(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = write_lines(tmp_path / "kept.jsonl", ROWS)
     assert run(["ragval", "filter", str(path), "-o", str(tmp_path)]) == 2
-    assert "would be overwritten" in capsys.readouterr().err
+    assert "is an input of this command; name another folder" in capsys.readouterr().err
     assert lines(path) == ROWS
 
 

@@ -80,7 +80,8 @@ def read_inputs(
     if (skipped := (rows < 0).all(axis=2).sum(axis=1)).any():
         some = [name for name, n in zip(names, skipped, strict=True) if n]
         notes.append(
-            f"{shorten_list(some)}: up to {plural(int(skipped.max()), 'query')} skipped, which score 0"
+            f"{shorten_list(some)}: skipped up to {plural(int(skipped.max()), 'query')}; a skipped query "
+            "scores 0"
         )
     short = [path.name.removesuffix(".gz").rsplit(".", 1)[0] for path in qrels]
     if len(set(short)) < len(short):

@@ -15,7 +15,6 @@ from converters.fields import column
 from converters.overrides import ADJUDICATED, with_override
 from converters.records import HumanRating, Qrel
 from converters.trec_qrels import write_qrels
-from trecexam.config import CONFIG_NAME
 from trecexam.errors import TrecexamError
 from trecexam.extensions.campaign.assessments import CellKey, opinions_of
 from trecexam.extensions.campaign.judgment_table import TableRow, judgment_table, read_judgment_table
@@ -25,6 +24,7 @@ from trecexam.files.stamps import Rejected
 from trecexam.line.input_files import read_overrides_file
 from trecexam.line.loaded_track import of_documents
 from trecexam.line.overrides import UNDECIDED, Overrides
+from trecexam.line.protected import refuse_folder
 from trecexam.line.rejected import rejected_rows
 from trecexam.line.typed_text import MAX_WHO, refuse_controls, typed
 from trecexam.scores.labels import labels
@@ -80,8 +80,7 @@ def export_judgments(track: Assessment, folder: Path | str) -> ExportedJudgments
             no header line, so that none of them is known: nothing is written then.
     """
     folder = Path(folder)
-    if (folder / CONFIG_NAME).exists():
-        raise TrecexamError("is a track, whose qrels.txt would be replaced; name another folder", path=folder)
+    refuse_folder(folder, (track.folder.root,), (QRELS, SIX_COLUMNS, TABLE))
     sources = (track.folder.overrides(), track.folder.judgments())
     for source in filter(Path.exists, sources):
         try:

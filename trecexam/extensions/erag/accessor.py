@@ -8,9 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from trecexam.calls import Accessor, named_as_called, on_folder
-from trecexam.errors import TrecexamError
 from trecexam.extensions.erag.erag import EragRequest, erag_grader, from_model, load, without_model
-from trecexam.extensions.erag.evaluation import Evaluation
+from trecexam.extensions.erag.evaluation import ALWAYS, FILES, Evaluation
 from trecexam.extensions.erag.labels import OUTPUTS
 from trecexam.extensions.erag.metrics import Metric
 from trecexam.files.track_lock import TrackLock
@@ -21,6 +20,7 @@ from trecexam.line.grading_time import measure_time
 from trecexam.line.loader import TrackLoader
 from trecexam.line.lost_grades import refuse_lost_grades
 from trecexam.line.measure_names import names_of
+from trecexam.line.protected import refuse_folder
 from trecexam.track import TrackFolder
 
 if TYPE_CHECKING:
@@ -75,10 +75,9 @@ def erag(
         _path(end_to_end),
         labels,
     )
-    reserved = {folder.out: "holds the track's outputs", folder.runs: "holds the track's runs"}
-    for folder_path, why in reserved.items():
-        if output is not None and Path(output).resolve() == folder_path.resolve():
-            raise TrecexamError(f"{why}: give another folder", path=output)
+    if output is not None:
+        inputs = folder.root, request.gold, request.outputs, request.end_to_end
+        refuse_folder(Path(output), inputs, FILES, always=ALWAYS)
     evaluation = (
         _by_model(folder, request, progress, stop) if request.asks_model else without_model(folder, request)
     )

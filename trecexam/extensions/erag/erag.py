@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -20,11 +20,12 @@ from trecexam.extensions.erag.metrics import Metric, metric_of
 from trecexam.extensions.erag.runs import ChosenRuns, counted_queries, lists, refused_lines, tied_runs
 from trecexam.files.stamps import Rejected
 from trecexam.graders import create
-from trecexam.graders.base import Grader
+from trecexam.graders.base import Grader, Usage
 from trecexam.graders.writing import create_writer
 from trecexam.line.grading import count_missing
 from trecexam.line.inputs import InputReader
 from trecexam.line.loader import TrackLoader
+from trecexam.line.official import never_judged, never_judged_note
 from trecexam.line.texts import Texts
 from trecexam.line.track_inputs import TrackInputs
 from trecexam.tables.text import plural
@@ -172,7 +173,9 @@ def from_model(loaded: LoadedRequest, graded: Graded | None, used: Mapping[str, 
         if graded.why:
             notes.append(f"ended early: {graded.why}")
     if graded is not None and used is not None:
-        notes.append(", ".join(f"{key} {value}" for key, value in used["this_update"].items()))
+        counts = dict(used["this_update"])
+        cost = counts.pop("cost")
+        notes.append(Usage(**counts).line(cost))
     return _finished(
         loaded.request, track.folder, labelled, ranked, loaded.query_ids, loaded.chosen, track.runs,
         rejected=[*rejected, loaded.unknown], notes=notes,
@@ -195,19 +198,24 @@ def without_model(folder: TrackFolder, request: EragRequest) -> Evaluation:
     ranked = lists(track, query_ids)
     golds = {query_id: track.bank.items[query_id][0] for query_id in query_ids}
     refused: tuple[Rejected, ...] = ()
+    notes: list[str] = []
     if request.labels == CONTAINS_ANSWER:
         needed = {doc_id for _, doc_id in labels.documents(ranked, query_ids)} - track.own_texts.keys()
         texts, refused = Texts(folder).of(needed) if needed else ({}, ())
         labelled = labels.from_texts({**texts, **track.own_texts}, golds, ranked)
     elif request.labels == PROVENANCE:
         labelled = labels.from_provenance(_provenance(track, folder), golds.keys(), ranked)
+        # KILT's gold outputs name only what is right, so they say nothing about a run without it.
+        without = never_judged(track.runs, _judged(track.official), query_ids) if track.official else ()
+        if without:
+            notes.append(never_judged_note(without, len(track.runs), "values"))
     else:
         labelled, refused = _by_outputs(folder, request, golds, ranked, (track, chosen))
     files = {folder.shown(path) for path in (*track.bank_files, *track.run_files.values())}
     rejected = [row for row in track.rejected if row.file in {*files, "the bank"}]
     return _finished(
         request, folder, labelled, ranked, query_ids, chosen, track.runs,
-        rejected=[*rejected, unknown, *refused],
+        rejected=[*rejected, unknown, *refused], notes=notes,
     )  # fmt: skip
 
 
@@ -253,6 +261,15 @@ def _provenance(track: TrackInputs, folder: TrackFolder) -> Sequence[Qrel]:
             path=folder.root,
         )
     return rows
+
+
+def _judged(rows: Iterable[Qrel]) -> dict[str, set[str]]:
+    """query_id -> its judged documents; a negative label says that one is not judged."""
+    judged: dict[str, set[str]] = {}
+    for row in rows:
+        if row.relevance >= 0:
+            judged.setdefault(row.query_id, set()).add(row.doc_id)
+    return judged
 
 
 def _finished(

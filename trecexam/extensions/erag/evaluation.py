@@ -34,11 +34,9 @@ from trecexam.tables.text import plural
 #: The cutoff of the default measures.
 CUTOFF = 10
 ALL = "all"
-#: What `Evaluation.write` may write; what does not apply is removed.
-FILES = (
-    *(f"{name}.tsv" for name in ("labels", "unlabelled", "scores", "correlation", "rejected")),
-    *("labels.qrels", "labels.graded.qrels"),
-)
+#: What `Evaluation.write` always writes, and what it may write; what does not apply is removed.
+ALWAYS = ("labels.tsv", "scores.tsv")
+FILES = (*ALWAYS, "unlabelled.tsv", "correlation.tsv", "rejected.tsv", "labels.qrels", "labels.graded.qrels")
 
 
 class QueryCorrelation(NamedTuple):

@@ -20,12 +20,15 @@ from trecexam.graders.weights import model_folder, offline_folder
 from trecexam.packages import install, missing_packages
 from trecexam.tables.result import Result
 from trecexam.tables.table import Table, to_json, to_tsv
+from trecexam.tables.text import plural
 
 if TYPE_CHECKING:
     from trecexam.extensions.exams.questions.similarity import Embed
 
 #: The ending of the file that `exam generate` writes next to an exam.
 GENERATION = ".generation.json"
+#: What `write_filtered` writes.
+FILES = ("kept.jsonl", "dropped.jsonl", "stats.json", "groups.tsv", "queries.tsv")
 _EMBEDDING = ("extra-candidate-embedding", "intra-candidate-embedding")
 
 
@@ -134,10 +137,10 @@ def _told(exam: FilteredExam) -> Iterator[str]:
     stats = exam.stats
     if stats["generated"] is not None:
         bad = sum((stats["badly_parsed"] or {}).values())
-        yield f"{stats['generated']:,} questions generated, {bad:,} badly parsed"
+        yield f"{plural(stats['generated'], 'question')} generated, {bad:,} badly parsed"
     if exam.settings.embedding is None:
         yield 'no sentence embeddings are compared (`embedding = "offline"` in [exam] does)'
-    yield f"{stats['questions']:,} questions: {stats['dropped']:,} dropped, {stats['kept']:,} kept"
+    yield f"{plural(stats['questions'], 'question')}: {stats['dropped']:,} dropped, {stats['kept']:,} kept"
     if (after := stats["after"])["questions"]:
         fixed, longest = after["fixed_answer"], after["longest_answer"]
         yield (
@@ -151,7 +154,7 @@ def write_filtered(exam: FilteredExam, folder: Path) -> None:
     """Writes kept.jsonl, dropped.jsonl, stats.json, groups.tsv and queries.tsv, all of them or none.
 
     Raises:
-        TrecexamError: they cannot be written, or the exam would be overwritten.
+        TrecexamError: they cannot be written.
     """
     kept_lines, dropped_lines = bytearray(), bytearray()
     for question_index, (question, kind) in enumerate(zip(exam.filtered.questions, exam.kinds, strict=True)):
@@ -162,16 +165,14 @@ def write_filtered(exam: FilteredExam, folder: Path) -> None:
             dropped_lines += exam_line({**row, "filters": list(reasons), "reason": why})
         else:
             kept_lines += exam_line(row)
-    contents = {
-        folder / "kept.jsonl": bytes(kept_lines),
-        folder / "dropped.jsonl": bytes(dropped_lines),
-        folder / "stats.json": to_json(exam.stats).encode(),
-        folder / "groups.tsv": to_tsv(exam.groups()).encode(),
-        folder / "queries.tsv": _queries(exam).encode(errors="replace"),
-    }
-    if exam.path.resolve() in {path.resolve() for path in contents}:
-        raise TrecexamError("would be overwritten: give -o another folder", path=exam.path)
-    replace_together(contents)
+    contents = (
+        bytes(kept_lines),
+        bytes(dropped_lines),
+        to_json(exam.stats).encode(),
+        to_tsv(exam.groups()).encode(),
+        _queries(exam).encode(errors="replace"),
+    )
+    replace_together({folder / name: content for name, content in zip(FILES, contents, strict=True)})
 
 
 def _queries(exam: FilteredExam) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,17 +15,18 @@ from trecexam.extensions.exams.plots import exam_plots, steps_plot
 from trecexam.extensions.exams.responses import ExamResponses, LabelFiles, from_file
 from trecexam.extensions.exams.results import ExamFit, ImprovedExam, told
 from trecexam.files.atomic import replace_all
+from trecexam.line.protected import refuse_folder
 from trecexam.tables.plots.drawings import drawn
 from trecexam.tables.table import to_json, to_tsv
 from trecexam.tables.text import plural
 
 _PLOTS = ("plots/*.svg", "plots/*.png", "plots/*.tsv")
-#: What `write_fit` may write.
-_OF_FIT = (
-    *("items.tsv", "examinees.tsv", "information.tsv", "item_quality.tsv", "fit.json"),
-    *("components.tsv", "correlation.tsv", "matrix.tsv"),
-    *_PLOTS,
-)
+#: What `write_fit` always writes, and what it may write.
+_ALWAYS_OF_FIT = ("items.tsv", "examinees.tsv", "information.tsv", "item_quality.tsv", "fit.json")
+_OF_FIT = (*_ALWAYS_OF_FIT, "components.tsv", "correlation.tsv", "matrix.tsv", *_PLOTS)
+#: The same of `write_improvement`.
+_ALWAYS_OF_IMPROVEMENT = ("steps.tsv", "improve.json")
+_OF_IMPROVEMENT = (*_ALWAYS_OF_IMPROVEMENT, *_PLOTS, *(f"step-*/{name}" for name in _OF_FIT))
 
 
 def fit_exam(
@@ -129,6 +130,12 @@ def improved(
     return ImprovedExam(exam, improvement, fits, (*exam.notes, *fits[0].fit.notes, stopped))
 
 
+def refuse_out(out: Path, inputs: Iterable[Path | None], *, improvement: bool = False) -> None:
+    """Refuses a folder for the files of a fit or an improvement, see `refuse_folder`."""
+    names, always = (_OF_IMPROVEMENT, _ALWAYS_OF_IMPROVEMENT) if improvement else (_OF_FIT, _ALWAYS_OF_FIT)
+    refuse_folder(out, inputs, names, always=always)
+
+
 def write_fit(exam: ExamFit, out: Path) -> list[str]:
     """Writes a fit's files into a folder, and removes files of an earlier fit that do not apply.
 
@@ -156,7 +163,7 @@ def write_improvement(improved_exam: ImprovedExam, out: Path) -> list[str]:
         why += undrawn
     contents["steps.tsv"] = improved_exam.to_tsv().encode()
     contents["improve.json"] = to_json(improvement_json(improved_exam)).encode()
-    replace_all(out, contents, (*_PLOTS, *(f"step-*/{name}" for name in _OF_FIT)))
+    replace_all(out, contents, _OF_IMPROVEMENT)
     return why
 
 

@@ -23,6 +23,8 @@ from trecexam.graders.writing.reading import Unread
 from trecexam.tables.table import to_json
 from trecexam.track import TrackFolder
 
+#: The ending of the file of answers that are not questions.
+UNREAD = ".unread.jsonl"
 #: Of the order of the candidates.
 _SEED = 0
 #: Of a question: whose wrong candidates were refilled, and what they were; beside the exam how many have it.
@@ -110,6 +112,8 @@ def check_ours(exam: Path) -> None:
 def generate(plan: ExamPlan, source: KeepingWriter) -> Rounds[GeneratedExam]:
     """Calls the model for each passage, and writes the exam from all answers.
 
+    Without one readable answer the exam is not written: a file that is there stays.
+
     Raises:
         TrecexamError: the files cannot be written.
     """
@@ -141,6 +145,15 @@ def _write(plan: ExamPlan, prompts: PromptSet[str]) -> tuple[tuple[ExamQuestion,
     if not questions and not failed:
         return (), {}
     badly_parsed = dict(Counter(reason for _, reason, _ in failed).most_common())
+    unread_answers = {
+        companion_file(plan.output, UNREAD): b"".join(
+            exam_line({"doc_id": doc_id, "reason": reason, "raw": answer.text})
+            for doc_id, reason, answer in failed
+        )
+    }
+    if not questions:
+        replace_together(unread_answers)
+        return (), badly_parsed
     exam = b"".join(exam_line(question.row()) for question in questions)
     noted = {
         "generated": len(questions) + len(failed),
@@ -157,10 +170,7 @@ def _write(plan: ExamPlan, prompts: PromptSet[str]) -> tuple[tuple[ExamQuestion,
     replace_together(
         {
             plan.output: exam,
-            companion_file(plan.output, ".unread.jsonl"): b"".join(
-                exam_line({"doc_id": doc_id, "reason": reason, "raw": answer.text})
-                for doc_id, reason, answer in failed
-            ),
+            **unread_answers,
             # Written last, because it marks the exam as ours.
             companion_file(plan.output, GENERATION): to_json(noted).encode(),
         }

@@ -19,6 +19,8 @@ from trecexam.files.track_lock import exclusive_lock
 from trecexam.tables.result import Result
 from trecexam.tables.table import Table, to_tsv
 
+#: What `write_examinees` writes.
+FILES = ("matrix.tsv", "components.tsv", "answers.jsonl")
 #: What an examinee is made of.
 PARTS = ("model", "retriever", "examples")
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -93,17 +93,35 @@ def from_track(
     if not any((q.ratings >= 0).any() for q in ratings):
         raise TrecexamError(nothing_graded(track), path=root)
     blocks, names, texts, queries = [], [], {}, {}
+    n_unanswered = np.zeros(len(runs), np.int64)
     called = item_names(track.bank)
     for q in ratings:
         gradable = np.array([text is not None for text in track.sheets[q.query_id].texts] + [False])
         ranks = track.pool[q.query_id].ranks[:, : track.config.track.depth]
-        blocks.append(response_matrix(q, np.where(gradable[ranks], ranks, -1), threshold))
+        ranks = np.where(gradable[ranks], ranks, -1)
+        n_unanswered += np.all(ranks < 0, axis=1)
+        blocks.append(response_matrix(q, ranks, threshold))
         for item in track.bank.items[q.query_id]:
             name = called[q.query_id, item.item_id]
             names.append(name)
             texts[name], queries[name] = item.text, q.query_id
     matrix = ResponseMatrix(tuple(runs), tuple(names), np.concatenate(blocks, axis=1), texts)
-    return usable_responses(str(root), matrix, labels or LabelFiles(), queries=queries)
+    responses = usable_responses(str(root), matrix, labels or LabelFiles(), queries=queries)
+    return replace(responses, notes=(*_unanswered(runs, n_unanswered), *responses.notes))
+
+
+def _unanswered(runs: Sequence[str], n_unanswered: NDArray[np.int64]) -> Iterator[str]:
+    """A line on the runs that have nothing to grade for some queries."""
+    some = [
+        f"{run} ({plural(number, 'query')})"
+        for run, number in zip(runs, n_unanswered.tolist(), strict=True)
+        if number
+    ]
+    if some:
+        yield (
+            "counted as wrong, because the run has no passage with a text for the query: "
+            f"{shorten_list(some, quote='')}"
+        )
 
 
 def item_names(bank: Bank) -> dict[tuple[str, str], str]:

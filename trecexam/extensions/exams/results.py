@@ -73,9 +73,9 @@ def told(fitted: ExamFit) -> Iterator[str]:
     f = fitted.fit
     yield from (*fitted.exam.notes, *f.notes)
     yield (
-        f"{f.settings.model.upper()} of {len(f.theta):,} examinees x {len(f.a):,} questions: log-likelihood "
-        f"{f.log_likelihood:.2f} after {f.iterations:,} iterations; RMSE {f.errors.model:.3f}, of the "
-        f"examinees' means {f.errors.baseline:.3f}"
+        f"{f.settings.model.upper()} of {len(f.theta):,} examinees x {plural(len(f.a), 'question')}: "
+        f"log-likelihood {f.log_likelihood:.2f} after {plural(f.iterations, 'iteration')}; RMSE "
+        f"{f.errors.model:.3f}, of the examinees' means {f.errors.baseline:.3f}"
     )
     yield tables.information_line(fitted)
     doubted = sum(bool(item.note) for item in fitted.quality)

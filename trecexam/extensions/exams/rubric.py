@@ -16,6 +16,7 @@ from trecexam.extensions.exams.responses import LabelFiles, from_track, item_nam
 from trecexam.extensions.exams.results import ExamFit, ImprovedExam, told
 from trecexam.line.evaluation import official_values
 from trecexam.line.loaded_track import asked_of
+from trecexam.line.official import never_judged, never_judged_note, official_judgments
 from trecexam.line.official_leaderboard import LEADERBOARD
 from trecexam.line.relevance import official_measures
 from trecexam.scores.correlation import correlate
@@ -64,7 +65,7 @@ def fit_track(
     responses = from_track(track, LabelFiles(components, groups))
     exam_fit = fitted(responses, settings or default_settings())
     exam_fit = replace(exam_fit, official=tuple(_against_official(track, exam_fit)))
-    return replace(exam_fit, notes=tuple(told(exam_fit)))
+    return replace(exam_fit, notes=(*told(exam_fit), *_never_judged(track, exam_fit)))
 
 
 @has_examinees
@@ -106,6 +107,17 @@ def discriminations(track: Assessment, min_rating: int | None = None) -> Mapping
     by_item = {name: a for name, a in zip(exam.items, of_items, strict=True) if not math.isnan(a)}
     names = item_names(track.bank)
     return {key: by_item[name] for key, name in names.items() if name in by_item}
+
+
+def _never_judged(track: Assessment, exam_fit: ExamFit) -> Iterator[str]:
+    """A line on runs of which nothing is judged, if abilities are compared with official judgments."""
+    queries = [query_id for query_id in track.bank.query_ids if query_id in track.judged_queries]
+    if track.official is None or not queries or not exam_fit.official:
+        return
+    runs = {name: track.runs[name] for name in exam_fit.exam.examinees}
+    without = never_judged(runs, official_judgments(track).judged, queries)
+    if without:
+        yield never_judged_note(without, len(runs))
 
 
 def _against_official(track: Assessment, fitted_exam: ExamFit) -> Iterator[tuple[str, str, Correlation]]:

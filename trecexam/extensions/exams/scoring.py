@@ -21,6 +21,7 @@ from trecexam.extensions.local_models.truncation import NoRoomError
 from trecexam.graders.writing import Fitted
 from trecexam.graders.writing.asking import AskingResult, PromptSet, Rounds
 from trecexam.graders.writing.kept_answers import KeepingWriter
+from trecexam.tables.text import plural
 
 CLOSED_BOOK, ORACLE = "closed-book", "oracle"
 
@@ -99,9 +100,9 @@ class ExamSetup:
         without = sum(doc_id not in self.texts for ranking in rankings for doc_id in ranking)
         empty = sum(not ranking for ranking in rankings)
         if without:
-            notes.append(f"{without:,} retrieved documents have no text and were left out")
+            notes.append(f"left out, as without a text: {plural(without, 'retrieved document')}")
         if empty:
-            notes.append(f"{empty:,} questions are not in the run and were answered closed-book")
+            notes.append(f"answered closed-book, as not in the run: {plural(empty, 'question')}")
         return notes
 
 
@@ -247,12 +248,12 @@ def taking(source: KeepingWriter, setup: ExamSetup) -> Rounds[Examinee]:
         question_id: read(questions[question_id], reply.text) for question_id, reply in prompts.answered()
     }
     unread = sum(answer.chosen is None for answer in answered.values())
-    notes = [f"documents of {len(prompts.cut):,} questions were cut to fit the model"] if prompts.cut else []
+    notes = [f"documents cut to fit the model: {plural(len(prompts.cut), 'question')}"] if prompts.cut else []
     if unread:
-        notes.append(f"{unread:,} answers name no candidate and count as wrong")
+        notes.append(f"no candidate named, counted as wrong: {plural(unread, 'answer')}")
     if result.unwritten:
         _, reason = result.unwritten[0]
-        notes.append(f"{len(result.unwritten):,} questions have no answer: {reason}")
+        notes.append(f"{plural(len(result.unwritten), 'question')} without an answer: {reason}")
     return Examinee(setup.components, answered, (*notes, *setup.notes()), result.why)
 
 

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 from converters.errors import ConversionError
-from trecexam.errors import TrecexamError
 from trecexam.extensions.ragval.formats.knowledge import Block, line_of, read_blocks
 from trecexam.extensions.ragval.knowledge.prompts import named
 from trecexam.extensions.ragval.knowledge.reading import read_known
@@ -23,6 +22,8 @@ from trecexam.tables.table import Table, to_json
 from trecexam.track import TrackFolder
 
 DUPLICATES, MISSING, UNREADABLE = "duplicates", "missing-date", "unreadable-date"
+#: What `write_filtered` writes.
+FILES = ("kept.jsonl", "dropped.jsonl", "stats.json")
 AFTER, KNOWN = "after", "known"
 #: What a server's model is held to.
 SCHEMA: Mapping[str, Any] = {
@@ -195,7 +196,7 @@ def write_filtered(filtered: FilteredBlocks, folder: Path) -> None:
     """Writes kept.jsonl, dropped.jsonl and stats.json, all of them or none.
 
     Raises:
-        TrecexamError: they cannot be written, or the blocks would be overwritten.
+        TrecexamError: they cannot be written.
     """
     kept_lines, dropped_lines = bytearray(), bytearray()
     for block, fail in zip(filtered.blocks, filtered.fails, strict=True):
@@ -206,14 +207,8 @@ def write_filtered(filtered: FilteredBlocks, folder: Path) -> None:
             kept_lines += line_of(block.row)
     settings = {"after": filtered.after, "known": filtered.knowing is not None}
     stats = {"file": filtered.path.name, **filtered.stats(), "settings": settings}
-    contents = {
-        folder / "kept.jsonl": bytes(kept_lines),
-        folder / "dropped.jsonl": bytes(dropped_lines),
-        folder / "stats.json": to_json(stats).encode(),
-    }
-    if filtered.path.resolve() in {path.resolve() for path in contents}:
-        raise TrecexamError("would be overwritten: give -o another folder", path=filtered.path)
-    replace_together(contents)
+    contents = bytes(kept_lines), bytes(dropped_lines), to_json(stats).encode()
+    replace_together({folder / name: content for name, content in zip(FILES, contents, strict=True)})
 
 
 def _known_json(knowing: Knowing) -> dict[str, Any]:

@@ -37,11 +37,15 @@ _MEANING = {
     "test": "two-sided paired t test over shared questions; p_holm: over all pairs of a score",
     "bins": f"sums of {BINS[0]} to {BINS[-1]}; one between two whole sums counts at the lower one",
 }
-#: Files of a report that may not apply to a later one.
+#: What a report always has, and files that may not apply to a later one.
+ALWAYS = ("report.tsv", "intervals.tsv", "histogram.tsv", "significance.tsv", "report.json")
 _OURS = (
     *("bounds.tsv", "sweep.tsv", "rejected.tsv"),
     *(f"{FOLDER}/{plot}.{kind}" for plot in ("means", "histogram", "sweep") for kind in KINDS),
 )
+
+
+FILES = (*ALWAYS, *_OURS)
 
 
 class NoAnswersError(TrecexamError):
@@ -145,9 +149,15 @@ def report_of(rows: Iterable[JudgedAnswer], parameter: str | None = None) -> Rag
         parameter: that was swept, whose values the rows have.
 
     Raises:
-        NoAnswersError: there are none.
+        NoAnswersError: there are none, or none has scores, a question or its id.
         TrecexamError: they have no value of the parameter, or a system's several.
     """
+    rows = list(rows)
+    if rows and all(row.status == "unparsed" and not row.question_id for row in rows):
+        raise NoAnswersError(
+            "no line is a judged answer: each needs truthfulness and relevance, 1 to 5, and question_id or "
+            "question"
+        )
     systems = systems_of(rows)
     if not systems:
         raise NoAnswersError("no answer is judged, so there is nothing to report")

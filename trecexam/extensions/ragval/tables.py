@@ -137,6 +137,6 @@ def remarks(systems: Sequence[System]) -> Iterator[str]:
         unknown = sum(not question for question in system.questions)
         if unknown and len(systems) > 1:
             yield (
-                f"{system.run_id}: {unknown:,} answers have neither question_id nor question, and are not "
-                f"compared with other systems"
+                f"{system.run_id}: not compared with other systems: {plural(unknown, 'answer')} without "
+                "question_id and question"
             )

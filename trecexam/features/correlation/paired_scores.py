@@ -434,14 +434,15 @@ def _unmatched_judgments(track: Assessment) -> Iterator[str]:
 
 
 def _never_judged(track: Assessment, pairs: Sequence[PairedScores]) -> Iterator[str]:
-    """A line on runs that have official 0 whatever they say: responses' own passages are in no qrels."""
+    """A line on runs of which nothing is judged, so that their official values are 0."""
     on_judgments = [scores for scores in pairs if not of_leaderboard(scores.official_measure)]
     runs = on_judgments[0].runs
     # Few runs have 0 throughout; only the passages of these are looked up.
     zero = np.all([(scores.official == 0).all(axis=1) for scores in on_judgments], axis=0)
-    without = never_judged(track, itertools.compress(runs, zero), common_queries(track))
+    of_zero = {name: track.runs[name] for name in itertools.compress(runs, zero)}
+    without = never_judged(of_zero, official_of(track).judged, common_queries(track))
     if 0 < len(without) < len(runs):
-        yield never_judged_note(without)
+        yield never_judged_note(without, len(runs))
 
 
 def _ranked(track: TrackInputs) -> list[str]:

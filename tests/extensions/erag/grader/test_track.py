@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import sqlite3
 import subprocess
@@ -62,6 +63,13 @@ def test_paid_outputs_are_not_requested_again_when_the_store_is_lost(
     assert "cells that were graded once would be graded again, which costs" in capsys.readouterr().err
     assert not (tmp_path / "erag").exists()
     assert len(server.bodies) == asked
+
+
+def test_what_the_answers_took_is_said_in_words(tmp_path: Path, server: Scripted, capsys: Capture) -> None:
+    root = erag_track(tmp_path / "track", server.url, metric="em")
+    assert run(["erag", str(root)]) == 0
+    err = capsys.readouterr().err
+    assert re.search(rf"^{len(server.bodies)} requests, [\d,]+ tokens in, [\d,]+ out$", err, re.MULTILINE)
 
 
 def test_a_watched_track_gets_the_usual_outputs_and_those_of_erag(tmp_path: Path, server: Scripted) -> None:

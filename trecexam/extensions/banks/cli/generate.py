@@ -12,6 +12,7 @@ from trecexam.cli.options import estimate_json_option, estimate_option, output_p
 from trecexam.cli.signals import exit_status
 from trecexam.cli.working import ask, told
 from trecexam.tables.terminal import printable
+from trecexam.tables.text import plural
 
 if TYPE_CHECKING:
     from trecexam.extensions.banks.generation.generate import Generated
@@ -103,14 +104,15 @@ def _say(made: Generated) -> None:
     if str(made.dropped):
         click.echo(f"left out: {made.dropped}", err=True)
     if made.n_cut:
-        click.echo(f"the passages of {made.n_cut:,} prompts were cut to fit the model", err=True)
+        prompts = plural(made.n_cut, "prompt")
+        click.echo(f"passages cut to fit the model in {prompts}", err=True)
     if not made.written:
         what = "nothing is missing" if made.complete else "no new items"
         click.echo(f"{what}; {made.output} is unchanged", err=True)
         return
     replaced = f", replacing {made.replaced:,}" if made.replaced else ""
     click.echo(
-        f"{made.items:,} items of {made.queries:,} queries{replaced}: {made.output}; edit it in any editor, "
-        "then look at it with `trecexam bank check`",
+        f"{plural(made.items, 'item')} of {plural(made.queries, 'query')}{replaced}: {made.output}; edit it "
+        "in any editor, then look at it with `trecexam bank check`",
         err=True,
     )

@@ -42,11 +42,13 @@ def filtering(exam: Path, output: Path) -> tuple[Result, int]:
     questions each filter removes, and how many only it removes. Exit status 1: no question is left.
     """
     # Imports pydantic.
-    from trecexam.extensions.exams.filtering import filter_exam, write_filtered
+    from trecexam.extensions.exams.filtering import FILES, filter_exam, write_filtered
     from trecexam.extensions.exams.generating import exam_path
     from trecexam.extensions.exams.settings import ExamSection
+    from trecexam.line.protected import refuse_folder
     from trecexam.track import TrackFolder
 
+    refuse_folder(output, (exam, exam / "exam.jsonl"), FILES, always=FILES)
     if exam.is_dir():
         folder = TrackFolder.open(exam)
         filtered = filter_exam(exam_path(folder), folder.config.section(ExamSection), folder.root)

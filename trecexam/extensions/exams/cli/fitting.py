@@ -99,13 +99,16 @@ def fit(
     """
     from trecexam.extensions.exams import fitting
 
+    inputs = source, components, groups
     labels = {"components": components, "groups": groups}
     if _is_track(source):
         with trecexam.open_track(source) as opened:
-            exam = opened.exam.fit(Settings.of(model or "2pl", priors=not no_priors), **labels)
             out = out or opened.exam.out / FITTED
+            fitting.refuse_out(out, inputs)
+            exam = opened.exam.fit(Settings.of(model or "2pl", priors=not no_priors), **labels)
     else:
         out = _named(out)
+        fitting.refuse_out(out, inputs)
         exam = fitting.fit_exam(source, Settings.of(model or "3pl", priors=not no_priors), **labels)
     why = fitting.write_fit(exam, out)
     exam = replace(exam, notes=(*exam.notes, *why, f"written: {out}"))
@@ -152,10 +155,12 @@ def improve(
     }  # fmt: skip
     if _is_track(source):
         with trecexam.open_track(source) as opened:
-            improved = opened.exam.improve(Settings.of(model or "2pl", priors=True), **options)
             out = out or opened.exam.out / IMPROVED
+            fitting.refuse_out(out, (source, components), improvement=True)
+            improved = opened.exam.improve(Settings.of(model or "2pl", priors=True), **options)
     else:
         out = _named(out)
+        fitting.refuse_out(out, (source, components), improvement=True)
         improved = fitting.improve_exam(source, Settings.of(model or "3pl", priors=True), **options)
     why = fitting.write_improvement(improved, out)
     improved = replace(improved, notes=(*improved.notes, *why, f"written: {out}"))

@@ -90,10 +90,28 @@ def _next(output: Path, track: Path) -> str:
 def _say(made: GeneratedExam, track: Path) -> int:
     told(made, "passage")
     for reason, number in made.badly_parsed.items():
-        click.echo(f"left out {number:,} answers that are not questions: {reason}", err=True)
+        click.echo(f"no question in {plural(number, 'answer')}: {reason}", err=True)
+    if not made.questions:
+        click.echo(_without_questions(made), err=True)
+        return 1
     click.echo(
-        f"{len(made.questions):,} questions ({made.asked:,} answers are new): {made.output}; "
+        f"{plural(len(made.questions), 'question')} ({plural(made.asked, 'new answer')}): {made.output}; "
         f"{_next(made.output, track)}",
         err=True,
     )
-    return 0 if made.complete and made.questions else 1
+    return 0 if made.complete else 1
+
+
+def _without_questions(made: GeneratedExam) -> str:
+    # Imports pydantic.
+    from trecexam.extensions.exams.filtering import companion_file
+    from trecexam.extensions.exams.generating import UNREAD
+
+    unchanged = f"{made.output} is unchanged" if made.output.exists() else f"{made.output} was not written"
+    if not made.badly_parsed:
+        return f"no passage has an answer; {unchanged}: run it again"
+    unread = companion_file(made.output, UNREAD)
+    return (
+        f"no answer could be read as a question; {unchanged}: look at the answers in {unread}, then name "
+        "another model in [generator] or raise its max_new_tokens"
+    )

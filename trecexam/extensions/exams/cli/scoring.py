@@ -94,10 +94,12 @@ def scoring(
     """
     from trecexam.extensions.exams import scoring as stage
     from trecexam.extensions.exams.exam_file import read_exam
-    from trecexam.extensions.exams.matrices import write_examinees
+    from trecexam.extensions.exams.matrices import FILES, write_examinees
     from trecexam.extensions.exams.models import estimate_taking, examinee
     from trecexam.graders.writing.asking import Job
+    from trecexam.line.protected import refuse_folder
 
+    refuse_folder(output, (exam, passages, *map(Path, named)), FILES, always=FILES)
     questions = tuple(read_exam(exam))
     chosen_retrievers = stage.retrievers(named or (stage.CLOSED_BOOK,))
     texts = stage.texts_of(passages, chosen_retrievers, questions)

@@ -57,13 +57,17 @@ def filtering(
     Prints how many blocks each filter drops, and how many only it drops. Exit status 1: no block is left,
     not all were processed, or a line is not a block.
     """
-    from trecexam.extensions.ragval.filtering import filter_blocks, write_filtered
+    from trecexam.extensions.ragval.filtering import FILES, beginning, filter_blocks, write_filtered
     from trecexam.graders.base import Estimate
+    from trecexam.line.protected import refuse_folder
 
-    try:
-        filtered = filter_blocks(blocks, after)
-    except ValueError as error:
-        raise click.BadParameter(str(error), param_hint="--after") from None
+    refuse_folder(output, (blocks,), FILES, always=FILES)
+    if after is not None:
+        try:
+            beginning(after)
+        except ValueError as error:
+            raise click.BadParameter(str(error), param_hint="--after") from None
+    filtered = filter_blocks(blocks, after)
     if estimate and track is None:
         return None, show_estimate(lambda timed=False: Estimate(0), as_json=as_json)
     caught: list[int] = []
@@ -81,7 +85,7 @@ def filtering(
         _say_known(filtered.knowing)
     not_taken(filtered.rejected)
     dropped, left = len(filtered.blocks) - filtered.n_kept, filtered.n_kept
-    note = f"{len(filtered.blocks):,} blocks: {dropped:,} dropped, {left:,} kept: {output}"
+    note = f"{plural(len(filtered.blocks), 'block')}: {dropped:,} dropped, {left:,} kept: {output}"
     whole = filtered.knowing is None or not (filtered.knowing.why or filtered.knowing.unwritten)
     status = 0 if filtered.n_kept and whole and not filtered.rejected else 1
     return filtered.noted(note), exit_status(caught, status)

@@ -51,6 +51,12 @@ def report(paths: tuple[Path, ...], output: Path | None, sweep: str | None) -> t
 
     Exit status: 0; 1 if a line has an error; 2 if no file can be read.
     """
+    if output is not None:
+        # Imports numpy.
+        from trecexam.extensions.ragval.reporting import ALWAYS, FILES
+        from trecexam.line.protected import refuse_folder
+
+        refuse_folder(output, paths, FILES, always=ALWAYS)
     comparison = ragval.ragval_report(*paths, sweep=sweep)
     why = comparison.write(output) if output else []
     for error in comparison.rejected[:_NAMED]:
