@@ -140,7 +140,7 @@ def _assessment(name: str, loader: TrackLoader, track: Assessment) -> PackedAsse
         else {query: tuple(sorted(ids)) for query, ids in sorted(known_passages.items())},
         model_and_prompt=names,
         reads=tuple(each for each in _READERS if getattr(traits, each) is not None),
-        rejected=tuple(map(tuple, all_rejected(track))),
+        rejected=tuple((row.file, row.line, row.reason, row.lost) for row in all_rejected(track)),
     )
 
 

@@ -36,9 +36,9 @@ def repeated_ranks(values: NDArray[np.float64]) -> RepeatedRanks:
     """Ranks of the mean of n repetitions, and their spread over samples of n. Queries are fixed.
 
     For each query, n - 1 of the n repetitions are drawn anew, with replacement: the variance of their mean is
-    then that of a mean of n repetitions. A run is ahead of or behind others where a difference is beyond 95% of the
-    greatest of all its studentized differences in the draws (Mogstad, Romano, Shaikh and Wilhelm, Review of
-    Economic Studies 2024).
+    then that of a mean of n repetitions. A run is ahead of or behind others where a difference is beyond 95%
+    of the greatest of all its studentized differences in the draws (Mogstad, Romano, Shaikh and Wilhelm,
+    Review of Economic Studies 2024).
 
     Args:
         values: each repetition's values, shape (repetitions, queries, runs); a run's score is their
