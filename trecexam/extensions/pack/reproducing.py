@@ -153,9 +153,12 @@ def _compute(path: Path, pack: Pack, track: TrackFolder) -> list[str]:
 
 
 def _rejected(pack: Pack, packed: PackedAssessment, track: Assessment) -> tuple[Rejected, ...]:
-    """What is rejected now, and the packed rows on files whose bytes are not in the pack, in packed order."""
+    """What is rejected now, and the packed rows on files whose bytes are not in the pack, in packed order.
+
+    Without outputs to compare with, the track is a new one, and these rows are not about its files.
+    """
     now, files = dict.fromkeys(all_rejected(track)), pack.below(TRACK)
-    rows = (Rejected(*row) for row in packed.rejected)
+    rows = (Rejected(*row) for row in packed.rejected if pack.about.outputs)
     then = dict.fromkeys(row for row in rows if row in now or row.file not in files)
     return (*then, *(row for row in now if row not in then))
 
