@@ -10,6 +10,7 @@ numbers: whatever the fast one refuses, the careful one reads again, and takes o
 
 from __future__ import annotations
 
+import logging
 import math
 import os
 from collections.abc import Iterable
@@ -45,8 +46,8 @@ class _RefusedError(Exception):
 def read_run(path: str | os.PathLike[str]) -> Run:
     """Reads a run in trec_eval's order. The tag is the last line's, as in trec_eval.
 
-    Q0 and rank are not looked at, columns after the sixth neither; blank lines are fine. MS MARCO's runs are
-    named after their files; without scores, the score is minus the rank.
+    Q0 and rank are not looked at, columns after the sixth neither, with a warning; blank lines are fine. MS
+    MARCO's runs are named after their files; without scores, the score is minus the rank.
 
     Raises:
         ConversionError: with the line: a wrong number of columns, a score that is not a finite number, the
@@ -285,6 +286,7 @@ def _fast(path: Path, skip: int = 0) -> tuple[str, tuple[str, ...], Any, Any, An
     some_empty = "" in query_ids or "" in tags or pc.min(pc.binary_length(doc_ids)).as_py() == 0
     if some_empty or not np.isfinite(scores).all():
         raise _RefusedError
+    _warn_of_width(path, len(first.split()))
     return table["tag"][-1].as_py(), tuple(query_ids), np.concatenate(codes), doc_ids, scores
 
 
@@ -298,7 +300,7 @@ def _careful(path: Path, skip: int = 0) -> tuple[str, tuple[str, ...], Any, Any,
     scores: list[float] = []
     packed: list[tuple[Any, Any, Any]] = []
     tag = b""
-    number = short = 0
+    number = short = width = 0
 
     def pack() -> None:
         if codes:
@@ -338,11 +340,13 @@ def _careful(path: Path, skip: int = 0) -> tuple[str, tuple[str, ...], Any, Any,
             docs.append(columns[2].decode())
             scores.append(score)
             tag = columns[5]
+            width = max(width, len(columns))
             if len(codes) >= _CHUNK:
                 pack()
     pack()
     if not packed:
         raise ConversionError(path, None, "no run lines: the file is empty")
+    _warn_of_width(path, width)
     return (
         tag.decode(),
         tuple(query_id.decode() for query_id in query_ids),
@@ -350,6 +354,13 @@ def _careful(path: Path, skip: int = 0) -> tuple[str, tuple[str, ...], Any, Any,
         pa.chunked_array([part[1] for part in packed]).combine_chunks(),
         np.concatenate([part[2] for part in packed]),
     )
+
+
+def _warn_of_width(path: Path, width: int) -> None:
+    """Logs a warning about a run with more than six columns."""
+    if width > 6:
+        reason = f"has {width} columns; the first six count: query_id Q0 doc_id rank score tag"
+        logging.getLogger("converters").warning("%s: %s", path, reason)
 
 
 def _finite(path: Path, number: int, text: bytes) -> float:

@@ -17,6 +17,7 @@ import converters
 from converters.errors import ConversionError
 from converters.lines import head
 from converters.rag_responses import read_responses
+from trecexam.config import CONFIG_NAME
 from trecexam.errors import TrackError
 from trecexam.track import IGNORED_SUFFIXES
 
@@ -60,19 +61,28 @@ class Found:
 
 
 def look_at(folder: Path, but: Path) -> tuple[Found, ...]:
-    """What the files of a folder and its subfolders are, in the order of their paths, without hidden ones.
+    """What the files of a folder and its subfolders are, in the order of their paths.
+
+    Hidden files and the `out/` of tracks in the folder are left out.
 
     Args:
         but: a folder whose files are not looked at: the track's own.
 
     Raises:
-        TrackError: none of them is of use to a track.
+        TrackError: the folder is a track itself, or none of its files is of use to a track.
     """
+    if (folder / CONFIG_NAME).is_file():
+        raise TrackError(
+            f"is a track already: `trecexam watch {folder} --once` updates it; for another track of its "
+            "files, name them with --queries, --passages, --bank, --qrels and --runs",
+            path=folder,
+        )
+    outputs = {but.absolute(), *(each.absolute().parent / "out" for each in folder.rglob(CONFIG_NAME))}
     paths = [
         path
         for path in sorted(folder.rglob("*"))
         if not path.is_dir()
-        and but.absolute() not in path.absolute().parents
+        and outputs.isdisjoint(path.absolute().parents)
         and not any(part.startswith(".") for part in path.relative_to(folder).parts)
         and not path.name.endswith(IGNORED_SUFFIXES)
     ]

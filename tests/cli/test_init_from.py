@@ -92,6 +92,22 @@ def test_files_named_by_options_take_precedence_over_the_folder(
     assert [path.name for path in Path("track/runs").iterdir()] == ["other.run"]
 
 
+def test_a_track_is_no_source_of_files_and_neither_is_the_out_of_one_inside(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (folder / "trecexam.toml").write_text("")
+    assert run(["init", "track", "--from", "beir"]) == 2
+    assert "beir: is a track already: `trecexam watch beir --once` updates it" in capsys.readouterr().err
+    assert not Path("track").exists()
+    inner = folder / "mine" / "out"
+    inner.mkdir(parents=True)
+    (folder / "trecexam.toml").rename(folder / "mine" / "trecexam.toml")
+    (inner / "leaderboard.tsv").write_text("q1\theat pumps\nq2\tbees\n" * 50)
+    lines = init_messages(capsys, "--from", "beir")
+    assert "took queries.jsonl as queries" in lines
+    assert not [line for line in lines if "leaderboard" in line]
+
+
 def test_a_collection_is_told_from_queries_by_its_ids_not_its_name(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

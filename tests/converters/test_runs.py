@@ -77,6 +77,22 @@ def test_any_white_space_and_extra_columns_are_accepted(tmp_path: Path, content:
     assert rows(read_run(put(tmp_path, gzip.compress(content.encode()), "b.gz"))) == EXPECTED
 
 
+def test_a_run_with_more_than_six_columns_gives_one_warning(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    for content, is_wide in (
+        (PLAIN.replace(" tag", " tag extra"), True),
+        (PLAIN.replace("tag", "tag  extra", 1), True),
+        (PLAIN.replace("tag", "tag "), False),
+        (PLAIN, False),
+    ):
+        caplog.clear()
+        path = put(tmp_path, content)
+        assert rows(read_run(path)) == EXPECTED
+        warning = f"{path}: has 7 columns; the first six count: query_id Q0 doc_id rank score tag"
+        assert caplog.messages == [warning] * is_wide
+
+
 def test_ranks_and_q0_are_ignored(tmp_path: Path) -> None:
     assert rows(read_run(put(tmp_path, "q1 zero d1 last 2.5 t\nq1 0 d2 - 3 t\n"))) == [
         ("q1", "d2", 1, 3.0), ("q1", "d1", 2, 2.5)]  # fmt: skip

@@ -13,7 +13,7 @@ import click
 import trecexam
 from trecexam.chosen import chosen_grader
 from trecexam.cli import bars
-from trecexam.cli.options import estimate_json_option, track_argument
+from trecexam.cli.options import FloatRange, estimate_json_option, track_argument
 from trecexam.cli.signals import exit_status, signals
 from trecexam.cli.working import show_grading_estimate, show_several_estimates
 
@@ -53,7 +53,7 @@ if TYPE_CHECKING:
 )
 @click.option(
     "--settle",
-    type=click.FloatRange(min=0),
+    type=FloatRange(min=0),
     metavar="SECONDS",
     help="Read a dropped file after this time without a change [default: the track's, 2].",
 )

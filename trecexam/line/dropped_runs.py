@@ -282,7 +282,7 @@ class DroppedRuns:
             first_and_last = run.query_ids[0], run.query_ids[-1]
             start = (tuple(run.ranking(query_id, _COMPARED_FIRST)) for query_id in first_and_last)
             candidates = alike.setdefault((run.query_ids, len(run), *start), [])
-            first = next((other for other in candidates if _equal(runs[other], run)), None)
+            first = next((other for other in candidates if equal_runs(runs[other], run)), None)
             if first is None:
                 candidates.append(path)
                 continue
@@ -305,7 +305,8 @@ def _unknown(run: Run, bank: Bank) -> list[str]:
     return [query_id for query_id in run.query_ids if query_id not in bank.items]
 
 
-def _equal(run: Run, other: Run) -> bool:
+def equal_runs(run: Run, other: Run) -> bool:
+    """Whether two runs of the same queries have the same rankings and scores."""
     return bool(
         (run.offsets == other.offsets).all()
         and (run.scores == other.scores).all()

@@ -313,6 +313,18 @@ def test_differing_runs_and_queries_are_intersected_with_a_note(desk: Desk, caps
     assert told["pool (judge)"] == whole.tables["pool (judge)"].records()
 
 
+def test_a_copy_of_a_run_counts_with_a_note(desk: Desk, capsys: Capture) -> None:
+    copy = desk.folder / "copy.run"
+    copy.write_bytes((desk.folder / "runs" / "run3.run").read_bytes())
+    assert run([*desk.words("people"), "--runs", str(copy), "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["n_runs"] == 9
+    assert [note for note in told["notes"] if "same rankings" in note] == [
+        f"{copy}: the same rankings and scores as in {desk.folder / 'runs' / 'run3.run'}, and both count: "
+        "remove one if that is a slip"
+    ]
+
+
 @pytest.mark.parametrize(("n_runs", "n_queries"), [(1, 1), (2, 1), (3, 2), (8, 4)])
 def test_few_runs_and_few_queries_are_audited_too(desk: Desk, n_runs: int, n_queries: int) -> None:
     for path, qrels in zip(desk.both, desk.qrels.values(), strict=True):

@@ -155,7 +155,7 @@ def test_gold_outputs_of_unknown_queries_and_bad_lines_are_skipped(track: Path, 
     assert erag(track, "-m", "Hit", gold=gold) == 1
     assert {row[2] for row in rows(track / "got" / "scores.tsv")} == {"q1", "all"}
     err = capsys.readouterr().err
-    assert "g.jsonl: 1 of its 2 queries not in the track, left out: 'q9'" in err
+    assert "g.jsonl: 1 of its 2 queries not in the track, left out: 'q9' (lost: line)" in err
     assert "g.jsonl:3: query 'q2' has no gold outputs: left out" in err
     assert "g.jsonl:4: query 'q1' occurs twice (first on line 1); the first one counts" in err
     nothing = jsonl(track / "g.jsonl", {"query_id": "q9", "outputs": ["x"]})

@@ -101,7 +101,8 @@ def test_fit_writes_the_documented_files_and_columns(
         ElementTree.fromstring((out / "plots" / f"{name}.svg").read_text())
         assert (out / "plots" / f"{name}.png").read_bytes().startswith(b"\x89PNG")
     assert {path.stem for path in (out / "plots").iterdir()} == names
-    for said in ("clipped to 0.01", "2 of 180 responses are missing", "everyone got right",
+    assert "clipped" not in shown.err
+    for said in ("2 of 180 responses are missing", "everyone got right",
                  "component 'lang'",
                  "the released a^2 p (1 - p), which ignores guessing, has"):  # fmt: skip
         assert said in shown.err
@@ -157,6 +158,12 @@ def test_json_output_equals_fit_json_and_python_gives_the_same(
     assert [row["item"] for row in shown["items"]] == [row["item"] for row in tsv_rows(out / "items.tsv")]
     found = fit_exam(matrix, Settings.of("2pl", priors=True))
     assert found.fit.log_likelihood == shown["log_likelihood"]
+
+
+def test_a_share_of_nan_is_out_of_range(matrix: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for drop in ("nan", "1.5"):
+        assert run(["exam", "improve", str(matrix), "-o", str(matrix.parent / "out"), "--drop", drop]) == 2
+        assert f"{drop} is not in the range 0<x<1" in capsys.readouterr().err
 
 
 @pytest.mark.plots

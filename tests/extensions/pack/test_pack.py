@@ -135,6 +135,26 @@ def test_an_unavailable_grader_is_reproduced_and_ungradable_texts_stay_ungradabl
     assert len(lines_of(pack, "answers.jsonl") if n else ()) == n
 
 
+def test_rejected_lines_of_files_that_are_not_in_the_pack_are_reproduced(tmp_path: Path) -> None:
+    root = tmp_path / "track"
+    make_small_track(root, config=QUIET)
+    switch_report_on(root)
+    first = json.loads((root / "passages.jsonl").read_text().splitlines()[0])
+    with (root / "passages.jsonl").open("a") as file:
+        file.write(json.dumps({**first, "text": "Another text."}) + '\n{"docid"\n')
+    (root / "runs" / "gone.run").symlink_to("nowhere")
+    (root / "runs" / "bad.run").write_text("q1 Q0\n")
+    with trecexam.open_track(root, grader=HashGrader()) as track:
+        track.update()
+        track.pack(tmp_path / "short.trecexam")
+        track.pack(tmp_path / "whole.trecexam", texts=True)
+    for name in ("short", "whole"):
+        done = reproduce(tmp_path / f"{name}.trecexam", tmp_path / name)
+        assert done.reproduced, outcomes(done)
+        files = [row["file"] for row in tsv_rows(tmp_path / name / "out" / "rejected.tsv")]
+        assert sorted(files) == ["passages.jsonl"] * 2 + ["runs/bad.run", "runs/gone.run"]
+
+
 def test_texts_are_read_from_a_folder_if_their_digests_match(tmp_path: Path) -> None:
     pack = graded_by_hash(tmp_path / "track")
     collection = tmp_path / "collection"

@@ -20,6 +20,7 @@ from support import make_small_track, write_run
 import trecexam
 from trecexam.cli.main import run
 from trecexam.errors import GraderError, TrecexamError
+from trecexam.line.loader import TrackLoader
 
 NOISE, QUERIES, DOCS, DEPTH, RUNS = 0.1, 15, 10, 5, 8
 
@@ -105,7 +106,7 @@ def test_the_spread_of_ranks_equals_that_of_judging_again(tmp_path: Path) -> Non
 
 
 def test_no_prompt_is_sent_twice_and_more_repetitions_send_only_the_new_ones(
-    small: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    small: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with serving(noisy) as server:
         configured(small, server)
@@ -119,6 +120,15 @@ def test_no_prompt_is_sent_twice_and_more_repetitions_send_only_the_new_ones(
         assert n_cell_requests(server) == cells
         assert run([*command, "3"]) == 0
         assert n_cell_requests(server) == 3 * cells
+        capsys.readouterr()
+        with monkeypatch.context() as patched:
+            # Two repetitions are there, and 97 are alike: the third is loaded for all of them.
+            loads: list[None] = []
+            load = TrackLoader.load
+            patched.setattr(TrackLoader, "load", lambda self: loads.append(None) or load(self))
+            assert run([*command, "100", "--estimate"]) == 0
+        assert capsys.readouterr().out.splitlines()[1].split("\t")[0] == str(97 * cells)
+        assert len(loads) < 10
         assert run([*command, "5", "--json", "-o", str(tmp_path / "five.json")]) == 0
         assert n_cell_requests(server) == 5 * cells
         assert set(server.seen.values()) - {1} == {5}
@@ -206,8 +216,10 @@ def test_graders_without_a_server_are_rejected(tmp_path: Path) -> None:
     with trecexam.open_track(tmp_path / "demo") as track:
         with pytest.raises(GraderError, match=r"`recorded` in \[graders.rubric\] does not: set `name ="):
             track["rubric"].repeat(5)
-        with pytest.raises(ValueError, match="give 2 or more"):
-            track.repeat(1)
+        for samples in (1, 101):
+            with pytest.raises(ValueError, match="give 2 to 100"):
+                track.repeat(samples)
+        assert run(["repeat", str(tmp_path / "demo"), "--samples", "99999999999", "--estimate"]) == 2
 
 
 def test_cached_answers_of_a_server_are_detected(small: Path) -> None:

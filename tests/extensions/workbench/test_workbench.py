@@ -209,8 +209,10 @@ def test_a_changed_field_is_written_instead_of_the_original(tmp_path: Path) -> N
 def test_unusual_content_is_kept_and_reported(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     grading = {"correctAnswered": [], "wrongAnswered": [], "answers": [], "llm": "m", "llm_options": {},
                "exam_ratio": 0.0, "prompt_info": {"prompt_class": "P"}}  # fmt: skip
+    grading |= {"self_ratings": [{"question_id": "q", "self_rating": 1}]}
+    other = {**grading, "self_ratings": [{"nugget_id": "n", "self_rating": 1}]}
     rows = [
-        ["q1", [paragraph("a"), paragraph("a", exam_grades=[grading, grading])]],
+        ["q1", [paragraph("a"), paragraph("a", exam_grades=[grading, other, grading])]],
         ["q2", []],
         ["q3", [paragraph("a", text=" "), paragraph("b", text="")]],
     ]

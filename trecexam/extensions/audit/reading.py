@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from hashlib import sha256
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +15,7 @@ from converters.arrow import strings
 from converters.label_table import read_teams
 from trecexam.errors import TrecexamError
 from trecexam.extensions.audit.records import DEPTH, AuditInputs, Rows, Side
-from trecexam.line.dropped_runs import name_runs
+from trecexam.line.dropped_runs import equal_runs, name_runs
 from trecexam.scores.columns import UNJUDGED, Judged, Ranked, rows_at_ranks
 from trecexam.tables.text import plural, shorten_list
 
@@ -154,6 +155,7 @@ class _Reader:
         ]
         self._others: dict[tuple[int, str], int] = {}
         self.names: dict[Path, str] = {}
+        self._alike: dict[bytes, list[Path]] = {}
         self.rejected: list[converters.ConversionError] = []
         self.notes: list[str] = []
         self.rows: list[Rows] = []
@@ -173,9 +175,15 @@ class _Reader:
                 f"{path}: left out; it ranks nothing for the {plural(len(self.query_ids), 'judged query')}"
             )
             return
+        rows, condensed = self.rows_of(run)
+        candidates = self._alike.setdefault(sha256(rows.tobytes()).digest(), [])
+        if first := next((other for other in candidates if _same(run, other)), None):
+            reason = f"the same rankings and scores as in {first}, and both count"
+            self.notes.append(f"{path}: {reason}: remove one if that is a slip")
+        else:
+            candidates.append(path)
         self.names[path.absolute()] = run.name
         self.answered.update(run.query_ids)
-        rows, condensed = self.rows_of(run)
         self.rows.append(rows)
         self._condensed.append(condensed)
 
@@ -205,6 +213,14 @@ class _Reader:
                 names, self._judged, zip(*self._condensed, strict=True), strict=True
             )
         )
+
+
+def _same(run: converters.Run, path: Path) -> bool:
+    """Whether the file has this run; read again, since runs are not kept."""
+    with suppress(converters.ConversionError):
+        other = converters.read(path, "run")
+        return run.query_ids == other.query_ids and len(run) == len(other) and equal_runs(run, other)
+    return False
 
 
 def _first(ranked: Ranked, entry_indices: np.ndarray) -> Rows:

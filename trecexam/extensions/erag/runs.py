@@ -74,7 +74,7 @@ def left_out(file: str, query_ids: Collection[str], known_ids: Collection[str], 
         return None
     unknown_text = shorten_list(unknown, dots=True)
     some = f"{len(unknown):,} of its {plural(len(query_ids), 'query')}"
-    return Rejected(file, None, f"{some} {why}, left out: {unknown_text}", "cell")
+    return Rejected(file, None, f"{some} {why}, left out: {unknown_text}", "line")
 
 
 def refused_lines(file: str, errors: Iterable[ConversionError]) -> tuple[Rejected, ...]:
@@ -113,15 +113,22 @@ def counted_queries(
 
 
 def tied_runs(runs: Mapping[str, Run], query_ids: Iterable[str]) -> Iterator[str]:
-    """A warning for each run whose scores are all equal in each of these queries.
+    """A warning for each run whose scores are all equal in each of these queries, or too great to tell apart.
 
     Scores are compared in single precision, as trec_eval 9 does. Queries with one document say nothing.
     """
     ids = list(query_ids)
     for name, run in runs.items():
         spans = [run.spans[query_id] for query_id in ids if query_id in run.spans]
-        several = [run.scores[start:end].astype(np.float32) for start, end in spans if end - start > 1]
-        if several and all((scores == scores[0]).all() for scores in several):
+        with np.errstate(over="ignore"):
+            several = [run.scores[start:end].astype(np.float32) for start, end in spans if end - start > 1]
+        if any(np.isinf(scores).sum() > 1 for scores in several):
+            yield (
+                f"run '{name}': has scores beyond what a 32-bit float holds (3.4e38), which trec_eval reads "
+                f"as equal, so its rule for ties orders their documents, by docid descending; give "
+                f"smaller scores"
+            )
+        elif several and all((scores == scores[0]).all() for scores in several):
             yield (
                 f"run '{name}': all scores of a query are the same, so trec_eval's rule for ties orders its "
                 f"documents, by docid descending; give each document a score that decreases with its rank"

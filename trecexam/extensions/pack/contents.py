@@ -11,6 +11,7 @@ from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from converters.errors import Lost
 from trecexam.errors import TrecexamError, plain_reason
 from trecexam.extensions.pack.container import FREE, is_safe, unpacked, written
 from trecexam.graders.base import identity_digest
@@ -81,7 +82,8 @@ class Conflict(PackedAnswer):
 class PackedAssessment(Record):
     """A grader's traits, see `GraderTraits`, or the reason why it cannot grade.
 
-    `complete` tells whether it was asked about all cells, `reads` which of its traits read its answers.
+    `complete` tells whether it was asked about all cells, `reads` which of its traits read its answers,
+    `rejected` what of the track was rejected: file, line, reason, and how much was lost.
     """
 
     name: str
@@ -97,6 +99,7 @@ class PackedAssessment(Record):
     known_passages: dict[str, tuple[str, ...]] | None = None
     model_and_prompt: tuple[str | None, str | None] | None = None
     reads: tuple[str, ...] = ()
+    rejected: tuple[tuple[str, int | None, str, Lost], ...] = ()
 
 
 class About(Record):

@@ -39,6 +39,7 @@ from trecexam.graders.base import identity_digest
 from trecexam.line.assessment import Assessment
 from trecexam.line.loaded_track import TrackLoaders
 from trecexam.line.loader import TrackLoader
+from trecexam.line.rejected import all_rejected
 from trecexam.line.sources import sources_beside
 from trecexam.line.store import GradeStore
 from trecexam.line.track_graders import usable_folders
@@ -95,7 +96,7 @@ def _pack(loaders: TrackLoaders, *, texts: bool) -> Pack:
     for name in loaders:
         try:
             tracks[name] = loaders[name].load()
-            assessments.append(_assessment(name, loaders[name]))
+            assessments.append(_assessment(name, loaders[name], tracks[name]))
         except (TrecexamError, ConversionError) as error:
             tracks.pop(name, None)
             # Word for word, as files of out/ say it.
@@ -120,7 +121,7 @@ def _pack(loaders: TrackLoaders, *, texts: bool) -> Pack:
     return Pack(about, files, passages, graders, assessments, answers)
 
 
-def _assessment(name: str, loader: TrackLoader) -> PackedAssessment:
+def _assessment(name: str, loader: TrackLoader, track: Assessment) -> PackedAssessment:
     traits, names, known_passages = loader.traits, None, loader.traits.known_passages
     with suppress(TrecexamError, ConversionError):
         names = traits.model_and_prompt()
@@ -139,6 +140,7 @@ def _assessment(name: str, loader: TrackLoader) -> PackedAssessment:
         else {query: tuple(sorted(ids)) for query, ids in sorted(known_passages.items())},
         model_and_prompt=names,
         reads=tuple(each for each in _READERS if getattr(traits, each) is not None),
+        rejected=tuple((row.file, row.line, row.reason, row.lost) for row in all_rejected(track)),
     )
 
 

@@ -18,7 +18,16 @@ from converters.errors import ConversionError
 from trecexam.bank.model import asked_digest, passage_digest
 from trecexam.config import CONFIG_NAME, load_config
 from trecexam.errors import TrackError
-from trecexam.extensions.pack.contents import OUT, TRACK, Pack, PackedAnswer, PackedText, read_pack, refused
+from trecexam.extensions.pack.contents import (
+    OUT,
+    TRACK,
+    Pack,
+    PackedAnswer,
+    PackedAssessment,
+    PackedText,
+    read_pack,
+    refused,
+)
 from trecexam.extensions.pack.replay import (
     Replayed,
     digests_standing_in,
@@ -28,6 +37,7 @@ from trecexam.extensions.pack.replay import (
     stand_in,
 )
 from trecexam.files.kept import read_object
+from trecexam.files.stamps import Rejected
 from trecexam.graders.base import identity_json
 from trecexam.line.assessment import Assessment
 from trecexam.line.loaded_track import TrackLoaders
@@ -131,14 +141,26 @@ def _compute(path: Path, pack: Pack, track: TrackFolder) -> list[str]:
         loaded = loaders.load()
         if not loaded.assessments:
             raise loaded.unable[next(iter(loaded.unable))]
+        rejected = {name: _rejected(pack, packed[name], each) for name, each in loaded.assessments.items()}
         for name, each in loaded.assessments.items():
             # Not `update`, which would grade, write banks, and learn.
-            Outputs(each.folder).write(each, all_rejected(each), None, complete=packed[name].complete)
+            Outputs(each.folder).write(each, rejected[name], None, complete=packed[name].complete)
         if not loaded.is_single:
-            JointOutputs(loaders).write(loaded, {}, lambda: False)
+            JointOutputs(loaders).write(loaded, rejected, lambda: False)
         causes = [why for each in loaded.assessments.values() for why in _read_otherwise(pack, each)]
         causes += (f"{name}: {why}" for name, why in loaded.unable.items() if packed[name].grader is not None)
     return causes
+
+
+def _rejected(pack: Pack, packed: PackedAssessment, track: Assessment) -> tuple[Rejected, ...]:
+    """What is rejected now, and the packed rows on files whose bytes are not in the pack, in packed order.
+
+    Without outputs to compare with, the track is a new one, and these rows are not about its files.
+    """
+    now, files = dict.fromkeys(all_rejected(track)), pack.below(TRACK)
+    rows = (Rejected(*row) for row in packed.rejected if pack.about.outputs)
+    then = dict.fromkeys(row for row in rows if row in now or row.file not in files)
+    return (*then, *(row for row in now if row not in then))
 
 
 def _check_settings(path: Path, pack: Pack) -> None:

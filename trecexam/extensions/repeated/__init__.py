@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from trecexam.extension import Command, Extension
 
+#: Repetitions at most.
+MOST = 100
+
 EXTENSION = Extension(
     "repeated",
     commands={

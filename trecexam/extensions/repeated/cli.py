@@ -14,6 +14,7 @@ from trecexam.cli.scores import bad_measures
 from trecexam.cli.signals import exit_status
 from trecexam.cli.working import working
 from trecexam.errors import TrecexamError
+from trecexam.extensions.repeated import MOST
 from trecexam.tables.result import Tables
 from trecexam.tables.table import Table
 
@@ -25,11 +26,11 @@ if TYPE_CHECKING:
 @track_argument
 @click.option(
     "--samples",
-    type=click.IntRange(min=2),
+    type=click.IntRange(2, MOST),
     default=5,
     show_default=True,
     metavar="N",
-    help="Collect this many answers per cell, the first one included.",
+    help=f"Take N repetitions in all, 2 to {MOST}; the first is that of `watch`.",
 )
 @click.option(
     "-m", "--measure", metavar="MEASURE", help="Rank runs by this measure [default: the track's first]."
@@ -41,14 +42,14 @@ if TYPE_CHECKING:
 )
 @reading
 def repeat(track: Path, samples: int, measure: str | None, estimate: bool) -> Result:
-    """Grade TRACK again with its server, and show how far ranks move between the times.
+    """Grade TRACK again with its server, and show how far ranks move between repetitions.
 
-    Each cell is graded until it has N answers, which are stored. A run's score is the mean over the times.
-    rank.sd is the standard deviation of its rank in another N times; rank.best and rank.worst are the 95%
-    interval. --json has the cells whose rating differs between the times. The server needs a temperature
-    above 0 and no seed.
+    Each repetition grades all cells, and its answers are stored. A run's score is the mean over the N
+    repetitions. rank.sd is the standard deviation of its rank in another N repetitions; rank.best and
+    rank.worst are the 95% interval. --json has the cells whose rating differs between repetitions. The server
+    needs a temperature above 0 and no seed.
 
-    Exit status: 0; 1 if a time is incomplete and does not count; 130 after Ctrl-C.
+    Exit status: 0; 1 if a repetition is incomplete and does not count; 130 after Ctrl-C.
     """
     with trecexam.open_track(track) as opened, bad_measures():
         if estimate:

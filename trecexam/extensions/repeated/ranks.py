@@ -19,7 +19,7 @@ class RepeatedRanks(NamedTuple):
     """Arrays of shape (runs,).
 
     Attributes:
-        score: the mean of the times' scores.
+        score: the mean of the repetitions' scores.
         rank: from 1; runs with equal scores share the better one.
         deviation: standard deviation of the rank in the draws; runs that tie there have the middle rank.
         best, worst: 95% interval of the rank, by differences.
@@ -35,13 +35,14 @@ class RepeatedRanks(NamedTuple):
 def repeated_ranks(values: NDArray[np.float64]) -> RepeatedRanks:
     """Ranks of the mean of n repetitions, and their spread over samples of n. Queries are fixed.
 
-    For each query, n - 1 of the n times are drawn anew, with replacement: the variance of their mean is then
-    that of a mean of n times. A run is ahead of or behind others where a difference is beyond 95% of the
-    greatest of all its studentized differences in the draws (Mogstad, Romano, Shaikh and Wilhelm, Review of
-    Economic Studies 2024).
+    For each query, n - 1 of the n repetitions are drawn anew, with replacement: the variance of their mean is
+    then that of a mean of n repetitions. A run is ahead of or behind others where a difference is beyond 95%
+    of the greatest of all its studentized differences in the draws (Mogstad, Romano, Shaikh and Wilhelm,
+    Review of Economic Studies 2024).
 
     Args:
-        values: each time's values, shape (times, queries, runs); a run's score is their sum over queries.
+        values: each repetition's values, shape (repetitions, queries, runs); a run's score is their
+            sum over queries.
     """
     from scipy.stats import rankdata
 

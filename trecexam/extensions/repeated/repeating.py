@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
@@ -10,10 +11,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from trecexam.errors import TrecexamError
+from trecexam.extensions.repeated import MOST
 from trecexam.extensions.repeated.grader import OneMoreTime, random_grader
 from trecexam.extensions.repeated.ranks import RepeatedRanks, repeated_ranks
 from trecexam.files.track_lock import TrackLock
-from trecexam.graders.base import Estimate
+from trecexam.graders.base import Estimate, identity_digest
 from trecexam.graders.server.grader import ServerGrader
 from trecexam.line.evaluation import rubric_values
 from trecexam.line.grading import Progress
@@ -42,11 +44,11 @@ class Repetition(Result):
     Attributes:
         measure: as ir_measures prints it.
         runs: their names; `ranks` are in that order.
-        differing: (query_id, doc_id, item_id, ratings) of each cell whose rating differs; `ratings` has each
-            time's rating, or why there is none, separated by blanks.
-        samples: how many times are complete and count, of so many `cells` each.
-        flips: the chance that two times rate a cell differently, 0..1.
-        rejected: why a time is incomplete, and does not count.
+        differing: (query_id, doc_id, item_id, ratings) of each cell whose rating differs; `ratings` has the
+            rating of each repetition, or why there is none, separated by blanks.
+        samples: how many repetitions are complete and count, of so many `cells` each.
+        flips: the chance that two repetitions rate a cell differently, 0..1.
+        rejected: why a repetition is incomplete, and does not count.
     """
 
     measure: str
@@ -83,22 +85,22 @@ def repeat(
     progress: Callable[[Progress], None] | None = None,
     stop: Callable[[], bool] | None = None,
 ) -> Repetition:
-    """Grades cells with the track's server until each has `samples` answers, like `trecexam repeat`.
+    """Grades cells with the track's server in `samples` repetitions, like `trecexam repeat`.
 
-    The first answers are those of `update`. Each further time is stored under its own identity, so no
+    The first repetition is that of `update`. Each further one is stored under its own identity, so no
     answer is requested twice, and `samples` can grow. The budget is the grader's. `out/` stays unchanged.
 
     Args:
-        samples: how many times in all, from 2.
+        samples: how many repetitions in all, 2 to 100.
         measure: None for the track's first.
-        progress: called after each batch of a time.
+        progress: called after each batch of a repetition.
         stop: asked between batches; True ends it early, and what came is stored.
 
     Raises:
         GraderError: the grader gives the same answers again.
         LockedError: cells are to be graded, and a daemon is running on this track.
-        TrecexamError: the first answers are incomplete, or no further time is complete.
-        ValueError: the measure cannot be computed, or `samples` is below 2.
+        TrecexamError: the first answers are incomplete, or no further repetition is complete.
+        ValueError: the measure cannot be computed, or `samples` is not 2 to 100.
     """
     times = _further_times(loader, samples)
     tracks = [loader.load()]
@@ -128,13 +130,18 @@ def estimate_repeat(loader: TrackLoader, samples: int = 5) -> Estimate:
         TrecexamError, ValueError: as `repeat`.
     """
     times = _further_times(loader, samples)
-    return reduce(Estimate.plus, (time.estimate(time.load()) for time in times))
+    stored = {identity_digest(json.loads(identity)) for _, identity in loader.store.graders()}
+    begun = [time for time in times if identity_digest(time.grader.identity) in stored]
+    new = [time for time in times if time not in begun]
+    estimates = [time.estimate(time.load()) for time in (*begun, *new[:1])]
+    # Repetitions without an answer take the same.
+    return reduce(Estimate.plus, estimates + estimates[-1:] * (len(new) - 1))
 
 
 def _further_times(loader: TrackLoader, samples: int) -> list[TrackLoader]:
     """The track with the grades of each repetition after the first."""
-    if samples < 2:
-        raise ValueError(f"samples: {samples}; give 2 or more")
+    if not 2 <= samples <= MOST:
+        raise ValueError(f"samples: {samples}; give 2 to {MOST}")
     grader, root = random_grader(loader), loader.folder.root
     missing = loader.load().counts.missing
     if missing:

@@ -63,8 +63,9 @@ def read_pool(
     """Reads the passages of a pool or graded pool, in file order, with all fields.
 
     What other programs stumble over is kept and named: a passage without a text, a passage twice in a query,
-    two gradings of a passage by the same model and prompt (the first counts, in the workbench too), a query
-    without passages (which is left out). Of a truncated archive, all lines before its end are given first.
+    two gradings of a passage on an item by the same model and prompt (the first counts, in the workbench
+    too), a query without passages (which is left out). Of a truncated archive, all lines before its end are
+    given first.
 
     Args:
         on_error: takes an error for each of these; None logs the first of each kind, as a warning.
@@ -137,13 +138,20 @@ class _Oddities:
 
 
 def _graded_twice(passage: PooledPassage) -> Iterator[tuple[str, str]]:
-    for gradings in (passage.gradings, passage.direct):
-        seen: set[tuple[str, str]] = set()
-        for grading in gradings:
+    """The model and prompt of each grading with an item that they graded before."""
+    items_of = [*((grading, _items(grading)) for grading in passage.gradings)]
+    for gradings in (items_of, [(grade, {"relevance"}) for grade in passage.direct]):
+        seen: dict[tuple[str, str], set[str]] = {}
+        for grading, items in gradings:
             key = grading.llm or "", grading.prompt_class
-            if key in seen:
+            if not items.isdisjoint(seen.setdefault(key, set())):
                 yield key
-            seen.add(key)
+            seen[key] |= items
+
+
+def _items(grading: PooledGrading) -> set[str]:
+    rated = (rating.item_id for rating in grading.self_ratings)
+    return {*rated, *(item_id for item_id, _ in grading.answers), *grading.correct, *grading.wrong}
 
 
 class _WorkbenchLine:

@@ -427,6 +427,13 @@ def _unmatched_judgments(track: Assessment) -> Iterator[str]:
         if reason:
             yield reason
     if track.official_ranks is not None and not _ranked(track):
+        file = track.folder.official_leaderboard()
+        if file is not None and list(track.official_ranks) == [file.stem]:
+            yield (
+                "the official leaderboard names no run: a file in the format `trec_eval` is of one run, and "
+                "cannot be the leaderboard; use a format with a column for the run, see `trecexam formats`"
+            )
+            return
         yield (
             "the official leaderboard names none of the runs here: it has "
             f"{shorten_list(list(track.official_ranks))}, and here are {shorten_list(list(track.runs))}"

@@ -11,7 +11,7 @@ import click
 
 import trecexam
 from trecexam.cli import bars
-from trecexam.cli.options import grader_option
+from trecexam.cli.options import FloatRange, grader_option
 from trecexam.cli.reading import writing
 from trecexam.extensions.exams.irt.settings import Settings
 
@@ -127,7 +127,7 @@ def fit(
 )
 @click.option(
     "--drop",
-    type=click.FloatRange(0, 1, min_open=True, max_open=True),
+    type=FloatRange(0, 1, min_open=True, max_open=True),
     default=0.1,
     show_default=True,
     metavar="SHARE",

@@ -68,9 +68,10 @@ class Settings:
 
     @property
     def clipped(self) -> Mapping[str, float]:
-        """The published starts outside the bounds."""
+        """The published starts outside bounds that are not the published ones."""
         fitted = (*FREE[self.model], "theta")
-        return {name: STARTS[name] for name in fitted if self.start[name] != STARTS[name]}
+        changed = (name for name in fitted if self.bounds[name] != BOUNDS[self.model][name])
+        return {name: STARTS[name] for name in changed if self.start[name] != STARTS[name]}
 
     @property
     def anchor(self) -> Anchor:
