@@ -84,6 +84,7 @@ PERMITTED = {
         "trecexam.cli.main",
         "trecexam.cli.options",
         "trecexam.cli.scores",
+        "trecexam.cli.show",
         "trecexam.cli.working",
         "trecexam.extensions.exams.cli.scoring",
         "trecexam.extensions.workbench.cli",

@@ -6,6 +6,7 @@ import os
 import re
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
@@ -171,10 +172,14 @@ def log_in(page: Page, place: Place, who: str) -> None:
 
 def go(page: Page, place: Place, address: str) -> None:
     """Opens a page and waits until its list is complete."""
+    from playwright.sync_api import Error
+
     page.goto(place.served.url + address)
     while page.locator("#judge-waiting").count():
         time.sleep(0.1)
-        page.reload()
+        # The page may be reloading by itself.
+        with suppress(Error):
+            page.reload()
 
 
 def wrong(page: Page) -> list[str]:

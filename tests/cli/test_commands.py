@@ -83,7 +83,8 @@ def test_leaderboard_of_an_ungraded_track_says_that_nothing_is_graded(
     assert shown.out.splitlines()[1:] == [f"run{number}\t\t\t\t" for number in range(3)]
     for name in ("leaderboard", "coverage", "items"):
         assert run(["plot", name, str(root), "-o", str(tmp_path / "plot.svg")]) == 2
-        line = f"trecexam: {root}: nothing is graded yet; `trecexam watch {root} --once` grades\n"
+        reason = f"`trecexam watch {root} --once` takes what grades.jsonl has of this pool"
+        line = f"trecexam: {root}: nothing is graded yet; {reason}\n"
         assert capsys.readouterr().err == line
     assert not (root / ".trecexam").exists()
 

@@ -205,13 +205,13 @@ def test_a_folder_output_is_replaced_and_may_be_in_a_track(inputs: Path) -> None
 
 
 def test_runs_that_a_track_links_to_are_not_replaced(track: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    Path("shared").mkdir()
-    (track / "runs" / "bm25.run").rename("shared/bm25.run")
-    (track / "runs" / "bm25.run").symlink_to(Path("shared/bm25.run").absolute())
-    before = Path("shared/bm25.run").read_bytes()
-    assert run(["export", "runs", "t", "-o", "shared"]) == 2
-    assert "shared/bm25.run: is an input of this command" in capsys.readouterr().err
-    assert Path("shared/bm25.run").read_bytes() == before
+    Path("linked").mkdir()
+    (track / "runs" / "bm25.run").rename("linked/bm25.run")
+    (track / "runs" / "bm25.run").symlink_to(Path("linked/bm25.run").absolute())
+    before = Path("linked/bm25.run").read_bytes()
+    assert run(["export", "runs", "t", "-o", "linked"]) == 2
+    assert "linked/bm25.run: is an input of this command" in capsys.readouterr().err
+    assert Path("linked/bm25.run").read_bytes() == before
 
 
 def test_a_run_in_a_folder_that_a_command_reads_is_not_replaced(

@@ -167,8 +167,12 @@ def _reads(path: Path, output: Path) -> bool:
     if path.is_file():
         return output.samefile(path)
     # Imports pydantic.
+    from trecexam.config import CONFIG_NAME
     from trecexam.line.protected import input_files
 
+    if (path / CONFIG_NAME).is_file():
+        # What is a track's own is refused as such.
+        return False
     inside = any(file.is_file() and output.samefile(file) for file in input_files(path))
     return inside and _has_format(output)
 
