@@ -11,8 +11,7 @@ import numpy as np
 
 from trecexam.errors import TrecexamError
 from trecexam.line.cautions import judgment_cautions, rating_cautions
-from trecexam.line.diagnostics import is_graded, nothing_graded
-from trecexam.line.evaluation import official_values, rubric_values
+from trecexam.line.evaluation import official_values, rubric_values, why_no_scores
 from trecexam.line.measures import left_out_runs
 from trecexam.line.official import never_judged, never_judged_note, shown_error, why_unjudged
 from trecexam.line.official import official_judgments as official_of
@@ -120,8 +119,9 @@ def paired_scores(
         raise nothing_to_compare(track)
     if values is None:
         variants = _variants(track, measures, min_ratings, first=first)
-        if not is_graded(track):
-            raise NothingToCompareError(nothing_graded(track), path=track.folder.root)
+        why = why_no_scores(track)
+        if why is not None:
+            raise NothingToCompareError(why, path=track.folder.root)
     else:
         variants = [[_Variant(name, None, values)] for name in values.measures]
     judged_measures = (

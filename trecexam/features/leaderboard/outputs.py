@@ -13,8 +13,8 @@ from trecexam.errors import TrecexamError
 from trecexam.features.leaderboard.differences import Differences, differences, own_differences
 from trecexam.features.leaderboard.joint_plot import joint_plot
 from trecexam.line.assessment import Assessment
-from trecexam.line.diagnostics import NO_RUNS, is_graded, nothing_graded, unread_answers
-from trecexam.line.evaluation import leaderboard, own_leaderboard, values_of_runs
+from trecexam.line.diagnostics import NO_RUNS, unread_answers
+from trecexam.line.evaluation import leaderboard, own_leaderboard, values_of_runs, why_no_scores
 from trecexam.line.output_files import Feature, FeaturePlot, OutputFiles, PlotMeasures
 from trecexam.scores.leaderboard import Leaderboard, interval
 from trecexam.scores.measures import headings
@@ -186,9 +186,7 @@ def _plot(track: Assessment, measures: PlotMeasures) -> Plot:
 
 def _without_scores(track: Assessment, board: Leaderboard) -> str:
     """Why a leaderboard has no number; "" where it has."""
-    if not board.rows:
-        return NO_RUNS
-    return "" if is_graded(track) else nothing_graded(track)
+    return (why_no_scores(track) or "") if board.rows else NO_RUNS
 
 
 LEADERBOARD = Feature(
