@@ -480,7 +480,7 @@ def test_verify_spurious_shows_the_discrimination_of_each_item_between_runs(
         if share.get(row["item_id"], 0) in (0, 1):
             assert row["discrimination"] == ""
         else:
-            assert float(row["discrimination"]) == pytest.approx(a[row["item_id"]], abs=1e-6)
+            assert float(row["discrimination"]) == pytest.approx(a[row["item_id"]], abs=1e-3)
     known = [float(row["discrimination"]) for row in rows if row["discrimination"]]
     assert known == sorted(known)
     assert known
