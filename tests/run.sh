@@ -3,7 +3,8 @@
 #
 #   bash tests/run.sh                       what must hold at every commit
 #   bash tests/run.sh --all                 everything: browsers, Ray, executed pages, wheel, sdist, site, notebook, kills at
-#                                           every step, Hypothesis thorough, and once more without data from outside
+#                                           every step, Hypothesis thorough; once more without data from outside, and the
+#                                           numeric tests once more as an older processor
 #   bash tests/run.sh PYTEST ARGUMENTS      e.g. bash tests/run.sh tests/scores -k cover
 set -euo pipefail
 
@@ -55,6 +56,19 @@ without_outside() {
   return "$result"
 }
 
+# Where floats come from BLAS, torch, scipy or scikit-learn: no test may know their last digits.
+NUMERIC=(tests/outputs/test_golden.py tests/scores tests/graders tests/features tests/properties tests/frozen tests/dl19
+  tests/extensions/{audit,compare_graders,cut_points,disagreements,erag,exams,learn,local_models,simulation,support})
+
+as_older_processor() {
+  if ! grep -qw avx2 /proc/cpuinfo 2>/dev/null; then
+    echo "this processor has no AVX2: it is not made to look older" >&2
+    return 0
+  fi
+  bash tests/older_processor.sh .venv/bin/python -m pytest --quiet --numprocesses 2 --dist loadscope --no-loadscope-reorder \
+    -m "not slow and not browser and not ray and not benchmark and not gpu" "${NUMERIC[@]}"
+}
+
 # The page's tests drive a real browser, and a real nginx; without one they say so and are skipped.
 browser_and_nginx() {
   command -v apt-get >/dev/null && [ "$(id -u)" = 0 ] || return 0
@@ -83,6 +97,7 @@ case "${1-}" in
     step mypy .venv/bin/mypy
     HYPOTHESIS_PROFILE=thorough step tests pytest_by_files "$@"
     step "tests that read data outside the repository, where there is none" without_outside
+    step "numeric tests as an older processor" as_older_processor
     ;;
   *)
     # A few tests run in this process, where they can be debugged, and alone, so that they can be timed.

@@ -61,7 +61,7 @@ NOTES = frozenset({"notes", "cautions", "remarks", "warnings", "note", "caution"
 #: What hangs on the day, the machine or installed packages.
 PASSING = frozenset({
     "when", "time", "times", "written", "version", "versions", "environment", "environments",
-    "elapsed", "minutes", "seconds", "speed", "threads", "pid", "watched_by", "trecexam"
+    "elapsed", "iterations", "minutes", "seconds", "speed", "threads", "pid", "watched_by", "trecexam"
 })  # fmt: skip
 #: Words of a path in JSON that say only where a table stands.
 STRUCTURE = frozenset({"scores", "mean", "rows", "runs", "tables", "counts"})
@@ -71,6 +71,18 @@ _DRAWN = (".png", ".svg", ".pdf")
 MANY = 60
 #: And stores with more grades as one.
 MANY_GRADES = 400
+#: Commands and files whose numbers an optimiser made: their last digits hang on the processor.
+_FIT_COMMANDS = frozenset(
+    {"exam", "learn", "cross-validate", "learned-leaderboard", "learned-next", "settle"}
+)
+_FIT_FILES = re.compile(
+    r"(^|/)(((?<!plots/)items|examinees|item_quality|components|steps|information\w*|item_curves|abilities)\.tsv"
+    r"|(fit|improve|learned)\.json|learned(-leaderboard)?\.tsv)$"
+)
+#: How far such numbers may be from the frozen ones: by more than one of the last printed digit, see
+#: `CERTAIN_DIGITS` in extensions/exams/irt/settings.py, learn/learn.py and learn/learned_board.py.
+FIT_TOLERANCE = 0.0101
+_FLOAT = re.compile(r"(?<![\w.])-?\d+\.\d+(e[-+]?\d+)?(?![\w.])")
 #: What manifest.json says of every setting and every file: `files of out` has them, and settings come and go.
 _OF_MANIFEST_OPEN = frozenset({"config", "inputs", "outputs", "versions", "environments"})
 _PROGRESS = re.compile(r"\[\d\d:\d\d:\d\d\] ")
@@ -80,6 +92,7 @@ _SCRUBBED = (
     (re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d)?(\.\d+)?(Z|[+-]\d\d:?\d\d)?"), "WHEN"),
     (re.compile(r"\b\d+(\.\d+)? ?(s|seconds?|minutes?|ms)\b"), "SPELL"),
     (re.compile(r"\b\d+ files? written"), "N files written"),
+    (re.compile(r"\b\d+ iterations?\b"), "N iterations"),
     # Columns padded to the width of a path.
     (re.compile(r"  +"), "  "),
 )
@@ -178,14 +191,20 @@ def _plain(value: Any, root: Path) -> Any:
     return value
 
 
-def values(value: Any, root: Path, digits: int) -> list[list[Any]]:
-    """What is frozen of a result: its triples in order; of long columns how many they are, and a digest."""
+def values(value: Any, root: Path, digits: int, *, fit: bool = False) -> list[list[Any]]:
+    """What is frozen of a result: its triples in order; of long columns how many they are, and a digest.
+
+    Of a long column of a fit's numbers, some of them.
+    """
     found = in_order((row, column, _rounded(said, digits)) for row, column, said in triples(value, root))
     lengths = Counter(column for _, column, _ in found)
     short = [list(triple) for triple in found if lengths[triple[1]] <= MANY]
     for column, length in sorted(lengths.items()):
         if length > MANY:
             rows = [triple for triple in found if triple[1] == column]
+            numbers = sorted(row[2] for row in rows if fit and isinstance(row[2], float))
+            rows = [row for row in rows if not (fit and isinstance(row[2], float))]
+            short += [[f"of all {len(numbers)} rows", column, number] for number in _some(numbers)]
             total = sum(row[2] for row in rows if isinstance(row[2], (int, float)))
             short.append([f"all {length} rows, sum {round(total, 6)}", column, digest(json.dumps(rows))])
     return short
@@ -214,8 +233,36 @@ def _notes(value: Any, inside: bool = False) -> Iterator[str]:
             yield from _notes(inner, inside)
 
 
-def files(folder: Path, root: Path, without: tuple[str, ...] = ()) -> dict[str, str]:
+def of_fit(line: str) -> bool:
+    """Whether an optimiser has a say in what a command line prints; `line` as it was frozen."""
+    return command(line.split())[0] in _FIT_COMMANDS
+
+
+def apart(text: str) -> dict[str, Any]:
+    """A digest of a text without its numbers with a point, and these; of many every so many."""
+    numbers = [float(match[0]) for match in _FLOAT.finditer(text)]
+    return {"words": digest(_FLOAT.sub("N", text)), "numbers": _some(numbers)}
+
+
+def _some(numbers: Sequence[float]) -> list[float]:
+    return list(numbers if len(numbers) <= MANY else numbers[:: len(numbers) // 12])
+
+
+def near(was: Any, now: Any) -> bool:
+    """Whether two results of a fit are the same up to its last digits."""
+    if isinstance(was, float) or isinstance(now, float):
+        return all(isinstance(n, int | float) for n in (was, now)) and abs(was - now) < FIT_TOLERANCE
+    if isinstance(was, list) and isinstance(now, list):
+        return len(was) == len(now) and all(map(near, was, now))
+    if isinstance(was, dict) and isinstance(now, dict):
+        return was.keys() == now.keys() and all(near(was[key], now[key]) for key in was)
+    return bool(was == now)
+
+
+def files(folder: Path, root: Path, without: tuple[str, ...] = ()) -> dict[str, Any]:
     """name -> digest of every file below a folder: of JSON what it says, of pages and pictures only the name.
+
+    Of results of a fit the numbers, too.
 
     Args:
         without: how names begin that are left out.
@@ -228,7 +275,7 @@ def files(folder: Path, root: Path, without: tuple[str, ...] = ()) -> dict[str, 
     }
 
 
-def _of_file(path: Path, root: Path) -> str:
+def _of_file(path: Path, root: Path) -> Any:
     if path.suffix in (*_DRAWN, ".html", ".gz", ".sqlite"):
         return "there"
     text = path.read_text(encoding="utf-8")
@@ -240,8 +287,14 @@ def _of_file(path: Path, root: Path) -> str:
         if path.name == "manifest.json":
             rows = [{key: value for key, value in rows[0].items() if key not in _OF_MANIFEST_OPEN}]
         sentences = sorted(note for row in rows for note in notes(row, "", root))
+        if _FIT_FILES.search(path.as_posix()):
+            said = [*triples(rows, root)]
+            numbers = [value for _, _, value in said if isinstance(value, float)]
+            words = [triple for triple in said if not isinstance(triple[2], float)]
+            return {"words": digest(json.dumps([in_order(words), sentences])), "numbers": _some(numbers)}
         return digest(json.dumps([in_order(triples(rows, root)), sentences]))
-    return digest(scrubbed(text, root))
+    text = scrubbed(text, root)
+    return apart(text) if _FIT_FILES.search(path.as_posix()) else digest(text)
 
 
 def page_notes(track: Path, root: Path) -> list[str]:

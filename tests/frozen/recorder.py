@@ -73,9 +73,11 @@ class Recorder:
         value = _json(out.getvalue()) if json else None
         step: dict[str, Any] = {"command": adapter.scrubbed(" ".join(line), self.root), "exit": status}
         if json:
-            step["values"] = adapter.values(value, self.root, 9 if self.exact else 4)
+            fit = adapter.of_fit(step["command"])
+            step["values"] = adapter.values(value, self.root, 9 if self.exact else 4, fit=fit)
         elif out.getvalue():
-            step["prints"] = adapter.digest(adapter.scrubbed(out.getvalue(), self.root))
+            text = adapter.scrubbed(out.getvalue(), self.root)
+            step["prints"] = (adapter.apart if adapter.of_fit(step["command"]) else adapter.digest)(text)
         step["notes"] = sorted(adapter.notes(value, err.getvalue(), self.root))
         step["requests"] = [f"{key} x{count}" for key, count in sorted(self._requests.items())]
         self.steps.append(step)
@@ -98,7 +100,7 @@ class Recorder:
         self.steps.append({"command": "report", "notes": adapter.page_notes(self.track, self.root)})
         self.stored(self.track)
 
-    def _files(self, folder: Path, without: tuple[str, ...] = ()) -> dict[str, str]:
+    def _files(self, folder: Path, without: tuple[str, ...] = ()) -> dict[str, Any]:
         found = adapter.files(folder, self.root, without)
         return found if self.exact else dict.fromkeys(found, "there")
 

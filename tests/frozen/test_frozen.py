@@ -19,6 +19,7 @@ import pytest
 pytest.importorskip("httpx2")
 pytest.importorskip("sklearn")
 
+import adapter
 from recorder import Recorder
 from tracks import TRACKS
 
@@ -99,15 +100,15 @@ def differences(before: list[dict[str, Any]], now: list[dict[str, Any]]) -> list
         return [f"{len(before)} steps were frozen, {len(now)} were run"]
     found = []
     for number, (old, new) in enumerate(zip(before, now, strict=True), 1):
-        place = f"{number}. {old['command']}"
+        place, fit = f"{number}. {old['command']}", adapter.of_fit(old["command"])
         for part in (old.keys() | new.keys()) - {"command"}:
             was, now_is = old.get(part), new.get(part)
             if was != now_is:
-                found += [f"{place}: {part}: {line}" for line in _told(part, was, now_is)]
+                found += [f"{place}: {part}: {line}" for line in _told(part, was, now_is, fit)]
     return found
 
 
-def _told(part: str, was: Any, now: Any) -> list[str]:
+def _told(part: str, was: Any, now: Any, fit: bool) -> list[str]:
     if part == "notes":
         return [f"lost: {note}" for note in was if note not in now]
     if part == "values":
@@ -115,11 +116,18 @@ def _told(part: str, was: Any, now: Any) -> list[str]:
             Counter(json.dumps(triple, ensure_ascii=False) for triple in each) for each in (was, now)
         )
         known = {triple[1] for triple in was}
-        gone = [f"lost or changed: {triple}" for triple in (left - right).elements()]
-        come = [f"new: {t}" for t in (right - left).elements() if json.loads(t)[1] in known]
-        return gone + come
+        gone, come = (
+            [json.loads(triple) for triple in each.elements()] for each in (left - right, right - left)
+        )
+        for triple in [*gone] if fit else ():
+            like = (new for new in come if adapter.near(triple, new))
+            if (new := next(like, None)) is not None:
+                gone.remove(triple)
+                come.remove(new)
+        lost = [f"lost or changed: {json.dumps(triple, ensure_ascii=False)}" for triple in gone]
+        return lost + [f"new: {json.dumps(t, ensure_ascii=False)}" for t in come if t[1] in known]
     if isinstance(was, dict) and isinstance(now, dict):
-        keys = sorted(key for key in was.keys() | now.keys() if was.get(key) != now.get(key))
+        keys = sorted(key for key in was.keys() | now.keys() if not adapter.near(was.get(key), now.get(key)))
         return [f"{key}: {_state(was, now, key)}" for key in keys]
     if isinstance(was, list) and isinstance(now, list):
         left, right = Counter(was), Counter(now)

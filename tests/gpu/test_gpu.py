@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from embedders import embedder
 from outside import find_outside
 from support import ROOT, ask
 from tiny_models import save_llama, save_t5
@@ -20,7 +19,6 @@ if not torch.cuda.is_available():
 
 from trecexam.config import GraderSection  # noqa: E402
 from trecexam.graders import Answer, Cell, create  # noqa: E402
-from trecexam.graders.embedding import EmbeddingGrader  # noqa: E402
 
 
 @pytest.fixture(scope="module")
@@ -56,38 +54,6 @@ def test_a_gpu_gives_the_same_grades_as_a_cpu(models: dict[str, Path], cells: li
     gpu = grades(models, name, cells, device="cuda", dtype="float32")
     for cell, answer in cpu.items():
         assert gpu[cell].probabilities == pytest.approx(answer.probabilities, abs=1e-3)
-
-
-@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
-@pytest.mark.parametrize("name", ["seq2seq", "causal"])
-def test_an_answer_is_bit_identical_whatever_else_is_graded(
-    models: dict[str, Path], cells: list[Cell], name: str, dtype: str
-) -> None:
-    grader = create(GraderSection(name=name, model=str(models[name]), device="cuda", dtype=dtype), Path())
-    expected = {cell: answer for batch in grader.grade(cells) for cell, answer in batch}
-    for size in (1, 7, 40):
-        parts = [cells[start : start + size] for start in range(0, 80, size)]
-        for part in parts:
-            for batch in grader.grade(part[::-1]):
-                for cell, answer in batch:
-                    assert answer == expected[cell]
-
-
-@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
-def test_a_vector_is_bit_identical_whatever_else_is_embedded(
-    cells: list[Cell], tmp_path: Path, dtype: str
-) -> None:
-    folder = embedder(tmp_path / "embedder")
-    if folder is None:
-        pytest.skip("the extra `offline` is not installed")
-    grader = EmbeddingGrader(folder, device="cuda", dtype=dtype)
-    texts = list(dict.fromkeys(cell.text for cell in cells))
-    expected = {text: vector.tobytes() for text, vector in zip(texts, grader.embed(texts), strict=True)}
-    for size in (1, 7, 40):
-        for start in range(0, len(texts), size):
-            part = texts[start : start + size][::-1]
-            for text, vector in zip(part, grader.embed(part), strict=True):
-                assert vector.tobytes() == expected[text]
 
 
 @pytest.mark.parametrize("name", ["seq2seq", "causal"])

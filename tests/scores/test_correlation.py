@@ -252,7 +252,8 @@ def test_intervals_are_reproducible() -> None:
     rng = np.random.default_rng(0)
     rubric, official = rng.random((9, 15)), rng.random((9, 15))
     assert correlate(rubric, official) == correlate(rubric, official)
-    assert correlate(rubric, official) != correlate(rubric, official, seed=1)
+    other = correlate(rubric, official, seed=1)
+    assert abs(correlate(rubric, official).tau_high - other.tau_high) > 1e-3
     none = correlate(rubric, official, resamples=0)
     assert math.isnan(none.tau_low)
     assert math.isnan(none.tau_high)

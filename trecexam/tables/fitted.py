@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
 
-from trecexam.tables.table import NO_VALUE, Layout, Table, Value, by_column, column_texts
+from trecexam.tables.table import NO_VALUE, SHOWN_DIGITS, Layout, Table, Value, by_column, column_texts
 from trecexam.tables.terminal import columns, cut, cut_apart, padded, printable
 
 #: Blanks between columns.
@@ -209,12 +209,12 @@ def _unseen(
 
 
 def _fields(table: Table) -> Iterator[_Field]:
-    values = dict(by_column(table))
+    values, digits = dict(by_column(table)), min(table.digits, SHOWN_DIGITS)
     for name, of_column in values.items():
         of = next((other for other in values if other != name and _belongs(name, other)), name)
         if name in {f"{of}.{what}" for what in _SPREAD}:
             continue
-        bare = tuple(column_texts(of_column, 4, small=name in table.small))
+        bare = tuple(column_texts(of_column, digits, small=name in table.small))
         numeric = any(isinstance(value, int | float) for value in of_column)
         spreads, legend = _spreads(name, values)
         if any(spreads):

@@ -21,6 +21,8 @@ _ROWS = 30
 NO_VALUE = "–"  # noqa: RUF001
 #: An error lists so many columns; of more so many that are most like what was asked for.
 _LISTED, _NEAR = 8, 4
+#: Digits of floats for people.
+SHOWN_DIGITS = 4
 Value = str | int | float | None
 
 
@@ -107,7 +109,7 @@ class Table(Framed):
     """Column names and rows. A None or NaN is an empty field in TSV, null in JSON.
 
     Attributes:
-        digits: of floats in TSV, after the point.
+        digits: of floats in TSV, after the point; people are shown at most four.
         small: columns in which a value that would be shown as 0, and is not, has an exponent.
         layout: how people are shown the table.
         caption: what the table is about; a line above it.
@@ -192,13 +194,20 @@ class Table(Framed):
 
     def _repr_html_(self) -> str:
         """What a notebook shows: the first rows, floats with four digits."""
-        cells = [column_texts(values, 4, small=name in self.small) for name, values in by_column(self)]
+        digits = min(self.digits, SHOWN_DIGITS)
+        cells = [column_texts(values, digits, small=name in self.small) for name, values in by_column(self)]
         numeric = [any(isinstance(value, int | float) for value in values) for _, values in by_column(self)]
         return html_table(self.header, numeric, list(zip(*cells, strict=True)), self.caption)
 
     def records(self) -> list[dict[str, Value]]:
         """The rows as JSON-ready objects."""
         return [dict(zip(self.header, map(_finite, row), strict=True)) for row in self.rows]
+
+
+def rounded(table: Table, digits: int) -> Table:
+    """Round a table's floats, for files, people and JSON: further digits are not certain."""
+    rows = (tuple(round(v, digits) + 0.0 if isinstance(v, float) else v for v in row) for row in table.rows)
+    return replace(table, rows=tuple(rows), digits=digits)
 
 
 def to_tsv(table: Table) -> str:
@@ -214,8 +223,9 @@ def to_tsv(table: Table) -> str:
 
 
 def to_aligned(table: Table) -> str:
-    """Columns padded with spaces, numbers to the right; floats with four digits."""
-    fields_of = [column_texts(values, 4, small=name in table.small) for name, values in by_column(table)]
+    """Columns padded with spaces, numbers to the right; floats with at most four digits."""
+    digits = min(table.digits, SHOWN_DIGITS)
+    fields_of = [column_texts(values, digits, small=name in table.small) for name, values in by_column(table)]
     cells = [list(map(printable, table.header)), *map(list, zip(*fields_of, strict=True))]
     widths = [max(columns(row[column]) for row in cells) for column in range(len(table.header))]
     numeric = [

@@ -79,14 +79,14 @@ def test_fit_writes_the_documented_files_and_columns(
     curves = tsv_rows(out / "information.tsv")
     assert list(curves[0])[:3] == ["theta", "test", "test.compat"]
     assert "bloom level:remembering" in curves[0]
-    assert (curves[0]["theta"], curves[-1]["theta"]) == ("-4.000000", "4.000000")
+    assert (curves[0]["theta"], curves[-1]["theta"]) == ("-4.000", "4.000")
     a, b, c = (np.array([float(row[name]) for row in items]) for name in "abc")
     for row in curves[::40]:
         p = c + (1 - c) / (1 + np.exp(-a * (float(row["theta"]) - b)))
         exact, compat = a**2 * (1 - p) / p * ((p - c) / (1 - c)) ** 2, a**2 * p * (1 - p)
-        assert float(row["test"]) == pytest.approx(exact.sum(), abs=1e-4)
-        assert float(row["test.compat"]) == pytest.approx(compat.sum(), abs=1e-4)
-        assert float(row["item"]) == pytest.approx(exact.mean(), abs=1e-5)
+        assert float(row["test"]) == pytest.approx(exact.sum(), abs=2e-2)
+        assert float(row["test.compat"]) == pytest.approx(compat.sum(), abs=2e-2)
+        assert float(row["item"]) == pytest.approx(exact.mean(), abs=2e-3)
     fit = json.loads((out / "fit.json").read_text())
     needed = "model log_likelihood rmse rmse_baseline n_items n_examinees converged iterations seconds"
     assert set(needed.split()) <= set(fit)
@@ -129,7 +129,7 @@ def test_the_likelihood_in_fit_json_belongs_to_the_written_tables(matrix: Path, 
         for i in range(12):
             if row[f"q{i}"]:
                 total += math.log(p[j, i] if row[f"q{i}"] == "1" else 1 - p[j, i])
-    assert json.loads((out / "fit.json").read_text())["log_likelihood"] == pytest.approx(total, abs=1e-3)
+    assert json.loads((out / "fit.json").read_text())["log_likelihood"] == pytest.approx(total, abs=0.05)
 
 
 def test_a_second_fit_removes_the_files_of_the_first(matrix: Path, tmp_path: Path) -> None:
@@ -139,8 +139,8 @@ def test_a_second_fit_removes_the_files_of_the_first(matrix: Path, tmp_path: Pat
     assert run([*call, "--model", "1pl"]) == 0
     assert not (out / "components.tsv").exists()
     assert not (out / "plots" / "components.svg").exists()
-    assert {row["a"] for row in tsv_rows(out / "items.tsv")} == {"1.000000"}
-    assert {row["c"] for row in tsv_rows(out / "items.tsv")} == {"0.000000"}
+    assert {row["a"] for row in tsv_rows(out / "items.tsv")} == {"1.000"}
+    assert {row["c"] for row in tsv_rows(out / "items.tsv")} == {"0.000"}
 
 
 def test_json_output_equals_fit_json_and_python_gives_the_same(
@@ -157,7 +157,39 @@ def test_json_output_equals_fit_json_and_python_gives_the_same(
     assert shown["notes"][: len(kept["notes"])] == kept["notes"]
     assert [row["item"] for row in shown["items"]] == [row["item"] for row in tsv_rows(out / "items.tsv")]
     found = fit_exam(matrix, Settings.of("2pl", priors=True))
-    assert found.fit.log_likelihood == shown["log_likelihood"]
+    assert shown["log_likelihood"] == pytest.approx(found.fit.log_likelihood, abs=1e-3)
+
+
+def test_estimates_are_printed_with_their_certain_digits_everywhere(
+    matrix: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "fitted"
+    call = ["exam", "fit", str(matrix), "-o", str(out)]
+    assert run([*call, "--json"]) == 0
+    shown = capsys.readouterr().out
+    fit = re.sub(r'"seconds": [\d.e-]+', "", (out / "fit.json").read_text())
+    files = [path.read_text() for path in (*out.glob("*.tsv"), *out.glob("plots/*.tsv"))]
+    assert run(call) == 0
+    printed = [re.sub(r'"seconds": [\d.e-]+', "", shown), fit, *files, capsys.readouterr().out]
+    assert not [number for text in printed for number in re.findall(r"\d\.\d{4,}", text)]
+    assert all(re.search(r"\d\.\d{3}", text) for text in printed)
+
+
+def test_items_and_examinees_with_the_same_responses_are_ordered_by_rule_not_by_rounding(
+    tmp_path: Path,
+) -> None:
+    rows = ["examinee\tq1\tq2\tq3\tq4\tq5", "b\t1\t1\t0\t0\t1", "a\t1\t1\t0\t0\t1"]
+    rows += ["c\t0\t0\t1\t1\t1", "d\t1\t1\t0\t0\t0", "e\t0\t0\t0\t0\t0"]
+    (tmp_path / "matrix.tsv").write_text("\n".join(rows) + "\n")
+    for model in ("3pl", "2pl"):
+        found = fit_exam(tmp_path / "matrix.tsv", Settings.of(model, priors=True))
+        order = found.tables["item_quality"]["item"]
+        assert order.index("q2") + 1 == order.index("q1")
+        assert order.index("q4") + 1 == order.index("q3")
+        names = found.tables["abilities"]["examinee"]
+        assert names.index("a") + 1 == names.index("b")
+        ranks = dict(zip(names, found.tables["abilities"]["rank"], strict=True))
+        assert ranks["a"] == ranks["b"]
 
 
 def test_a_share_of_nan_is_out_of_range(matrix: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -275,10 +307,11 @@ def test_priors_are_the_default_and_without_them_the_published_objective_is_used
 
     weak = {"a": [0, 0.5], "b": [0, 2], "c": [2, 5], "theta": [0, 1]}
     assert fit_of()["priors"] == weak
-    assert fit_of()["log_likelihood"] == fit_exam(matrix).fit.log_likelihood
+    assert fit_of()["log_likelihood"] == pytest.approx(fit_exam(matrix).fit.log_likelihood, abs=1e-3)
     published = fit_of("--no-priors")
     assert (published["priors"], published["anchor"]) == ({}, "bounds")
-    assert published["log_likelihood"] == fit_exam(matrix, Settings.of("3pl")).fit.log_likelihood
+    best = fit_exam(matrix, Settings.of("3pl")).fit.log_likelihood
+    assert published["log_likelihood"] == pytest.approx(best, abs=1e-3)
     assert published["log_likelihood"] > fit_of()["log_likelihood"]
 
 
@@ -381,7 +414,7 @@ def test_exam_fit_of_a_track_writes_a_leaderboard_and_its_agreement(
     # The written file can be read back as a matrix.
     again = fitting.fit_exam(out / "matrix.tsv", Settings.of("2pl", priors=True))
     assert again.fit.log_likelihood == pytest.approx(
-        json.loads((out / "fit.json").read_text())["log_likelihood"]
+        json.loads((out / "fit.json").read_text())["log_likelihood"], abs=1e-3
     )
 
 
@@ -447,7 +480,7 @@ def test_verify_spurious_shows_the_discrimination_of_each_item_between_runs(
         if share.get(row["item_id"], 0) in (0, 1):
             assert row["discrimination"] == ""
         else:
-            assert float(row["discrimination"]) == pytest.approx(a[row["item_id"]], abs=1e-6)
+            assert float(row["discrimination"]) == pytest.approx(a[row["item_id"]], abs=1e-3)
     known = [float(row["discrimination"]) for row in rows if row["discrimination"]]
     assert known == sorted(known)
     assert known

@@ -104,7 +104,7 @@ def test_with_few_or_only_most_retrieved_judgments_there_are_no_intervals(
 
 
 @pytest.mark.slow
-def test_json_has_full_precision_and_the_measures(
+def test_json_has_the_certain_digits_and_the_measures(
     learnable: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     out, _ = printed(capsys, "learned-leaderboard", learnable, "--json")
@@ -113,7 +113,9 @@ def test_json_has_full_precision_and_the_measures(
     with trecexam.open_track(learnable) as track:
         board = track.learn.leaderboard()
     assert [row["run"] for row in value["leaderboard"]] == list(board.runs)
-    assert [row["nDCG@10"] for row in value["leaderboard"]] == board.scores.means[0].tolist()
+    means = [row["nDCG@10"] for row in value["leaderboard"]]
+    assert means == pytest.approx(board.scores.means[0], abs=1e-3)
+    assert means == [round(mean, 3) for mean in means]
 
 
 def test_without_runs_or_judgments_the_command_says_so(
@@ -254,7 +256,7 @@ def test_if_all_is_judged_it_equals_the_official_leaderboard_without_uncertainty
         ranked = list(ir_measures.read_trec_run(str(learnable / "runs" / f"{row['run']}.run")))
         for name in MEASURES:
             value = ir_measures.parse_measure(name).calc_aggregate(qrels, ranked)
-            assert float(row[name]) == pytest.approx(value, abs=1e-6)
+            assert float(row[name]) == pytest.approx(value, abs=1e-3)
             assert float(row[f"{name}.low"]) < value < float(row[f"{name}.high"])
 
 

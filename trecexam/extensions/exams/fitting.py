@@ -177,7 +177,7 @@ def _fit_files(exam: ExamFit) -> tuple[dict[str, bytes], list[str]]:
 
 
 def improvement_json(improved_exam: ImprovedExam) -> dict[str, object]:
-    """The steps with full precision, and the reason why they end."""
+    """The steps, and the reason why they end."""
     steps = [
         {
             **row,

@@ -11,6 +11,7 @@ import numpy as np
 
 from trecexam.extensions.exams.irt.estimation.marginal import Z_95
 from trecexam.extensions.exams.irt.model import GRID, exam_information, probability
+from trecexam.extensions.exams.irt.settings import CERTAIN_DIGITS
 from trecexam.extensions.exams.tables import abilities_table, components_table, information_curves
 from trecexam.tables.plots.model import Plot, Size
 from trecexam.tables.plots.rows import draw_rows
@@ -27,7 +28,7 @@ from trecexam.tables.plots.style import (
     short,
 )
 from trecexam.tables.plots.style import GRID as PALE
-from trecexam.tables.table import Table
+from trecexam.tables.table import Table, rounded
 from trecexam.tables.terminal import cut
 
 if TYPE_CHECKING:
@@ -81,10 +82,10 @@ def curves_plot(fitted: FittedExam) -> Plot:
         f"least. The marks below are the examinees.{some}",
         f"{len(best)} items; discrimination from {f.a.min():.2f} to {f.a.max():.2f}, difficulty from "
         f"{f.b.min():.2f} to {f.b.max():.2f}.",
-        Table(("theta", *names), rows),
+        rounded(Table(("theta", *names), rows), CERTAIN_DIGITS),
         _draw_curves,
         Size(WIDTH, 3.4),
-        {"examinees": " ".join(f"{theta:.4f}" for theta in f.theta)},
+        {"examinees": " ".join(f"{theta:.3f}" for theta in f.theta)},
     )
 
 
@@ -286,10 +287,10 @@ def _curves_plot(
         title,
         caption,
         summary,
-        Table(("theta", *curves), tuple(zip(GRID.tolist(), *columns, strict=True))),
+        rounded(Table(("theta", *curves), tuple(zip(GRID.tolist(), *columns, strict=True))), CERTAIN_DIGITS),
         _draw_information,
         Size(WIDTH, 3.4),
-        {"examinees": " ".join(f"{theta:.4f}" for theta in thetas), "ordered": int(ordered)},
+        {"examinees": " ".join(f"{theta:.3f}" for theta in thetas), "ordered": int(ordered)},
     )
 
 
@@ -344,7 +345,7 @@ def abilities_plot(fitted: FittedExam) -> Plot:
         "Abilities and their 95% intervals, of the posterior with all items integrated out; they do not "
         f"include the uncertainty from choosing other items.{without}",
         f"{len(rows)} examinees; the ablest is {cut(str(rows[0][0]), 60)} with {rows[0][1]:.2f}.",
-        Table(("examinee", "theta", "theta.low", "theta.high"), rows),
+        rounded(Table(("examinee", "theta", "theta.low", "theta.high"), rows), CERTAIN_DIGITS),
         _draw_abilities,
         _rows(len(rows)),
     )
@@ -366,7 +367,7 @@ def components_plot(fitted: FittedExam) -> Plot:
         "An examinee's ability is the general mean and its components' abilities, which sum to 0 over each "
         "component's levels; lines are 95% intervals.",
         f"{len(rows)} levels; the largest share is that of {cut(str(best[0]), 60)} with {best[1]:.2f}.",
-        Table(("level", "theta", "theta.low", "theta.high"), tuple(rows)),
+        rounded(Table(("level", "theta", "theta.low", "theta.high"), tuple(rows)), CERTAIN_DIGITS),
         _draw_abilities,
         _rows(len(rows)),
     )

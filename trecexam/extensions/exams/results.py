@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 from trecexam.extensions.exams import tables
 from trecexam.extensions.exams.irt.exam import Exam, FittedExam
+from trecexam.extensions.exams.irt.settings import CERTAIN_DIGITS
 from trecexam.features.correlation.tables import correlation_table
 from trecexam.tables.result import Result
-from trecexam.tables.table import Table
+from trecexam.tables.table import Table, rounded
 from trecexam.tables.text import plural, shorten_list
 
 if TYPE_CHECKING:
@@ -42,6 +43,7 @@ class ExamFit(Result, FittedExam):
         }
         if self.fit.components:
             of_fit["components"] = tables.components_table(self)
+        of_fit = {name: rounded(table, CERTAIN_DIGITS) for name, table in of_fit.items()}
         if self.exam.queries:
             of_fit["matrix"] = self._matrix()
         if self.official:
@@ -111,7 +113,8 @@ class ImprovedExam(Result):
 
     def declare(self) -> dict[str, Table]:
         """A row per step."""
-        return {"steps": tables.steps_table(self.improvement, self.exam.items, self.folders)}
+        steps = tables.steps_table(self.improvement, self.exam.items, self.folders)
+        return {"steps": rounded(steps, CERTAIN_DIGITS)}
 
     @property
     def facts(self) -> dict[str, Any]:

@@ -11,7 +11,7 @@ import numpy as np
 from trecexam.errors import TrecexamError
 from trecexam.extensions.exams.fitting import fitted, improved
 from trecexam.extensions.exams.irt import fitting
-from trecexam.extensions.exams.irt.settings import Settings
+from trecexam.extensions.exams.irt.settings import CERTAIN_DIGITS, Settings
 from trecexam.extensions.exams.responses import LabelFiles, from_track, item_names
 from trecexam.extensions.exams.results import ExamFit, ImprovedExam, told
 from trecexam.line.evaluation import official_values
@@ -104,7 +104,11 @@ def discriminations(track: Assessment, min_rating: int | None = None) -> Mapping
         # All runs alike, or a single item: then none is known, which an empty column says.
         return {}
     of_items = fitting.discriminations(exam.values, default_settings()).tolist()
-    by_item = {name: a for name, a in zip(exam.items, of_items, strict=True) if not math.isnan(a)}
+    by_item = {
+        name: round(a, CERTAIN_DIGITS)
+        for name, a in zip(exam.items, of_items, strict=True)
+        if not math.isnan(a)
+    }
     names = item_names(track.bank)
     return {key: by_item[name] for key, name in names.items() if name in by_item}
 
@@ -123,7 +127,10 @@ def _never_judged(track: Assessment, exam_fit: ExamFit) -> Iterator[str]:
 def _against_official(track: Assessment, fitted_exam: ExamFit) -> Iterator[tuple[str, str, Correlation]]:
     ours = {
         name: dict(zip(fitted_exam.exam.examinees, values.tolist(), strict=True))
-        for name, values in (("theta", fitted_exam.fit.theta), ("accuracy", fitted_exam.fit.accuracy))
+        for name, values in (
+            ("theta", fitted_exam.fit.theta.round(CERTAIN_DIGITS)),
+            ("accuracy", fitted_exam.fit.accuracy),
+        )
     }
     sides: dict[str, Mapping[str, float]] = {}
     if track.official is not None:

@@ -10,7 +10,7 @@ import numpy as np
 
 from trecexam.extensions.exams.irt.model import GRID, item_information
 from trecexam.extensions.exams.irt.model import exam_information as of_all
-from trecexam.scores.values import TIE_DECIMALS
+from trecexam.extensions.exams.irt.settings import CERTAIN_DIGITS
 from trecexam.tables.table import Layout, Table, Value
 
 if TYPE_CHECKING:
@@ -70,12 +70,12 @@ def abilities_table(fitted: FittedExam) -> Table:
     """The examinees as a leaderboard, best first, with 95% intervals."""
     rows: list[tuple[Value, ...]] = []
     thetas = [
-        round(float(fitted.fit.theta[examinee_index]), TIE_DECIMALS)
+        round(float(fitted.fit.theta[examinee_index]), CERTAIN_DIGITS)
         for examinee_index in fitted.order.tolist()
     ]
     for examinee_index in fitted.order.tolist():
         theta, accuracy = float(fitted.fit.theta[examinee_index]), float(fitted.fit.accuracy[examinee_index])
-        rank = thetas.index(round(theta, TIE_DECIMALS)) + 1
+        rank = thetas.index(round(theta, CERTAIN_DIGITS)) + 1
         rows.append(
             (rank, fitted.exam.examinees[examinee_index], theta, *fitted.interval(examinee_index), accuracy)
         )
@@ -142,36 +142,44 @@ def quality_table(fitted: FittedExam) -> Table:
 
 
 def fit_json(fitted: FittedExam) -> dict[str, Any]:
-    """What was fitted, how well, and with which settings."""
+    """What was fitted, how well, and with which settings; results in their certain digits."""
     f, s = fitted.fit, fitted.fit.settings
     values: dict[str, Any] = {
         "model": s.model,
-        "log_likelihood": f.log_likelihood,
-        "rmse": f.errors.model,
-        "rmse_baseline": f.errors.baseline,
+        "log_likelihood": _certain(f.log_likelihood),
+        "rmse": _certain(f.errors.model),
+        "rmse_baseline": _certain(f.errors.baseline),
         "n_items": len(f.a),
         "n_examinees": len(f.theta),
         "converged": f.converged,
         "iterations": f.iterations,
         "seconds": f.seconds,
         "n_responses": int(f.n.sum()),
-        "rmse_items": f.errors.model_items,
-        "rmse_baseline_items": f.errors.baseline_items,
+        "rmse_items": _certain(f.errors.model_items),
+        "rmse_baseline_items": _certain(f.errors.baseline_items),
         "anchor": s.anchor,
-        "theta_mean": float(f.theta.mean()),
-        "theta_sd": float(f.theta.std()),
+        "theta_mean": _certain(f.theta.mean()),
+        "theta_sd": _certain(f.theta.std()),
         "bounds": {name: list(pair) for name, pair in s.bounds.items()},
         "start": dict(s.start),
         "priors": {name: list(pair) for name, pair in s.priors.items()},
         "at_bound": {
             name: int(which.sum()) for name, which in f.bound.items() if s.bounds[name][0] < s.bounds[name][1]
         },
-        "information": information_json(fitted),
+        "information": {name: _certain(value) for name, value in information_json(fitted).items()},
         "notes": [*fitted.exam.notes, *f.notes],
     }
     if f.components:
-        values |= {"components": [part.name for part in f.components], "mean": f.mean, "se_mean": f.se_mean}
+        values |= {
+            "components": [part.name for part in f.components],
+            "mean": _certain(f.mean),
+            "se_mean": _certain(f.se_mean),
+        }
     return values
+
+
+def _certain(value: Any) -> float:
+    return round(float(value), CERTAIN_DIGITS) + 0.0
 
 
 def information_json(fitted: FittedExam) -> Mapping[str, float]:

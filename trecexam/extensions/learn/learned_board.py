@@ -30,13 +30,15 @@ from trecexam.line.diagnostics import NO_RUNS
 from trecexam.line.loaded_track import of_judgments
 from trecexam.scores.correlation import half_width
 from trecexam.scores.encoder_likeness import MAX_RANKS, agreement, runs_like_encoder
-from trecexam.scores.values import TIE_DECIMALS
 from trecexam.tables.result import Result
-from trecexam.tables.table import Layout, Table
+from trecexam.tables.table import Layout, Table, rounded
 from trecexam.tables.text import plural, shorten_list
 
 #: Of nDCG; less where the pool is not so deep.
 K = 10
+#: Digits after the point that are certain in expected means: where the regressions stop (see `learn`) moves
+#: those of DL 2019 by up to 2e-4. Means that agree to these share a rank.
+CERTAIN_DIGITS = 3
 #: With fewer queries nothing can be said of others.
 MIN_QUERIES = 2
 #: Intervals are given where all is judged, or a random sample of at least this share: with less, too few of
@@ -96,7 +98,7 @@ class LearnedBoard(Result):
     @property
     def ranks(self) -> tuple[int, ...]:
         """Each run's rank by expected nDCG, from 1; runs with equal means share the better one."""
-        means = np.round(self.scores.means[0], TIE_DECIMALS).tolist()
+        means = np.round(self.scores.means[0], CERTAIN_DIGITS).tolist()
         return tuple(means.index(mean) + 1 for mean in means)
 
     def declare(self) -> dict[str, Table]:
@@ -106,7 +108,8 @@ class LearnedBoard(Result):
         names = [f"{measure}{end}" for measure in self.measures for end in ("", ".low", ".high")]
         rows = zip(self.runs, *columns, self.judged, strict=True)
         header = ("run", *names, f"Judged@{self.measures[0].split('@')[1]}")
-        return {"leaderboard": Table(header, tuple(rows), layout=Layout(("run",), ranks=self.ranks))}
+        board = Table(header, tuple(rows), layout=Layout(("run",), ranks=self.ranks))
+        return {"leaderboard": rounded(board, CERTAIN_DIGITS)}
 
     @property
     def facts(self) -> dict[str, Any]:
@@ -281,8 +284,8 @@ def _of_the_encoder(track: Assessment, pool: LearnedPool, board: LearnedBoard, k
 
 
 def _order(means: Floats, names: Sequence[str]) -> list[int]:
-    rounded = np.round(means, TIE_DECIMALS).tolist()
-    return sorted(range(len(names)), key=lambda at: (-rounded[at], names[at]))
+    printed = np.round(means, CERTAIN_DIGITS).tolist()
+    return sorted(range(len(names)), key=lambda at: (-printed[at], names[at]))
 
 
 def _judged(queries: Sequence[QueryPassages], k: int) -> list[float]:

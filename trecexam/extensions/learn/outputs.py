@@ -6,6 +6,7 @@ from typing import Any
 
 from trecexam.errors import TrecexamError
 from trecexam.extensions.learn.learn import BOARD, IDENTITY, PARTS, learn
+from trecexam.extensions.learn.learned_board import CERTAIN_DIGITS
 from trecexam.extensions.learn.settings import LearnSection
 from trecexam.files.atomic import sha256
 from trecexam.files.kept import read_object, read_regular
@@ -13,7 +14,7 @@ from trecexam.line.assessment import Assessment
 from trecexam.line.output_files import AfterUpdate, Feature
 from trecexam.tables.result import Tables
 from trecexam.tables.section import ReportPart
-from trecexam.tables.table import Layout, Table, Value
+from trecexam.tables.table import Layout, Table, Value, rounded
 from trecexam.track import TrackFolder
 
 _LEAD = (
@@ -57,7 +58,7 @@ def _up_to_date(track: Assessment) -> Table | None:
     for line in lines:
         run, *figures = line.split("\t")
         rows.append((run, *(float(figure) if figure else None for figure in figures)))
-    return Table(tuple(header.split("\t")), tuple(rows), layout=Layout(("run",)))
+    return rounded(Table(tuple(header.split("\t")), tuple(rows), layout=Layout(("run",))), CERTAIN_DIGITS)
 
 
 def in_manifest(folder: TrackFolder) -> dict[str, Any]:

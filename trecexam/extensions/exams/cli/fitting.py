@@ -148,7 +148,7 @@ def improve(
     from trecexam.extensions.exams import fitting
 
     def progress(step: ImprovementStep) -> None:
-        bars.log(f"{len(step.items):,} questions: an item's mean information {step.information:.4f}")
+        bars.log(f"{len(step.items):,} questions: an item's mean information {step.information:.3f}")
 
     options: dict[str, Any] = {
         "components": components, "steps": steps, "drop": drop, "progress": progress

@@ -14,6 +14,7 @@ from trecexam.extensions.exams.irt.estimation.marginal import Z_95
 from trecexam.extensions.exams.irt.fitting import Fit, constant
 from trecexam.extensions.exams.irt.improvement import least_discriminating
 from trecexam.extensions.exams.irt.model import Floats, item_information
+from trecexam.extensions.exams.irt.settings import CERTAIN_DIGITS
 
 #: Two items are redundant from this correlation of their responses on: one tells nearly all that both do.
 REDUNDANT = 0.9
@@ -84,7 +85,7 @@ class FittedExam:
             sorted(
                 range(len(names)),
                 key=lambda examinee_index: (
-                    -round(float(self.fit.theta[examinee_index]), 9),
+                    -round(float(self.fit.theta[examinee_index]), CERTAIN_DIGITS),
                     names[examinee_index],
                 ),
             ),

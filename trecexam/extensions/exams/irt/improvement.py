@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from trecexam.extensions.exams.irt.components import Components
 from trecexam.extensions.exams.irt.fitting import Fit, check, constant, fit
 from trecexam.extensions.exams.irt.model import item_information
-from trecexam.extensions.exams.irt.settings import Settings
+from trecexam.extensions.exams.irt.settings import CERTAIN_DIGITS, Settings
 
 #: No exam of fewer items is fitted.
 LEAST_ITEMS = 2
@@ -111,10 +111,12 @@ def least_discriminating(fitted: Fit, constant_items: NDArray[np.bool_]) -> NDAr
 
     First the items that all or none got right: whatever their a is, it is not known. Then by a; many share
     its lower bound, so then by the mean information at the examinees' abilities, and then the last first.
+    Values that agree to `CERTAIN_DIGITS` are ties.
     """
     information = item_information(fitted.theta, fitted.a, fitted.b, fitted.c).mean(axis=0)
-    # Values that L-BFGS-B leaves at a bound differ by rounding alone.
-    a = np.round(fitted.a, 9)
+    a = np.round(fitted.a, CERTAIN_DIGITS)
+    # In three significant digits: items at the lower bound of a all have little information.
+    information = np.array([float(f"{value:.{CERTAIN_DIGITS - 1}e}") for value in information.tolist()])
     return np.lexsort((-np.arange(len(a)), information, a, ~constant_items))
 
 
