@@ -38,8 +38,8 @@ COUNTING = {"latest": "the last", "majority": "the majority", "adjudicated": "wh
 @click.option(
     "--rating",
     metavar="N",
-    help="Give this rating, 0..5; with a grader of support full (2), partial (1) or no (0); to a passage as a "
-    "whole, where the track has official judgments, a judgment on their scale.",
+    help="Give this rating, 0..5; with a grader of support full (2), partial (1) or no (0); to a passage as "
+    "a whole, where the track has official judgments, a judgment on their scale.",
 )
 @click.option("--withdraw", is_flag=True, help="Withdraw the rating: the grader's counts again.")
 @click.option(

@@ -62,7 +62,7 @@ class JudgingScale:
 def judging_scale(config: TrackConfig, official: Collection[Qrel] | None) -> JudgingScale | None:
     """Return the scale on which people judge whole passages; None: on the grader's scale.
 
-    The scale of [judging] comes first. Without one it is 0 to the highest official label, or `min_relevant` if
+    The scale of [judging] comes first. Else it is 0 to the highest official label, or to `min_relevant` if
     that is higher. Tracks of whole responses, and official labels above 5, have no such scale.
 
     Args:

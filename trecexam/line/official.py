@@ -241,7 +241,8 @@ def track_judgments(track: Assessment, official: Official | None = None) -> Offi
 
 def _with_people(track: Assessment, official: Official) -> Official:
     scale, judgments = track.judging_scale, people_judgments(track)
-    if scale is None or not judgments:
+    refused = track.judgments.rejected
+    if scale is None or not (judgments or refused):
         return official
     is_beside = [row.doc_id not in official.judged.get(row.query_id, ()) for row in judgments]
     beside = tuple(compress(judgments, is_beside))
@@ -261,12 +262,19 @@ def _with_people(track: Assessment, official: Official) -> Official:
         notes.append(
             f"people judged {plural(len(differing), 'passage')} ({_by_whom(differing)}) otherwise than "
             f"{official.source}, whose labels count ({first.query_id} {first.doc_id}: "
-            f"{official.judged[first.query_id][first.doc_id]} there, {first.label} by {', '.join(first.who)})"
+            f"{official.judged[first.query_id][first.doc_id]} there, {first.label} by "
+            f"{', '.join(first.who)})"
+        )
+    if refused:
+        do = "does" if len(refused) == 1 else "do"
+        notes.append(
+            f"{plural(len(refused), 'line')} of judgments.tsv {do} not count: line {refused[0].line}, "
+            f"{refused[0].reason}"
         )
     highest = max((row.relevance for row in official.rows), default=0)
-    if scale.best < highest:
+    if judgments and scale.best < highest:
         notes.append(
-            f"people judge on 0..{scale.best}, as {scale.source} says, and {official.source} has labels up to "
+            f"people judge on {scale}, as {scale.source} says, and {official.source} has labels up to "
             f"{highest}: both count as one scale"
         )
     return replace(official, people=beside, people_notes=tuple(notes))

@@ -71,9 +71,9 @@ class ImportedJudgments:
 def export_judgments(track: Assessment, folder: Path | str) -> ExportedJudgments:
     """Writes what people judged into a folder: qrels.txt, qrels-6.txt and judgments.tsv.
 
-    A passage's label is the judgment that counts, on the scale of [judging] or of the official judgments. Where
-    [judging] has no scale and nobody judged a whole passage so, it is made of people's ratings alone, of items
-    or as a whole, by the rule of [scores]. Who cannot judge gives no label, and a passage
+    A passage's label is the judgment that counts, on the scale of [judging] or of the official judgments.
+    Where [judging] has no scale and nobody judged a whole passage so, it is made of people's ratings alone,
+    of items or as a whole, by the rule of [scores]. Who cannot judge gives no label, and a passage
     without a rating that counts has no line. qrels-6.txt has the columns of TREC RAG 2025, `query_id Q0
     doc_id label confidence run_id`: the confidence is the share of those who judged the passage by whom it
     has this label, the run id their names with + between them. Who decided between people is one of them.
