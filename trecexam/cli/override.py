@@ -89,7 +89,7 @@ def override(
     def rating_text(rating: int | None) -> str:
         if rating is None:
             return "withdrawn"
-        return done.words[rating] if done.words else str(rating)
+        return done.words[rating] if done.words and not done.row.scale else str(rating)
 
     machine = "no rating" if done.machine is None else rating_text(done.machine)
     if not done.written:
@@ -105,7 +105,10 @@ def override(
         now = remaining + ("no judgment counts" if judged else f"back to the grader's {machine}")
     else:
         now = f"{rating_text(done.after.rating)} ({printable(done.after.who)})"
-        now += " is the judgment" if judged else f" in place of the grader's {machine}"
+        if done.official is not None:
+            now += f" is kept; the official judgment {done.official} counts, until its file is edited"
+        else:
+            now += " is the judgment" if judged else f" in place of the grader's {machine}"
     click.echo(f"{what}: {now}", err=True)
     if done.before is not None and done.after is not None and done.before.who != done.after.who:
         click.echo(

@@ -99,7 +99,9 @@ def test_an_official_judgment_stays_and_a_note_names_who_judged_otherwise(
 ) -> None:
     query_id, _, doc_id, label = (track / "qrels.txt").read_text().splitlines()[0].split()
     other = (int(label) + 1) % 4
-    judge(track, ("ada", other), of=(query_id, doc_id))
+    cell = ["--query", query_id, "--doc", doc_id, "--who", "ada", "--why", "read it"]
+    assert run(["override", str(track), *cell, "--rating", str(other)]) == 0
+    assert f"{other} (ada) is kept; the official judgment {label} counts" in capsys.readouterr().err
     rows, said = filled(track, capsys)
     assert (rows[query_id, doc_id]["label"], rows[query_id, doc_id]["who"]) == (label, "")
     assert (

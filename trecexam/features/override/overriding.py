@@ -25,6 +25,7 @@ from trecexam.files.track_lock import exclusive_lock
 from trecexam.line.judging_scale import JudgingScale
 from trecexam.line.kind import ItemSources
 from trecexam.line.loaded_track import LoadedTrack, asked_of
+from trecexam.line.official import official_judgments
 from trecexam.line.overrides import (
     COUNTS,
     REPLACED,
@@ -62,6 +63,7 @@ class Overridden:
         written: False where the same person said just that before.
         after: the human rating that counts now, None where there is none.
         words: what people call the ratings 0, 1 ...; () where they say the number.
+        official: the official judgment of a passage that was judged as a whole, which counts in its place.
     """
 
     row: HumanRating
@@ -70,6 +72,7 @@ class Overridden:
     written: bool
     after: HumanRating | None
     words: tuple[str, ...] = ()
+    official: int | None = None
 
 
 class Taken(NamedTuple):
@@ -191,7 +194,12 @@ def override(
         item = query.items[0].item_id
     outcome = take(track.folder, query, doc_id, item, rating, who, why, seen)
     machine = _machine(track, {query_id}).get(outcome.row[:3])
-    return Overridden(outcome.row, machine, outcome.before, outcome.written, outcome.after, track.kind.words)
+    official = None
+    if outcome.row.scale and track.official is not None:
+        official = official_judgments(track).judged.get(query_id, {}).get(doc_id)
+    return Overridden(
+        outcome.row, machine, outcome.before, outcome.written, outcome.after, track.kind.words, official
+    )
 
 
 def _cited_to_rate(track: Assessment, query_id: str, name: str, doc_id: str) -> QueryToRate:
