@@ -7,6 +7,7 @@ or passage the last counts.
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from converters.errors import ConversionError
@@ -15,7 +16,7 @@ from converters.records import HumanRating
 
 #: The columns of a new file, and those that it gets with the first line that has something for them.
 COLUMNS = HumanRating._fields[:9]
-LATER_COLUMNS = ("seconds", "note", "kind")
+LATER_COLUMNS = ("seconds", "note", "kind", "scale")
 #: What replaces a rating where a person cannot judge.
 CANNOT = "cannot"
 #: Kinds of lines: one that decides between people, and one with what its writer said before.
@@ -25,6 +26,7 @@ REQUIRED = ("query_id", "doc_id", "who", "why")
 _KNOWN = (*COLUMNS, *LATER_COLUMNS)
 _DIGEST_HEX = 64
 _BOM = b"\xef\xbb\xbf"
+_SCALE = re.compile(r"0\.\.[1-9]")
 
 
 def read_overrides(
@@ -204,9 +206,17 @@ def human_rating(
         raise ConversionError(
             path, number, f"the kind is not {ADJUDICATED}, {UNDONE} or empty: '{kind[:40]}'"
         )
+    scale = fields.get("scale", "")
+    if scale and not is_scale(scale):
+        raise ConversionError(path, number, f"the scale is neither as 0..3 nor empty: '{scale[:40]}'")
     seconds = _seconds(path, number, fields.pop("seconds", ""))
     rating = int(text) if text and not cannot else None
     return HumanRating(**fields, rating=rating, seconds=seconds, cannot=cannot)
+
+
+def is_scale(text: str) -> bool:
+    """Return True for the name of a scale of judgments, as `0..3`."""
+    return _SCALE.fullmatch(text) is not None
 
 
 def _seconds(path: str | os.PathLike[str], number: int, text: str) -> float | None:

@@ -188,7 +188,8 @@ class HumanRating(NamedTuple):
     (hex), or "" where nobody noted them; `when` is ISO 8601, or "". `seconds` are those of work on the
     judgment, None where nobody measured them. `kind` is "" but where the line decides between people
     ("adjudicated") or brings back what its writer said before ("undone"). `cannot`: the person says that the
-    cell cannot be judged, and there is no rating.
+    cell cannot be judged, and there is no rating. `scale` is that of a judgment of a whole passage, as
+    "0..3"; "" on the grader's scale, or where nobody noted the scale.
     """
 
     query_id: str
@@ -204,6 +205,7 @@ class HumanRating(NamedTuple):
     note: str = ""
     kind: str = ""
     cannot: bool = False
+    scale: str = ""
 
 
 class TextJudgment(NamedTuple):

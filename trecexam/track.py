@@ -186,7 +186,7 @@ class TrackFolder:
         return self.root / ("overrides.tsv" if self.people == "rubric" else f"overrides.{self.people}.tsv")
 
     def judgments(self) -> Path:
-        """Where people's judgments on the scale of [judging] are, if there are any."""
+        """Where people's judgments of whole passages on the track's own scale are, if there are any."""
         return self.root / "judgments.tsv"
 
     def prompt(self) -> Path | None:

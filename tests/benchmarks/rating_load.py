@@ -67,7 +67,7 @@ def main() -> None:
         plan_for_all(track, tokens, cells_of(QUERIES), STEPS)
         with served_apart(track, "--users", str(users)) as (_, url):
             assessed = asyncio.run(assess(url, tokens, given.seconds, given.pause, STEPS))
-        gone_assessed = lost(track, assessed, "judgments.tsv")
+        gone_assessed = lost(track, assessed)
         text = report(
             given, whole, gone, killed, gone_then, assessed, gone_assessed, is_sound=is_sound(track)
         )

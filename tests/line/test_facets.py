@@ -94,6 +94,7 @@ def test_a_whole_passage_rating_by_a_person_belongs_to_no_facet(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     root = faceted(tmp_path / "track", in_query_id=True)
+    (root / "qrels.txt").unlink(missing_ok=True)
     update(root)
     before = export(capsys, root, "--by", "facet")[0]
     with trecexam.open_track(root) as track:

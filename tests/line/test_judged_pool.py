@@ -295,7 +295,7 @@ def test_judgments_of_passages_outside_all_runs_are_reported_even_if_pooled(
 def test_a_rating_by_a_person_of_a_judged_passage_counts(root: Path) -> None:
     update(root)
     with trecexam.open_track(root, grader=HashGrader()) as track:
-        track.override("q1", ALONE, 5, who="ann", why="says it all")
+        track.override("q1", ALONE, 5, item=1, who="ann", why="says it all")
         track.update()
         label = {(row.query_id, row.doc_id): row.relevance for row in track.qrels()}
     assert label["q1", ALONE] == 5

@@ -172,6 +172,8 @@ def test_a_duplicate_of_a_retired_id_is_still_an_error(small_track: Path) -> Non
 def test_a_retired_item_keeps_the_ratings_of_people(
     small_track: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    # With official judgments people judge on their scale, in judgments.tsv.
+    (small_track / "qrels.txt").unlink()
     updated(small_track)
     with trecexam.open_track(small_track, grader=HashGrader()) as track:
         track.override("q1", "q1-d00", 5, item="q1/1", who="ann", why="it says so")

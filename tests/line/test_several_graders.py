@@ -106,12 +106,12 @@ def test_ratings_by_people_belong_to_one_grader(track: trecexam.Track, two: Path
     query_id, doc_id = next((row.query_id, row.doc_id) for row in track["other"].export.pool())
     for name in track.graders:
         track[name].grading.grade()
-    track["other"].override(query_id, doc_id, rating=5, who="ann", why="it does")
+    track["other"].override(query_id, doc_id, rating=5, item=1, who="ann", why="it does")
     assert (two / "overrides.other.tsv").exists()
     assert not (two / "overrides.tsv").exists()
-    assert track["other"].override.summary()["passages"] == 1
-    assert track["rubric"].override.summary()["passages"] == 0
-    track["rubric"].override(query_id, doc_id, rating=1, who="bo", why="it does not")
+    assert track["other"].override.summary()["cells"] == 1
+    assert track["rubric"].override.summary()["cells"] == 0
+    track["rubric"].override(query_id, doc_id, rating=1, item=1, who="bo", why="it does not")
     assert (two / "overrides.tsv").exists()
     assert track["other"].override.summary()["who"] == ["ann"]
     with_sections(two, '\n[graders.third]\nkind = "rubric"\npeople = "other"\n')

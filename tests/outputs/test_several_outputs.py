@@ -524,7 +524,7 @@ def test_a_rating_belongs_to_the_first_grader_that_has_the_cell(root: Path) -> N
     swapped = TWO.replace("[graders.rubric]\n", "") + "[graders.rubric]\n"
     (root / "trecexam.toml").write_text(swapped + QUIET)
     with trecexam.open_track(root, graders=graders()) as track:
-        track.override(*deep, 3, who="ann", why="read it")
+        track.override(*deep, 3, item=1, who="ann", why="read it")
     assert "\tann\t" in (root / "overrides.tsv").read_text()
     assert not (root / "overrides.other.tsv").exists()
 

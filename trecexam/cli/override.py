@@ -38,7 +38,8 @@ COUNTING = {"latest": "the last", "majority": "the majority", "adjudicated": "wh
 @click.option(
     "--rating",
     metavar="N",
-    help="Give this rating, 0..5; with a grader of support full (2), partial (1) or no (0).",
+    help="Give this rating, 0..5; with a grader of support full (2), partial (1) or no (0); to a passage as "
+    "a whole, where the track has official judgments, a judgment on their scale.",
 )
 @click.option("--withdraw", is_flag=True, help="Withdraw the rating: the grader's counts again.")
 @click.option(
@@ -60,6 +61,10 @@ def override(
     Appends a line to TRACK/overrides.tsv, which you may also edit by hand. The last rating of a cell counts;
     the grader's rating and earlier ones are kept. `trecexam watch` updates the scores; `trecexam overrides`
     lists all.
+
+    Where the track has official judgments, or a `scale` in [judging], a passage as a whole is judged on that
+    scale: a line of TRACK/judgments.tsv, which `fill`, `learn`, `holes` and `agreement` use like an official
+    judgment.
     """
     missing = [
         option
@@ -77,20 +82,20 @@ def override(
     with trecexam.open_track(track) as opened:
         done = opened.override(query_id, doc_id, rating, item=item, who=who, why=why)
         root, lock = opened.folder.root, opened.folder.lock_path
-        scale, rule = opened.folder.config.judging.scale, opened.folder.config.judging.rule
+        rule = opened.folder.config.judging.rule
     # Item ids come from the bank, and the other person's words from a shared file.
     what = printable(f"{query_id} {doc_id}" + (f" {done.row.item_id}" if done.row.item_id else ""))
 
     def rating_text(rating: int | None) -> str:
         if rating is None:
             return "withdrawn"
-        return done.words[rating] if done.words else str(rating)
+        return done.words[rating] if done.words and not done.row.scale else str(rating)
 
     machine = "no rating" if done.machine is None else rating_text(done.machine)
     if not done.written:
         click.echo(f"{what}: {who} said so already", err=True)
         return
-    judged = scale and not done.row.item_id
+    judged = bool(done.row.scale)
     if done.after is None:
         remaining = (
             ""
@@ -100,7 +105,10 @@ def override(
         now = remaining + ("no judgment counts" if judged else f"back to the grader's {machine}")
     else:
         now = f"{rating_text(done.after.rating)} ({printable(done.after.who)})"
-        now += " is the judgment" if judged else f" in place of the grader's {machine}"
+        if done.official is not None:
+            now += f" is kept; the official judgment {done.official} counts, until its file is edited"
+        else:
+            now += " is the judgment" if judged else f" in place of the grader's {machine}"
     click.echo(f"{what}: {now}", err=True)
     if done.before is not None and done.after is not None and done.before.who != done.after.who:
         click.echo(

@@ -21,7 +21,8 @@ class JudgingSection(Section):
         max_length=6,
         examples=[["not relevant", "related", "highly relevant", "perfectly relevant"]],
         description="The meanings of the judgments 0, 1, 2, ... of a whole passage. Judgments are stored in "
-        "judgments.tsv and change no label of the grader. Unset: people rate on the grader's scale.",
+        "judgments.tsv and change no label of the grader. Unset: the scale of the official judgments, "
+        "without any that of the grader.",
     )
     guidelines: str | None = Field(
         None, examples=["guidelines.md"], description="Markdown file that assessors see next to each passage."

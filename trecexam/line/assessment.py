@@ -15,6 +15,7 @@ from trecexam.files.stamps import Rejected
 from trecexam.graders import Grader
 from trecexam.graders.base import identity_json
 from trecexam.graders.traits import GraderTraits, traits_of
+from trecexam.line.judging_scale import JudgingScale
 from trecexam.line.kind import Kind, MeasureFacts
 from trecexam.line.overrides import Overrides
 from trecexam.line.pool import PooledQuery
@@ -53,7 +54,8 @@ class Assessment(TrackInputs):
         texts: doc_id -> text of the pooled passages, as far as there are texts.
         sheets: query_id -> its cells and their grades; every query of the bank is there.
         overrides: people's ratings, and what became of each line of them.
-        judgments: people's judgments of whole passages on the scale of [judging]; they change no rating.
+        judgments: people's judgments of whole passages on `judging_scale`; they change no rating.
+        judging_scale: None where people rate whole passages on the grader's scale.
         digests: sha256 (hex) of every input file, by its shown path.
         not_taken: inputs that were rejected, and documents without a text.
         grades: the grader's answers, as stored.
@@ -73,6 +75,7 @@ class Assessment(TrackInputs):
     sheets: Mapping[str, Sheet]
     overrides: Overrides
     judgments: Overrides
+    judging_scale: JudgingScale | None
     digests: Mapping[str, str]
     not_taken: tuple[Rejected, ...]
     grades: StoredGrades

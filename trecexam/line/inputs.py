@@ -87,9 +87,15 @@ class InputReader:
             folder.prompt(),
             folder.metric(),
             folder.overrides(),
-            folder.judgments() if folder.config.judging.scale else None,
+            folder.judgments() if self._has_judgments else None,
         )
         return [*self._read_paths(bank_files), *(p for p in other_paths if p is not None), folder.config_path]
+
+    @property
+    def _has_judgments(self) -> bool:
+        """Whether people may judge whole passages on another scale than the grader's."""
+        track = self.folder.config.track
+        return bool(self.folder.config.judging.scale or self.folder.qrels() or track.dataset)
 
     def _read_paths(self, bank_files: Sequence[Path] | None = None) -> list[Path]:
         """Every file that is read here, but those of people."""
@@ -166,7 +172,7 @@ class InputReader:
             inputs = self._shared.cache.get(("inputs", how), files, lambda: self._read(hold, bank_files))
         rejected: list[Rejected] = []
         human = self._human(self.folder.overrides(), rejected)
-        judged = self._human(self.folder.judgments(), rejected) if self.folder.config.judging.scale else ()
+        judged = self._human(self.folder.judgments(), rejected) if self._has_judgments else ()
         if not (human or judged or rejected):
             return inputs
         rejected = sorted((*inputs.rejected, *rejected), key=_row_key)

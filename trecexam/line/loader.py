@@ -25,9 +25,10 @@ from trecexam.line.assessment import Assessment
 from trecexam.line.cell_order import ItemPlaces
 from trecexam.line.grading import Graded, Grading, Progress, without_errors
 from trecexam.line.inputs import InputReader
+from trecexam.line.judging_scale import judging_scale
 from trecexam.line.kind import Kind
 from trecexam.line.measures import check_importance, check_measures
-from trecexam.line.overrides import resolve
+from trecexam.line.overrides import Overrides, resolve
 from trecexam.line.shared_inputs import SharedInputs
 from trecexam.line.sheets import Sheet
 from trecexam.line.store import GradeStore
@@ -245,8 +246,11 @@ class TrackLoader:
             inputs.human, file_name, *bank_and_pool, best, judging.rule, cited=cited, absent=self.kind.absent
         )
         file_name = self.folder.shown(self.folder.judgments())
-        judgments = resolve(
-            inputs.judged, file_name, *bank_and_pool, judging.best or 0, judging.rule, own_scale=True
+        scale = judging_scale(self.config, inputs.official)
+        judgments = (
+            Overrides()
+            if scale is None
+            else resolve(inputs.judged, file_name, *bank_and_pool, best, judging.rule, own_scale=scale)
         )
         grades = StoredGrades(self.store, self.grader, self.track_grader.kept_codes)
         self._sheets = sheets_of(self._sheets, grades, inputs.asked, pool, overrides)
@@ -264,6 +268,7 @@ class TrackLoader:
             sheets=self._sheets,
             overrides=overrides,
             judgments=judgments,
+            judging_scale=scale,
             digests=digests,
             not_taken=(
                 *inputs.rejected,

@@ -1,12 +1,14 @@
-"""The official judgments that a command compares with, and whether they meet the pool at all."""
+"""The judgments of a track, official ones and people's, and whether they meet the pool at all."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import compress
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import converters
 from converters.records import Qrel
@@ -21,19 +23,43 @@ if TYPE_CHECKING:
     from trecexam.track import TrackFolder
 
 
+class PeoplesJudgment(NamedTuple):
+    """A judgment that counts of people of the track, on the scale of the official judgments.
+
+    Attributes:
+        who: the names of those who say it.
+        why: their reasons.
+    """
+
+    query_id: str
+    doc_id: str
+    label: int
+    who: tuple[str, ...]
+    why: tuple[str, ...]
+
+
 @dataclass(frozen=True)
 class Official:
-    """Official judgments, as they are in their file.
+    """Official judgments, as they are in their file, and people's beside them.
 
     Attributes:
         source: the file, as people see it; or the dataset.
-        rows: the judgments, in the file's order.
+        rows: the judgments of the file, in the file's order.
         written_by: the command that wrote them, see `written_by`; None: people did.
+        people: what people of the track judged that the file does not judge, see `track_judgments`.
+        people_notes: how many judgments are whose, and which do not count, one per line.
     """
 
     source: str
     rows: tuple[Qrel, ...]
     written_by: str | None = None
+    people: tuple[PeoplesJudgment, ...] = ()
+    people_notes: tuple[str, ...] = ()
+
+    @property
+    def qrels(self) -> tuple[Qrel, ...]:
+        """All judgments: the lines of the file, then those of people."""
+        return (*self.rows, *(Qrel(*judgment[:3]) for judgment in self.people))
 
     @cached_property
     def labels(self) -> Mapping[str, Mapping[str, int]]:
@@ -42,6 +68,8 @@ class Official:
         for row in self.rows:
             judged = labels.setdefault(row.query_id, {})
             judged[row.doc_id] = max(row.relevance, judged.get(row.doc_id, row.relevance))
+        for judgment in self.people:
+            labels.setdefault(judgment.query_id, {})[judgment.doc_id] = judgment.label
         return labels
 
     @cached_property
@@ -189,6 +217,97 @@ def official_judgments(track: Assessment) -> Official:
     command = None if file is None else written_by(file)
     # Kept, with the labels by query made from its rows.
     return track.derived("official judgments", ("official",), lambda: Official(source, rows, command))
+
+
+def track_judgments(track: Assessment, official: Official | None = None) -> Official:
+    """Return the official judgments and, beside them, those of the track's people that count.
+
+    People's judgments of whole passages count as `rule` in [judging] says. Where the official file judges the
+    passage, too, the file's label stays, and a note names the difference.
+
+    Args:
+        official: in place of the track's official judgments.
+
+    Raises:
+        TrecexamError: the track has no official judgments.
+    """
+    if official is not None:
+        return _with_people(track, official)
+    official = official_judgments(track)
+    return track.derived(
+        "judgments", ("cells", "people", "official", "settings"), lambda: _with_people(track, official)
+    )
+
+
+def _with_people(track: Assessment, official: Official) -> Official:
+    scale, judgments = track.judging_scale, people_judgments(track)
+    refused = track.judgments.rejected
+    if scale is None or not (judgments or refused):
+        return official
+    is_beside = [row.doc_id not in official.judged.get(row.query_id, ()) for row in judgments]
+    beside = tuple(compress(judgments, is_beside))
+    differing = [
+        row
+        for row in judgments
+        if official.judged.get(row.query_id, {}).get(row.doc_id, row.label) != row.label
+    ]
+    notes = []
+    if beside:
+        notes.append(
+            f"{plural(len(beside), 'passage')} judged by people of this track ({_by_whom(beside)}) count "
+            f"like those of {official.source}"
+        )
+    if differing:
+        first = differing[0]
+        notes.append(
+            f"people judged {plural(len(differing), 'passage')} ({_by_whom(differing)}) otherwise than "
+            f"{official.source}, whose labels count ({first.query_id} {first.doc_id}: "
+            f"{official.judged[first.query_id][first.doc_id]} there, {first.label} by "
+            f"{', '.join(first.who)})"
+        )
+    if refused:
+        do = "does" if len(refused) == 1 else "do"
+        notes.append(
+            f"{plural(len(refused), 'line')} of judgments.tsv {do} not count: line {refused[0].line}, "
+            f"{refused[0].reason}"
+        )
+    highest = max((row.relevance for row in official.rows), default=0)
+    if judgments and scale.best < highest:
+        notes.append(
+            f"people judge on {scale}, as {scale.source} says, and {official.source} has labels up to "
+            f"{highest}: both count as one scale"
+        )
+    return replace(official, people=beside, people_notes=tuple(notes))
+
+
+def people_judgments(track: Assessment) -> tuple[PeoplesJudgment, ...]:
+    """Return people's judgments of whole passages that count, on the track's scale of judgments.
+
+    Ratings in the grader's place are judgments, too, where the grader's scale is that of the judgments.
+    """
+    if track.judging_scale is None:
+        return ()
+    same = track.traits.scale.max_rating == track.judging_scale.best
+    rated = {key: rows for key, rows in track.overrides.agreeing.items() if same and not key[2]}
+    return tuple(
+        PeoplesJudgment(
+            query_id,
+            doc_id,
+            rows[-1].rating,
+            tuple(dict.fromkeys(row.who for row in rows)),
+            tuple(dict.fromkeys(row.why for row in rows)),
+        )
+        for (query_id, doc_id, _), rows in sorted({**rated, **track.judgments.agreeing}.items())
+        if rows[-1].rating is not None
+    )
+
+
+def _by_whom(judgments: Sequence[PeoplesJudgment]) -> str:
+    """Return how many of these judgments each person gave, in words."""
+    counts = Counter(name for row in judgments for name in row.who)
+    return ", ".join(
+        f"{name} {n:,}" for name, n in sorted(counts.items(), key=lambda each: (-each[1], each[0]))
+    )
 
 
 def shown_error(folder: TrackFolder, error: TrecexamError) -> str:

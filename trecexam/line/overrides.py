@@ -12,6 +12,7 @@ from converters.records import HumanRating, Item
 from trecexam.bank.model import Bank, item_digest, passage_digest
 from trecexam.config.sections import Rule
 from trecexam.files.stamps import Rejected
+from trecexam.line.judging_scale import JudgingScale
 
 COUNTS, REPLACED, WITHDRAWN, NOT_POOLED, REFUSED = "counts", "replaced", "withdrawn", "not pooled", "refused"
 RETIRED = "retired"
@@ -59,12 +60,15 @@ class Overrides:
         queries: query_id -> what counts there.
         ratings: (query_id, doc_id, item_id or "") -> the rating that counts for it; for passages with the
             same text too.
+        agreeing: the same keys -> all lines that say it, the one of `ratings` last: by the rules `majority`
+            and `adjudicated` several people say it.
         decisions: every line that could be read, in the file's order.
         rejected: the lines that were refused, with reasons.
     """
 
     queries: Mapping[str, QueryOverrides] = field(default_factory=dict)
     ratings: Mapping[tuple[str, str, str], HumanRating] = field(default_factory=dict)
+    agreeing: Mapping[tuple[str, str, str], tuple[HumanRating, ...]] = field(default_factory=dict)
     decisions: tuple[Decision, ...] = ()
     rejected: tuple[Rejected, ...] = ()
 
@@ -78,7 +82,7 @@ def resolve(
     max_rating: int,
     rule: Rule = "latest",
     *,
-    own_scale: bool = False,
+    own_scale: JudgingScale | None = None,
     cited: Collection[tuple[str, str, str]] | None = None,
     absent: str = NOT_POOLED,
 ) -> Overrides:
@@ -98,8 +102,7 @@ def resolve(
         texts: doc_id -> text.
         max_rating: the best rating on the grader's scale.
         rule: see [judging].
-        own_scale: they are judgments of whole passages on the scale of [judging], and `max_rating` is its
-            best.
+        own_scale: they are judgments of whole passages on this scale, not on the grader's.
         cited: (query_id, doc_id, item_id) of all cells, where items belong to some passages; a line on
             another one waits.
         absent: the state of such a line.
@@ -112,7 +115,7 @@ def resolve(
         if cited is not None and row[:3] not in cited:
             decisions[line] = Decision(line, row, absent)
             continue
-        reason = _refused(row, bank, texts, max_rating, own_scale=own_scale)
+        reason = _refused(row, bank, texts, max_rating, own_scale)
         if reason:
             rejected.append(Rejected(file, line, reason, "line"))
             decisions[line] = Decision(line, row, REFUSED)
@@ -143,7 +146,7 @@ def resolve(
                 state = RETIRED if _is_retired(row, bank) else COUNTS if pooled else NOT_POOLED
                 decision = decision._replace(state=state)
             decisions[decision.line] = decision
-    ratings: dict[tuple[str, str, str], HumanRating] = {}
+    agreeing: dict[tuple[str, str, str], tuple[HumanRating, ...]] = {}
     cells: dict[str, dict[tuple[str, str], int]] = {}
     passages: dict[str, dict[str, int]] = {}
     for decision in decisions.values():
@@ -152,7 +155,8 @@ def resolve(
             for doc_id in _alike(row.doc_id, pool[row.query_id], texts):
                 if cited is not None and (row.query_id, doc_id, row.item_id) not in cited:
                     continue
-                ratings[row.query_id, doc_id, row.item_id] = row
+                cell = row.query_id, doc_id, row.item_id
+                agreeing[cell] = (*agreeing.get(cell, ()), row)
                 if row.item_id:
                     cells.setdefault(row.query_id, {})[doc_id, row.item_id] = row.rating
                 else:
@@ -161,7 +165,8 @@ def resolve(
         query_id: QueryOverrides(cells.get(query_id, {}), passages.get(query_id, {}))
         for query_id in sorted(cells.keys() | passages.keys())
     }
-    return Overrides(queries, ratings, tuple(decisions.values()), tuple(rejected))
+    ratings = {key: rows[-1] for key, rows in agreeing.items()}
+    return Overrides(queries, ratings, agreeing, tuple(decisions.values()), tuple(rejected))
 
 
 def takes_back(row: HumanRating) -> bool:
@@ -196,15 +201,23 @@ def _decided(lines: Sequence[Decision], rule: Rule) -> list[Decision]:
 
 
 def _refused(
-    row: HumanRating, bank: Bank, texts: Mapping[str, str], max_rating: int, *, own_scale: bool
+    row: HumanRating,
+    bank: Bank,
+    texts: Mapping[str, str],
+    max_rating: int,
+    own_scale: JudgingScale | None,
 ) -> str | None:
     who = f"{row.who}'s rating of '{row.doc_id}'"
     if row.query_id not in bank.items and row.query_id not in bank.retired:
         return f"{who} is for query '{row.query_id}', which the bank does not have"
-    if row.rating is not None and row.rating > max_rating:
-        scale = "`scale` in [judging]" if own_scale else "the grader's scale"
-        return f"{who} is {row.rating}, and {scale} is 0..{max_rating}"
-    if row.item_id and own_scale:
+    best, source = (
+        (max_rating, "the grader's scale") if own_scale is None else (own_scale.best, own_scale.source)
+    )
+    if row.scale and row.scale != f"0..{best}":
+        return f"{who} was given on the scale {row.scale}, and {source} is 0..{best}; judge it again"
+    if row.rating is not None and row.rating > best:
+        return f"{who} is {row.rating}, and {source} is 0..{best}"
+    if row.item_id and own_scale is not None:
         return f"{who} is on item '{row.item_id}'; judgments are of whole passages: put it into overrides.tsv"
     if row.item_id:
         items = (*bank.items.get(row.query_id, ()), *bank.retired.get(row.query_id, ()))

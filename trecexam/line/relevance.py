@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from trecexam.line.official import official_judgments
+from trecexam.line.official import track_judgments
 from trecexam.scores.labels import LabelRule
 from trecexam.scores.ratings import MAX_RATING
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from trecexam.line.assessment import Assessment, Part
 
 
-_PARTS: tuple[Part, ...] = ("cells", "official", "settings")
+_PARTS: tuple[Part, ...] = ("cells", "people", "official", "settings")
 
 
 class Thresholds(NamedTuple):
@@ -77,8 +77,8 @@ def relevance_thresholds(
 ) -> Thresholds:
     """The thresholds of labels and judgments, equal by default where both are on the same scale.
 
-    The scale of labels is the grader's; that of judgments goes from 0 to the best one in the whole file of
-    judgments, of whichever queries, or to min_relevant where that is above it: nobody gave the best one yet.
+    The scale of labels is the grader's; that of judgments goes from 0 to the best one of all judgments, of
+    whichever queries, or to min_relevant where that is above it: nobody gave the best one yet.
     Labels that count items have no scale in common with judgments.
 
     On the same scale a threshold that is given holds for both sides unless each has one; without any it is
@@ -92,7 +92,7 @@ def relevance_thresholds(
     # A user's own grader may go beyond the scale that it names.
     highest_ratings = (int(q.ratings.max(initial=0)) for q in track.ratings(human=False))
     max_rating = max((track.traits.scale.max_rating, *highest_ratings))
-    judged = () if track.official is None else official_judgments(track).judged.values()
+    judged = () if track.official is None else track_judgments(track).judged.values()
     rating, relevant = scores.min_rating, scores.min_relevant
     max_judgment = max((label for labels in judged for label in labels.values()), default=None)
     if max_judgment is not None:

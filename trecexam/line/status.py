@@ -91,7 +91,7 @@ def _values(loader: TrackLoader) -> dict[str, Any]:
         "rated_by": ", ".join(track.override_summary()["who"]) or None,
         **(
             {"rule": track.config.judging.rule, "judgments": len(track.judgments.ratings)}
-            if track.config.has_judging
+            if track.config.has_judging or track.judgments.ratings
             else {}
         ),
         **({"judged_only_passages": track.n_judged_only} if track.config.track.pool_judged else {}),

@@ -30,7 +30,7 @@ class TrackInputs(TakenRuns):
         pools: those that were made of these inputs; the same in all that differ in people's lines alone.
         asked: the items to grade: the bank, and the texts.
         human: the lines of overrides.tsv and their numbers; whether they count is not decided here.
-        judged: those of judgments.tsv, where there is a scale for them.
+        judged: those of judgments.tsv, where there may be a scale for them.
     """
 
     bank_files: tuple[Path, ...]

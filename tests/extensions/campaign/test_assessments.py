@@ -47,17 +47,17 @@ def test_each_person_has_separate_judgments_and_undo_restores_the_earlier_one(gr
             2, "rated", 4.5, "see d04", "judged",
         )  # fmt: skip
         record_assessment(folder, query, "q1-d03", "", 0, who="bob")
-        assert own_assessments(folder, "ada") == (first,)
+        assert own_assessments(folder, "ada", scale=query.scale) == (first,)
         second = record_assessment(folder, query, "q1-d03", "", 1, who="ada", seen=first.seen)
-        assert own_assessments(folder, "ada", "q1") == (second,)
+        assert own_assessments(folder, "ada", "q1", scale=query.scale) == (second,)
         undone = record_assessment(folder, query, "q1-d03", "", None, who="ada", seen=second.seen)
         assert (undone.rating, undone.note) == (2, "see d04")
-        assert own_assessments(folder, "ada") == (undone,)
+        assert own_assessments(folder, "ada", scale=query.scale) == (undone,)
         gone = record_assessment(folder, query, "q1-d03", "", None, who="ada")
         assert (gone.rating, gone.status) == (None, "withdrawn")
-        assert [each.status for each in own_assessments(folder, "ada")] == ["withdrawn"]
-        assert own_assessments(folder, "ada", "q2") == ()
-        (bob,) = own_assessments(folder, "bob")
+        assert [each.status for each in own_assessments(folder, "ada", scale=query.scale)] == ["withdrawn"]
+        assert own_assessments(folder, "ada", "q2", scale=query.scale) == ()
+        (bob,) = own_assessments(folder, "bob", scale=query.scale)
         assert bob.rating == 0
         # Undoing nothing does not undo Bob's rating.
         with pytest.raises(TrecexamError, match="no rating to withdraw"):
@@ -108,8 +108,8 @@ def test_an_adjudication_is_not_a_judgment_of_the_adjudicator(graded: Path) -> N
     with campaign(graded) as track:
         query = to_rate(track, "q1")
         take(track.folder, query, "q1-d03", "", 1, "ada", "read both", adjudicates=True)
-        assert own_assessments(track.folder, "ada") == ()
+        assert own_assessments(track.folder, "ada", scale=query.scale) == ()
         assert opinions_of(track._loader.load()) == {}
         record_assessment(track.folder, query, "q1-d03", "", 2, who="ada")
         assert list(opinions_of(track._loader.load())["ada"]) == [CellKey("q1", "q1-d03", "")]
-        assert own_assessments(track.folder, "ada")[0].rating == 2
+        assert own_assessments(track.folder, "ada", scale=query.scale)[0].rating == 2

@@ -163,7 +163,7 @@ ID = st.sampled_from(["q1", "d1", "ann", "a b"])
 RATING = st.builds(
     HumanRating, ID, ID, ID | st.just(""), st.none() | st.integers(0, 5), ID, ID, ID | st.just(""),
     st.just(""), st.just(""), st.none() | st.floats(0, 9), ID | st.just(""),
-    st.sampled_from(["", "undone", "adjudicated"]), st.just(False),
+    st.sampled_from(["", "undone", "adjudicated"]), st.just(False), st.just(""),
 )  # fmt: skip
 ROWS = st.lists(st.builds(TableRow, RATING, st.booleans()), max_size=8)
 

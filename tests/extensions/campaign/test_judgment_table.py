@@ -17,9 +17,11 @@ KIND = st.sampled_from(["", "adjudicated", "undone"])
 SECONDS = st.none() | st.floats(0, allow_infinity=False)
 RATING = st.builds(
     HumanRating, ID, ID, ID | st.just(""), st.none() | st.integers(0, 5), TEXT, TEXT, TEXT | st.just(""),
-    DIGEST, DIGEST, SECONDS, TEXT | st.just(""), KIND, st.just(False),
+    DIGEST, DIGEST, SECONDS, TEXT | st.just(""), KIND, st.just(False), st.just(""),
 ).flatmap(lambda row: st.sampled_from([row, row._replace(rating=None, cannot=True)]))  # fmt: skip
-ROWS = st.lists(st.builds(TableRow, RATING, st.sampled_from([None, True, False])), max_size=6)
+TABLE_ROW = st.builds(TableRow, RATING, st.sampled_from([None, True, False]))
+ON_SCALE = st.builds(lambda row: TableRow(row._replace(scale="0..3"), True), RATING)
+ROWS = st.lists(TABLE_ROW | ON_SCALE, max_size=6)
 
 
 def read(path: Path) -> tuple[list[TableRow], list[str]]:

@@ -152,14 +152,18 @@ def test_passages_rated_as_a_whole_count_as_judged_and_are_learned_from(learnabl
     before = plan_of(learnable)
     rated = before.rows[0]
     with trecexam.open_track(learnable) as track:
-        track.override(rated.query_id, rated.doc_id, 5, who="Ann", why="because")
+        track.override(rated.query_id, rated.doc_id, 1, who="Ann", why="because")
     after = plan_of(learnable)
     assert after.n_learned == before.n_learned + 1
     assert (rated.query_id, rated.doc_id) not in pairs(after)
     assert any("1 unjudged passage that people rated as a whole" in note for note in after.notes)
-    # The command that writes labels uses only official ones.
     with trecexam.open_track(learnable) as track:
-        assert track.learn.labels().identity["judgments"]["count"] == before.n_learned
+        labels = track.learn.labels()
+    assert labels.identity["judgments"]["count"] == before.n_learned + 1
+    assert {row[4:] for row in labels.rows if row[:2] == (rated.query_id, rated.doc_id)} == {(1, "yes")}
+    assert any("1 passage judged by people of this track (Ann 1)" in note for note in labels.notes)
+    official = (learnable / "qrels.txt").read_bytes()
+    assert labels.qrels.startswith(official + f"{rated.query_id} 0 {rated.doc_id} 1\n".encode())
 
 
 def test_ratings_by_people_alone_are_learned_from_on_their_own_scale(learnable: Path) -> None:

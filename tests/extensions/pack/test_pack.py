@@ -52,7 +52,7 @@ def test_the_demo_with_its_two_graders_is_reproduced_without_its_texts(
         "--doc",
         doc,
         "--rating",
-        str((int(label) + 1) % 6),
+        str((int(label) + 1) % 4),
         "--who",
         "ann",
         "--why",

@@ -331,7 +331,7 @@ def test_after_cannot_judge_with_a_reason_the_passage_may_still_be_judged(
     open_team: Callable[..., Team], track: Path, settings: str
 ) -> None:
     browser = open_team(settings).client("ada")
-    address, file = first(browser), "judgments.tsv" if settings else "overrides.tsv"
+    address, file = first(browser), "judgments.tsv"
     refused = judge(browser, address, "cannot-why", act="cannot", why=" ")
     assert "Nothing was saved: give a reason." in browser.get(refused.headers["location"]).text
     assert not (track / file).exists()
@@ -527,7 +527,8 @@ def test_whole_passages_are_judged_only_if_the_track_asks_for_it(
     assert page.count("How well does it answer as a whole?") == 1
     n = page.count("data-question")
     judge(browser, address, **{f"item_{n}": "3"})
-    assert lines(track, "overrides.tsv") == [("q1-d03", "", "3", "ada", "")]
+    assert "perfectly relevant" in page
+    assert lines(track, "judgments.tsv") == [("q1-d03", "", "3", "ada", "")]
     (track / "trecexam.toml").write_text((track / "trecexam.toml").read_text().replace("= true", "= false"))
     assert "as a whole" not in browser.get(address).text
 

@@ -108,7 +108,7 @@ def test_ratings_work_through_a_proxy_and_all_links_have_the_prefix(
             "rating": "2", "who": "ann", "why": "so", "back": "/trec/query/q1?sort=rank"}  # fmt: skip
     done = client.post(f"{inner}/override", data=form, headers={**headers, "sec-fetch-site": "same-origin"})
     assert (done.status_code, done.headers["location"]) == (303, "/trec/query/q1?sort=rank")
-    assert len((track / "overrides.tsv").read_text().splitlines()) == 2
+    assert len((track / "judgments.tsv").read_text().splitlines()) == 2
     # Starlette's own redirect keeps the public host and the prefix.
     slash = client.get(f"{inner}/queries/", headers=headers)
     assert slash.headers["location"] == f"{PUBLIC}/trec/queries"

@@ -137,21 +137,21 @@ def test_the_number_left_is_unchanged_when_a_page_is_fetched_again(client: TestC
 
 def test_the_last_rating_is_undone_and_judged_again(client: TestClient, track: Path) -> None:
     one = first(client)
-    two = rate(client, one, "5").headers["location"]
-    assert "Undo the 5" in client.get(two).text
+    two = rate(client, one, "3").headers["location"]
+    assert "Undo the 3" in client.get(two).text
     back = undo(client, two)
     assert key_of(back.headers["location"]) == key_of(one)
     assert "is withdrawn" in client.get(one).text
     assert "Undo the" not in client.get(one).text
     assert rate(client, one, "1").status_code == 303
-    rows = [line.split("\t")[3:6] for line in (track / "overrides.tsv").read_text().splitlines()[1:]]
-    assert rows == [["5", "Ann", "because"], ["", "Ann", "undone"], ["1", "Ann", "because"]]
+    rows = [line.split("\t")[3:6] for line in (track / "judgments.tsv").read_text().splitlines()[1:]]
+    assert rows == [["3", "Ann", "because"], ["", "Ann", "undone"], ["1", "Ann", "because"]]
 
 
 def test_a_concurrent_rating_by_another_person_is_a_conflict(client: TestClient) -> None:
     one = first(client)
     stale = client.get(one).text
-    rate(client, one, "5")
+    rate(client, one, "3")
     form = next(form for form in forms(stale) if form.get("from") == "judge" and "rating" not in form)
     answer = client.post("/override", data={**form, "who": "Bob", "why": "b", "rating": "0"})
     assert answer.status_code == 409

@@ -71,7 +71,7 @@ def test_after_each_judgment_the_page_learns_and_shows_how_much_is_undecided(lea
     with page_of(learnable) as client:
         line = line_of(client)
         assert line.startswith(f"Learned from {n} judgments: by nDCG@10, ")
-        rate(client, "q0-d00", 5)
+        rate(client, "q0-d00", 2)
         assert line_of(client).startswith(f"Learned from {n + 1} judgments")
         qrels = learnable / "qrels.txt"
         qrels.write_text(qrels.read_text() + "q1 0 q1-d00 1\n")
@@ -132,7 +132,7 @@ def test_no_request_waits_for_learning(learnable: Path) -> None:
     with page_of(learnable, slow) as client:
         try:
             assert "Learning from the judgments" in line_of(client, wait=False)
-            rate(client, "q0-d00", 5)
+            rate(client, "q0-d00", 2)
             assert "Learning from the judgments" in line_of(client, wait=False)
         finally:
             go_on.set()
@@ -148,7 +148,7 @@ def test_a_process_that_died_is_reported_and_restarted_after_the_next_judgment(l
     with page_of(learnable, mortal) as client:
         assert "the process that learns ended" in line_of(client)
         n_starts = len(starts)
-        rate(client, "q0-d00", 5)
+        rate(client, "q0-d00", 2)
         assert "the process that learns ended" in line_of(client)
     assert len(starts) > n_starts
 

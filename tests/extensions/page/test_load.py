@@ -76,10 +76,10 @@ def test_with_fifty_concurrent_assessors_a_kill_loses_no_judgment(track: Path) -
         killer.join()
     assert first.failed == PEOPLE
     assert len(first.taken) >= 2 * PEOPLE
-    assert lost(track, first, file.name) == []
+    assert lost(track, first) == []
     with served_apart(track, "--users", str(users)) as (_, url):
         second = run_in_loop(assess(url, tokens, seconds=3, pause=0.5, steps=3, mark="again"))
     assert len(second.taken) >= PEOPLE
     assert not second.failed
-    assert lost(track, second, file.name) == lost(track, first, file.name) == []
+    assert lost(track, second) == lost(track, first) == []
     assert is_sound(track)

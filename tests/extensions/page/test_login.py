@@ -144,7 +144,7 @@ def test_a_form_of_one_login_is_rejected_in_another(team: Team) -> None:
 def test_a_rating_belongs_to_the_logged_in_user_whatever_the_form_says(team: Team, track: Path) -> None:
     orla = team.client("orla")
     assert orla.post("/override", data=rating(orla)).status_code == 303
-    ((_, row),) = read_overrides(track / "overrides.tsv", lambda refused: None)
+    ((_, row),) = read_overrides(track / "judgments.tsv", lambda refused: None)
     assert (row.who, row.rating) == ("orla", 3)
     page = orla.get("/bank/q1").text
     form = {"csrf": csrf_in(page), "text": "Is it new?", "kind": "question", "who": "somebody"}

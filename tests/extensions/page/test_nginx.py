@@ -72,7 +72,7 @@ def test_a_user_logs_in_rates_and_logs_out(
         browser.post(f"{place.url}logout", data={"csrf": form["csrf"]}, headers={"origin": origin})
         assert "/login?back=" in str(browser.get(place.url).url)
         assert browser.get(f"{place.url}queries/").url.host == "127.0.0.1"
-    ((_, row),) = read_overrides(place.track / "overrides.tsv", lambda refused: None)
+    ((_, row),) = read_overrides(place.track / "judgments.tsv", lambda refused: None)
     assert (row.who, row.doc_id, row.rating) == ("orla", "q1-d00", 2)
 
 

@@ -172,11 +172,15 @@ def test_a_track_with_unwritable_ratings_says_so(post: Post, track: Path) -> Non
     assert "overrides.tsv:1" in answer.text
 
 
-def test_a_rating_from_the_page_counts_on_the_leaderboard(post: Post, track: Path) -> None:
+def test_a_rating_from_the_page_counts_on_the_leaderboard(
+    client: TestClient, post: Post, track: Path
+) -> None:
     with trecexam.open_track(track) as opened:
         before = {row.run: row.scores[0].mean for row in opened.leaderboard(["P(rel=4)@5"]).rows}
     for number in range(10):
-        post("/override", query="q1", doc=f"q1-d{number:02}", item="", rating="0", who="Ann", why="w")
+        for item in state_of(client).items:
+            cell = {"query": "q1", "doc": f"q1-d{number:02}", "item": item.item_id}
+            post("/override", **cell, rating="0", who="Ann", why="w")
     with trecexam.open_track(track) as opened:
         after = {row.run: row.scores[0].mean for row in opened.leaderboard(["P(rel=4)@5"]).rows}
     assert after != before

@@ -236,9 +236,11 @@ def test_ratings_of_people_do_not_count_as_those_of_the_grader(
             track.override(
                 grade["query_id"], grade["doc_id"], 5, item=grade["item_id"], who="ann", why="it answers"
             )
-        track.override(grades[-1]["query_id"], grades[-1]["doc_id"], 0, who="bob", why="off topic")
+        track.override(
+            grades[-1]["query_id"], grades[-1]["doc_id"], 0, item=grades[-1]["item_id"], who="bob", why="no"
+        )
     assert out(capsys, "agreement", graded) == before
-    assert "left out: the ratings of ann, bob in place of the grader's (6 cells, 1 passage)" in err(
+    assert "left out: the ratings of ann, bob in place of the grader's (7 cells, 0 passages)" in err(
         capsys, "agreement", graded, status=0
     )
     assert run(["watch", str(graded), "--once"]) == 0

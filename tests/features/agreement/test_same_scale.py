@@ -15,8 +15,7 @@ from support import RECORDED, write_run
 
 import trecexam
 from trecexam.cli.main import run
-from trecexam.extensions.learn.peoples_labels import with_peoples_labels
-from trecexam.line.official import official_judgments
+from trecexam.line.official import track_judgments
 
 Labels = dict[tuple[str, str], int]
 
@@ -250,10 +249,8 @@ def test_ratings_by_people_on_the_scale_of_judgments_are_learned_unchanged(tmp_p
     with trecexam.open_track(root) as track:
         for rating in range(4):
             track.override("q1", f"d01{rating}", rating, who="ann", why="read it")
-        loaded = track._loader.load()
-        official, added = with_peoples_labels(loaded, official_judgments(loaded))
-    assert added == 4
-    assert official is not None
+        official = track_judgments(track._loader.load())
+    assert len(official.people) == 4
     assert [official.judged["q1"][f"d01{rating}"] for rating in range(4)] == [0, 1, 2, 3]
 
 

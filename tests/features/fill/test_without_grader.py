@@ -235,7 +235,7 @@ def test_ratings_by_people_in_place_of_the_grader_count_only_with_the_grader(
 ) -> None:
     q, doc = min(learned_table(track))
     with trecexam.open_track(track) as opened:
-        opened.override(q, doc, 5, who="ann", why="it answers all")
+        opened.override(q, doc, 5, item=1, who="ann", why="it answers all")
     said = fill(capsys, track, "--by", "learned")
     assert "1 hole that people rated in the grader's place" in said
     assert {row["source"] for row in sources(track)} == {"human", "learned"}

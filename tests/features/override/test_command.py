@@ -15,6 +15,13 @@ from trecexam.scores import Cover
 ANN = ["--who", "ann", "--why", "read it"]
 
 
+@pytest.fixture
+def graded(graded: Path) -> Path:
+    """A graded track without official judgments: people rate whole passages on the grader's scale."""
+    (graded / "qrels.txt").rename(graded / "aside.qrels")
+    return graded
+
+
 def give(track: Path, *args: str, status: int = 0) -> None:
     assert run(["override", str(track), *args]) == status
 
@@ -414,7 +421,7 @@ def test_without_human_ratings_there_is_no_human_table(graded: Path) -> None:
 
 
 def test_filled_judgments_have_the_name_and_the_reason_of_the_person(graded: Path, tmp_path: Path) -> None:
-    kept = (graded / "qrels.txt").read_text().splitlines(keepends=True)
+    kept = (graded / "aside.qrels").read_text().splitlines(keepends=True)
     hole = kept.pop(0).split()
     official = tmp_path / "official.qrels"
     official.write_text("".join(kept))
@@ -431,7 +438,7 @@ def test_filled_judgments_have_the_name_and_the_reason_of_the_person(graded: Pat
 def test_a_cell_rating_that_does_not_change_the_label_does_not_count_as_human_label(
     graded: Path, tmp_path: Path
 ) -> None:
-    kept = (graded / "qrels.txt").read_text().splitlines(keepends=True)
+    kept = (graded / "aside.qrels").read_text().splitlines(keepends=True)
     with trecexam.open_track(graded) as track:
         holes = {tuple(line.split()[::2]) for line in kept}
         grades = [g for g in track.grades() if (g["query_id"], g["doc_id"]) in holes]
@@ -451,11 +458,12 @@ def test_a_cell_rating_that_does_not_change_the_label_does_not_count_as_human_la
 
 
 def test_the_correlation_lists_the_people_who_rated(graded: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (graded / "aside.qrels").rename(graded / "qrels.txt")
     query_id, doc_id = next(iter(labels(graded)))
-    give(graded, "--query", query_id, "--doc", doc_id, "--rating", "1", *ANN)
+    give(graded, "--query", query_id, "--doc", doc_id, "--item", "1", "--rating", "1", *ANN)
     assert run(["watch", str(graded), "--once"]) == 0
     written = json.loads((graded / "out/correlation.json").read_text())
-    assert written["human_ratings"] == {"cells": 0, "passages": 1, "who": ["ann"]}
+    assert written["human_ratings"] == {"cells": 1, "passages": 0, "who": ["ann"]}
     capsys.readouterr()
     assert run(["leaderboard", str(graded), "--official", "--json"]) == 0
     told = capsys.readouterr()

@@ -19,6 +19,13 @@ SCALE = '[judging]\nscale = ["no", "somewhat", "yes"]\n'
 
 
 @pytest.fixture
+def small_track(small_track: Path) -> Path:
+    """A track without official judgments: people rate whole passages on the grader's scale."""
+    (small_track / "qrels.txt").unlink()
+    return small_track
+
+
+@pytest.fixture
 def track(small_track: Path, hash_grader: HashGrader) -> Iterator[Track]:
     with trecexam.open_track(small_track, grader=hash_grader) as opened:
         opened.update()
@@ -37,7 +44,7 @@ def query_to_rate(track: Track) -> QueryToRate:
     loaded = track._loader.load()
     sheet = loaded.sheets["q1"]
     texts = {doc_id: sheet.text_of(doc_id) for doc_id in sheet.doc_ids}
-    return QueryToRate("q1", loaded.bank.items["q1"], (), texts, 8, 5)
+    return QueryToRate("q1", loaded.bank.items["q1"], (), texts, 8, 5, scale=loaded.judging_scale)
 
 
 def listed_ratings(track: Track) -> list[tuple[str, int | None, str]]:

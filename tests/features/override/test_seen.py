@@ -13,6 +13,13 @@ from trecexam.features.override.overriding import seen_token
 CELL = ("q1", "q1-d03")
 
 
+@pytest.fixture
+def small_track(small_track: Path) -> Path:
+    """A track without official judgments: people rate whole passages on the grader's scale."""
+    (small_track / "qrels.txt").unlink()
+    return small_track
+
+
 def test_a_rating_does_not_replace_one_that_was_not_seen(small_track: Path, hash_grader: HashGrader) -> None:
     with trecexam.open_track(small_track, grader=hash_grader) as track:
         track.update()

@@ -390,7 +390,10 @@ def test_ratings_by_people_are_marked_and_count(
     other = next(d for d, _ in ratings if d.startswith("q1") and d != doc_id)
     said = ["override", str(graded), "--query", "q1", "--who", "Ann", "--why", "read it"]
     assert run([*said, "--doc", doc_id, "--item", "q1/2", "--rating", "5"]) == 0
+    # With official judgments it is on their scale, and no label of the grader.
+    aside = (graded / "qrels.txt").rename(graded / "aside.qrels")
     assert run([*said, "--doc", other, "--rating", "4"]) == 0
+    aside.rename(graded / "qrels.txt")
     (row,) = table(capsys, "grading", graded, "--doc", doc_id, "--item", "q1/2")
     assert (row["rating"], row["source"], int(row["machine"])) == ("5", "human", ratings[doc_id, "q1/2"])
     (row,) = table(capsys, "grading", graded, "--doc", doc_id, "--item", "q1/1")

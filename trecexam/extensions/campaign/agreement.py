@@ -151,8 +151,8 @@ def assessor_agreement(track: Assessment) -> AssessorAgreement:
         if not shared:
             continue
         best = max(max(ratings.values()) for ratings in shared.values())
-        if level == "passage" and track.config.judging.best is not None:
-            best = max(best, track.config.judging.best)
+        if level == "passage" and track.judging_scale is not None:
+            best = max(best, track.judging_scale.best)
         names = tuple(sorted({name for ratings in shared.values() for name in ratings}))
         if len(names) > 2:
             rows.append(_row(level, names, shared, best + 1))

@@ -17,6 +17,7 @@ from trecexam.line.overrides import REFUSED, takes_back
 
 if TYPE_CHECKING:
     from trecexam.line.assessment import Assessment
+    from trecexam.line.judging_scale import JudgingScale
     from trecexam.track import TrackFolder
 
 #: The reasons in the file if no reason is requested.
@@ -92,15 +93,20 @@ def is_done(
     )
 
 
-def own_assessments(folder: TrackFolder, who: str, query_id: str = "") -> tuple[PersonalJudgment, ...]:
+def own_assessments(
+    folder: TrackFolder, who: str, query_id: str = "", *, scale: JudgingScale | None
+) -> tuple[PersonalJudgment, ...]:
     """A person's latest judgment of each cell, for one query or all; reads the files again.
 
     What she took back is there as "withdrawn"; decisions between other people are not there. A judgment of
     an earlier text of the passage is there too, as nothing but the two files is read.
+
+    Args:
+        scale: of judgments of whole passages: ratings on the grader's scale are left out; None without one.
     """
-    lines = (
-        row for path in (folder.overrides(), folder.judgments()) for row in _lines(path, query_id or who)
-    )
+    rated = (row for row in _lines(folder.overrides(), query_id or who) if _has_grader_scale(row, scale))
+    judged = () if scale is None else _lines(folder.judgments(), query_id or who)
+    lines = (*rated, *(row for row in judged if row.scale in ("", str(scale))))
     rows_of_person = (row for row in lines if row.who == who and query_id in ("", row.query_id))
     last: dict[CellKey, HumanRating] = {}
     for row in rows_of_person:
@@ -109,23 +115,34 @@ def own_assessments(folder: TrackFolder, who: str, query_id: str = "") -> tuple[
     return tuple(map(assessment_of, last.values()))
 
 
-def ratings_by_assessor(folder: TrackFolder, cell: CellKey) -> dict[str, int]:
+def _has_grader_scale(row: HumanRating, scale: JudgingScale | None) -> bool:
+    """Whether the rating of a line of overrides.tsv is asked on the grader's scale, if it has a rating.
+
+    Args:
+        scale: on which whole passages are judged in place of it.
+    """
+    return scale is None or bool(row.item_id) or row.rating is None
+
+
+def ratings_by_assessor(folder: TrackFolder, cell: CellKey, scale: JudgingScale | None) -> dict[str, int]:
     """Assessor -> rating of a cell, without adjudications; reads the files again."""
-    lines = _lines(_file_of(folder, cell), cell.query_id, cell.doc_id)
+    lines = _lines(_file_of(folder, cell, scale), cell.query_id, cell.doc_id)
     opinions = standing_opinions(lines)
     rows = {name: of_person.get(cell) for name, of_person in opinions.items()}
     return {name: row.rating for name, row in rows.items() if row is not None and row.rating is not None}
 
 
-def said_before(folder: TrackFolder, who: str, cell: CellKey, seen: str) -> PersonalJudgment | None:
+def said_before(
+    folder: TrackFolder, who: str, cell: CellKey, seen: str, scale: JudgingScale | None
+) -> PersonalJudgment | None:
     """A person's earlier judgment of a cell with this `seen`; None if there is none."""
-    lines = _lines(_file_of(folder, cell), cell.query_id, who)
+    lines = _lines(_file_of(folder, cell, scale), cell.query_id, who)
     assessments = (assessment_of(row) for row in lines if row.who == who and CellKey(*row[:3]) == cell)
     return next((assessment for assessment in assessments if assessment.seen == seen), None)
 
 
-def _file_of(folder: TrackFolder, cell: CellKey) -> Path:
-    return folder.overrides() if cell.item_id or not folder.config.judging.scale else folder.judgments()
+def _file_of(folder: TrackFolder, cell: CellKey, scale: JudgingScale | None) -> Path:
+    return folder.overrides() if cell.item_id or scale is None else folder.judgments()
 
 
 def _lines(path: Path, *naming: str) -> list[HumanRating]:
@@ -150,12 +167,16 @@ def standing_opinions(rows: Iterable[HumanRating]) -> dict[str, dict[CellKey, Hu
 
 
 def opinions_of(track: Assessment) -> dict[str, dict[CellKey, HumanRating]]:
-    """`standing_opinions` of all accepted lines of the track."""
-    return standing_opinions(
-        decision.row
+    """`standing_opinions` of all accepted lines of the track.
+
+    Where judgments of whole passages have a scale, ratings of these on the grader's scale are left out.
+    """
+    rated, judged = (
+        [decision.row for decision in people.decisions if decision.state != REFUSED]
         for people in (track.overrides, track.judgments)
-        for decision in people.decisions
-        if decision.state != REFUSED
+    )
+    return standing_opinions(
+        (*(row for row in rated if _has_grader_scale(row, track.judging_scale)), *judged)
     )
 
 
@@ -174,12 +195,12 @@ def record_assessment(
 ) -> PersonalJudgment:
     """Stores a person's judgment of a cell or, with item_id "", of a whole passage.
 
-    It is a line of overrides.tsv; of a passage as a whole, where [judging] has a scale, of judgments.tsv.
+    It is a line of overrides.tsv; of a passage as a whole, where `query` has a scale, of judgments.tsv.
     Nobody else's ratings are looked at.
 
     Args:
-        rating: on the grader's scale, or on that of [judging]; "cannot" where it cannot be judged; None takes
-            back the last one, and brings back what this person said before, if she did.
+        rating: on the grader's scale, or on that of judgments of whole passages; "cannot" where it cannot be
+            judged; None takes back the last one, and brings back what this person said before, if she did.
         why: needed with "cannot", and with `reason` in [judging].
         seconds: of active work, 0 or more.
         seen: `PersonalJudgment.seen` of her own judgment that she was shown, `seen_token(None)` where

@@ -12,6 +12,7 @@ import numpy as np
 
 from converters.errors import ConversionError
 from converters.fields import column
+from converters.ir_dataset import dataset_qrels
 from converters.overrides import ADJUDICATED, with_override
 from converters.records import HumanRating, Qrel
 from converters.trec_qrels import write_qrels
@@ -21,7 +22,8 @@ from trecexam.extensions.campaign.judgment_table import TableRow, judgment_table
 from trecexam.features.override.overriding import add_rows
 from trecexam.files import atomic
 from trecexam.files.stamps import Rejected
-from trecexam.line.input_files import read_overrides_file
+from trecexam.line.input_files import read_overrides_file, read_qrels_file
+from trecexam.line.judging_scale import JudgingScale, judging_scale
 from trecexam.line.loaded_track import of_documents
 from trecexam.line.overrides import UNDECIDED, Overrides
 from trecexam.line.protected import refuse_folder
@@ -69,8 +71,9 @@ class ImportedJudgments:
 def export_judgments(track: Assessment, folder: Path | str) -> ExportedJudgments:
     """Writes what people judged into a folder: qrels.txt, qrels-6.txt and judgments.tsv.
 
-    A passage's label is the judgment that counts on the scale of [judging], else made of people's ratings
-    alone, of items or as a whole, by the rule of [scores]. Who cannot judge gives no label, and a passage
+    A passage's label is the judgment that counts, on the scale of [judging] or of the official judgments.
+    Where [judging] has no scale and nobody judged a whole passage so, it is made of people's ratings alone,
+    of items or as a whole, by the rule of [scores]. Who cannot judge gives no label, and a passage
     without a rating that counts has no line. qrels-6.txt has the columns of TREC RAG 2025, `query_id Q0
     doc_id label confidence run_id`: the confidence is the share of those who judged the passage by whom it
     has this label, the run id their names with + between them. Who decided between people is one of them.
@@ -120,7 +123,7 @@ def import_judgments(folder: TrackFolder, path: Path | str) -> ImportedJudgments
     """Adds the judgments of a table, as `export_judgments` writes it; existing ones are skipped.
 
     Lines go to the end of overrides.tsv, or of judgments.tsv where they say so, or where they say nothing,
-    are of a passage as a whole, and the track has a scale.
+    are of a passage as a whole, and the track has a scale of judgments.
 
     Raises:
         TrecexamError, ConversionError: the table or a file of the track cannot be read, or not be written.
@@ -134,17 +137,31 @@ def import_judgments(folder: TrackFolder, path: Path | str) -> ImportedJudgments
             rows.append(row)
         except (ValueError, TrecexamError) as error:
             refused.append(ConversionError(path, number, str(error)))
-    has_scale = folder.config.judging.scale is not None
+    scale = _scale_of(folder)
+    if scale is not None:
+        rows = [
+            TableRow(row.rating._replace(scale=str(scale)), True)
+            if row.own_scale is None and not row.rating.item_id
+            else row
+            for row in rows
+        ]
     n_new = 0
     for own_scale, target in ((False, folder.overrides()), (True, folder.judgments())):
-        lines = [
-            row.rating
-            for row in rows
-            if own_scale == (has_scale and not row.rating.item_id if row.own_scale is None else row.own_scale)
-        ]
+        lines = [row.rating for row in rows if own_scale == bool(row.own_scale)]
         n_new += add_rows(folder, target, lines) if lines else 0
     reasons = tuple(Rejected(str(path), error.line, error.reason, error.lost) for error in refused)
     return ImportedJudgments(n_new, len(rows) - n_new, reasons)
+
+
+def _scale_of(folder: TrackFolder) -> JudgingScale | None:
+    """Return the track's scale of judgments, by its files as they are now."""
+    path, dataset = folder.qrels(), folder.config.track.dataset
+    try:
+        official = read_qrels_file(path) if path else tuple(dataset_qrels(dataset)) if dataset else ()
+    except ConversionError:
+        # Such a file counts nowhere: the update names what is wrong with it.
+        official = ()
+    return judging_scale(folder.config, official)
 
 
 def _check(row: HumanRating) -> None:
@@ -158,7 +175,7 @@ def _check(row: HumanRating) -> None:
 
 def peoples_labels(track: Assessment) -> dict[tuple[str, str], int]:
     """(query_id, doc_id) -> the label from people's ratings; see `export_judgments`."""
-    if track.config.judging.scale is not None:
+    if _is_on_scale(track):
         return {
             (query_id, doc_id): rating
             for query_id, of_query in track.judgments.queries.items()
@@ -167,13 +184,20 @@ def peoples_labels(track: Assessment) -> dict[tuple[str, str], int]:
     return {
         (query_id, doc_id): label
         for query_id, of_query in track.overrides.queries.items()
-        for doc_id, label in _labels(track, query_id, of_query.cells, of_query.passages).items()
+        for doc_id, label in _labels(
+            track, query_id, of_query.cells, of_query.passages if track.judging_scale is None else {}
+        ).items()
     }
+
+
+def _is_on_scale(track: Assessment) -> bool:
+    """Whether labels are people's judgments of whole passages, not made of their ratings of items."""
+    return track.config.judging.scale is not None or bool(track.judgments.decisions)
 
 
 def _source(track: Assessment) -> Overrides:
     """The ratings from which labels are computed."""
-    return track.overrides if track.config.judging.scale is None else track.judgments
+    return track.judgments if _is_on_scale(track) else track.overrides
 
 
 def _deciders(track: Assessment) -> dict[tuple[str, str], list[str]]:
@@ -240,11 +264,8 @@ def _labels_of(track: Assessment, opinions: Mapping[CellKey, HumanRating]) -> It
             passages.setdefault(key.query_id, {})[key.doc_id] = row.rating
     for query_id in dict.fromkeys((*cells, *passages)):
         whole = passages.get(query_id, {})
-        if track.config.judging.scale is not None:
-            of_query = whole
-        else:
-            of_query = _labels(track, query_id, cells.get(query_id, {}), whole)
-        for doc_id, label in of_query.items():
+        of_items = {} if _is_on_scale(track) else _labels(track, query_id, cells.get(query_id, {}), whole)
+        for doc_id, label in (of_items or whole).items():
             yield query_id, doc_id, label
 
 

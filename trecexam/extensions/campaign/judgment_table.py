@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from converters.errors import ConversionError
 from converters.lines import decode, iter_lines
-from converters.overrides import CANNOT, human_rating
+from converters.overrides import CANNOT, human_rating, is_scale
 from converters.records import HumanRating
 
 #: The columns, and what they are called in overrides.tsv.
@@ -33,14 +33,15 @@ COLUMNS = {
 REQUIRED = ("query_id", "doc_id", "assessor", "rating")
 #: The reason for judgments without one in the table.
 IMPORTED = "imported"
-#: The scales that ratings are on.
+#: The scales that ratings are on. A judgment that notes its own scale has that, as 0..3, in place of TRACK.
 TRACK, GRADER = "track", "grader"
 
 
 class TableRow(NamedTuple):
     """A line of the table.
 
-    `own_scale`: it is a judgment on the track's own scale; None where the table does not say.
+    `own_scale`: it is a judgment of a whole passage on the track's own scale, that of [judging] or of the
+    official judgments; None where the table does not say.
     """
 
     rating: HumanRating
@@ -52,7 +53,7 @@ def judgment_table(rows: Iterable[TableRow]) -> bytes:
     lines = ["\t".join(COLUMNS)]
     for row, own_scale in rows:
         values = {**row._asdict(), "rating": CANNOT if row.cannot else row.rating}
-        values["scale"] = "" if own_scale is None else TRACK if own_scale else GRADER
+        values["scale"] = row.scale or ("" if own_scale is None else TRACK if own_scale else GRADER)
         texts = ("" if values[name] is None else str(values[name]) for name in COLUMNS.values())
         lines.append("\t".join(texts))
     return "".join(f"{line}\n" for line in lines).encode()
@@ -92,8 +93,10 @@ def read_judgment_table(
 
 def _row(path: str | os.PathLike[str], number: int, names: list[str], values: list[str]) -> TableRow:
     fields = dict(zip(names, values, strict=False))
-    scale = fields.pop("scale", "")
-    if scale not in ("", TRACK, GRADER):
+    scale = fields.get("scale", "")
+    if scale in ("", TRACK, GRADER):
+        fields.pop("scale", "")
+    elif not is_scale(scale):
         raise ConversionError(path, number, f"the scale is not {TRACK}, {GRADER} or empty: '{scale[:40]}'")
     if not fields.get("who"):
         raise ConversionError(path, number, "no assessor")
@@ -101,4 +104,4 @@ def _row(path: str | os.PathLike[str], number: int, names: list[str], values: li
         fields["why"] = IMPORTED
     extra = values[len(names) :]
     rating = human_rating(path, number, [*fields], [*fields.values(), *extra])
-    return TableRow(rating, None if not scale else scale == TRACK)
+    return TableRow(rating, None if not scale else scale != GRADER)

@@ -120,6 +120,7 @@ def _background(query_id: str, pooled: Collection[str], with_text: Sequence[str]
 def odd_judgments(track: Assessment, official: Official) -> Iterator[str]:
     """Notes on judgments that are not used, one per line."""
     yield from official.warnings()
+    yield from official.people_notes
     pooled = {query_id: set(of.doc_ids) for query_id, of in track.pool.items()}
     outside = sum(
         doc not in pooled[query_id]

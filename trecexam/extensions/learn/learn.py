@@ -30,7 +30,7 @@ BOARD = "learned-leaderboard.tsv"
 #: up to 2.5e-3 (a processor with other instructions: by 1e-7).
 CERTAIN_DIGITS = 2
 #: What of a track it depends on.
-PARTS: tuple[Part, ...] = ("cells", "runs", "official", "settings")
+PARTS: tuple[Part, ...] = ("cells", "people", "runs", "official", "settings")
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,7 +39,7 @@ class LearnedLabels(Result):
 
     Attributes:
         rows: query, passage, gain, standard deviation, label, judged or not; one for each pooled passage.
-        qrels: the official judgments as they are, and after them a line for each other row.
+        qrels: the official judgments as they are, people's, and after them a line for each other row.
         board: the runs by expected nDCG and AP; None where there are no runs.
         identity: what it was learned by and from; `track` are digests of the track's parts.
         notes: what a reader must know, and how much was learned from how much.
@@ -147,8 +147,8 @@ def _rows(
 
 
 def _qrels(official: Official | None, rows: Sequence[tuple[str, str, float, float, int, str]]) -> bytes:
-    """The official lines unchanged, then a line for each unjudged passage."""
-    people = () if official is None else official.rows
+    """The official lines unchanged, then people's judgments, and a line for each unjudged passage."""
+    people = () if official is None else official.qrels
     judged_pairs = {(row.query_id, row.doc_id) for row in people}
     lines = [qrels_line(row) for row in people]
     lines += [

@@ -19,12 +19,11 @@ from trecexam.extensions.learn.arithmetic.learning import Learned, Prediction, f
 from trecexam.extensions.learn.arithmetic.passages import FEATURES, QueryPassages
 from trecexam.extensions.learn.encoding import Encoded, Encoder, TrackVectors
 from trecexam.extensions.learn.gather import gather, odd_judgments, odd_texts
-from trecexam.extensions.learn.peoples_labels import with_peoples_labels
 from trecexam.extensions.learn.settings import LearnSection
 from trecexam.extensions.learn.text_encoder import TextEncoder
 from trecexam.line.assessment import Assessment
 from trecexam.line.loader import TrackLoader
-from trecexam.line.official import Official, no_overlap, official_judgments
+from trecexam.line.official import Official, PeoplesJudgment, no_overlap, track_judgments
 from trecexam.line.stored_grades import unusable_lines
 from trecexam.packages import install
 from trecexam.tables.text import plural, shorten_list
@@ -225,16 +224,29 @@ def track_encoder(track: Assessment, model: str | None = None) -> TextEncoder:
 
 
 def people_judgments(track: Assessment) -> tuple[Official | None, int]:
-    """The track's judgments with people's ratings of passages, see `with_peoples_labels`.
+    """Return the track's judgments and the number of those by its people; None where there are none.
+
+    Without official judgments they are people's ratings of whole passages: on the scale of [judging], else on
+    the grader's.
 
     Raises:
         TrecexamError: a machine wrote the judgments.
     """
-    return with_peoples_labels(track, _official(track, needed=False))
+    official = _official(track, needed=False)
+    if official is not None:
+        return official, len(official.people)
+    on_scale = track.judging_scale is not None
+    source, human = ("judgments.tsv", track.judgments) if on_scale else ("overrides.tsv", track.overrides)
+    people = tuple(
+        PeoplesJudgment(query_id, doc_id, label, (), ())
+        for query_id, of_query in human.queries.items()
+        for doc_id, label in of_query.passages.items()
+    )
+    return (Official(source, (), people=people), len(people)) if people else (None, 0)
 
 
 def _official(track: Assessment, *, needed: bool) -> Official | None:
-    """The track's judgments.
+    """The track's judgments, see `track_judgments`.
 
     Raises:
         TrecexamError: they are needed but missing, or a model wrote them.
@@ -242,7 +254,7 @@ def _official(track: Assessment, *, needed: bool) -> Official | None:
     file = track.folder.qrels()
     if track.official is None and not needed and file is None:
         return None
-    official = official_judgments(track)
+    official = track_judgments(track)
     if official.written_by:
         raise TrecexamError(
             "these judgments include labels from a model: name the file of people's judgments with `qrels` "

@@ -15,7 +15,7 @@ from trecexam.files.kept import read_kept, write_kept
 from trecexam.files.stamps import stamp
 from trecexam.graders.base import identity_digest
 from trecexam.line.assessment import Assessment
-from trecexam.line.official import Official, official_judgments
+from trecexam.line.official import Official, track_judgments
 
 FILE = "verdict.json"
 #: What to do where there is no verdict that counts.
@@ -88,7 +88,7 @@ def kept_verdict(track: Assessment, official: Official | None = None) -> tuple[V
         return None, _again(track, "cannot be read") if stamp(path) else None
     try:
         verdict = Verdict.model_validate_json(content)
-        basis = verdict_basis(track, official or official_judgments(track), track_encoder(track).identity)
+        basis = verdict_basis(track, official or track_judgments(track), track_encoder(track).identity)
     except ValueError:
         return None, _again(track, "cannot be read")
     except TrecexamError as error:

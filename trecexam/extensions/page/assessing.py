@@ -91,7 +91,7 @@ class Desk:
     @cached_property
     def own(self) -> dict[CellKey, PersonalJudgment]:
         """Her judgment of each cell."""
-        rows = own_assessments(self.folder, self.who)
+        rows = own_assessments(self.folder, self.who, scale=self.view.scale)
         return {CellKey(*row[:3]): row for row in rows if row.status != "withdrawn"}
 
     def take(self, judgment: PersonalJudgment) -> None:

@@ -36,7 +36,7 @@ from trecexam.graders.base import identity_digest
 from trecexam.line.cited import responses_by_query
 from trecexam.line.evaluation import leaderboard, official_values, values_of_runs
 from trecexam.line.kinds.support import statements_of
-from trecexam.line.official import Official, no_overlap, official_judgments
+from trecexam.line.official import Official, no_overlap, official_judgments, track_judgments
 from trecexam.line.rejected import rejected_rows
 from trecexam.line.relevance import relevance_thresholds
 from trecexam.line.sheets import MISSING, NOT_ASKED
@@ -111,6 +111,7 @@ class Gatherer:
             qrels and stamp(qrels),
             tuple(track.run_contents.items()),
             identity_digest(track.grader.identity),
+            track.judging_scale,
         )
 
 
@@ -128,23 +129,25 @@ def _token(track: Assessment, q: QueryRatings) -> tuple[Hashable, ...]:
 
 def _human(track: Assessment, query_id: str) -> dict[tuple[str, str], HumanRating]:
     human = {}
-    for people in (track.overrides, track.judgments):
+    # With a scale of judgments, whole passages that were rated on the grader's scale are on another one.
+    for people, whole in ((track.overrides, track.judging_scale is None), (track.judgments, True)):
         of_query = people.queries.get(query_id)
-        keys = () if of_query is None else (*of_query.cells, *((doc_id, "") for doc_id in of_query.passages))
-        human.update({key: people.ratings[query_id, *key] for key in keys})
+        if of_query is not None:
+            keys = (*of_query.cells, *((doc_id, "") for doc_id in of_query.passages if whole))
+            human.update({key: people.ratings[query_id, *key] for key in keys})
     return human
 
 
 def _official(track: Assessment) -> tuple[Official | None, tuple[str, ...]]:
-    """The official judgments and notes on them; None without a judgment of what the grader rates."""
+    """The track's judgments and notes on them; None without official ones of what the grader rates."""
     if not track.kind.ranks or (track.official is None and track.folder.qrels() is None):
         return None, ()
     try:
-        judgments = official_judgments(track)
+        judgments = track_judgments(track)
     except TrecexamError as error:
         return None, (str(error),)
     apart = no_overlap(track, judgments, {q.query_id: q.doc_ids for q in track.ratings()})
-    return judgments, (*judgments.warnings(), *((apart,) if apart else ()))
+    return judgments, (*judgments.warnings(), *judgments.people_notes, *((apart,) if apart else ()))
 
 
 def _gathered(
@@ -257,7 +260,7 @@ def _view(
             official_board = leaderboard(track, official=True)
             if official_board.has_scores:
                 values_on_official = _per_query(
-                    official_values(track), official_board, sorted(judgments.labels)
+                    official_values(track), official_board, sorted(official_judgments(track).labels)
                 )
             else:
                 notes, official_board = (*notes, *official_board.notes), None
@@ -313,7 +316,7 @@ def _view(
         notes=notes,
         input_notes=track.notes,
         words=track.kind.words,
-        scale=None if config.judging.scale is None else tuple(config.judging.scale),
+        scale=track.judging_scale,
         is_cited=track.asked.citing is not None,
         of_documents=track.of_documents,
         sections=tuple(_without_links(section) for section in rendered(_added(track))),

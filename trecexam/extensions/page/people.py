@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from trecexam.features.override import overriding
+from trecexam.line.judging_scale import rubric_names
 from trecexam.line.sheets import REFUSED, UNPARSED
 from trecexam.scores.labels import labels
 from trecexam.scores.ratings import MISSING, QueryRatings
@@ -24,10 +25,19 @@ class Choice(NamedTuple):
     text: str
 
 
+def words_of(view: View, *, whole: bool) -> tuple[str, ...]:
+    """Return what people call the ratings 0, 1, ... of a cell or of a `whole` passage; () for numbers."""
+    return view.scale.names if whole and view.scale is not None else view.words
+
+
 def choices(view: View, *, whole: bool) -> tuple[Choice, ...]:
-    """The possible ratings of a cell or of a `whole` passage."""
-    if whole and view.scale is not None:
-        return tuple(Choice(str(value), value, text) for value, text in enumerate(view.scale))
+    """Return the possible ratings of a cell or of a `whole` passage.
+
+    Passages are judged on the scale of [judging] or of the official judgments, else in words of the rubric.
+    """
+    names = () if not whole else view.scale.names if view.scale else rubric_names(view.settings.max_rating)
+    if names and (view.scale or not view.words):
+        return tuple(Choice(str(value), value, name) for value, name in enumerate(names))
     if view.words:
         best_first = reversed(list(enumerate(view.words)))
         named = ((value, word.replace("_", " ")) for value, word in best_first)
@@ -58,6 +68,7 @@ def standing(view: View, state: QueryView) -> overriding.QueryToRate:
         view.settings.max_rating,
         tuple(view.query_ids),
         cells,
+        view.scale,
     )
 
 
@@ -93,5 +104,7 @@ def with_people(folder: TrackFolder, view: View, state: QueryView) -> QueryView:
             (doc_id, item_id): row
             for judgments in (overrides, overriding.judgments_of(folder, query))
             for (_, doc_id, item_id), row in judgments.ratings.items()
+            # On a page with a scale of judgments, others of whole passages are on another one.
+            if item_id or view.scale is None or judgments is not overrides
         },
     )

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from trecexam.line.judging_scale import JudgingScale
     from trecexam.outputs.page.render import Section
     from trecexam.tables.table import Table
 
@@ -221,8 +222,8 @@ class View:
         input_notes: warnings about accepted inputs, one per line.
         items: None likewise, else what `verify spurious` says: the items that discriminate worst first.
         sections: what extensions add to the report.
-        words: what people call the ratings 0, 1, 2 ...; () where they say the number. `scale` are the steps
-            of [judging] for passages as a whole; None where these have the grader's scale.
+        words: what people call the ratings 0, 1, 2 ...; () where they say the number. `scale` is that of
+            judgments of passages as a whole; None where these have the grader's scale.
         is_cited: items are sentences of responses, and are graded with the passages that they cite.
         of_documents: labels are of documents that runs rank: the judgments of a campaign can be theirs.
         own: the grader that this is of; `graders` are all of the track, () where it is the only one.
@@ -258,7 +259,7 @@ class View:
     input_notes: tuple[str, ...]
     sections: tuple[Section, ...] = ()
     words: tuple[str, ...] = ()
-    scale: tuple[str, ...] | None = None
+    scale: JudgingScale | None = None
     is_cited: bool = False
     of_documents: bool = True
     own: str = ""

@@ -13,7 +13,7 @@ from trecexam.features.agreement.arithmetic import Agreement, agreement, pair
 from trecexam.line.assessment import Assessment, Part
 from trecexam.line.diagnostics import nothing_graded
 from trecexam.line.loaded_track import of_documents
-from trecexam.line.official import Official, no_overlap, official_judgments
+from trecexam.line.official import Official, no_overlap, track_judgments
 from trecexam.line.output_files import Feature, OutputFiles
 from trecexam.line.relevance import Thresholds, relevance_thresholds
 from trecexam.scores.kappa import MIN_QUERIES
@@ -108,7 +108,7 @@ def agreements(
         TrecexamError: there are no official judgments, or a min_rating is beyond the grader's scale.
         NothingInCommonError: no passage has both labels; it says why.
     """
-    judged = official_judgments(track)
+    judged = track_judgments(track)
     # The grader's own ratings: a person who put a cell right must not count as the grader's agreement.
     ratings = track.ratings(human=False)
     choices = [
@@ -146,6 +146,7 @@ def agreements(
         *dict.fromkeys(notes),
         *_by_construction(track),
         *judged.warnings(),
+        *judged.people_notes,
         *unpooled_note(0 if all_pooled else _n_unpooled(judged, ratings)),
         *left_out_note(left_out),
         *(line for agreed in compared for line in figures_note(agreed)),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -21,7 +22,7 @@ from trecexam.line.grading import Progress, count_missing
 from trecexam.line.loaded_track import of_judgments
 from trecexam.line.loader import TrackLoader
 from trecexam.line.lost_grades import refuse_lost_grades
-from trecexam.line.official import Official, no_overlap, official_judgments, read_official
+from trecexam.line.official import Official, no_overlap, read_official, track_judgments
 from trecexam.line.pool import pool
 from trecexam.line.rejected import rejected_notes
 from trecexam.line.sources import sources_beside
@@ -135,12 +136,13 @@ def _find_holes(loader: TrackLoader, request: FillRequest) -> HolesToFill:
     judgments = None if request.qrels is None else read_official(request.qrels)
     pool_depth = max(depth, loader.config.track.depth)
     track = loader.load(depth=pool_depth, bank_needed=False)
-    judgments = judgments or official_judgments(track)
+    judgments = track_judgments(track, judgments)
     method, way_notes = choose_way(track, judgments, request)
     queries = track.bank.query_ids
     pooled = pool(track.runs.values(), queries, depth)
     # Negative lines stay as they are: they are somebody's, though trec_eval takes them for no judgment.
     notes = [f"{line}; these lines stay as they are" for line in judgments.warnings()]
+    notes += judgments.people_notes
     notes += _nothing_to_fit(track, judgments, pooled, request)
     if method == GRADER:
         _check_bank(loader)
@@ -157,6 +159,9 @@ def _find_holes(loader: TrackLoader, request: FillRequest) -> HolesToFill:
         )
         if request.as_unjudged:
             holes = {query_id: docs for query_id, docs in holes.items() if query_id not in unjudged}
+    holes, other_scale = _without_other_scale(track, request, holes)
+    if other_scale:
+        notes.append(_other_scale_note(track, judgments, other_scale))
     notes += _judgment_notes(track, judgments, holes)
     rule: ScaleMap | str = "learned from the official judgments"
     rule_notes: tuple[str, ...] = ()
@@ -179,6 +184,7 @@ def _find_holes(loader: TrackLoader, request: FillRequest) -> HolesToFill:
         (*way_notes, *notes),
         rejected,
         method,
+        sum(other_scale.values()),
     )
     remarks = (*rejected_notes(rejected, len(rejected)), *holes_to_fill.remarks, holes_to_fill.summary())
     return replace(
@@ -205,6 +211,34 @@ def _nothing_to_fit(
             f"{reason} To fill the whole pool all the same, choose --map identity or --map thresholds"
         )
     yield reason
+
+
+def _without_other_scale(
+    track: Assessment, request: FillRequest, holes: dict[str, tuple[str, ...]]
+) -> tuple[dict[str, tuple[str, ...]], Counter[str]]:
+    """Leave out the holes that people rated on the grader's scale as a whole: no rule maps a person's rating.
+
+    With the rule "identity" the grader's scale is that of the judgments, and the rating is the label.
+
+    Returns:
+        The other holes, and who rated how many of those that are left out.
+    """
+    if request.rule == "identity":
+        return holes, Counter()
+    rated = {(q, doc): row.who for (q, doc, item), row in track.overrides.ratings.items() if not item}
+    left_out = Counter(rated[q, doc] for q, docs in holes.items() for doc in docs if (q, doc) in rated)
+    others = {q: tuple(doc for doc in docs if (q, doc) not in rated) for q, docs in holes.items()}
+    return {q: docs for q, docs in others.items() if docs}, left_out
+
+
+def _other_scale_note(track: Assessment, judgments: Official, by_whom: Counter[str]) -> str:
+    names = ", ".join(f"{who} {n:,}" for who, n in sorted(by_whom.items()))
+    best = track.traits.scale.max_rating
+    return (
+        f"not filled: {plural(sum(by_whom.values()), 'hole')} that people rated as a whole on the grader's "
+        f"scale 0..{best} ({names}), which is not that of {judgments.source}: judge these passages again, on "
+        "the page or with `trecexam override`, or choose --map identity"
+    )
 
 
 def _judgment_notes(
@@ -290,11 +324,12 @@ def merged(track: Assessment, to_fill: HolesToFill, graded: int = 0) -> Filled:
         automatic,
         rule,
         dict(_machines(track, to_fill.holes)),
+        people=to_fill.official.people,
         overridden=_overridden(track, automatic),
         confidences=confidences,
         as_unjudged=to_fill.request.as_unjudged,
     )
-    new = rows[len(to_fill.official.rows) :]
+    new = [row for row in rows if row.source != "human"]
     notes = (*notes, *unusable_lines(unusable))
     best = max((row.label for row in new), default=0)
     highest = max(row.relevance for row in to_fill.official.rows)

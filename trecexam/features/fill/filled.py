@@ -52,17 +52,18 @@ class HolesToFill(Result):
 
     Attributes:
         request: what was asked for.
-        official: the human judgments.
+        official: the human judgments: those of the file, and those of the track's people.
         holes: query_id -> doc_ids, sorted; only queries with holes.
         depth: first ranks of each run in which holes are filled.
         pool_depth: ranks in which grades are looked at, to fit a rule: at least the track's depth.
-        pooled: passages in the first `depth` ranks, `judged` of them with an official judgment.
+        pooled: passages in the first `depth` ranks, `judged` of them with a judgment.
         missing: cells of the holes that have no grade yet.
         rule: what gives official labels for automatic ones, as far as there are grades now; of learned
             labels, it in words.
         remarks: what people should know of it, however it is filled.
         rejected: runs, or lines of them, that were rejected: their passages are not in the pool.
         way: by what they are filled: "grader" or "learned".
+        n_other_scale: holes that are left, since people rated the passage as a whole on the grader's scale.
         notes: the remarks, and what is to be said of the rule, as of now.
     """
 
@@ -78,6 +79,7 @@ class HolesToFill(Result):
     remarks: tuple[str, ...]
     rejected: tuple[Rejected, ...]
     way: str = GRADER
+    n_other_scale: int = 0
     notes: tuple[str, ...] = ()
 
     @property
@@ -99,6 +101,7 @@ class HolesToFill(Result):
         """How many judgments, passages, holes and cells there are, and what gives the labels."""
         return {
             "judgments": len(self.official.rows),
+            **({"judged_by_people": len(self.official.people)} if self.official.people else {}),
             "depth": self.depth,
             "pooled": self.pooled,
             "judged": self.judged,
@@ -110,8 +113,9 @@ class HolesToFill(Result):
 
     def summary(self) -> str:
         """How much there is to fill, in a line."""
+        people = f" and {len(self.official.people):,} by people of this track" if self.official.people else ""
         return (
-            f"{self.official.source}: {plural(len(self.official.rows), 'judgment')}; of the "
+            f"{self.official.source}: {plural(len(self.official.rows), 'judgment')}{people}; of the "
             f"{plural(self.pooled, 'passage')} pooled to depth {self.depth:,} {self.judged:,} are judged; "
             f"{plural(self.n_holes, 'hole')} to fill, {plural(self.missing, 'cell')} to grade"
         )
@@ -174,8 +178,10 @@ class Filled(Result):
         if self.no_grade:
             lines.append(f"not filled: {plural(self.no_grade, 'hole')} that the grader gave no rating")
         if output is not None:
+            by_people = len(self.found.official.people)
+            people = f", {plural(by_people, 'judgment')} by people of this track" if by_people else ""
             lines.append(
-                f"{output}: {plural(len(self.found.official.rows), 'human judgment')} as before, and "
+                f"{output}: {plural(len(self.found.official.rows), 'human judgment')} as before{people}, and "
                 f"{plural(self.filled, 'new line')}; who said what: {sources}"
             )
         return replace(self, notes=tuple(lines))
@@ -183,7 +189,7 @@ class Filled(Result):
     @property
     def complete(self) -> bool:
         """Whether no hole remains and every run was accepted."""
-        return not (self.no_text or self.no_grade or self.found.rejected)
+        return not (self.no_text or self.no_grade or self.found.n_other_scale or self.found.rejected)
 
     @property
     def qrels(self) -> bytes:

@@ -31,9 +31,10 @@ def merged_without_grader(
         to_fill.holes,
         taught.labels,
         taught.machine,
+        people=official.people,
         as_unjudged=to_fill.request.as_unjudged,
     )
-    new = len(rows) - len(official.rows)
+    new = len(rows) - len(official.rows) - len(official.people)
     rated = {(q, doc) for q, doc, _ in track.overrides.ratings if doc in to_fill.holes.get(q, ())}
     notes = (
         f"{plural(len(rated), 'hole')} that people rated in the grader's place: these ratings are on its "

@@ -13,7 +13,7 @@ from trecexam.features.holes.arithmetic import Holes, PoolHoles, holes_of_runs, 
 from trecexam.line.assessment import Assessment, Part
 from trecexam.line.diagnostics import NO_RUNS
 from trecexam.line.loaded_track import of_documents
-from trecexam.line.official import Official, no_overlap, official_judgments, read_official, shown_error
+from trecexam.line.official import Official, no_overlap, read_official, shown_error, track_judgments
 from trecexam.line.output_files import Feature, OutputFiles
 from trecexam.line.pool import pool_with_ranks
 from trecexam.tables.result import Result
@@ -96,7 +96,9 @@ def holes_report(
     qrels: Path | None = None,
     by: By | None = None,
 ) -> HolesReport:
-    """Passages in the runs' first ranks that have no official judgment, or no grade.
+    """Passages in the runs' first ranks that have no judgment, or no grade.
+
+    Judgments are the official ones and those of the track's people that count, see `track_judgments`.
 
     Args:
         depths: how many first ranks count; None for the track's depth. Beyond that depth all passages are
@@ -158,14 +160,14 @@ def _judgments(track: Assessment, qrels: Path | None) -> tuple[Official | None, 
     if not track.runs:
         return None, (f"no runs yet: drop some into {track.folder.runs}",)
     try:
-        judgments = official_judgments(track) if qrels is None else read_official(qrels)
+        judgments = track_judgments(track, None if qrels is None else read_official(qrels))
     except TrecexamError as error:
         reason = shown_error(track.folder, error)
         return None, (f"{reason}; until then only ungraded passages are counted",)
     queries = track.bank.query_ids
     apart = no_overlap(track, judgments)
     notes = [f"{line}; Judged counts them as judged, as ir_measures does" for line in judgments.warnings()]
-    notes += [apart] if apart else []
+    notes += [*judgments.people_notes, *([apart] if apart else [])]
     unknown = sum(query_id not in judgments.labels for query_id in queries)
     if unknown and not apart:
         notes.append(
@@ -194,7 +196,7 @@ def _pool_line(pool: PoolHoles, runs: Sequence[HolesRow]) -> str:
 #: Rows that the page shows; the file has the rest.
 _ROWS = 15
 
-_PARTS: tuple[Part, ...] = ("cells", "runs", "official", "settings")
+_PARTS: tuple[Part, ...] = ("cells", "people", "runs", "official", "settings")
 
 
 def own_holes(track: Assessment) -> HolesReport:

@@ -22,8 +22,10 @@ from trecexam.features.override.added_lines import (
     without_circumstances,
 )
 from trecexam.files.track_lock import exclusive_lock
+from trecexam.line.judging_scale import JudgingScale
 from trecexam.line.kind import ItemSources
 from trecexam.line.loaded_track import LoadedTrack, asked_of
+from trecexam.line.official import official_judgments
 from trecexam.line.overrides import (
     COUNTS,
     REPLACED,
@@ -61,6 +63,7 @@ class Overridden:
         written: False where the same person said just that before.
         after: the human rating that counts now, None where there is none.
         words: what people call the ratings 0, 1 ...; () where they say the number.
+        official: the official judgment of a passage that was judged as a whole, which counts in its place.
     """
 
     row: HumanRating
@@ -69,6 +72,7 @@ class Overridden:
     written: bool
     after: HumanRating | None
     words: tuple[str, ...] = ()
+    official: int | None = None
 
 
 class Taken(NamedTuple):
@@ -96,6 +100,7 @@ class QueryToRate:
         texts: doc_id -> text of the pooled passages; None where that is not graded.
         depth: of the pool.
         max_rating: the best rating on the grader's scale.
+        scale: of judgments of whole passages; None: people rate these on the grader's scale.
         others: other queries of the bank, to guess which one was meant.
         cells: (query_id, doc_id, item_id) of all cells, where items belong to some passages; None where
             every passage has every item.
@@ -109,6 +114,7 @@ class QueryToRate:
     max_rating: int
     others: tuple[str, ...] = ()
     cells: frozenset[tuple[str, str, str]] | None = None
+    scale: JudgingScale | None = None
 
 
 def _has_cell(
@@ -123,15 +129,19 @@ def _has_cell(
     return not item or item in sheet.column_of or (item.isdigit() and 1 <= int(item) <= len(sheet.items))
 
 
-def rating_of(text: str, track: Assessment) -> int:
-    """A rating, or the grader's word for it, as a whole or up to the first "_".
+def rating_of(text: str, track: Assessment, *, whole: bool = False) -> int:
+    """A rating, or the word for it, as a whole or up to the first "_".
+
+    Args:
+        whole: of the passage as a whole: the words are those of the scale of judgments, else the grader's.
 
     Raises:
         TrecexamError: it is neither.
     """
-    word, words = text.strip().lower(), track.kind.words
+    scale = track.judging_scale if whole else None
+    word, words = text.strip().lower(), track.kind.words if scale is None else scale.names
     rating_of_word = {each.partition("_")[0]: n for n, each in enumerate(words)}
-    rating_of_word |= {each: n for n, each in enumerate(words)}
+    rating_of_word |= {each.lower(): n for n, each in enumerate(words)}
     if word in rating_of_word:
         return rating_of_word[word]
     if word.isascii() and word.isdigit() and int(word) <= MAX_RATING:
@@ -155,12 +165,13 @@ def override(
     """Takes a person's rating of a cell, or of a passage as a whole, in place of the grader's.
 
     It is a line of overrides.tsv, and counts from now on; `update` writes it into `out/`. Where [judging] has
-    a scale, a rating of a passage as a whole is a judgment on that scale, a line of judgments.tsv.
+    a scale, or the track official judgments, a rating of a passage as a whole is a judgment on that scale, a
+    line of judgments.tsv: it counts like an official judgment, and changes no label of the grader.
 
     Args:
-        rating: 0..5; None takes back what this person said last, and what she said before counts again,
-            if she did; one who said nothing takes back what others said. Of support: 2 full, 1 partial, 0
-            none, or these words.
+        rating: 0..5, or a number or name of the scale of judgments; None takes back what this person said
+            last, and what she said before counts again, if she did; one who said nothing takes back what
+            others said. Of support: 2 full, 1 partial, 0 none, or these words.
         item: an item's id or its index from 1; "" for the passage as a whole. Of support RUN:N, the Nth
             sentence of a run's response, as in support.tsv, or its id: the rating counts for all responses to
             the query with this sentence and citation.
@@ -175,7 +186,7 @@ def override(
     """
     item = str(item)
     if isinstance(rating, str):
-        rating = rating_of(rating, track)
+        rating = rating_of(rating, track, whole=not item)
     if track.asked.citing is None:
         query = _to_rate(track, query_id)
     else:
@@ -183,7 +194,12 @@ def override(
         item = query.items[0].item_id
     outcome = take(track.folder, query, doc_id, item, rating, who, why, seen)
     machine = _machine(track, {query_id}).get(outcome.row[:3])
-    return Overridden(outcome.row, machine, outcome.before, outcome.written, outcome.after, track.kind.words)
+    official = None
+    if outcome.row.scale and track.official is not None:
+        official = official_judgments(track).judged.get(query_id, {}).get(doc_id)
+    return Overridden(
+        outcome.row, machine, outcome.before, outcome.written, outcome.after, track.kind.words, official
+    )
 
 
 def _cited_to_rate(track: Assessment, query_id: str, name: str, doc_id: str) -> QueryToRate:
@@ -228,7 +244,16 @@ def _to_rate(track: Assessment, query_id: str) -> QueryToRate:
     live, retired = bank.items.get(query_id, ()), bank.retired.get(query_id, ())
     texts = {d: track.sheets[query_id].text_of(d) for d in track.sheets[query_id].doc_ids} if live else {}
     best = track.traits.scale.max_rating
-    return QueryToRate(query_id, live, retired, texts, track.config.track.depth, best, bank.query_ids)
+    return QueryToRate(
+        query_id,
+        live,
+        retired,
+        texts,
+        track.config.track.depth,
+        best,
+        bank.query_ids,
+        scale=track.judging_scale,
+    )
 
 
 def take(
@@ -282,8 +307,9 @@ def take(
         note,
         ADJUDICATED if adjudicates else "",
         cannot,
+        "" if rated_item or query.scale is None else str(query.scale),
     )
-    path = folder.overrides() if rated_item or not folder.config.judging.scale else folder.judgments()
+    path = folder.overrides() if rated_item or query.scale is None else folder.judgments()
     with exclusive_lock(folder.shared_state / "overrides.lock"):
         # Another one may have spoken since the person looked.
         overrides = _resolved(folder, query, path, who if own_only else "")
@@ -342,7 +368,7 @@ def overrides_of(folder: TrackFolder, query: QueryToRate) -> Overrides:
 
 def judgments_of(folder: TrackFolder, query: QueryToRate) -> Overrides:
     """As `overrides_of`, of judgments.tsv; nothing where the track has no scale for these."""
-    return _resolved(folder, query, folder.judgments()) if folder.config.judging.scale else Overrides()
+    return Overrides() if query.scale is None else _resolved(folder, query, folder.judgments())
 
 
 def _resolved(folder: TrackFolder, query: QueryToRate, path: Path, who: str = "") -> Overrides:
@@ -357,10 +383,9 @@ def _resolved(folder: TrackFolder, query: QueryToRate, path: Path, who: str = ""
     bank = Bank({query_id: query.items}, {query_id: query.retired})
     texts = {doc_id: text for doc_id, text in query.texts.items() if text is not None}
     pool = {query_id: tuple(query.texts)}
-    own_scale = path == folder.judgments()
-    best = (judging.best or 0) if own_scale else query.max_rating
+    own_scale = query.scale if path == folder.judgments() else None
     return resolve(
-        rows, folder.shown(path), bank, pool, texts, best, judging.rule, own_scale=own_scale,
+        rows, folder.shown(path), bank, pool, texts, query.max_rating, judging.rule, own_scale=own_scale,
         cited=None if own_scale else query.cells,
     )  # fmt: skip
 
@@ -399,9 +424,10 @@ def all_human_ratings(track: LoadedTrack) -> Tables:
 def human_table(track: Assessment, *, judgments: bool = True) -> Table:
     """The ratings that people gave, beside the grader's, and which of them count.
 
-    There is a row for every line of overrides.tsv that could be read. Below a line that counts stand the
-    other pooled passages with the same text, for which it counts too. Where the settings have [judging] there
-    are the lines of judgments.tsv too, and in more columns what else each line says, and the rule.
+    There is a row for every line of overrides.tsv that could be read, and of judgments.tsv where people judge
+    passages on another scale than the grader's. Below a line that counts stand the other pooled passages with
+    the same text, for which it counts too. Where the settings have [judging] there are more columns with what
+    else each line says, and the rule.
 
     Args:
         judgments: with those lines.
@@ -461,10 +487,13 @@ def _checked(
             f"item '{item[:80]}' is not graded with '{doc_id}'" if item else "no passage is rated as a whole"
         )
         raise TrecexamError(f"{what}: rate the item with a passage that cites it", path=root)
-    judged = None if item else folder.config.judging.best
-    best, scale = (query.max_rating, "grader's") if judged is None else (judged, "track's")
+    judged = None if item else query.scale
+    best, scale = (query.max_rating, "grader's") if judged is None else (judged.best, "track's")
     if rating is not None and not 0 <= rating <= best:
-        raise TrecexamError(f"the rating {rating} is not on the {scale} scale, 0..{best}", path=root)
+        names = (
+            "" if judged is None else f" ({', '.join(f'{n} {name}' for n, name in enumerate(judged.names))})"
+        )
+        raise TrecexamError(f"the rating {rating} is not on the {scale} scale, 0..{best}{names}", path=root)
     if not item:
         return None
     for bank_item in items:

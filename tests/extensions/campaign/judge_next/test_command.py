@@ -152,7 +152,7 @@ def test_passages_judged_by_a_person_are_left_out(graded: Path, capsys: pytest.C
     assert {row["query_id"] for row in rows(capsys.readouterr().out)} == {"q1"}
     doc_id = found[0]["doc_id"]
     with trecexam.open_track(graded) as track:
-        track.override("q3", doc_id, 5, who="ann", why="read it")
+        track.override("q3", doc_id, 3, who="ann", why="read it")
         again = track.judge_next(include_judged=True)
     assert again.judged == 1
     assert ("q3", doc_id) not in [(row.query_id, row.doc_id) for row in again.rows]

@@ -193,7 +193,7 @@ def _judged(request: Request, desk: Desk) -> Response:
             row = judgments.get(item_id)
             if undoes and wish == CANNOT:
                 key = CellKey(task.query_id, task.doc_id, "")
-                cannot = said_before(desk.folder, desk.who, key, form["cannot"])
+                cannot = said_before(desk.folder, desk.who, key, form["cannot"], desk.view.scale)
                 if cannot is None or not cannot.cannot:
                     continue
                 why, note, holder = cannot.why, cannot.note, item_id

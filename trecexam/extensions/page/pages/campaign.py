@@ -151,7 +151,7 @@ def adjudicate(request: Request) -> Response:
             folder, standing(view, state), key.doc_id, key.item_id, rating, author_of(request),
             form.get("why", "").strip() or (WITHDRAWN if rating is None else ADJUDICATED),
             form.get("seen", ""), adjudicates=True,
-            is_current=lambda: _seen(ratings_by_assessor(folder, key)) == form.get("ratings", ""),
+            is_current=lambda: _seen(ratings_by_assessor(folder, key, view.scale)) == form.get("ratings", ""),
         )  # fmt: skip
     except RatingConflictError:
         live.reload()

@@ -13,7 +13,7 @@ from trecexam.extensions.page.answers import GraderAnswers, of_passage
 from trecexam.extensions.page.judging import JudgmentQueue, Key, Wish
 from trecexam.extensions.page.marking import marked, marked_support
 from trecexam.extensions.page.pages.passages import cells_of
-from trecexam.extensions.page.people import choices
+from trecexam.extensions.page.people import choices, words_of
 from trecexam.extensions.page.rendering import NotFoundError, go, render, view_of, who_of
 from trecexam.extensions.page.users import user_of
 from trecexam.features.override.overriding import seen_token
@@ -132,6 +132,7 @@ def _judgment_page(request: Request, view: View, queue: JudgmentQueue, trail: Tr
         cells=cells,
         choices=choices(view, whole=not key.item_id),
         human=None if is_blind else human,
+        words=words_of(view, whole=not key.item_id),
         others_said=is_blind and human is not None,
         is_blind=is_blind,
         token=seen_token(human),

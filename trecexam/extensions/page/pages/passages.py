@@ -12,7 +12,7 @@ from starlette.routing import Route
 from trecexam.extensions.page.answers import GraderAnswer, of_passage
 from trecexam.extensions.page.listing import Address
 from trecexam.extensions.page.marking import marked
-from trecexam.extensions.page.people import choices
+from trecexam.extensions.page.people import choices, words_of
 from trecexam.extensions.page.rendering import NotFoundError, query_of, render, view_of, who_of
 from trecexam.features.override.overriding import seen_token
 from trecexam.line.sheets import ERROR, MISSING, REFUSED, UNPARSED
@@ -82,7 +82,7 @@ def passage(request: Request) -> Response:
         trouble=answers.trouble,
         ranks=state.ranks(row_index),
         human=state.human.get((doc_id, "")),
-        scale=view.scale or view.words,
+        scale=words_of(view, whole=True),
         choices=lambda item_id: choices(view, whole=not item_id),
         token=lambda item_id: seen_token(state.human.get((doc_id, item_id))),
         who=who_of(request),

@@ -10,7 +10,7 @@ from trecexam.errors import RatingConflictError, TrecexamError
 from trecexam.extensions.page import urls
 from trecexam.extensions.page.judging import Key
 from trecexam.extensions.page.pages import judge
-from trecexam.extensions.page.people import standing, with_people
+from trecexam.extensions.page.people import standing, with_people, words_of
 from trecexam.extensions.page.rendering import (
     NotFoundError,
     author_of,
@@ -72,7 +72,7 @@ def override(request: Request) -> Response:
         live.patch(view.own, key.query_id, lambda view, state: with_people(folder, view, state))
         if request.app.state.grader is not None:
             request.app.state.grader.ask()
-    message = said_of(outcome, view.words)
+    message = said_of(outcome, words_of(view, whole=not key.item_id))
     if form.get("from") == "judge":
         return remember(judge.rated(request, key, rating, form.get("why", ""), message), outcome.row.who)
     return remember(go(request, urls.local(form.get("back", "")), message), outcome.row.who)

@@ -10,6 +10,7 @@ from converters.records import Qrel
 
 if TYPE_CHECKING:
     from trecexam.features.fill.arithmetic.scale_map import ScaleMap
+    from trecexam.line.official import PeoplesJudgment
 
 #: What `--as-unjudged` writes: in the pool, not judged. trec_eval takes every negative label for that.
 UNJUDGED = -1
@@ -18,6 +19,8 @@ UNJUDGED = -1
 Labels = Mapping[str, Mapping[str, int]]
 #: (query_id, doc_id) -> (who, why)
 Overriders = Mapping[tuple[str, str], tuple[str, str]]
+#: What separates names, and reasons, of several people.
+AND = "; "
 
 
 @dataclass(frozen=True)
@@ -35,15 +38,16 @@ class MergedRow:
 
     Attributes:
         qrel: the line.
-        source: "human" (a line of the official judgments), "model", "override" (a person rated the
-            passage, or items of it, in the grader's place), or "learned".
+        source: "human" (a line of the official judgments, or with `who` a judgment of the track's people),
+            "model", "override" (a person rated the passage, or items of it, in the grader's place), or
+            "learned".
         label: on the official scale. It is the line's own, unless holes are written as unjudged.
         rating: the automatic label on the rubric's scale; of a learned line the expected label on the
             official one; None of a human line.
         machine: what graded it, or encoded its texts; None of a human line.
         confidence: the probability, 0..1, of `rating` after the grader, or of a learned `label`; None where
             there is none.
-        who, why: of an override.
+        who, why: of an override, and of a judgment of the track's people.
     """
 
     qrel: Qrel
@@ -101,33 +105,35 @@ def merge(
     rule: ScaleMap,
     machines: Mapping[str, Machine],
     *,
+    people: Sequence[PeoplesJudgment] = (),
     confidences: Mapping[str, Mapping[str, float]] | None = None,
     overridden: Overriders | None = None,
     as_unjudged: bool = False,
 ) -> tuple[MergedRow, ...]:
-    """The official lines as they are, then a line for each hole that has an automatic label.
+    """The official lines as they are, then people's judgments, and the holes that have an automatic label.
 
     Args:
         official: the judgments, in their order, which is kept.
-        holes: query_id -> doc_ids that no line of `official` judges; others must not be among them.
+        holes: query_id -> doc_ids that nobody judges; others must not be among them.
         automatic: labels on the rubric's scale; holes without one stay holes.
         rule: gives official labels for automatic ones.
         machines: query_id -> what graded it.
         confidences: query_id -> doc_id -> probability of the automatic label.
+        people: judgments of the track's people, of passages that no line of `official` judges.
         overridden: the passages on which people rated in the grader's place.
         as_unjudged: the new lines' label is UNJUDGED; what it would have been is in `label` alone.
 
     Returns:
-        Official rows in their order, then new ones by query and document. New ones have the iteration "0".
+        Official rows in their order, then others by query and document. New ones have the iteration "0".
     """
-    people, sure = overridden or {}, confidences or {}
+    persons, sure = overridden or {}, confidences or {}
 
     def row(query_id: str, doc_id: str) -> MergedRow | None:
         rating = automatic.get(query_id, {}).get(doc_id)
         if rating is None:
             return None
         label = rule(rating)
-        person = people.get((query_id, doc_id))
+        person = persons.get((query_id, doc_id))
         return MergedRow(
             Qrel(query_id, doc_id, UNJUDGED if as_unjudged else label),
             "override" if person else "model",
@@ -138,7 +144,7 @@ def merge(
             *(person or ("", "")),
         )
 
-    return _merged(official, holes, row)
+    return _merged(official, people, holes, row)
 
 
 def merge_labels(
@@ -147,6 +153,7 @@ def merge_labels(
     labels: Mapping[str, Mapping[str, HoleLabel]],
     machine: Machine,
     *,
+    people: Sequence[PeoplesJudgment] = (),
     as_unjudged: bool = False,
 ) -> tuple[MergedRow, ...]:
     """As `merge`, with learned labels, on the official scale already; holes without one stay holes."""
@@ -164,16 +171,22 @@ def merge_labels(
             prediction.confidence,
         )
 
-    return _merged(official, holes, row)
+    return _merged(official, people, holes, row)
 
 
 def _merged(
     official: Sequence[Qrel],
+    people: Sequence[PeoplesJudgment],
     holes: Mapping[str, Sequence[str]],
     row: Callable[[str, str], MergedRow | None],
 ) -> tuple[MergedRow, ...]:
-    new = (row(query_id, doc_id) for query_id in sorted(holes) for doc_id in sorted(holes[query_id]))
-    return (
-        *(MergedRow(qrel, "human", qrel.relevance) for qrel in official),
-        *(merged for merged in new if merged is not None),
-    )
+    filled = (row(query_id, doc_id) for query_id, doc_ids in holes.items() for doc_id in doc_ids)
+    new = [*map(_of_people, people), *(merged for merged in filled if merged is not None)]
+    new.sort(key=lambda merged: merged.qrel[:2])
+    return (*(MergedRow(qrel, "human", qrel.relevance) for qrel in official), *new)
+
+
+def _of_people(judgment: PeoplesJudgment) -> MergedRow:
+    """Return the line of a judgment that people of the track gave."""
+    query_id, doc_id, label, who, why = judgment
+    return MergedRow(Qrel(query_id, doc_id, label), "human", label, who=AND.join(who), why=AND.join(why))
