@@ -173,13 +173,16 @@ class EmbeddingGrader:
 
     @cached_property
     def _kept(self) -> KeptVectors | None:
-        if self._vectors_path is None:
-            return None
+        return None if self._vectors_path is None else KeptVectors(self._vectors_path, self.maker)
+
+    @cached_property
+    def maker(self) -> Mapping[str, Any]:
+        """All that can change a bit of a vector."""
         environment = self.environment
         import sentence_transformers
         import torch
 
-        maker = {
+        return {
             "weights": weights_digest(self.folder),
             "config": config_digest(self.folder),
             "computation": COMPUTATION,
@@ -187,7 +190,6 @@ class EmbeddingGrader:
             "sentence_transformers": sentence_transformers.__version__,
             "capability": torch.backends.cpu.get_cpu_capability(),
         }
-        return KeptVectors(self._vectors_path, maker)
 
     @cached_property
     def _shaped(self) -> FixedShapes:

@@ -27,6 +27,8 @@ PATIENCE = 2.0
 #: Texts that are looked up by one statement.
 LOOKED_UP = 500
 _CHECK = 8
+#: Of the numbers of a vector, as they are kept.
+_DTYPE = "<f4"
 #: Errors of SQLite that say nothing about what the file has in it.
 _NO_DAMAGE = (
     sqlite3.SQLITE_BUSY,
@@ -55,12 +57,10 @@ class KeptVectors:
     Args:
         path: an SQLite file; it is made with the first vector, if its folder is there.
         maker: all that can change a bit of a vector.
-        dtype: of its numbers, as they are kept.
     """
 
-    def __init__(self, path: Path, maker: Mapping[str, Any], dtype: str = "<f4") -> None:
+    def __init__(self, path: Path, maker: Mapping[str, Any]) -> None:
         self.path = path
-        self._dtype = dtype
         self._maker = identity_digest(maker)
 
     def get(self, texts: Sequence[str]) -> dict[str, NDArray[Any]]:
@@ -83,7 +83,7 @@ class KeptVectors:
                 for key, content in rows:
                     vector, check = content[:-_CHECK], content[-_CHECK:]
                     if check == _check(key, vector):
-                        vectors[text_of[key]] = np.frombuffer(vector, self._dtype).astype(self._dtype)
+                        vectors[text_of[key]] = np.frombuffer(vector, _DTYPE).astype(_DTYPE)
         return vectors
 
     def add(self, vectors: Mapping[str, NDArray[Any]]) -> None:
@@ -92,7 +92,7 @@ class KeptVectors:
             return
         rows = []
         for text, vector in vectors.items():
-            key, content = self._key(text), vector.astype(self._dtype).tobytes()
+            key, content = self._key(text), vector.astype(_DTYPE).tobytes()
             rows.append((key, content + _check(key, content)))
         most = max(1, MOST_BYTES // len(rows[0][1]))
         if not self.path.is_file():

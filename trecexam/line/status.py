@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass, fields
 from typing import Any
 
 from converters.errors import ConversionError
-from trecexam.errors import TrecexamError
+from trecexam.errors import StoreError, TrecexamError
 from trecexam.files.track_lock import holder
 from trecexam.graders.base import identity_digest
 from trecexam.line.diagnostics import unread_answers
@@ -58,6 +58,12 @@ class Status(Result):
         """The values and the notes: the table has nothing else."""
         return {**self.values, "notes": [*self.notes]}
 
+    @property
+    def rejected(self) -> tuple[str, ...]:  # type: ignore[override]
+        """The graders of which there is nothing."""
+        graders = self.values.get("graders", {})
+        return tuple(name for name, each in graders.items() if "unable" in each)
+
     def __getitem__(self, name: str) -> Any:
         return self.values[name] if name in self.values else super().__getitem__(name)
 
@@ -105,6 +111,7 @@ def joint_status(loaders: TrackLoaders) -> Status:
     """The same of each of several graders, and the sum of their cells and of what they used."""
     graders: dict[str, Mapping[str, Any]] = {}
     notes_by_grader: dict[str, tuple[str, ...]] = {}
+    errors: list[TrecexamError | ConversionError] = []
     pid = holder(loaders.folder.lock_path)
     for name in loaders:
         try:
@@ -115,6 +122,9 @@ def joint_status(loaders: TrackLoaders) -> Status:
             notes_by_grader[name] = status.notes
         except (TrecexamError, ConversionError) as error:
             graders[name] = {"unable": str(error)}
+            errors.append(error)
+    if len(errors) == len(graders) and all(isinstance(error, StoreError) for error in errors):
+        raise errors[0]
     summed = ("graded", *(field.name for field in fields(Counts)), *USAGE)
     total = {
         key: sum(of_each)

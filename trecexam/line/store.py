@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import json
 import sqlite3
+import warnings
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from trecexam.line.store_connection import StoreConnection
 
@@ -45,7 +46,12 @@ _MANY = 2000
 #: And only where this share of it is wanted: a store has the passages of years.
 _SHARE = 0.1
 #: A grade as one number: the rating, or what its status is where there is none.
-_CODE = "coalesce(rating, CASE status WHEN 'unparsed' THEN -2 WHEN 'refused' THEN -3 ELSE -4 END)"
+_CODE = (
+    "coalesce(rating, CASE status WHEN 'unparsed' THEN -2 WHEN 'refused' THEN -3 WHEN 'error' THEN -4 END, "
+    "-128)"
+)
+#: All that a code can be, and a status.
+_CODES, _STATUSES = (-4, -3, -2, 0, 1, 2, 3, 4, 5), ("ok", "unparsed", "refused", "error")
 
 
 _JOINED = f"group_concat(item_id, ' '), group_concat(passage_id, ' '), group_concat({_CODE}, ' ')"
@@ -68,17 +74,45 @@ def _parted(row: Sequence[str | None]) -> GradeColumns | None:
     """Columns of joined texts; None where the character that parts answers is in one of them."""
     items, passages, codes, *joined = row
     answers = tuple((joined[0] or "").split("\x1f")) if joined and codes is not None else ()
-    numbers = _numbers(items, "q"), _numbers(passages, "q"), _numbers(codes, "b")
+    numbers = _numbers(items), _numbers(passages), _numbers(codes)
     whole = not joined or len(answers) == len(numbers[2])
-    return GradeColumns(*numbers, answers) if whole else None
+    return _checked(*numbers, answers) if whole else None
+
+
+def _checked(
+    items: NDArray[np.int64],
+    passages: NDArray[np.int64],
+    codes: NDArray[np.int64],
+    answers: tuple[str, ...],
+) -> GradeColumns:
+    """Columns as they were read.
+
+    Raises:
+        ValueError: they are none that were ever stored.
+    """
+    import numpy as np
+
+    if not len(items) == len(passages) == len(codes):
+        raise ValueError("columns of different lengths")
+    if len(codes):
+        # Keys of cells are made of both, see `SheetShape.keys`.
+        if min(items.min(), passages.min()) < 1 or max(items.max(), passages.max()) >= 2**31:
+            raise ValueError("rows that are none")
+        if not np.isin(codes, _CODES).all():
+            raise ValueError("codes that are none")
+    return GradeColumns(items, passages, codes.astype(np.int8), answers)
 
 
 def _transposed(rows: Sequence[tuple[int, int, int, str]]) -> GradeColumns:
     import numpy as np
 
     items, passages, codes, answers = zip(*rows, strict=True) if rows else ((), (), (), ())
-    numbers = np.array(items, np.int64), np.array(passages, np.int64), np.array(codes, np.int8)
-    return GradeColumns(*numbers, answers)
+    if not all(type(number) is int for column in (items, passages, codes) for number in column):
+        raise ValueError("numbers that are none")
+    if not all(isinstance(answer, str) for answer in answers):
+        raise ValueError("answers that are none")
+    numbers = np.array(items, np.int64), np.array(passages, np.int64), np.array(codes, np.int64)
+    return _checked(*numbers, tuple(answers))
 
 
 _WHOLE = "item_id, passage_id, rating, status, answer, probabilities"
@@ -86,15 +120,40 @@ _WHOLE = "item_id, passage_id, rating, status, answer, probabilities"
 
 def _grade_row(row: tuple[int, int, int | None, str, str, str | None]) -> GradeRow:
     item, passage, rating, status, answer, stored = row
-    probabilities = None if stored is None else tuple(json.loads(stored))
+    probabilities = None if stored is None else tuple(map(float, json.loads(stored)))
+    rated = rating in range(6) if status == "ok" else rating is None
+    if not rated or status not in _STATUSES or not isinstance(answer, str):
+        raise ValueError("a grade that is none")
     return GradeRow(item, passage, rating, status, answer, probabilities)
 
 
-def _numbers(text: str | None, kind: str) -> NDArray[Any]:
-    """Numbers with a blank between them as an array of this kind."""
+def _details(stored: str) -> Mapping[str, str]:
+    """What answers were made on.
+
+    Raises:
+        ValueError: it is no such thing.
+    """
+    details = json.loads(stored)
+    if not isinstance(details, dict) or not all(isinstance(value, str) for value in details.values()):
+        raise ValueError("an environment that is none")
+    return details
+
+
+def _numbers(text: str | None) -> NDArray[np.int64]:
+    """Numbers with a blank between them as an array.
+
+    Raises:
+        ValueError: they are no whole numbers.
+    """
     import numpy as np
 
-    return np.fromstring(text or "", kind, sep=" ")
+    with warnings.catch_warnings():
+        # numpy reads up to what is no number, and only warns.
+        warnings.simplefilter("error", DeprecationWarning)
+        try:
+            return np.fromstring(text or "", np.int64, sep=" ")
+        except DeprecationWarning as error:
+            raise ValueError(str(error)) from None
 
 
 class GradeStore(StoreConnection):
@@ -108,9 +167,9 @@ class GradeStore(StoreConnection):
 
     def grader_id(self, digest: bytes) -> int | None:
         """The row of a grader identity, or None where it never graded."""
-        with self._errors():
+        with self._reading():
             row = self._db.execute("SELECT id FROM grader WHERE digest = ?", (digest,)).fetchone()
-        return None if row is None else int(row[0])
+            return None if row is None else int(row[0])
 
     def add_grader(self, digest: bytes, identity: str) -> int:
         """The row of a grader identity, made where it is new. `identity` is its canonical JSON."""
@@ -124,8 +183,11 @@ class GradeStore(StoreConnection):
 
     def graders(self) -> list[tuple[int, str]]:
         """(row, identity as canonical JSON) of every grader that ever graded here."""
-        with self._errors():
-            return self._db.execute("SELECT id, identity FROM grader ORDER BY id").fetchall()
+        with self._reading():
+            rows = self._db.execute("SELECT id, identity FROM grader ORDER BY id").fetchall()
+            if not all(isinstance(json.loads(identity), dict) for _, identity in rows):
+                raise ValueError("an identity that is none")
+            return rows
 
     def item_ids(self, digests: Sequence[bytes]) -> list[int | None]:
         """The rows of item digests, in the order asked; None where one is new."""
@@ -145,15 +207,15 @@ class GradeStore(StoreConnection):
 
     def _ids(self, table: str, digests: Sequence[bytes]) -> list[int | None]:
         query = f"SELECT id FROM {table} WHERE digest = ?"
-        with self._errors():
+        with self._reading():
             last: int = self._db.execute(f"SELECT coalesce(max(id), 0) FROM {table}").fetchone()[0]
             if len(digests) > max(_MANY, _SHARE * last):
                 digest_set = frozenset(digests)
                 everything = self._db.execute(f"SELECT digest, id FROM {table}")
-                row_of = {digest: row for digest, row in everything if digest in digest_set}
+                row_of = {digest: int(row) for digest, row in everything if digest in digest_set}
                 return [row_of.get(digest) for digest in digests]
             rows = [self._db.execute(query, (digest,)).fetchone() for digest in digests]
-        return [None if row is None else row[0] for row in rows]
+            return [None if row is None else int(row[0]) for row in rows]
 
     def _add_ids(self, table: str, digests: Sequence[bytes]) -> list[int]:
         new = [
@@ -168,7 +230,7 @@ class GradeStore(StoreConnection):
         """The row of what answers were made on, see `Grader`; made where it is new."""
         text = json.dumps(details, sort_keys=True, ensure_ascii=False)
         query = "SELECT id FROM environment WHERE details = ?"
-        with self._errors():
+        with self._reading():
             row = self._db.execute(query, (text,)).fetchone()
         if row is None:
             with self._transaction():
@@ -178,7 +240,7 @@ class GradeStore(StoreConnection):
 
     def n_environments(self) -> int:
         """How many environments answers of all graders were ever made on, as far as that is known."""
-        with self._errors():
+        with self._reading():
             return int(self._db.execute("SELECT count(*) FROM environment").fetchone()[0])
 
     def environments(self, grader_id: int) -> list[tuple[Mapping[str, str] | None, int]]:
@@ -194,9 +256,9 @@ class GradeStore(StoreConnection):
             "SELECT details, n FROM (SELECT environment_id, count(*) AS n FROM grade WHERE grader_id = ? "
             "GROUP BY environment_id) LEFT JOIN environment ON id = environment_id ORDER BY n DESC, id"
         )
-        with self._errors():
+        with self._reading():
             rows = self._db.execute(query, (grader_id,)).fetchall()
-        return [(None if details is None else json.loads(details), n) for details, n in rows]
+            return [(None if details is None else _details(details), n) for details, n in rows]
 
     def add(
         self, grader_id: int, rows: Iterable[GradeRow], environment: Mapping[str, str] | None = None
@@ -235,9 +297,9 @@ class GradeStore(StoreConnection):
 
     def _used(self, which: str, *values: object) -> tuple[int, int, int]:
         query = f"SELECT sum(requests), sum(tokens_in), sum(tokens_out) FROM paid WHERE {which}"
-        with self._errors():
+        with self._reading():
             requests, tokens_in, tokens_out = self._db.execute(query, values).fetchone()
-        return requests or 0, tokens_in or 0, tokens_out or 0
+            return int(requests or 0), int(tokens_in or 0), int(tokens_out or 0)
 
     def forget(self, grader_id: int, status: str) -> int:
         """Drops what this grader gave with this status, so that it is sent again; how many there were."""
@@ -267,7 +329,7 @@ class GradeStore(StoreConnection):
             else:
                 which, values = f"item_id IN ({', '.join('?' * len(part))})", part
             rest = f"FROM grade WHERE grader_id = ? AND {which}"
-            with self._errors():
+            with self._reading():
                 try:
                     row = self._db.execute(f"SELECT {joined} {rest}", (grader_id, *values)).fetchone()
                     columns = _parted(row)
@@ -282,7 +344,7 @@ class GradeStore(StoreConnection):
 
     def answers(self, grader_id: int, item_id: int) -> Mapping[int, GradeRow]:
         """passage id -> the whole grade, raw answer too, of every grade on this item."""
-        with self._errors():
+        with self._reading():
             rows = self._db.execute(
                 f"SELECT {_WHOLE} FROM grade WHERE grader_id = ? AND item_id = ?", (grader_id, item_id)
             )
@@ -296,29 +358,29 @@ class GradeStore(StoreConnection):
             "JOIN passage ON passage.id = passage_id JOIN item ON item.id = item_id "
             "LEFT JOIN environment ON environment.id = environment_id ORDER BY 1, 2, 3"
         )
-        with self._errors():
+        with self._reading():
             for grader, passage, item, *row, details in self._db.execute(query):
-                environment = None if details is None else json.loads(details)
+                environment = None if details is None else _details(details)
                 yield StoredAnswer(grader, passage, item, _grade_row(tuple(row)), environment)
 
     def has_probabilities(self, grader_id: int) -> bool:
         """Whether this grader gave probabilities with any of its grades."""
         query = "SELECT 1 FROM grade WHERE grader_id = ? AND probabilities IS NOT NULL LIMIT 1"
-        with self._errors():
+        with self._reading():
             return self._db.execute(query, (grader_id,)).fetchone() is not None
 
     def answer(self, grader_id: int, item_id: int, passage_id: int) -> GradeRow | None:
         """The whole grade of one cell, None where it has none."""
-        with self._errors():
+        with self._reading():
             row = self._db.execute(
                 f"SELECT {_WHOLE} FROM grade WHERE grader_id = ? AND item_id = ? AND passage_id = ?",
                 (grader_id, item_id, passage_id),
             ).fetchone()
-        return None if row is None else _grade_row(row)
+            return None if row is None else _grade_row(row)
 
     def count(self, grader_id: int | None = None) -> int:
         """How many grades are stored, by one grader or in all."""
-        with self._errors():
+        with self._reading():
             if grader_id is None:
                 return int(self._db.execute("SELECT count(*) FROM grade").fetchone()[0])
             return int(

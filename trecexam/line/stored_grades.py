@@ -94,6 +94,13 @@ class StoredGrades:
         return [next(new) if codes is None else codes for codes in cached_codes]
 
     def _codes(self, shapes: Sequence[SheetShape]) -> list[Codes]:
+        """As `codes`, from the store; where some are lacking, that is looked at for damage, too."""
+        codes_by_query = self._stored_codes(shapes)
+        if any((codes == MISSING).any() for codes in codes_by_query):
+            self.store.check()
+        return codes_by_query
+
+    def _stored_codes(self, shapes: Sequence[SheetShape]) -> list[Codes]:
         grader_id = self.grader_id
         if grader_id is None or not shapes:
             return [np.full(shape.size, MISSING, np.int8) for shape in shapes]

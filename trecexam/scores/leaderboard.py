@@ -100,6 +100,7 @@ class Leaderboard(Result):
         notes: what one must know to read it, one per line.
         human_ratings: how many of the grades people gave, and who; None where it has no part in them.
         first: how many measures a terminal shows; None for all, if need be below each other.
+        rejected: the graders that it cannot show.
     """
 
     measures: tuple[str, ...]
@@ -109,6 +110,7 @@ class Leaderboard(Result):
     notes: tuple[str, ...] = ()
     human_ratings: Mapping[str, Any] | None = None
     first: int | None = None
+    rejected: tuple[str, ...] = ()
 
     @property
     def best(self) -> Row:

@@ -39,7 +39,8 @@ class Result(Framed):
     * `shown`: the names of those that people see; the first where it is not set;
     * `facts`: what JSON has beside tables and notes, ready for JSON; its names work as attributes;
     * `plots`: pictures of it;
-    * `rejected`: which of the inputs were rejected; a command that shows the result then ends with status 1.
+    * `rejected`: which of the inputs were rejected, or which graders cannot be shown; a command that shows
+      the result then ends with status 1.
 
     Nothing else is needed: no kind of result prints or writes anything itself.
     """

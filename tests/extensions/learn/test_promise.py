@@ -156,14 +156,20 @@ def test_watch_prints_how_many_passages_are_encoded(
 def test_with_the_embedding_grader_its_own_model_orders_the_items(
     tmp_path: Path, encoding: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    asked: list[tuple[str | None, str | None]] = []
+    asked: list[tuple[str | None, str | None, str | None]] = []
 
-    def no_model(model: str | None, root: Path, device: str | None, revision: str | None = None) -> None:
-        asked.append((model, revision))
+    def no_model(
+        model: str | None,
+        root: Path,
+        device: str | None,
+        revision: str | None = None,
+        dtype: str | None = None,
+    ) -> None:
+        asked.append((model, revision, dtype))
         raise GraderError("not here")
 
     monkeypatch.setattr("trecexam.extensions.learn.learned_pool.TextEncoder", no_model)
     config = '[track]\ndepth = 8\n[grader]\nname = "embedding"\nmodel = "a/hub-id"\nrevision = "v2"\n'
     with opened(make_small_track(tmp_path / "t", config=config), ModelGrader()) as loader:
         promising_places(loader.load())
-    assert asked == [("a/hub-id", "v2")]
+    assert asked == [("a/hub-id", "v2", "float32")]

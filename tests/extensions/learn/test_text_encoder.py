@@ -10,13 +10,18 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 from learnable import WordEncoder, make_learnable
 from near import near
 
 import trecexam
 from trecexam.extensions.learn.encoding import TrackVectors
+from trecexam.extensions.learn.learned_pool import track_encoder
 from trecexam.extensions.learn.text_encoder import TextEncoder
+from trecexam.extensions.local_models.loading import best_dtype
+from trecexam.graders import environment
 from trecexam.graders.embedding import EmbeddingGrader
+from trecexam.graders.environment import processor_dtype
 from trecexam.graders.weights import offline_folder
 
 TEXTS = ["heat", "A heat pump moves heat from the cold air outside into a warm house, which costs little."]
@@ -39,9 +44,41 @@ def test_vectors_equal_those_of_the_embedding_grader_up_to_rounding(encoder: Tex
     assert np.linalg.norm(encoded, axis=1) == pytest.approx(np.ones(2), abs=1e-5)
 
 
-def test_the_model_works_in_bfloat16_and_its_identity_says_so(encoder: TextEncoder) -> None:
-    assert "torch.bfloat16" in {str(numbers.dtype) for numbers in encoder._shaped._model.parameters()}
-    assert encoder.identity["dtype"] == "bfloat16"
+@pytest.mark.parametrize("limit", ["AVX2", "AVX512_CORE_VNNI"])
+def test_a_processor_without_bfloat16_encodes_in_float32(monkeypatch: pytest.MonkeyPatch, limit: str) -> None:
+    monkeypatch.setenv("ONEDNN_MAX_CPU_ISA", limit)
+    assert processor_dtype() == "float32"
+    assert best_dtype("auto", "cpu") == torch.float32
+    if offline_folder() is None:
+        pytest.skip("the extra `offline` is not installed")
+    encoder = TextEncoder(None, Path())
+    assert encoder.identity["dtype"] == "float32"
+    assert encoder.maker["dtype"] == "float32"
+
+
+@pytest.mark.parametrize(("flags", "dtype"), [("fma avx2", "float32"), ("avx512_bf16", "bfloat16")])
+def test_the_flags_of_the_processor_say_what_it_computes_in(
+    monkeypatch: pytest.MonkeyPatch, flags: str, dtype: str
+) -> None:
+    monkeypatch.delenv("ONEDNN_MAX_CPU_ISA", raising=False)
+    monkeypatch.setattr(environment, "_of_processor", lambda key: flags)
+    assert processor_dtype() == dtype
+    assert str(best_dtype("auto", "cpu")) == f"torch.{dtype}"
+
+
+def test_vectors_of_the_embedding_grader_are_not_made_again(tmp_path: Path) -> None:
+    if offline_folder() is None:
+        pytest.skip("the extra `offline` is not installed")
+    root = make_learnable(tmp_path / "track")
+    with trecexam.open_track(root) as track:
+        track.update()
+        assert track._loader.grader.identity["grader"] == "embedding"
+        encoder = track_encoder(track._loader.load())
+        assert encoder.identity["dtype"] == "float32"
+        passages = [json.loads(line)["text"] for line in (root / "passages.jsonl").read_text().splitlines()]
+        vectors = TrackVectors(root / ".trecexam", encoder)
+        assert vectors.encode(passages) == 0
+    assert np.allclose(vectors.of(passages), encoder.encode(passages), atol=1e-3)
 
 
 def test_a_vector_does_not_depend_on_the_other_texts_up_to_rounding(
@@ -67,7 +104,7 @@ def test_a_model_with_left_padding_encodes_each_text_independently(tmp_path: Pat
     (left / "tokenizer_config.json").write_text(json.dumps(settings))
     encoder = TextEncoder(str(left), Path())
     together = encoder.encode([*TEXTS, "A pump."])
-    assert not encoder._shaped._pads
+    assert not encoder._embedder._shaped._pads
     alone = encoder.encode(TEXTS[:1])
     assert float(together[0] @ alone[0]) > 0.999
     usual = TextEncoder(None, Path()).encode(TEXTS[:1])

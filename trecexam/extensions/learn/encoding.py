@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -22,7 +23,7 @@ Encoded = Callable[[int, int], None]
 
 
 class Encoder(Protocol):
-    """The interface of encoders, see `TextEncoder`."""
+    """The interface of encoders, see `TextEncoder`. One may have a `maker`, too, and a `name`."""
 
     @property
     def identity(self) -> Mapping[str, Any]: ...
@@ -38,8 +39,13 @@ class NoEncoder:
     """
 
     def __init__(self, encoder: Encoder) -> None:
-        self.identity = encoder.identity
+        self.encoder, self.identity = encoder, encoder.identity
         self.name = getattr(encoder, "name", None)
+
+    @property
+    def maker(self) -> Mapping[str, Any]:
+        """What the vectors are kept by."""
+        return _maker(self.encoder)
 
     def encode(self, texts: Sequence[str]) -> Vectors:
         """Never encodes.
@@ -53,18 +59,33 @@ class NoEncoder:
         )
 
 
+def _maker(encoder: Encoder) -> Mapping[str, Any]:
+    """What the vectors of an encoder are kept by."""
+    maker: Mapping[str, Any] = getattr(encoder, "maker", encoder.identity)
+    return maker
+
+
 class TrackVectors:
-    """The vectors of texts; cached as 16-bit numbers, more precise than bfloat16."""
+    """The vectors of texts, kept beside those of the `embedding` grader; where that has them, they are taken.
+
+    In memory they are 16-bit numbers, more precise than bfloat16.
+    """
 
     def __init__(self, folder: Path, encoder: Encoder) -> None:
         self.encoder = encoder
         self._folder = folder
-        self._kept = KeptVectors(folder / FILE, encoder.identity, "<f2")
         self._vectors: dict[str, Vectors] = {}
+
+    @cached_property
+    def _kept(self) -> KeptVectors:
+        return KeptVectors(self._folder / FILE, _maker(self.encoder))
 
     def encode(self, texts: Collection[str], progress: Encoded | None = None) -> int:
         """Encodes texts without a vector; returns their number."""
-        self._vectors.update(self._kept.get([text for text in texts if text not in self._vectors]))
+        new = [text for text in texts if text not in self._vectors]
+        if not new:
+            return 0
+        self._vectors.update(_halved(self._kept.get(new)))
         missing = sorted({text for text in texts if text not in self._vectors}, key=lambda t: (len(t), t))
         if not missing:
             return 0
@@ -73,8 +94,8 @@ class TrackVectors:
             self._folder.mkdir(parents=True, exist_ok=True)
         for start in range(0, len(missing), BLOCK):
             block = missing[start : start + BLOCK]
-            made = dict(zip(block, self.encoder.encode(block).astype(np.float16), strict=True))
-            self._vectors.update(made)
+            made = dict(zip(block, self.encoder.encode(block), strict=True))
+            self._vectors.update(_halved(made))
             self._kept.add(made)
             if progress is not None:
                 progress(start + len(block), len(missing))
@@ -86,3 +107,7 @@ class TrackVectors:
             return np.empty((0, 0), np.float32)
         vectors = np.array([self._vectors[text] for text in texts], np.float32)
         return np.asarray(vectors / np.linalg.norm(vectors, axis=1, keepdims=True))
+
+
+def _halved(vectors: Mapping[str, Vectors]) -> dict[str, Any]:
+    return {text: vector.astype(np.float16) for text, vector in vectors.items()}

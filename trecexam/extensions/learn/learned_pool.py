@@ -21,6 +21,7 @@ from trecexam.extensions.learn.encoding import Encoded, Encoder, TrackVectors
 from trecexam.extensions.learn.gather import gather, odd_judgments, odd_texts
 from trecexam.extensions.learn.settings import LearnSection
 from trecexam.extensions.learn.text_encoder import TextEncoder
+from trecexam.graders.embedding import dtype_of
 from trecexam.line.assessment import Assessment
 from trecexam.line.loader import TrackLoader
 from trecexam.line.official import Official, PeoplesJudgment, no_overlap, track_judgments
@@ -219,7 +220,8 @@ def track_encoder(track: Assessment, model: str | None = None) -> TextEncoder:
     settings = track.config.grader
     model = model or track.config.section(LearnSection).encoder
     if model is None and settings.name == "embedding":
-        return TextEncoder(settings.model, track.folder.root, settings.device, settings.revision)
+        root, dtype = track.folder.root, dtype_of(settings)
+        return TextEncoder(settings.model, root, settings.device, settings.revision, dtype)
     return TextEncoder(model, track.folder.root, settings.device)
 
 

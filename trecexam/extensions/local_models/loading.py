@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from trecexam.errors import GraderError
 from trecexam.extensions.local_models.batching import OutOfMemoryError
-from trecexam.graders.environment import check_device
+from trecexam.graders.environment import check_device, processor_dtype
 from trecexam.packages import install, missing_packages
 
 if TYPE_CHECKING:
@@ -66,8 +66,7 @@ def best_dtype(name: str, device: str) -> torch.dtype:
     if device.startswith("cuda"):
         has = torch.cuda.is_bf16_supported(including_emulation=False)
     elif device == "cpu":
-        able = torch.cpu.get_capabilities() if hasattr(torch.cpu, "get_capabilities") else {}
-        has = bool(able.get("avx512_bf16") or able.get("amx_bf16"))
+        has = processor_dtype() == "bfloat16"
     else:
         has = False
     return torch.bfloat16 if has else torch.float32

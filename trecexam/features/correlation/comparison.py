@@ -44,6 +44,7 @@ class LeaderboardComparison(Result):
         notes: what was compared, and what was not and why.
         human_ratings: how many grades people gave, and who.
         short: measure -> a shorter name that people are shown.
+        rejected: the graders that it cannot show.
     """
 
     n_queries: int
@@ -53,6 +54,7 @@ class LeaderboardComparison(Result):
     notes: tuple[str, ...]
     human_ratings: Mapping[str, Any] = field(default_factory=lambda: NOBODY)
     short: Mapping[str, str] = field(default_factory=dict)
+    rejected: tuple[str, ...] = ()
 
     def declare(self) -> dict[str, Table]:
         """One row a pair."""

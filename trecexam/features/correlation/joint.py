@@ -127,7 +127,16 @@ def compare_all(
     names = [column.name for column in columns]
     # A heading without depth and ratings is the name of a column of the leaderboard, as `-m` takes it.
     short = known_names(names) if measures is not None else short_columns(names)
-    return LeaderboardComparison(n_queries, keys, tuple(pairs), p, tuple(notes), short=short)
+    unable = [cannot_go_on(name, error) for name, error in track.unable.items()]
+    return LeaderboardComparison(
+        n_queries,
+        keys,
+        tuple(pairs),
+        p,
+        (*notes, *(line for line in unable if line not in notes)),
+        short=short,
+        rejected=tuple(track.unable),
+    )
 
 
 def _columns(track: LoadedTrack, measures: Sequence[MeasureLike] | None) -> Iterator[_Column]:
