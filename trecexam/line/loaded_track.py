@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from converters.errors import ConversionError
-from trecexam.errors import TrackError, TrecexamError, did_you_mean
+from trecexam.errors import LackingError, TrackError, TrecexamError, did_you_mean
 from trecexam.graders import Grader
 from trecexam.graders.base import Spent, Usage
 from trecexam.line.assessment import Assessment
@@ -92,6 +92,11 @@ class LoadedTrack:
             raise self.unable[name]
         folder_of(self.folder, name)
         return self.assessments[name]
+
+    @property
+    def failed(self) -> tuple[str, ...]:
+        """Return the graders that cannot be shown, without those that wait for a bank or a model."""
+        return tuple(name for name, error in self.unable.items() if not isinstance(error, LackingError))
 
     @property
     def is_single(self) -> bool:

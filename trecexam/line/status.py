@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass, fields
 from typing import Any
 
 from converters.errors import ConversionError
-from trecexam.errors import StoreError, TrecexamError
+from trecexam.errors import LackingError, StoreError, TrecexamError
 from trecexam.files.track_lock import holder
 from trecexam.graders.base import identity_digest
 from trecexam.line.diagnostics import unread_answers
@@ -35,10 +35,12 @@ class Status(Result):
     Attributes:
         values: counts and names, which are its facts. Of several graders `graders` has them of each, or why
             there is none of it ("unable"), and `total` the sums of their cells, and of what they used.
+        rejected: the graders that cannot be shown, without those that wait for a bank or a model.
     """
 
     values: Mapping[str, Any]
     notes: tuple[str, ...]
+    rejected: tuple[str, ...] = ()
 
     def declare(self) -> dict[str, Table]:
         """`status`: a row for each of the values; of several graders a row for each, and the sum."""
@@ -57,12 +59,6 @@ class Status(Result):
     def json_value(self) -> dict[str, Any]:
         """The values and the notes: the table has nothing else."""
         return {**self.values, "notes": [*self.notes]}
-
-    @property
-    def rejected(self) -> tuple[str, ...]:  # type: ignore[override]
-        """The graders of which there is nothing."""
-        graders = self.values.get("graders", {})
-        return tuple(name for name, each in graders.items() if "unable" in each)
 
     def __getitem__(self, name: str) -> Any:
         return self.values[name] if name in self.values else super().__getitem__(name)
@@ -111,7 +107,7 @@ def joint_status(loaders: TrackLoaders) -> Status:
     """The same of each of several graders, and the sum of their cells and of what they used."""
     graders: dict[str, Mapping[str, Any]] = {}
     notes_by_grader: dict[str, tuple[str, ...]] = {}
-    errors: list[TrecexamError | ConversionError] = []
+    errors: dict[str, TrecexamError | ConversionError] = {}
     pid = holder(loaders.folder.lock_path)
     for name in loaders:
         try:
@@ -122,9 +118,9 @@ def joint_status(loaders: TrackLoaders) -> Status:
             notes_by_grader[name] = status.notes
         except (TrecexamError, ConversionError) as error:
             graders[name] = {"unable": str(error)}
-            errors.append(error)
-    if len(errors) == len(graders) and all(isinstance(error, StoreError) for error in errors):
-        raise errors[0]
+            errors[name] = error
+    if len(errors) == len(graders) and all(isinstance(error, StoreError) for error in errors.values()):
+        raise next(iter(errors.values()))
     summed = ("graded", *(field.name for field in fields(Counts)), *USAGE)
     total = {
         key: sum(of_each)
@@ -141,7 +137,8 @@ def joint_status(loaders: TrackLoaders) -> Status:
     }
     unable = [f"{name}: {each['unable']}" for name, each in graders.items() if "unable" in each]
     notes = each_once(notes_by_grader, lambda name, line: f"{name}: {line}")
-    return Status(values, (*([f"watched by {watched_by}"] if watched_by else []), *unable, *notes))
+    failed = tuple(name for name, error in errors.items() if not isinstance(error, LackingError))
+    return Status(values, (*([f"watched by {watched_by}"] if watched_by else []), *unable, *notes), failed)
 
 
 def _cell(value: Any) -> Value:

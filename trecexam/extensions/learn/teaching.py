@@ -10,6 +10,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from trecexam.extensions.learn.arithmetic.learning import fit, predict
+from trecexam.extensions.learn.learn import CERTAIN_DIGITS
 from trecexam.extensions.learn.learned_pool import LearnedPool, gather_data, learn_pool
 from trecexam.extensions.learn.verdict import CHECK, kept_verdict
 from trecexam.features.fill.arithmetic.merging import HoleLabel, Machine
@@ -85,7 +86,7 @@ class PoolLearner:
 def _hole_labels(prediction: Prediction) -> list[HoleLabel]:
     """Gains, labels, and the probability that a person gives this label."""
     return [
-        HoleLabel(int(label), gain, confidence)
+        HoleLabel(int(label), round(gain, CERTAIN_DIGITS), round(confidence, CERTAIN_DIGITS))
         for label, gain, confidence in zip(
             prediction.labels.tolist(),
             prediction.gains.tolist(),

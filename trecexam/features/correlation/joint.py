@@ -135,7 +135,7 @@ def compare_all(
         p,
         (*notes, *(line for line in unable if line not in notes)),
         short=short,
-        rejected=tuple(track.unable),
+        rejected=track.failed,
     )
 
 

@@ -103,7 +103,7 @@ def joint_leaderboard(
         tuple(rows),
         (*_queries(boards), *_groups(rows, names[:n_first]), *_missing_runs(track, boards, all_runs), *notes),
         first=n_first,
-        rejected=tuple(track.unable),
+        rejected=track.failed,
         more_notes=tuple(note for note in on_all if note not in notes),
         graders={
             name: {
