@@ -29,6 +29,7 @@ from trecexam.line.measures import (
     above_scale,
     check_importance,
     left_out_runs,
+    order_cautions,
     own_cautions,
     run_cautions,
     without_vital,
@@ -140,7 +141,8 @@ def official_values(
         ValueError: a measure cannot be computed on them.
     """
     official = official_judgments(track)
-    judged_queries = sorted(official.labels)
+    # Without any judgment there are no scores; queries without are named all the same.
+    judged_queries = sorted(official.judged or {row.query_id for row in official.rows})
     queries = [q for q in judged_queries if query_ids is None or q in query_ids]
     names = official_measures(track) if measures is None else list(measures)
     computed = [measure(name, official=True) for name in names]
@@ -235,7 +237,7 @@ def leaderboard(
     rows = tuple(replace(row, file=files[row.run]) for row in board.rows)
     board = replace(board, rows=rows, first=SHOWN if measures is None else None)
     if official:
-        notes = (*left_out_runs(track), *_official_notes(track, board, measures))
+        notes = (*left_out_runs(track), *order_cautions(track.runs), *_official_notes(track, board, measures))
         return replace(board, notes=notes)
     return replace(board, notes=board_notes(track, board, measures), human_ratings=track.override_summary())
 

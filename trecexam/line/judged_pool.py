@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from converters.gold import KIND as GOLD
+from converters.records import judgment
 from trecexam.bank.model import QUERY
 from trecexam.files.stamps import Rejected
 from trecexam.line.inputs import InputReader
@@ -22,14 +23,12 @@ Passages = Mapping[str, Collection[str]]
 def judged_outside(inputs: TrackInputs, pooled: Mapping[str, PooledQuery]) -> dict[str, set[str]]:
     """The passages that the official judgments have for queries of the pool, and the pool does not.
 
-    One with a negative label is not judged, as trec_eval has it.
-
     Returns:
         query_id -> doc_ids; only queries that have some.
     """
     outside: dict[str, set[str]] = {}
     for row in inputs.official or ():
-        if row.relevance >= 0 and row.query_id in pooled:
+        if judgment(row.relevance) is not None and row.query_id in pooled:
             outside.setdefault(row.query_id, set()).add(row.doc_id)
     for query_id, doc_ids in outside.items():
         doc_ids.difference_update(pooled[query_id].doc_ids)

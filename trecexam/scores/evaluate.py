@@ -214,5 +214,5 @@ def _evaluate(groups: Iterable[_Group], metrics: Sequence[Measure], query_ids: S
 
 
 def _scores(ranking: Sequence[str]) -> dict[str, float]:
-    # Whole numbers up to 2**24 are exact as 32-bit floats, which trec_eval compares.
+    # Whole numbers up to 2**24 are exact as 32-bit floats, which pytrec_eval compares.
     return {doc_id: float(score) for score, doc_id in enumerate(reversed(ranking), 1)}

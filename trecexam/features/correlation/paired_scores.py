@@ -12,7 +12,7 @@ import numpy as np
 from trecexam.errors import TrecexamError
 from trecexam.line.cautions import judgment_cautions, rating_cautions
 from trecexam.line.evaluation import official_values, rubric_values, why_no_scores
-from trecexam.line.measures import left_out_runs
+from trecexam.line.measures import left_out_runs, order_cautions
 from trecexam.line.official import never_judged, never_judged_note, shown_error, why_unjudged
 from trecexam.line.official import official_judgments as official_of
 from trecexam.line.official_leaderboard import HOW_TO_ADD, LEADERBOARD, of_leaderboard
@@ -262,7 +262,7 @@ def comparison_notes(
         lines.append(_compared(track))
         lines += official_of(track).warnings()
         lines += _never_judged(track, pairs)
-    lines += left_out_runs(track)
+    lines += [*left_out_runs(track), *order_cautions(track.runs)]
     lines += [shown_error(track.folder, error) for error in _refused(track)]
     lines += _unmatched_judgments(track)
     ranked = _ranked(track)

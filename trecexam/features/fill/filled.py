@@ -174,8 +174,9 @@ class Filled(Result):
         if self.no_grade:
             lines.append(f"not filled: {plural(self.no_grade, 'hole')} that the grader gave no rating")
         if output is not None:
+            n_human = sum(row.source == "human" for row in self.rows)
             lines.append(
-                f"{output}: {plural(len(self.found.official.rows), 'human judgment')} as before, and "
+                f"{output}: {plural(n_human, 'human judgment')} as before, and "
                 f"{plural(self.filled, 'new line')}; who said what: {sources}"
             )
         return replace(self, notes=tuple(lines))

@@ -6,13 +6,10 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from converters.records import Qrel
+from converters.records import NOT_JUDGED, Qrel, judgment
 
 if TYPE_CHECKING:
     from trecexam.features.fill.arithmetic.scale_map import ScaleMap
-
-#: What `--as-unjudged` writes: in the pool, not judged. trec_eval takes every negative label for that.
-UNJUDGED = -1
 
 #: query_id -> doc_id -> label
 Labels = Mapping[str, Mapping[str, int]]
@@ -35,8 +32,8 @@ class MergedRow:
 
     Attributes:
         qrel: the line.
-        source: "human" (a line of the official judgments), "model", "override" (a person rated the
-            passage, or items of it, in the grader's place), or "learned".
+        source: "human" (an official line), "unjudged" (an official line that says `NOT_JUDGED`), "model",
+            "override" (a person rated the passage, or items of it, in the grader's place), or "learned".
         label: on the official scale. It is the line's own, unless holes are written as unjudged.
         rating: the automatic label on the rubric's scale; of a learned line the expected label on the
             official one; None of a human line.
@@ -70,7 +67,7 @@ class HoleLabel:
 def holes_of(
     pool: Mapping[str, Collection[str]], judged: Mapping[str, Collection[str]]
 ) -> dict[str, tuple[str, ...]]:
-    """The pooled passages that have no official judgment at all; a negative one is one too.
+    """Return the pooled passages without an official judgment.
 
     Returns:
         query_id -> doc_ids, in the pool's order; only queries with holes.
@@ -105,17 +102,19 @@ def merge(
     overridden: Overriders | None = None,
     as_unjudged: bool = False,
 ) -> tuple[MergedRow, ...]:
-    """The official lines as they are, then a line for each hole that has an automatic label.
+    """Return the official lines, then a line for each hole that has an automatic label.
+
+    A line of the hole that says `NOT_JUDGED` gives way to the new line.
 
     Args:
         official: the judgments, in their order, which is kept.
-        holes: query_id -> doc_ids that no line of `official` judges; others must not be among them.
+        holes: query_id -> doc_ids that no line of `official` judges.
         automatic: labels on the rubric's scale; holes without one stay holes.
         rule: gives official labels for automatic ones.
         machines: query_id -> what graded it.
         confidences: query_id -> doc_id -> probability of the automatic label.
         overridden: the passages on which people rated in the grader's place.
-        as_unjudged: the new lines' label is UNJUDGED; what it would have been is in `label` alone.
+        as_unjudged: the new lines' label is `NOT_JUDGED`; what it would have been is in `label` alone.
 
     Returns:
         Official rows in their order, then new ones by query and document. New ones have the iteration "0".
@@ -129,7 +128,7 @@ def merge(
         label = rule(rating)
         person = people.get((query_id, doc_id))
         return MergedRow(
-            Qrel(query_id, doc_id, UNJUDGED if as_unjudged else label),
+            Qrel(query_id, doc_id, NOT_JUDGED if as_unjudged else label),
             "override" if person else "model",
             label,
             rating,
@@ -156,7 +155,7 @@ def merge_labels(
         if prediction is None:
             return None
         return MergedRow(
-            Qrel(query_id, doc_id, UNJUDGED if as_unjudged else prediction.label),
+            Qrel(query_id, doc_id, NOT_JUDGED if as_unjudged else prediction.label),
             "learned",
             prediction.label,
             prediction.gain,
@@ -173,7 +172,12 @@ def _merged(
     row: Callable[[str, str], MergedRow | None],
 ) -> tuple[MergedRow, ...]:
     new = (row(query_id, doc_id) for query_id in sorted(holes) for doc_id in sorted(holes[query_id]))
+    filled = {(merged.qrel.query_id, merged.qrel.doc_id): merged for merged in new if merged is not None}
     return (
-        *(MergedRow(qrel, "human", qrel.relevance) for qrel in official),
-        *(merged for merged in new if merged is not None),
+        *(
+            MergedRow(qrel, "unjudged" if judgment(qrel.relevance) is None else "human", qrel.relevance)
+            for qrel in official
+            if (qrel.query_id, qrel.doc_id) not in filled
+        ),
+        *filled.values(),
     )
