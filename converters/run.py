@@ -97,6 +97,32 @@ class Run:
         """The same run under another name."""
         return replace(self, name=name)
 
+    def without_query_documents(self) -> Run:
+        """Return the run without each query's own document, whose id is the query's.
+
+        Queries without another document are left out.
+        """
+        import numpy as np
+        import pyarrow.compute as pc
+
+        doc_ids = self.doc_ids
+        own = [
+            start + row
+            for query_id, (start, end) in self.spans.items()
+            if (row := pc.index(doc_ids.slice(start, end - start), query_id).as_py()) >= 0
+        ]
+        if not own:
+            return self
+        rows = np.delete(np.arange(len(self)), own)
+        counts = np.diff(self.offsets)
+        counts[np.searchsorted(self.offsets, own, side="right") - 1] -= 1
+        query_ids = tuple(itertools.compress(self.query_ids, counts.tolist()))
+        offsets = np.concatenate(([0], np.cumsum(counts[counts > 0])))
+        doc_ids, scores = doc_ids.take(column(rows)), self.scores[rows]
+        codes = np.repeat(np.arange(len(counts), dtype=np.int32), counts)
+        n_reordered = _n_reordered_in_32_bits(codes, scores, doc_ids)
+        return Run(self.name, query_ids, offsets, doc_ids, scores, self.metadata, n_reordered)
+
     @classmethod
     def from_entries(cls, name: str, entries: Iterable[tuple[str, str, float]]) -> Run:
         """A run from (query_id, doc_id, score), in any order.

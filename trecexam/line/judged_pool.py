@@ -20,7 +20,9 @@ if TYPE_CHECKING:
 Passages = Mapping[str, Collection[str]]
 
 
-def judged_outside(inputs: TrackInputs, pooled: Mapping[str, PooledQuery]) -> dict[str, set[str]]:
+def judged_outside(
+    inputs: TrackInputs, pooled: Mapping[str, PooledQuery], *, exclude_query_document: bool
+) -> dict[str, set[str]]:
     """The passages that the official judgments have for queries of the pool, and the pool does not.
 
     Returns:
@@ -32,6 +34,8 @@ def judged_outside(inputs: TrackInputs, pooled: Mapping[str, PooledQuery]) -> di
             outside.setdefault(row.query_id, set()).add(row.doc_id)
     for query_id, doc_ids in outside.items():
         doc_ids.difference_update(pooled[query_id].doc_ids)
+        if exclude_query_document:
+            doc_ids.discard(query_id)
     return {query_id: doc_ids for query_id, doc_ids in outside.items() if doc_ids}
 
 
@@ -73,8 +77,10 @@ def count_judged_outside(folder: TrackFolder) -> int:
     kinds = ("question", "nugget", GOLD) if folder.bank(optional=True) else (QUERY,)
     inputs = InputReader(folder, kinds).read()
     runs = tuple(inputs.runs.values())
-    pooled = pool_with_ranks(runs, inputs.bank.query_ids, folder.config.track.depth)
-    return sum(map(len, judged_outside(inputs, pooled).values())) if _meet(inputs) else 0
+    track = folder.config.track
+    pooled = pool_with_ranks(runs, inputs.bank.query_ids, track.depth)
+    outside = judged_outside(inputs, pooled, exclude_query_document=track.exclude_query_document)
+    return sum(map(len, outside.values())) if _meet(inputs) else 0
 
 
 def _meet(inputs: TrackInputs) -> bool:

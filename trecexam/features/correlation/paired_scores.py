@@ -131,8 +131,11 @@ def paired_scores(
         str(measure(n)) for n in (official_measures_of(track) if judged_measures is None else judged_measures)
     ]
     pairs: list[PairedScores] = []
+    failed: tuple[str, ...] = ()
     if queries and names:
         official = official_values(track, judged_measures, set(queries))
+        names = [name for name in names if name not in official.failures]
+        failed = official.failure_notes
         pairs += _with_judgments(
             track, variants, official, names[: 1 if first and judged_measures is None else None], queries
         )
@@ -140,7 +143,12 @@ def paired_scores(
         chosen_sides = dict(list(sides.items())[:1]) if first and not official_measures else sides
         pairs += _with_leaderboard(chosen_sides, variants, ranked, over)
     if not pairs:
-        raise nothing_to_compare(track)
+        failed = (*failed, *(() if any(variants) else rubric_values(track, measures).failure_notes))
+        raise (
+            NothingToCompareError("; ".join(failed), path=track.folder.root)
+            if failed
+            else nothing_to_compare(track)
+        )
     return tuple(pairs)
 
 
@@ -347,7 +355,11 @@ def _variants(
     compared = [measure(name) for name in names][: 1 if first and measures is None else None]
     if not min_ratings:
         values = rubric_values(track, measures)
-        return [[_Variant(str(rubric_measure), None, values)] for rubric_measure in compared]
+        return [
+            [_Variant(str(rubric_measure), None, values)]
+            for rubric_measure in compared
+            if str(rubric_measure) not in values.failures
+        ]
     _refuse_off_scale(track, min_ratings)
     counts = track.config.scores.label == "count"
     # Two measures that differ in nothing but `rel` are the same at a min_rating.
@@ -372,6 +384,8 @@ def _variants(
     }
     variants: list[list[_Variant]] = [[] for _ in compared]
     for (name, rating), measure_index in measure_indices.items():
+        if name in values_at[passes[name, rating]].failures:
+            continue
         variants[measure_index].append(_Variant(name, rating, values_at[passes[name, rating]]))
     return variants
 

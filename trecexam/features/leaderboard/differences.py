@@ -261,6 +261,8 @@ def differences(
         names = list(official_measures(track) if official else track.measures)[:1]
     values = official_values(track, names) if official else rubric_values(track, names)
     why = why_no_scores(track, official=official)
+    if why is None and np.isnan(values.array).any():
+        why = "; ".join(values.failure_notes)
     if why is not None:
         raise TrecexamError(why, path=track.folder.root)
     compared = _differences(values, baseline, test, correction, alpha, permutations, seed)
@@ -299,7 +301,7 @@ def own_differences(track: Assessment) -> Differences:
 
     def compared() -> Differences:
         values = rubric_values(track, track.measures[:1])
-        if why_no_scores(track) is not None:
+        if why_no_scores(track) is not None or values.failures:
             # No two runs differ, and none are alike.
             values = values.of_runs([])
         return _differences(values, None, "t", "holm", ALPHA, None, 0, MOST_RUNS)
