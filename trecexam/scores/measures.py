@@ -119,7 +119,8 @@ def is_share(name: str) -> bool:
 
 def is_count(name: str) -> bool:
     """Return True for a measure that ir_measures sums over queries: NumQ, NumRel, NumRet."""
-    return isinstance(measure(name).aggregator(), SumAgg)
+    known = ir_measures.measures.registry.get(name.rpartition(":")[2].partition("@")[0].partition("(")[0])
+    return known is not None and isinstance(known.aggregator(), SumAgg)
 
 
 def at_min_rating(metric: Measure, min_rating: int, *, counts: bool) -> Measure | None:

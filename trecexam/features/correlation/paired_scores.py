@@ -352,14 +352,12 @@ def _variants(
     """For each measure, what of it is compared."""
     names = track.measures if measures is None else measures
     check_names(track.folder, names)
-    compared = [measure(name) for name in names][: 1 if first and measures is None else None]
+    most = 1 if first and measures is None else None
     if not min_ratings:
         values = rubric_values(track, measures)
-        return [
-            [_Variant(str(rubric_measure), None, values)]
-            for rubric_measure in compared
-            if str(rubric_measure) not in values.failures
-        ]
+        computed = [name for name in map(str, map(measure, names)) if name not in values.failures]
+        return [[_Variant(name, None, values)] for name in computed[:most]]
+    compared = [measure(name) for name in names][:most]
     _refuse_off_scale(track, min_ratings)
     counts = track.config.scores.label == "count"
     # Two measures that differ in nothing but `rel` are the same at a min_rating.
