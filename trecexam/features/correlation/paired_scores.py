@@ -12,6 +12,7 @@ import numpy as np
 from trecexam.errors import TrecexamError
 from trecexam.line.cautions import judgment_cautions, rating_cautions
 from trecexam.line.evaluation import official_values, rubric_values, why_no_scores
+from trecexam.line.measure_names import names_of
 from trecexam.line.measures import left_out_runs, order_cautions
 from trecexam.line.official import never_judged, never_judged_note, shown_error, why_unjudged
 from trecexam.line.official import official_judgments as official_of
@@ -254,6 +255,29 @@ def if_any(track: Assessment, compared: Callable[[Assessment], R]) -> R | None:
         return None
 
 
+def _failed(
+    track: Assessment,
+    pairs: Sequence[PairedScores],
+    measures: Sequence[str] | None,
+    official_measures: Sequence[str] | None,
+) -> dict[str, None]:
+    """Return a line on each measure that is not compared since its provider failed."""
+    lines: dict[str, None] = {}
+    rubric_names = track.measures if measures is None else measures
+    own = {scores.measure for scores in pairs}
+    if not any(scores.min_rating for scores in pairs) and not own.issuperset(
+        map(str, map(measure, rubric_names))
+    ):
+        lines |= dict.fromkeys(rubric_values(track, measures).failure_notes)
+    names = official_measures_of(track) if official_measures is None else official_measures
+    compared = {scores.official_measure for scores in pairs}
+    judged = [name for name in names if not of_leaderboard(name)]
+    missing = [name for name in judged if str(measure(name)) not in compared]
+    if missing and compared.intersection(map(str, map(measure, judged))):
+        lines |= dict.fromkeys(official_values(track, missing, set(common_queries(track))).failure_notes)
+    return lines
+
+
 def comparison_notes(
     track: Assessment,
     pairs: Sequence[PairedScores],
@@ -271,6 +295,7 @@ def comparison_notes(
         lines += official_of(track).warnings()
         lines += _never_judged(track, pairs)
     lines += [*left_out_runs(track), *order_cautions(track.runs)]
+    lines += _failed(track, pairs, names_of(measures), names_of(official_measures))
     lines += [shown_error(track.folder, error) for error in _refused(track)]
     lines += _unmatched_judgments(track)
     ranked = _ranked(track)
