@@ -50,7 +50,7 @@ class MeasureValues:
         Args:
             reasons: measure -> why its provider failed.
         """
-        failed = np.isnan(self.array).any(axis=(0, 1))
+        failed: NDArray[np.bool_] = np.asarray(np.isnan(self.array).any(axis=(0, 1)))
         if not failed.any():
             return self
         kept = ~failed if not failed.all() else np.arange(len(self.measures)) < 1
