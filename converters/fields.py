@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from converters.errors import ConversionError
+from converters.lines import Head
 from converters.records import Origin
 
 Path = str | os.PathLike[str]
@@ -157,6 +158,25 @@ def taken_for_comments(query_ids: Iterable[str]) -> str:
         f"'{ids[0]}'{more} with '#': trec_eval 10 takes such lines of runs and qrels for comments, and its "
         "means differ; give these queries other ids"
     )
+
+
+def is_comment(line: bytes) -> bool:
+    """Return True for a comment line of a run or qrels, as trec_eval 10 has them."""
+    return line.lstrip().startswith(b"#")
+
+
+def without_comments(start: Head) -> Head:
+    """Return the head of a run or qrels without comment lines."""
+    return Head(start.name, tuple(line for line in start.lines if not is_comment(line)))
+
+
+def warn_of_skipped_comments(path: str | os.PathLike[str], count: int) -> None:
+    """Log the number of comment lines that were skipped, if any."""
+    if count:
+        lines = "1 comment line" if count == 1 else f"{count:,} comment lines"
+        logging.getLogger("converters").warning(
+            "%s: skipped %s ('#' first), as trec_eval 10 does; trec_eval 9 takes none", os.fspath(path), lines
+        )
 
 
 def warn_of_comments(query_ids: Iterable[str]) -> None:

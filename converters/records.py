@@ -50,6 +50,18 @@ class Qrel(NamedTuple):
     iteration: str = "0"
 
 
+#: The label of a passage that is in the pool and that nobody judged.
+NOT_JUDGED = -1
+
+
+def judgment(label: int) -> int | None:
+    """Return the judgment that a label of qrels stands for, 0 where the passage is not relevant.
+
+    `NOT_JUDGED` is no judgment: None. Labels below are (junk, spam): not relevant.
+    """
+    return None if label == NOT_JUDGED else max(label, 0)
+
+
 class Origin(NamedTuple):
     """Where a generated item comes from.
 

@@ -23,9 +23,8 @@ _HASHED_AT_ONCE = 100_000
 class Run:
     """One system's ranked lists, in trec_eval's order.
 
-    Scores are compared as 32-bit floats, as trec_eval 9 and pytrec_eval do: two that differ only past
-    float precision are a tie. Ties are ordered by docno, descending (strcmp). The rank column is ignored.
-    Iterating gives `RunEntry`s.
+    Scores are compared in 64 bits, as trec_eval 10 does; infinite ones are first or last. Ties are ordered by
+    docno, descending (strcmp). The rank column is ignored. Iterating gives `RunEntry`s.
 
     Attributes:
         name: the run tag.
@@ -34,6 +33,8 @@ class Run:
         doc_ids: pyarrow string array of all entries.
         scores: float64, as in the file.
         metadata: the file's ir_metadata header, YAML; "" without one.
+        n_reordered_in_32_bits: the number of queries that trec_eval 9, which compares 32-bit floats, would
+            order otherwise.
     """
 
     name: str
@@ -42,6 +43,7 @@ class Run:
     doc_ids: Any
     scores: NDArray[np.float64]
     metadata: str = ""
+    n_reordered_in_32_bits: int = 0
 
     def __len__(self) -> int:
         """The number of entries."""
@@ -95,12 +97,38 @@ class Run:
         """The same run under another name."""
         return replace(self, name=name)
 
+    def without_query_documents(self) -> Run:
+        """Return the run without each query's own document, whose id is the query's.
+
+        Queries without another document are left out.
+        """
+        import numpy as np
+        import pyarrow.compute as pc
+
+        doc_ids = self.doc_ids
+        own = [
+            start + row
+            for query_id, (start, end) in self.spans.items()
+            if (row := pc.index(doc_ids.slice(start, end - start), query_id).as_py()) >= 0
+        ]
+        if not own:
+            return self
+        rows = np.delete(np.arange(len(self)), own)
+        counts = np.diff(self.offsets)
+        counts[np.searchsorted(self.offsets, own, side="right") - 1] -= 1
+        query_ids = tuple(itertools.compress(self.query_ids, counts.tolist()))
+        offsets = np.concatenate(([0], np.cumsum(counts[counts > 0])))
+        doc_ids, scores = doc_ids.take(column(rows)), self.scores[rows]
+        codes = np.repeat(np.arange(len(counts), dtype=np.int32), counts)
+        n_reordered = _n_reordered_in_32_bits(codes, scores, doc_ids)
+        return Run(self.name, query_ids, offsets, doc_ids, scores, self.metadata, n_reordered)
+
     @classmethod
     def from_entries(cls, name: str, entries: Iterable[tuple[str, str, float]]) -> Run:
         """A run from (query_id, doc_id, score), in any order.
 
         Raises:
-            ValueError: a document occurs twice for a query, or a score is not finite.
+            ValueError: a document occurs twice for a query, or a score is not a number.
         """
         import numpy as np
 
@@ -111,8 +139,8 @@ class Run:
             docs.append(doc_id)
             scores.append(score)
         values = np.asarray(scores, dtype=np.float64)
-        if not np.isfinite(values).all():
-            raise ValueError("a score is not a finite number")
+        if np.isnan(values).any():
+            raise ValueError("a score is not a number")
         try:
             return ordered(
                 name,
@@ -162,30 +190,45 @@ def ordered(
     """
     import numpy as np
 
-    with np.errstate(over="ignore"):
-        compared = scores.astype(np.float32)
     same_query = codes[1:] == codes[:-1]
-    if not ((codes[1:] >= codes[:-1]).all() and (compared[1:] <= compared[:-1])[same_query].all()):
-        order = np.lexsort((-compared, codes))
-        codes, compared, scores = codes[order], compared[order], scores[order]
+    if not ((codes[1:] >= codes[:-1]).all() and (scores[1:] <= scores[:-1])[same_query].all()):
+        order = np.lexsort((-scores, codes))
+        codes, scores = codes[order], scores[order]
         doc_ids = doc_ids.take(column(order))
-    scores, doc_ids = _break_ties(codes, compared, scores, doc_ids)
+    doc_ids = _break_ties(codes, scores, doc_ids)
     offsets = np.concatenate(([0], np.cumsum(np.bincount(codes, minlength=len(query_ids))))).astype(np.int64)
     for query in _suspects(offsets, doc_ids):
         docs = doc_ids[int(offsets[query]) : int(offsets[query + 1])].to_pylist()
         if len(set(docs)) != len(docs):
             raise DuplicateError(query_ids[query], max(docs, key=docs.count))
-    return Run(name, query_ids, offsets, doc_ids, scores)
+    n_reordered = _n_reordered_in_32_bits(codes, scores, doc_ids)
+    return Run(name, query_ids, offsets, doc_ids, scores, n_reordered_in_32_bits=n_reordered)
 
 
-def _break_ties(
-    codes: NDArray[np.int32], compared: NDArray[np.float32], scores: NDArray[np.float64], doc_ids: Any
-) -> tuple[NDArray[np.float64], Any]:
-    """Orders entries with equal scores for a query by docno, descending; the rest stays unchanged."""
+def _n_reordered_in_32_bits(codes: NDArray[np.int32], scores: NDArray[np.float64], doc_ids: Any) -> int:
+    """Count the queries of ordered entries that have another order where scores are 32-bit floats.
+
+    Rounding keeps the order of scores, or makes neighbours equal; these are then ordered by docno.
+    """
+    import numpy as np
+
+    with np.errstate(over="ignore", under="ignore"):
+        single = scores.astype(np.float32)
+    tied = (codes[1:] == codes[:-1]) & (single[1:] == single[:-1]) & (scores[1:] != scores[:-1])
+    rows = np.flatnonzero(tied)
+    if not len(rows):
+        return 0
+    before, after = (doc_ids.take(column(which)).to_pylist() for which in (rows, rows + 1))
+    pairs = zip(codes[rows].tolist(), before, after, strict=True)
+    return len({code for code, first, second in pairs if first < second})
+
+
+def _break_ties(codes: NDArray[np.int32], scores: NDArray[np.float64], doc_ids: Any) -> Any:
+    """Return the doc_ids with those of equal scores for a query by docno, descending."""
     import numpy as np
     import pyarrow as pa
 
-    tied = (codes[1:] == codes[:-1]) & (compared[1:] == compared[:-1])
+    tied = (codes[1:] == codes[:-1]) & (scores[1:] == scores[:-1])
     edges = np.flatnonzero(np.diff(tied, prepend=False, append=False))
     pieces: list[Any] = []
     done = 0
@@ -195,12 +238,9 @@ def _break_ties(
         # Code points sort as their UTF-8 bytes do, which is strcmp's order.
         order = sorted(range(len(docs)), key=docs.__getitem__, reverse=True)
         if order != list(range(len(docs))):
-            if not pieces:
-                scores = scores.copy()
-            scores[start:end] = scores[start:end][order]
             pieces += [doc_ids[done:start], group.take(column(np.array(order)))]
             done = end
-    return scores, pa.concat_arrays([*pieces, doc_ids[done:]]) if pieces else doc_ids
+    return pa.concat_arrays([*pieces, doc_ids[done:]]) if pieces else doc_ids
 
 
 def _suspects(offsets: NDArray[np.int64], doc_ids: Any) -> list[int]:

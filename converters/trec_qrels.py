@@ -1,7 +1,8 @@
 """TREC qrels: `query_id 0 doc_id label`; in diversity qrels (ndeval) the second column is the subtopic.
 
 TREC RAG 2025 has six columns: `query_id Q0 doc_id label confidence run_id`. Prels, the five columns of
-sampled judgments, are told and refused. BEIR has three under a header: `query-id corpus-id score`.
+sampled judgments, are told and refused. BEIR has three under a header: `query-id corpus-id score`. Lines
+whose first character is `#` are comments, as in trec_eval 10.
 """
 
 from __future__ import annotations
@@ -14,7 +15,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import BinaryIO, Protocol
 
 from converters.errors import BadLines, ConversionError
-from converters.fields import column, counted, warn_of_comments
+from converters.fields import (
+    column,
+    counted,
+    is_comment,
+    warn_of_comments,
+    warn_of_skipped_comments,
+    without_comments,
+)
 from converters.lines import Head, columns_of, decode, head, iter_lines, open_bytes, reading
 from converters.measure_values import looks_like_values
 from converters.records import Qrel
@@ -92,7 +100,9 @@ HIGHEST_LABEL = 1_000_000
 #: The largest file that is read at once, in bytes: some hundred megabytes of texts.
 _AT_ONCE = 16 * 1024 * 1024
 #: Lines as nearly all are: white space is what it is to `bytes.split`.
-_PLAIN = re.compile(r"(?:(?:\S++[ \t]++){3}-?[0-9]{1,8}+(?:\n|$))++", re.ASCII)
+_PLAIN = re.compile(r"(?:(?!#)(?:\S++[ \t]++){3}-?[0-9]{1,8}+(?:\n|$))++", re.ASCII)
+#: A whole number, which tables of floats write as `1.0`.
+_WHOLE = re.compile(r"([-+]?[0-9]{1,9})(?:\.0*)?", re.ASCII)
 #: What `str.split` takes for white space, and `bytes.split` for a part of an id.
 _SPACE_OF_UNICODE = re.compile(r"[^\S \t\n]")
 
@@ -102,7 +112,7 @@ class _LikeRunError(ConversionError):
 
 
 def read_qrels(path: str | os.PathLike[str]) -> Iterator[Qrel]:
-    """Reads judgments in file order. Blank lines are skipped.
+    """Reads judgments in file order. Blank lines are skipped, comments too, with a warning.
 
     Of six columns the last two, the judge's confidence and its run id, are left out, which is logged once,
     and the second, Q0, is no subtopic.
@@ -117,13 +127,16 @@ def read_qrels(path: str | os.PathLike[str]) -> Iterator[Qrel]:
         yield from plain
         return
     seen = Seen()
-    width = 0
+    width = n_comments = 0
     with BadLines() as bad:
         for number, line in iter_lines(path):
             try:
                 decode(path, number, line)
                 columns = [value.decode() for value in columns_of(path, number, line)]
                 if not columns:
+                    continue
+                if is_comment(line):
+                    n_comments += 1
                     continue
                 if not width and [name.lower() for name in columns] == _BEIR:
                     width = 3
@@ -147,7 +160,9 @@ def read_qrels(path: str | os.PathLike[str]) -> Iterator[Qrel]:
             if not bad:
                 yield judgment
     if not seen:
-        raise ConversionError(path, None, "no judgments: the file is empty")
+        why = "all lines are comments" if n_comments else "the file is empty"
+        raise ConversionError(path, None, f"no judgments: {why}")
+    warn_of_skipped_comments(path, n_comments)
     if width == 6:
         logging.getLogger("converters").info(
             "%s: confidences and run ids (columns 5 and 6) are left out", os.fspath(path)
@@ -206,18 +221,20 @@ def _judgment(path: str | os.PathLike[str], number: int, columns: Sequence[str],
                 reason = f"this looks like a run: column 5 is '{score}', and a confidence is in 0..1"
                 raise _LikeRunError(path, number, reason)
             raise ConversionError(path, number, f"the confidence (column 5) is not in 0..1: '{score}'")
-    return Qrel(query_id, doc_id, _read_label(path, number, text), iteration)
+    return Qrel(query_id, doc_id, _read_label(path, number, text, min(width, 4)), iteration)
 
 
-def _read_label(path: str | os.PathLike[str], number: int, text: str) -> int:
-    label = _label(text)
+def _read_label(path: str | os.PathLike[str], number: int, text: str, column_number: int) -> int:
+    whole = _WHOLE.fullmatch(text)
+    label = int(whole[1]) if whole else None
+    where = f"the label (column {column_number})"
     if label is None and not (text.isascii() and text.isdigit()):
-        raise ConversionError(path, number, f"the label (column 4) is not a whole number: '{text[:40]}'")
+        raise ConversionError(path, number, f"{where} is not a whole number: '{text[:40]}'")
     if label is None or label > HIGHEST_LABEL:
         raise ConversionError(
             path,
             number,
-            f"the label (column 4) is above {HIGHEST_LABEL:,}: '{text[:40]}'; is it a score or an id? "
+            f"{where} is above {HIGHEST_LABEL:,}: '{text[:40]}'; is it a score or an id? "
             "trec_eval allocates memory for all labels up to the highest",
         )
     return label
@@ -329,6 +346,9 @@ def judged_with_confidence(start: Head) -> bool:
 
 
 def _sniff(start: Head) -> bool:
+    start = without_comments(start)
+    if not start.lines:
+        return False
     line = start.lines[0]
     columns = line.decode(errors="replace").split()
     # A query of three words after its tab has four columns too.

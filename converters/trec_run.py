@@ -1,7 +1,8 @@
 """TREC runs: `query_id Q0 doc_id rank score tag`, six columns or more, any white space, may be gzipped.
 
 MS MARCO's and Anserini's have three or four: `query_id doc_id rank`, and `score`. A run may begin with an
-ir_metadata header, which is comment lines of YAML from `# ir_metadata.start` to `# ir_metadata.end`.
+ir_metadata header, which is comment lines of YAML from `# ir_metadata.start` to `# ir_metadata.end`. Other
+lines whose first character is `#` are comments, as in trec_eval 10.
 
 Two ways through a file: a columnar one (pyarrow's CSV reader) for files with one space or
 tab between columns, and a careful one in Python for all others, which is also the one that knows line
@@ -20,7 +21,14 @@ from typing import Any, BinaryIO
 
 from converters.arrow import numbers, strings
 from converters.errors import BadLines, ConversionError
-from converters.fields import column, counted, warn_of_comments
+from converters.fields import (
+    column,
+    counted,
+    is_comment,
+    warn_of_comments,
+    warn_of_skipped_comments,
+    without_comments,
+)
 from converters.lines import Head, columns_of, decode, head, is_gzip, iter_lines, open_bytes, reading
 from converters.records import RunEntry
 from converters.registry import Format
@@ -46,11 +54,12 @@ class _RefusedError(Exception):
 def read_run(path: str | os.PathLike[str]) -> Run:
     """Reads a run in trec_eval's order. The tag is the last line's, as in trec_eval.
 
-    Q0 and rank are not looked at, columns after the sixth neither, with a warning; blank lines are fine. MS
-    MARCO's runs are named after their files; without scores, the score is minus the rank.
+    Q0 and rank are not looked at, columns after the sixth neither, with a warning; blank lines are fine;
+    comments are skipped, with a warning. MS MARCO's runs are named after their files; without scores, the
+    score is minus the rank.
 
     Raises:
-        ConversionError: with the line: a wrong number of columns, a score that is not a finite number, the
+        ConversionError: with the line: a wrong number of columns, a score that is not a number, the
             same document twice for a query, not UTF-8, a line too long, damaged gzip, an empty file, a
             header without its end.
     """
@@ -108,10 +117,15 @@ def write_run(entries: Iterable[RunEntry], file: BinaryIO, metadata: str = "") -
 
 
 def _sniff(start: Head) -> bool:
-    if start.lines[0].lstrip().startswith((b"{", b"[", b"<")) or judged_with_confidence(start):
-        return False
     if start.lines[0].rstrip() == b"# " + _METADATA[0]:
         return True
+    start = without_comments(start)
+    if (
+        not start.lines
+        or start.lines[0].lstrip().startswith((b"{", b"[", b"<"))
+        or judged_with_confidence(start)
+    ):
+        return False
     # A mistake on one line must not hide that the file is a run, so a few lines are looked at.
     return any(map(_looks_like_a_run, start.lines[:5])) or _short_width(start) > 0
 
@@ -124,7 +138,7 @@ def _short_width(start: Head, least: int = 2) -> int:
     Args:
         least: lines that some query has.
     """
-    lines = [line for line in start.lines if line[:1] != b"#"][:_TOLD_BY]
+    lines = without_comments(start).lines[:_TOLD_BY]
     width = len(lines[0].split()) if lines else 0
     last: dict[bytes, tuple[int, float]] = {}
     counts: dict[bytes, int] = {}
@@ -182,7 +196,8 @@ class _Plain:
         self._path = path
         self._refused = [byte for byte in (b" ", b"\t", b"\v", b"\f", b"\0") if byte != delimiter]
         self._double = delimiter * 2
-        self._last = b""
+        # As if after a line end: a comment may be on the first line.
+        self._last = b"\n"
         self.closed = False
 
     def read(self, size: int = -1) -> bytes:
@@ -206,7 +221,7 @@ class _Plain:
         # What stands across two blocks is looked at with the second one.
         seam = self._last + bytes(block[:1])
         self._last = bytes(block[-1:])
-        if seam == self._double or (b"\r" in seam[:-1] and seam != b"\r\n"):
+        if seam in (self._double, b"\n#") or (b"\r" in seam[:-1] and seam != b"\r\n") or b"\n#" in block:
             raise _RefusedError
         if b"\r" in block and block.count(b"\r") != block.count(b"\r\n") + block.endswith(b"\r"):
             raise _RefusedError
@@ -284,7 +299,7 @@ def _fast(path: Path, skip: int = 0) -> tuple[str, tuple[str, ...], Any, Any, An
     doc_ids = table["doc"].combine_chunks()
     tags = {tag for chunk in table["tag"].chunks for tag in chunk.dictionary.to_pylist()}
     some_empty = "" in query_ids or "" in tags or pc.min(pc.binary_length(doc_ids)).as_py() == 0
-    if some_empty or not np.isfinite(scores).all():
+    if some_empty or np.isnan(scores).any():
         raise _RefusedError
     _warn_of_width(path, len(first.split()))
     return table["tag"][-1].as_py(), tuple(query_ids), np.concatenate(codes), doc_ids, scores
@@ -300,7 +315,7 @@ def _careful(path: Path, skip: int = 0) -> tuple[str, tuple[str, ...], Any, Any,
     scores: list[float] = []
     packed: list[tuple[Any, Any, Any]] = []
     tag = b""
-    number = short = width = 0
+    number = short = width = n_comments = 0
 
     def pack() -> None:
         if codes:
@@ -314,6 +329,9 @@ def _careful(path: Path, skip: int = 0) -> tuple[str, tuple[str, ...], Any, Any,
             try:
                 columns = columns_of(path, number, line)
                 if not columns or number <= skip:
+                    continue
+                if is_comment(line):
+                    n_comments += 1
                     continue
                 if not tag and len(columns) in (3, 4):
                     # Nothing else has three columns; four may be qrels.
@@ -332,7 +350,7 @@ def _careful(path: Path, skip: int = 0) -> tuple[str, tuple[str, ...], Any, Any,
                     raise ConversionError(path, number, f"has {counted(columns)}, a run line has {expected}")
                 if not line.isascii():
                     decode(path, number, line)
-                score = _finite(path, number, columns[4])
+                score = _number(path, number, columns[4])
             except ConversionError as error:
                 bad.add(error)
                 continue
@@ -345,8 +363,10 @@ def _careful(path: Path, skip: int = 0) -> tuple[str, tuple[str, ...], Any, Any,
                 pack()
     pack()
     if not packed:
-        raise ConversionError(path, None, "no run lines: the file is empty")
+        why = "all lines are comments" if n_comments else "the file is empty"
+        raise ConversionError(path, None, f"no run lines: {why}")
     _warn_of_width(path, width)
+    warn_of_skipped_comments(path, n_comments)
     return (
         tag.decode(),
         tuple(query_id.decode() for query_id in query_ids),
@@ -363,13 +383,11 @@ def _warn_of_width(path: Path, width: int) -> None:
         logging.getLogger("converters").warning("%s: %s", path, reason)
 
 
-def _finite(path: Path, number: int, text: bytes) -> float:
-    """A line's score, checked to be finite."""
+def _number(path: Path, number: int, text: bytes) -> float:
+    """Return a line's score; infinite ones have an order, NaN has none."""
     score = _score(text)
-    if score is None:
+    if score is None or math.isnan(score):
         raise ConversionError(path, number, f"the score (column 5) is not a number: {_shown(text)}")
-    if not math.isfinite(score):
-        raise ConversionError(path, number, f"the score (column 5) is not finite: {_shown(text)}")
     return score
 
 
@@ -395,7 +413,12 @@ def _name_duplicate(path: Path, error: DuplicateError, skip: int) -> ConversionE
     for number, line in iter_lines(path):
         columns = line.split()
         doc_column = 2 if len(columns) >= 6 else 1
-        if columns and number > skip and (columns[0], columns[doc_column]) == duplicate:
+        if (
+            columns
+            and number > skip
+            and not is_comment(line)
+            and (columns[0], columns[doc_column]) == duplicate
+        ):
             if first:
                 return ConversionError(
                     path,

@@ -39,6 +39,7 @@ PERMITTED = {
     "jinja2": {"trecexam.extensions.page.cli.serve"},
     "ir_measures": {
         "trecexam",
+        "trecexam.cli.export",
         "trecexam.cli.plot",
         "trecexam.cli.scores",
         "trecexam.cli.watch",

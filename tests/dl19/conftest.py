@@ -71,15 +71,14 @@ def ratings(dl19: Path) -> Ratings:
 
 @pytest.fixture(scope="session")
 def rankings(dl19: Path) -> Rankings:
-    """All runs: scores descending as float32, then docno descending."""
-    import numpy as np
+    """All runs: scores descending in 64 bits, then docno descending."""
 
     found: dict[str, dict[str, list[str]]] = {}
     for path in (dl19 / "runs").iterdir():
-        rows: dict[str, list[tuple[np.float32, str]]] = {}
+        rows: dict[str, list[tuple[float, str]]] = {}
         for line in path.read_text().splitlines():
             query_id, _, doc_id, _, score, _ = line.split()
-            rows.setdefault(query_id, []).append((np.float32(score), doc_id))
+            rows.setdefault(query_id, []).append((float(score), doc_id))
         found[path.stem] = {q: [d for _, d in sorted(entries, reverse=True)] for q, entries in rows.items()}
     return found
 

@@ -134,14 +134,12 @@ def test_the_scale_is_that_of_the_labels(
     assert capsys.readouterr().out.split("\t")[1] == expected
 
 
-def test_negative_labels_are_not_grades_and_the_best_subtopic_label_counts(
-    tmp_path: Path, runs: Path
-) -> None:
+def test_minus_1_is_no_grade_and_the_best_subtopic_label_counts(tmp_path: Path, runs: Path) -> None:
     path = tmp_path / "x.qrels"
-    path.write_text("q0 1 d01 0\nq0 2 d01 2\nq0 3 d01 1\nq0 1 d02 -2\nq0 1 d03 1\n")
+    path.write_text("q0 1 d01 0\nq0 2 d01 2\nq0 3 d01 1\nq0 1 d02 -2\nq0 1 d03 1\nq0 1 d04 -1\n")
     init(tmp_path / "track", "--recorded", path, "--runs", runs, status=1)
     with trecexam.open_track(tmp_path / "track") as track:
-        assert {row.doc_id: row.relevance for row in track.qrels()} == {"d01": 2, "d03": 1}
+        assert {row.doc_id: row.relevance for row in track.qrels()} == {"d01": 2, "d02": 0, "d03": 1}
 
 
 @pytest.mark.parametrize(
@@ -151,7 +149,7 @@ def test_negative_labels_are_not_grades_and_the_best_subtopic_label_counts(
             "q0 0 d01 7\n",
             "label 7 of passage 'd01' for query 'q0': qrels that are grades have labels of 0..5",
         ),
-        ("q0 0 d01 -1\n", "holds no labels from 0 on"),
+        ("q0 0 d01 -1\n", "holds no judgments: all labels are -1: pooled, not judged"),
         ("q0 0 d01 1\nq0 0 d02 one\n", "x.qrels:2: the label (column 4) is not a whole number: 'one'"),
     ],
 )

@@ -96,6 +96,22 @@ def for_trec_eval(by_query: Labels) -> dict[str, dict[str, int]]:
     }
 
 
+def without_not_judged(by_query: Labels) -> dict[str, dict[str, int]]:
+    """Return the labels without -1, which ir_measures' Judged takes for a judgment."""
+    return {
+        query_id: {doc_id: label for doc_id, label in of.items() if label != -1}
+        for query_id, of in by_query.items()
+    }
+
+
+def in_32_bits(by_query: Scores) -> dict[str, dict[str, float]]:
+    """Return the scores as pytrec_eval compares them."""
+    return {
+        query_id: {doc_id: float(np.float32(score)) for doc_id, score in of.items()}
+        for query_id, of in by_query.items()
+    }
+
+
 def by_ir_measures(measure: Measure, rows: Sequence[Any], run: Run, query_ids: Iterable[str]) -> list[float]:
     """The values of ir_measures' own providers per query; 0 if they give none or no finite number."""
     values = dict.fromkeys(query_ids, 0.0)

@@ -153,7 +153,7 @@ def test_judgments_below_the_depth_of_the_pool_count_on_the_official_leaderboard
     [
         (("q1 0 x1 1", "q2 0 x2 1"), "no passage that it judges ('x1', 'x2') is in the pool"),
         (("q1 0 q2-d00 1", "q2 0 q1-d00 1"), "are query ids those of another file?"),
-        (("q1 0 q1-d00 -1", "q1 0 q1-d01 -1"), "all its labels are negative"),
+        (("q1 0 q1-d00 -1", "q1 0 q1-d01 -1"), "all its labels are -1: pooled, not judged"),
         (("q8 0 q1-d00 1",), "none of its 1 query ('q8') is among the track's"),
     ],
 )  # fmt: skip

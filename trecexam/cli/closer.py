@@ -192,7 +192,7 @@ def holes(track: Path, depths: tuple[int, ...], by: By | None) -> Result:
 
     One row per run and query of the bank, and one per run over all queries (`all`): passages in the first K
     ranks, how many lack an official judgment, how many lack a grade, and ir_measures' Judged@K. Runs with
-    the most unjudged passages come first. A negative official label is a judgment.
+    the most unjudged passages come first.
     """
     with trecexam.open_track(track) as opened:
         return opened.holes(depths or None, by=by)

@@ -147,10 +147,12 @@ def runs(track: Path, output: Path, metadata: bool) -> None:
     Each run's tag is its name on the leaderboard. The order is that of trec_eval.
     """
     from converters.trec_run import write_run
+    from trecexam.line.measures import order_cautions
 
     contents: dict[Path, bytes] = {}
     with trecexam.open_track(track) as opened:
-        for name, run in opened.export.runs().items():
+        exported = opened.export.runs()
+        for name, run in exported.items():
             # Runs that share a tag are named by their paths.
             tag = "_".join(name.replace("/", "_").split())
             path = output / f"{tag}.run"
@@ -160,6 +162,8 @@ def runs(track: Path, output: Path, metadata: bool) -> None:
             write_run(run.renamed(tag), buffer, run.metadata if metadata else "")
             contents[path] = buffer.getvalue()
     _write_files(contents, output, track)
+    for note in order_cautions(exported):
+        click.echo(note, err=True)
 
 
 @export.command(epilog="Example: trecexam export responses mytrack --run mysys -o scored.jsonl")

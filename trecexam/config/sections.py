@@ -112,6 +112,11 @@ class TrackSection(Section):
         description="Also pool passages with an official judgment if their text is there: they are graded "
         "and labelled, though no run has them.",
     )
+    exclude_query_document: bool = Field(
+        False,
+        description="Leave a query's own document, which has the query's id, out of runs and pool, as BEIR "
+        "does for ArguAna, Quora and CQADupStack.",
+    )
     min_text: int = Field(1, ge=1, description="Passages with fewer characters than this are not graded.")
     truncate: int | None = Field(
         None,

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import converters
 from converters.lines import open_input
-from converters.records import RecordedGrade
+from converters.records import RecordedGrade, judgment
 from converters.umbrela import HIGHEST
 from trecexam.config import GraderSection
 from trecexam.errors import GraderError
@@ -188,11 +188,12 @@ def _labels(path: Path) -> dict[tuple[str, str], Answer]:
                 f"are grades have labels of 0..{MAX_RATING}",
                 path=path,
             )
-        if qrel.relevance >= 0:
+        label = judgment(qrel.relevance)
+        if label is not None:
             key = qrel.doc_id, qrel.query_id
-            best[key] = max(qrel.relevance, best.get(key, 0))
+            best[key] = max(label, best.get(key, 0))
     if not best:
-        raise GraderError("holds no labels from 0 on", path=path)
+        raise GraderError("holds no judgments: all labels are -1: pooled, not judged", path=path)
     return {key: Answer(label, "ok", str(label)) for key, label in best.items()}
 
 

@@ -95,7 +95,10 @@ class DroppedRuns:
         self.whole_answers = whole_answers
         settings = folder.config.track
         #: What of a response counts is not the same for all graders.
-        self.reading = f"run {settings.pool} {settings.unit} {settings.truncate} {whole_answers}"
+        self.reading = (
+            f"run {settings.pool} {settings.unit} {settings.truncate} {whole_answers} "
+            f"{settings.exclude_query_document}"
+        )
         self._files = files
         self._columns = columns
         self._prompts: dict[str, str] = {}
@@ -144,7 +147,9 @@ class DroppedRuns:
                 dangling = dangling_link(path)
                 if dangling:
                     raise ConversionError(path, None, dangling)
-                dropped = self._files.get(self.reading, path, read, frozen=path in hold)
+                dropped = self._files.get(
+                    self.reading, path, lambda path: self._without_own(path, read(path)), frozen=path in hold
+                )
                 self._check(path, dropped, own_texts)
             except ConversionError as error:
                 rejected.append(Rejected(file_name, error.line, error.reason, "file"))
@@ -224,6 +229,19 @@ class DroppedRuns:
     def _read_run(self, path: Path) -> Run:
         """A run that is no response: the same for all graders."""
         return self._files.get("ranked run", path, self._columns.read)
+
+    def _without_own(self, path: Path, dropped: Dropped) -> Dropped:
+        """Return the file without the queries' own documents, where the settings leave these out."""
+        if not self.folder.config.track.exclude_query_document:
+            return dropped
+        run = dropped.run.without_query_documents()
+        if len(dropped.run) and not len(run):
+            raise ConversionError(
+                path,
+                None,
+                "has only the queries' own documents, which `exclude_query_document` leaves out",
+            )
+        return replace(dropped, run=run)
 
     def _warn(self, path: Path, line: int, reason: str) -> None:
         """Logs a warning about a file, once for all graders."""

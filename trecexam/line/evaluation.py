@@ -29,6 +29,7 @@ from trecexam.line.measures import (
     above_scale,
     check_importance,
     left_out_runs,
+    order_cautions,
     own_cautions,
     run_cautions,
     without_vital,
@@ -140,7 +141,8 @@ def official_values(
         ValueError: a measure cannot be computed on them.
     """
     official = official_judgments(track)
-    judged_queries = sorted(official.labels)
+    # Without any judgment there are no scores; queries without are named all the same.
+    judged_queries = sorted(official.judged or {row.query_id for row in official.rows})
     queries = [q for q in judged_queries if query_ids is None or q in query_ids]
     names = official_measures(track) if measures is None else list(measures)
     computed = [measure(name, official=True) for name in names]
@@ -234,10 +236,17 @@ def leaderboard(
     files = {name: track.folder.shown(path) for name, path in track.run_files.items()}
     rows = tuple(replace(row, file=files[row.run]) for row in board.rows)
     board = replace(board, rows=rows, first=SHOWN if measures is None else None)
+    failed = values.failure_notes
     if official:
-        notes = (*left_out_runs(track), *_official_notes(track, board, measures))
+        notes = (
+            *failed,
+            *left_out_runs(track),
+            *order_cautions(track.runs),
+            *_official_notes(track, board, measures),
+        )
         return replace(board, notes=notes)
-    return replace(board, notes=board_notes(track, board, measures), human_ratings=track.override_summary())
+    notes = (*failed, *board_notes(track, board, measures))
+    return replace(board, notes=notes, human_ratings=track.override_summary())
 
 
 def _official_notes(
@@ -313,8 +322,10 @@ def _values(
         rows = PooledRows.of(track, runs, on_columns.judged, on_columns.depth)
         for run in runs:
             yield evaluator.values(run, None if rows is None else rows.ranked(run))
+        cache.failures.update(evaluator.failures)
 
-    return cache.values(track.runs, track.run_contents, _printed(measures), tokens, prepare, evaluate)
+    values = cache.values(track.runs, track.run_contents, _printed(measures), tokens, prepare, evaluate)
+    return values.without_failed(cache.failures)
 
 
 class Evaluator:
@@ -342,7 +353,11 @@ class Evaluator:
         self.on_columns = ColumnEvaluator(columns, judged)
         self._places = [self.names.index(str(each)) for each in columns]
         self._others = [(self.names.index(name), name) for name in _printed(other_measures)]
-        self._rest = judgments().evaluator(other_measures, judged.query_ids) if other_measures else None
+        #: Measures whose provider failed so far, and why.
+        self.failures: dict[str, str] = {}
+        self._rest = None
+        if other_measures:
+            self._rest = judgments().evaluator(other_measures, judged.query_ids, self.failures)
 
     def values(self, run: Run, ranked: Ranked | None = None) -> NDArray[np.float64]:
         """The values of a run, shape (queries, measures).

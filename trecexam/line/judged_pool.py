@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from converters.gold import KIND as GOLD
+from converters.records import judgment
 from trecexam.bank.model import QUERY
 from trecexam.files.stamps import Rejected
 from trecexam.line.inputs import InputReader
@@ -19,20 +20,22 @@ if TYPE_CHECKING:
 Passages = Mapping[str, Collection[str]]
 
 
-def judged_outside(inputs: TrackInputs, pooled: Mapping[str, PooledQuery]) -> dict[str, set[str]]:
+def judged_outside(
+    inputs: TrackInputs, pooled: Mapping[str, PooledQuery], *, exclude_query_document: bool
+) -> dict[str, set[str]]:
     """The passages that the official judgments have for queries of the pool, and the pool does not.
-
-    One with a negative label is not judged, as trec_eval has it.
 
     Returns:
         query_id -> doc_ids; only queries that have some.
     """
     outside: dict[str, set[str]] = {}
     for row in inputs.official or ():
-        if row.relevance >= 0 and row.query_id in pooled:
+        if judgment(row.relevance) is not None and row.query_id in pooled:
             outside.setdefault(row.query_id, set()).add(row.doc_id)
     for query_id, doc_ids in outside.items():
         doc_ids.difference_update(pooled[query_id].doc_ids)
+        if exclude_query_document:
+            doc_ids.discard(query_id)
     return {query_id: doc_ids for query_id, doc_ids in outside.items() if doc_ids}
 
 
@@ -74,8 +77,10 @@ def count_judged_outside(folder: TrackFolder) -> int:
     kinds = ("question", "nugget", GOLD) if folder.bank(optional=True) else (QUERY,)
     inputs = InputReader(folder, kinds).read()
     runs = tuple(inputs.runs.values())
-    pooled = pool_with_ranks(runs, inputs.bank.query_ids, folder.config.track.depth)
-    return sum(map(len, judged_outside(inputs, pooled).values())) if _meet(inputs) else 0
+    track = folder.config.track
+    pooled = pool_with_ranks(runs, inputs.bank.query_ids, track.depth)
+    outside = judged_outside(inputs, pooled, exclude_query_document=track.exclude_query_document)
+    return sum(map(len, outside.values())) if _meet(inputs) else 0
 
 
 def _meet(inputs: TrackInputs) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,11 +13,12 @@ from trecexam.line.cautions import encoder_cautions
 from trecexam.line.probable_ratings import without_probabilities
 from trecexam.scores.measures import COVER, DIVERSITY, measure
 from trecexam.scores.weights import EQUAL, ITEM
-from trecexam.tables.text import plural
+from trecexam.tables.text import plural, shorten_list
 
 if TYPE_CHECKING:
     from ir_measures import Measure
 
+    from converters.run import Run
     from trecexam.line.assessment import Assessment
 
 
@@ -109,7 +110,20 @@ def left_out_runs(track: Assessment) -> tuple[str, ...]:
 
 def run_cautions(track: Assessment) -> tuple[str, ...]:
     """What one must know of the runs to read any leaderboard of them, one per line."""
-    return (*left_out_runs(track), *encoder_cautions(track))
+    return (*left_out_runs(track), *order_cautions(track.runs), *encoder_cautions(track))
+
+
+def order_cautions(runs: Mapping[str, Run]) -> tuple[str, ...]:
+    """Return a line on runs that trec_eval 9 orders otherwise, if any."""
+    names = [name for name, run in runs.items() if run.n_reordered_in_32_bits]
+    if not names:
+        return ()
+    queries = sum(runs[name].n_reordered_in_32_bits for name in names)
+    have = "has" if len(names) == 1 else "have"
+    return (
+        f"{shorten_list(names, 3, quote='')} {have} scores that are equal in 32 bits: trec_eval 9 orders "
+        f"{plural(queries, 'ranking')} otherwise; here scores are compared in 64 bits, as in trec_eval 10",
+    )
 
 
 def own_cautions(track: Assessment) -> tuple[str, ...]:

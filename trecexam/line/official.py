@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 import converters
-from converters.records import Qrel
+from converters.records import NOT_JUDGED, Qrel, judgment
 from trecexam.errors import TrecexamError
 from trecexam.files.stamps import located
 from trecexam.line.sources import written_by
@@ -59,26 +59,24 @@ class Official:
     @property
     def qrels(self) -> tuple[Qrel, ...]:
         """All judgments: the lines of the file, then those of people."""
-        return (*self.rows, *(Qrel(*judgment[:3]) for judgment in self.people))
-
-    @cached_property
-    def labels(self) -> Mapping[str, Mapping[str, int]]:
-        """query_id -> doc_id -> label; the best one where a passage is judged for several subtopics."""
-        labels: dict[str, dict[str, int]] = {}
-        for row in self.rows:
-            judged = labels.setdefault(row.query_id, {})
-            judged[row.doc_id] = max(row.relevance, judged.get(row.doc_id, row.relevance))
-        for judgment in self.people:
-            labels.setdefault(judgment.query_id, {})[judgment.doc_id] = judgment.label
-        return labels
+        return (*self.rows, *(Qrel(*row[:3]) for row in self.people))
 
     @cached_property
     def judged(self) -> Mapping[str, Mapping[str, int]]:
-        """`labels` without negative ones, which trec_eval reads as: in the pool, not judged."""
-        return {
-            query_id: {doc_id: label for doc_id, label in labels.items() if label >= 0}
-            for query_id, labels in self.labels.items()
-        }
+        """query_id -> doc_id -> judgment, see `converters.records.judgment`.
+
+        People's are among them. Queries without any are left out. Of a passage's judgments for several
+        subtopics the best one counts.
+        """
+        judged: dict[str, dict[str, int]] = {}
+        for row in self.rows:
+            given = judgment(row.relevance)
+            if given is not None:
+                of_query = judged.setdefault(row.query_id, {})
+                of_query[row.doc_id] = max(given, of_query.get(row.doc_id, given))
+        for by_people in self.people:
+            judged.setdefault(by_people.query_id, {})[by_people.doc_id] = by_people.label
+        return judged
 
     def warnings(self) -> tuple[str, ...]:
         """What makes these judgments other than people's judgments of all that they name, one per line."""
@@ -88,12 +86,15 @@ class Official:
                 f"{self.source}: `trecexam {self.written_by}` wrote it, so labels of a machine are among the "
                 "judgments"
             )
-        negative = sum(label < 0 for labels in self.labels.values() for label in labels.values())
-        if negative:
-            have = "has" if negative == 1 else "have"
+        not_judged = sum(row.relevance == NOT_JUDGED for row in self.rows)
+        if not_judged:
             lines.append(
-                f"{self.source}: {plural(negative, 'passage')} {have} a negative label, which trec_eval "
-                "reads as not judged"
+                f"{self.source}: {plural(not_judged, 'line')} with the label {NOT_JUDGED}: pooled, not judged"
+            )
+        junk = sum(row.relevance < NOT_JUDGED for row in self.rows)
+        if junk:
+            lines.append(
+                f"{self.source}: {plural(junk, 'line')} with a label below {NOT_JUDGED}: judged, not relevant"
             )
         return tuple(lines)
 
@@ -106,20 +107,20 @@ class Official:
             pool: query_id -> pooled doc_ids.
             of_responses: whether whole responses are pooled, which no judgment of passages names.
         """
-        if self.labels and not any(self.judged.values()):
-            return f"{self.source}: all its labels are negative, which trec_eval reads as not judged"
-        common = [query_id for query_id in pool if query_id in self.labels]
+        if self.rows and not self.judged:
+            return f"{self.source}: all its labels are {NOT_JUDGED}: pooled, not judged"
+        common = [query_id for query_id in pool if query_id in self.judged]
         if not common:
             return (
-                f"{self.source}: none of its {plural(len(self.labels), 'query')} ({_some(self.labels)}) is "
+                f"{self.source}: none of its {plural(len(self.judged), 'query')} ({_some(self.judged)}) is "
                 f"among the track's ({_some(pool)}); are query ids written in another form?"
             )
-        if any(not self.labels[query_id].keys().isdisjoint(pool[query_id]) for query_id in common):
+        if any(not self.judged[query_id].keys().isdisjoint(pool[query_id]) for query_id in common):
             return None
         pooled = {doc_id for query_id in common for doc_id in pool[query_id]}
         if not pooled:
             return None
-        judged = sorted(doc_id for query_id in common for doc_id in self.labels[query_id])
+        judged = sorted(doc_id for query_id in common for doc_id in self.judged[query_id])
         if not pooled.isdisjoint(judged):
             return (
                 f"{self.source}: no passage that it judges for a query is in the pool of that query, only in "

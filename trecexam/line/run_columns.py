@@ -37,7 +37,7 @@ LEAST = 5_000
 _HEAD = 100
 _NONE = np.empty(0)
 #: Of the files here; another version's are as good as none.
-_FORMAT = 3
+_FORMAT = 4
 
 
 class _InFile:
@@ -74,10 +74,12 @@ class MappedRun(Run):
         query_ids: tuple[str, ...],
         offsets: NDArray[np.int64],
         metadata: str,
+        n_reordered_in_32_bits: int,
         entries: _InFile,
     ) -> None:
         fields: dict[str, Any] = {"name": name, "query_ids": query_ids, "offsets": offsets}
-        fields |= {"metadata": metadata, "_entries": entries}
+        fields |= {"metadata": metadata, "n_reordered_in_32_bits": n_reordered_in_32_bits}
+        fields["_entries"] = entries
         for field, value in fields.items():
             object.__setattr__(self, field, value)
 
@@ -121,7 +123,9 @@ class MappedRun(Run):
 
     def renamed(self, name: str) -> Run:
         """The same run under another name."""
-        return MappedRun(name, self.query_ids, self.offsets, self.metadata, self._entries)
+        return MappedRun(
+            name, self.query_ids, self.offsets, self.metadata, self.n_reordered_in_32_bits, self._entries
+        )
 
     @cached_property
     def _bounds(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -201,7 +205,9 @@ class RunColumns:
         offsets = np.array(about["offsets"], np.int64)
         entries = _InFile(file, first.get_batch(0), _aligned(HEAD + len(payload)), columns.name, read)
         entries.let_go()
-        return MappedRun(about["name"], tuple(about["query_ids"]), offsets, about["metadata"], entries)
+        return MappedRun(
+            about["name"], tuple(about["query_ids"]), offsets, about["metadata"], about["reordered"], entries
+        )
 
     def forget(self, but: set[Path]) -> None:
         """Removes the columns of run files other than these."""
@@ -223,6 +229,7 @@ def _packed(run: Run, of_file: Stamp | None, name: str) -> bytes:
         "stamp": of_file,
         "name": run.name,
         "metadata": run.metadata,
+        "reordered": run.n_reordered_in_32_bits,
         "query_ids": run.query_ids,
         "offsets": run.offsets.tolist(),
     }

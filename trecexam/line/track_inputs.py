@@ -8,7 +8,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Literal
 
-from converters.records import HumanRating, Qrel
+from converters.records import HumanRating, Qrel, judgment
 from trecexam.bank import Bank
 from trecexam.files.cache import Cache
 from trecexam.files.stamps import Rejected
@@ -69,4 +69,4 @@ class TrackInputs(TakenRuns):
     @cached_property
     def judged_queries(self) -> frozenset[str]:
         """Those with official judgments."""
-        return frozenset(row.query_id for row in self.official or ())
+        return frozenset(row.query_id for row in self.official or () if judgment(row.relevance) is not None)

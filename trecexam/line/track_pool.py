@@ -120,10 +120,15 @@ def _outside(
 ) -> dict[str, set[str]]:
     """Passages that are pooled though no run has them: judged ones, or all that a grader knows by id."""
     known_passages = traits.known_passages
+    track = folder.config.track
     if known_passages is None:
-        return judged_outside(inputs, queries) if folder.config.track.pool_judged else {}
+        if not track.pool_judged:
+            return {}
+        return judged_outside(inputs, queries, exclude_query_document=track.exclude_query_document)
     return {
-        query_id: set(known_passages[query_id]).difference(of_query.doc_ids)
+        query_id: set(known_passages[query_id]).difference(
+            of_query.doc_ids, (query_id,) if track.exclude_query_document else ()
+        )
         for query_id, of_query in queries.items()
     }
 

@@ -32,6 +32,8 @@ class ValueCache:
         self._tokens: dict[str, Hashable] = {}
         self._runs: dict[str, _OfRun] = {}
         self.evaluated = 0
+        #: Measure -> why its provider failed.
+        self.failures: dict[str, str] = {}
         self._on_all: tuple[tuple[tuple[str, Hashable], ...], Any] | None = None
 
     def values(

@@ -24,7 +24,7 @@ from trecexam.line.evaluation import official_values, rubric_values
 from trecexam.line.grading import Progress
 from trecexam.line.loader import TrackLoader
 from trecexam.line.lost_grades import lost_grades, refuse_lost_grades, stored_grades
-from trecexam.line.measures import left_out_runs, without_vital
+from trecexam.line.measures import left_out_runs, order_cautions, without_vital
 from trecexam.line.rejected import left_out, not_computable, rejected_rows
 from trecexam.line.sheets import Counts
 from trecexam.outputs.features import features
@@ -165,7 +165,12 @@ def updated(
         outcome.why,
         outcome.cut,
         without_vital(track.measures, track.bank),
-        (*left_out_runs(track), *track.notes, *(note for each in after for note in each.notes)),
+        (
+            *left_out_runs(track),
+            *order_cautions(track.runs),
+            *track.notes,
+            *(note for each in after for note in each.notes),
+        ),
     )
     return Updated(update, track, remembered)
 

@@ -148,11 +148,5 @@ def _weight(best: NDArray[np.integer], rel: int, weights: NDArray[np.float64] | 
 
 
 def trec_order(scores: Mapping[str, float]) -> list[str]:
-    """A query's doc_ids in trec_eval 9's order.
-
-    By score, highest first, where scores are compared as 32-bit floats; ties by doc_id, highest first.
-    """
-    doc_ids = sorted(scores, reverse=True)
-    with np.errstate(over="ignore"):
-        values = np.array([scores[doc_id] for doc_id in doc_ids], np.float64).astype(np.float32)
-    return [doc_ids[row] for row in np.argsort(-values, kind="stable").tolist()]
+    """Return a query's doc_ids in trec_eval 10's order: score, then doc_id, both descending."""
+    return sorted(scores, key=lambda doc_id: (scores[doc_id], doc_id), reverse=True)

@@ -7,13 +7,15 @@ get here, and every provider sees the scores n, n-1, ..., 1, so none can break a
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
 from typing import Any, Protocol
 
 import ir_measures
-from ir_measures import Measure
+from ir_measures import Measure, Metric
 
 from converters.records import Qrel
+from trecexam.errors import shortened
 from trecexam.scores.labels import LabelRule, RubricQrel, label_qrels, rating_qrels, subtopic_qrels
 from trecexam.scores.measures import COVER, DIVERSITY, measure
 from trecexam.scores.ratings import QueryRatings
@@ -24,6 +26,8 @@ __all__ = ["Evaluate", "Judgments", "OfficialJudgments", "RubricJudgments", "mea
 Rankings = Mapping[str, Sequence[str]]
 #: Gives a run's values: query_id -> measure, as ir_measures prints it -> value.
 Evaluate = Callable[[Rankings], dict[str, dict[str, float]]]
+#: Measure -> why the provider of ir_measures that computes it failed.
+Failures = dict[str, str]
 #: Measures that can share one pass over a run, and the qrels rows that they are computed on.
 _Group = tuple[list[Measure], Sequence[Any]]
 
@@ -45,11 +49,17 @@ class Judgments(Protocol):
         """The judged queries, sorted."""
         ...
 
-    def evaluator(self, measures: Sequence[str | Measure], query_ids: Sequence[str]) -> Evaluate:
+    def evaluator(
+        self, measures: Sequence[str | Measure], query_ids: Sequence[str], failures: Failures | None = None
+    ) -> Evaluate:
         """A function that evaluates runs.
 
         Its result has exactly these queries and measures. A query that a run skips, or that has no
-        judgments, gets 0, and so does an undefined (0/0) value.
+        judgments, gets 0, and so does an undefined (0/0) value. Where a provider of ir_measures fails, the
+        values are NaN.
+
+        Args:
+            failures: gets the measures whose provider fails.
 
         Raises:
             ValueError: a measure cannot be computed on these judgments; with the reason.
@@ -88,7 +98,9 @@ class RubricJudgments:
         """The queries, sorted."""
         return tuple(sorted(self._queries))
 
-    def evaluator(self, measures: Sequence[str | Measure], query_ids: Sequence[str]) -> Evaluate:
+    def evaluator(
+        self, measures: Sequence[str | Measure], query_ids: Sequence[str], failures: Failures | None = None
+    ) -> Evaluate:
         """See `Judgments.evaluator`."""
         metrics = [measure(name) for name in measures]
         queries = [self._queries[query] for query in dict.fromkeys(query_ids) if query in self._queries]
@@ -101,7 +113,7 @@ class RubricJudgments:
                 at_min_rating = metric["rel"] == 1
                 groups.append(([metric], _quiet(subtopics.get() if at_min_rating else ratings.get())))
         groups += _grouped([metric for metric in metrics if metric.NAME not in DIVERSITY], rows)
-        return _evaluate(groups, metrics, query_ids)
+        return _evaluate(groups, metrics, query_ids, {} if failures is None else failures)
 
 
 class OfficialJudgments:
@@ -126,7 +138,9 @@ class OfficialJudgments:
         """The judged queries, sorted."""
         return tuple(sorted(self._labels))
 
-    def evaluator(self, measures: Sequence[str | Measure], query_ids: Sequence[str]) -> Evaluate:
+    def evaluator(
+        self, measures: Sequence[str | Measure], query_ids: Sequence[str], failures: Failures | None = None
+    ) -> Evaluate:
         """See `Judgments.evaluator`. Diversity measures need subtopics in the qrels' second column."""
         metrics = [measure(name, official=True) for name in measures]
         diversity = [metric for metric in metrics if metric.NAME in DIVERSITY]
@@ -152,7 +166,7 @@ class OfficialJudgments:
         ]
         groups = _grouped([metric for metric in metrics if metric.NAME not in DIVERSITY], merged)
         groups += [([metric], _quiet(rows)) for metric in diversity]
-        return _evaluate(groups, metrics, query_ids)
+        return _evaluate(groups, metrics, query_ids, {} if failures is None else failures)
 
     def _has_subtopics(self) -> bool:
         return any(
@@ -196,23 +210,56 @@ def _quiet(rows: list[Qrel]) -> list[Qrel]:
     return [*rows, Qrel(_DUMMY_QUERY, "d", 5, "1"), Qrel(_DUMMY_QUERY, "d", 5, "2")] if rows else []
 
 
-def _evaluate(groups: Iterable[_Group], metrics: Sequence[Measure], query_ids: Sequence[str]) -> Evaluate:
-    evaluators = [ir_measures.evaluator(measures, rows) for measures, rows in groups if rows]
+class _Provided:
+    """Measures that ir_measures computes in one pass over a run."""
+
+    def __init__(self, measures: Sequence[Measure], rows: Sequence[Any]) -> None:
+        self._measures, self._rows = measures, rows
+
+    @cached_property
+    def _evaluator(self) -> Any:
+        return ir_measures.evaluator(self._measures, self._rows)
+
+    @cached_property
+    def _alone(self) -> list[_Provided]:
+        return [_Provided([measure], self._rows) for measure in self._measures]
+
+    def metrics(self, run: Mapping[str, Mapping[str, float]], failures: Failures) -> Iterator[Metric]:
+        """Yield the values of a run, NaN for each query of a measure whose provider fails."""
+        try:
+            yield from list(self._evaluator.iter_calc(run))
+        # Providers call other programs and libraries, which raise whatever they like.
+        except Exception as error:
+            if len(self._measures) > 1:
+                for alone in self._alone:
+                    yield from alone.metrics(run, failures)
+                return
+            (measure,) = self._measures
+            first_line = next(iter(str(error).splitlines()), "")
+            failures[str(measure)] = shortened(f"{type(error).__name__}: {first_line}".rstrip(": "))
+            yield from (Metric(query_id, measure, math.nan) for query_id in run)
+
+
+def _evaluate(
+    groups: Iterable[_Group], metrics: Sequence[Measure], query_ids: Sequence[str], failures: Failures
+) -> Evaluate:
+    provided = [_Provided(measures, rows) for measures, rows in groups if rows]
     defaults = {str(metric): float(metric.DEFAULT) for metric in metrics}
 
     def evaluate(rankings: Rankings) -> dict[str, dict[str, float]]:
         values = {query_id: dict(defaults) for query_id in query_ids}
         run = {query_id: _scores(rankings[query_id]) for query_id in values if rankings.get(query_id)}
-        for evaluator in evaluators:
-            for metric in evaluator.iter_calc(run):
+        for each in provided:
+            for metric in each.metrics(run, failures):
                 if metric.query_id in values:
                     value = float(metric.value)
-                    values[metric.query_id][str(metric.measure)] = value if math.isfinite(value) else 0.0
+                    defined = math.isfinite(value) or str(metric.measure) in failures
+                    values[metric.query_id][str(metric.measure)] = value if defined else 0.0
         return values
 
     return evaluate
 
 
 def _scores(ranking: Sequence[str]) -> dict[str, float]:
-    # Whole numbers up to 2**24 are exact as 32-bit floats, which trec_eval compares.
+    # Whole numbers up to 2**24 are exact as 32-bit floats, which pytrec_eval compares.
     return {doc_id: float(score) for score, doc_id in enumerate(reversed(ranking), 1)}

@@ -10,7 +10,7 @@ from typing import Any, Literal, Self
 
 import numpy as np
 
-from trecexam.scores.measures import is_share, measure, short_names
+from trecexam.scores.measures import is_count, is_share, measure, short_names
 from trecexam.scores.values import TIE_DECIMALS, MeasureValues
 from trecexam.tables.frames import texts
 from trecexam.tables.result import Result
@@ -26,7 +26,8 @@ Average = Literal["all", "answered"]
 class Score:
     """A mean over queries and its standard error, stdev(n-1) / sqrt(n), which is NaN for a single query.
 
-    Both are NaN where there is nothing to average, see `NO_SCORE`.
+    Of a count the sum stands in place of the mean, without a standard error. Both are NaN where there is
+    nothing to average, see `NO_SCORE`.
     """
 
     mean: float
@@ -214,7 +215,7 @@ def leaderboard(
 ) -> Leaderboard:
     """The leaderboard of per-query values.
 
-    Every measure is averaged as a mean, counts such as NumRet too.
+    Counts such as NumRet are summed, as ir_measures does.
 
     Args:
         values: of the runs; they have every query and measure.
@@ -232,13 +233,20 @@ def leaderboard(
     if average not in ("all", "answered"):
         raise ValueError(f'unknown average {average!r}; there are "all" and "answered"')
     rows = []
+    counts = [is_count(name) for name in measures]
     matrices = [values.matrix(name, None, query_ids) for name in measures] if values.runs else []
     for number, run in enumerate(values.runs):
         has = set(answered.get(run, ()))
         columns = [column for column, query_id in enumerate(query_ids) if query_id in has]
         of_run = [matrix[number] if average == "all" else matrix[number, columns] for matrix in matrices]
         n_queries = len(query_ids) if average == "all" else len(columns)
-        scores = Scores((score(of_measure.tolist()) for of_measure in of_run), measures)
+        scores = Scores(
+            (
+                total(of_measure.tolist()) if of_counts else score(of_measure.tolist())
+                for of_measure, of_counts in zip(of_run, counts, strict=True)
+            ),
+            measures,
+        )
         rows.append(Row(run, n_queries, len(columns), scores))
     return Leaderboard(tuple(measures), len(query_ids), average, tuple(sorted(rows, key=best_first)))
 
@@ -258,6 +266,11 @@ def score(values: Sequence[float]) -> Score:
         return Score(mean, math.nan)
     variance = math.fsum((value - mean) ** 2 for value in values) / (n - 1)
     return Score(mean, math.sqrt(variance / n))
+
+
+def total(values: Sequence[float]) -> Score:
+    """Return the sum of a run's counts."""
+    return Score(math.fsum(values), math.nan)
 
 
 def interval(score: Score, n: int, level: float = 0.95, measure: str = "") -> tuple[float, float]:

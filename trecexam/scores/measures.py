@@ -11,6 +11,7 @@ from typing import Any
 
 import ir_measures
 from ir_measures import Measure
+from ir_measures.measures.base import SumAgg
 from ir_measures.providers.base import NOT_PROVIDED
 
 import trecexam.scores.support_measures  # noqa: F401  registers SupportP, SupportR, SupportF1
@@ -116,6 +117,12 @@ def is_share(name: str) -> bool:
     return base in _SHARES and "weights='item'" not in name
 
 
+def is_count(name: str) -> bool:
+    """Return True for a measure that ir_measures sums over queries: NumQ, NumRel, NumRet."""
+    known = ir_measures.measures.registry.get(name.rpartition(":")[2].partition("@")[0].partition("(")[0])
+    return known is not None and isinstance(known.aggregator(), SumAgg)
+
+
 def at_min_rating(metric: Measure, min_rating: int, *, counts: bool) -> Measure | None:
     """The measure with another rating from which passages are relevant or reach an item.
 
@@ -196,6 +203,8 @@ def _check_parameters(metric: Measure) -> None:
             continue
         boolean = isinstance(value, bool) and info.dtype is not bool
         outside = key in _COUNTED and isinstance(value, int) and not 1 <= value <= _MAX_INT
+        if key == "gains" and not _are_whole(value):
+            raise ValueError(shortened(f"{metric.NAME}: gains={value!r} is not possible: give whole numbers"))
         if boolean or outside or not info.validate(value):  # type: ignore[no-untyped-call]
             raise ValueError(shortened(f"{metric.NAME}: {key}={value!r} is not possible; {takes}"))
     if metric.NAME in DIVERSITY and metric.params.get("cutoff", 1) > NDEVAL_DEPTH:
@@ -206,6 +215,11 @@ def _check_parameters(metric: Measure) -> None:
         metric.validate_params()  # type: ignore[no-untyped-call]
     except AssertionError as error:
         raise ValueError(f"{metric.NAME}: {error}; {takes}") from None
+
+
+def _are_whole(gains: Any) -> bool:
+    pairs = gains.items() if isinstance(gains, dict) else ()
+    return all(isinstance(number, int) and not isinstance(number, bool) for pair in pairs for number in pair)
 
 
 def _takes(metric: Measure) -> str:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -22,12 +23,14 @@ class MeasureValues:
         query_ids: the queries.
         measures: as ir_measures prints them.
         array: float64 of shape (runs, queries, measures).
+        failures: measures without values, since their provider in ir_measures failed, and why.
     """
 
     runs: tuple[str, ...]
     query_ids: tuple[str, ...]
     measures: tuple[str, ...]
     array: NDArray[np.float64]
+    failures: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
     def from_mapping(
@@ -40,6 +43,32 @@ class MeasureValues:
         rows = [[[of_run[q][name] for name in names] for q in query_ids] for of_run in values.values()]
         array = np.array(rows, np.float64).reshape(len(values), len(query_ids), len(names))
         return cls(tuple(values), query_ids, names, array)
+
+    def without_failed(self, reasons: Mapping[str, str]) -> MeasureValues:
+        """Return the values without measures of which some are NaN; where all are, with the first alone.
+
+        Args:
+            reasons: measure -> why its provider failed.
+        """
+        failed: NDArray[np.bool_] = np.asarray(np.isnan(self.array).any(axis=(0, 1)))
+        if not failed.any():
+            return self
+        kept = ~failed if not failed.all() else np.arange(len(self.measures)) < 1
+        names = [name for name, each in zip(self.measures, failed.tolist(), strict=True) if each]
+        return MeasureValues(
+            self.runs,
+            self.query_ids,
+            tuple(itertools.compress(self.measures, kept.tolist())),
+            self.array[:, :, kept],
+            {name: reasons[name] for name in names},
+        )
+
+    @property
+    def failure_notes(self) -> tuple[str, ...]:
+        """A line on each measure whose provider failed."""
+        return tuple(
+            f"{name} has no values: ir_measures failed ({why})" for name, why in self.failures.items()
+        )
 
     def of_runs(self, runs: Sequence[str]) -> MeasureValues:
         """The values of only these runs, in this order.

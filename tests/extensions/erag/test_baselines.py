@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import warnings
 from pathlib import Path
 
 import pytest
@@ -155,15 +154,3 @@ def test_a_run_with_equal_scores_gives_a_warning_on_the_order_of_ties(track: Pat
     assert "by docid descending" in line
     # d6 and d4 come before d3, the only correct one.
     assert f"tied\t{(1 + 1 / 3 + 0) / 3:.6f}" in said.out
-
-
-def test_scores_beyond_a_32_bit_float_are_named(track: Path, capsys: Capture) -> None:
-    docs = (("d3", "1e308"), ("d4", "1e307"))
-    lines = [f"q2 Q0 {doc} {n} {score} big" for n, (doc, score) in enumerate(docs)]
-    (track / "runs" / "big.run").write_text("\n".join(lines) + "\n")
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        assert erag(track, "--outputs", str(outputs_file(track / "o.jsonl")), "-m", "MRR") == 0
-    said = capsys.readouterr().err
-    assert "run 'big': has scores beyond what a 32-bit float holds (3.4e38)" in said
-    assert "all scores of a query" not in said

@@ -301,7 +301,7 @@ ERRORS = [
     ({"runs": {"a": pandas.DataFrame({"qid": ["q1"], "docno": ["d"]})}}, "run 'a': no column 'score' among"),
     (
         {"runs": {"a": {"q1": {"d": float("nan")}}}},
-        "the score of 'd' for query 'q1' is not a finite number: nan",
+        "the score of 'd' for query 'q1' is not a number: nan",
     ),
     ({"runs": {"a": {"q1": ["d"]}}}, "query_id -> doc_id -> score; see query 'q1'"),
     ({"runs": {"a": {"q 1": {"d": 1}}}}, "query id 'q 1' is empty or has white space"),
@@ -320,7 +320,7 @@ ERRORS = [
     ({"measures": "nDCG@10"}, "give a list"),
     ({"measures": nDCG @ 10}, "measures: give a list"),
     ({"measures": []}, "measures: name at least one"),
-    ({"runs": {"a": {"q1": {"d": 10**400}}}}, "the score of 'd' for query 'q1' is not a finite number: 1000"),
+    ({"runs": {"a": {"q1": {"d": 10**400}}}}, "the score of 'd' for query 'q1' is not a number: 1000"),
     ({"grader": HashGrader}, "grader: give a grader or its name, not a type"),
     ({"bank": {}}, "^bank: no rows$"),
     ({"bank": []}, "^bank: no rows$"),

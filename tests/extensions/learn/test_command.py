@@ -174,7 +174,7 @@ def test_negative_labels_are_not_judgments_and_their_lines_stay(
     learnable: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     edit_qrels(learnable, lambda row: "-1" if row[2] == "q1-d01" else row[3])
-    assert "1 passage has a negative label" in error_output(capsys, learnable)
+    assert "1 line with the label -1: pooled, not judged" in error_output(capsys, learnable)
     (row,) = (row for row in learned(learnable) if row["doc_id"] == "q1-d01")
     assert row["judged"] == "no"
     assert (learnable / "out" / "learned.qrels").read_text().count(" q1-d01 ") == 1
@@ -184,7 +184,8 @@ def test_negative_labels_are_not_judgments_and_their_lines_stay(
     ("change", "why"),
     [
         (lambda row: "1", "nothing to learn: all "),
-        (lambda row: "-2", "nothing to learn: no judgments"),
+        (lambda row: "-1", "nothing to learn: no judgments"),
+        (lambda row: "-2", "nothing to learn: all "),
     ],
 )
 def test_judgments_without_variation_are_reported(
@@ -203,7 +204,7 @@ def test_negative_labels_and_a_single_other_label_are_reported(
     edit_qrels(learnable, lambda row: "1" if row[3] == "2" else "-1")
     error = error_output(capsys, learnable, status=2)
     assert "judgments are 1; qrels.txt: " in error
-    assert "passages have a negative label" in error
+    assert "lines with the label -1: pooled, not judged" in error
 
 
 def test_an_empty_pool_is_reported_with_a_remedy(learnable: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -211,19 +211,24 @@ def test_judged_passages_outside_the_pool_are_counted_until_they_are_pooled(
     assert "published tables" not in err(capsys, "agreement", graded, status=0)
 
 
-def test_negative_judgments_are_left_out_and_counted(
+def test_minus_1_is_no_judgment_and_lower_labels_are_not_relevant(
     graded: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     text = (graded / "qrels.txt").read_text()
+    whole = out(capsys, "agreement", graded)
     kept = "".join(line + "\n" for line in text.splitlines() if not line.endswith(" 0"))
+    n_zero = len(text.splitlines()) - len(kept.splitlines())
     (graded / "qrels.txt").write_text(kept)
     without = out(capsys, "agreement", graded)
-    (graded / "qrels.txt").write_text(text.replace(" 0\n", " -2\n"))
-    assert run(["agreement", str(graded)]) == 0
-    told = capsys.readouterr()
-    assert told.out == without
-    negative = len(text.splitlines()) - len(kept.splitlines())
-    assert f"qrels.txt: {negative} passages have a negative label, which trec_eval reads as not" in told.err
+    for label, expected, means in (
+        ("-1", without, "with the label -1: pooled, not judged"),
+        ("-2", whole, "with a label below -1: judged, not relevant"),
+    ):
+        (graded / "qrels.txt").write_text(text.replace(" 0\n", f" {label}\n"))
+        assert run(["agreement", str(graded)]) == 0
+        told = capsys.readouterr()
+        assert told.out == expected
+        assert f"qrels.txt: {n_zero} lines {means}" in told.err
 
 
 def test_ratings_of_people_do_not_count_as_those_of_the_grader(

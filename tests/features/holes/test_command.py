@@ -26,10 +26,10 @@ def table(capsys: pytest.CaptureFixture[str], *arguments: str | Path) -> tuple[l
 
 
 def make_holes(root: Path) -> None:
-    """Official judgments without every third passage, and one negative; a run that skips queries."""
+    """Judgments without every third passage, with one -1 and one -2; a run that skips queries."""
     lines = (root / "qrels.txt").read_text().splitlines()
     kept = [line for number, line in enumerate(lines) if number % 3]
-    kept[0] = kept[0][:-1] + "-1"
+    kept[0], kept[1] = kept[0][:-1] + "-1", kept[1][:-1] + "-2"
     (root / "qrels.txt").write_text("".join(line + "\n" for line in kept))
     write_run(root / "runs" / "skips.run", {"q2": ["q2-d00", "q2-d01", "new"]})
 
@@ -38,7 +38,8 @@ def counted(
     root: Path, depth: int, pool_depth: int = 8
 ) -> dict[tuple[str, str], tuple[int, int, int, float]]:
     """run, query -> retrieved, unjudged, ungraded, Judged; from files whose ranks follow the scores."""
-    judged = {tuple(line.split()[::2]) for line in (root / "qrels.txt").read_text().splitlines()}
+    lines = (root / "qrels.txt").read_text().splitlines()
+    judged = {tuple(line.split()[::2]) for line in lines if not line.endswith(" -1")}
     texts = {json.loads(line)["docid"] for line in (root / "passages.jsonl").read_text().splitlines()}
     ranked: dict[str, dict[str, list[str]]] = {}
     for path in (root / "runs").iterdir():

@@ -257,7 +257,7 @@ def test_negative_judgments_count_as_not_relevant(graded: Path, capsys: pytest.C
     (graded / "qrels.txt").write_text("".join(re.sub(" 0$", " -2", line) + "\n" for line in lines))
     assert table(capsys, "spurious", graded) == before
     assert table(capsys, "missing", graded)
-    assert {r["judgment"] for r in table(capsys, "grid", graded)} == {"-2", "1", "2", "3"}
+    assert {r["judgment"] for r in table(capsys, "grid", graded)} == {"0", "1", "2", "3"}
 
 
 def test_queries_without_judgments_are_reported_and_left_out(

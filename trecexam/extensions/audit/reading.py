@@ -13,6 +13,7 @@ import numpy as np
 import converters
 from converters.arrow import strings
 from converters.label_table import read_teams
+from converters.records import judgment
 from trecexam.errors import TrecexamError
 from trecexam.extensions.audit.records import DEPTH, AuditInputs, Rows, Side
 from trecexam.line.dropped_runs import equal_runs, name_runs
@@ -114,8 +115,10 @@ def _labels(path: Path) -> Labels:
     """The labels in a file; a passage with several labels (one per subtopic) gets the highest."""
     labels: dict[str, dict[str, int]] = {}
     for row in converters.read(path, "qrels"):
-        of_query = labels.setdefault(row.query_id, {})
-        of_query[row.doc_id] = max(row.relevance, of_query.get(row.doc_id, row.relevance))
+        label = judgment(row.relevance)
+        if label is not None:
+            of_query = labels.setdefault(row.query_id, {})
+            of_query[row.doc_id] = max(label, of_query.get(row.doc_id, label))
     return labels
 
 

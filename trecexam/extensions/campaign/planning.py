@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, get_args
 
+from converters.records import judgment
 from trecexam.errors import TrecexamError
 from trecexam.extensions.campaign.assessments import CellKey, asked_items, is_done, opinions_of
 from trecexam.extensions.campaign.dividing import Topic, divided
@@ -202,8 +203,7 @@ def _topics(
 ) -> list[Topic]:
     officially: dict[str, set[str]] = {}
     for row in track.official or ():
-        # A negative label is nobody's judgment, as trec_eval reads it.
-        if row.relevance >= 0:
+        if judgment(row.relevance) is not None:
             officially.setdefault(row.query_id, set()).add(row.doc_id)
     counting = {**track.overrides.ratings, **track.judgments.ratings}
     topics = []

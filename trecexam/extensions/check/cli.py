@@ -85,7 +85,7 @@ def check(file: Path, kind: str | None, version: str | None, fix: Path | None, t
         for number, good in takes.items()
     ]
     if fix is not None:
-        rows += ((change.line, "fixed", "", change.reason) for change in _fix(file, kind, versions[0], fix))
+        rows += ((change.line, "fixed", "", change.reason) for change in _fix(file, kind, versions[-1], fix))
         notes.append(f"{fix}: written; both versions accept it")
     return Tables(
         {"findings": Table(HEADER, tuple(rows), layout=Layout(("line", "severity"), ("reason",)))},

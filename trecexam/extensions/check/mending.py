@@ -68,7 +68,7 @@ class _Changes:
         return (*sorted(self._listed, key=lambda change: change.line or 0), *rest)
 
 
-def fix_run(path: Path, file: BinaryIO, version: int = 9) -> tuple[Change, ...]:
+def fix_run(path: Path, file: BinaryIO, version: int = 10) -> tuple[Change, ...]:
     """Writes the run to `file`, topics as they come, entries in trec_eval's order, ranks from 1.
 
     Args:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from converters.errors import ConversionError
 from converters.fields import counted
 from converters.lines import Head, is_gzip, iter_lines
+from converters.records import NOT_JUDGED
 from converters.trec_qrels import FORMAT as QRELS
 from converters.trec_run import FORMAT as RUN
 from trecexam.extensions.check.mending import fix_qrels, fix_run
@@ -51,6 +52,8 @@ __all__ = [
     "takes",
 ]
 
+#: A whole number as tables of floats write it.
+_WHOLE = re.compile(rb"[+-]?[0-9]+\.0*")
 #: Lines a topic, from which on TREC's own checkers complain.
 MOST_LINES = 1000
 #: The number of lines read to distinguish runs from qrels.
@@ -270,11 +273,17 @@ def _score(findings: PreflightFindings, number: int, text: bytes) -> float:
 
 def _label(findings: PreflightFindings, number: int, text: bytes) -> int:
     label, whole = atol(text)
-    if not whole:
+    if not whole and not _WHOLE.fullmatch(text):
         reason = f"the label {shown(text)} is read as {label}"
         findings.add("label no whole number", number, "silent", reason)
-    if label < 0:
-        reason = f"the label {label} means pooled but unjudged; it does not mean not relevant"
+    if label == NOT_JUDGED:
+        reason = f"the label {label} means pooled and not judged; it does not mean not relevant"
+        findings.add("negative label", number, "silent", reason)
+    elif label < NOT_JUDGED:
+        reason = (
+            f"the label {label} means judged, not relevant, which trec_eval reads as not judged in bpref, "
+            "infAP and with -J: write 0 to have it read as not relevant everywhere"
+        )
         findings.add("negative label", number, "silent", reason)
     if label > MOST_LABEL:
         reason = (
@@ -304,11 +313,11 @@ def _look_at_ranking(findings: PreflightFindings, topic_id: bytes, topic: RunTop
     if ties[9][0] > ties[10][0]:
         count = _times(ties[9][0] - ties[10][0], "score")
         reason = (
-            f"{name}: {count} different from another only beyond float precision: a tie in trec_eval 9, not "
-            f"in 10"
+            f"{name}: {count} different from another only beyond float precision: a tie in trec_eval 9, "
+            "which orders by docno there; not in 10"
         )
         findings.add("ties past float precision", ties[9][1], "silent", reason, (9,))
-    against = _against_ranks(compared(scores, 9), np.array(topic.ranks))
+    against = _against_ranks(scores, np.array(topic.ranks))
     if len(against):
         reason = (
             f"{name}: {_times(len(against), 'score')} not in the order of the ranks; trec_eval ignores the "

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from converters.errors import ConversionError
 from converters.gold import KIND, kilt_provenance
+from converters.records import judgment
 from trecexam.errors import TrecexamError, did_you_mean
 from trecexam.extensions.erag import labels
 from trecexam.extensions.erag.downstream import read_outputs
@@ -264,10 +265,10 @@ def _provenance(track: TrackInputs, folder: TrackFolder) -> Sequence[Qrel]:
 
 
 def _judged(rows: Iterable[Qrel]) -> dict[str, set[str]]:
-    """query_id -> its judged documents; a negative label says that one is not judged."""
+    """query_id -> its judged documents."""
     judged: dict[str, set[str]] = {}
     for row in rows:
-        if row.relevance >= 0:
+        if judgment(row.relevance) is not None:
             judged.setdefault(row.query_id, set()).add(row.doc_id)
     return judged
 

@@ -6,8 +6,6 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from converters.errors import ConversionError
 from trecexam.errors import TrecexamError, did_you_mean
 from trecexam.extensions.erag.labels import Ranked
@@ -113,22 +111,15 @@ def counted_queries(
 
 
 def tied_runs(runs: Mapping[str, Run], query_ids: Iterable[str]) -> Iterator[str]:
-    """A warning for each run whose scores are all equal in each of these queries, or too great to tell apart.
+    """Yield a warning for each run whose scores are all equal in each of these queries.
 
-    Scores are compared in single precision, as trec_eval 9 does. Queries with one document say nothing.
+    Queries with one document say nothing.
     """
     ids = list(query_ids)
     for name, run in runs.items():
         spans = [run.spans[query_id] for query_id in ids if query_id in run.spans]
-        with np.errstate(over="ignore"):
-            several = [run.scores[start:end].astype(np.float32) for start, end in spans if end - start > 1]
-        if any(np.isinf(scores).sum() > 1 for scores in several):
-            yield (
-                f"run '{name}': has scores beyond what a 32-bit float holds (3.4e38), which trec_eval reads "
-                f"as equal, so its rule for ties orders their documents, by docid descending; give "
-                f"smaller scores"
-            )
-        elif several and all((scores == scores[0]).all() for scores in several):
+        several = [run.scores[start:end] for start, end in spans if end - start > 1]
+        if several and all((scores == scores[0]).all() for scores in several):
             yield (
                 f"run '{name}': all scores of a query are the same, so trec_eval's rule for ties orders its "
                 f"documents, by docid descending; give each document a score that decreases with its rank"

@@ -83,7 +83,7 @@ def ids(values: Iterable[Any], what: str) -> list[str]:
 
 
 def number_of(value: Any, what: str) -> float:
-    """The value as a finite number.
+    """Return the value as a number, which may be infinite.
 
     Raises:
         TrecexamError: it is none.
@@ -91,9 +91,9 @@ def number_of(value: Any, what: str) -> float:
     # duckdb has decimals.
     if not isinstance(value, bool) and isinstance(value, Real | Decimal):
         with contextlib.suppress(OverflowError, ValueError):
-            if math.isfinite(number := float(value)):
+            if not math.isnan(number := float(value)):
                 return number
-    raise TrecexamError(f"{what} is not a finite number: {value!r:.60}")
+    raise TrecexamError(f"{what} is not a number: {value!r:.60}")
 
 
 def whole_number(value: Any, what: str) -> int:
@@ -103,7 +103,7 @@ def whole_number(value: Any, what: str) -> int:
         TrecexamError: it is none.
     """
     number = number_of(value, what)
-    if number != int(number):
+    if not number.is_integer():
         raise TrecexamError(f"{what} is not a whole number: {value!r}")
     return int(number)
 

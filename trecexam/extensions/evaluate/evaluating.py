@@ -27,6 +27,7 @@ from trecexam.extensions.evaluate.inputs import (
 from trecexam.extensions.evaluate.runs import add_runs
 from trecexam.line.loaded_track import TrackLoaders
 from trecexam.line.measure_names import names_of
+from trecexam.line.official import why_unjudged
 from trecexam.scaffold import Sources, make_track
 from trecexam.scores.evaluate import measure
 from trecexam.scores.leaderboard import Leaderboard
@@ -193,7 +194,13 @@ def _graded(
     if not done.complete:
         raise TrecexamError(done.why or "grading was stopped", path=track.folder.root)
     board = _leaderboard(track, measures, paths)
-    notes = (*map(str, track.files.rejected()), *track.status().notes)
+    loaded = track._loaders.first.load()
+    unjudged = None if loaded.official is None else why_unjudged(loaded)
+    notes = (
+        *(() if unjudged is None else (unjudged,)),
+        *map(str, track.files.rejected()),
+        *track.status().notes,
+    )
     return dataclasses.replace(board, notes=(*board.notes, *notes))
 
 

@@ -17,6 +17,7 @@ from trecexam.line.cautions import label_cautions
 from trecexam.line.dropped_runs import name_runs
 from trecexam.line.evaluation import on_qrels
 from trecexam.line.measure_names import names_of
+from trecexam.line.measures import order_cautions
 from trecexam.scores.evaluate import measure
 from trecexam.scores.leaderboard import Leaderboard, leaderboard
 from trecexam.scores.values import MeasureValues
@@ -88,14 +89,21 @@ def evaluate_files(
         of_run[:] = evaluator.values(run)
     run_names = _names(by_path)
     values = MeasureValues(tuple(run_names.values()), query_ids, tuple(names), array)
+    values = values.without_failed(evaluator.failures)
     answered = {run_names[path]: [q for q in query_ids if q in run] for path, run in by_path.items()}
     unanswered = tuple(
         f"{path}: {qrels} has none of its queries ({shorten_list(list(run.query_ids), 2, dots=True)})"
         for path, run in by_path.items()
         if not answered[run_names[path]]
     )
-    notes = (*rejected, *unanswered, *label_cautions(rows, qrels, measures))
-    board = leaderboard(values, names, query_ids, answered)
+    notes = (
+        *values.failure_notes,
+        *rejected,
+        *order_cautions(dict(zip(values.runs, by_path.values(), strict=True))),
+        *unanswered,
+        *label_cautions(rows, qrels, measures),
+    )
+    board = leaderboard(values, values.measures, query_ids, answered)
     files = {run_names[path]: str(path) for path in by_path}
     board = replace(board, rows=tuple(replace(row, file=files[row.run]) for row in board.rows))
     return EvaluatedFiles(board, values, rejected, notes, per_query)

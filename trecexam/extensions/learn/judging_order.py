@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 import numpy as np
 from threadpoolctl import threadpool_limits
 
+from converters.records import judgment
 from trecexam.errors import TrecexamError, did_you_mean
 from trecexam.extensions.learn.arithmetic.settling import standing
 from trecexam.extensions.learn.learned_board import K
@@ -270,8 +271,7 @@ def judged_passages(track: Assessment) -> dict[str, set[str]]:
     """query_id -> passages with an official judgment, or a person's rating of the whole passage."""
     judged: dict[str, set[str]] = {}
     for row in track.official or ():
-        # A negative label is nobody's judgment, as trec_eval reads it.
-        if row.relevance >= 0:
+        if judgment(row.relevance) is not None:
             judged.setdefault(row.query_id, set()).add(row.doc_id)
     for people in (track.overrides, track.judgments):
         for query_id, human in people.queries.items():

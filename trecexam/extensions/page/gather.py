@@ -203,7 +203,7 @@ def _state(track: Assessment, q: QueryRatings, judgments: Official | None) -> Qu
         q.ratings,
         track.sheets[query_id].matrix(),
         tuple(label.get(doc_id) for doc_id in q.doc_ids),
-        {} if judgments is None else dict(judgments.labels.get(query_id, {})),
+        {} if judgments is None else dict(judgments.judged.get(query_id, {})),
         _human(track, query_id),
         rankings,
         {name: track.runs[name].count(query_id) for name in rankings},
@@ -225,7 +225,6 @@ def _judged_rows(state: QueryView, judgments: Official | None) -> NDArray[np.int
     runs = np.zeros(len(state.doc_ids), np.int32)
     for ranking in state.rankings.values():
         runs[list(ranking)] += 1
-    # Negative ones are no judgments, as for agreement.
     judged = {} if judgments is None else judgments.judged.get(state.query_id, {})
     rows = [
         (row_index, label, judged[doc_id], int(runs[row_index]))
@@ -260,7 +259,7 @@ def _view(
             official_board = leaderboard(track, official=True)
             if official_board.has_scores:
                 values_on_official = _per_query(
-                    official_values(track), official_board, sorted(official_judgments(track).labels)
+                    official_values(track), official_board, sorted(official_judgments(track).judged)
                 )
             else:
                 notes, official_board = (*notes, *official_board.notes), None

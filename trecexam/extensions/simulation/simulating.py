@@ -145,12 +145,12 @@ def _simulation(
     ratings = track.ratings(human=False)
     automatic = {q.query_id: labels(q, scores.label, scores.min_rating, scores.min_answers) for q in ratings}
     rankings = {
-        name: {query_id: run.ranking(query_id) for query_id in judgments.labels if query_id in run}
+        name: {query_id: run.ranking(query_id) for query_id in judgments.judged if query_id in run}
         for name, run in track.runs.items()
     }
     names = own_official_measures(track) if measures is None else list(measures)
     try:
-        simulation = Simulation(rankings, judgments.labels, automatic, names, rule, fillable, other_fillers)
+        simulation = Simulation(rankings, judgments.judged, automatic, names, rule, fillable, other_fillers)
     except ValueError as error:
         raise TrecexamError(str(error)) from None
     apart = no_overlap(track, judgments)

@@ -12,7 +12,8 @@ import numpy as np
 from trecexam.errors import TrecexamError
 from trecexam.line.cautions import judgment_cautions, rating_cautions
 from trecexam.line.evaluation import official_values, rubric_values, why_no_scores
-from trecexam.line.measures import left_out_runs
+from trecexam.line.measure_names import names_of
+from trecexam.line.measures import left_out_runs, order_cautions
 from trecexam.line.official import never_judged, never_judged_note, shown_error, why_unjudged
 from trecexam.line.official import official_judgments as official_of
 from trecexam.line.official_leaderboard import HOW_TO_ADD, LEADERBOARD, of_leaderboard
@@ -131,8 +132,11 @@ def paired_scores(
         str(measure(n)) for n in (official_measures_of(track) if judged_measures is None else judged_measures)
     ]
     pairs: list[PairedScores] = []
+    failed: tuple[str, ...] = ()
     if queries and names:
         official = official_values(track, judged_measures, set(queries))
+        names = [name for name in names if name not in official.failures]
+        failed = official.failure_notes
         pairs += _with_judgments(
             track, variants, official, names[: 1 if first and judged_measures is None else None], queries
         )
@@ -140,7 +144,12 @@ def paired_scores(
         chosen_sides = dict(list(sides.items())[:1]) if first and not official_measures else sides
         pairs += _with_leaderboard(chosen_sides, variants, ranked, over)
     if not pairs:
-        raise nothing_to_compare(track)
+        failed = (*failed, *(() if any(variants) else rubric_values(track, measures).failure_notes))
+        raise (
+            NothingToCompareError("; ".join(failed), path=track.folder.root)
+            if failed
+            else nothing_to_compare(track)
+        )
     return tuple(pairs)
 
 
@@ -246,6 +255,29 @@ def if_any(track: Assessment, compared: Callable[[Assessment], R]) -> R | None:
         return None
 
 
+def _failed(
+    track: Assessment,
+    pairs: Sequence[PairedScores],
+    measures: Sequence[str] | None,
+    official_measures: Sequence[str] | None,
+) -> dict[str, None]:
+    """Return a line on each measure that is not compared since its provider failed."""
+    lines: dict[str, None] = {}
+    rubric_names = track.measures if measures is None else measures
+    own = {scores.measure for scores in pairs}
+    if not any(scores.min_rating for scores in pairs) and not own.issuperset(
+        map(str, map(measure, rubric_names))
+    ):
+        lines |= dict.fromkeys(rubric_values(track, measures).failure_notes)
+    names = official_measures_of(track) if official_measures is None else official_measures
+    compared = {scores.official_measure for scores in pairs}
+    judged = [name for name in names if not of_leaderboard(name)]
+    missing = [name for name in judged if str(measure(name)) not in compared]
+    if missing and compared.intersection(map(str, map(measure, judged))):
+        lines |= dict.fromkeys(official_values(track, missing, set(common_queries(track))).failure_notes)
+    return lines
+
+
 def comparison_notes(
     track: Assessment,
     pairs: Sequence[PairedScores],
@@ -262,7 +294,8 @@ def comparison_notes(
         lines.append(_compared(track))
         lines += official_of(track).warnings()
         lines += _never_judged(track, pairs)
-    lines += left_out_runs(track)
+    lines += [*left_out_runs(track), *order_cautions(track.runs)]
+    lines += _failed(track, pairs, names_of(measures), names_of(official_measures))
     lines += [shown_error(track.folder, error) for error in _refused(track)]
     lines += _unmatched_judgments(track)
     ranked = _ranked(track)
@@ -344,10 +377,12 @@ def _variants(
     """For each measure, what of it is compared."""
     names = track.measures if measures is None else measures
     check_names(track.folder, names)
-    compared = [measure(name) for name in names][: 1 if first and measures is None else None]
+    most = 1 if first and measures is None else None
     if not min_ratings:
         values = rubric_values(track, measures)
-        return [[_Variant(str(rubric_measure), None, values)] for rubric_measure in compared]
+        computed = [name for name in map(str, map(measure, names)) if name not in values.failures]
+        return [[_Variant(name, None, values)] for name in computed[:most]]
+    compared = [measure(name) for name in names][:most]
     _refuse_off_scale(track, min_ratings)
     counts = track.config.scores.label == "count"
     # Two measures that differ in nothing but `rel` are the same at a min_rating.
@@ -372,6 +407,8 @@ def _variants(
     }
     variants: list[list[_Variant]] = [[] for _ in compared]
     for (name, rating), measure_index in measure_indices.items():
+        if name in values_at[passes[name, rating]].failures:
+            continue
         variants[measure_index].append(_Variant(name, rating, values_at[passes[name, rating]]))
     return variants
 

@@ -10,6 +10,7 @@ from trecexam.features.correlation.comparison import LeaderboardComparison, comp
 from trecexam.features.correlation.paired_scores import PairedScores, paired_scores
 from trecexam.features.correlation.scatter_plot import scatter_plot
 from trecexam.features.correlation.thresholds_plot import ThresholdPoint, thresholds_plot
+from trecexam.line.evaluation import rubric_values
 from trecexam.line.output_files import PlotMeasures
 from trecexam.scores.correlation import Correlation, correlate
 from trecexam.scores.measures import COVER, at_min_rating, measure
@@ -101,7 +102,9 @@ def _points(
     """
     scores = track.config.scores
     track_min_rating = scores.min_rating
-    lines = _lines(track, track.measures if plot_measures.measure is None else [plot_measures.measure])
+    failures = rubric_values(track).failures
+    own_measures = [name for name in track.measures if str(measure(name)) not in failures]
+    lines = _lines(track, own_measures if plot_measures.measure is None else [plot_measures.measure])
     if len(track.runs) * len(track.bank.query_ids) > _SMALL:
         lines = lines[:1]
     # The track's own are evaluated already.

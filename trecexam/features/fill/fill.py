@@ -140,16 +140,14 @@ def _find_holes(loader: TrackLoader, request: FillRequest) -> HolesToFill:
     method, way_notes = choose_way(track, judgments, request)
     queries = track.bank.query_ids
     pooled = pool(track.runs.values(), queries, depth)
-    # Negative lines stay as they are: they are somebody's, though trec_eval takes them for no judgment.
-    notes = [f"{line}; these lines stay as they are" for line in judgments.warnings()]
-    notes += judgments.people_notes
+    notes = [*judgments.warnings(), *judgments.people_notes]
     notes += _nothing_to_fit(track, judgments, pooled, request)
     if method == GRADER:
         _check_bank(loader)
-    holes = holes_of(pooled, judgments.labels)
+    holes = holes_of(pooled, judgments.judged)
     in_pool = sum(map(len, pooled.values()))
     judged = in_pool - sum(map(len, holes.values()))
-    unjudged = {query_id: docs for query_id, docs in holes.items() if query_id not in judgments.labels}
+    unjudged = {query_id: docs for query_id, docs in holes.items() if query_id not in judgments.judged}
     if unjudged:
         # A query with negative labels alone stops trec_eval, and would count in its means.
         left = "left out: negative labels alone stop trec_eval" if request.as_unjudged else "holes"
@@ -245,7 +243,7 @@ def _judgment_notes(
     track: Assessment, judgments: Official, holes: Mapping[str, Collection[str]]
 ) -> Iterator[str]:
     """Warnings about the judgments with this bank, and about the runs."""
-    foreign = [query_id for query_id in judgments.labels if query_id not in track.bank.items]
+    foreign = [query_id for query_id in judgments.judged if query_id not in track.bank.items]
     if foreign:
         named = f"{_queries(foreign)} of {judgments.source}"
         yield f"{named} not among the grader's queries; their lines stay as they are"
@@ -329,7 +327,7 @@ def merged(track: Assessment, to_fill: HolesToFill, graded: int = 0) -> Filled:
         confidences=confidences,
         as_unjudged=to_fill.request.as_unjudged,
     )
-    new = [row for row in rows if row.source != "human"]
+    new = [row for row in rows if row.machine is not None]
     notes = (*notes, *unusable_lines(unusable))
     best = max((row.label for row in new), default=0)
     highest = max(row.relevance for row in to_fill.official.rows)

@@ -180,8 +180,9 @@ class Filled(Result):
         if output is not None:
             by_people = len(self.found.official.people)
             people = f", {plural(by_people, 'judgment')} by people of this track" if by_people else ""
+            n_human = sum(row.source == "human" for row in self.rows) - by_people
             lines.append(
-                f"{output}: {plural(len(self.found.official.rows), 'human judgment')} as before{people}, and "
+                f"{output}: {plural(n_human, 'human judgment')} as before{people}, and "
                 f"{plural(self.filled, 'new line')}; who said what: {sources}"
             )
         return replace(self, notes=tuple(lines))

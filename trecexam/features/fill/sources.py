@@ -48,7 +48,7 @@ def _row(row: MergedRow, rule: str) -> tuple[str | int | float | None, ...]:
         by.prompt,
         row.rating,
         row.confidence,
-        "" if row.source == "human" else rule,
+        "" if row.machine is None else rule,
         row.who,
         row.why,
     )

@@ -34,7 +34,7 @@ def merged_without_grader(
         people=official.people,
         as_unjudged=to_fill.request.as_unjudged,
     )
-    new = len(rows) - len(official.rows) - len(official.people)
+    new = sum(row.machine is not None for row in rows)
     rated = {(q, doc) for q, doc, _ in track.overrides.ratings if doc in to_fill.holes.get(q, ())}
     notes = (
         f"{plural(len(rated), 'hole')} that people rated in the grader's place: these ratings are on its "

@@ -66,7 +66,7 @@ def holes(ranking: Sequence[str], judged: frozenset[str] | None, rated: frozense
 
     Args:
         ranking: doc_ids, best first, none twice.
-        judged: those with an official judgment, negative ones included; None where there are no judgments.
+        judged: those with an official judgment; None where there are no judgments.
         rated: those with a rating on any item.
     """
     first = ranking[:depth]

@@ -146,7 +146,7 @@ def _count_holes(
         rated = is_among(of_query.doc_ids, frozenset(compress(q.doc_ids, q.rated.tolist())))
         judged = None
         if judgments is not None:
-            judged = is_among(of_query.doc_ids, judgments.labels.get(q.query_id, {}))
+            judged = is_among(of_query.doc_ids, judgments.judged.get(q.query_id, {}))
         for depth in depths:
             ranks = of_query.ranks[:, :depth]
             for name, ranking_holes in zip(track.runs, holes_of_runs(ranks, judged, rated), strict=True):
@@ -166,9 +166,8 @@ def _judgments(track: Assessment, qrels: Path | None) -> tuple[Official | None, 
         return None, (f"{reason}; until then only ungraded passages are counted",)
     queries = track.bank.query_ids
     apart = no_overlap(track, judgments)
-    notes = [f"{line}; Judged counts them as judged, as ir_measures does" for line in judgments.warnings()]
-    notes += [*judgments.people_notes, *([apart] if apart else [])]
-    unknown = sum(query_id not in judgments.labels for query_id in queries)
+    notes = [*judgments.warnings(), *judgments.people_notes, *([apart] if apart else [])]
+    unknown = sum(query_id not in judgments.judged for query_id in queries)
     if unknown and not apart:
         notes.append(
             f"{judgments.source}: {unknown:,} of the bank's {plural(len(queries), 'query')} have no "

@@ -16,7 +16,6 @@ from trecexam.line.evaluation import leaderboard, official_values, rubric_values
 from trecexam.line.loaded_track import asked_of
 from trecexam.line.measure_names import names_of
 from trecexam.line.measures import first_measure_note
-from trecexam.line.relevance import official_measures
 from trecexam.scores.paired_tests import (
     MOST_RUNS,
     Correction,
@@ -258,9 +257,11 @@ def differences(
     note: tuple[str, ...] = ()
     if names is None and baseline is None and not pairs:
         note = () if official else first_measure_note(track)
-        names = list(official_measures(track) if official else track.measures)[:1]
+        names = [_first_computed(official_values(track) if official else rubric_values(track))]
     values = official_values(track, names) if official else rubric_values(track, names)
     why = why_no_scores(track, official=official)
+    if why is None and np.isnan(values.array).any():
+        why = "; ".join(values.failure_notes)
     if why is not None:
         raise TrecexamError(why, path=track.folder.root)
     compared = _differences(values, baseline, test, correction, alpha, permutations, seed)
@@ -294,12 +295,17 @@ def _differences(
     return Differences(baseline, test, correction, alpha, drawn, compared)
 
 
+def _first_computed(values: MeasureValues) -> str:
+    """Return the first measure; one whose provider failed only where all failed."""
+    return values.measures[0]
+
+
 def own_differences(track: Assessment) -> Differences:
     """All pairs of runs by the track's first measure; of more than `MOST_RUNS` runs, of the best of them."""
 
     def compared() -> Differences:
-        values = rubric_values(track, track.measures[:1])
-        if why_no_scores(track) is not None:
+        values = rubric_values(track, [_first_computed(rubric_values(track))])
+        if why_no_scores(track) is not None or values.failures:
             # No two runs differ, and none are alike.
             values = values.of_runs([])
         return _differences(values, None, "t", "holm", ALPHA, None, 0, MOST_RUNS)

@@ -39,7 +39,7 @@ def thresholds(track: Assessment, min_rating: int | None, min_relevant: int | No
 
 def known_judgments(track: Assessment) -> Judgments:
     """query_id -> doc_id -> the official judgment; nothing where there are none."""
-    return {} if track.official is None else official_judgments(track).labels
+    return {} if track.official is None else official_judgments(track).judged
 
 
 def judged_queries(
@@ -49,12 +49,12 @@ def judged_queries(
     judged = official_judgments(track)
     queries = chosen_queries(track, query_ids, item_ids)
     reason = no_overlap(track, judged, _pooled(track))
-    if reason is None and not any(q.query_id in judged.labels for q in queries):
+    if reason is None and not any(q.query_id in judged.judged for q in queries):
         id_list = shorten_list([q.query_id for q in queries], 3, dots=True)
         reason = f"{judged.source}: no official judgments of {id_list}"
     if reason is not None:
         raise TrecexamError(reason)
-    return queries, judged.labels
+    return queries, judged.judged
 
 
 def unjudged_note(query_ids: Sequence[str]) -> tuple[str, ...]:

@@ -25,9 +25,10 @@ _MAX_INT = 2**31 - 1
 def supported(measure: Measure) -> bool:
     """Whether columns compute this measure with these parameters, with the same values as ir_measures.
 
-    False are: other measures; a label, or cutoff, below 1; nDCG(dcg='exp-log2'), and gains that are not whole
-    numbers; alpha_nDCG without a cutoff of at most 20, with judged_only, or an alpha outside 0..1;
-    RR(judged_only=True)@k and NumRel(rel=2), which ir_measures has no provider for.
+    False are: other measures; a label, or cutoff, below 1; gains that are not whole numbers; alpha_nDCG
+    without a cutoff of at most 20, with judged_only, or an alpha outside 0..1; RR(judged_only=True)@k and
+    NumRel(rel=2), which ir_measures has no provider for. nDCG(dcg='exp-log2') is computed for any ids and
+    labels, where ir_measures' gdeval takes numeric ids and labels up to 4.
     """
     declared = MEASURES.get(measure.NAME or "")
     if declared is None or not measure.params.keys() <= declared.parameters & measure.SUPPORTED_PARAMS.keys():

@@ -76,11 +76,11 @@ class ColumnsProvider(providers.Provider):
 def as_run(run: Any) -> Run:
     """A run as columns in trec_eval's order, from any form that ir_measures accepts, or a `Run`.
 
-    Scores are compared as 32-bit floats, the highest first, ties by doc_id, the highest first. Where a
-    document occurs twice for a query, its last score counts, as it does to ir_measures.
+    Scores are compared in 64 bits, the highest first, ties by doc_id, the highest first. Where a document
+    occurs twice for a query, its last score counts, as it does to ir_measures.
 
     Raises:
-        ValueError: a score is not a finite number.
+        ValueError: a score is not a number.
     """
     if isinstance(run, Run):
         return run

@@ -302,12 +302,3 @@ def test_progress_reaches_the_end() -> None:
     seen.clear()
     remove(simulation(), 2, progress=lambda done, of: seen.append((done, of)))
     assert seen == [(done, 18) for done in range(1, 19)]
-
-
-def test_negative_labels_are_not_dropped_filled_or_fitted_on() -> None:
-    official = {"q": {"a": 2, "b": 0, "c": -1, "d": -2}}
-    automatic = {"q": {"a": 5, "b": 0, "c": 5, "d": 5}}
-    simulation = Simulation({"r": {"q": ["a", "b", "c", "d"]}}, official, automatic, ["P@2"])
-    assert simulation.places == (("q", "a"), ("q", "b"))
-    assert simulation.n_both == 2
-    assert simulation.rule()[0].n_both == 2

@@ -3,8 +3,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from converters.records import Qrel
-from trecexam.features.fill.arithmetic.merging import UNJUDGED, Machine, holes_of, merge, with_both
+from converters.records import NOT_JUDGED, Qrel
+from trecexam.features.fill.arithmetic.merging import Machine, holes_of, merge, with_both
 from trecexam.features.fill.arithmetic.scale_map import IDENTITY, thresholds
 
 QUERIES = st.sampled_from(["q1", "q2", "q10"])
@@ -21,8 +21,9 @@ MACHINES = dict.fromkeys(["q1", "q2", "q10"], Machine("hash", "m", "p"))
 def judged(rows: list[Qrel]) -> dict[str, dict[str, int]]:
     found: dict[str, dict[str, int]] = {}
     for row in rows:
-        docs = found.setdefault(row.query_id, {})
-        docs[row.doc_id] = max(row.relevance, docs.get(row.doc_id, row.relevance))
+        if row.relevance != NOT_JUDGED:
+            docs = found.setdefault(row.query_id, {})
+            docs[row.doc_id] = max(row.relevance, 0, docs.get(row.doc_id, 0))
     return found
 
 
@@ -36,29 +37,30 @@ def test_official_lines_are_kept_and_every_new_line_is_a_labelled_hole(
     rule = thresholds({2: 1, 5: 3})
     holes = holes_of(pool, judged(official))
     rows = merge(official, holes, automatic, rule, MACHINES, as_unjudged=as_unjudged)
-    assert [row.qrel for row in rows[: len(official)]] == official
-    assert all(row.source == "human" and row.label == row.qrel.relevance for row in rows[: len(official)])
-    new = rows[len(official) :]
     expected = {
         (q, d): automatic[q][d]
         for q, docs in pool.items()
         for d in docs
-        if not any((row.query_id, row.doc_id) == (q, d) for row in official) and d in automatic.get(q, {})
+        if d not in judged(official).get(q, {}) and d in automatic.get(q, {})
     }
+    kept = [row for row in official if (row.query_id, row.doc_id) not in expected]
+    old, new = rows[: len(kept)], rows[len(kept) :]
+    assert [row.qrel for row in old] == kept
+    assert {row for row in official if row.relevance != NOT_JUDGED} <= set(kept)
+    assert all(row.label == row.qrel.relevance and row.machine is None for row in old)
+    assert [row.source for row in old] == [
+        "unjudged" if row.relevance == NOT_JUDGED else "human" for row in kept
+    ]
     assert {(row.qrel.query_id, row.qrel.doc_id): row.rating for row in new} == expected
     assert len(new) == len(expected)
     assert [row.qrel[:2] for row in new] == sorted(row.qrel[:2] for row in new)
     for row in new:
         assert row.rating is not None
         assert row.label == rule(row.rating)
-        assert row.qrel.relevance == (UNJUDGED if as_unjudged else row.label)
+        assert row.qrel.relevance == (NOT_JUDGED if as_unjudged else row.label)
         assert (row.source, row.machine, row.qrel.iteration) == ("model", Machine("hash", "m", "p"), "0")
     keys = [(row.qrel.query_id, row.qrel.iteration, row.qrel.doc_id) for row in rows]
     assert len(set(keys)) == len(keys)
-
-
-def test_a_negative_judgment_is_not_a_hole() -> None:
-    assert holes_of({"q1": ("a", "b")}, {"q1": {"a": -2}}) == {"q1": ("b",)}
 
 
 def test_an_unjudged_query_is_all_holes_and_one_without_holes_is_left_out() -> None:

@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
+from converters.records import judgment
 from trecexam.errors import TrecexamError, did_you_mean
 from trecexam.extensions.campaign.judge_next.arithmetic.chances import cell_chances, passage_chances
 from trecexam.extensions.campaign.judge_next.arithmetic.next_judgments import Suggestion, suggestions
@@ -163,8 +164,7 @@ def _judged(track: Assessment, *, officially: bool) -> dict[str, set[str]]:
     """query_id -> the passages judged on the scale of [judging], or also officially."""
     judged = {query_id: set(people.passages) for query_id, people in track.judgments.queries.items()}
     for row in (track.official if officially else None) or ():
-        # A negative label is nobody's judgment, as trec_eval reads it.
-        if row.relevance >= 0:
+        if judgment(row.relevance) is not None:
             judged.setdefault(row.query_id, set()).add(row.doc_id)
     return judged
 

@@ -103,7 +103,7 @@ class Simulation:
             (query_id, doc_id): (automatic[query_id][doc_id], label)
             for query_id, judged in official.items()
             for doc_id, label in judged.items()
-            if label >= 0 and doc_id in automatic.get(query_id, ())
+            if doc_id in automatic.get(query_id, ())
         }
         self._new = {
             query_id: labels
@@ -116,15 +116,8 @@ class Simulation:
 
     @property
     def places(self) -> tuple[Place, ...]:
-        """All judged passages, sorted; without negative labels, as in trec_eval."""
-        return tuple(
-            sorted(
-                (q, doc_id)
-                for q, judged in self._official.items()
-                for doc_id, label in judged.items()
-                if label >= 0
-            )
-        )
+        """All judged passages, sorted."""
+        return tuple(sorted((q, doc_id) for q, judged in self._official.items() for doc_id in judged))
 
     @property
     def n_both(self) -> int:

@@ -6,14 +6,11 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from converters.records import Qrel
+from converters.records import NOT_JUDGED, Qrel, judgment
 
 if TYPE_CHECKING:
     from trecexam.features.fill.arithmetic.scale_map import ScaleMap
     from trecexam.line.official import PeoplesJudgment
-
-#: What `--as-unjudged` writes: in the pool, not judged. trec_eval takes every negative label for that.
-UNJUDGED = -1
 
 #: query_id -> doc_id -> label
 Labels = Mapping[str, Mapping[str, int]]
@@ -39,8 +36,8 @@ class MergedRow:
     Attributes:
         qrel: the line.
         source: "human" (a line of the official judgments, or with `who` a judgment of the track's people),
-            "model", "override" (a person rated the passage, or items of it, in the grader's place), or
-            "learned".
+            "unjudged" (an official line that says `NOT_JUDGED`), "model", "override" (a person rated the
+            passage, or items of it, in the grader's place), or "learned".
         label: on the official scale. It is the line's own, unless holes are written as unjudged.
         rating: the automatic label on the rubric's scale; of a learned line the expected label on the
             official one; None of a human line.
@@ -74,7 +71,7 @@ class HoleLabel:
 def holes_of(
     pool: Mapping[str, Collection[str]], judged: Mapping[str, Collection[str]]
 ) -> dict[str, tuple[str, ...]]:
-    """The pooled passages that have no official judgment at all; a negative one is one too.
+    """Return the pooled passages without an official judgment.
 
     Returns:
         query_id -> doc_ids, in the pool's order; only queries with holes.
@@ -110,7 +107,9 @@ def merge(
     overridden: Overriders | None = None,
     as_unjudged: bool = False,
 ) -> tuple[MergedRow, ...]:
-    """The official lines as they are, then people's judgments, and the holes that have an automatic label.
+    """Return the official lines, then people's judgments, and the holes that have an automatic label.
+
+    A line of the file that says `NOT_JUDGED` gives way to the new line of its passage.
 
     Args:
         official: the judgments, in their order, which is kept.
@@ -121,7 +120,7 @@ def merge(
         confidences: query_id -> doc_id -> probability of the automatic label.
         people: judgments of the track's people, of passages that no line of `official` judges.
         overridden: the passages on which people rated in the grader's place.
-        as_unjudged: the new lines' label is UNJUDGED; what it would have been is in `label` alone.
+        as_unjudged: the new lines' label is `NOT_JUDGED`; what it would have been is in `label` alone.
 
     Returns:
         Official rows in their order, then others by query and document. New ones have the iteration "0".
@@ -135,7 +134,7 @@ def merge(
         label = rule(rating)
         person = persons.get((query_id, doc_id))
         return MergedRow(
-            Qrel(query_id, doc_id, UNJUDGED if as_unjudged else label),
+            Qrel(query_id, doc_id, NOT_JUDGED if as_unjudged else label),
             "override" if person else "model",
             label,
             rating,
@@ -163,7 +162,7 @@ def merge_labels(
         if prediction is None:
             return None
         return MergedRow(
-            Qrel(query_id, doc_id, UNJUDGED if as_unjudged else prediction.label),
+            Qrel(query_id, doc_id, NOT_JUDGED if as_unjudged else prediction.label),
             "learned",
             prediction.label,
             prediction.gain,
@@ -183,10 +182,16 @@ def _merged(
     filled = (row(query_id, doc_id) for query_id, doc_ids in holes.items() for doc_id in doc_ids)
     new = [*map(_of_people, people), *(merged for merged in filled if merged is not None)]
     new.sort(key=lambda merged: merged.qrel[:2])
-    return (*(MergedRow(qrel, "human", qrel.relevance) for qrel in official), *new)
+    replaced = {merged.qrel[:2] for merged in new}
+    kept = (
+        MergedRow(qrel, "unjudged" if judgment(qrel.relevance) is None else "human", qrel.relevance)
+        for qrel in official
+        if qrel[:2] not in replaced
+    )
+    return (*kept, *new)
 
 
-def _of_people(judgment: PeoplesJudgment) -> MergedRow:
+def _of_people(row: PeoplesJudgment) -> MergedRow:
     """Return the line of a judgment that people of the track gave."""
-    query_id, doc_id, label, who, why = judgment
+    query_id, doc_id, label, who, why = row
     return MergedRow(Qrel(query_id, doc_id, label), "human", label, who=AND.join(who), why=AND.join(why))

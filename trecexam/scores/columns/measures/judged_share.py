@@ -1,4 +1,4 @@
-"""Judged and Judged@k: the share of what is retrieved that has a label."""
+"""Judged and Judged@k: the share of what is retrieved that is judged."""
 
 from __future__ import annotations
 
@@ -6,16 +6,17 @@ import numpy as np
 from ir_measures import Measure
 from numpy.typing import NDArray
 
+from converters.records import NOT_JUDGED
 from trecexam.scores.columns.judged import UNJUDGED, Judged
 from trecexam.scores.columns.measures.base import ColumnMeasure, Computation, Values, considered, ratio
 from trecexam.scores.columns.ranked import Hits
 
 
 def judged_share(hits: Hits, retrieved: NDArray[np.int64]) -> Values:
-    """|labelled at the hits| / |retrieved|, 0..1; 0 where nothing is retrieved.
+    """Return |judged at the hits| / |retrieved|, 0..1; 0 where nothing is retrieved.
 
-    As ir_measures' judged provider: a negative label is one, and where fewer than the cutoff are retrieved,
-    their number divides.
+    As ir_measures' judged provider, but that `NOT_JUDGED` is no judgment. Where fewer than the cutoff are
+    retrieved, their number divides.
 
     Args:
         hits: at the ranks that count.
@@ -24,7 +25,7 @@ def judged_share(hits: Hits, retrieved: NDArray[np.int64]) -> Values:
     Returns:
         float64 of shape (queries,).
     """
-    return ratio(np.count_nonzero(hits.labels != UNJUDGED, axis=1), retrieved)
+    return ratio(np.count_nonzero((hits.labels != UNJUDGED) & (hits.labels != NOT_JUDGED), axis=1), retrieved)
 
 
 def computation(measure: Measure, judged: Judged) -> Computation:

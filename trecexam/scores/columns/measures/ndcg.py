@@ -21,6 +21,9 @@ from trecexam.scores.columns.measures.base import (
 )
 from trecexam.scores.columns.ranked import NO_RANK, Hits
 
+#: Powers of two up to this exponent can be added up as 64-bit floats.
+_HIGHEST_EXPONENT = 1000
+
 
 def dcg(gains: NDArray[np.integer | np.floating], ranks: NDArray[np.int32]) -> Values:
     """The sum of gain / log2(rank + 2) over the ranks from 0, in the order of the ranks.
@@ -40,15 +43,31 @@ def dcg(gains: NDArray[np.integer | np.floating], ranks: NDArray[np.int32]) -> V
     return last_sum(gains / discounts(int(filled_ranks.max(initial=0)) + 1)[filled_ranks])
 
 
-def ideal_dcg(judged: Judged, cutoff: int | None, gains: Mapping[int, int] | None = None) -> Values:
+def exponential(gains: NDArray[np.integer | np.floating], scale: int) -> Values:
+    """Return (2^gain - 1) / 2^scale, the gain of `dcg='exp-log2'`; 0 for gains below 0.
+
+    The scale changes no nDCG, and keeps huge labels from overflowing.
+
+    Burges et al., "Learning to Rank using Gradient Descent", ICML 2005; `gdeval.pl` of TREC's Web Track.
+    """
+    powers = np.exp2(np.maximum(gains, 0).astype(np.float64) - scale)
+    return np.asarray(powers - np.exp2(-float(scale)))
+
+
+def ideal_dcg(
+    judged: Judged, cutoff: int | None, gains: Mapping[int, int] | None = None, scale: int | None = None
+) -> Values:
     """The DCG of the passages by falling gain, at the cutoff; shape (queries,).
 
     Args:
         gains: of labels; None for the judgments' own gains, or labels where they have none.
+        scale: gains count as `exponential` gives them with this scale; None: as they are.
     """
     all_gains = judged.labels if judged.gains is None else judged.gains
     if gains:
         all_gains = gains_of(judged.labels, gains)
+    if scale is not None:
+        all_gains = exponential(all_gains, scale)
     useful = np.flatnonzero(all_gains > 0)
     order = useful[np.lexsort((-all_gains[useful], judged.query_of_row[useful]))]
     query = judged.query_of_row[order]
@@ -82,9 +101,11 @@ def ndcg(gains: NDArray[np.integer | np.floating], ranks: NDArray[np.int32], ide
 
 
 def computation(measure: Measure, judged: Judged) -> Computation:
-    """Computes nDCG(gains, judged_only)@k."""
-    gains = measure.params.get("gains")
-    ideal = ideal_dcg(judged, cutoff_of(measure), gains)
+    """Computes nDCG(dcg, gains, judged_only)@k."""
+    gains, scale = measure.params.get("gains"), None
+    if measure["dcg"] == "exp-log2":
+        scale = max(int(gains_of(judged.labels, gains or {}).max(initial=0)) - _HIGHEST_EXPONENT, 0)
+    ideal = ideal_dcg(judged, cutoff_of(measure), gains, scale)
     # Row -1 has none.
     label_gains = None if judged.gains is None or gains else np.append(judged.gains, 0.0)
 
@@ -93,16 +114,16 @@ def computation(measure: Measure, judged: Judged) -> Computation:
             # Before judged_only, to which a passage whose gain is negative is not judged.
             hits = hits.relabelled(gains_of(hits.labels, gains))
         hits = considered(measure, hits)
-        return ndcg(hits.labels if label_gains is None else label_gains[hits.rows], hits.ranks, ideal)
+        of_hits = hits.labels if label_gains is None else label_gains[hits.rows]
+        return ndcg(of_hits if scale is None else exponential(of_hits, scale), hits.ranks, ideal)
 
     return values
 
 
 def _takes(measure: Measure) -> bool:
-    """Whether gains are whole numbers, and discounts trec_eval's."""
+    """Return True if gains are whole numbers."""
     gains = measure.params.get("gains") or {}
-    whole = all(isinstance(number, int) for pair in gains.items() for number in pair)
-    return bool(whole and measure["dcg"] == "log2")
+    return all(isinstance(number, int) for pair in gains.items() for number in pair)
 
 
 MEASURES = (
@@ -110,7 +131,7 @@ MEASURES = (
         "nDCG",
         frozenset(("cutoff", "dcg", "gains", "judged_only")),
         computation,
-        "`cutoff`, `gains` (whole numbers), `judged_only`; `dcg='log2'`",
+        "`cutoff`, `dcg`, `gains` (whole numbers), `judged_only`",
         depends_on_pool=True,
         takes=_takes,
     ),
