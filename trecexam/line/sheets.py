@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 #: Codes of a cell without a rating; ratings themselves are 0..5.
 MISSING, UNPARSED, REFUSED, ERROR = -1, -2, -3, -4
 CODES = {"unparsed": UNPARSED, "refused": REFUSED, "error": ERROR}
+#: Codes of replies that name no rating.
+UNREAD = (UNPARSED, REFUSED)
 #: What `Sheet.matrix` has where a text with an item is no cell: nothing is graded, and nothing is missing.
 NOT_ASKED = -6
 #: What a cell whose answer could not be read, or was refused, is rated, by the track's policy.

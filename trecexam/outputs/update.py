@@ -112,7 +112,7 @@ def updated(
                 outputs.forget()
             loader.open_to_write()
             loader.inputs.forget_missing()
-            track = loader.load(hold)
+            track = loader.with_new_settings(loader.load(hold))
             if stop is not None and stop():
                 raise StoppedError
     except StoppedError:
