@@ -157,6 +157,17 @@ class Sheet:
             return np.repeat(has_text, len(self.items))
         return np.asarray(has_text[self.cells // max(len(self.items), 1)], np.bool_)
 
+    @property
+    def rated(self) -> NDArray[np.bool_]:
+        """Of each cell, in the order of `flat`, whether the grader or a person rated it."""
+        rated = self.flat() >= 0
+        if self.overrides is not None:
+            for key in self.overrides.cells:
+                rated[self.place_of(*key)] = True
+            whole = np.array([doc_id in self.overrides.passages for doc_id in self.doc_ids], np.bool_)
+            rated |= whole[self.at(np.arange(rated.size))[0]]
+        return rated
+
     @cached_property
     def row_of(self) -> Mapping[str, int]:
         """doc_id -> its row."""

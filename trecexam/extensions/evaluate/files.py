@@ -13,7 +13,7 @@ import numpy as np
 import converters
 from trecexam.errors import TrecexamError
 from trecexam.features.leaderboard.outputs import per_query_table
-from trecexam.line.cautions import label_cautions
+from trecexam.line.cautions import label_cautions, skipping_cautions
 from trecexam.line.dropped_runs import name_runs
 from trecexam.line.evaluation import on_qrels
 from trecexam.line.measure_names import names_of
@@ -94,7 +94,8 @@ def evaluate_files(
         for path, run in by_path.items()
         if not answered[run_names[path]]
     )
-    notes = (*rejected, *unanswered, *label_cautions(rows, qrels, measures))
+    skipping = skipping_cautions({run: len(of_run) for run, of_run in answered.items()}, len(query_ids))
+    notes = (*rejected, *unanswered, *skipping, *label_cautions(rows, qrels, measures))
     board = leaderboard(values, names, query_ids, answered)
     files = {run_names[path]: str(path) for path in by_path}
     board = replace(board, rows=tuple(replace(row, file=files[row.run]) for row in board.rows))
