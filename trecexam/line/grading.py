@@ -166,11 +166,9 @@ class Grading:
             GraderError: the grader cannot go on; what it graded is stored.
         """
         total = track.counts.missing if only is None else count_missing(track, only)
-        # A recording is read to its end: that costs nothing.
-        is_recorded = self._grader.identity.get("grader") == "recorded"
-        counts = track.counts
-        replies = FirstReplies(counts.ok + is_recorded, counts.unparsed)
-        if replies.are_unread and total:
+        # Others than models answer all: a recording is read to its end.
+        replies = FirstReplies(track.counts.ok, track.counts.unparsed) if track.traits.free_text else None
+        if replies is not None and replies.are_unread and total:
             return Graded(0, complete=False)
         missing = useful_cells(track, only, item_ranks) if is_useful(track) else missing_cells(track, only)
         return self.run_cells(missing, total, progress, stop, replies)
@@ -186,9 +184,9 @@ class Grading:
         """As `run`, of these cells, `total` in number.
 
         Args:
-            replies: those that there are; None for none.
+            replies: those that there are; None to ask on, whatever the replies.
         """
-        replies = replies or FirstReplies()
+        replies = replies or FirstReplies(read=1)
         graded, complete, why = 0, True, ""
         cut_texts = traits_of(self._grader).cut_texts
         cut_before = cut_texts()

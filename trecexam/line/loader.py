@@ -362,8 +362,8 @@ class TrackLoader:
         track = self.refreshed(track)
         if none_is_read(track):
             self._remember_settings()
-            # One that was stopped before has all the rest to ask for.
-            if track.counts.unparsed >= FIRST or not track.counts.missing:
+            # A grading that a person stopped goes on with the rest.
+            if track.counts.unparsed >= FIRST or outcome.complete:
                 why = "; ".join(filter(None, (outcome.why, nothing_read(track))))
                 outcome = outcome._replace(complete=False, why=why)
         return track, outcome

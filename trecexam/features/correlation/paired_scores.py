@@ -459,10 +459,11 @@ def _never_judged(track: Assessment, pairs: Sequence[PairedScores]) -> Iterator[
     runs = on_judgments[0].runs
     # Few runs have 0 throughout; only the passages of these are looked up.
     zero = np.all([(scores.official == 0).all(axis=1) for scores in on_judgments], axis=0)
-    of_zero = {name: track.runs[name] for name in itertools.compress(runs, zero)}
+    unscored = runs_without_score(track).difference(runs)
+    of_zero = {name: track.runs[name] for name in (*itertools.compress(runs, zero), *sorted(unscored))}
     without = never_judged(of_zero, official_of(track).judged, common_queries(track))
-    if 0 < len(without) < len(runs):
-        yield never_judged_note(without, len(runs))
+    if 0 < len(without) < len(track.runs):
+        yield never_judged_note(without, len(track.runs))
 
 
 def _ranked(track: TrackInputs) -> list[str]:
