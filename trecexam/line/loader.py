@@ -394,7 +394,7 @@ class TrackLoader:
     @property
     def _settings_digest(self) -> str:
         """A digest of the grader's settings that can change an answer, in the identity or not."""
-        return identity_digest(self.config.grader.model_dump(mode="json", exclude=_PACE | _MONEY)).hex()
+        return identity_digest(self.config.grader.model_dump(mode="json", exclude={*_PACE, *_MONEY})).hex()
 
     def estimate(self, track: Assessment, *, retry_errors: bool = False) -> Estimate:
         """What `grade` would take, of answers that are errors too if these are graded again."""

@@ -14,7 +14,7 @@ from trecexam.tables.text import shorten_list
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from trecexam.line.assessment import Assessment
+    from trecexam.line.assessment import Assessment, Part
 
 
 #: Runs that a line names.
@@ -38,7 +38,7 @@ class RunGrades(NamedTuple):
 def grades_of_runs(track: Assessment) -> Mapping[str, RunGrades]:
     """Return by run how many of its cells have a grade."""
     count = _of_passages if track.asked.citing is None else _of_citations
-    parts = ("cells", "people", "runs", "settings")
+    parts: tuple[Part, ...] = ("cells", "people", "runs", "settings")
     return track.derived("grades of runs", parts, lambda: _by_run(track, count(track)))
 
 

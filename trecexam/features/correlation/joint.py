@@ -87,9 +87,10 @@ def compare_all(
     p, draws = DEFAULT_P if rbo_p is None else rbo_p, QueryDraws()
     pairs: list[tuple[Key, Correlation]] = []
     notes = dict.fromkeys(f"{name}: {why}" for name, why in empty.items())
-    for name, each in track.assessments.items():
-        if name not in empty and (unscored := runs_without_score(each)):
-            notes[f"{name}: {without_score_note([run for run in each.runs if run in unscored])}"] = None
+    for name, of_grader in track.assessments.items():
+        if name not in empty and (unscored := runs_without_score(of_grader)):
+            runs = [run for run in of_grader.runs if run in unscored]
+            notes[f"{name}: {without_score_note(runs)}"] = None
     for left, other in combinations(columns, 2):
         runs = [run for run in left.values.runs if run in set(other.values.runs)]
         queries = [query for query in left.values.query_ids if query in set(other.values.query_ids)]
