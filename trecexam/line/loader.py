@@ -363,7 +363,8 @@ class TrackLoader:
         if none_is_read(track):
             self._remember_settings()
             # A grading that a person stopped goes on with the rest.
-            if track.counts.unparsed >= FIRST or outcome.complete:
+            # What others than models say (recordings) is no fault of a setting.
+            if self.traits.free_text and (track.counts.unparsed >= FIRST or outcome.complete):
                 why = "; ".join(filter(None, (outcome.why, nothing_read(track))))
                 outcome = outcome._replace(complete=False, why=why)
         return track, outcome

@@ -166,11 +166,10 @@ def updated(
         done.entry,
         outcome.why,
         outcome.cut,
-        without_vital(track.measures, track.bank),
+        (*without_vital(track.measures, track.bank), *_notes_on_runs(track)),
         (
             *left_out_runs(track),
             *track.notes,
-            *_notes_on_runs(track),
             *(note for each in after for note in each.notes),
         ),
     )
