@@ -93,8 +93,13 @@ def _tsv_ranks(
 
 
 def _is_own(header: str) -> bool:
-    """Whether a table begins like `out/leaderboard.tsv`: run, a measure, its standard error."""
+    """Whether a table begins like `out/leaderboard.tsv`: run, a measure, its standard error.
+
+    Behind the run may be the number of its queries.
+    """
     columns = header.split("\t")
+    if columns[1:2] == ["queries"]:
+        del columns[1]
     return columns[0] == "run" and len(columns) > 2 and columns[2].strip() == f"{columns[1]}.stderr"
 
 
@@ -103,10 +108,14 @@ def _own_ranks(
 ) -> Iterator[tuple[int | None, str, float]]:
     """Ranks by value; runs with equal values share the best rank."""
     values: list[tuple[int, str, float]] = []
+    first = lines[0][1].split("\t")[1] == "queries"
     for number, text in lines[1:]:
         run, *columns = text.split("\t")
+        if len(columns) > first and not columns[first].strip():
+            # It has no scores, as none of it is graded.
+            continue
         try:
-            value = float(columns[0])
+            value = float(columns[first])
         except (ValueError, IndexError):
             value = math.nan
         if not math.isfinite(value):

@@ -135,6 +135,11 @@ class TrackFolder:
         return self.shared_state / "generate.lock"
 
     @property
+    def unread_path(self) -> Path:
+        """Keeps with which settings a grader gave no reply that can be read."""
+        return self.state / "unread.json"
+
+    @property
     def paces_path(self) -> Path:
         return self.shared_state / "paces.json"
 

@@ -107,8 +107,8 @@ def test_a_second_demo_prints_the_same_and_changes_no_file(
     assert run(["demo", str(demo)]) == 0
     printed = capsys.readouterr()
     assert contents(demo) == before
-    assert printed.out.startswith("run\trubric:Cover(rel=4)@10\t")
-    assert "dense-rerank\t0.600000\t" in printed.out
+    assert printed.out.startswith("run\tqueries\trubric:Cover(rel=4)@10\t")
+    assert "dense-rerank\t8\t0.600000\t" in printed.out
     assert f"all graders on one page: {demo / 'out' / 'report.html'}\n" in printed.err
     assert (demo / "out" / "report.html").is_file()
     assert f"trecexam correlate {demo} " in printed.err

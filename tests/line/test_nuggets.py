@@ -130,7 +130,11 @@ def test_scores_from_nuggetizer_assignments_equal_those_of_nuggetizer(
         said = expected[row["run"].replace("%20", " ")].get(row["query_id"], dict.fromkeys(NAMES, 0.0))
         assert float(row["value"]) == pytest.approx(said[key_of[row["measure"]]], abs=1e-6)
     header = (judged / "out" / "leaderboard.tsv").read_text().split("\n")[0].split("\t")
-    assert header == ["run", *(part for name in NAMES.values() for part in (name, f"{name}.stderr"))]
+    assert header == [
+        "run",
+        "queries",
+        *(part for name in NAMES.values() for part in (name, f"{name}.stderr")),
+    ]
     # Over all queries of the bank; nuggetizer's mean is over the lines of its file.
     for name, by_query in expected.items():
         ours = means(judged)[name.replace(" ", "%20")]
@@ -158,7 +162,7 @@ def test_the_command_accepts_the_measure_without_quotes(
         assert run(["leaderboard", str(judged), "-m", name]) == 0
         tables.append(capsys.readouterr().out)
     assert tables[0] == tables[1]
-    assert tables[0].startswith(f"run\t{NAMES['vital']}\t")
+    assert tables[0].startswith(f"run\tqueries\t{NAMES['vital']}\t")
     with trecexam.open_track(judged) as track:
         given = track.leaderboard([Cover(rel=5, partial=3, weights="vital") @ 20])
         qrels, scored = list(track.qrels()), track.status()

@@ -601,7 +601,8 @@ def test_answers_without_a_rating_are_noted_wherever_scores_are_shown(root: Path
         assert counts["unparsed"] > 0
         line = (
             f"of the grader's {counts['cells']:,} answers {counts['unparsed']:,} are unparsed, 0 refused and "
-            '0 errors; the policy "skip": each unparsed or refused one does not count'
+            '0 errors; the policy "skip": each unparsed or refused one gives no rating, and what has no '
+            "rating at all counts as not relevant"
         )
         alone, all_of_them = track["other"], f"other: {line}"
         assert line in alone.leaderboard().notes

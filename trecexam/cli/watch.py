@@ -37,8 +37,8 @@ if TYPE_CHECKING:
 @click.option(
     "--retry-errors",
     is_flag=True,
-    help="Grade cells again whose answers are errors (texts that a server rejected). With --estimate, "
-    "count them and forget nothing.",
+    help="Grade cells again whose answers are errors (texts that a server rejected), and all cells of a "
+    "grader of which no reply can be read. With --estimate, count them and forget nothing.",
 )
 @click.option(
     "--regrade",

@@ -166,7 +166,8 @@ class ScoresSection(Section):
     )
     unparsed: UnparsedPolicy = Field(
         "skip",
-        description='An answer with no rating in it counts as "zero" (0), "seed" (1), or not ("skip").',
+        description='An answer with no rating in it counts as 0 ("zero"), as 1 ("seed"), or gives no rating '
+        '("skip"): a passage without any is not relevant. Where no answer has a rating, there are no scores.',
     )
     measures: list[str] | None = Field(
         None,

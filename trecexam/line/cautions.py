@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -71,31 +71,58 @@ def depth_cautions(track: Assessment, measures: Iterable[MeasureLike]) -> tuple[
     )
 
 
-def skipped_cautions(track: Assessment) -> tuple[str, ...]:
-    """A line on queries of the bank that no run answers, where means are over all queries."""
+def skipped_cautions(track: Assessment, query_ids: Sequence[str], of: str = "bank") -> tuple[str, ...]:
+    """Name the queries that no run answers, where means are over all queries.
+
+    Args:
+        query_ids: those that means are over; `of` says whose they are.
+    """
     if track.config.scores.average != "all" or not track.runs:
         return ()
     answered = {query_id for run in track.runs.values() for query_id in run.query_ids}
-    skipped = [query_id for query_id in track.bank.query_ids if query_id not in answered]
+    skipped = [query_id for query_id in query_ids if query_id not in answered]
     if not skipped:
         return ()
     are, count = ("is", "counts") if len(skipped) == 1 else ("are", "count")
     return (
-        f"{len(skipped):,} of the bank's {plural(len(track.bank.query_ids), 'query')} {are} in no run and "
-        f"{count} 0: {shorten_list(skipped, quote='')}",
+        f"{len(skipped):,} of the {of}'{'' if of.endswith('s') else 's'} {plural(len(query_ids), 'query')} "
+        f"{are} in no run and {count} 0: {shorten_list(skipped, quote='')}",
     )
 
 
 def answered_cautions(board: Leaderboard) -> tuple[str, ...]:
-    """A line on runs that skip queries, where means are over the queries that each run answered."""
+    """Name the runs that skip queries, and say what these count.
+
+    Queries that no run answers are left to `skipped_cautions`.
+    """
     skipping = sum(row.n_answered < board.n_queries for row in board.rows)
-    if board.average != "answered" or not skipping:
+    if board.average != "answered":
+        return skipping_cautions({row.run: row.n_answered for row in board.rows}, board.n_queries)
+    if not skipping:
         return ()
     return (
         "means are over the queries that each run answered (`average` in [scores]), which flatters runs that "
         f"skip some; {skipping:,} of {plural(len(board.rows), 'run')} "
         f"{'skips' if skipping == 1 else 'skip'} queries",
     )
+
+
+def skipping_cautions(answered: Mapping[str, int], n_queries: int) -> tuple[str, ...]:
+    """Name the runs that answer fewer queries than others do, where means are over all queries.
+
+    Args:
+        answered: run -> how many of the `n_queries` queries it answers.
+    """
+    most = max(answered.values(), default=0)
+    fewer = sorted((n, run) for run, n in answered.items() if n < most)
+    if not fewer:
+        return ()
+    n, run = fewer[0]
+    queries = plural(n_queries, "query")
+    if len(fewer) == 1:
+        return (f"{run} answers {n:,} of {queries}; the others count as 0",)
+    listed = shorten_list([f"{run} {n:,}" for n, run in fewer], quote="")
+    return (f"{len(fewer):,} runs answer fewer than {queries}, and the others count as 0: {listed}",)
 
 
 def rating_cautions(config: TrackConfig, measures: Iterable[MeasureLike]) -> tuple[str, ...]:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from trecexam.errors import TrecexamError
 from trecexam.files.stamps import Rejected
+from trecexam.graders.first_replies import unread_line
 from trecexam.tables.terminal import printable
 from trecexam.tables.text import plural
 
@@ -20,7 +21,11 @@ NO_RUNS = "no runs yet: drop some into the track's folder for runs"
 
 
 #: What an answer that names no rating counts as, by `unparsed` in [scores].
-POLICY = {"zero": "counts as 0", "seed": "counts as 1", "skip": "does not count"}
+POLICY = {
+    "zero": "counts as 0",
+    "seed": "counts as 1",
+    "skip": "gives no rating, and what has no rating at all counts as not relevant",
+}
 
 
 def without_text(
@@ -51,10 +56,15 @@ def without_text(
 
 
 def is_graded(track: Assessment) -> bool:
-    """Whether there is anything to score: no cells at all, or one that the grader or a person answered."""
+    """Whether there is anything to score: no cells at all, or one that the grader or a person rated."""
     counts = track.counts
-    answered = counts.ok + counts.unparsed + counts.refused + counts.human_cells + counts.human_passages
-    return not counts.cells or answered > 0
+    return not counts.cells or counts.ok + counts.human_cells + counts.human_passages > 0
+
+
+def none_is_read(track: Assessment) -> bool:
+    """Whether the grader replied, and no reply can be read."""
+    counts = track.counts
+    return not counts.ok and counts.unparsed + counts.refused > 0
 
 
 def grades_notes(track: Assessment, *, human: bool = True) -> tuple[str, ...]:
@@ -129,19 +139,32 @@ def _missing(track: Assessment) -> Iterator[str]:
 def nothing_graded(track: Assessment) -> str:
     """Why no passage of the pool has a rating, and what to do."""
     counts = track.counts
-    n_answers = counts.unparsed + counts.refused + counts.error
-    if n_answers:
-        return (
-            f"the grader gave no rating: of {n_answers:,} answers {counts.unparsed:,} are unparsed, "
-            f"{counts.refused:,} refused, {counts.error:,} errors; see `trecexam "
-            f"verify grading {track.folder.root}`"
-        )
+    if counts.unparsed + counts.refused + counts.error:
+        return nothing_read(track)
     if counts.passages and counts.passages == counts.no_text:
         return f"none of the {counts.passages:,} pooled passages has a text to grade; see out/rejected.tsv"
     file, watch = track.folder.recorded(), f"`trecexam watch {track.folder.root} --once`"
     if file is not None and track.grader.identity.get("grader") == "recorded":
         return f"nothing is graded yet; {watch} takes what {track.folder.shown(file)} has of this pool"
     return f"nothing is graded yet; {watch} grades"
+
+
+def nothing_read(track: Assessment) -> str:
+    """Return how many of the grader's answers are of which kind, an example, and what to set."""
+    counts, root = track.counts, track.folder.root
+    n_answers = counts.unparsed + counts.refused + counts.error
+    lines = [
+        f"the grader gave no rating: of {n_answers:,} answers {counts.unparsed:,} are unparsed, "
+        f"{counts.refused:,} refused, {counts.error:,} errors"
+    ]
+    is_recorded, section = track.grader.identity.get("grader") == "recorded", track.folder.section
+    answer = track.grades.unparsed_answer(track.sheets) if counts.unparsed and not is_recorded else None
+    if answer is not None:
+        lines[0] += f", {unread_line(answer, section)}"
+    if none_is_read(track) and not is_recorded:
+        again = f"`trecexam watch {root} --retry-errors`"
+        lines.append(f"it is asked again after a change of [{section}], or with {again}")
+    return "; ".join((*lines, f"see `trecexam verify grading {root}`"))
 
 
 def resolve_min_rating(track: Assessment, min_rating: int | None) -> int:

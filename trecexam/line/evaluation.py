@@ -38,6 +38,12 @@ from trecexam.line.official import never_judged, never_judged_note, official_jud
 from trecexam.line.pooled_rows import PooledRows
 from trecexam.line.probable_ratings import needing, probable_ratings, without_probabilities
 from trecexam.line.relevance import official_measures
+from trecexam.line.run_grades import (
+    partly_graded,
+    run_grades_notes,
+    runs_without_score,
+    without_score_note,
+)
 from trecexam.line.track_graders import check_names
 from trecexam.line.value_cache import ValueCache
 from trecexam.scores.columns.evaluator import ColumnEvaluator, supported
@@ -65,10 +71,40 @@ def rubric_values(
 ) -> MeasureValues:
     """The runs' values on the rubric labels, over all queries of the bank.
 
+    A run without a grade (`runs_without_score`) has NaN.
+
     Args:
         measures: None for the track's own.
         min_rating: in place of the track's setting.
     """
+    return _blank(_computed_values(track, measures, min_rating), runs_without_score(track))
+
+
+def _blank(values: MeasureValues, runs: Collection[str]) -> MeasureValues:
+    """Replace the values of these runs by NaN."""
+    if not runs:
+        return values
+    blank = np.array([run in runs for run in values.runs], np.bool_)
+    return replace(values, array=np.where(blank[:, None, None], np.nan, values.array))
+
+
+def scored_values(track: Assessment, values: MeasureValues) -> MeasureValues:
+    """Return the values on rubric labels of the runs that have a score.
+
+    Raises:
+        TrecexamError: no run has; why.
+    """
+    why = why_no_scores(track)
+    if why is not None:
+        raise TrecexamError(why, path=track.folder.root)
+    unscored = runs_without_score(track)
+    return values.of_runs([run for run in values.runs if run not in unscored])
+
+
+def _computed_values(
+    track: Assessment, measures: Sequence[str] | None, min_rating: int | None
+) -> MeasureValues:
+    """Return the runs' values on the labels that there are; a passage without a label is not relevant."""
     scores = track.config.scores
     at = scores.min_rating if min_rating is None else min_rating
     names = track.measures if measures is None else list(measures)
@@ -180,7 +216,7 @@ def values_of_runs(
 ) -> MeasureValues:
     """The values of these runs (None: all) on the rubric labels, or on the official judgments.
 
-    All are NaN where there is nothing that they could be of, see `why_no_scores`.
+    They are NaN where there is nothing that they could be of, see `why_no_scores`, `runs_without_score`.
 
     Args:
         measures: None for the track's own.
@@ -192,8 +228,8 @@ def values_of_runs(
     check_runs(track, runs)
     names = names_of(measures)
     values = official_values(track, names) if official else rubric_values(track, names)
-    if why_no_scores(track, official=official) is not None:
-        values = replace(values, array=np.full_like(values.array, np.nan))
+    if official and why_no_scores(track, official=True) is not None:
+        values = _blank(values, values.runs)
     return values if runs is None else values.of_runs([run for run in values.runs if run in set(runs)])
 
 
@@ -204,7 +240,11 @@ def why_no_scores(track: Assessment, *, official: bool = False) -> str | None:
     """
     if official:
         return why_unjudged(track)
-    return None if is_graded(track) else nothing_graded(track)
+    if not is_graded(track):
+        return nothing_graded(track)
+    unscored = runs_without_score(track)
+    # What is graded may be of people, or of judged passages, and of no run.
+    return without_score_note(list(track.runs)) if track.runs and unscored.issuperset(track.runs) else None
 
 
 def leaderboard(
@@ -234,7 +274,8 @@ def leaderboard(
         values, values.measures, values.query_ids, answered, average=track.config.scores.average
     )
     files = {name: track.folder.shown(path) for name, path in track.run_files.items()}
-    rows = tuple(replace(row, file=files[row.run]) for row in board.rows)
+    partly = {} if official else partly_graded(track)
+    rows = tuple(replace(row, file=files[row.run], graded=partly.get(row.run)) for row in board.rows)
     board = replace(board, rows=rows, first=SHOWN if measures is None else None)
     failed = values.failure_notes
     if official:
@@ -258,10 +299,12 @@ def _official_notes(
         return (why,)
     # Few runs have 0 throughout; only the passages of these are looked up.
     zero = [row.run for row in board.rows if not any(score.mean for score in row.scores)]
-    judged = official_judgments(track).judged
+    judgments = official_judgments(track)
+    judged = judgments.judged
     unjudged = never_judged({name: track.runs[name] for name in zero}, judged, judged)
     never = (never_judged_note(unjudged, len(board.rows)),) if unjudged else ()
-    return (*never, *answered_cautions(board), *judgment_cautions(track, measures))
+    skipped = skipped_cautions(track, sorted(judgments.judged), "judgments")
+    return (*never, *skipped, *answered_cautions(board), *judgment_cautions(track, measures))
 
 
 def board_notes(
@@ -284,8 +327,16 @@ def board_notes(
         )
     thresholds = rating_cautions(track.config, track.measures if measures is None else measures)
     relative = pool_cautions(track, board.measures)
-    skipped = (*skipped_cautions(track), *answered_cautions(board))
-    return (*specific, *skipped, *above, *_unsupported(track, board), *thresholds, *relative)
+    skipped = (*skipped_cautions(track, track.bank.query_ids), *answered_cautions(board))
+    return (
+        *specific,
+        *run_grades_notes(track),
+        *skipped,
+        *above,
+        *_unsupported(track, board),
+        *thresholds,
+        *relative,
+    )
 
 
 def _unsupported(track: Assessment, board: Leaderboard) -> tuple[str, ...]:

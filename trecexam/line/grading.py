@@ -26,11 +26,13 @@ from trecexam.graders.base import (
     identity_digest,
     identity_json,
 )
+from trecexam.graders.first_replies import FirstReplies
 from trecexam.graders.traits import UsageMeter, traits_of
 from trecexam.line.assessment import Assessment
 from trecexam.line.cell_order import ItemPlaces, is_useful, missing_rows, useful_cells
+from trecexam.line.diagnostics import none_is_read
 from trecexam.line.paces import paced_time, remember_pace
-from trecexam.line.sheets import CODES, ERROR, MISSING
+from trecexam.line.sheets import CODES, ERROR, MISSING, UNREAD
 from trecexam.line.store import GradeRow, GradeStore
 
 
@@ -70,9 +72,16 @@ def missing_cells(track: Assessment, only: Mapping[str, Collection[str]] | None 
 
 
 def without_errors(track: Assessment) -> Assessment:
-    """The track once answers that are errors are forgotten."""
+    """Forget answers that are errors; where no reply can be read, all replies."""
+    return without_codes(track, (*UNREAD, ERROR) if none_is_read(track) else (ERROR,))
+
+
+def without_codes(track: Assessment, forgotten: Sequence[int]) -> Assessment:
+    """Forget the grades with these codes."""
     sheets = {
-        query_id: replace(sheet, codes=np.where(sheet.codes == ERROR, np.int8(MISSING), sheet.codes))
+        query_id: replace(
+            sheet, codes=np.where(np.isin(sheet.codes, forgotten), np.int8(MISSING), sheet.codes)
+        )
         for query_id, sheet in track.sheets.items()
     }
     return replace(track, sheets=sheets)
@@ -143,7 +152,8 @@ class Grading:
     ) -> Graded:
         """Grades the cells that have no grade yet, committing batch by batch.
 
-        The most useful ones come first where `is_useful` says so.
+        The most useful ones come first where `is_useful` says so. Where none of the first replies can be
+        read, no more are asked for, see `FirstReplies`.
 
         Args:
             progress: called after each batch.
@@ -156,8 +166,12 @@ class Grading:
             GraderError: the grader cannot go on; what it graded is stored.
         """
         total = track.counts.missing if only is None else count_missing(track, only)
+        # Others than models answer all: a recording is read to its end.
+        replies = FirstReplies(track.counts.ok, track.counts.unparsed) if track.traits.free_text else None
+        if replies is not None and replies.are_unread and total:
+            return Graded(0, complete=False)
         missing = useful_cells(track, only, item_ranks) if is_useful(track) else missing_cells(track, only)
-        return self.run_cells(missing, total, progress, stop)
+        return self.run_cells(missing, total, progress, stop, replies)
 
     def run_cells(
         self,
@@ -165,8 +179,14 @@ class Grading:
         total: int,
         progress: Callable[[Progress], None] | None = None,
         stop: Callable[[], bool] | None = None,
+        replies: FirstReplies | None = None,
     ) -> Graded:
-        """As `run`, of these cells, `total` in number."""
+        """As `run`, of these cells, `total` in number.
+
+        Args:
+            replies: those that there are; None to ask on, whatever the replies.
+        """
+        replies = replies or FirstReplies(read=1)
         graded, complete, why = 0, True, ""
         cut_texts = traits_of(self._grader).cut_texts
         cut_before = cut_texts()
@@ -184,14 +204,15 @@ class Grading:
                 if batch:
                     self._record(batch)
                     graded += len(batch)
+                    replies.add(answer.status for _, answer in batch)
                     self._note_usage(meter)
                     # Waiting for a server that is gone counts for no pace.
                     last = time.monotonic()
                 if progress and batch:
                     progress(Progress(graded, total))
-                if watch.is_over():
+                if replies.are_unread or watch.is_over():
                     break
-            complete = not watch.stopped()
+            complete = not (replies.are_unread or watch.stopped())
         except UngradedError as error:
             complete, why = False, str(error)
         finally:

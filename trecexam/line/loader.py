@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import fields, replace
 from functools import cached_property
 from pathlib import Path
@@ -12,25 +12,30 @@ from uuid import uuid4
 
 import pyarrow as pa
 
+from converters.errors import ConversionError
 from trecexam.chosen import chosen_grader, took
 from trecexam.config import TrackConfig, purse_of
+from trecexam.errors import TrecexamError
 from trecexam.files.cache import Cache
+from trecexam.files.kept import recall, remember
 from trecexam.files.stamps import stamp
 from trecexam.graders import Grader
 from trecexam.graders.base import Estimate, identity_digest
+from trecexam.graders.first_replies import FIRST
 from trecexam.graders.traits import GraderTraits
 from trecexam.graders.writing.base import naming
 from trecexam.graders.writing.create import spent_by_writers
 from trecexam.line.assessment import Assessment
 from trecexam.line.cell_order import ItemPlaces
-from trecexam.line.grading import Graded, Grading, Progress, without_errors
+from trecexam.line.diagnostics import none_is_read, nothing_read
+from trecexam.line.grading import Graded, Grading, Progress, without_codes, without_errors
 from trecexam.line.inputs import InputReader
 from trecexam.line.judging_scale import judging_scale
 from trecexam.line.kind import Kind
 from trecexam.line.measures import check_importance, check_measures
 from trecexam.line.overrides import Overrides, resolve
 from trecexam.line.shared_inputs import SharedInputs
-from trecexam.line.sheets import Sheet
+from trecexam.line.sheets import UNREAD, Sheet
 from trecexam.line.store import GradeStore
 from trecexam.line.stored_grades import StoredGrades
 from trecexam.line.stored_sheets import sheets_of, with_new_grades
@@ -39,6 +44,10 @@ from trecexam.line.track_graders import ONLY, folder_of, grader_names, kind_of, 
 from trecexam.line.track_inputs import TrackInputs
 from trecexam.line.track_pool import TrackPool, cited_pool, track_pool
 from trecexam.track import TrackFolder
+
+#: Settings of a grader that change no answer.
+_PACE = frozenset(("concurrency", "timeout", "retries", "max_batch_tokens"))
+_MONEY = frozenset(("price_in", "price_out", "budget", "budget_tokens"))
 
 
 class TrackLoader:
@@ -348,14 +357,50 @@ class TrackLoader:
 
         The track must be loaded with the store open to write.
         """
-        section = self.folder.section
+        track, section = self.with_new_settings(track), self.folder.section
         with naming(section):
             outcome = self.grading.run(track, progress, stop, only, item_ranks)
         self.shared.graded[identity_digest(self.grader.identity)] += outcome.cells
         self._seen_graded = self._graded
         if self.purse == section:
             outcome = outcome._replace(why=outcome.why.replace("[grader]", f"[{section}]"))
-        return self.refreshed(track), outcome
+        track = self.refreshed(track)
+        if none_is_read(track):
+            self._remember_settings()
+            # A grading that a person stopped goes on with the rest.
+            # What others than models say (recordings) is no fault of a setting.
+            if self.traits.free_text and (track.counts.unparsed >= FIRST or outcome.complete):
+                why = "; ".join(filter(None, (outcome.why, nothing_read(track))))
+                outcome = outcome._replace(complete=False, why=why)
+        return track, outcome
+
+    def with_new_settings(self, track: Assessment) -> Assessment:
+        """Forget replies of which none could be read, where the grader's settings changed since."""
+        if not none_is_read(track):
+            return track
+        before = recall(self.folder.unread_path).get(self._identity_digest)
+        if before is None or before == self._settings_digest:
+            return track
+        track.grades.forget(track.sheets, UNREAD)
+        fresh = self._followed(track, without_codes(track, UNREAD))
+        self._sheets = fresh.sheets
+        return fresh
+
+    def _remember_settings(self) -> None:
+        settings = {self._identity_digest: self._settings_digest}
+        if recall(self.folder.unread_path) != settings:
+            # Where that cannot be written, a change of settings goes unnoticed; --retry-errors asks again.
+            with suppress(TrecexamError):
+                remember(self.folder.unread_path, settings)
+
+    @property
+    def _identity_digest(self) -> str:
+        return identity_digest(self.grader.identity).hex()
+
+    @property
+    def _settings_digest(self) -> str:
+        """A digest of the grader's settings that can change an answer, in the identity or not."""
+        return identity_digest(self.config.grader.model_dump(mode="json", exclude={*_PACE, *_MONEY})).hex()
 
     def estimate(self, track: Assessment, *, retry_errors: bool = False) -> Estimate:
         """What `grade` would take, of answers that are errors too if these are graded again."""
@@ -369,10 +414,18 @@ class TrackLoader:
             kept_codes.write(self.store.at_rest(settle=True), codes_by_token)
 
     def forget_errors(self) -> int:
-        """Drops the grader's answers with the status "error"; how many. The track must be loaded again."""
+        """Drops the grader's answers with the status "error"; how many. The track must be loaded again.
+
+        Where no reply can be read, all replies are dropped, too.
+        """
+        n_replies = 0
+        # Without a bank, there are no cells.
+        with suppress(TrecexamError, ConversionError):
+            track = self.load()
+            n_replies = track.grades.forget(track.sheets, UNREAD) if none_is_read(track) else 0
         self._forget_loaded()
         grader_id = StoredGrades(self.store, self.grader).grader_id
-        return 0 if grader_id is None else self.store.forget(grader_id, "error")
+        return n_replies + (0 if grader_id is None else self.store.forget(grader_id, "error"))
 
 
 @contextmanager

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 #: Codes of a cell without a rating; ratings themselves are 0..5.
 MISSING, UNPARSED, REFUSED, ERROR = -1, -2, -3, -4
 CODES = {"unparsed": UNPARSED, "refused": REFUSED, "error": ERROR}
+#: Codes of replies that name no rating.
+UNREAD = (UNPARSED, REFUSED)
 #: What `Sheet.matrix` has where a text with an item is no cell: nothing is graded, and nothing is missing.
 NOT_ASKED = -6
 #: What a cell whose answer could not be read, or was refused, is rated, by the track's policy.
@@ -154,6 +156,17 @@ class Sheet:
         if self.cells is None:
             return np.repeat(has_text, len(self.items))
         return np.asarray(has_text[self.cells // max(len(self.items), 1)], np.bool_)
+
+    @property
+    def rated(self) -> NDArray[np.bool_]:
+        """Of each cell, in the order of `flat`, whether the grader or a person rated it."""
+        rated = self.flat() >= 0
+        if self.overrides is not None:
+            for key in self.overrides.cells:
+                rated[self.place_of(*key)] = True
+            whole = np.array([doc_id in self.overrides.passages for doc_id in self.doc_ids], np.bool_)
+            rated |= whole[self.at(np.arange(rated.size))[0]]
+        return rated
 
     @cached_property
     def row_of(self) -> Mapping[str, int]:

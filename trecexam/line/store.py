@@ -309,6 +309,14 @@ class GradeStore(StoreConnection):
             )
             return deleted.rowcount
 
+    def forget_cells(self, grader_id: int, cells: Iterable[tuple[int, int]]) -> None:
+        """Drops what this grader gave for these cells, each (item row, passage row)."""
+        with self._transaction():
+            self._db.executemany(
+                "DELETE FROM grade WHERE grader_id = ? AND item_id = ? AND passage_id = ?",
+                ((grader_id, *cell) for cell in cells),
+            )
+
     def columns(
         self, grader_id: int, item_ids: Iterable[int], size: int = 256, *, answers: bool = False
     ) -> Iterator[GradeColumns]:

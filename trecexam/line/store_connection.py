@@ -139,9 +139,9 @@ class StoreConnection:
         self.close()
 
     def is_empty(self) -> bool:
-        """Whether no grade is stored, of no grader."""
+        """Whether no grade was ever stored: one whose grades were forgotten still has their grader."""
         with self._errors():
-            return self._db.execute("SELECT 1 FROM grade LIMIT 1").fetchone() is None
+            return self._db.execute("SELECT 1 FROM grader LIMIT 1").fetchone() is None
 
     def is_replaced(self) -> bool:
         """Whether the file that was opened is gone, or another one in its place: what is stored is lost."""

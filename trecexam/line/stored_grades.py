@@ -14,7 +14,7 @@ from converters.records import HumanRating, Item
 from trecexam.bank.model import asked_digest, item_digest, passage_digest
 from trecexam.errors import TrecexamError
 from trecexam.graders import Grader
-from trecexam.graders.base import identity_digest
+from trecexam.graders.base import Answer, identity_digest
 from trecexam.graders.traits import traits_of
 from trecexam.line.environments import Environments
 from trecexam.line.kept_codes import KeptCodes
@@ -212,6 +212,36 @@ class StoredGrades:
         if self._read is None or grade.status not in {"ok", "unparsed"}:
             return grade.rating, grade.status
         return self._read(item, grade.answer)
+
+    def _stored_cells(self, sheet: Sheet, codes: Sequence[int]) -> Iterator[tuple[int, int]]:
+        """(item row, passage row) of the query's cells with these codes that are stored."""
+        rows, columns = sheet.where(np.isin(sheet.flat(), codes))
+        if not len(rows):
+            return
+        (passages,) = self._passage_rows([sheet.shape])
+        items = self.store.item_ids([asked_digest(item) for item in sheet.items])
+        for row, column in zip(rows.tolist(), columns.tolist(), strict=True):
+            item, passage = items[column], int(passages[row])
+            if item is not None and passage >= 0:
+                yield item, passage
+
+    def forget(self, sheets: Mapping[str, Sheet], codes: Sequence[int]) -> int:
+        """Drops the stored answers of cells with these codes, so that they are sent again; how many."""
+        grader_id = self.grader_id
+        cells = {cell for sheet in sheets.values() for cell in self._stored_cells(sheet, codes)}
+        if grader_id is not None:
+            self.store.forget_cells(grader_id, cells)
+        return len(cells)
+
+    def unparsed_answer(self, sheets: Mapping[str, Sheet]) -> Answer | None:
+        """The first stored answer that cannot be read; None where there is none."""
+        grader_id = self.grader_id
+        cells = (cell for sheet in sheets.values() for cell in self._stored_cells(sheet, (UNPARSED,)))
+        cell = next(cells, None)
+        if grader_id is None or cell is None:
+            return None
+        grade = self.store.answer(grader_id, *cell)
+        return None if grade is None else Answer(None, "unparsed", grade.answer)
 
     def failed_items(self, sheets: Mapping[str, Sheet]) -> Iterator[tuple[Item, str, int]]:
         """Each item with cells that could not be graded: the item, the first one's reason, and how many."""

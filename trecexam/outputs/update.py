@@ -19,13 +19,15 @@ from trecexam.extension import extensions, named
 from trecexam.files.stamps import fingerprint
 from trecexam.graders.base import identity_json
 from trecexam.line.assessment import Assessment
+from trecexam.line.cautions import answered_cautions
 from trecexam.line.cell_order import ItemPlaces, is_useful, item_places, ranks_items
-from trecexam.line.evaluation import official_values, rubric_values
+from trecexam.line.evaluation import official_values, own_leaderboard, rubric_values
 from trecexam.line.grading import Progress
 from trecexam.line.loader import TrackLoader
 from trecexam.line.lost_grades import lost_grades, refuse_lost_grades, stored_grades
 from trecexam.line.measures import left_out_runs, order_cautions, without_vital
 from trecexam.line.rejected import left_out, not_computable, rejected_rows
+from trecexam.line.run_grades import run_grades_notes
 from trecexam.line.sheets import Counts
 from trecexam.outputs.features import features
 from trecexam.outputs.outputs import Outputs
@@ -112,7 +114,7 @@ def updated(
                 outputs.forget()
             loader.open_to_write()
             loader.inputs.forget_missing()
-            track = loader.load(hold)
+            track = loader.with_new_settings(loader.load(hold))
             if stop is not None and stop():
                 raise StoppedError
     except StoppedError:
@@ -164,7 +166,7 @@ def updated(
         done.entry,
         outcome.why,
         outcome.cut,
-        without_vital(track.measures, track.bank),
+        (*without_vital(track.measures, track.bank), *_notes_on_runs(track)),
         (
             *left_out_runs(track),
             *order_cautions(track.runs),
@@ -173,6 +175,12 @@ def updated(
         ),
     )
     return Updated(update, track, remembered)
+
+
+def _notes_on_runs(track: Assessment) -> Iterator[str]:
+    """Name runs without all their grades, or without all queries."""
+    yield from run_grades_notes(track)
+    yield from answered_cautions(own_leaderboard(track))
 
 
 class _AlongTheWay:

@@ -80,6 +80,7 @@ class Row:
         n_answered: for how many of the leaderboard's queries it has results.
         scores: in the order of the leaderboard's measures; also by their names, `row.scores["nDCG@10"]`.
         file: where it was read, as people see it.
+        graded: (cells with a grade, cells) where a part of its cells has none.
     """
 
     run: str
@@ -87,6 +88,7 @@ class Row:
     n_answered: int
     scores: tuple[Score, ...]
     file: str = ""
+    graded: tuple[int, int] | None = None
 
 
 @dataclass(frozen=True)
@@ -140,21 +142,34 @@ class Leaderboard(Result):
         ranked = first < max(len(self.measures), 1)
         return tuple(keys.index(key) + 1 if ranked and key[0] == first else None for key in keys)
 
+    @property
+    def has_skipped(self) -> bool:
+        """Whether a run answers fewer than all queries; False where there are no scores."""
+        over_all = self.average == "all"
+        return self.has_scores and any(
+            row.n_answered < (row.n_queries if over_all else self.n_queries) for row in self.rows
+        )
+
     def declare(self) -> dict[str, Table]:
-        """`run`, then each measure and its standard error, `MEASURE.stderr`."""
+        """`run`, `queries` where a run answers fewer than all, then each measure and `MEASURE.stderr`."""
         columns = [column for name in self.measures for column in (name, f"{name}.stderr")]
+        answered = ("queries",) if self.has_skipped else ()
         rows: Iterable[tuple[Value, ...]] = (
-            (row.run, *(value for score in row.scores for value in (score.mean, score.stderr)))
+            (
+                row.run,
+                *(row.n_answered for _ in answered),
+                *(value for score in row.scores for value in (score.mean, score.stderr)),
+            )
             for row in self.rows
         )
         layout = Layout(
-            ("run",),
+            ("run", *answered),
             most=self.first,
             split=self.first is None,
             ranks=self.ranks,
             short=short_names(self.measures),
         )
-        return {"leaderboard": Table(("run", *columns), tuple(rows), layout=layout)}
+        return {"leaderboard": Table(("run", *answered, *columns), tuple(rows), layout=layout)}
 
     def __getitem__(self, name: str) -> Any:
         """A column or a run, see `Table.__getitem__`.
@@ -171,8 +186,12 @@ class Leaderboard(Result):
             raise
 
     def columns(self) -> dict[str, Any]:
-        """`run` (text), then each measure and its standard error (float64), also where there are no runs."""
+        """`run` (text), `queries` (int64) where a run answers fewer than all, then each measure and its
+        standard error (float64), also where there are no runs.
+        """
         columns = {"run": texts([row.run for row in self.rows])}
+        if self.has_skipped:
+            columns["queries"] = np.array([row.n_answered for row in self.rows], np.int64)
         for index, name in enumerate(self.measures):
             scores = [row.scores[index] for row in self.rows]
             columns[name] = np.array([score.mean for score in scores], np.float64)
@@ -187,7 +206,9 @@ class Leaderboard(Result):
         return how | {"human_ratings": dict(human)}
 
     def json_value(self) -> dict[str, Any]:
-        """Facts, notes, and runs with their files and number of answered queries."""
+        """Facts, notes, and runs with their files and number of answered queries, and of graded cells where
+        some have no grade.
+        """
         return {
             **self.facts,
             "notes": list(self.notes_on_all),
@@ -196,6 +217,7 @@ class Leaderboard(Result):
                     "run": row.run,
                     "file": row.file,
                     "n_answered": row.n_answered,
+                    **({} if row.graded is None else {"graded": row.graded[0], "cells": row.graded[1]}),
                     "scores": {
                         name: {"mean": score.mean, "stderr": score.stderr}
                         for name, score in zip(self.measures, row.scores, strict=True)

@@ -91,12 +91,14 @@ def test_free_text_is_parsed_again_when_the_parser_changes(track: Make, models: 
     ours = ratings(root)
     configure(root, models["t5"], decode="beam", max_new_tokens=4, compat="workbench")
     with trecexam.open_track(root) as opened:
+        # Where none of the first replies could be read, the others were not asked for.
+        missing = opened.grading.counts().missing
         update = opened.update()
         assert update.changed
-        assert update.graded == 0
+        assert update.graded == missing < 20
         theirs = {(row["doc_id"], row["item_id"]): row["rating"] for row in opened.grades()}
     # The tiny model gives nonsense: unparsed by the paper's parser, 0 or 1 by the workbench's.
-    assert ours.keys() == theirs.keys()
+    assert ours.keys() <= theirs.keys()
     assert None in ours.values()
     assert None not in theirs.values()
 
@@ -115,8 +117,10 @@ def test_a_prompt_file_is_watched_and_its_parser_is_applied_to_stored_answers(
     chosen = "".join(f"{json.dumps(answer)} = 3\n" for answer in permitted)
     (root / "mine.toml").write_text(f"{text}[answers]\n{chosen}")
     with trecexam.open_track(root) as opened:
-        assert opened.update().graded == 0
-    assert {cell: rating == 3 for cell, rating in ratings(root).items()} == {
+        missing = opened.grading.counts().missing
+        assert opened.update().graded == missing < 20
+    now = ratings(root)
+    assert {cell: now[cell] == 3 for cell in answers} == {
         cell: answer in permitted for cell, answer in answers.items()
     }
     assert permitted
@@ -163,13 +167,15 @@ def test_verify_readings_shows_the_effect_of_the_workbench_parser(
     track: Make, capsys: pytest.CaptureFixture[str]
 ) -> None:
     root = track(decode="beam", max_new_tokens=4)
-    assert run(["watch", str(root), "--once"]) == 0
+    # None of its replies can be read.
+    assert run(["watch", str(root), "--once"]) == 1
     capsys.readouterr()
     assert run(["verify", "readings", str(root), "--json", "-m", "P(rel=4)@4"]) == 0
     out, err = capsys.readouterr()
     rows = json.loads(out)["readings"]
     assert [set(row) for row in rows] == [{"run", "measure", "value", "workbench", "difference"}] * 3
-    assert all(row["difference"] == pytest.approx(row["workbench"] - row["value"]) for row in rows)
+    assert {(row["value"], row["difference"]) for row in rows} == {(None, None)}
+    assert None not in {row["workbench"] for row in rows}
     assert "ratings differ when read as 'workbench'" in err
 
 

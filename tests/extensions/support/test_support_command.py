@@ -174,7 +174,7 @@ def test_updates_grade_support_and_show_it_in_leaderboard_and_report(
     assert "Support by cited passages" in (root / "out" / "report.html").read_text()
     capsys.readouterr()
     assert run(["leaderboard", str(root), "-m", "SupportR"]) == 0
-    assert capsys.readouterr().out.splitlines()[0] == "run\tSupportR\tSupportR.stderr"
+    assert capsys.readouterr().out.splitlines()[0] == "run\tqueries\tSupportR\tSupportR.stderr"
     # The written file equals the output of the command.
     before = (root / "out" / "support_runs.tsv").read_bytes()
     assert run(["support", str(root), "-o", str(tmp_path / "again.tsv")]) == 0
@@ -403,7 +403,7 @@ def test_answers_without_a_label_count_as_no_support(
 ) -> None:
     with serving(lambda exchange: exchange.say("I am not sure.")) as server:
         root = make_cited_track(tmp_path / "track", server.url)
-        assert graded_now(root) == 0
+        assert graded_now(root) == 1
         assert "4 citations with an answer that has no label" in capsys.readouterr().err
         assert {label[-1] for label in labels(root)} == {"unparsed", "uncited", "no_text", "out_of_range"}
 

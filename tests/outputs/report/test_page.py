@@ -298,10 +298,12 @@ def test_a_page_without_grades_says_so(small_track: Path) -> None:
     grader.status = lambda cell: "unparsed"
     update(small_track, grader)
     said = read(small_track).words
-    assert names(small_track) == set(PLOTS) - {"coverage", "items"}
-    assert "The grader gave no rating: of" in said["coverage"]
+    assert names(small_track) == {"grades", "grades_by_item"}
+    for section in ("leaderboard", "coverage"):
+        assert "The grader gave no rating: of" in said[section]
     assert "are unparsed, 0 refused and 0 errors" in said[""]
-    assert 'the policy "skip": each unparsed or refused one does not count.' in said[""]
+    meaning = "gives no rating, and what has no rating at all counts as not relevant."
+    assert f'the policy "skip": each unparsed or refused one {meaning}' in said[""]
 
 
 def test_passages_without_text_are_reported(small_track: Path) -> None:

@@ -13,7 +13,7 @@ import numpy as np
 import converters
 from trecexam.errors import TrecexamError
 from trecexam.features.leaderboard.outputs import per_query_table
-from trecexam.line.cautions import label_cautions
+from trecexam.line.cautions import label_cautions, skipping_cautions
 from trecexam.line.dropped_runs import name_runs
 from trecexam.line.evaluation import on_qrels
 from trecexam.line.measure_names import names_of
@@ -96,11 +96,13 @@ def evaluate_files(
         for path, run in by_path.items()
         if not answered[run_names[path]]
     )
+    skipping = skipping_cautions({run: len(of_run) for run, of_run in answered.items()}, len(query_ids))
     notes = (
         *values.failure_notes,
         *rejected,
         *order_cautions(dict(zip(values.runs, by_path.values(), strict=True))),
         *unanswered,
+        *skipping,
         *label_cautions(rows, qrels, measures),
     )
     board = leaderboard(values, values.measures, query_ids, answered)

@@ -34,7 +34,7 @@ from trecexam.features.verification import verification
 from trecexam.files.stamps import stamp
 from trecexam.graders.base import identity_digest
 from trecexam.line.cited import responses_by_query
-from trecexam.line.evaluation import leaderboard, official_values, values_of_runs
+from trecexam.line.evaluation import leaderboard, official_values, values_of_runs, why_no_scores
 from trecexam.line.kinds.support import statements_of
 from trecexam.line.official import Official, no_overlap, official_judgments, track_judgments
 from trecexam.line.rejected import rejected_rows
@@ -253,6 +253,8 @@ def _view(
     config, folder = track.config, track.folder
     scores = config.scores
     board, compared = leaderboard(track), own_differences(track)
+    why = why_no_scores(track) if track.runs else None
+    notes = notes if why is None else (why, *notes)
     official_board = values_on_official = None
     if judgments is not None and config.official_measures():
         try:

@@ -49,7 +49,8 @@ class OverallLeaderboard(Result):
         scores = [self.overall.get(name) for name in self.board.measures]
         means = [value for each in scores for value in ((each.mean, each.stderr) if each else (None, None))]
         header = plain.header
-        rows: list[tuple[Value, ...]] = [(OVERALL, *means), *plain.rows]
+        answered = (None,) if self.board.has_skipped else ()
+        rows: list[tuple[Value, ...]] = [(OVERALL, *answered, *means), *plain.rows]
         if self.official_ranks is not None:
             ranks = self.official_ranks
             header = (*header, OFFICIAL_RANK)

@@ -15,12 +15,13 @@ from trecexam.features.correlation.paired_scores import (
     NothingToCompareError,
     nothing_to_compare,
 )
-from trecexam.line.diagnostics import is_graded, nothing_graded
-from trecexam.line.evaluation import rubric_values
+from trecexam.line.diagnostics import nothing_graded
+from trecexam.line.evaluation import rubric_values, scored_values, why_no_scores
 from trecexam.line.joint_columns import known_names, short_columns, spelled_out
 from trecexam.line.loaded_track import LoadedTrack
 from trecexam.line.measure_names import names_of
 from trecexam.line.official_leaderboard import LEADERBOARD, of_leaderboard
+from trecexam.line.run_grades import runs_without_score, without_score_note
 from trecexam.scores.correlation import Correlation, correlate, per_query_correlations
 from trecexam.scores.rank_correlation.rbo import DEFAULT_P
 from trecexam.scores.rank_correlation.resampling import QueryDraws
@@ -82,10 +83,14 @@ def compare_all(
         )
     measures = spelled_out(track, measures)
     columns = list(_columns(track, measures))
-    empty = [name for name in track.assessments if not is_graded(track[name])]
+    empty = {name: why for name, each in track.assessments.items() if (why := why_no_scores(each))}
     p, draws = DEFAULT_P if rbo_p is None else rbo_p, QueryDraws()
     pairs: list[tuple[Key, Correlation]] = []
-    notes: dict[str, None] = {f"{name}: {nothing_graded(track[name])}": None for name in empty}
+    notes = dict.fromkeys(f"{name}: {why}" for name, why in empty.items())
+    for name, of_grader in track.assessments.items():
+        if name not in empty and (unscored := runs_without_score(of_grader)):
+            runs = [run for run in of_grader.runs if run in unscored]
+            notes[f"{name}: {without_score_note(runs)}"] = None
     for left, other in combinations(columns, 2):
         runs = [run for run in left.values.runs if run in set(other.values.runs)]
         queries = [query for query in left.values.query_ids if query in set(other.values.query_ids)]
@@ -150,10 +155,9 @@ def _columns(track: LoadedTrack, measures: Sequence[MeasureLike] | None) -> Iter
             of_grader.setdefault(name, []).append(measure_name)
         named = [(name, tuple(measure_name)) for name, measure_name in of_grader.items()]
     for name, columns in named:
-        if not is_graded(track[name]):
-            # All would be 0, and tied.
+        if why_no_scores(track[name]) is not None:
             continue
-        values = rubric_values(track[name], columns)
+        values = scored_values(track[name], rubric_values(track[name], columns))
         yield from (_Column(name, measure, values) for measure in values.measures)
 
 

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, TypeVar
 import numpy as np
 
 from trecexam.errors import TrecexamError
-from trecexam.line.cautions import judgment_cautions, rating_cautions
-from trecexam.line.evaluation import official_values, rubric_values, why_no_scores
+from trecexam.line.cautions import judgment_cautions, rating_cautions, skipping_cautions
+from trecexam.line.diagnostics import is_graded, nothing_graded
+from trecexam.line.evaluation import official_values, rubric_values
 from trecexam.line.measure_names import names_of
 from trecexam.line.measures import left_out_runs, order_cautions
 from trecexam.line.official import never_judged, never_judged_note, shown_error, why_unjudged
@@ -19,6 +20,7 @@ from trecexam.line.official import official_judgments as official_of
 from trecexam.line.official_leaderboard import HOW_TO_ADD, LEADERBOARD, of_leaderboard
 from trecexam.line.rejected import not_computable
 from trecexam.line.relevance import official_measures as official_measures_of
+from trecexam.line.run_grades import runs_without_score, without_score_note
 from trecexam.line.track_graders import check_names
 from trecexam.scores.correlation import MIN_DISTINCT, MIN_QUERIES, n_distinct, tops_without_interval
 from trecexam.scores.measures import COVER, DIVERSITY, at_min_rating, measure
@@ -116,13 +118,15 @@ def paired_scores(
     queries, ranked = common_queries(track), _ranked(track)
     over = track.bank.query_ids if values is None else values.query_ids
     queries = [query_id for query_id in queries if query_id in set(over)]
-    if not track.runs or not (queries or ranked):
+    runs = list(track.runs)
+    if not runs or not (queries or ranked):
         raise nothing_to_compare(track)
     if values is None:
         variants = _variants(track, measures, min_ratings, first=first)
-        why = why_no_scores(track)
-        if why is not None:
-            raise NothingToCompareError(why, path=track.folder.root)
+        if not is_graded(track):
+            raise NothingToCompareError(nothing_graded(track), path=track.folder.root)
+        unscored = runs_without_score(track)
+        runs, ranked = ([run for run in each if run not in unscored] for each in (runs, ranked))
     else:
         variants = [[_Variant(name, None, values)] for name in values.measures]
     judged_measures = (
@@ -138,7 +142,7 @@ def paired_scores(
         names = [name for name in names if name not in official.failures]
         failed = official.failure_notes
         pairs += _with_judgments(
-            track, variants, official, names[: 1 if first and judged_measures is None else None], queries
+            variants, official, names[: 1 if first and judged_measures is None else None], runs, queries
         )
     if ranked and (official_measures or not (first and pairs)):
         chosen_sides = dict(list(sides.items())[:1]) if first and not official_measures else sides
@@ -154,14 +158,13 @@ def paired_scores(
 
 
 def _with_judgments(
-    track: Assessment,
     variants: Sequence[Sequence[_Variant]],
     official: MeasureValues,
     official_measures: Sequence[str],
+    runs: Sequence[str],
     queries: Sequence[str],
 ) -> Iterator[PairedScores]:
-    """The variants with each official measure, over these queries."""
-    runs = list(track.runs)
+    """The variants with each official measure, over these runs and queries."""
     for of_measure in variants:
         for name in official_measures:
             official_scores = official.matrix(name, runs, queries)
@@ -291,15 +294,19 @@ def comparison_notes(
     """
     lines = []
     if track.official is not None and any(not of_leaderboard(scores.official_measure) for scores in pairs):
-        lines.append(_compared(track))
+        lines.append(_compared(track, len(pairs[0].runs)))
+        lines += _skipping(track, pairs[0])
         lines += official_of(track).warnings()
         lines += _never_judged(track, pairs)
     lines += [*left_out_runs(track), *order_cautions(track.runs)]
     lines += _failed(track, pairs, names_of(measures), names_of(official_measures))
+    unscored = runs_without_score(track).difference(*(scores.runs for scores in pairs))
+    if unscored:
+        lines.append(without_score_note([run for run in track.runs if run in unscored]))
     lines += [shown_error(track.folder, error) for error in _refused(track)]
     lines += _unmatched_judgments(track)
     ranked = _ranked(track)
-    out = [run for run in track.runs if run not in ranked]
+    out = [run for run in track.runs if run not in ranked and run not in unscored]
     if out and any(of_leaderboard(scores.official_measure) for scores in pairs):
         lines.append(f"not in the official leaderboard, and so not compared with it: {shorten_list(out)}")
     if any(len(scores.runs) == 1 for scores in pairs):
@@ -429,10 +436,16 @@ def _relabelled(name: str, *, counts: bool) -> bool:
     return kind in DIVERSITY or (counts and kind not in COVER)
 
 
-def _compared(track: TrackInputs) -> str:
+def _skipping(track: TrackInputs, scores: PairedScores) -> tuple[str, ...]:
+    """Name the runs that answer fewer of the compared queries than others do."""
+    answered = {run: sum(query in track.runs[run] for query in scores.query_ids) for run in scores.runs}
+    return skipping_cautions(answered, len(scores.query_ids))
+
+
+def _compared(track: TrackInputs, n_runs: int) -> str:
     queries, judged = common_queries(track), track.judged_queries
     unjudged = [query_id for query_id in track.bank.query_ids if query_id not in judged]
-    line = f"compared over {plural(len(queries), 'query')} and {plural(len(track.runs), 'run')}"
+    line = f"compared over {plural(len(queries), 'query')} and {plural(n_runs, 'run')}"
     if unjudged:
         line += f"; without official judgments, and left out: {shorten_list(unjudged)}"
     n_outside = len(judged) - len(queries)
@@ -483,10 +496,11 @@ def _never_judged(track: Assessment, pairs: Sequence[PairedScores]) -> Iterator[
     runs = on_judgments[0].runs
     # Few runs have 0 throughout; only the passages of these are looked up.
     zero = np.all([(scores.official == 0).all(axis=1) for scores in on_judgments], axis=0)
-    of_zero = {name: track.runs[name] for name in itertools.compress(runs, zero)}
+    unscored = runs_without_score(track).difference(runs)
+    of_zero = {name: track.runs[name] for name in (*itertools.compress(runs, zero), *sorted(unscored))}
     without = never_judged(of_zero, official_of(track).judged, common_queries(track))
-    if 0 < len(without) < len(runs):
-        yield never_judged_note(without, len(runs))
+    if 0 < len(without) < len(track.runs):
+        yield never_judged_note(without, len(track.runs))
 
 
 def _ranked(track: TrackInputs) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
@@ -20,6 +21,7 @@ from trecexam.line.evaluation import check_runs, leaderboard, values_of_runs, wh
 from trecexam.line.loaded_track import LoadedTrack, asked_of, of_documents
 from trecexam.line.official import official_judgments
 from trecexam.line.probable_ratings import probable_ratings
+from trecexam.line.run_grades import runs_without_score
 from trecexam.scores.labels import label_qrels, subtopic_qrels
 from trecexam.tables.frames import Library, data_frame, texts
 
@@ -115,7 +117,10 @@ def responses(
     if run not in track.responses:
         raise TrecexamError(f"run '{run}' has no generated responses", path=path)
     columns = [values.matrix(name, [run], track.bank.query_ids)[0].tolist() for name in values.measures]
-    scores = dict(zip(track.bank.query_ids, zip(*columns, strict=True), strict=True))
+    scores = {
+        query_id: [None if math.isnan(value) else value for value in of_query]
+        for query_id, of_query in zip(track.bank.query_ids, zip(*columns, strict=True), strict=True)
+    }
     by_text = {text.strip(): query_id for query_id, text in track.query_texts.items()}
     accepted = {
         number: response.query_id or by_text.get(response.query_text.strip(), "")
@@ -284,6 +289,7 @@ def leaderboard_values(track: Assessment, first: Sequence[str] = ()) -> Iterator
     """Every run's value on every query of the track's measures, and its means as rows of the query "all".
 
     Where `average` in [scores] is "answered", queries that a run skips are left out, as they are of its mean.
+    Runs without scores are left out.
     Runs are in the order of the leaderboard, measures in theirs, queries sorted. Of several graders those
     with a grade are given, and a measure is `NAME:MEASURE`.
 
@@ -300,7 +306,10 @@ def leaderboard_values(track: Assessment, first: Sequence[str] = ()) -> Iterator
     values, board = values_of_runs(track, all_measures), leaderboard(track, all_measures)
     query_ids, names = sorted(values.query_ids), [row.run for row in board.rows]
     per_query = {name: values.matrix(name, names, query_ids) for name in values.measures}
+    unscored = runs_without_score(track)
     for row_index, row in enumerate(board.rows):
+        if row.run in unscored:
+            continue
         for measure, score in zip(board.measures, row.scores, strict=True):
             of_queries = zip(query_ids, per_query[measure][row_index].tolist(), strict=True)
             for query_id, value in of_queries:

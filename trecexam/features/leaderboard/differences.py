@@ -12,10 +12,17 @@ from numpy.typing import NDArray
 
 from trecexam.errors import TrecexamError
 from trecexam.features.leaderboard.letters import group_letters
-from trecexam.line.evaluation import leaderboard, official_values, rubric_values, why_no_scores
+from trecexam.line.evaluation import (
+    leaderboard,
+    official_values,
+    rubric_values,
+    scored_values,
+    why_no_scores,
+)
 from trecexam.line.loaded_track import asked_of
 from trecexam.line.measure_names import names_of
 from trecexam.line.measures import first_measure_note
+from trecexam.line.run_grades import runs_without_score, without_score_note
 from trecexam.scores.paired_tests import (
     MOST_RUNS,
     Correction,
@@ -190,7 +197,7 @@ class Differences(Result):
         """
         if self.baseline is None:
             rows = [(row[0], self.groups.get(str(row[0])), *row[1:]) for row in board.rows]
-            layout = replace(board.layout, keys=("run", "group"))
+            layout = replace(board.layout, keys=("run", "group", "queries"))
             return Table((board.header[0], "group", *board.header[1:]), tuple(rows), layout=layout)
         header = [*board.header]
         columns: list[dict[str, Value]] = []
@@ -259,11 +266,15 @@ def differences(
         note = () if official else first_measure_note(track)
         names = [_first_computed(official_values(track) if official else rubric_values(track))]
     values = official_values(track, names) if official else rubric_values(track, names)
-    why = why_no_scores(track, official=official)
-    if why is None and np.isnan(values.array).any():
-        why = "; ".join(values.failure_notes)
+    why = why_no_scores(track, official=True) if official else None
     if why is not None:
         raise TrecexamError(why, path=track.folder.root)
+    if not official:
+        values = scored_values(track, values)
+    if baseline in track.runs and baseline not in values.runs:
+        raise TrecexamError(without_score_note([str(baseline)]), path=track.folder.root)
+    if np.isnan(values.array).any():
+        raise TrecexamError("; ".join(values.failure_notes), path=track.folder.root)
     compared = _differences(values, baseline, test, correction, alpha, permutations, seed)
     board = leaderboard(track, measures, official=official)
     return replace(compared, board=board, pairs=pairs, notes=(compared.words, *note, *board.notes))
@@ -305,9 +316,9 @@ def own_differences(track: Assessment) -> Differences:
 
     def compared() -> Differences:
         values = rubric_values(track, [_first_computed(rubric_values(track))])
-        if why_no_scores(track) is not None or values.failures:
-            # No two runs differ, and none are alike.
-            values = values.of_runs([])
+        # No two runs without scores differ, and none are alike.
+        unscored = track.runs.keys() if values.failures else runs_without_score(track)
+        values = values.of_runs([run for run in values.runs if run not in unscored])
         return _differences(values, None, "t", "holm", ALPHA, None, 0, MOST_RUNS)
 
     return track.derived("differences", ("cells", "people", "runs", "settings"), compared)

@@ -193,7 +193,8 @@ LEADERBOARD = Feature(
     (
         OutputFiles(
             {
-                "leaderboard.tsv": "Runs, best first: each measure's mean and its standard error.",
+                "leaderboard.tsv": "Runs, best first: each measure's mean and its standard error; `queries` "
+                "where a run answers fewer than all.",
                 "leaderboard.json": "The same as JSON.",
             },
             ("cells", "people", "runs", "settings"),

@@ -10,6 +10,7 @@ from typing import Any, Literal, TypeGuard
 from converters.records import Item
 from trecexam.errors import GraderError
 from trecexam.graders.base import Answer, Cell, Estimate, UngradedError, Usage
+from trecexam.graders.first_replies import FirstReplies
 from trecexam.graders.prompts import Prompt
 from trecexam.graders.prompts.assignments import read_labels, with_place
 from trecexam.graders.prompts.prompted import PromptedGrader, with_verdict
@@ -80,20 +81,23 @@ class ServerGrader(PromptedGrader):
     def grade(self, cells: Iterable[Cell]) -> Iterator[Sequence[tuple[Cell, Answer]]]:
         """Answers as they come; a list may be empty, so that who reads them is never kept waiting."""
         unanswered: list[str] = []
+        first = FirstReplies()
         batches = asked(
             self.server,
             self.form,
             self.meter,
             self._probe(),
-            self._calls(cells),
+            first.counting(self._calls(cells)),
             self._most,
             self._graded,
             then="to grade the rest",
             ahead=2,
+            waits=lambda: first.are_due,
         )
         with closing(batches):
             for calls in batches:
                 results = [result for _, of_call in calls for result in of_call]
+                first.add(result.status if isinstance(result, Answer) else "" for _, result in results)
                 unanswered += [result.reason for _, result in results if isinstance(result, Unanswered)]
                 yield [(cell, result) for cell, result in results if isinstance(result, Answer)]
         if unanswered:

@@ -84,6 +84,7 @@ def asked(
     then: str,
     ahead: int = 1,
     gather: float = BEAT,
+    waits: Callable[[], bool] = lambda: False,
 ) -> Generator[list[tuple[Job, Result]], None, None]:
     """Asks a server, as long as no limit could be passed by the next job; each job with what came of it.
 
@@ -94,6 +95,7 @@ def asked(
         then: what a higher limit is for, as follows "raise it".
         ahead: jobs under way for each of the `concurrency` places, so that none stands empty.
         gather: see `flow`.
+        waits: tells whether no job is to be started before another one ends.
 
     Raises:
         UngradedError: a limit is in the way of the next job.
@@ -115,6 +117,8 @@ def asked(
 
         def work() -> Callable[[], Coroutine[Any, Any, tuple[Job, Result]]] | None:
             nonlocal limit
+            if waits():
+                return None
             job = waiting.pop() if waiting else next(rest, None)
             if job is None:
                 return None

@@ -107,7 +107,9 @@ def _draw(view: View, compared: Sequence[Mapping[str, Mapping[str, Any]]]) -> di
     def run(row_index: int) -> Markup:
         name, answered = rows[row_index].run, rows[row_index].n_answered
         few = _SMALL.format(plural(answered, "query")) if answered < n_queries else ""
-        return link(urls.run(name), name) + few
+        graded = rows[row_index].graded
+        part = _SMALL.format(f"{graded[0]:,} of {graded[1]:,} cells graded") if graded else ""
+        return link(urls.run(name), name) + few + part
 
     def official_rank(row_index: int) -> Markup:
         rank, ours = theirs.get(rows[row_index].run), ranks[row_index]

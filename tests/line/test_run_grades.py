@@ -1,0 +1,221 @@
+"""A run without a grade has no score; one with a part of its grades, or of its queries, is named."""
+
+from __future__ import annotations
+
+import html
+import json
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from served import client_of
+from support import HashGrader, make_small_track, tsv_rows, write_run
+
+import converters
+import trecexam
+from trecexam.cli.main import run
+from trecexam.errors import TrecexamError
+from trecexam.graders.base import UngradedError
+
+QUERIES = ("q1", "q2", "q3")
+UNGRADED = "late has no scores: none of its cells has a grade"
+PARTLY = "half is partly graded: 12 of 24 of its cells have a grade, so its scores may be too low"
+SKIPS = "cut answers 1 of 3 queries; the others count as 0"
+
+
+class Gone(HashGrader):
+    """A grader whose server is gone."""
+
+    def grade(self, cells: Any) -> Iterator[Any]:
+        yield from ()
+        raise UngradedError("the server is gone")
+
+
+def dropped(root: Path, name: str, numbers: Sequence[int], queries: Sequence[str] = QUERIES) -> None:
+    write_run(root / "runs" / f"{name}.run", {q: [f"{q}-d{n:02}" for n in numbers] for q in queries})
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    """Three graded runs, one that is cut off after a query, and two that came when the server was gone."""
+    root = make_small_track(tmp_path / "t", config="[track]\ndepth = 3\n")
+    dropped(root, "cut", (0, 1, 2), QUERIES[:1])
+    with trecexam.open_track(root, grader=HashGrader()) as track:
+        assert track.update().complete
+    dropped(root, "late", (10, 11))
+    dropped(root, "half", (11, 1))
+    with trecexam.open_track(root, grader=Gone()) as track:
+        assert track.update().why == "the server is gone"
+    return root
+
+
+@pytest.fixture
+def track(root: Path) -> Iterator[trecexam.Track]:
+    with trecexam.open_track(root, grader=Gone()) as opened:
+        yield opened
+
+
+def test_a_run_without_a_grade_has_no_score_and_no_rank_and_is_named(track: trecexam.Track) -> None:
+    board = track.leaderboard()
+    ranks = dict(zip((row.run for row in board.rows), board.ranks, strict=True))
+    assert board.rows[-1].run == "late"
+    assert ranks.pop("late") is None
+    assert sorted(rank for rank in ranks.values() if rank is not None) == [1, 2, 3, 4, 5]
+    assert all(math.isnan(score.mean) for score in board.rows[-1].scores)
+    assert {UNGRADED, PARTLY, SKIPS} <= set(board.notes)
+
+
+def test_scores_of_the_other_runs_are_those_without_the_late_one(root: Path, track: trecexam.Track) -> None:
+    def means(board: Any) -> Mapping[str, list[float]]:
+        return {row.run: [score.mean for score in row.scores] for row in board.rows if row.run != "late"}
+
+    measures = ["P@3", "Cover(rel=4)@3"]
+    before = means(track.leaderboard(measures))
+    (root / "runs" / "late.run").unlink()
+    with trecexam.open_track(root, grader=Gone()) as other:
+        assert means(other.leaderboard(measures)) == before
+
+
+def test_files_in_out_are_blank_for_a_run_without_a_grade(root: Path) -> None:
+    out = root / "out"
+    rows = {row["run"]: row for row in tsv_rows(out / "leaderboard.tsv")}
+    assert list(rows["run0"])[:2] == ["run", "queries"]
+    assert {name: int(row["queries"]) for name, row in rows.items()} == {
+        **dict.fromkeys(rows, 3),
+        "cut": 1,
+    }
+    assert {value for name, value in rows["late"].items() if name not in ("run", "queries")} == {""}
+    values = [row["value"] for row in tsv_rows(out / "per_query.tsv") if row["run"] == "late"]
+    assert values
+    assert set(values) == {""}
+    assert not any("late" in (row["run_a"], row["run_b"]) for row in tsv_rows(out / "differences.tsv"))
+    assert "late" not in {row["run"] for row in tsv_rows(out / "groups.tsv")}
+    board = json.loads((out / "leaderboard.json").read_text())
+    by_run = {row["run"]: row for row in board["runs"]}
+    assert {score["mean"] for score in by_run["late"]["scores"].values()} == {None}
+    assert (by_run["half"]["graded"], by_run["half"]["cells"]) == (12, 24)
+    assert "graded" not in by_run["run0"]
+    assert {UNGRADED, PARTLY, SKIPS} <= set(board["notes"])
+    report = html.unescape((out / "report.html").read_text())
+    for note in (UNGRADED, PARTLY, SKIPS):
+        assert note in report
+
+
+def test_the_own_leaderboard_file_is_read_as_an_official_one(root: Path) -> None:
+    ranks = {row.run: row.rank for row in converters.read(root / "out" / "leaderboard.tsv", "leaderboard")}
+    assert sorted(ranks) == ["cut", "half", "run0", "run1", "run2"]
+    assert min(ranks.values()) == 1
+
+
+@pytest.fixture
+def recorded(root: Path) -> Path:
+    """The same with a grader that the settings name."""
+    with trecexam.open_track(root, grader=Gone()) as track:
+        (root / "grades.jsonl").write_text("".join(json.dumps(row) + "\n" for row in track.grades()))
+    (root / "trecexam.toml").write_text(
+        '[track]\ndepth = 3\n[grader]\nname = "recorded"\nrecorded = "grades.jsonl"\n'
+    )
+    assert run(["watch", str(root), "--once"]) == 1
+    return root
+
+
+def test_commands_name_the_run_in_a_pipe_and_on_a_terminal(
+    recorded: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    root = recorded
+    for words in (["--table"], []):
+        assert run(["leaderboard", str(root), *words]) == 0
+        printed = capsys.readouterr()
+        assert "queries" in printed.out.splitlines()[0]
+        (line,) = [line for line in printed.out.splitlines() if "late" in line]
+        assert "0.0000" not in line
+
+
+def test_a_run_without_a_grade_is_compared_with_none(track: trecexam.Track) -> None:
+    compared = track.compare()
+    assert "late" not in compared.groups
+    assert UNGRADED in compared.notes
+    with pytest.raises(TrecexamError, match=UNGRADED):
+        track.compare(baseline="late")
+    correlated = track.correlate()
+    assert {value.n_runs for _, value in correlated.pairs} == {5}
+    assert {UNGRADED, SKIPS} <= set(correlated.notes)
+    assert "compared over 3 queries and 5 runs" in correlated.notes
+
+
+def test_history_and_exports_have_no_score_of_it(track: trecexam.Track) -> None:
+    log = track.history().tables["log"].records()
+    assert {row["rank.after"] for row in log if row["run"] == "late"} <= {None}
+    values = list(track.export.leaderboard_values())
+    assert {row.run for row in values} == {"run0", "run1", "run2", "cut", "half"}
+    per_query = track.per_query(library="pyarrow").to_pylist()
+    assert all(math.isnan(row["value"]) for row in per_query if row["run"] == "late")
+
+
+def test_the_page_marks_it(recorded: Path) -> None:
+    with client_of(recorded) as client:
+        page = html.unescape(client.get("/").text)
+        late = html.unescape(client.get("/run/late").text)
+    assert UNGRADED in page
+    assert "12 of 24 cells graded" in page
+    assert "0.0000" not in late
+    assert "Rank" not in late.partition("<main")[2]
+
+
+def test_it_has_its_scores_once_it_is_graded(root: Path) -> None:
+    with trecexam.open_track(root, grader=HashGrader()) as track:
+        assert track.update().complete
+        board = track.leaderboard()
+    assert None not in board.ranks
+    assert not {UNGRADED, PARTLY} & set(board.notes)
+    assert SKIPS in board.notes
+
+
+def test_replies_that_cannot_be_read_are_no_grades_of_a_run(root: Path) -> None:
+    grader = HashGrader()
+    grader.status = lambda cell: "unparsed"
+    with trecexam.open_track(root, grader=grader) as track:
+        track.update()
+        board = track.leaderboard()
+    assert board.rows[-1].run == "late"
+    assert UNGRADED in board.notes
+    assert "unparsed" in " ".join(track_notes(root))
+
+
+def track_notes(root: Path) -> list[str]:
+    return list(json.loads((root / "out" / "leaderboard.json").read_text())["notes"])
+
+
+def test_a_person_s_rating_is_a_grade(root: Path) -> None:
+    with trecexam.open_track(root, grader=Gone()) as track:
+        track.override("q1", "q1-d11", 5, who="ann", why="says it all")
+        track.update()
+        notes = track.leaderboard().notes
+    assert UNGRADED not in notes
+    assert any("late" in note and "partly graded" in note for note in notes)
+
+
+def test_official_scores_are_of_all_runs_and_name_those_that_skip_queries(track: trecexam.Track) -> None:
+    board = track.leaderboard(official=True)
+    assert None not in board.ranks
+    assert SKIPS in board.notes
+    assert board.table.header[:2] == ("run", "queries")
+
+
+def test_several_runs_that_skip_queries_are_in_one_note(root: Path) -> None:
+    dropped(root, "short", (0, 1), QUERIES[:2])
+    with trecexam.open_track(root, grader=HashGrader()) as track:
+        track.update()
+        notes = track.leaderboard().notes
+    assert "2 runs answer fewer than 3 queries, and the others count as 0: cut 1, short 2" in notes
+
+
+def test_complete_runs_have_no_column_queries(tmp_path: Path) -> None:
+    root = make_small_track(tmp_path / "t", config="[track]\ndepth = 3\n")
+    with trecexam.open_track(root, grader=HashGrader()) as track:
+        track.update()
+        board = track.leaderboard()
+    assert "queries" not in board.table.header
+    assert not any("answer" in note or "graded" in note for note in board.notes)

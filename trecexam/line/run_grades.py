@@ -1,0 +1,146 @@
+"""How many of each run's cells have a grade: a run without one has no scores."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from trecexam.line.cited import NO_TEXT, cited_statements, responses_by_query
+from trecexam.line.diagnostics import is_graded
+from trecexam.tables.text import shorten_list
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from trecexam.line.assessment import Assessment, Part
+
+
+#: Runs that a line names.
+_NAMED = 20
+
+
+class RunGrades(NamedTuple):
+    """Cells of a run's pooled passages, or citations.
+
+    Attributes:
+        rated: those that the grader or a person rated.
+        cells: those with a text.
+        without_text: those that no grader can rate.
+    """
+
+    rated: int
+    cells: int
+    without_text: int
+
+
+def grades_of_runs(track: Assessment) -> Mapping[str, RunGrades]:
+    """Return by run how many of its cells have a grade."""
+    count = _of_passages if track.asked.citing is None else _of_citations
+    parts: tuple[Part, ...] = ("cells", "people", "runs", "settings")
+    return track.derived("grades of runs", parts, lambda: _by_run(track, count(track)))
+
+
+def runs_without_score(track: Assessment) -> frozenset[str]:
+    """Return the runs of which no passage has a grade. Zeros would say that they found nothing good.
+
+    A run that has nothing to grade (it answers no query) has its zeros, unless nothing at all is graded.
+    """
+    if not is_graded(track):
+        return frozenset(track.runs)
+    ungraded = [
+        run
+        for run, grades in grades_of_runs(track).items()
+        if not grades.rated and grades.cells + grades.without_text
+    ]
+    # Measures may look deeper than the pool: what is graded there is in the pool by another run.
+    deep = _with_graded_passage(track, ungraded) if ungraded and track.asked.citing is None else frozenset()
+    return frozenset(ungraded) - deep
+
+
+def run_grades_notes(track: Assessment) -> Iterator[str]:
+    """Name the runs without a grade, and those of which a part of the cells has one."""
+    if not is_graded(track) or not track.runs:
+        return
+    unscored = runs_without_score(track)
+    if unscored:
+        yield without_score_note([run for run in track.runs if run in unscored])
+    partly = {run: of_run for run, of_run in partly_graded(track).items() if run not in unscored}
+    if not partly:
+        return
+    shares = {run: f"{rated:,} of {cells:,}" for run, (rated, cells) in partly.items()}
+    if len(partly) == 1:
+        [(run, share)] = shares.items()
+        yield f"{run} is partly graded: {share} of its cells have a grade, so its scores may be too low"
+        return
+    worst_first = sorted(partly, key=lambda run: (partly[run][0] / partly[run][1], run))
+    listed = shorten_list([f"{run} {shares[run]}" for run in worst_first], _NAMED, quote="")
+    yield f"{len(partly):,} runs are partly graded, so scores may be too low; cells with a grade: {listed}"
+
+
+def partly_graded(track: Assessment) -> Mapping[str, tuple[int, int]]:
+    """Return by run (cells with a grade, cells) where some with a text have none.
+
+    None of qrels that are grades: `without_label` says how many passages have no label.
+    """
+    if track.traits.known_passages is not None or not is_graded(track):
+        return {}
+    return {
+        run: (grades.rated, grades.cells)
+        for run, grades in grades_of_runs(track).items()
+        if grades.rated < grades.cells
+    }
+
+
+def without_score_note(runs: Sequence[str]) -> str:
+    """Name runs without a grade."""
+    its, have = ("its", "has") if len(runs) == 1 else ("their", "have")
+    return f"{shorten_list(runs, _NAMED, quote='')} {have} no scores: none of {its} cells has a grade"
+
+
+def _by_run(track: Assessment, counts: NDArray[np.int64]) -> dict[str, RunGrades]:
+    return {run: RunGrades(*of_run) for run, of_run in zip(track.runs, counts.tolist(), strict=True)}
+
+
+def _of_passages(track: Assessment) -> NDArray[np.int64]:
+    """Count each run's cells in the pool, shape (runs, 3): see `RunGrades`."""
+    total = np.zeros((len(track.runs), 3), np.int64)
+    for query_id, sheet in track.sheets.items():
+        shape = len(sheet.doc_ids), len(sheet.items)
+        rated, has_text = sheet.rated.reshape(shape), sheet.gradable.reshape(shape)
+        # The last one is for rank -1.
+        by_passage = np.zeros((len(sheet.doc_ids) + 1, 3), np.int64)
+        by_passage[:-1] = np.stack(
+            [rated.sum(axis=1), (rated | has_text).sum(axis=1), (~(rated | has_text)).sum(axis=1)], axis=1
+        )
+        total += by_passage[track.pool[query_id].ranks].sum(axis=1)
+    return total
+
+
+def _of_citations(track: Assessment) -> NDArray[np.int64]:
+    """Count each run's citations likewise."""
+    row_of = {run: row for row, run in enumerate(track.runs)}
+    total, cited = np.zeros((len(track.runs), 3), np.int64), cited_statements(track)
+    for _, responses in responses_by_query(track, track.runs, track.bank.query_ids):
+        for run, response in responses:
+            codes = np.array([code for each in cited(run, response) for code in each.codes], np.int64)
+            no_text = int((codes == NO_TEXT).sum())
+            total[row_of[run]] += (int((codes >= 0).sum()), len(codes) - no_text, no_text)
+    return total
+
+
+def _with_graded_passage(track: Assessment, runs: Sequence[str]) -> frozenset[str]:
+    """Return those of the runs that have a graded passage at any rank."""
+    graded = {query_id: _graded_passages(track, query_id) for query_id in track.sheets}
+    return frozenset(
+        run
+        for run in runs
+        if any(not ids.isdisjoint(track.runs[run].ranking(query_id)) for query_id, ids in graded.items())
+    )
+
+
+def _graded_passages(track: Assessment, query_id: str) -> frozenset[str]:
+    sheet = track.sheets[query_id]
+    rows, _ = sheet.where(sheet.rated)
+    return frozenset(sheet.doc_ids[row] for row in np.unique(rows).tolist())
