@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class GradeRow(NamedTuple):
-    """One stored grade. `rating` is 0..5 when `status` is "ok", else None."""
+    """One stored grade. `rating` is 0..5 when `status` is "ok", else None; `cut_at` as in `Answer`."""
 
     item_id: int
     passage_id: int
@@ -28,6 +28,7 @@ class GradeRow(NamedTuple):
     status: str
     answer: str
     probabilities: tuple[float, ...] | None = None
+    cut_at: int | None = None
 
 
 class StoredAnswer(NamedTuple):
@@ -48,6 +49,8 @@ _SHARE = 0.1
 _CODE = "coalesce(rating, CASE status WHEN 'unparsed' THEN -2 WHEN 'refused' THEN -3 ELSE -4 END)"
 
 
+#: The limit that ended an answer, 0 for none.
+_CUT = "coalesce(cut_at, 0)"
 _JOINED = f"group_concat(item_id, ' '), group_concat(passage_id, ' '), group_concat({_CODE}, ' ')"
 
 
@@ -55,39 +58,42 @@ class GradeColumns(NamedTuple):
     """What one grader gave on some items: columns of the same length.
 
     `codes` are the ratings 0..5, or -2 unparsed, -3 refused, -4 error; `answers` are those as they came, and
-    empty where they were not asked for.
+    empty where they were not asked for; so is `cut_at`, the limits that ended answers, 0 for none.
     """
 
     item_ids: NDArray[np.int64]
     passage_ids: NDArray[np.int64]
     codes: NDArray[np.int8]
     answers: tuple[str, ...] = ()
+    cut_at: NDArray[np.int64] | None = None
 
 
 def _parted(row: Sequence[str | None]) -> GradeColumns | None:
     """Columns of joined texts; None where the character that parts answers is in one of them."""
     items, passages, codes, *joined = row
-    answers = tuple((joined[0] or "").split("\x1f")) if joined and codes is not None else ()
     numbers = _numbers(items, "q"), _numbers(passages, "q"), _numbers(codes, "b")
-    whole = not joined or len(answers) == len(numbers[2])
-    return GradeColumns(*numbers, answers) if whole else None
+    if not joined:
+        return GradeColumns(*numbers)
+    answers = tuple((joined[0] or "").split("\x1f")) if codes is not None else ()
+    whole = len(answers) == len(numbers[2])
+    return GradeColumns(*numbers, answers, _numbers(joined[1], "q")) if whole else None
 
 
-def _transposed(rows: Sequence[tuple[int, int, int, str]]) -> GradeColumns:
+def _transposed(rows: Sequence[tuple[int, int, int, str, int]]) -> GradeColumns:
     import numpy as np
 
-    items, passages, codes, answers = zip(*rows, strict=True) if rows else ((), (), (), ())
+    items, passages, codes, answers, cut_at = zip(*rows, strict=True) if rows else ((), (), (), (), ())
     numbers = np.array(items, np.int64), np.array(passages, np.int64), np.array(codes, np.int8)
-    return GradeColumns(*numbers, answers)
+    return GradeColumns(*numbers, answers, np.array(cut_at, np.int64))
 
 
-_WHOLE = "item_id, passage_id, rating, status, answer, probabilities"
+_WHOLE = "item_id, passage_id, rating, status, answer, probabilities, cut_at"
 
 
-def _grade_row(row: tuple[int, int, int | None, str, str, str | None]) -> GradeRow:
-    item, passage, rating, status, answer, stored = row
+def _grade_row(row: tuple[int, int, int | None, str, str, str | None, int | None]) -> GradeRow:
+    item, passage, rating, status, answer, stored, cut_at = row
     probabilities = None if stored is None else tuple(json.loads(stored))
-    return GradeRow(item, passage, rating, status, answer, probabilities)
+    return GradeRow(item, passage, rating, status, answer, probabilities, cut_at)
 
 
 def _numbers(text: str | None, kind: str) -> NDArray[Any]:
@@ -208,11 +214,11 @@ class GradeStore(StoreConnection):
         """
         environment_id = None if environment is None else self.add_environment(environment)
         values = [
-            (grader_id, *row, None if chances is None else json.dumps(chances), environment_id)
-            for *row, chances in rows
+            (grader_id, *row, None if chances is None else json.dumps(chances), environment_id, cut_at)
+            for *row, chances, cut_at in rows
         ]
         with self._transaction():
-            self._db.executemany("INSERT OR REPLACE INTO grade VALUES (?, ?, ?, ?, ?, ?, ?, ?)", values)
+            self._db.executemany("INSERT OR REPLACE INTO grade VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", values)
 
     def add_usage(self, grader_id: int, used: tuple[int, int, int], purse: str) -> None:
         """Adds (requests, tokens in, tokens out) to what this grader used so far of this purse."""
@@ -254,11 +260,13 @@ class GradeStore(StoreConnection):
 
         Args:
             size: grades of so many items come at a time.
-            answers: with the raw answers.
+            answers: with the raw answers, and the limits that ended them.
         """
         ids = sorted(set(item_ids))
         # SQLite joins numbers in C; a million rows as Python tuples take several times as long.
-        joined = f"{_JOINED}, group_concat(answer, char(31))" if answers else _JOINED
+        joined = (
+            f"{_JOINED}, group_concat(answer, char(31)), group_concat({_CUT}, ' ')" if answers else _JOINED
+        )
         for start in range(0, len(ids), size):
             part = ids[start : start + size]
             # Items that were graded together have neighbouring rows, which are read faster in one go.
@@ -275,7 +283,7 @@ class GradeStore(StoreConnection):
                     # Longer than SQLite lets a text be.
                     columns = None
                 if columns is None:
-                    query = f"SELECT item_id, passage_id, {_CODE}, answer {rest}"
+                    query = f"SELECT item_id, passage_id, {_CODE}, answer, {_CUT} {rest}"
                     columns = _transposed(self._db.execute(query, (grader_id, *values)).fetchall())
             if len(columns.codes):
                 yield columns
@@ -292,7 +300,7 @@ class GradeStore(StoreConnection):
         """Every answer of every grader, by the digests of grader, passage and item."""
         query = (
             "SELECT grader.digest, passage.digest, item.digest, item_id, passage_id, rating, status, answer, "
-            "probabilities, details FROM grade JOIN grader ON grader.id = grader_id "
+            "probabilities, cut_at, details FROM grade JOIN grader ON grader.id = grader_id "
             "JOIN passage ON passage.id = passage_id JOIN item ON item.id = item_id "
             "LEFT JOIN environment ON environment.id = environment_id ORDER BY 1, 2, 3"
         )

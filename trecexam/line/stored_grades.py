@@ -67,6 +67,7 @@ class StoredGrades:
         self.identity = grader.identity
         traits = traits_of(grader)
         self._read = traits.read if traits.free_text else None
+        self._limit = traits.reply_limit or 0
         self._probabilities = traits.probabilities
         self._cosines = traits.cosines
 
@@ -163,10 +164,16 @@ class StoredGrades:
         """(keys, codes) of these answers as they are read now, see `SheetShape.keys`."""
         assert self._read is not None
         # Models say the same few things again and again.
-        numbers: dict[str, int] = {}
+        numbers: dict[tuple[str, bool], int] = {}
+        assert columns.cut_at is not None
         answer_index = np.array(
-            [numbers.setdefault(answer, len(numbers)) for answer in columns.answers], np.int64
+            [
+                numbers.setdefault((answer, cut), len(numbers))
+                for answer, cut in zip(columns.answers, (columns.cut_at > 0).tolist(), strict=True)
+            ],
+            np.int64,
         )
+        again = (columns.cut_at > 0) & (columns.cut_at < self._limit)
         answers = list(numbers)
         rows, row_of = np.unique(columns.item_ids, return_inverse=True)
         readable = columns.codes >= UNPARSED
@@ -178,10 +185,12 @@ class StoredGrades:
             for at, pair in enumerate(pairs.tolist()):
                 row, answer = divmod(pair, len(answers))
                 if len(of_rows[row]) > variant:
-                    rating, status = self._read(of_rows[row][variant][1], answers[answer])
+                    rating, status = self._read(of_rows[row][variant][1], *answers[answer])
                     read[at] = CODES[status] if rating is None else rating
             codes = columns.codes.copy()
             codes[readable] = read[pair_of]
+            # More tokens than ended the answer are allowed now.
+            codes[again & (codes == UNPARSED)] = MISSING
             yield (keys << 32 | columns.passage_ids)[keys >= 0], codes[keys >= 0]
 
     def _passage_rows(self, shapes: Sequence[SheetShape]) -> list[NDArray[np.int64]]:
@@ -204,7 +213,7 @@ class StoredGrades:
         """(rating, status) of a stored answer."""
         if self._read is None or grade.status not in {"ok", "unparsed"}:
             return grade.rating, grade.status
-        return self._read(item, grade.answer)
+        return self._read(item, grade.answer, grade.cut_at is not None)
 
     def failed_items(self, sheets: Mapping[str, Sheet]) -> Iterator[tuple[Item, str, int]]:
         """Each item with cells that could not be graded: the item, the first one's reason, and how many."""
@@ -334,6 +343,7 @@ class StoredGrades:
                     "prompt": prompt or self._prompt(item.kind),
                     "passage_sha256": digests[rows[cell_index]],
                     "item_sha256": item_digests[columns[cell_index]],
+                    **({} if grade.cut_at is None else {"cut_at": grade.cut_at}),
                     **_human(human.get((query_id, doc_id, item.item_id))),
                 }
 
