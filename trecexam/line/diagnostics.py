@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from trecexam.errors import TrecexamError
 from trecexam.files.stamps import Rejected
+from trecexam.graders.replies import RAISE_LIMIT
 from trecexam.tables.terminal import printable
 from trecexam.tables.text import plural
 
@@ -108,6 +109,14 @@ def unread_answers(track: Assessment) -> Iterator[str]:
             f'{counts.refused:,} refused and {counts.error:,} errors; the policy "{policy}": each unparsed '
             f"or refused one {POLICY[policy]}"
         )
+        yield from cut_answers(track)
+
+
+def cut_answers(track: Assessment) -> Iterator[str]:
+    """Yield how many unparsed answers were cut off, and the remedy; nothing where none was."""
+    n_cut = track.grades.n_cut(track.sheets)
+    if n_cut:
+        yield f"{plural(n_cut, 'unparsed answer')} cut off: {RAISE_LIMIT} in [grader]"
 
 
 def _missing(track: Assessment) -> Iterator[str]:

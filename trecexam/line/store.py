@@ -309,6 +309,15 @@ class GradeStore(StoreConnection):
                 environment = None if details is None else json.loads(details)
                 yield StoredAnswer(grader, passage, item, _grade_row(tuple(row)), environment)
 
+    def cut_keys(self, grader_id: int) -> NDArray[np.int64]:
+        """Return item id * 2**32 + passage id of this grader's answers that a limit ended, sorted."""
+        import numpy as np
+
+        query = "SELECT item_id << 32 | passage_id FROM grade WHERE grader_id = ? AND cut_at > 0"
+        with self._errors():
+            rows = self._db.execute(query, (grader_id,)).fetchall()
+        return np.sort(np.array([key for (key,) in rows], np.int64))
+
     def has_probabilities(self, grader_id: int) -> bool:
         """Whether this grader gave probabilities with any of its grades."""
         query = "SELECT 1 FROM grade WHERE grader_id = ? AND probabilities IS NOT NULL LIMIT 1"

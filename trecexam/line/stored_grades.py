@@ -94,7 +94,34 @@ class StoredGrades:
         )
         return [next(new) if codes is None else codes for codes in cached_codes]
 
-    def _codes(self, shapes: Sequence[SheetShape]) -> list[Codes]:
+    def read_anew(self, sheets: Mapping[str, Sheet]) -> tuple[int, int]:
+        """Count the kept answers that are read anew, and those that read differently than when stored."""
+        if self._read is None:
+            return 0, 0
+        n_answers = n_differ = 0
+        stored_codes = self._codes([sheet.shape for sheet in sheets.values()], anew=False)
+        for sheet, stored in zip(sheets.values(), stored_codes, strict=True):
+            answered = (stored >= UNPARSED) & (stored != MISSING) & (sheet.codes != MISSING)
+            n_answers += int(answered.sum())
+            n_differ += int((answered & (sheet.codes != stored)).sum())
+        return n_answers, n_differ
+
+    def n_cut(self, sheets: Mapping[str, Sheet]) -> int:
+        """Count the unparsed cells whose answer was cut off."""
+        unread = [sheet for sheet in sheets.values() if (sheet.codes == UNPARSED).any()]
+        grader_id = self.grader_id
+        if not unread or grader_id is None:
+            return 0
+        keys = self.store.cut_keys(grader_id)
+        count = 0
+        for sheet, texts in zip(unread, self._passage_rows([each.shape for each in unread]), strict=True):
+            item_rows = self.store.item_ids([asked_digest(item) for item in sheet.items])
+            items = np.array([-1 if row is None else row for row in item_rows], np.int64)
+            at = _looked_up(keys, sheet.shape.keys(texts, items))
+            count += int(((at >= 0) & (sheet.codes == UNPARSED)).sum())
+        return count
+
+    def _codes(self, shapes: Sequence[SheetShape], *, anew: bool = True) -> list[Codes]:
         grader_id = self.grader_id
         if grader_id is None or not shapes:
             return [np.full(shape.size, MISSING, np.int8) for shape in shapes]
@@ -104,10 +131,11 @@ class StoredGrades:
             rows = {row for query_index in part for row in items[query_index].tolist() if row in readers}
             n_cells = sum(shapes[query_index].n_cells for query_index in part)
             # What was read of an answer when it was stored is looked at only where it holds still.
+            anew = anew and self._read is not None
             read = [
                 of_keys
-                for columns in self._columns(grader_id, rows, n_cells, answers=self._read is not None)
-                for of_keys in (self._read_anew(columns, readers) if self._read else [_of_keys(columns)])
+                for columns in self._columns(grader_id, rows, n_cells, answers=anew)
+                for of_keys in (self._read_anew(columns, readers) if anew else [_of_keys(columns)])
             ]
             keys, codes = _in_order(read)
             for query_index in part:

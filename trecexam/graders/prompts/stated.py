@@ -93,7 +93,8 @@ _TRIES, _LONGEST_DICT = 16, 4_000
 _PYTHON_OBJECT = re.compile(rf"\{{[^{{}}]{{0,{_LONGEST_DICT}}}\}}")
 _KEYS = frozenset((
     "rating", "score", "grade", "answer", "finalrating", "finalscore", "finalanswer", "selfrating",
-    "relevance", "relevancescore", "relevancerating", "overall", "overallrating", "overallscore", "result", "value", "label", "o",
+    "relevance", "relevancescore", "relevancerating", "overall", "overallrating", "overallscore", "result",
+    "value", "label", "o",
 ))  # fmt: skip
 
 
@@ -303,7 +304,7 @@ def _in_json(value: Any, max_rating: int, labels: Mapping[int, str], depth: int 
         members = {re.sub(r"[^a-z]", "", str(key).lower()): each for key, each in value.items()}
         if "o" in members and not {"m", "t"} & members.keys() and len(members) > 1:
             del members["o"]
-        if len(value) > 1:
+        if depth or len(value) > 1:
             members = {key: each for key, each in members.items() if key in _KEYS}
         return _agreed([_in_json(each, max_rating, labels, depth + 1) for each in members.values()])
     if isinstance(value, str):
