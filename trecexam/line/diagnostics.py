@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 from trecexam.errors import TrecexamError
 from trecexam.files.stamps import Rejected
-from trecexam.graders.replies import RAISE_LIMIT
 from trecexam.tables.terminal import printable
 from trecexam.tables.text import plural
 
@@ -116,7 +115,8 @@ def cut_answers(track: Assessment) -> Iterator[str]:
     """Yield how many unparsed answers were cut off, and the remedy; nothing where none was."""
     n_cut = track.grades.n_cut(track.sheets)
     if n_cut:
-        yield f"{plural(n_cut, 'unparsed answer')} cut off: {RAISE_LIMIT} in [grader]"
+        n_answers = plural(n_cut, "unparsed answer")
+        yield f"{n_answers} cut off (ends early: raise max_new_tokens in [grader])"
 
 
 def _missing(track: Assessment) -> Iterator[str]:

@@ -6,13 +6,12 @@ import json
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, fields
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from converters.errors import ConversionError
 from trecexam.errors import TrecexamError
 from trecexam.files.track_lock import holder
 from trecexam.graders.base import identity_digest
-from trecexam.line.assessment import Assessment
 from trecexam.line.diagnostics import unread_answers
 from trecexam.line.loaded_track import TrackLoaders, each_once
 from trecexam.line.loader import TrackLoader
@@ -22,6 +21,9 @@ from trecexam.line.sheets import Counts
 from trecexam.tables.result import Result
 from trecexam.tables.table import Table, Value
 from trecexam.tables.text import plural
+
+if TYPE_CHECKING:
+    from trecexam.line.assessment import Assessment
 
 #: What a grader that costs used.
 USAGE = ("requests", "tokens_in", "tokens_out", "cost")

@@ -10,7 +10,7 @@ from trecexam.graders.base import NOTHING_SPENT, Spent, Usage
 #: Tokens of an answer where a prompt has permitted ones and nothing is known of the model yet.
 SHORT = 8
 #: Tokens of an answer in free text, likewise.
-LONG = 512
+LONG = 1_000
 #: Bytes of a token in common tokenizers, and tokens that a chat adds to a prompt: for guesses.
 _BYTES, _AROUND = 4, 8
 _MILLION = 1_000_000
