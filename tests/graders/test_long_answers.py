@@ -17,7 +17,7 @@ from trecexam.extensions.ragval.knowledge.reading import read_question as read_k
 from trecexam.graders.base import MOST_READ
 from trecexam.graders.prompts import published
 from trecexam.graders.prompts.assignments import read_labels
-from trecexam.graders.server.messages import excerpt
+from trecexam.graders.replies import read_reply
 
 SIZE = 3_500_000
 #: Endless output of broken models and servers.
@@ -42,7 +42,7 @@ ITEM = Item("q", "q/1", "What is it?", "question", gold_answers=("Paris",))
 CHOICES = ("a pump", "a moon", "a bee", "bread")
 READERS: dict[str, Callable[[str], Any]] = {
     **{name: lambda text, prompt=prompt: prompt.read(text, ITEM) for name, prompt in published().items()},
-    "excerpt": excerpt,
+    "reply": read_reply,
     "labels": lambda text: read_labels(text, 5, ["support", "not_support"]),
     "scores": read_scores,
     "items": lambda text: read_items(text, "question"),
@@ -75,6 +75,5 @@ def test_text_before_the_cut_is_read_and_text_after_it_is_not() -> None:
 
 def test_reasoning_text_is_ignored() -> None:
     thoughts = "<think>" + "hm " * MOST_READ + "</think>"
-    assert excerpt(thoughts + "4") == "4"
-    assert read_labels(thoughts + "[support, not_support]", 2, ["support", "not_support"]) is not None
+    assert read_reply(thoughts + "4") == ("4", "")
     assert read_known(thoughts + "yes") is True

@@ -17,7 +17,7 @@ from trecexam.graders.written import WritingGrader
 class Echo:
     """A writer that answers with the length of each prompt, in batches of two."""
 
-    model, seed, paid, used, meter = "echo", None, False, Usage(), None
+    model, seed, paid, used, meter, new_tokens = "echo", None, False, Usage(), None, 9
     identity: Mapping[str, Any] = {"writer": "echo"}
 
     def __init__(self) -> None:
@@ -56,7 +56,7 @@ class Digits(WritingGrader):
     def prompt(self, cell: Cell) -> Fitted:
         return self.writer.fitted(lambda text: f"{cell.query_id}: {text}", cell.text)
 
-    def read(self, item: Item, text: str) -> Reading:
+    def read(self, item: Item, text: str, cut: bool = False) -> Reading:
         return Reading(int(text), "ok") if int(text) <= 5 else Reading(None, "unparsed")
 
     def asked(self) -> Mapping[str, Any]:

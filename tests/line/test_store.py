@@ -100,7 +100,7 @@ def test_readers_see_the_last_commit_during_a_write_transaction(tmp_path: Path) 
         writer.add(1, [GradeRow(1, 1, 3, "ok", "3")])
         with closing(sqlite3.connect(tmp_path / "s", isolation_level=None)) as other:
             other.execute("BEGIN IMMEDIATE")
-            other.execute("INSERT INTO grade VALUES (1, 1, 2, 3, 'ok', '', NULL, NULL)")
+            other.execute("INSERT INTO grade VALUES (1, 1, 2, 3, 'ok', '', NULL, NULL, NULL)")
             assert reader.count() == 1
             other.execute("COMMIT")
         assert reader.count() == 2

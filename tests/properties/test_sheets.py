@@ -68,7 +68,7 @@ class Reading(Stored):
 
     free_text = True
 
-    def read(self, item: Item, text: str) -> tuple[int | None, str]:
+    def read(self, item: Item, text: str, cut: bool = False) -> tuple[int | None, str]:
         if text in item.gold_answers:
             return 5, "ok"
         return (int(text) % 6, "ok") if text.isdigit() else (None, "unparsed")

@@ -45,8 +45,13 @@ class GraderSection(LanguageModelSection):
         "search, free text. Unset: choices, where the prompt has permitted answers.",
     )
     beams: int = Field(5, ge=1, description='Beams of `decode = "beam"`.')
-    max_new_tokens: int = Field(
-        512, ge=1, description='Tokens that an answer may have: `decode = "beam"`, openai, erag.'
+    max_new_tokens: int | None = Field(
+        None,
+        ge=1,
+        examples=[4096],
+        description='Tokens that an answer may have, thoughts too: `decode = "beam"`, openai, erag. Unset: '
+        "2,048 of a server; 512 of a model in this process. Raised for a server, only answers that were cut "
+        "off are asked again.",
     )
     max_length: int | None = Field(
         None,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
@@ -33,7 +33,15 @@ def without_usual(values: dict[str, Any], newer: Mapping[str, Any]) -> dict[str,
 
 
 class LanguageModelSection(Section):
-    """A language model in this process or behind a server."""
+    """A language model in this process or behind a server.
+
+    Attributes:
+        server_tokens, local_tokens: the most tokens of an answer where `max_new_tokens` is not set: of a
+            server, whose models may think, and of a model in this process.
+    """
+
+    server_tokens: ClassVar[int] = 2048
+    local_tokens: ClassVar[int] = 512
 
     name: str | None = Field(None, description="What kind of model.")
     model: str | None = Field(None, description="A folder, a hub id, or what a server calls it.")
@@ -181,6 +189,11 @@ class GeneratorSection(LanguageModelSection):
         description="openai: what the server calls it. causal, seq2seq: a folder or hub id.",
     )
     temperature: float = Field(0.0, ge=0, description="0 writes what is most probable; more draws at random.")
-    max_new_tokens: int = Field(
-        1000, ge=1, description="Tokens that an answer may have: all items of a query, or an exam question."
+    local_tokens: ClassVar[int] = 1000
+    max_new_tokens: int | None = Field(
+        None,
+        ge=1,
+        examples=[4096],
+        description="Tokens that an answer may have, thoughts too: all items of a query, or an exam "
+        "question. Unset: 2,048 of a server; 1,000 of a model in this process.",
     )

@@ -68,13 +68,15 @@ class Answer(NamedTuple):
     """What a grader said of a cell.
 
     `status` is "ok" (`rating` is 0..5), or "unparsed", "refused", "error" (`rating` is None). `raw` is the
-    answer as it came; `probabilities` are those of the ratings 0..5 where the grader has them.
+    answer as it came; `probabilities` are those of the ratings 0..5 where the grader has them. `cut_at` is
+    the most tokens of a reply, where these ended it.
     """
 
     rating: int | None
     status: str
     raw: str
     probabilities: tuple[float, ...] | None = None
+    cut_at: int | None = None
 
 
 class Usage(NamedTuple):

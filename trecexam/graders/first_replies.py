@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TypeVar
 
 from trecexam.graders.base import Answer
+from trecexam.graders.replies import RAISE_LIMIT
 from trecexam.tables.terminal import cut
 
 Call = TypeVar("Call", bound=Sequence[object])
@@ -60,6 +61,6 @@ def unread_line(answer: Answer, section: str) -> str:
     """
     reply = cut(answer.raw, _QUOTED)
     said = f'such as "{reply}"' if reply else "they are empty"
-    return (
-        f"{said}: set another `prompt` or `model` in [{section}]; raise `max_new_tokens` if replies end early"
-    )
+    if answer.cut_at is not None:
+        return f"{said}, which {RAISE_LIMIT} in [{section}]"
+    return f"{said}: set another `prompt` or `model` in [{section}]"

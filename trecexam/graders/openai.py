@@ -13,7 +13,7 @@ from trecexam.graders.base import Factory
 from trecexam.graders.prompts import chosen_prompts
 from trecexam.graders.prompts.prompted import PromptedGrader
 from trecexam.graders.server.grader import ServerGrader, check_structured
-from trecexam.graders.server.messages import Form, Structured, excerpt
+from trecexam.graders.server.messages import Form, Structured
 from trecexam.graders.server.meter import Prices
 from trecexam.graders.server.session import ServerAccess
 from trecexam.packages import install, missing_packages
@@ -61,7 +61,7 @@ def form_of(settings: GeneratorSection | GraderSection, structured: Structured |
     return Form(
         settings.api,
         settings.model,
-        settings.max_new_tokens,
+        settings.max_new_tokens or settings.server_tokens,
         settings.temperature,
         settings.seed,
         structured,
@@ -98,15 +98,8 @@ def _create(settings: GraderSection, root: Path) -> ServerGrader:
     )
 
 
-class _Reader(PromptedGrader):
-    """Reads as `ServerGrader` does."""
-
-    def _answer_in(self, text: str) -> str:
-        return excerpt(text)
-
-
 def _reading(settings: GraderSection, root: Path) -> dict[str, Any]:
-    return {"read": _Reader(chosen_prompts(settings, root, passage_first=False), settings.compat).read}
+    return {"read": PromptedGrader(chosen_prompts(settings, root, passage_first=False), settings.compat).read}
 
 
 FACTORY = Factory(

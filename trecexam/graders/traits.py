@@ -30,6 +30,15 @@ class UsageMeter(Protocol):
     def as_json(self, usage: Usage) -> dict[str, Any]: ...
 
 
+class ReadsAnswers(Protocol):
+    """Reads the rating that a raw answer means, and its status.
+
+    `cut`: the model was stopped at the most tokens of a reply.
+    """
+
+    def __call__(self, item: Item, text: str, cut: bool = False, /) -> tuple[int | None, str]: ...
+
+
 @dataclass(frozen=True, kw_only=True)
 class GraderTraits:
     """What a grader says of itself, by attributes of these names; `traits_of` alone reads them.
@@ -48,7 +57,9 @@ class GraderTraits:
             say. A recording is read for it.
         meter: where tokens are paid for; with it comes `estimate`.
         estimate: what grading would take.
-        read: the rating that a raw answer means, and its status.
+        read: the rating that a raw answer means, and its status, see `ReadsAnswers`.
+        reply_limit: the most tokens of a reply, where that is not in the identity: a cell whose answer was
+            cut off at fewer is graded again.
         free_text: `read` counts, as what is stored is a model's own words: another way of reading runs no
             model; None where it does not say.
         probabilities: those of the ratings 0..5 that raw answers mean, shape (answers, 6), NaN where one
@@ -72,7 +83,8 @@ class GraderTraits:
     score_settings: Mapping[str, Any] = field(default_factory=dict)
     meter: UsageMeter | None = None
     estimate: Callable[[Iterable[Cell]], Estimate] | None = None
-    read: Callable[[Item, str], tuple[int | None, str]] | None = None
+    read: ReadsAnswers | None = None
+    reply_limit: int | None = None
     free_text: bool | None = None
     probabilities: Callable[[Sequence[str]], Any] | None = None
     cosines: Callable[[Sequence[str]], Any] | None = None

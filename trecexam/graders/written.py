@@ -14,6 +14,7 @@ from trecexam.errors import GraderError
 from trecexam.graders.base import Answer, Cell, Estimate, Usage
 from trecexam.graders.openai import missing_for_servers
 from trecexam.graders.prompts import Reading
+from trecexam.graders.replies import read_reply
 from trecexam.graders.writing import Fitted, Unwritten, Writer, WrittenText
 from trecexam.graders.writing.base import models_here
 
@@ -62,8 +63,8 @@ class WritingGrader(ABC):
         """The prompts of the model about a cell."""
 
     @abstractmethod
-    def read(self, item: Item, text: str) -> Reading:
-        """The rating that an answer of the model means, and its status."""
+    def read(self, item: Item, text: str, cut: bool = False) -> Reading:
+        """Read the rating that an answer of the model means, and its status; `cut`: it was cut off."""
 
     @abstractmethod
     def asked(self) -> Mapping[str, Any]:
@@ -78,6 +79,11 @@ class WritingGrader(ABC):
     def meter(self) -> Meter | None:
         """Where tokens are paid for."""
         return self.writer.meter
+
+    @property
+    def reply_limit(self) -> int | None:
+        """The most tokens of a server's reply; None of a model here, whose identity has them."""
+        return None if self.writer.meter is None else self.writer.new_tokens
 
     @property
     def environment(self) -> Mapping[str, str] | None:
@@ -109,8 +115,9 @@ class WritingGrader(ABC):
         if isinstance(response, Unwritten):
             status = "refused" if response.refused else "error"
             return Answer(None, status, f"was not answered: the model {response.reason}")
-        rating, status = self.read(cell.item, response.text)
-        return Answer(rating, status, response.text)
+        rating, status = self.read(cell.item, response.text, response.cut)
+        cut = read_reply(response.text, cut=response.cut).ends_early
+        return Answer(rating, status, response.text, cut_at=self.writer.new_tokens if cut else None)
 
     def estimate(self, cells: Iterable[Cell]) -> Estimate:
         """What it would take to grade these; asks nobody."""

@@ -118,6 +118,15 @@ def unread_answers(track: Assessment) -> Iterator[str]:
             f'{counts.refused:,} refused and {counts.error:,} errors; the policy "{policy}": each unparsed '
             f"or refused one {POLICY[policy]}"
         )
+        yield from cut_answers(track)
+
+
+def cut_answers(track: Assessment) -> Iterator[str]:
+    """Yield how many unparsed answers were cut off, and the remedy; nothing where none was."""
+    n_cut = track.grades.n_cut(track.sheets)
+    if n_cut:
+        n_answers = plural(n_cut, "unparsed answer")
+        yield f"{n_answers} cut off (ends early: raise max_new_tokens in [grader])"
 
 
 def _missing(track: Assessment) -> Iterator[str]:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, fields
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from converters.errors import ConversionError
 from trecexam.errors import LackingError, StoreError, TrecexamError
@@ -21,6 +21,9 @@ from trecexam.line.sheets import Counts
 from trecexam.tables.result import Result
 from trecexam.tables.table import Table, Value
 from trecexam.tables.text import plural
+
+if TYPE_CHECKING:
+    from trecexam.line.assessment import Assessment
 
 #: What a grader that costs used.
 USAGE = ("requests", "tokens_in", "tokens_out", "cost")
@@ -67,7 +70,18 @@ class Status(Result):
 def status_of(loader: TrackLoader) -> Status:
     """What a track holds, how far one grader is, and which processes run."""
     track = loader.load()
-    return Status(_values(loader), (*left_out_runs(track), *unread_answers(track), *track.notes))
+    notes = (*left_out_runs(track), *unread_answers(track), *_read_anew(track), *track.notes)
+    return Status(_values(loader), notes)
+
+
+def _read_anew(track: Assessment) -> Iterator[str]:
+    """Yield how many kept answers read differently than when they were stored; nothing where none does."""
+    n_answers, n_differ = track.grades.read_anew(track.sheets)
+    if n_differ:
+        yield (
+            f"{plural(n_answers, 'kept answer')} read anew: {n_differ:,} read differently than when stored; "
+            "no model was asked"
+        )
 
 
 def _values(loader: TrackLoader) -> dict[str, Any]:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class GradeRow(NamedTuple):
-    """One stored grade. `rating` is 0..5 when `status` is "ok", else None."""
+    """One stored grade. `rating` is 0..5 when `status` is "ok", else None; `cut_at` as in `Answer`."""
 
     item_id: int
     passage_id: int
@@ -29,6 +29,7 @@ class GradeRow(NamedTuple):
     status: str
     answer: str
     probabilities: tuple[float, ...] | None = None
+    cut_at: int | None = None
 
 
 class StoredAnswer(NamedTuple):
@@ -54,6 +55,8 @@ _CODE = (
 _CODES, _STATUSES = (-4, -3, -2, 0, 1, 2, 3, 4, 5), ("ok", "unparsed", "refused", "error")
 
 
+#: The limit that ended an answer, 0 for none.
+_CUT = "coalesce(cut_at, 0)"
 _JOINED = f"group_concat(item_id, ' '), group_concat(passage_id, ' '), group_concat({_CODE}, ' ')"
 
 
@@ -61,13 +64,14 @@ class GradeColumns(NamedTuple):
     """What one grader gave on some items: columns of the same length.
 
     `codes` are the ratings 0..5, or -2 unparsed, -3 refused, -4 error; `answers` are those as they came, and
-    empty where they were not asked for.
+    empty where they were not asked for; so is `cut_at`, the limits that ended answers, 0 for none.
     """
 
     item_ids: NDArray[np.int64]
     passage_ids: NDArray[np.int64]
     codes: NDArray[np.int8]
     answers: tuple[str, ...] = ()
+    cut_at: NDArray[np.int64] | None = None
 
 
 def _parted(row: Sequence[str | None]) -> GradeColumns | None:
@@ -75,15 +79,18 @@ def _parted(row: Sequence[str | None]) -> GradeColumns | None:
     items, passages, codes, *joined = row
     answers = tuple((joined[0] or "").split("\x1f")) if joined and codes is not None else ()
     numbers = _numbers(items), _numbers(passages), _numbers(codes)
-    whole = not joined or len(answers) == len(numbers[2])
-    return _checked(*numbers, answers) if whole else None
+    if not joined:
+        return _checked(*numbers)
+    whole = len(answers) == len(numbers[2])
+    return _checked(*numbers, answers, _numbers(joined[1])) if whole else None
 
 
 def _checked(
     items: NDArray[np.int64],
     passages: NDArray[np.int64],
     codes: NDArray[np.int64],
-    answers: tuple[str, ...],
+    answers: tuple[str, ...] = (),
+    cut_at: NDArray[np.int64] | None = None,
 ) -> GradeColumns:
     """Columns as they were read.
 
@@ -92,7 +99,7 @@ def _checked(
     """
     import numpy as np
 
-    if not len(items) == len(passages) == len(codes):
+    if not len(items) == len(passages) == len(codes) == (len(codes) if cut_at is None else len(cut_at)):
         raise ValueError("columns of different lengths")
     if len(codes):
         # Keys of cells are made of both, see `SheetShape.keys`.
@@ -100,31 +107,33 @@ def _checked(
             raise ValueError("rows that are none")
         if not np.isin(codes, _CODES).all():
             raise ValueError("codes that are none")
-    return GradeColumns(items, passages, codes.astype(np.int8), answers)
+    return GradeColumns(items, passages, codes.astype(np.int8), answers, cut_at)
 
 
-def _transposed(rows: Sequence[tuple[int, int, int, str]]) -> GradeColumns:
+def _transposed(rows: Sequence[tuple[int, int, int, str, int]]) -> GradeColumns:
     import numpy as np
 
-    items, passages, codes, answers = zip(*rows, strict=True) if rows else ((), (), (), ())
-    if not all(type(number) is int for column in (items, passages, codes) for number in column):
+    items, passages, codes, answers, cut_at = zip(*rows, strict=True) if rows else ((), (), (), (), ())
+    if not all(type(number) is int for column in (items, passages, codes, cut_at) for number in column):
         raise ValueError("numbers that are none")
     if not all(isinstance(answer, str) for answer in answers):
         raise ValueError("answers that are none")
     numbers = np.array(items, np.int64), np.array(passages, np.int64), np.array(codes, np.int64)
-    return _checked(*numbers, tuple(answers))
+    return _checked(*numbers, tuple(answers), np.array(cut_at, np.int64))
 
 
-_WHOLE = "item_id, passage_id, rating, status, answer, probabilities"
+_WHOLE = "item_id, passage_id, rating, status, answer, probabilities, cut_at"
 
 
-def _grade_row(row: tuple[int, int, int | None, str, str, str | None]) -> GradeRow:
-    item, passage, rating, status, answer, stored = row
+def _grade_row(row: tuple[int, int, int | None, str, str, str | None, int | None]) -> GradeRow:
+    item, passage, rating, status, answer, stored, cut_at = row
     probabilities = None if stored is None else tuple(map(float, json.loads(stored)))
     rated = rating in range(6) if status == "ok" else rating is None
     if not rated or status not in _STATUSES or not isinstance(answer, str):
         raise ValueError("a grade that is none")
-    return GradeRow(item, passage, rating, status, answer, probabilities)
+    if cut_at is not None and type(cut_at) is not int:
+        raise ValueError("a limit that is none")
+    return GradeRow(item, passage, rating, status, answer, probabilities, cut_at)
 
 
 def _details(stored: str) -> Mapping[str, str]:
@@ -270,11 +279,11 @@ class GradeStore(StoreConnection):
         """
         environment_id = None if environment is None else self.add_environment(environment)
         values = [
-            (grader_id, *row, None if chances is None else json.dumps(chances), environment_id)
-            for *row, chances in rows
+            (grader_id, *row, None if chances is None else json.dumps(chances), environment_id, cut_at)
+            for *row, chances, cut_at in rows
         ]
         with self._transaction():
-            self._db.executemany("INSERT OR REPLACE INTO grade VALUES (?, ?, ?, ?, ?, ?, ?, ?)", values)
+            self._db.executemany("INSERT OR REPLACE INTO grade VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", values)
 
     def add_usage(self, grader_id: int, used: tuple[int, int, int], purse: str) -> None:
         """Adds (requests, tokens in, tokens out) to what this grader used so far of this purse."""
@@ -324,11 +333,13 @@ class GradeStore(StoreConnection):
 
         Args:
             size: grades of so many items come at a time.
-            answers: with the raw answers.
+            answers: with the raw answers, and the limits that ended them.
         """
         ids = sorted(set(item_ids))
         # SQLite joins numbers in C; a million rows as Python tuples take several times as long.
-        joined = f"{_JOINED}, group_concat(answer, char(31))" if answers else _JOINED
+        joined = (
+            f"{_JOINED}, group_concat(answer, char(31)), group_concat({_CUT}, ' ')" if answers else _JOINED
+        )
         for start in range(0, len(ids), size):
             part = ids[start : start + size]
             # Items that were graded together have neighbouring rows, which are read faster in one go.
@@ -345,7 +356,7 @@ class GradeStore(StoreConnection):
                     # Longer than SQLite lets a text be.
                     columns = None
                 if columns is None:
-                    query = f"SELECT item_id, passage_id, {_CODE}, answer {rest}"
+                    query = f"SELECT item_id, passage_id, {_CODE}, answer, {_CUT} {rest}"
                     columns = _transposed(self._db.execute(query, (grader_id, *values)).fetchall())
             if len(columns.codes):
                 yield columns
@@ -362,7 +373,7 @@ class GradeStore(StoreConnection):
         """Every answer of every grader, by the digests of grader, passage and item."""
         query = (
             "SELECT grader.digest, passage.digest, item.digest, item_id, passage_id, rating, status, answer, "
-            "probabilities, details FROM grade JOIN grader ON grader.id = grader_id "
+            "probabilities, cut_at, details FROM grade JOIN grader ON grader.id = grader_id "
             "JOIN passage ON passage.id = passage_id JOIN item ON item.id = item_id "
             "LEFT JOIN environment ON environment.id = environment_id ORDER BY 1, 2, 3"
         )
@@ -370,6 +381,15 @@ class GradeStore(StoreConnection):
             for grader, passage, item, *row, details in self._db.execute(query):
                 environment = None if details is None else _details(details)
                 yield StoredAnswer(grader, passage, item, _grade_row(tuple(row)), environment)
+
+    def cut_keys(self, grader_id: int) -> NDArray[np.int64]:
+        """Return item id * 2**32 + passage id of this grader's answers that a limit ended, sorted."""
+        import numpy as np
+
+        query = "SELECT item_id << 32 | passage_id FROM grade WHERE grader_id = ? AND cut_at > 0"
+        with self._reading():
+            rows = self._db.execute(query, (grader_id,)).fetchall()
+        return np.sort(np.array([key for (key,) in rows], np.int64))
 
     def has_probabilities(self, grader_id: int) -> bool:
         """Whether this grader gave probabilities with any of its grades."""

@@ -13,7 +13,7 @@ from trecexam.errors import StoreError
 from trecexam.files.stamps import Stamp, stamp
 
 #: Of the tables below. Stores of any other version are refused.
-VERSION = 3
+VERSION = 4
 _SCHEMA = """
     CREATE TABLE grader  (id INTEGER PRIMARY KEY, digest BLOB NOT NULL UNIQUE, identity TEXT NOT NULL);
     CREATE TABLE item    (id INTEGER PRIMARY KEY, digest BLOB NOT NULL UNIQUE);
@@ -28,6 +28,7 @@ _SCHEMA = """
         answer     TEXT NOT NULL,
         probabilities TEXT,
         environment_id INTEGER REFERENCES environment(id),
+        cut_at INTEGER,
         PRIMARY KEY (grader_id, item_id, passage_id),
         CHECK ((rating IS NOT NULL) = (status = 'ok'))
     ) WITHOUT ROWID;

@@ -67,6 +67,7 @@ class StoredGrades:
         self.identity = grader.identity
         traits = traits_of(grader)
         self._read = traits.read if traits.free_text else None
+        self._limit = traits.reply_limit or 0
         self._probabilities = traits.probabilities
         self._cosines = traits.cosines
 
@@ -93,14 +94,41 @@ class StoredGrades:
         )
         return [next(new) if codes is None else codes for codes in cached_codes]
 
-    def _codes(self, shapes: Sequence[SheetShape]) -> list[Codes]:
+    def read_anew(self, sheets: Mapping[str, Sheet]) -> tuple[int, int]:
+        """Count the kept answers that are read anew, and those that read differently than when stored."""
+        if self._read is None:
+            return 0, 0
+        n_answers = n_differ = 0
+        stored_codes = self._codes([sheet.shape for sheet in sheets.values()], anew=False)
+        for sheet, stored in zip(sheets.values(), stored_codes, strict=True):
+            answered = (stored >= UNPARSED) & (stored != MISSING) & (sheet.codes != MISSING)
+            n_answers += int(answered.sum())
+            n_differ += int((answered & (sheet.codes != stored)).sum())
+        return n_answers, n_differ
+
+    def n_cut(self, sheets: Mapping[str, Sheet]) -> int:
+        """Count the unparsed cells whose answer was cut off."""
+        unread = [sheet for sheet in sheets.values() if (sheet.codes == UNPARSED).any()]
+        grader_id = self.grader_id
+        if not unread or grader_id is None:
+            return 0
+        keys = self.store.cut_keys(grader_id)
+        count = 0
+        for sheet, texts in zip(unread, self._passage_rows([each.shape for each in unread]), strict=True):
+            item_rows = self.store.item_ids([asked_digest(item) for item in sheet.items])
+            items = np.array([-1 if row is None else row for row in item_rows], np.int64)
+            at = _looked_up(keys, sheet.shape.keys(texts, items))
+            count += int(((at >= 0) & (sheet.codes == UNPARSED)).sum())
+        return count
+
+    def _codes(self, shapes: Sequence[SheetShape], *, anew: bool = True) -> list[Codes]:
         """As `codes`, from the store; where some are lacking, that is looked at for damage, too."""
-        codes_by_query = self._stored_codes(shapes)
+        codes_by_query = self._stored_codes(shapes, anew=anew)
         if any((codes == MISSING).any() for codes in codes_by_query):
             self.store.check()
         return codes_by_query
 
-    def _stored_codes(self, shapes: Sequence[SheetShape]) -> list[Codes]:
+    def _stored_codes(self, shapes: Sequence[SheetShape], *, anew: bool) -> list[Codes]:
         grader_id = self.grader_id
         if grader_id is None or not shapes:
             return [np.full(shape.size, MISSING, np.int8) for shape in shapes]
@@ -110,10 +138,11 @@ class StoredGrades:
             rows = {row for query_index in part for row in items[query_index].tolist() if row in readers}
             n_cells = sum(shapes[query_index].n_cells for query_index in part)
             # What was read of an answer when it was stored is looked at only where it holds still.
+            anew = anew and self._read is not None
             read = [
                 of_keys
-                for columns in self._columns(grader_id, rows, n_cells, answers=self._read is not None)
-                for of_keys in (self._read_anew(columns, readers) if self._read else [_of_keys(columns)])
+                for columns in self._columns(grader_id, rows, n_cells, answers=anew)
+                for of_keys in (self._read_anew(columns, readers) if anew else [_of_keys(columns)])
             ]
             keys, codes = _in_order(read)
             for query_index in part:
@@ -170,10 +199,16 @@ class StoredGrades:
         """(keys, codes) of these answers as they are read now, see `SheetShape.keys`."""
         assert self._read is not None
         # Models say the same few things again and again.
-        numbers: dict[str, int] = {}
+        numbers: dict[tuple[str, bool], int] = {}
+        assert columns.cut_at is not None
         answer_index = np.array(
-            [numbers.setdefault(answer, len(numbers)) for answer in columns.answers], np.int64
+            [
+                numbers.setdefault((answer, cut), len(numbers))
+                for answer, cut in zip(columns.answers, (columns.cut_at > 0).tolist(), strict=True)
+            ],
+            np.int64,
         )
+        again = (columns.cut_at > 0) & (columns.cut_at < self._limit)
         answers = list(numbers)
         rows, row_of = np.unique(columns.item_ids, return_inverse=True)
         readable = columns.codes >= UNPARSED
@@ -185,10 +220,12 @@ class StoredGrades:
             for at, pair in enumerate(pairs.tolist()):
                 row, answer = divmod(pair, len(answers))
                 if len(of_rows[row]) > variant:
-                    rating, status = self._read(of_rows[row][variant][1], answers[answer])
+                    rating, status = self._read(of_rows[row][variant][1], *answers[answer])
                     read[at] = CODES[status] if rating is None else rating
             codes = columns.codes.copy()
             codes[readable] = read[pair_of]
+            # More tokens than ended the answer are allowed now.
+            codes[again & (codes == UNPARSED)] = MISSING
             yield (keys << 32 | columns.passage_ids)[keys >= 0], codes[keys >= 0]
 
     def _passage_rows(self, shapes: Sequence[SheetShape]) -> list[NDArray[np.int64]]:
@@ -211,7 +248,7 @@ class StoredGrades:
         """(rating, status) of a stored answer."""
         if self._read is None or grade.status not in {"ok", "unparsed"}:
             return grade.rating, grade.status
-        return self._read(item, grade.answer)
+        return self._read(item, grade.answer, grade.cut_at is not None)
 
     def _stored_cells(self, sheet: Sheet, codes: Sequence[int]) -> Iterator[tuple[int, int]]:
         """(item row, passage row) of the query's cells with these codes that are stored."""
@@ -241,7 +278,7 @@ class StoredGrades:
         if grader_id is None or cell is None:
             return None
         grade = self.store.answer(grader_id, *cell)
-        return None if grade is None else Answer(None, "unparsed", grade.answer)
+        return None if grade is None else Answer(None, "unparsed", grade.answer, cut_at=grade.cut_at)
 
     def failed_items(self, sheets: Mapping[str, Sheet]) -> Iterator[tuple[Item, str, int]]:
         """Each item with cells that could not be graded: the item, the first one's reason, and how many."""
@@ -371,6 +408,7 @@ class StoredGrades:
                     "prompt": prompt or self._prompt(item.kind),
                     "passage_sha256": digests[rows[cell_index]],
                     "item_sha256": item_digests[columns[cell_index]],
+                    **({} if grade.cut_at is None else {"cut_at": grade.cut_at}),
                     **_human(human.get((query_id, doc_id, item.item_id))),
                 }
 

@@ -97,7 +97,7 @@ def test_every_query_gets_the_generated_questions(
     err = capsys.readouterr().err
     assert "3 requests" in err
     assert f"30 items of 3 queries: {path}" in err
-    assert all(body["seed"] == 7 and body["max_tokens"] == 1000 for body in server.bodies)
+    assert all(body["seed"] == 7 and body["max_tokens"] == 2048 for body in server.bodies)
     assert not any("logprobs" in body or "response_format" in body for body in server.bodies)
 
 
@@ -311,16 +311,16 @@ def test_a_budget_stops_generation_and_a_later_run_resumes(
     track: Callable[..., Path], capsys: pytest.CaptureFixture[str]
 ) -> None:
     with serving(answer_with_questions) as server:
-        root = track(server.url, budget_tokens=1300, concurrency=1)
+        root = track(server.url, budget_tokens=2350, concurrency=1)
         assert run(["bank", "generate", str(root)]) == 1
-        assert "ended early: `budget_tokens` = 1,300 in [generator] is reached" in capsys.readouterr().err
+        assert "ended early: `budget_tokens` = 2,350 in [generator] is reached" in capsys.readouterr().err
         some = len(bank_of(root))
         assert 0 < some < 3
         # The earlier usage counts when it is started again.
         assert run(["bank", "generate", str(root)]) == 1
         assert len(server.bodies) == some
         toml = root / "trecexam.toml"
-        toml.write_text(toml.read_text().replace("1300", "1000000"))
+        toml.write_text(toml.read_text().replace("2350", "1000000"))
         assert run(["bank", "generate", str(root)]) == 0
         assert len(server.bodies) == 3
     assert set(bank_of(root)) == set(QUERIES)
@@ -333,7 +333,7 @@ def test_an_estimate_sends_no_prompt(track: Callable[..., Path], capsys: pytest.
         assert server.bodies == []
     header, row = (line.split("\t") for line in capsys.readouterr().out.splitlines())
     found = dict(zip(header, row, strict=True))
-    assert (found["prompts"], found["tokens_out_at_most"]) == ("3", "3000")
+    assert (found["prompts"], found["tokens_out_at_most"]) == ("3", "6144")
     assert float(found["cost"]) > 0
 
 

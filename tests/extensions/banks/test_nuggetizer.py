@@ -390,7 +390,7 @@ def test_unreadable_answers_take_at_most_the_estimated_number_of_calls(
 class OwnWriter:
     """A custom writer, which gets no separate system message."""
 
-    model, seed, paid, meter, environment = "own", None, False, None, None
+    model, seed, paid, meter, environment, new_tokens = "own", None, False, None, None, 1000
 
     def __init__(self) -> None:
         from trecexam.graders.base import Usage

@@ -229,7 +229,7 @@ def test_the_minimum_stem_length_is_that_of_the_track_and_cut_answers_are_report
             assert opened.exam.generate("pumps").questions
     assert [each.question for each in read_exam(root / "exam.jsonl")] == ["What is it?"] * 2
     noted = json.loads((root / "exam.generation.json").read_bytes())
-    assert noted["badly_parsed"] == {"no answer letter (cut: raise `max_new_tokens`)": 1}
+    assert noted["badly_parsed"] == {"ends early: raise `max_new_tokens`": 1}
 
 
 def test_a_compressed_output_file_is_rejected(

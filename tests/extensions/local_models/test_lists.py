@@ -199,7 +199,7 @@ def test_unreadable_free_lists_are_retried_greedily_then_by_nugget_then_unparsed
                 "d2": number == 1 and job.cells[0].item.text != "n 1",
             }
             texts.append(good if readable[doc_id] else "some prose")
-        return lambda: texts
+        return lambda: [(text, False) for text in texts]
 
     monkeypatch.setattr(grader.backend, "generate", generate)
     answers = graded(grader, cells_of(3, 3))

@@ -25,7 +25,6 @@ ITEM = Item("q", "q/1", "It is so.", "nugget")
         "[support, not_support]",
         "support, not_support",
         '{"labels": ["support", "not_support"]}',
-        "<think>['support'] or ['not_support']?</think>\n['support', 'not_support']",
         "Labels: ['Support', 'not support'].",
         "1. support\n2. not_support\n",
         "- **Support**\n- **Not support**",

@@ -20,8 +20,10 @@ from trecexam.graders.prompts.wording import UNANSWERABLE, says_unanswerable
 LABELS = published()["QuestionSelfRatedUnanswerablePromptWithChoices"].labels
 NUGGET_LABELS = published()["NuggetSelfRatedPrompt"].labels
 MARKS = st.text(alphabet=" \n\t-*_.,:;!?'\"`()[]{}|", max_size=6)
+#: A sign or a point right before a digit belongs to its number.
+BEFORE = MARKS.filter(lambda marks: not marks.endswith(("-", ".", ",")))
 LEADS = st.one_of(
-    MARKS, st.sampled_from(["Rating: ", "rating ", "Score: ", "**Rating:** ", "The rating is ", "- "])
+    BEFORE, st.sampled_from(["Rating: ", "rating ", "Score: ", "**Rating:** ", "The rating is ", "- "])
 )
 
 
@@ -47,12 +49,13 @@ def test_a_rating_alone_after_punctuation_or_followed_by_its_label_is_read(answe
 
 @pytest.mark.parametrize(
     "answer",
-    ["", " ", "-", "6", "9.", "10", "44", "4-6 weeks", "4 to 6 weeks", "4.5", "4,5", "4/5", "45%", "$4", "<4",
+    ["", " ", "-", "6", "9.", "10", "44", "4-6 weeks", "4 to 6 weeks", "4.5", "4,5", "4/6", "8/10", "-1",
+     "45%", "$4", "<4",
      "4th", "4 and 5", "4 or 5", "a4", "in 1994", "The answer is 42", "yes", "relevant", "4: of the 5 states",
      "1. The capital of France is Paris", "3: The Treaty of Versailles", "5: The answer is 3",
      "5\n4\n3\n2\n1\n0",
      "5: The answer is not relevant or complete at all.", "\n".join(f"- {r}: {t}" for r, t in LABELS.items()),
-     "5 million", "3 tablespoons", "Rating: high", "\u0664", "\u00b2"],
+     "5 million", "3 tablespoons", "Rating: high", "\u00b2"],
 )  # fmt: skip
 def test_other_text_is_unparsed(answer: str) -> None:
     assert read_rating(answer, 5, LABELS) == UNPARSED

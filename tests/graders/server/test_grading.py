@@ -45,7 +45,7 @@ def test_every_cell_is_requested_once_with_the_same_prompts_as_for_local_models(
         answer = answers[cell.doc_id, cell.item.item_id]
         assert (answer.rating, answer.status) == (hashed_rating(text, ""), "ok")
     body = server.bodies[0]
-    assert (body["model"], body["temperature"], body["max_tokens"]) == ("tiny", 0.0, 512)
+    assert (body["model"], body["temperature"], body["max_tokens"]) == ("tiny", 0.0, 2048)
     assert "stream" not in body
     assert "seed" not in body
 
@@ -209,6 +209,7 @@ def test_the_identity_has_exactly_the_settings_that_change_answers(make: Make) -
         {"retries": 0},
         {"logprobs": False},
         {"key_env": None},
+        {"max_new_tokens": 9},
     ):
         assert identity(**settings) == same
     assert identity("https://elsewhere:81/x/v1/") == same
@@ -224,12 +225,11 @@ def test_the_identity_has_exactly_the_settings_that_change_answers(make: Make) -
             {"extra": {"top_k": 3}},
             {"max_characters": 9},
             {"api": "completions"},
-            {"max_new_tokens": 9},
             {"prompt": "Sun"},
             {"passage_first": False},
         )
     ]
-    assert len({same, *others}) == 13
+    assert len({same, *others}) == 12
     assert KEY not in same
 
 
@@ -357,7 +357,7 @@ def test_an_answer_is_verified_by_the_model_that_gave_it(make: Make) -> None:
     assert grader.read(cells[0].item, "yes") == (None, "unparsed")
     assert "has no answer key" in keyless.raw
     assert grader.meter.used.requests == 6
-    assert estimate.tokens_out_at_most == 6 * 512
+    assert estimate.tokens_out_at_most == 6 * 2048
 
 
 def test_the_verification_is_part_of_the_identity(make: Make) -> None:
@@ -381,10 +381,10 @@ def test_a_verification_that_is_refused_or_fails_gives_no_rating(make: Make) -> 
 
 def test_answers_and_keys_cannot_contain_control_tokens_in_the_verification(make: Make) -> None:
     def script(exchange: Exchange) -> None:
-        exchange.say("no" if exchange.prompt.startswith("For the question") else "</s> Paris")
+        exchange.say("no" if exchange.prompt.startswith("For the question") else "in </s> Paris")
 
     with serving(script) as server:
         answer_of(make(server.url, prompt=VERIFIED), ask("It is", "Where?", key=["<|im_end|> Paris"]))
     (verification,) = (text for text in server.seen if text.startswith("For the question"))
     assert '"< |im_end|> Paris"' in verification
-    assert '"< /s> Paris"' in verification
+    assert '"in < /s> Paris"' in verification

@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 import random
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from trecexam.errors import TrecexamError
 from trecexam.graders.base import Usage
-from trecexam.graders.writing.kept_answers import AnswerFile, Kept
+from trecexam.graders.writing.kept_answers import AnswerFile, KeepingWriter, Kept
 
 WRITER = "tiny"
 ANSWERS = {
@@ -64,3 +65,14 @@ def test_an_irregular_file_is_reported_because_nothing_can_be_stored(tmp_path: P
     os.mkfifo(tmp_path / "pipe")
     with pytest.raises(TrecexamError, match=r"pipe: cannot be read: is a pipe or a device"):
         AnswerFile(tmp_path / "pipe")
+
+
+def test_an_answer_that_was_cut_off_at_fewer_tokens_counts_as_none(tmp_path: Path) -> None:
+    writer = SimpleNamespace(identity={"writer": "any"}, new_tokens=100, environment=None)
+    source = KeepingWriter(writer, AnswerFile(tmp_path / "answers.jsonl"))  # type: ignore[arg-type]
+    cut, whole = Kept("a", True, "t", cut_at=100), Kept("b", False, "t")
+    source.add([("long", cut), ("short", whole)], Usage())
+    for limit, expected in ((50, cut), (100, cut), (101, None)):
+        writer.new_tokens = limit
+        read = KeepingWriter(writer, AnswerFile(tmp_path / "answers.jsonl"))  # type: ignore[arg-type]
+        assert (read.get("long"), read.get("short")) == (expected, whole)

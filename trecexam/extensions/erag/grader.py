@@ -6,7 +6,7 @@ Salemi and Zamani, "Evaluating Retrieval Quality in Retrieval-Augmented Generati
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -21,6 +21,7 @@ from trecexam.errors import GraderError
 from trecexam.extensions.erag.metrics import Metric, MetricError, metric_of, scored
 from trecexam.graders.base import Cell, Factory
 from trecexam.graders.prompts import Reading
+from trecexam.graders.replies import INSIDE_A_THOUGHT, RAISE_LIMIT, read_reply
 from trecexam.graders.writing import Fitted, Instruction, Writer, grading_writer
 from trecexam.graders.written import WritingGrader, missing_for_writing, refuse
 from trecexam.templates import TemplateFile, filled, read_own_prompt
@@ -43,9 +44,12 @@ class Label(NamedTuple):
 
 
 def label_of(metric: Metric, item: Item, output: str) -> Label:
-    """The metric's value of an output; the item holds the gold outputs."""
+    """The metric's value of an output without thoughts; the item holds the gold outputs."""
+    text, problem = read_reply(output)
+    if problem == INSIDE_A_THOUGHT:
+        return Label(None, RAISE_LIMIT)
     try:
-        return Label(scored(metric, output, item.gold_answers or (item.text,)))
+        return Label(scored(metric, text, item.gold_answers or (item.text,)))
     except MetricError as error:
         return Label(None, str(error))
 
@@ -121,8 +125,8 @@ class EragGrader(WritingGrader):
         """The metric's value of an output."""
         return label_of(self.metric, item, text)
 
-    def read(self, item: Item, text: str) -> Reading:
-        return _rated(self.label(item, text))
+    def read(self, item: Item, text: str, cut: bool = False) -> Reading:
+        return _read(self.label, item, text, cut)
 
     def asked(self) -> Mapping[str, Any]:
         prompt = self._prompt
@@ -138,7 +142,9 @@ class EragGrader(WritingGrader):
         }
 
 
-def _rated(label: Label) -> Reading:
+def _read(label_of_output: Callable[[Item, str], Label], item: Item, text: str, cut: bool = False) -> Reading:
+    # What is left of a whole output is no measure of the whole.
+    label = Label(None, RAISE_LIMIT) if cut else label_of_output(item, text)
     return Reading(None, "unparsed") if label.value is None else Reading(five(label.value), "ok")
 
 
@@ -154,7 +160,7 @@ def _metric(settings: GraderSection, root: Path) -> Metric:
 
 def _reading(settings: GraderSection, root: Path) -> dict[str, Any]:
     label = partial(label_of, _metric(settings, root))
-    return {"label": label, "read": lambda item, text: _rated(label(item, text))}
+    return {"label": label, "read": partial(_read, label)}
 
 
 def _create(settings: GraderSection, root: Path) -> EragGrader:

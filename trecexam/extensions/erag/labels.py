@@ -14,6 +14,7 @@ from converters.errors import ConversionError
 from converters.records import Item, Qrel
 from trecexam.extensions.erag.grader import Label
 from trecexam.extensions.erag.metrics import normalised
+from trecexam.graders.replies import RAISE_LIMIT
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -79,16 +80,18 @@ def from_grades(track: Assessment, label: LabelOutput, ranked: Ranked, query_ids
         track: loaded, with a pool that has these lists.
     """
     golds = {query_id: track.bank.items[query_id][0] for query_id in query_ids}
-    rows: dict[tuple[str, str], tuple[str, str]] = {}
+    rows: dict[tuple[str, str], tuple[str, str, bool]] = {}
     for row in track.grade_rows(frozenset(query_ids)):
-        rows[row["query_id"], row["doc_id"]] = row["status"], row["answer"]
+        rows[row["query_id"], row["doc_id"]] = row["status"], row["answer"], "cut_at" in row
 
     def output_of(query_id: str, doc_id: str) -> _Output:
         if (query_id, doc_id) not in rows:
             if doc_id in track.sheets[query_id].without_text:
                 return _Output(None, "missing", "the document has no text")
             return _Output(None, "unanswered", "the model did not answer yet")
-        status, answer = rows[query_id, doc_id]
+        status, answer, cut = rows[query_id, doc_id]
+        if cut:
+            return _Output(None, "unparsed", RAISE_LIMIT)
         return _Output(answer) if status in ("ok", "unparsed") else _Output(None, status, answer)
 
     return _labelled(golds, label, ranked, query_ids, output_of)

@@ -138,8 +138,7 @@ def _write(plan: ExamPlan, prompts: PromptSet[str]) -> tuple[tuple[ExamQuestion,
     for doc_id, answer in prompts.answered():
         question = _question(plan, writer, sources[doc_id], answer)
         if isinstance(question, Unread):
-            reason = f"{question.reason} (cut: raise `max_new_tokens`)" if answer.cut else question.reason
-            failed.append((doc_id, reason, answer))
+            failed.append((doc_id, question.reason, answer))
         else:
             questions.append(_as_refilled(question, plan.refilled.get(question.question_id)))
     if not questions and not failed:
@@ -193,7 +192,7 @@ def _as_refilled(question: ExamQuestion, before: ExamQuestion | None) -> ExamQue
 
 
 def _question(plan: ExamPlan, writer: Writer, source: Source, answer: Kept) -> ExamQuestion | Unread:
-    read = read_question(answer.text, min_question=plan.min_question)
+    read = read_question(answer.text, cut=answer.cut, min_question=plan.min_question)
     if isinstance(read, Unread):
         return read
     question, order = shuffled(read, _SEED, source.doc_id)

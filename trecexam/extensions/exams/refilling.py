@@ -132,7 +132,7 @@ def refill(plan: RefillPlan, source: KeepingWriter) -> Rounds[RefilledExam]:
         result = of_round.after(result)
         before, refused = refused or {}, {}
         for question_id, answer in prompts.answered():
-            offered = (*before.get(question_id, ()), *read_candidates(answer.text))
+            offered = (*before.get(question_id, ()), *read_candidates(answer.text, cut=answer.cut))
             question = refilled(plan.failing[question_id], offered, plan.limits)
             if question is None:
                 refused[question_id] = tuple(dict.fromkeys(offered))

@@ -20,7 +20,7 @@ from trecexam.extensions.exams.questions.reading import read_choice
 from trecexam.extensions.local_models.truncation import NoRoomError
 from trecexam.graders.writing import Fitted
 from trecexam.graders.writing.asking import AskingResult, PromptSet, Rounds
-from trecexam.graders.writing.kept_answers import KeepingWriter
+from trecexam.graders.writing.kept_answers import KeepingWriter, Kept
 from trecexam.tables.text import plural
 
 CLOSED_BOOK, ORACLE = "closed-book", "oracle"
@@ -244,9 +244,7 @@ def taking(source: KeepingWriter, setup: ExamSetup) -> Rounds[Examinee]:
     prompts = exam_prompts(source, setup)
     result: AskingResult[str] = yield [prompts]
     read = _chosen if isinstance(source.writer, ChoosingWriter) else _read
-    answered = {
-        question_id: read(questions[question_id], reply.text) for question_id, reply in prompts.answered()
-    }
+    answered = {question_id: read(questions[question_id], reply) for question_id, reply in prompts.answered()}
     unread = sum(answer.chosen is None for answer in answered.values())
     notes = [f"documents cut to fit the model: {plural(len(prompts.cut), 'question')}"] if prompts.cut else []
     if unread:
@@ -257,13 +255,14 @@ def taking(source: KeepingWriter, setup: ExamSetup) -> Rounds[Examinee]:
     return Examinee(setup.components, answered, (*notes, *setup.notes()), result.why)
 
 
-def _chosen(question: ExamQuestion, text: str) -> Answered:
+def _chosen(question: ExamQuestion, reply: Kept) -> Answered:
     among = candidates(question)
     scores = [
-        log_probability / len(each) for log_probability, each in zip(json.loads(text), among, strict=True)
+        log_probability / len(each)
+        for log_probability, each in zip(json.loads(reply.text), among, strict=True)
     ]
     return Answered(scores.index(max(scores)), {"scores": scores})
 
 
-def _read(question: ExamQuestion, text: str) -> Answered:
-    return Answered(read_choice(text, question.choices), {"raw": text})
+def _read(question: ExamQuestion, reply: Kept) -> Answered:
+    return Answered(read_choice(reply.text, question.choices, cut=reply.cut), {"raw": reply.text})

@@ -31,9 +31,11 @@ class Job(NamedTuple):
 class ModelOutput(NamedTuple):
     """A model's answer: its text, or in `choices` the best answer and each answer's probability.
 
-    Where it was asked for a list held to permitted labels, `listed` has an output for each of them.
+    Where it was asked for a list held to permitted labels, `listed` has an output for each of them. `cut`: it
+    was stopped at the most tokens of an answer.
     """
 
     text: str
     probabilities: tuple[float, ...] | None = None
     listed: tuple[ModelOutput, ...] = ()
+    cut: bool = False

@@ -21,8 +21,9 @@ from trecexam.extensions.local_models.tiles import shared_length
 from trecexam.extensions.local_models.truncation import NoRoomError, fitted
 from trecexam.graders.base import Answer, Cell
 from trecexam.graders.prompts import DEFAULT, Prompt, named
-from trecexam.graders.prompts.assignments import read_labels, with_place
+from trecexam.graders.prompts.assignments import with_place
 from trecexam.graders.prompts.prompted import PromptedGrader, with_verdict
+from trecexam.graders.replies import read_reply, unwrapped
 from trecexam.graders.shared_models import shared_models
 from trecexam.graders.weights import LANGUAGE_FILES, config_digest, model_folder, weights_digest
 
@@ -153,7 +154,10 @@ class LanguageGrader(PromptedGrader):
             if cell.item.kind not in self._verifiers or answer.status not in {"ok", "unparsed"}:
                 yield cell, answer
                 continue
-            claim = answer.raw.strip()
+            if answer.cut_at is not None and answer.status != "ok":
+                yield cell, answer
+                continue
+            claim = unwrapped(read_reply(answer.raw).text)
             claims.setdefault(cell._replace(doc_id="", text=claim), []).append((cell, claim))
         for kind, verifier in self._verifiers.items():
             for verdicts in verifier.grade(each for each in claims if each.item.kind == kind):
@@ -164,7 +168,7 @@ class LanguageGrader(PromptedGrader):
                         yield cell, verdict._replace(raw=raw)
 
     def _answered(self, cells: Iterable[Cell]) -> Iterator[Sequence[tuple[Cell, Answer]]]:
-        unread: list[tuple[Call, str]] = []
+        unread: list[tuple[Call, ModelOutput]] = []
         for batch in self._batches(self._calls(cells), unread):
             yield batch
             if unread:
@@ -172,7 +176,7 @@ class LanguageGrader(PromptedGrader):
                 unread.clear()
 
     def _batches(
-        self, calls: Iterable[Call], unread: list[tuple[Call, str]]
+        self, calls: Iterable[Call], unread: list[tuple[Call, ModelOutput]]
     ) -> Iterator[Sequence[tuple[Cell, Answer]]]:
         """Yields answers batch by batch; adds unreadable lists to `unread`."""
         # Another thread adds to it.
@@ -197,15 +201,20 @@ class LanguageGrader(PromptedGrader):
         if unable:
             yield [*unable]
 
-    def _asked_again(self, calls: Sequence[tuple[Call, str]]) -> Iterator[Sequence[tuple[Cell, Answer]]]:
+    def _asked_again(
+        self, calls: Sequence[tuple[Call, ModelOutput]]
+    ) -> Iterator[Sequence[tuple[Cell, Answer]]]:
         """Answers for unreadable lists: decoded greedily, then cell by cell, then unparsed."""
-        unread: list[tuple[Call, str]] = []
+        unread: list[tuple[Call, ModelOutput]] = []
         yield from self._greedy._batches([call for call, _ in calls], unread)
         alone = [(cell,) for call, _ in unread if len(call) > 1 for cell in call]
-        unread = [(call, text) for call, text in unread if len(call) == 1]
+        unread = [(call, output) for call, output in unread if len(call) == 1]
         yield from self._batches(alone, unread)
         if unread:
-            yield [(call[0], Answer(None, "unparsed", text)) for call, text in unread]
+            yield [
+                (call[0], Answer(None, "unparsed", output.text, cut_at=self._cut_at(output)))
+                for call, output in unread
+            ]
 
     @cached_property
     def _greedy(self) -> LanguageGrader:
@@ -304,7 +313,7 @@ class LanguageGrader(PromptedGrader):
     def _launch(self, jobs: Sequence[Job]) -> Callable[[], Sequence[ModelOutput]]:
         if self.decoding.mode == "beam":
             texts = self.backend.generate(jobs, self.decoding.beams, self.decoding.new_tokens)
-            return lambda: [ModelOutput(text) for text in texts()]
+            return lambda: [ModelOutput(text, cut=cut) for text, cut in texts()]
         answers = [answer for answer, _ in self._answers]
         if jobs[0].prompt.group > 1:
             lists = self.backend.list_labels(jobs, answers)
@@ -329,7 +338,7 @@ class LanguageGrader(PromptedGrader):
         return ModelOutput(self._answers[best][0], tuple(share / total for share in shares))
 
     def _answers_of(
-        self, job: Job, output: ModelOutput, unread: list[tuple[Call, str]]
+        self, job: Job, output: ModelOutput, unread: list[tuple[Call, ModelOutput]]
     ) -> Iterator[tuple[Cell, Answer]]:
         """The answer to each cell of a job; an unreadable list is added to `unread`."""
         if job.prompt.group == 1:
@@ -338,10 +347,10 @@ class LanguageGrader(PromptedGrader):
         number = len(job.cells)
         listed: Sequence[ModelOutput] | None = output.listed
         if not listed:
-            labels = read_labels(output.text, number, [answer for answer, _ in self._answers])
+            labels = job.prompt.read_list(output.text, number, cut=output.cut)
             listed = None if labels is None else [ModelOutput(label) for label in labels]
         if listed is None:
-            unread.append((job.cells, output.text))
+            unread.append((job.cells, output))
             return
         for rank, (cell, label) in enumerate(zip(job.cells, listed, strict=True), 1):
             answer = self._answer(job.prompt, cell, label)
@@ -349,13 +358,18 @@ class LanguageGrader(PromptedGrader):
 
     def _answer(self, prompt: Prompt, cell: Cell, output: ModelOutput) -> Answer:
         if output.probabilities is None:
-            reading = prompt.read(output.text, cell.item)
-            return Answer(reading.rating, reading.status, output.text)
+            reading = prompt.read(output.text, cell.item, self.compat, cut=output.cut)
+            return Answer(reading.rating, reading.status, output.text, cut_at=self._cut_at(output))
         shares = [0.0] * RATINGS
         for (_, rating), share in zip(prompt.answers, output.probabilities, strict=True):
             shares[rating] += share
         rating = dict(prompt.answers)[output.text]
         return Answer(rating, "ok", output.text, tuple(round(share, 6) for share in shares))
+
+    def _cut_at(self, output: ModelOutput) -> int | None:
+        """Return the limit that ended an answer, if one did; a thought without its end counts as cut off."""
+        cut = read_reply(output.text, cut=output.cut).ends_early
+        return self.decoding.new_tokens if cut else None
 
 
 def _error(reason: str) -> Answer:
@@ -386,7 +400,7 @@ def chosen_decoding(settings: GraderSection, prompts: Sequence[Prompt]) -> Decod
     if settings.decode == "choices" and free:
         raise GraderError(f'prompt {free[0]} needs a free-text answer: set `decode = "beam"` in [grader]')
     mode = settings.decode or ("beam" if free else "choices")
-    return Decoding(mode, settings.beams, settings.max_new_tokens)
+    return Decoding(mode, settings.beams, settings.max_new_tokens or settings.local_tokens)
 
 
 def local_reading(settings: GraderSection, root: Path) -> dict[str, Any]:

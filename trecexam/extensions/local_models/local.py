@@ -188,15 +188,30 @@ class LocalModel(ABC):
             ) from error
         return lambda: scores
 
-    def generate(self, jobs: Sequence[Job], beams: int, new_tokens: int) -> Callable[[], list[str]]:
-        """Starts free-text answering by beam search; the call returned waits for the texts."""
+    def generate(
+        self, jobs: Sequence[Job], beams: int, new_tokens: int
+    ) -> Callable[[], list[tuple[str, bool]]]:
+        """Starts free-text answering by beam search; the call returned waits for the texts.
+
+        With each text comes whether it was stopped before its end.
+        """
         try:
             generated = self.continued([job.tokens for job in jobs], self.decoding(new_tokens, beams=beams))
         except (ValueError, NotImplementedError) as error:
             raise GraderError(
                 f'this model does not support `decode = "beam"`: {loading.line_of(error)}', path=self.folder
             ) from error
-        return lambda: self.tokens.texts(generated.tolist())
+        return lambda: self.texts(generated.tolist())
+
+    def texts(self, rows: Sequence[Sequence[int]]) -> list[tuple[str, bool]]:
+        """Return the texts of generated tokens, and whether each was stopped before its end."""
+        ends = set(self.ends)
+        # T5 begins an answer with a token that may be one which ends it.
+        first = int(not self.repeats_prompts)
+        return [
+            (text, ends.isdisjoint(row[first:]))
+            for text, row in zip(self.tokens.texts(rows), rows, strict=True)
+        ]
 
     def decoding(self, new_tokens: int, *, beams: int = 1, temperature: float = 0.0) -> GenerationConfig:
         """Generation settings: the papers' beam search, greedy, or sampling."""

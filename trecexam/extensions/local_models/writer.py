@@ -58,6 +58,10 @@ class LocalWriter:
         return self.settings.name
 
     @property
+    def new_tokens(self) -> int:
+        return self.settings.new_tokens
+
+    @property
     def seed(self) -> int | None:
         return self.settings.seed
 
@@ -206,13 +210,7 @@ class LocalWriter:
             raise GraderError(
                 f"this model cannot write: {loading.line_of(error)}", path=settings.folder
             ) from error
-        texts = backend.tokens.texts(rows)
-        ends = set(backend.ends)
-        # T5 begins an answer with a token that may be one which ends it.
-        first = int(settings.kind == "seq2seq")
-        return [
-            WrittenText(text, cut=ends.isdisjoint(row[first:])) for text, row in zip(texts, rows, strict=True)
-        ]
+        return [WrittenText(text, cut=cut) for text, cut in backend.texts(rows)]
 
 
 def _seed(seed: int | None, prompt: str) -> int:

@@ -66,11 +66,12 @@ class PackedAnswer(Record):
     status: Literal["ok", "unparsed", "refused", "error"]
     answer: str
     probabilities: tuple[float, ...] | None = None
+    cut_at: int | None = None
 
     @property
-    def said(self) -> tuple[int | None, str, str, tuple[float, ...] | None]:
+    def said(self) -> tuple[int | None, str, str, tuple[float, ...] | None, int | None]:
         """Status, rating and raw answer."""
-        return self.rating, self.status, self.answer, self.probabilities
+        return self.rating, self.status, self.answer, self.probabilities, self.cut_at
 
 
 class Conflict(PackedAnswer):

@@ -186,7 +186,7 @@ def _answers(
             source = Source.of(identities.get(each.grader, stored[each.grader]), each.environment)
             by[made_on] = source.by
             sources[source.by] = source
-        rating, status, answer, probabilities = each.grade[2:]
+        rating, status, answer, probabilities, cut_at = each.grade[2:]
         answers.append(
             PackedAnswer.model_construct(
                 by=by[made_on],
@@ -196,6 +196,7 @@ def _answers(
                 status=status,
                 answer=answer,
                 probabilities=probabilities,
+                cut_at=cut_at,
             )
         )
     answers.sort(key=lambda each: (each.by, each.passage, each.item))

@@ -260,7 +260,10 @@ def _read_otherwise(pack: Pack, track: Assessment) -> Iterator[str]:
         for each in pack.answers
         if each.by in by and each.item in items and each.status in ("ok", "unparsed")
     ]
-    other = sum(tuple(read(items[each.item], each.answer)) != each.said[:2] for each in answers)
+    other = sum(
+        tuple(read(items[each.item], each.answer, each.cut_at is not None)) != each.said[:2]
+        for each in answers
+    )
     if other:
         yield f"{other:,} of {plural(len(answers), 'answer')} of {track.name} are now read differently"
 

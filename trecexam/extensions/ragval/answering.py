@@ -12,10 +12,10 @@ from trecexam.extensions.ragval.formats.knowledge import TRUTHFULNESS, line_of
 from trecexam.extensions.ragval.knowledge.prompts import BlockPrompt, named
 from trecexam.files.atomic import replace_together, sha256
 from trecexam.files.kept import recall, remember
+from trecexam.graders.replies import read_reply
 from trecexam.graders.writing import Writer, keeping_writers
 from trecexam.graders.writing.asking import AskingResult, Job, PromptSet, Rounds
 from trecexam.graders.writing.kept_answers import KeepingWriter, Kept
-from trecexam.graders.writing.reading import without_thoughts
 from trecexam.line.inputs import InputReader
 from trecexam.track import TrackFolder
 
@@ -169,7 +169,7 @@ def _row(
         "run_id": bound,
         "question": question,
         # Thoughts without an end are no answer.
-        "answer": (without_thoughts(answer.text) or "").strip(),
+        "answer": read_reply(answer.text).text,
         "n_input_tokens": answer.tokens_in,
         "n_output_tokens": answer.tokens_out,
         "origin": {

@@ -181,7 +181,9 @@ def _without_known(filtered: FilteredBlocks, source: KeepingWriter) -> Rounds[Fi
     }
     prompts = PromptSet.of_fitted(source, fitted)
     result: AskingResult[str] = yield [prompts]
-    model_knows = {block_id: read_known(answer.text) for block_id, answer in prompts.answered()}
+    model_knows = {
+        block_id: read_known(answer.text, cut=answer.cut) for block_id, answer in prompts.answered()
+    }
     knowing = Knowing(**vars(result), answers=model_knows, cut=len(prompts.cut), model=writer.model)
     fails = tuple(
         {KNOWN: f"{writer.model} says that it knows it"}

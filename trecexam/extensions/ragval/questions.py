@@ -214,9 +214,13 @@ def _write(plan: QuestionPlan, prompts: Sequence[PromptSet[str]]) -> tuple[int, 
             question = Unread("the block has this question already") if key in texts else question
             texts.add(key)
         if isinstance(question, Unread):
-            reason = f"{question.reason} (cut: raise `max_new_tokens`)" if answer.cut else question.reason
             failed.append(
-                {"block_id": block.block_id, "seed": writer.seed, "reason": reason, "raw": answer.text}
+                {
+                    "block_id": block.block_id,
+                    "seed": writer.seed,
+                    "reason": question.reason,
+                    "raw": answer.text,
+                }
             )
         else:
             lines.append(line_of(_row(plan, writer, block, question, answer, known_ids)))

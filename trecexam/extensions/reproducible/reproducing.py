@@ -335,7 +335,7 @@ def _stored(grades: StoredGrades, cell: Cell) -> Answer:
     assert passage is not None
     row = grades.store.answer(grader_id, item, passage)
     assert row is not None
-    return Answer(*grades.reading(cell.item, row), row.answer, row.probabilities)
+    return Answer(*grades.reading(cell.item, row), row.answer, row.probabilities, row.cut_at)
 
 
 def _notes(graded: _Graded) -> Iterator[str]:

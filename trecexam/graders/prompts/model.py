@@ -9,11 +9,11 @@ from functools import cached_property
 from typing import Any
 
 from converters.records import Item
-from trecexam.graders.base import MOST_READ
 from trecexam.graders.prompts import parsing, workbench
 from trecexam.graders.prompts.answer_key import correct_answer
-from trecexam.graders.prompts.assignments import read_assignment
-from trecexam.graders.prompts.parsing import Reading
+from trecexam.graders.prompts.assignments import read_assignment, read_labels
+from trecexam.graders.prompts.parsing import UNPARSED, Reading
+from trecexam.graders.replies import EMPTY, INSIDE_A_THOUGHT, read_reply, unwrapped
 from trecexam.templates import filled, slots
 
 #: What a template may name. `context`, `passage`, `citation` and `answer` are the same: the graded text.
@@ -101,33 +101,59 @@ class Prompt:
         values |= dict.fromkeys(("context", "passage", "answer"), passage)
         return filled(self.template, values, jinja=self.jinja, name=self.source)
 
-    def read(self, answer: str, item: Item, compat: str | None = None) -> Reading:
-        """The rating that an answer means. A permitted answer means its own, whatever else is read.
+    def read(self, reply: str, item: Item, compat: str | None = None, *, cut: bool = False) -> Reading:
+        """Read the rating that a reply means. A permitted answer means its own, whatever else is read.
 
         Args:
-            answer: its first `MOST_READ` characters are read.
             compat: "workbench" reads as the Rubric workbench's released code does.
+            cut: the model was stopped at the most tokens of a reply.
         """
-        answer = answer[:MOST_READ]
+        text, problem = read_reply(reply, cut=cut)
+        if problem == INSIDE_A_THOUGHT or (problem == EMPTY and reply.strip()):
+            return UNPARSED
+        answer = unwrapped(text)
         if answer in self._ratings:
             return Reading(self._ratings[answer], "ok")
-        if compat is None and (plain := _plain(answer)) in self._plain_ratings:
+        # Of a reply that was cut off, a point may begin decimals.
+        plain = answer.casefold() if cut else _plain(answer)
+        if (compat is None or cut) and plain in self._plain_ratings:
             return Reading(self._plain_ratings[plain], "ok")
+        if cut:
+            return self._complete(text, item)
         if self.parser == "rating":
             if compat == "workbench":
                 return workbench.read_rating(answer, self.max_rating)
-            return parsing.read_rating(answer, self.max_rating, self.labels)
+            return parsing.read_rating(text, self.max_rating, self.labels)
         if self.parser == "yes_no":
-            return workbench.read_yes_no(answer) if compat == "workbench" else parsing.read_yes_no(answer)
+            return workbench.read_yes_no(answer) if compat == "workbench" else parsing.read_yes_no(text)
         if self.parser == "answer":
             return workbench.read_answer(answer) if compat == "workbench" else parsing.read_answer(answer)
         if self.parser == "answer_key":
             return parsing.read_key(answer, item)
         if self.parser == "assignment":
-            return read_assignment(answer, self._ratings)
+            return read_assignment(text, self._ratings)
         if self.parser == "support":
-            return parsing.read_support(answer)
-        return parsing.read_final_score(answer, self.max_rating)
+            return parsing.read_support(text)
+        return parsing.read_final_score(text, self.max_rating)
+
+    def read_list(self, reply: str, number: int, *, cut: bool = False) -> list[str] | None:
+        """Read the labels of `number` items, see `read_labels`; None where the reply has no such list."""
+        text, problem = read_reply(reply, cut=cut)
+        return None if problem == INSIDE_A_THOUGHT else read_labels(text, number, self._ratings, cut=cut)
+
+    def _complete(self, text: str, item: Item) -> Reading:
+        """Read a reply that was cut off: it counts where it is a complete answer by itself."""
+        if self.parser == "rating":
+            return parsing.read_rating(text, self.max_rating, self.labels, cut=True)
+        if self.parser == "final_score":
+            return parsing.read_final_score(text, self.max_rating, cut=True)
+        if self.parser == "support":
+            return parsing.read_support(text, cut=True)
+        if self.parser == "assignment":
+            return read_assignment(text, self._ratings, cut=True)
+        if self.parser == "answer_key" and parsing.read_key(text, item).rating:
+            return Reading(1, "ok")
+        return UNPARSED
 
     @cached_property
     def _ratings(self) -> Mapping[str, int]:

@@ -9,7 +9,20 @@ from typing import NamedTuple
 
 from converters.records import Item
 from trecexam.graders.prompts.answer_key import is_correct
+from trecexam.graders.prompts.stated import (
+    NO_RATING,
+    NUMBER,
+    alone,
+    explicit,
+    given,
+    objects,
+    plain_characters,
+    rating_of,
+    whole_json,
+    words,
+)
 from trecexam.graders.prompts.wording import says_unanswerable
+from trecexam.graders.replies import fence_removed
 
 
 class Reading(NamedTuple):
@@ -23,140 +36,206 @@ UNPARSED = Reading(None, "unparsed")
 #: The answers that TREC RAG 2024 permits on support, and their ratings.
 SUPPORT = (("full_support", 2), ("partial_support", 1), ("no_support", 0))
 
-# Dashes and quotation marks of all kinds. Currency, signs and comparisons are left out: "$4" and "<4" are
-# no ratings.
-_DASH = r"\-\u2013\u2014"
-_MARKS = rf"\s{_DASH}*_.,:;!?'\"`\u201c\u201d\u2018\u2019()\[\]{{}}|"
-# Possessive quantifiers (*+): what was matched is never given back, so that no answer takes long to read.
-_LEAD = rf"[{_MARKS}\u2022#/\\]*+"
-_NAME = r"(?:(?:the|my|final|overall|self)[\s-]++)*+(?:self-?rating|rating|score|grade)\s*+(?:is\b|[:=])?"
-_RATING = re.compile(rf"{_LEAD}(?:{_NAME})?{_LEAD}(?P<digit>[0-9])(?P<rest>(?![^\W_]).*)", re.I | re.S)
-#: After the digit: nothing but punctuation, or a mark that sets off its label.
-_END = re.compile(rf"[{_MARKS}]*+")
-_SET_OFF = re.compile(rf"[*_'\"`)\]}}]*(?:[:.)\]]|\s+[{_DASH}:=])[*_'\"`]*\s+(?=[^\W\d])")
-_SCORE = re.compile(r"final\s++score[\s:=*_<(\[\"']*+([0-9])(?![^\W_]|[.,/]\d|%)", re.I)
+#: Characters of an answer that can be a label of a prompt, or begin with yes or no.
+_LONGEST_LABEL = 1_000
+_REFUSES = re.compile(
+    r"\W*(?:i\s?(?:am|['\u2019]m)\s(?:\w{1,12}\s)?(?:sorry|unable|not\sable)|sorry|(?:my\s)?apologies|i\sapologi[sz]e"
+    r"|(?:unfortunately,?\s)?i\s(?:cannot|can\snot|can['\u2019]?t|could\snot|couldn['\u2019]?t|won['\u2019]?t|will\snot|"
+    r"must\sdecline|do\snot|don['\u2019]?t)|as\san\s(?:ai|artificial))\b",
+    re.I,
+)
+#: What a rating is of, before it on the only line.
+_ABOUT = re.compile(
+    r"\W*+(?:relevanc[ey]|evaluation|assessment|judg(?:e)?ment|verdict|quality|level|value|result)[\W_]{0,4}?[:=]",
+    re.I,
+)
+_FINAL_SCORE = re.compile(
+    r"final[\s_-]{1,4}score[\"'*_`]{0,4}\s{0,20}+(?:(?:is|of)\b|[:=])?[\s:=*_<({\[|\"'`$\\]{0,20}+"
+    r"(?=[-+\u2212<>~]?[0-9]|(?:zero|one|two|three)\b)",
+    re.I,
+)
+#: The scores of UMBRELA's steps: intent match, trustworthiness, and the final one.
+_STEP = re.compile(r"(?<![^\W_])(?P<step>[MTO])[\"'*_`]{0,4}\s{0,4}[:=][\s*_\"'`]{0,8}+(?=[-+0-9])")
+_FINAL_LINE = re.compile(r"[\W_]*+final[\s_-]{1,4}score[\"'*_`]{0,4}\s{0,4}(?:is\b|[:=])[\W_]*+", re.I)
 
+_QUOTES = r"\u201c\u201d\u2018\u2019"
+_LEAD = rf"[\s\-\u2013\u2014*_.,:;!?'\"`{_QUOTES}()\[\]{{}}|\u2022#/\\]*+"
+_ANSWER = r"(?:answer|label|response|support|rating|judg(?:e)?ment|verdict|option|choice|classification)"
 # A label of support, and nothing else but what it is called.
 _LABEL = re.compile(
-    rf"{_LEAD}(?:(?:the|my|final)\s++)*+(?:(?:answer|label|response|support)\s*+(?:is\b|:))?{_LEAD}"
-    rf"(full|partial|no)[\s_{_DASH}]*+support[\s{_DASH}*_.,;!'\"`\u201c\u201d\u2018\u2019()\[\]{{}}|]*+",
+    rf"{_LEAD}(?:(?:(?:the|my|final)\s++)*+(?:{_ANSWER}(?:\s*+\(?[0-9A-C]\)?)?\s*+(?:is\b|[:=.]))?|[0-9A-Ca-c][.:)])?{_LEAD}"
+    rf"(?:(?P<kind>full|partial|no)[\s_\-\u2013\u2014]*+support|(?P<adverb>full|partial)(?:y|ly)[\s_-]++supported)"
+    rf"[\s\-\u2013\u2014*_.,;!'\"`{_QUOTES}()\[\]{{}}|]*+",
     re.I,
 )
 _SENTENCE_END = re.compile(r"[.!][*_'\"`]*+\s")
 _DENIALS = frozenset(("no", "cannot", "without", "lack", "lacks", "lacking", "neither", "nor", "never"))
+_NAMED = re.compile(
+    r"[\W_]*+(?:(?:the|my|final)\s++)*+(?:answer|verdict|judg(?:e)?ment|decision|label)[\W_]*+(?:is\b|[:=])[\W_]*+",
+    re.I,
+)
+#: Keys of JSON objects that hold an answer in words.
+_TEXT_KEYS = frozenset((
+    "answer", "label", "support", "supportlabel", "supportlevel", "rating", "verdict", "judgment",
+    "judgement", "classification", "result", "response", "finalanswer", "relevant",
+))  # fmt: skip
+_INNER = re.compile(
+    r"\\boxed\s?\{(?:\\text\s?\{)?(?P<box>[^{}]{1,80})\}|<(?P<name>answer|label|verdict|output)>(?P<inner>[^<>]{1,80})</(?P=name)>",
+    re.I,
+)
 
 
-def read_rating(answer: str, max_rating: int = 5, labels: Mapping[int, str] | None = None) -> Reading:
-    """A digit 0..max_rating, alone or led by punctuation or followed by its label; see the module's tests.
+def read_rating(
+    answer: str, max_rating: int = 5, labels: Mapping[int, str] | None = None, *, cut: bool = False
+) -> Reading:
+    """Read the rating 0..max_rating that an answer states once.
 
-    "4", "4.", "- 4:", "Rating: 4" and "4: The answer is mostly relevant" are 4; so is a rating on a line of
-    its own before an explanation. An answer that says that the passage does not answer ("unanswerable",
-    "no", ...) is 0 (Rubric paper, section 3.2). All else, such as "4-6 weeks", a digit before another
-    rating's label, or several ratings, is unparsed.
+    "4", "4/5", "Rating: 4" and "4: The answer is mostly relevant" are 4; so is a rating in JSON, in a tag or
+    a box, or on a line of its own beside an explanation. An answer that says that the passage does not answer
+    ("unanswerable", "no", ...) is 0 (Rubric paper, section 3.2). All else, such as "4-6 weeks", a digit
+    before another rating's label, or two ratings, is unparsed.
 
     Args:
         labels: rating -> what the prompt says of it; an answer may repeat it right after the digit.
+        cut: the answer was cut off: it counts where nothing more could make it another rating.
     """
-    rating = _rating(answer, max_rating, labels or {})
-    lines = [line for line in answer.splitlines() if _words(line)]
-    if len(lines) > 1:
-        ratings = [_rating(line, max_rating, labels or {}) for line in lines]
-        rating = ratings[0] if rating is None else rating
-        if any(other is not None for other in ratings[1:]) and ratings[0] is not None:
-            rating = None
-    if rating is not None:
-        return Reading(rating, "ok")
-    return Reading(0, "ok") if says_unanswerable(answer) else UNPARSED
+    text, scale = plain_characters(answer), labels or {}
+    if cut:
+        rating = alone(text, max_rating, scale, cut=True)
+        return _reading(whole_json(text, max_rating, scale) if rating is None else rating)
+    lines = [line for line in text.splitlines() if words(line)]
+    if _REFUSES.match(text):
+        own_lines = (alone(line, max_rating, scale, named=True) for line in lines[1:])
+        named = {rating for rating in own_lines if rating is not None}
+        return _reading(named.pop() if len(named) == 1 else None)
+    by_line = [alone(line, max_rating, scale) for line in lines]
+    ratings = {rating for rating in by_line if rating is not None}
+    named_ratings = [*explicit(text, max_rating, scale)]
+    if named_ratings:
+        finals = {each.value for each in named_ratings if each.final}
+        named = finals or {each.value for each in named_ratings}
+        bare = {rating for rating in (*by_line[:1], *by_line[-1:]) if rating is not None}
+        named |= set() if finals else bare
+        return _reading(named.pop() if len(named) == 1 else None)
+    if len(lines) > 1 and len(ratings) > 1:
+        return UNPARSED
+    whole = alone(text, max_rating, scale)
+    rating = next((each for each in (whole, *by_line[:1], *by_line[-1:]) if each is not None), None)
+    if rating is None and len(lines) == 1 and (about := _ABOUT.match(text)):
+        rating = alone(text[about.end() :], max_rating, scale)
+    if rating is None:
+        rating = _labelled(text, scale)
+    if rating is None:
+        rating = 0 if says_unanswerable(text) or words(text) == ["none"] else given(text, max_rating)
+    return _reading(rating)
 
 
-def _rating(text: str, max_rating: int, labels: Mapping[int, str]) -> int | None:
-    match = _RATING.fullmatch(text)
-    if match is None or int(match["digit"]) > max_rating:
+def _reading(rating: int | None) -> Reading:
+    return UNPARSED if rating is None or rating == NO_RATING else Reading(rating, "ok")
+
+
+def _labelled(text: str, labels: Mapping[int, str]) -> int | None:
+    """Return the rating whose label is the whole text."""
+    if len(text) > _LONGEST_LABEL:
         return None
-    rating, rest = int(match["digit"]), match["rest"]
-    if _END.fullmatch(rest):
-        return rating
-    if not labels:
-        return rating if _SET_OFF.match(rest) else None
-    return rating if _is_label(rest, rating, labels) else None
+    said = words(text)
+    found = [rating for rating, label in labels.items() if said and said == words(label)]
+    return found[0] if len(found) == 1 else None
 
 
-def _is_label(rest: str, rating: int, labels: Mapping[int, str]) -> bool:
-    """Whether what follows a digit is what the prompt says of that rating: a part of it, or its beginning.
-
-    A beginning that other ratings' labels share ("The answer is") tells nothing of what comes after it.
-    """
-    following, label_words = _words(rest), _words(labels.get(rating, ""))
-    if not following or not label_words:
-        return False
-    if f" {' '.join(following)} " in f" {' '.join(label_words)} ":
-        # Nothing sets "4 weeks" off from its digit: there it takes two words of the label to tell.
-        return len(following) >= 2 or _SET_OFF.match(rest) is not None
-    shared = _in_common(following, label_words)
-    return shared >= 2 and all(
-        shared > _in_common(following, _words(text)) for other, text in labels.items() if other != rating
-    )
-
-
-def _in_common(first: list[str], second: list[str]) -> int:
-    """How many words both begin with."""
-    return next(
-        (index for index, (left, right) in enumerate(zip(first, second, strict=False)) if left != right),
-        min(len(first), len(second)),
-    )
+def read_final_score(answer: str, max_rating: int = 3, *, cut: bool = False) -> Reading:
+    """Read the last "final score: N" (UMBRELA, section 3), the O of its steps, else a lone rating."""
+    text = plain_characters(answer)
+    if cut:
+        named = _FINAL_LINE.match(text)
+        return read_rating(text[named.end() :] if named else text, max_rating, cut=True)
+    scores = _numbers(text, _FINAL_SCORE, max_rating)
+    if scores:
+        return _reading(scores[-1])
+    steps = {match["step"] for match in _STEP.finditer(text)}
+    if "O" in steps and len(steps) > 1 and "{" not in text:
+        overall = {
+            rating_of(number, max_rating)
+            for match in _STEP.finditer(text)
+            if match["step"] == "O" and (number := NUMBER.match(_without_comma(text, match.end())))
+        }
+        return _reading(overall.pop() if len(overall) == 1 else None)
+    return read_rating(text, max_rating)
 
 
-def _words(text: str) -> list[str]:
-    return re.findall(r"[^\W_]+", text.casefold())
+def _without_comma(text: str, start: int) -> str:
+    """Return the text from a place to the comma that parts it from the next step."""
+    return re.split(r",|\n", text[start : start + 40], maxsplit=1)[0]
+
+
+def _numbers(text: str, before: re.Pattern[str], max_rating: int) -> list[int]:
+    """Return the ratings that follow each match of a pattern."""
+    numbers = (NUMBER.match(text, match.end()) for match in before.finditer(text))
+    return [rating_of(number, max_rating) for number in numbers if number is not None]
 
 
 def read_yes_no(answer: str) -> Reading:
-    """1 for yes (true, correct, relevant) in the first word, 0 for no or what means unanswerable."""
-    words = _words(answer)
+    """Read 1 for yes (true, correct, relevant) in the first word, 0 for no or what means unanswerable."""
+    answer = _said(answer)
+    first = words(answer[:_LONGEST_LABEL])
     if says_unanswerable(answer):
         return Reading(0, "ok")
-    if words and words[0] in {"yes", "true", "correct", "relevant"}:
+    if first and first[0] in {"yes", "true", "correct", "relevant"}:
         return Reading(1, "ok")
-    if words and (words[0] in {"no", "false", "incorrect", "irrelevant"} or words[:2] == ["not", "relevant"]):
+    if first and (first[0] in {"no", "false", "incorrect", "irrelevant"} or first[:2] == ["not", "relevant"]):
         return Reading(0, "ok")
     return UNPARSED
 
 
+def _said(answer: str) -> str:
+    """Return the words of an answer that is named, in JSON, in a tag or in a box; else the answer."""
+    text = plain_characters(answer)
+    for _, _, value in objects(text):
+        members = {re.sub(r"[^a-z]", "", str(key).lower()): each for key, each in value.items()}
+        texts = [each for key, each in members.items() if key in _TEXT_KEYS or len(members) == 1]
+        if len(texts) == 1 and isinstance(texts[0], str | bool):
+            return ("yes" if texts[0] else "no") if isinstance(texts[0], bool) else texts[0]
+        return text
+    inner = {(match["box"] or match["inner"]).strip() for match in _INNER.finditer(text)}
+    text = inner.pop() if len(inner) == 1 else fence_removed(text)
+    named = _NAMED.match(text)
+    return text[named.end() :] if named else text
+
+
 def read_answer(answer: str) -> Reading:
-    """1 where the passage gave an answer, 0 where there is none or it says that it has none."""
+    """Read 1 where the passage gave an answer, 0 where there is none or it says that it has none."""
     return Reading(0 if not answer.strip() or says_unanswerable(answer) else 1, "ok")
 
 
 def read_key(answer: str, item: Item) -> Reading:
-    """1 where the answer is right by the item's answer key, else 0."""
+    """Read 1 where the answer is right by the item's answer key, else 0."""
     return Reading(int(is_correct(answer, item.gold_answers)), "ok")
 
 
-def read_support(answer: str) -> Reading:
-    """2 for full, 1 for partial and 0 for no support, however the words are joined and quoted.
+def read_support(answer: str, *, cut: bool = False) -> Reading:
+    """Read 2 for full, 1 for partial and 0 for no support, however the words are joined and quoted.
 
     A label on its own line, or the answer's first sentence, counts, whatever is said elsewhere.
     Else an answer that names several labels, or denies one ("not full support"), is unparsed.
+
+    Args:
+        cut: the answer was cut off: it counts where it is a label and nothing else.
     """
-    first = _SENTENCE_END.split(answer.strip(), 1)[0]
-    alone = {match[1].lower() for part in (first, *answer.splitlines()) if (match := _LABEL.fullmatch(part))}
-    if alone:
-        return Reading(dict(SUPPORT)[f"{alone.pop()}_support"], "ok") if len(alone) == 1 else UNPARSED
-    words = _words(answer.replace("_", " "))
+    answer = _said(answer)
+    first = _SENTENCE_END.split(answer.strip(), maxsplit=1)[0]
+    parts = (answer,) if cut else (first, *answer.splitlines())
+    labels = {
+        (match["kind"] or match["adverb"]).lower() for part in parts if (match := _LABEL.fullmatch(part))
+    }
+    if labels or cut:
+        return Reading(dict(SUPPORT)[f"{labels.pop()}_support"], "ok") if len(labels) == 1 else UNPARSED
+    said = words(answer.replace("_", " "))
     named = {
         f"{kind}_support"
-        for kind, support in pairwise(words)
+        for kind, support in pairwise(said)
         if support == "support" and kind in {"full", "partial", "no"}
     }
-    denied = "not" in words or "n't" in answer.replace("\u2019", "'")
-    if len(named) != 1 or denied or (named != {"no_support"} and not _DENIALS.isdisjoint(words)):
+    denied = "not" in said or "n't" in answer.replace("\u2019", "'")
+    if len(named) != 1 or denied or (named != {"no_support"} and not _DENIALS.isdisjoint(said)):
         return UNPARSED
     return Reading(dict(SUPPORT)[named.pop()], "ok")
-
-
-def read_final_score(answer: str, max_rating: int = 3) -> Reading:
-    """The last "final score: N" (UMBRELA, section 3), else a lone rating."""
-    scores = [int(score) for score in _SCORE.findall(answer)]
-    if scores:
-        return Reading(scores[-1], "ok") if scores[-1] <= max_rating else UNPARSED
-    return read_rating(answer, max_rating)

@@ -62,18 +62,22 @@ class PromptedGrader:
         prompts = self.prompts.values()
         return Scale(max(p.max_rating for p in prompts), max(p.min_rating for p in prompts))
 
-    def read(self, item: Item, text: str) -> Reading:
-        """The rating that an answer of this grader means, under `compat`."""
-        return self._reading(item.kind, item.gold_answers, text)
+    def read(self, item: Item, text: str, cut: bool = False) -> Reading:
+        """Read the rating that an answer of this grader means, under `compat`.
 
-    def _read(self, kind: str, key: tuple[str, ...], text: str) -> Reading:
+        Args:
+            cut: the model was stopped at the most tokens of a reply.
+        """
+        return self._reading(item.kind, item.gold_answers, text, cut)
+
+    def _read(self, kind: str, key: tuple[str, ...], text: str, cut: bool) -> Reading:
         prompt, item = self.prompts[kind], Item("", "", "", kind, key)
         if prompt.verification is None:
-            return prompt.read(self._answer_in(text), item, self.compat)
+            return prompt.read(text, item, self.compat, cut=cut)
         verdict = verdict_in(text)
         if verdict is None:
             return UNPARSED
-        return prompt.verification.read(self._answer_in(verdict), item, self.compat)
+        return prompt.verification.read(verdict, item, self.compat, cut=cut)
 
     def _calls(self, cells: Iterable[Cell]) -> Iterator[tuple[Cell, ...]]:
         """Cells by prompt: one by one, or several of a passage, in their order."""
@@ -100,7 +104,3 @@ class PromptedGrader:
                 gold_answers=key, choices=tuple((x, plain(text)) for x, text in item.choices)
             )
         return prompt.text(plain(cell.query_text), item, plain(passage))
-
-    def _answer_in(self, text: str) -> str:
-        """What of a stored answer is read."""
-        return text

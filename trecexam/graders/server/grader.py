@@ -12,10 +12,11 @@ from trecexam.errors import GraderError
 from trecexam.graders.base import Answer, Cell, Estimate, UngradedError, Usage
 from trecexam.graders.first_replies import FirstReplies
 from trecexam.graders.prompts import Prompt
-from trecexam.graders.prompts.assignments import read_labels, with_place
+from trecexam.graders.prompts.assignments import with_place
 from trecexam.graders.prompts.prompted import PromptedGrader, with_verdict
+from trecexam.graders.replies import read_reply, unwrapped
 from trecexam.graders.server.exchange import Exchange, Unanswered
-from trecexam.graders.server.messages import Form, Reply, distribution, excerpt, list_form, plain
+from trecexam.graders.server.messages import Form, Reply, distribution, list_form, plain
 from trecexam.graders.server.meter import Meter, Prices, guessed
 from trecexam.graders.server.secret import Secret
 from trecexam.graders.server.session import ServerAccess, asked
@@ -75,8 +76,10 @@ class ServerGrader(PromptedGrader):
         """Whether one answer is to several cells of a passage."""
         return "answer" if self.asks_lists else "nothing"
 
-    def _answer_in(self, text: str) -> str:
-        return excerpt(text)
+    @property
+    def reply_limit(self) -> int:
+        """The most tokens of a reply; more are asked for where a reply was cut off at fewer."""
+        return self.form.max_tokens
 
     def grade(self, cells: Iterable[Cell]) -> Iterator[Sequence[tuple[Cell, Answer]]]:
         """Answers as they come; a list may be empty, so that who reads them is never kept waiting."""
@@ -178,21 +181,22 @@ class ServerGrader(PromptedGrader):
     ) -> Results:
         """The labels of a list; of one that cannot be read a second time either, cell by cell."""
         labels = _texts(prompt)
+        cut_at: int | None = None
         for number in range(tries):
             form = list_form(self.form, labels, len(call), again=number > 0)
             reply = await exchange.ask(self._text(prompt, *call), labels, form)
             if not isinstance(reply, Reply) or reply.refused:
                 result = self._failed(reply, hidden)
                 return [(cell, result) for cell in call]
-            text = hidden(reply.text)
-            listed = read_labels(text, len(call), labels)
+            text, cut_at = hidden(reply.text), self._cut_at(reply)
+            listed = prompt.read_list(text, len(call), cut=reply.cut)
             if listed is not None:
                 return [
                     (cell, Answer(*prompt.read(label, cell.item), with_place(label, position, len(call))))
                     for position, (cell, label) in enumerate(zip(call, listed, strict=True), 1)
                 ]
         if len(call) == 1:
-            return [(call[0], Answer(None, "unparsed", text))]
+            return [(call[0], Answer(None, "unparsed", text, cut_at=cut_at))]
         results: Results = []
         for cell in call:
             if results and isinstance(last := results[-1][1], Unanswered):
@@ -211,7 +215,9 @@ class ServerGrader(PromptedGrader):
         result = await self._asked(exchange, prompt, cell, hidden)
         if prompt.verification is None or not _is_read(result):
             return cell, result
-        answer_text = excerpt(result.raw).strip()
+        if result.cut_at is not None and result.status != "ok":
+            return cell, result
+        answer_text = unwrapped(read_reply(result.raw).text)
         verdict = await self._asked(exchange, prompt.verification, cell._replace(text=answer_text), hidden)
         if _is_read(verdict):
             verdict = verdict._replace(raw=with_verdict(answer_text, verdict.raw))
@@ -241,9 +247,13 @@ class ServerGrader(PromptedGrader):
     def _answer(self, prompt: Prompt, cell: Cell, reply: Reply, hidden: Callable[[str], str]) -> Answer:
         # A server that says back what it was sent must not get the key into the store.
         text = hidden(reply.text)
-        reading = prompt.read(excerpt(text), cell.item)
-        shares = distribution(reply.steps, excerpt(text), prompt.answers)
-        return Answer(reading.rating, reading.status, text, shares)
+        reading = prompt.read(text, cell.item, self.compat, cut=reply.cut)
+        shares = distribution(reply.steps, unwrapped(read_reply(text).text), prompt.answers)
+        return Answer(reading.rating, reading.status, text, shares, self._cut_at(reply))
+
+    def _cut_at(self, reply: Reply) -> int | None:
+        """Return the limit that ended a reply, if one did; a thought without its end counts as cut off."""
+        return self.form.max_tokens if read_reply(reply.text, cut=reply.cut).ends_early else None
 
 
 def shortened(text: str, limit: int) -> str:

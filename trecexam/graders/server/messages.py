@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, NamedTuple
 
-from trecexam.graders.base import MOST_READ
 from trecexam.graders.server.client import PassingError
 
 #: Alternatives of a token that are requested: the most that OpenAI gives.
@@ -18,8 +16,8 @@ ALTERNATIVES = {"chat": 20, "completions": 5}
 COVERED = 0.99
 #: Of one request: a server that says more does not count but make up numbers.
 _MOST_TOKENS = 10**9
-_THOUGHT = re.compile(r"<think>.*?</think>\s*", re.S)
-_FENCED = re.compile(r"\s*```(?:json)?\s*(\{.*\})\s*```\s*", re.S)
+#: Parts of a message that are the answer; others are thoughts, or pictures.
+_ANSWER_PARTS = frozenset((None, "text", "output_text"))
 #: What common models take for control tokens; a passage must not speak in the model's place.
 _SPECIAL = re.compile(
     r"<\|[^<>|\s]{1,40}\|>|</?s>|\[/?INST\]|<</?SYS>>|<(?:start|end)_of_turn>|<(?:bos|eos|pad|unk)>"
@@ -62,12 +60,15 @@ class Form:
         return "chat/completions" if self.api == "chat" else "completions"
 
     def identity(self, answers: Iterable[Sequence[str]]) -> dict[str, Any]:
-        """What of it can change an answer; with `structured` the permitted ones are a part of it."""
+        """Settings that can change an answer; with `structured` the permitted ones are among them.
+
+        The most tokens of a reply are not: a reply that ends by itself is the same under each limit, and the
+        limit that ended another one is stored with it.
+        """
         return {
             "api": self.api,
             "temperature": self.temperature,
             "seed": self.seed,
-            "max_tokens": self.max_tokens,
             "structured": self.structured and {self.structured: [list(each) for each in answers]},
             "extra": dict(self.extra),
             **({"system": self.system} if self.system else {}),
@@ -176,7 +177,8 @@ def _text(content: object) -> str:
     if isinstance(content, str):
         return content
     if isinstance(content, list):
-        return "".join(str(part.get("text") or "") for part in content if isinstance(part, dict))
+        parts = (part for part in content if isinstance(part, dict) and part.get("type") in _ANSWER_PARTS)
+        return "".join(text for part in parts if isinstance(text := part.get("text"), str))
     return ""
 
 
@@ -212,23 +214,6 @@ def _step(text: Any, pairs: Iterable[tuple[Any, Any]]) -> TokenStep:
     if any(math.isnan(value) or value > 1e-6 for _, value in log_probabilities):
         raise ValueError("no log-probability")
     return TokenStep(text, log_probabilities)
-
-
-def excerpt(text: str) -> str:
-    """What an answer says, without thoughts before it and JSON around it, `MOST_READ` characters at most."""
-    # At the start alone: looking for it everywhere takes for ever in what a broken server may send.
-    thought = _THOUGHT.match(text := text.lstrip())
-    text = (text[thought.end() :] if thought else text)[:MOST_READ]
-    fenced = _FENCED.fullmatch(text)
-    try:
-        parsed = json.loads(fenced[1] if fenced else text)
-    except (ValueError, RecursionError):
-        return text
-    if isinstance(parsed, dict) and len(parsed) == 1:
-        value = next(iter(parsed.values()))
-        if isinstance(value, str | int) and not isinstance(value, bool):
-            return str(value)
-    return text
 
 
 def distribution(

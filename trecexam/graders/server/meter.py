@@ -9,6 +9,8 @@ from trecexam.graders.base import NOTHING_SPENT, Spent, Usage
 
 #: Tokens of an answer where a prompt has permitted ones and nothing is known of the model yet.
 SHORT = 8
+#: Tokens of an answer in free text, likewise.
+LONG = 1_000
 #: Bytes of a token in common tokenizers, and tokens that a chat adds to a prompt: for guesses.
 _BYTES, _AROUND = 4, 8
 _MILLION = 1_000_000
@@ -106,7 +108,7 @@ class Meter:
         so_far = self.before.plus(self.used)
         if so_far.requests:
             return min(most, -(-so_far.tokens_out // so_far.requests))
-        return min(most, SHORT * labels) if short else most
+        return min(most, SHORT * labels if short else LONG)
 
     def as_json(self, usage: Usage) -> dict[str, Any]:
         return {**usage._asdict(), "cost": self.prices.cost(usage)}

@@ -11,6 +11,7 @@ from typing import Any, Generic, TypeVar
 
 from trecexam.errors import TrecexamError
 from trecexam.graders.base import NOTHING_SPENT, Estimate, Spent, Stopwatch, UngradedError, Usage
+from trecexam.graders.replies import read_reply
 from trecexam.graders.sampling import MeasuredTime, measured
 from trecexam.graders.writing.base import Fitted, Unwritten, Writer
 from trecexam.graders.writing.kept_answers import KeepingWriter, Kept
@@ -290,9 +291,10 @@ def _ask(
             new_answers = []
             for prompt, text in batch:
                 if not isinstance(text, Unwritten):
-                    new_answers.append(
-                        (prompt, Kept(text.text, text.cut, now, text.tokens_in, text.tokens_out))
-                    )
+                    cut = read_reply(text.text, cut=text.cut).ends_early
+                    cut_at = writer.new_tokens if cut else None
+                    stored = Kept(text.text, cut, now, text.tokens_in, text.tokens_out, cut_at=cut_at)
+                    new_answers.append((prompt, stored))
                 elif text.refused:
                     new_answers.append((prompt, Kept(text.reason, cut=False, time=now, refused=True)))
                 else:

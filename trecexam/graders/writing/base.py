@@ -48,6 +48,7 @@ class Writer(Protocol):
 
     Attributes:
         model: its name, stored with its texts.
+        new_tokens: the most tokens of an answer.
         seed: of its random numbers; None where none is set.
         identity: everything that can change a text, but the prompt; known before any model is loaded.
         used: what it took since it was made; nothing where tokens are not counted.
@@ -58,6 +59,9 @@ class Writer(Protocol):
 
     @property
     def model(self) -> str: ...
+
+    @property
+    def new_tokens(self) -> int: ...
 
     @property
     def seed(self) -> int | None: ...

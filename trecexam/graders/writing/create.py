@@ -184,7 +184,7 @@ def _local_writer(
         Path(settings.model).name,
         settings.temperature,
         settings.seed,
-        settings.max_new_tokens,
+        settings.max_new_tokens or settings.local_tokens,
         settings.device,
         settings.dtype,
         settings.max_batch_tokens,

@@ -30,7 +30,7 @@ class Kept(NamedTuple):
     """An answer: what the model wrote, whether it was stopped before its end, and when (ISO 8601, UTC).
 
     `tokens_in` and `tokens_out` are as a server counted them; None where nobody did. Where the model
-    `refused`, the text is what follows "the model ...".
+    `refused`, the text is what follows "the model ...". `cut_at` is the most tokens that stopped it.
     """
 
     text: str
@@ -39,6 +39,7 @@ class Kept(NamedTuple):
     tokens_in: int | None = None
     tokens_out: int | None = None
     refused: bool = False
+    cut_at: int | None = None
 
     @property
     def status(self) -> str:
@@ -84,7 +85,7 @@ class AnswerFile:
             return
         tokens_in, tokens_out = row.get("tokens") or (None, None)
         cut, refused = (row["status"] == status for status in ("cut", "refused"))
-        stored = Kept(row["answer"], cut, row["time"], tokens_in, tokens_out, refused)
+        stored = Kept(row["answer"], cut, row["time"], tokens_in, tokens_out, refused, row.get("cut_at"))
         self._answers[row["writer"], row["prompt_sha256"]] = stored
 
     def _count(self, writer: str, purse: str, used: Usage) -> None:
@@ -126,6 +127,7 @@ class AnswerFile:
             }
             counted = (stored.tokens_in, stored.tokens_out)
             row |= {} if counted == (None, None) else {"tokens": counted}
+            row |= {} if stored.cut_at is None else {"cut_at": stored.cut_at}
             row |= {} if environment is None else {"environment": dict(environment)}
             rows.append({"writer": writer, "prompt_sha256": digest, **row})
         if used.requests:
@@ -156,8 +158,11 @@ class KeepingWriter:
         self.digest = identity_digest(writer.identity).hex()
 
     def get(self, prompt: str) -> Kept | None:
-        """The answer to a prompt; None where there is none yet."""
-        return self.file.get(self.digest, prompt)
+        """The answer to a prompt; None where there is none, or one that was cut off at fewer tokens."""
+        stored = self.file.get(self.digest, prompt)
+        if stored is not None and stored.cut_at is not None and stored.cut_at < self.writer.new_tokens:
+            return None
+        return stored
 
     def add(self, answers: Iterable[tuple[str, Kept]], used: Usage) -> None:
         """Keeps answers and what they took.

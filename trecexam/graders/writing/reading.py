@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from trecexam.graders.base import MOST_READ
-
 
 class Unread(NamedTuple):
     """In place of what should be in an answer: why it is not, in words that can be counted."""
@@ -13,8 +11,5 @@ class Unread(NamedTuple):
     reason: str
 
 
-def without_thoughts(answer: str) -> str | None:
-    """What follows the model's thoughts, `MOST_READ` characters at most; None where these have no end."""
-    if "</think>" in answer:
-        return answer.rpartition("</think>")[2][:MOST_READ]
-    return None if answer.lstrip().startswith("<think>") else answer[:MOST_READ]
+#: Why an answer that was cut off, or is a thought without its end, is not used.
+ENDED_EARLY = Unread("ends early: raise `max_new_tokens`")

@@ -51,6 +51,10 @@ class ServerWriter:
         return self.form.model
 
     @property
+    def new_tokens(self) -> int:
+        return self.form.max_tokens
+
+    @property
     def seed(self) -> int | None:
         return self.form.seed
 

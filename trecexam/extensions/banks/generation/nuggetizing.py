@@ -22,9 +22,10 @@ from typing import Any, Literal, NamedTuple, TypeVar
 
 from trecexam.extensions.banks.generation.prompts import ItemRequest, prompt_text
 from trecexam.extensions.banks.generation.reading import MENDED, read_items, tidy
+from trecexam.graders.replies import read_reply
 from trecexam.graders.writing import Fitted
 from trecexam.graders.writing.kept_answers import Kept
-from trecexam.graders.writing.reading import Unread, without_thoughts
+from trecexam.graders.writing.reading import ENDED_EARLY, Unread
 from trecexam.templates import filled
 
 Stage = Literal["creator", "scorer"]
@@ -179,9 +180,8 @@ def _read(answer: Kept | Unread, reader: Callable[[str], Read | Unread]) -> Read
     if isinstance(answer, Unread):
         return answer
     # An incomplete list would lose earlier nuggets.
-    if answer.cut:
-        return Unread("its answer ends early: raise `max_new_tokens`")
-    return reader(answer.text)
+    reply = read_reply(answer.text, cut=answer.cut)
+    return Unread(f"its answer {ENDED_EARLY.reason}") if reply.ends_early else reader(reply.text)
 
 
 def _once_more(prompt: NuggetPrompt) -> NuggetPrompt:
@@ -217,7 +217,7 @@ def _read_nuggets(answer: str) -> list[str] | Unread:
 
 def _literal(answer: str) -> list[str] | None:
     """An answer that is a list of texts, read by Python as nuggetizer does; None for anything else."""
-    text = _FENCE.sub("", without_thoughts(answer) or "").strip()
+    text = _FENCE.sub("", answer).strip()
     try:
         with warnings.catch_warnings():
             # Of escapes that Python does not know.
@@ -233,8 +233,8 @@ def _label_reader(number: int) -> Callable[[str], list[str] | Unread]:
     def read(answer: str) -> list[str] | Unread:
         """The label of each of so many nuggets."""
         listed: Sequence[str] = _literal(answer) or read_items(answer, "nugget").texts
-        bare = _LIST.findall(without_thoughts(answer) or "")
-        for labels in (listed, (bare[-1] if bare else without_thoughts(answer) or "").split(",")):
+        bare = _LIST.findall(answer)
+        for labels in (listed, (bare[-1] if bare else answer).split(",")):
             labels = [label.strip(" \n\"'*`.").lower() for label in labels]
             if len(labels) == number and set(labels) <= set(IMPORTANCES):
                 return labels

@@ -15,7 +15,7 @@ from itertools import islice
 from typing import Any, NamedTuple
 
 from trecexam.extensions.banks.generation.prompts import Kind
-from trecexam.graders.writing.reading import without_thoughts
+from trecexam.graders.replies import INSIDE_A_THOUGHT, read_reply
 from trecexam.packages import install, missing_packages
 
 #: Keys that may hold items in an object, best first.
@@ -60,8 +60,8 @@ def read_items(answer: str, kind: Kind, *, cut: bool = False) -> ReadItems:
     Raises:
         ImportError: json_repair is not installed.
     """
-    text = without_thoughts(answer)
-    if text is None:
+    text, problem = read_reply(answer, cut=cut)
+    if problem == INSIDE_A_THOUGHT:
         return ReadItems((), cut=True)
     parts = (*(block[1] for block in _FENCE.finditer(text)), text)
     for part in parts:

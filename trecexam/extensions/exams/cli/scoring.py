@@ -19,9 +19,6 @@ if TYPE_CHECKING:
     from trecexam.config import GeneratorSection
     from trecexam.tables.result import Result
 
-#: The maximum length of a server's answer, in tokens.
-_TOKENS = 256
-
 
 @click.command(
     "score",
@@ -107,7 +104,6 @@ def scoring(
         model=model,
         base_url=base_url,
         key_env=key_env,
-        max_new_tokens=_TOKENS,
     )
     todo = [
         stage.ExamSetup(Path(model).name, questions, retriever, number, texts)

@@ -15,7 +15,7 @@ from trecexam.extensions.exams.exam_file import ExamQuestion
 from trecexam.extensions.exams.questions.filters import Filtered
 from trecexam.extensions.exams.questions.similarity import bag, in_passage, jaccard
 from trecexam.extensions.exams.settings import ExamSection, FilterName
-from trecexam.graders.writing.reading import without_thoughts
+from trecexam.graders.replies import read_reply
 from trecexam.templates import filled
 
 if TYPE_CHECKING:
@@ -147,9 +147,14 @@ def _template() -> str:
     return path.read_text(encoding="utf-8").removesuffix("\n")
 
 
-def read_candidates(answer: str) -> tuple[str, ...]:
-    """The candidates in an answer, one per line after a hyphen, number or letter; () for none."""
-    lines = (without_thoughts(answer) or "").replace("\r\n", "\n").split("\n")
+def read_candidates(answer: str, *, cut: bool = False) -> tuple[str, ...]:
+    """The candidates in an answer, one per line after a hyphen, number or letter; () for none.
+
+    Args:
+        cut: the model was stopped before its end, within the last line.
+    """
+    lines = read_reply(answer, cut=cut).text.replace("\r\n", "\n").split("\n")
+    lines = lines[:-1] if cut else lines
     texts = (match["text"] for line in lines if (match := _LINE.fullmatch(line)))
     plain = (" ".join(text.replace("**", "").split()).strip('"') for text in texts)
     return tuple(dict.fromkeys(text for text in plain if words(text)))

@@ -16,7 +16,8 @@ from typing import NamedTuple
 
 from trecexam.bank.likeness import folded, words
 from trecexam.extensions.exams.exam_file import LETTERS
-from trecexam.graders.writing.reading import Unread, without_thoughts
+from trecexam.graders.replies import read_reply
+from trecexam.graders.writing.reading import ENDED_EARLY, Unread
 
 #: Characters that a stem has at least, as published.
 MIN_STEM = 50
@@ -77,13 +78,17 @@ class Read(NamedTuple):
     correct: int
 
 
-def read_question(answer: str, *, min_question: int = MIN_STEM) -> Read | Unread:
+def read_question(answer: str, *, cut: bool = False, min_question: int = MIN_STEM) -> Read | Unread:
     """The first question in an answer.
 
     Args:
+        cut: the model was stopped before its end.
         min_question: characters that the stem has at least.
     """
-    text = _plain(answer)
+    reply = read_reply(answer.rpartition("### Assistant:")[2], cut=cut)
+    if reply.ends_early:
+        return ENDED_EARLY
+    text = _plain(reply.text)
     if not text.strip():
         return Unread("empty answer")
     marks = _marks(text)
@@ -111,9 +116,15 @@ def read_question(answer: str, *, min_question: int = MIN_STEM) -> Read | Unread
     return Read(stem, choices, right_indices.pop())
 
 
-def read_choice(answer: str, choices: Sequence[str]) -> int | None:
-    """The index of the candidate that an examinee chose; None if none or several are named."""
-    text = _plain(answer).strip()
+def read_choice(answer: str, choices: Sequence[str], *, cut: bool = False) -> int | None:
+    """The index of the candidate that an examinee chose; None if none or several are named.
+
+    Args:
+        cut: the model was stopped before its end; then its answer must be one line.
+    """
+    text = _plain(read_reply(answer.rpartition("### Assistant:")[2], cut=cut).text).strip()
+    if cut and "\n" in text:
+        return None
     first = _place(text.partition("\n")[0].strip(), choices)
     choice_indices = {first} if first is not None else set(_answers(text, choices)) or set(_claims(text))
     return choice_indices.pop() if len(choice_indices) == 1 and -1 not in choice_indices else None
@@ -136,9 +147,8 @@ def shuffled(read: Read, seed: int, key: str) -> tuple[Read, tuple[int, ...]]:
 
 
 def _plain(answer: str) -> str:
-    """The answer without a repeated prompt, reasoning, bold marks and headings."""
-    text = without_thoughts(answer.rpartition("### Assistant:")[2]) or ""
-    text = text.replace("\r\n", "\n").replace("\r", "\n")
+    """The answer without bold marks and headings."""
+    text = answer.replace("\r\n", "\n").replace("\r", "\n")
     # One blank is tried in one way only.
     text = re.sub(r"[ \t\f\v\u00a0]+", " ", text)
     text = _MARKDOWN.sub("", text)

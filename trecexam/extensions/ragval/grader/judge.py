@@ -70,9 +70,9 @@ class Judge(WritingGrader):
 
         return self.writer.fitted(render, block)
 
-    def read(self, item: Item, text: str) -> Reading:
-        """The score for the item's kind, rounded down; unparsed if either score cannot be read."""
-        return _reading(item, self.scores_in(text))
+    def read(self, item: Item, text: str, cut: bool = False) -> Reading:
+        """Read the score for the item's kind, rounded down; unparsed if either score cannot be read."""
+        return _reading(item, text, cut)
 
     def scores_in(self, text: str) -> Scores | None:
         """The two scores in the model's answer; None if they cannot be read."""
@@ -84,7 +84,8 @@ class Judge(WritingGrader):
         return {"prompts": [{"name": self.name, "asks": kind, "template": template} for kind in JUDGED_KINDS]}
 
 
-def _reading(item: Item, scores: Scores | None) -> Reading:
+def _reading(item: Item, text: str, cut: bool = False) -> Reading:
+    scores = read_scores(text, cut=cut)
     return UNPARSED if scores is None else Reading(math.floor(getattr(scores, item.kind)), "ok")
 
 
@@ -102,5 +103,5 @@ FACTORY = Factory(
     summary="RAGVAL's judge: truthfulness and relevance of answers; a model here or behind a server",
     missing=missing_for_writing,
     create=_create,
-    reading=lambda settings, root: {"read": lambda item, text: _reading(item, read_scores(text))},
+    reading=lambda settings, root: {"read": _reading},
 )

@@ -7,11 +7,10 @@ import re
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
-from trecexam.graders.server.messages import excerpt
+from trecexam.graders.replies import INSIDE_A_THOUGHT, fence_removed, read_reply
 
 #: The scores that there are: 1 to 5, halves too.
 PERMITTED = tuple(half / 2 for half in range(2, 11))
-_FENCE = re.compile(r"```\w*\s*(.*?)\s*```", re.DOTALL)
 _NUMBER = r"[-+]?[0-9]++(?:\.[0-9]++)?"
 _MARKS = r"[\s\"'*_`:=|{]*+"
 #: A name, what may stand around it, and the number that follows; possessive, so that no answer takes long.
@@ -33,15 +32,21 @@ class Scores(NamedTuple):
     relevance: float
 
 
-def read_scores(answer: str) -> Scores | None:
+def read_scores(answer: str, *, cut: bool = False) -> Scores | None:
     """The two scores of a JSON object, or of "relevance: 4, truthfulness: 5" and its kin; else None.
 
     Unread are: a score that is missing, or outside 1..5, or neither whole nor a half ("4.2", "4-5", "4/10"),
     and scores that contradict each other.
+
+    Args:
+        cut: the answer was cut off: it counts where it is a whole JSON object.
     """
-    text = excerpt(answer)
-    fenced = _FENCE.fullmatch(text.strip())
-    pairs = _json_pairs(fenced[1] if fenced else text)
+    text, problem = read_reply(answer, cut=cut)
+    if problem == INSIDE_A_THOUGHT:
+        return None
+    pairs = _json_pairs(fence_removed(text))
+    if cut and not pairs:
+        return None
     if {name for name, _ in pairs} != {"relevance", "truthfulness"}:
         pairs = [(_name(match["name"]), _written(match)) for match in _SCORE.finditer(text)]
     relevance, truthfulness = (

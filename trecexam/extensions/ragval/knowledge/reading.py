@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import re
 
-from trecexam.graders.writing.reading import Unread, without_thoughts
+from trecexam.graders.replies import read_reply
+from trecexam.graders.writing.reading import ENDED_EARLY, Unread
 
 #: Characters of a question, at most.
 LONGEST = 1000
@@ -24,14 +25,12 @@ def read_question(answer: str, *, cut: bool = False) -> str | Unread:
     Args:
         cut: the model was stopped before its end.
     """
-    answer_itself = without_thoughts(answer)
-    if answer_itself is None:
-        return Unread("the model's reasoning has no end")
-    text = _in_json(answer_itself.strip())
+    reply = read_reply(answer, cut=cut)
+    if reply.ends_early:
+        return ENDED_EARLY
+    text = _in_json(reply.text)
     if not text:
         return Unread("empty")
-    if cut:
-        return Unread("ends early")
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     if len(lines) > 1 and lines[0].endswith(":") and not any(mark in lines[0] for mark in _MARKS):
         del lines[0]
@@ -49,10 +48,16 @@ def read_question(answer: str, *, cut: bool = False) -> str | Unread:
     return question
 
 
-def read_known(answer: str) -> bool | None:
-    """Yes or no, alone or as the first word; None if neither or both."""
-    text = _in_json((without_thoughts(answer) or "").strip())
+def read_known(answer: str, *, cut: bool = False) -> bool | None:
+    """Yes or no, alone or as the first word; None if neither or both.
+
+    Args:
+        cut: the model was stopped before its end; then it must be alone.
+    """
+    text = _in_json(read_reply(answer, cut=cut).text)
     words = [word.casefold() for word in _WORDS.findall(text)]
+    if cut and len(words) != 1:
+        return None
     if not words or words[0] not in ("yes", "no") or {"yes", "no"} <= set(words):
         return None
     return bool(words[0] == "yes")

@@ -1,0 +1,228 @@
+"""A model's reply: its text without thoughts, how it ended, and the rating that each shape means."""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from outside import outside
+from scripted_server import Exchange, serving
+
+from converters.records import Item
+from trecexam.graders.base import Cell
+from trecexam.graders.prompts import published
+from trecexam.graders.prompts.assignments import ASSIGNMENTS, read_labels
+from trecexam.graders.replies import read_reply
+
+ITEM = Item("q", "q/1", "What do cats eat?", "question")
+RATING = published()["QuestionSelfRatedUnanswerablePromptWithChoices"]
+UMBRELA = published()["UMBRELA"]
+SUPPORT = published()["TRECRAG2024Support"]
+LABELS = [label for label, _ in ASSIGNMENTS]
+
+
+@pytest.mark.parametrize(
+    "reply",
+    ["4", " 4\n", "\ufeff4", "\u200b4\u200b", "<think>2?</think>4", "2?</think>\n4", "<think></think>4",
+     "<thinking>2</thinking>4", "<THINK>2</THINK>4", "<think time='3'>2</think>4",
+     "<seed:think>2</seed:think>4",
+     "<reasoning>2</reasoning>4", "<analysis>2</analysis>\n4", "4\n<reasoning>2 of 3</reasoning>",
+     "<think>a</think><think>b</think>4", "[THINK]2[/THINK]4", "\u25c1think\u25b72\u25c1/think\u25b74",
+     "<|begin_of_thought|>2<|end_of_thought|><|begin_of_solution|>4<|end_of_solution|>",
+     "<|START_THINKING|>2<|END_THINKING|>4", "4<|im_end|>", "4</s>",
+     "<|channel|>analysis<|message|>2<|end|><|start|>assistant<|channel|>final<|message|>4<|return|>",
+     "<|channel|>final <|constrain|>json<|message|>4", "analysisWe need 2.assistantfinal4",
+     "Here is my thought process: 2. Here is my response: 4",
+     "<reasoning>I could say <think> here</reasoning></think>4"],
+)  # fmt: skip
+def test_thoughts_and_invisible_characters_are_no_text(reply: str) -> None:
+    assert read_reply(reply) == ("4", "")
+
+
+@pytest.mark.parametrize(
+    "reply",
+    ["<think>4", "<think>2</think><think>4", "Okay. <think>4", "4 <think>but", "[THINK]4", "<analysis>4",
+     "\u25c1think\u25b74", "<|channel|>analysis<|message|>4", "analysisWe need 4"],
+)  # fmt: skip
+def test_a_thought_without_its_end_gives_no_text(reply: str) -> None:
+    assert read_reply(reply) == ("", "inside a thought")
+    assert read_reply(reply).ends_early
+
+
+def test_the_end_of_a_reply_is_told() -> None:
+    assert read_reply("4", cut=True) == ("4", "ends early")
+    assert read_reply("I will not", refused=True) == ("I will not", "refused")
+    assert read_reply(" \n") == read_reply("<think>4</think>") == ("", "empty")
+    assert read_reply("a <analysis> is a tag") == ("a <analysis> is a tag", "")
+
+
+@pytest.mark.parametrize(
+    ("rating", "replies"),
+    [
+        (4, ["4.0", "4/5", "4 / 5", "4 out of 5", "Rating: 4", "**Rating:** 4", "Score = 4",
+             "Rating (0-5): 4"]),
+        (4, ["Answer: 4", "Final answer: 4", "The final answer is 4.", "Rating: four", "four",
+             "| Rating | 4 |"]),
+        (4, ["\uff14", "\u0664", "\u8bc4\u5206\uff1a4", "\u5f97\u5206: 4\u5206", "4\ufe0f\u20e3", "[4]",
+             "'4'"]),
+        (4, ['{"rating": 4, "reason": "2 of 3"}', '{"reason": "Rating: 3 is low", "score": "4"}',
+             "{'rating': 4}"]),
+        (4, ['Here:\n```json\n{"rating": 4}\n```', '{"rating": 4,}', '{"result": {"rating": 4.0}}',
+             "{rating: 4}"]),
+        (4, ["\\boxed{4}", "$\\boxed{\\text{4}}$", "<rating>4</rating>", "<answer>\n4\n</answer>",
+             "```\n4\n```"]),
+        (4, ["It names 3 fish.\n\nRating: 4", "1. fish\n2. mice\nFinal rating: 4", "It names fish.\n\n4"]),
+        (4, ["Rating: 3\nFinal rating: 4", "Rating: 4\nConfidence: 2", "4\n\n(If it were on dogs: 0)"]),
+        (4, ["I'd give it a 4", "I would rate this passage 4 out of 5.", "No, I can rate it: 4"]),
+        (5, ["The answer is highly relevant, complete, and accurate."]),
+        (0, ["None", "unanswerable", "I cannot find it in the passage.\nRating: 0"]),
+        (None, ["7", "-1", "8/10", "3.5", "3-4", "Rating: 3 or 4", "Between 2 and 3", "4%", "~4", "N/A",
+                ">3"]),
+        (None, ["Rating: 3\nRating: 4", '{"rating": 3}\n{"rating": 4}', "4\nRating: 3",
+                "<rating>8/10</rating>"]),
+        (None, ['{"rating": null}', '{"rating": true}', '{"rating": 8}', '{"confidence": 4, "reason": "x"}']),
+        (None, ["I'm sorry, I can't rate this 4.", "I can't. If in danger call 9 1 1.",
+                "Confidence score: 5"]),
+        (None, ["I'd give it a 4, if it named mice.", "I would not give it a 4.",
+                "I'd give it a 3. Or a 4."]),
+        (None, ["The maximum score is 5.", "Answer: 4 cats", "The answer is 3", "4:30", "\u00bd", "4\u00bd"]),
+    ],
+)  # fmt: skip
+def test_a_rating_is_read_where_it_is_stated_once(rating: int | None, replies: list[str]) -> None:
+    for reply in replies:
+        assert RATING.read(reply, ITEM).rating == rating, reply
+
+
+@pytest.mark.parametrize(
+    ("reply", "rating"),
+    [("**##final score: 2**", 2), ("final_score = 2", 2), ("##final score: {2}", 2), ("final score: two", 2),
+     ("The final score is 2/3.", 2), ("M: 2\nT: 3\nO: 1", 1), ('{"M": 2, "T": 1, "O": 2}', 2),
+     ("##final score: 1 no\n</think>\n##final score: 2", 2), ("##final score: 2\n\nIt matches 3 intents", 2),
+     ("##final score: 2-3", None), ("##final score: -1", None), ("M: 2\nT: 3", None)],
+)  # fmt: skip
+def test_a_final_score_is_read_in_any_form(reply: str, rating: int | None) -> None:
+    assert UMBRELA.read(reply, ITEM).rating == rating
+
+
+@pytest.mark.parametrize(
+    ("reply", "rating"),
+    [("Option 1: Full Support", 2), ("(1) Full Support", 2), ("Fully supported", 2), ("full_support", 2),
+     ('{"label": "Partial Support", "reason": "no support for x"}', 1), ("<answer>No Support</answer>", 0),
+     ("No support\nhm\n</think>\nFull Support", 2), ("Not Supported", None), ("Not fully supported", None)],
+)  # fmt: skip
+def test_a_label_of_support_is_read_in_any_form(reply: str, rating: int | None) -> None:
+    assert SUPPORT.read(reply, ITEM).rating == rating
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["List: ['support', 'not_support']\nAgain: ['support', 'not_support']", "[['support', 'not_support']]",
+     "1. Cats eat fish: support\n2. Cats fly: not_support", '{"1": "support", "2": "not_support"}',
+     '[{"nugget": "a", "label": "support"}, {"nugget": "b", "label": "not_support"}]',
+     "['fish', 'fly'] are ['support', 'not_support']"],
+)  # fmt: skip
+def test_a_list_of_labels_is_read_in_more_forms(text: str) -> None:
+    assert read_labels(text, 2, LABELS) == ["support", "not_support"]
+
+
+def test_two_lists_that_differ_are_not_read() -> None:
+    assert read_labels("['support','support']\n['support','not_support']", 2, LABELS) is None
+    assert read_labels("1. a: support\n3. b: support", 2, LABELS) is None
+
+
+@pytest.mark.parametrize(
+    ("prompt", "complete", "incomplete"),
+    [
+        (RATING, ["4", "Rating: 4", '{"rating": 4}', "<think>2</think>4"],
+         ["4.", "Rating: 4\nThe", "It.\nRating: 4", '{"rating": 4, "re', "I'd give it a 4", "no",
+          "<think>4"]),
+        (UMBRELA, ["2", "##final score: 2"], ["Okay. A first guess is ##final score: 3, but wait",
+                   "M: 1\nO: 2"]),
+        (SUPPORT, ["Full Support"], ["<think>\nFull support. But", "Full Support. The passage"]),
+    ],
+)  # fmt: skip
+def test_a_reply_that_is_cut_off_counts_where_it_is_a_complete_answer(
+    prompt: object, complete: list[str], incomplete: list[str]
+) -> None:
+    for reply in complete:
+        assert prompt.read(reply, ITEM, cut=True).status == "ok", reply  # type: ignore[attr-defined]
+    for reply in incomplete:
+        assert prompt.read(reply, ITEM, cut=True).status == "unparsed", reply  # type: ignore[attr-defined]
+    assert read_labels("['support', 'not_support']", 2, LABELS, cut=True) is not None
+    assert read_labels("['support', 'not_support'] and", 2, LABELS, cut=True) is None
+
+
+_PIECES = st.sampled_from(
+    ["4", "5", "/", " ", "\n", "Rating: ", "final score: ", "<think>", "</think>", "{", "}", '"rating": ',
+     "[", "]",
+     "support", "full support", "I give it ", "\\boxed{", "<answer>", "```", "-", ".", "not", "\u0664",
+     "<|channel|>"]
+)  # fmt: skip
+
+
+@given(st.lists(_PIECES | st.text(max_size=3), max_size=30).map("".join), st.booleans())
+def test_each_prompt_reads_every_reply_as_a_rating_of_its_scale_or_not_at_all(reply: str, cut: bool) -> None:
+    pytest.importorskip("rapidfuzz")
+    for prompt in published().values():
+        rating, status = prompt.read(reply, ITEM._replace(gold_answers=("Paris",)), cut=cut)
+        assert (status == "ok") == (rating is not None and 0 <= rating <= prompt.max_rating)
+
+
+@pytest.mark.slow
+@given(st.lists(_PIECES, min_size=1, max_size=4).map("".join))
+def test_time_grows_no_faster_than_the_reply(part: str) -> None:
+    for prompt in (RATING, UMBRELA, SUPPORT):
+        began = time.process_time()
+        prompt.read(part * (100_000 // len(part)), ITEM)
+        assert time.process_time() - began < 3, part
+
+
+def test_the_replies_of_the_field_are_read_as_a_fair_reader_does(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The server answers by the passage's `CASE=name`."""
+    pytest.importorskip("httpx2")
+    pytest.importorskip("tenacity")
+    from trecexam.config import GraderSection
+    from trecexam.graders.openai import _create
+
+    cases = [json.loads(line) for line in outside("field/answers.jsonl").read_text().splitlines()]
+    replies = {case["name"]: case["reply"] for case in cases}
+
+    def answer(exchange: Exchange) -> None:
+        name = re.findall(r"CASE=(\w+)", exchange.prompt)
+        reply = replies.get(name[-1], {"content": "0"}) if name else {"content": "0"}
+        message = {"content": reply.get("content"), **reply.get("message", {})}
+        text = message.pop("content")
+        exchange.say("", finish=reply.get("finish", "stop"), **{"content": text, **message})
+
+    kinds = {"rating": None, "umbrela": "UMBRELA", "nuggets": "NuggetAssign", "support": SUPPORT.name}
+    wrong = []
+    with serving(answer) as server:
+        for asked, prompt in kinds.items():
+            settings = {"name": "openai", "model": "m", "base_url": server.url, "prompt": prompt}
+            grader = _create(GraderSection.model_validate(settings), outside("field"))
+            of_kind = [case for case in cases if case["asked"] == asked]
+            kind = {"umbrela": "query", "nuggets": "nugget", "support": "statement"}.get(asked, "question")
+            cells = [
+                Cell(
+                    "q", "cats", case["name"], f"CASE={case['name']}", Item("q", f"q/{n}", f"fact {n}", kind)
+                )
+                for case in of_kind
+                for n in range(3 if asked == "nuggets" else 1)
+            ]
+            found: dict[str, list[int | None]] = {}
+            for batch in grader.grade(cells):
+                for cell, said in sorted(batch, key=lambda each: each[0].item.item_id):
+                    found.setdefault(cell.doc_id, []).append(said.rating)
+                    assert grader.read(cell.item, said.raw, said.cut_at is not None)[0] == said.rating
+            for case in of_kind:
+                expected = case["expected"]
+                ratings = found[case["name"]]
+                got = ratings if None not in ratings and asked == "nuggets" else ratings[0]
+                if got != (expected if expected != "unparsed" else None):
+                    wrong.append((case["name"], ratings, expected))
+    assert not [case for case in wrong if case[2] in ("unparsed", None)]
+    assert len(wrong) <= len(cases) - 92, wrong

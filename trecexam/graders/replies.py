@@ -1,0 +1,155 @@
+"""A model's reply, from a server, a model in this process or the store: its text, and how it ended."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any, Literal, NamedTuple
+
+from trecexam.graders.base import MOST_READ
+
+#: How a reply can fail to be a whole text.
+Problem = Literal["", "ends early", "inside a thought", "refused", "empty"]
+ENDS_EARLY, INSIDE_A_THOUGHT, REFUSED, EMPTY = "ends early", "inside a thought", "refused", "empty"
+#: The remedy for a reply that ends early or inside a thought.
+RAISE_LIMIT = "ends early: raise max_new_tokens"
+
+# Tags of the first group are thoughts wherever they are. Tags of the second are ordinary words, and an
+# opening one counts where it begins the reply or is closed.
+_TAG = re.compile(
+    r"<\s?(?P<close>/)?\s?(?:(?:seed:)?think(?:ing)?|thoughts?"
+    r"|(?P<words>reasoning|analysis|reflection|scratchpad|rationale))(?:\s[^<>]{0,80})?>"
+    r"|\[(?P<close2>/)?think\]|\u25c1(?P<close3>/)?think\u25b7"
+    r"|<\|(?:(?P<close4>end)|begin)_of_thought\|>"
+    r"|<\|(?:(?P<close5>end)|start)_thinking\|>",
+    re.I,
+)
+_CLOSES = ("close", "close2", "close3", "close4", "close5")
+_CHANNEL = re.compile(r"<\|channel\|>\s*(\w*)[^<]{0,80}(?:<\|constrain\|>[^<]{0,80})?<\|message\|>")
+_MESSAGE_END = re.compile(r"<\|(?:end|return|call|start|channel)\|>")
+#: Channels of harmony whose marks a server left out.
+_BARE_ANALYSIS = re.compile(r"(?:assistant)?analysis(?=[A-Z])")
+_BARE_FINAL = "assistantfinal"
+_PROCESS = re.compile(r"here(?: i|')s my thought process:", re.I)
+_RESPONSE = re.compile(r"here(?: i|')s my response:", re.I)
+_INVISIBLE = "\ufeff\u200b\u200c\u200d\u2060\u00ad\x00"
+_BLANKS = _INVISIBLE + " \t\r\n\f\v\u00a0\u3000"
+#: Control tokens that are taken from the end of a text.
+_MOST_TOKENS = 16
+_EDGE = r"(?:<\|[a-z_]{1,40}\|>|</?s>|<(?:end_of_turn|eos|pad)>|<\uff5c[^<>\s]{1,40}\uff5c>|\[/?INST\])"
+_HEAD = re.compile(rf"(?:[\s{_INVISIBLE}]|{_EDGE})*+", re.I)
+_TAIL = re.compile(rf"{_EDGE}\Z", re.I)
+_FENCED = re.compile(r"```\w*\s*([^`]*?)\s*```")
+
+
+class ReplyText(NamedTuple):
+    """A reply's text, `MOST_READ` characters at most, and what keeps it from being whole ("" for nothing).
+
+    Of a reply that ends early the text is what there is of it; inside a thought there is none.
+    """
+
+    text: str
+    problem: Problem = ""
+
+    @property
+    def ends_early(self) -> bool:
+        """Return True where more tokens could have given more text."""
+        return self.problem in {ENDS_EARLY, INSIDE_A_THOUGHT}
+
+
+def read_reply(reply: str, *, cut: bool = False, refused: bool = False) -> ReplyText:
+    """Read a model's reply: its text without thoughts and control tokens, and how it ended.
+
+    Args:
+        cut: the model was stopped at the most tokens of a reply.
+        refused: the server says that the model or a filter refused.
+    """
+    answer = _behind_thoughts(reply.lstrip(_BLANKS))
+    if answer is None:
+        return ReplyText("", "refused" if refused else "inside a thought")
+    text = _trimmed(answer)[:MOST_READ]
+    if refused:
+        return ReplyText(text, "refused")
+    if cut:
+        return ReplyText(text, "ends early")
+    return ReplyText(text, "" if text else "empty")
+
+
+def _behind_thoughts(reply: str) -> str | None:
+    """Return what is no thought; None where a thought has no end."""
+    if "<|channel|>" in reply:
+        finals = [match for match in _CHANNEL.finditer(reply) if match[1] == "final"]
+        if not finals:
+            return None
+        reply = _MESSAGE_END.split(reply[finals[-1].end() :], maxsplit=1)[0]
+    elif _BARE_ANALYSIS.match(reply):
+        _, mark, reply = reply.rpartition(_BARE_FINAL)
+        if not mark:
+            return None
+    elif _PROCESS.match(reply):
+        response = _RESPONSE.search(reply)
+        if response is None:
+            return None
+        reply = reply[response.end() :]
+    return _without_tags(reply)
+
+
+def _without_tags(reply: str) -> str | None:
+    parts: list[str] = []
+    # `certain`: without its end, the tag that is open begins a thought.
+    start, opened, certain = 0, "", False
+    for tag in _TAG.finditer(reply):
+        closes = any(tag[key] for key in _CLOSES)
+        thought = tag["words"] is None
+        name = "thought" if thought else tag["words"].lower()
+        if not closes:
+            if not opened:
+                parts.append(reply[start : tag.start()])
+                start = tag.start()
+            if not opened or (thought and not certain):
+                opened, certain = name, thought or not "".join(parts).strip()
+        elif name == opened and not thought:
+            # A rating may stand before its reasoning.
+            start, opened = tag.end(), ""
+        elif name == opened or not opened or (thought and not certain):
+            # What is before a thought is a false start, or a thought that the prompt's template opened.
+            parts, start, opened = [], tag.end(), ""
+    if opened and certain:
+        return None
+    return "".join(parts) + reply[start:]
+
+
+def _trimmed(text: str) -> str:
+    """Return the text without blanks, invisible characters and control tokens at its ends."""
+    head = _HEAD.match(text)
+    text = text[head.end() if head else 0 :].rstrip(_BLANKS)
+    for _ in range(_MOST_TOKENS):
+        tail = _TAIL.search(text, max(0, len(text) - 60))
+        if tail is None:
+            break
+        text = text[: tail.start()].rstrip(_BLANKS)
+    return text
+
+
+def fence_removed(text: str) -> str:
+    """Return what a code fence around the whole text holds; else the text."""
+    fenced = _FENCED.fullmatch(text.strip())
+    return fenced[1] if fenced else text
+
+
+def json_value(text: str) -> Any:
+    """Return the value of a text that is JSON, with or without a fence; None for other texts."""
+    try:
+        return json.loads(fence_removed(text), strict=False)
+    except (ValueError, RecursionError):
+        return None
+
+
+def unwrapped(text: str) -> str:
+    """Return the one text or number of a JSON object of one member; else the text."""
+    value = json_value(text)
+    if isinstance(value, dict) and len(value) == 1:
+        (member,) = value.values()
+        if isinstance(member, str | int) and not isinstance(member, bool):
+            return str(member)
+    return text
