@@ -124,6 +124,7 @@ def init(track: Path, **values: Any) -> None:
     """Make the folder TRACK from your files, with a drop folder runs/ and a commented trecexam.toml."""
     # Imports pydantic, which --help must not load.
     from trecexam.line.lacking import lacking
+    from trecexam.line.sources import provenance_notes
     from trecexam.line.track_graders import folder_of, grader_names
     from trecexam.scaffold import make_track, not_runs, unreadable, without_records
     from trecexam.track import TrackFolder
@@ -143,11 +144,14 @@ def init(track: Path, **values: Any) -> None:
         )
     else:
         click.echo(f"{track} is up to date; nothing to do", err=True)
+    folder = TrackFolder.open(track)
+    official = folder.qrels()
+    for line in () if official is None else provenance_notes(official, folder.shown(official)):
+        click.echo(f"note: {line}", err=True)
     if options.qrels and not options.pool_judged and not _is_in(options.recorded, "qrels"):
         _say_judged_outside(track)
     for line in (*_unset(options, track), *without_records(track, sources), *unreadable(track, sources)):
         click.echo(f"warning: {line}", err=True)
-    folder = TrackFolder.open(track)
     of_graders: dict[str, list[str]] = {}
     for name in grader_names(folder):
         for line in lacking(folder_of(folder, name)):
@@ -188,8 +192,11 @@ def _with_found(options: InitOptions, folder: Path, track: Path) -> InitOptions:
         TrackError: no file there is of use.
     """
     from trecexam.folder_roles import ONE, look_at, told
+    from trecexam.line.sources import provenance_file
 
     files = look_at(folder, but=track)
+    beside = {provenance_file(each.path) for each in files if each.role == "qrels"}
+    files = tuple(each for each in files if each.path not in beside)
     named = (*ONE[:-1], "bank", "runs")
     left = {role: f"--{role} is given" for role in named if getattr(options, role)}
     if options.grader not in (None, "recorded") and not options.rag:
@@ -251,6 +258,7 @@ def _sources(options: InitOptions) -> Sources:
         GraderError: the prompt cannot be used.
     """
     from trecexam.graders import available
+    from trecexam.line.sources import provenance_file
     from trecexam.scaffold import Sources
 
     if options.rag:
@@ -266,6 +274,7 @@ def _sources(options: InitOptions) -> Sources:
         options.bank,
         options.passages,
         options.qrels,
+        provenance_file(options.qrels),
         options.runs,
         options.recorded,
         options.dataset,

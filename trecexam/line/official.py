@@ -12,7 +12,7 @@ import converters
 from converters.records import Qrel
 from trecexam.errors import TrecexamError
 from trecexam.files.stamps import located
-from trecexam.line.sources import written_by
+from trecexam.line.sources import provenance_notes, written_by
 from trecexam.tables.text import plural, shorten_list
 
 if TYPE_CHECKING:
@@ -29,11 +29,13 @@ class Official:
         source: the file, as people see it; or the dataset.
         rows: the judgments, in the file's order.
         written_by: the command that wrote them, see `written_by`; None: people did.
+        provenance: whose labels they are, in lines; () where no file beside them says so.
     """
 
     source: str
     rows: tuple[Qrel, ...]
     written_by: str | None = None
+    provenance: tuple[str, ...] = ()
 
     @cached_property
     def labels(self) -> Mapping[str, Mapping[str, int]]:
@@ -54,8 +56,8 @@ class Official:
 
     def warnings(self) -> tuple[str, ...]:
         """What makes these judgments other than people's judgments of all that they name, one per line."""
-        lines = []
-        if self.written_by:
+        lines = [*self.provenance]
+        if self.written_by and not lines:
             lines.append(
                 f"{self.source}: `trecexam {self.written_by}` wrote it, so labels of a machine are among the "
                 "judgments"
@@ -164,7 +166,8 @@ def read_official(path: Path) -> Official:
     Raises:
         ConversionError: it cannot be read; with its line.
     """
-    return Official(str(path), tuple(converters.read(path, "qrels")), written_by(path))
+    rows = tuple(converters.read(path, "qrels"))
+    return Official(str(path), rows, written_by(path), provenance_notes(path))
 
 
 def official_judgments(track: Assessment) -> Official:
@@ -187,8 +190,9 @@ def official_judgments(track: Assessment) -> Official:
         )
     rows, source = track.official, str(folder.config.track.dataset) if file is None else folder.shown(file)
     command = None if file is None else written_by(file)
+    whose = () if file is None else provenance_notes(file, source)
     # Kept, with the labels by query made from its rows.
-    return track.derived("official judgments", ("official",), lambda: Official(source, rows, command))
+    return track.derived("official judgments", ("official",), lambda: Official(source, rows, command, whose))
 
 
 def shown_error(folder: TrackFolder, error: TrecexamError) -> str:

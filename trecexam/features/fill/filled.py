@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 from converters.fields import warn_of_comments
 from trecexam.features.fill.sources import merged_qrels, sources_table
 from trecexam.features.fill.teaching import GRADER
-from trecexam.files import atomic as files
 from trecexam.line.official import Official
+from trecexam.line.provenance import write_with_provenance
 from trecexam.tables.result import Result
 from trecexam.tables.table import Table, to_tsv
 from trecexam.tables.text import plural
@@ -196,7 +196,7 @@ class Filled(Result):
         return sources_table(self.rows, str(self.rule))
 
     def write(self, output: Path, sources: Path) -> list[Path]:
-        """Writes both files, or neither; a file that has this content already is left alone.
+        """Writes both files and whose labels they are, or none; a file that has its content is left alone.
 
         Those whose names end in .gz are compressed.
 
@@ -205,9 +205,11 @@ class Filled(Result):
         """
         warn_of_comments(row.qrel.query_id for row in self.rows)
         contents = {sources: to_tsv(self.sources).encode(), output: self.qrels}
-        return files.replace_together(
-            {
-                path: gzip.compress(content, mtime=0) if path.suffix == ".gz" else content
-                for path, content in contents.items()
-            }
-        )
+        contents = {
+            path: gzip.compress(content, mtime=0) if path.suffix == ".gz" else content
+            for path, content in contents.items()
+        }
+        machines = {row.machine for row in self.rows if row.machine is not None}
+        names = zip(*((each.grader, each.model, each.prompt) for each in machines), strict=True)
+        by = tuple("; ".join(sorted(set(of_all) - {""})) for of_all in names) or ("", "", "")
+        return write_with_provenance(output, contents, "fill", by, Counter(row.source for row in self.rows))
