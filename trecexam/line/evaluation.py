@@ -33,7 +33,13 @@ from trecexam.line.measures import (
     run_cautions,
     without_vital,
 )
-from trecexam.line.official import never_judged, never_judged_note, official_judgments, why_unjudged
+from trecexam.line.official import (
+    never_judged,
+    never_judged_note,
+    official_judgments,
+    unjudged_note,
+    why_unjudged,
+)
 from trecexam.line.pooled_rows import PooledRows
 from trecexam.line.probable_ratings import needing, probable_ratings, without_probabilities
 from trecexam.line.relevance import official_measures
@@ -252,7 +258,9 @@ def _official_notes(
     judged = official_judgments(track).judged
     unjudged = never_judged({name: track.runs[name] for name in zero}, judged, judged)
     never = (never_judged_note(unjudged, len(board.rows)),) if unjudged else ()
-    return (*never, *answered_cautions(board), *judgment_cautions(track, measures))
+    shown = {row.run: track.runs[row.run] for row in board.rows}
+    holes = unjudged_note(shown, judged, track.folder.root)
+    return (*never, *holes, *answered_cautions(board), *judgment_cautions(track, measures))
 
 
 def board_notes(

@@ -160,6 +160,42 @@ def never_judged_note(without: Sequence[str], n_runs: int, values: str = "offici
     )
 
 
+#: Ranks in which passages without a judgment are counted; the share of them that people are told of; and how
+#: far runs' shares may lie apart until both ends are named.
+_FIRST, _TELL, _APART = 10, 0.1, 0.1
+
+
+def unjudged_note(
+    runs: Mapping[str, Run], judged: Mapping[str, Collection[str]], root: Path | None = None
+) -> tuple[str, ...]:
+    """A line on passages in the runs' first ranks that nobody judged, where they are many; else none.
+
+    Args:
+        judged: query_id -> judged doc_ids; only these queries count.
+        root: the track's folder, where there is one.
+    """
+    shares: dict[str, float] = {}
+    n_unjudged = n_ranks = 0
+    for name, run in runs.items():
+        rankings = [(judged[query_id], run.ranking(query_id, _FIRST)) for query_id in judged]
+        of_run = sum(map(len, (ranking for _, ranking in rankings)))
+        lacking = sum(doc_id not in labels for labels, ranking in rankings for doc_id in ranking)
+        if of_run:
+            shares[name] = lacking / of_run
+        n_unjudged, n_ranks = n_unjudged + lacking, n_ranks + of_run
+    if not shares or max(shares.values()) < _TELL:
+        return ()
+    least, most = min(shares, key=shares.__getitem__), max(shares, key=shares.__getitem__)
+    ends = f", from {shares[least]:.0%} ({least}) to {shares[most]:.0%} ({most})"
+    counts = "counts those of a track's runs" if root is None else "counts those of each run"
+    ends = ends if shares[most] - shares[least] > _APART else ""
+    return (
+        f"{n_unjudged / n_ranks:.0%} of the passages in the first {_FIRST} ranks are not judged{ends}, and "
+        "most measures take them as not relevant; "
+        f"`trecexam holes{'' if root is None else f' {root}'}` {counts}",
+    )
+
+
 def read_official(path: Path) -> Official:
     """The official judgments of a file that is not the track's.
 

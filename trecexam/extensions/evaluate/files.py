@@ -17,6 +17,8 @@ from trecexam.line.cautions import label_cautions
 from trecexam.line.dropped_runs import name_runs
 from trecexam.line.evaluation import on_qrels
 from trecexam.line.measure_names import names_of
+from trecexam.line.official import unjudged_note
+from trecexam.line.sources import provenance_notes
 from trecexam.scores.evaluate import measure
 from trecexam.scores.leaderboard import Leaderboard, leaderboard
 from trecexam.scores.values import MeasureValues
@@ -94,7 +96,13 @@ def evaluate_files(
         for path, run in by_path.items()
         if not answered[run_names[path]]
     )
-    notes = (*rejected, *unanswered, *label_cautions(rows, qrels, measures))
+    judged: dict[str, set[str]] = {query_id: set() for query_id in query_ids}
+    for row in rows:
+        if row.relevance >= 0:
+            judged[row.query_id].add(row.doc_id)
+    named = {run_names[path]: run for path, run in by_path.items()}
+    holes = () if len(unanswered) == len(named) else unjudged_note(named, judged)
+    notes = (*rejected, *unanswered, *provenance_notes(qrels), *holes, *label_cautions(rows, qrels, measures))
     board = leaderboard(values, names, query_ids, answered)
     files = {run_names[path]: str(path) for path in by_path}
     board = replace(board, rows=tuple(replace(row, file=files[row.run]) for row in board.rows))

@@ -13,7 +13,7 @@ from trecexam.errors import TrecexamError
 from trecexam.line.cautions import judgment_cautions, rating_cautions
 from trecexam.line.evaluation import official_values, rubric_values, why_no_scores
 from trecexam.line.measures import left_out_runs
-from trecexam.line.official import never_judged, never_judged_note, shown_error, why_unjudged
+from trecexam.line.official import never_judged, never_judged_note, shown_error, unjudged_note, why_unjudged
 from trecexam.line.official import official_judgments as official_of
 from trecexam.line.official_leaderboard import HOW_TO_ADD, LEADERBOARD, of_leaderboard
 from trecexam.line.rejected import not_computable
@@ -262,6 +262,9 @@ def comparison_notes(
         lines.append(_compared(track))
         lines += official_of(track).warnings()
         lines += _never_judged(track, pairs)
+        judged = official_of(track).judged
+        common = {query_id: judged[query_id] for query_id in common_queries(track)}
+        lines += unjudged_note(track.runs, common, track.folder.root)
     lines += left_out_runs(track)
     lines += [shown_error(track.folder, error) for error in _refused(track)]
     lines += _unmatched_judgments(track)
