@@ -161,8 +161,8 @@ def show_several_estimates(
     if without:
         # Without a bank nobody knows its cells.
         click.echo(
-            f"the sum is without grading by {', '.join(without)}, which comes on top; `watch --estimate` counts "
-            "it once that can go on, as when its test bank is written",
+            f"the sum is without grading by {', '.join(without)}, which comes on top; `watch --estimate` "
+            "counts it once that can go on, as when its test bank is written",
             err=True,
         )
     for name, row in zip(estimate_of, rows, strict=True):

@@ -65,7 +65,7 @@ def write_with_provenance(
         hashlib.sha256(contents[qrels]).hexdigest(),
     )
     content = json.dumps(asdict(provenance), indent=1, ensure_ascii=False).encode() + b"\n"
-    return atomic.replace_together({provenance_beside(qrels): content, **contents})
+    return atomic.replace_together({**contents, provenance_beside(qrels): content})
 
 
 def refuse_foreign(qrels: Path, *tracks: Path) -> None:

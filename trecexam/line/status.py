@@ -12,6 +12,7 @@ from converters.errors import ConversionError
 from trecexam.errors import TrecexamError
 from trecexam.files.track_lock import holder
 from trecexam.graders.base import identity_digest
+from trecexam.graders.writing.create import used_by_writers
 from trecexam.line.diagnostics import unread_answers
 from trecexam.line.loaded_track import TrackLoaders, each_once
 from trecexam.line.loader import TrackLoader
@@ -21,6 +22,7 @@ from trecexam.line.sheets import Counts
 from trecexam.tables.result import Result
 from trecexam.tables.table import Table, Value
 from trecexam.tables.text import plural
+from trecexam.track import TrackFolder
 
 #: What a grader that costs used.
 USAGE = ("requests", "tokens_in", "tokens_out", "cost")
@@ -34,7 +36,8 @@ class Status(Result):
 
     Attributes:
         values: counts and names, which are its facts. Of several graders `graders` has them of each, or why
-            there is none of it ("unable"), and `total` the sums of their cells, and of what they used.
+            there is none of it ("unable"), `written` what writing test banks took, and `total` the sums of
+            cells, and of what was used.
     """
 
     values: Mapping[str, Any]
@@ -44,7 +47,8 @@ class Status(Result):
         """`status`: a row for each of the values; of several graders a row for each, and the sum."""
         if "graders" not in self.values:
             return {"status": Table(("name", "value"), tuple((k, _cell(v)) for k, v in self.values.items()))}
-        rows = {**self.values["graders"], "sum": self.values["total"]}
+        written = {"test banks": self.values["written"]} if "written" in self.values else {}
+        rows = {**self.values["graders"], **written, "sum": self.values["total"]}
         used = [key for key in _COLUMNS if any(row.get(key) is not None for row in rows.values())]
         lines = tuple((name, *(row.get(key) for key in used)) for name, row in rows.items())
         return {"status": Table(("grader", *used), lines)}
@@ -86,6 +90,7 @@ def _values(loader: TrackLoader) -> dict[str, Any]:
         **({"left_out_runs": track.left_out_runs} if track.left_out_runs else {}),
         **asdict(track.counts),
         **(loader.grading.usage() or {"total": {}})["total"],
+        **({"written": written} if (written := _written(loader.folder)) else {}),
         "stored_grades": loader.store.count(),
         **({"mixed_environments": made_on.summary()} if made_on.mixed else {}),
         "rated_by": ", ".join(track.override_summary()["who"]) or None,
@@ -109,17 +114,18 @@ def joint_status(loaders: TrackLoaders) -> Status:
     for name in loaders:
         try:
             status = status_of(loaders[name])
-            of_track = ("track", "watched_by", "stored_grades")
+            of_track = ("track", "watched_by", "written", "stored_grades")
             grader_values = {key: value for key, value in status.values.items() if key not in of_track}
             graders[name] = {"kind": loaders[name].kind.name, **grader_values, "notes": [*status.notes]}
             notes_by_grader[name] = status.notes
         except (TrecexamError, ConversionError) as error:
             graders[name] = {"unable": str(error)}
     summed = ("graded", *(field.name for field in fields(Counts)), *USAGE)
+    written = _written(loaders.folder)
     total = {
         key: sum(of_each)
         for key in summed
-        if (of_each := [each[key] for each in graders.values() if each.get(key) is not None])
+        if (of_each := [each[key] for each in (*graders.values(), written) if each.get(key) is not None])
     }
     watched_by = None if pid is None else f"process {pid}"
     values = {
@@ -127,11 +133,20 @@ def joint_status(loaders: TrackLoaders) -> Status:
         "watched_by": watched_by,
         "stored_grades": loaders.shared.store.count(),
         "graders": graders,
+        **({"written": written} if written else {}),
         "total": total,
     }
     unable = [f"{name}: {each['unable']}" for name, each in graders.items() if "unable" in each]
     notes = each_once(notes_by_grader, lambda name, line: f"{name}: {line}")
     return Status(values, (*([f"watched by {watched_by}"] if watched_by else []), *unable, *notes))
+
+
+def _written(folder: TrackFolder) -> dict[str, Any]:
+    """What writing test banks took, where it took requests."""
+    used, cost = used_by_writers(folder)
+    if not used.requests:
+        return {}
+    return {**used._asdict(), **({} if cost is None else {"cost": cost})}
 
 
 def _cell(value: Any) -> Value:
