@@ -290,14 +290,21 @@ def test_an_estimate_has_a_row_for_each_bank_and_sends_no_prompt(
         assert by_name["bank of rubric"]["cells"] == by_name["bank of rubric"]["calls"] == 2
         for column in ("cells", "tokens_in", "calls", "cost"):
             assert by_name["sum"][column] == pytest.approx(sum(row[column] for row in rows[:-1]))
-        said = capsys.readouterr().err
+        assert by_name["sum"]["without"] == "nuggets, rubric"
+        assert run(["watch", "mytrack", "--estimate"]) == 0
+        assert "the sum is without grading by nuggets, rubric" in capsys.readouterr().err
         assert run(["watch", "mytrack", "--once"]) == 0
+        n_asked = len(server.bodies)
+        status = json.loads(printed(capsys, "status", "mytrack", "--json"))
+        assert status["total"]["requests"] == n_asked > status["written"]["requests"] > 0
+        of_graders = [each["cost"] for each in status["graders"].values()]
+        assert status["total"]["cost"] == pytest.approx(sum(of_graders) + status["written"]["cost"])
         asked = sum(map(writes_a_bank, server.seen))
         estimated = [by_name[f"bank of {name}"] for name in ("nuggets", "rubric")]
         assert sum(row["calls"] for row in estimated) >= asked
         rows = json.loads(printed(capsys, "watch", "mytrack", "--estimate", "--json"))
         assert [(row["grader"], row["cells"]) for row in rows] == [(name, 0) for name in (*NAMES, "sum")]
-    assert said == ""
+        assert "without" not in rows[-1]
 
 
 @pytest.mark.slow
@@ -604,3 +611,386 @@ def test_without_a_usable_run_the_command_says_so(desk: Path, capsys: pytest.Cap
     notes = capsys.readouterr().err.splitlines()
     assert "no usable run: drop some into mytrack/runs" in notes
     assert any(line.startswith("rejected: runs/other.run:1: none of its queries") for line in notes)
+
+
+def test_responses_without_citations_are_a_note_where_other_graders_score_them(
+    desk: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with serving(answer_as_a_judge) as server:
+        root = made(server, "--qrels", "qrels.txt")
+        first = (root / "runs/rag-demo.jsonl").read_text().splitlines()[0].replace("rag-demo", "silent")
+        answer = {"references": [], "answer": [{"text": "It cites nothing.", "citations": []}]}
+        (root / "runs/silent.jsonl").write_text(json.dumps(json.loads(first) | answer) + "\n")
+        assert run(["watch", "mytrack", "--once"]) == 0
+        said = capsys.readouterr().err
+        n_nuggets = sum(map(len, nuggets_of(root).values()))
+        assert f"nuggets: bank.nuggets.jsonl is written, {n_nuggets} items of 2 queries; edit it" in said
+        assert "rubric: bank.questions.jsonl is written, 10 items of 2 queries" in said
+        bank, n_asked = root / "bank.nuggets.jsonl", len(server.bodies)
+        kept = [line for line in bank.read_text().splitlines(keepends=True) if '"q01"' in line]
+        reworded = json.loads(kept[0]) | {"nugget": "A pump carries heat indoors"}
+        edited = "".join([json.dumps(reworded) + "\n", *kept[1:]])
+        bank.write_text(edited)
+        assert run(["watch", "mytrack", "--once"]) == 0
+        # The second query has no items left and none are written; only the edited one is graded again.
+        assert bank.read_text() == edited
+        (asked,) = [body["messages"][-1]["content"] for body in server.bodies[n_asked:]]
+        assert "A pump carries heat indoors" in asked
+        bank.write_text(edited.replace('"nugget":', '"retired": true, "nugget":'))
+        retired = bank.read_text()
+        assert run(["watch", "mytrack", "--once"]) == 1
+        assert bank.read_text() == retired
+        assert len(server.bodies) == n_asked + 1
+
+
+def test_an_estimate_has_a_row_for_each_bank_and_sends_no_prompt(
+    desk: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with serving(answer_as_a_judge) as server:
+        made(server, settings="price_in = 1.0\nprice_out = 2.0")
+        rows = json.loads(printed(capsys, "watch", "mytrack", "--estimate", "--json"))
+        assert server.bodies == []
+        names = [row["grader"] for row in rows]
+        assert names == ["bank of nuggets", "bank of rubric", "support", "umbrela", "sum"]
+        by_name = {row["grader"]: row for row in rows}
+        assert by_name["bank of rubric"]["cells"] == by_name["bank of rubric"]["calls"] == 2
+        for column in ("cells", "tokens_in", "calls", "cost"):
+            assert by_name["sum"][column] == pytest.approx(sum(row[column] for row in rows[:-1]))
+        assert by_name["sum"]["without"] == "nuggets, rubric"
+        assert run(["watch", "mytrack", "--estimate"]) == 0
+        assert "the sum is without grading by nuggets, rubric" in capsys.readouterr().err
+        assert run(["watch", "mytrack", "--once"]) == 0
+        n_asked = len(server.bodies)
+        status = json.loads(printed(capsys, "status", "mytrack", "--json"))
+        assert status["total"]["requests"] == n_asked > status["written"]["requests"] > 0
+        of_graders = [each["cost"] for each in status["graders"].values()]
+        assert status["total"]["cost"] == pytest.approx(sum(of_graders) + status["written"]["cost"])
+        asked = sum(map(writes_a_bank, server.seen))
+        estimated = [by_name[f"bank of {name}"] for name in ("nuggets", "rubric")]
+        assert sum(row["calls"] for row in estimated) >= asked
+        rows = json.loads(printed(capsys, "watch", "mytrack", "--estimate", "--json"))
+        assert [(row["grader"], row["cells"]) for row in rows] == [(name, 0) for name in (*NAMES, "sum")]
+        assert "without" not in rows[-1]
+
+
+@pytest.mark.slow
+def test_banks_and_graders_share_one_budget(desk: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with serving(answer_as_a_judge) as server:
+        root = made(server, settings="concurrency = 1\nbudget_tokens = 4000")
+        assert run(["watch", "mytrack", "--once"]) == 1
+        said = capsys.readouterr().err
+        reached = "`budget_tokens` = 4,000 in [grader] is reached; raise it to go on"
+        unwritten = f"mytrack: bank.nuggets.jsonl is not written yet: {reached}; what was answered"
+        assert f"nuggets cannot go on: {unwritten}" in said
+        assert not (root / "bank.nuggets.jsonl").exists()
+        assert used(server) <= 4000
+        n_asked = len(server.bodies)
+        assert run(["watch", "mytrack", "--once"]) == 1
+        assert len(server.bodies) == n_asked
+        config = root / "trecexam.toml"
+        config.write_text(config.read_text().replace("= 4000", "= 400000"))
+        assert run(["watch", "mytrack", "--once"]) == 0
+        assert set(server.seen.values()) == {1}
+        # Writing the banks uses budget that later graders lack.
+        total = used(server)
+        config.write_text(
+            config.read_text().replace("= 400000", f"= {total + 200}")
+            + '\n[graders.thomas]\nprompt = "Thomas"\n'
+        )
+        n_asked = len(server.bodies)
+        assert run(["watch", "mytrack", "--once"]) == 1
+        assert used(server) <= total + 200
+        assert len(server.bodies) <= n_asked + 2
+
+
+def used(server: Scripted) -> int:
+    """Tokens in and out, as counted by the server."""
+    return sum(len(str(body["messages"][-1]["content"]).split()) + 3 for body in server.bodies)
+
+
+@pytest.mark.slow
+def test_an_unreachable_server_stops_its_bank_and_the_others_continue(
+    desk: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with serving(answer_as_a_judge) as server, serving(lambda exchange: exchange.fail(401)) as closed:
+        root = made(server)
+        config = root / "trecexam.toml"
+        config.write_text(f'{config.read_text()}\n[generator]\nmodel = "W"\nbase_url = "{closed.url}"\n')
+        assert run(["watch", "mytrack", "--once"]) == 1
+        said = capsys.readouterr().err
+        assert "nuggets cannot go on: " in said
+        assert "rubric cannot go on: " in said
+        assert [path.name for path in root.glob("bank.*")] == []
+        board = board_of(capsys, "mytrack")
+        assert float(board["rag-demo"]["support:SupportF1"]) > 0
+        assert all(name.startswith(("support:", "umbrela:")) for name in measures_of(board))
+        closed.script = answer_as_a_judge
+        assert run(["watch", "mytrack", "--once"]) == 0
+    assert measures_of(board_of(capsys, "mytrack"))[:5] == COLUMNS
+
+
+@pytest.mark.slow
+def test_a_query_without_passages_gets_no_nuggets_and_is_reported(
+    desk: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with (desk / "queries.tsv").open("a") as file:
+        file.write("q99\twhat nobody retrieves\n")
+    with serving(answer_as_a_judge) as server:
+        root = made(server)
+        assert run(["watch", "mytrack", "--once"]) == 0
+    said = capsys.readouterr().err
+    assert "nuggets: query q99: has no passage with a text: neither a relevant one nor a run's" in said
+    assert set(nuggets_of(root)) == {"q01", "q02"}
+
+
+@pytest.mark.slow
+def test_a_watching_daemon_generates_the_banks_too(desk: Path) -> None:
+    with serving(answer_as_a_judge) as server:
+        root = made(server)
+        child = start_forked(trecexam_command, ["watch", "mytrack"], folder=desk, output=desk / "printed")
+        manifest = root / "out" / "manifest.json"
+        while not (manifest.exists() and json.loads(manifest.read_text())["complete"]):
+            assert child.is_alive(), (desk / "printed").read_text()
+            time.sleep(0.1)
+        child.terminate()
+        child.join(60)
+        assert child.exitcode == 0
+        said = (desk / "printed").read_text()
+        assert said.count("bank.nuggets.jsonl is written") == 1
+        n_asked = len(server.bodies)
+        assert n_asked == len(server.seen)
+        assert run(["watch", "mytrack", "--once"]) == 0
+        assert len(server.bodies) == n_asked
+
+
+def test_without_runs_nuggets_are_generated_from_cited_passages(desk: Path) -> None:
+    for path in (desk / "runs").glob("*.run"):
+        path.unlink()
+    with serving(answer_as_a_judge) as server:
+        root = made(server)
+        assert run(["watch", "mytrack", "--once"]) == 0
+        texts = {
+            row["docid"]: row["text"]
+            for row in map(json.loads, (desk / "passages.jsonl").read_text().splitlines())
+        }
+        for line in (desk / "runs" / "rag-demo.jsonl").read_text().splitlines():
+            row = json.loads(line)
+            (prompt,) = [
+                each for each in server.seen if "Updated Nugget List:" in each and row["topic"] in each
+            ]
+            cited = {row["references"][at] for sentence in row["answer"] for at in sentence["citations"]}
+            assert {doc_id for doc_id, text in texts.items() if text in prompt} == cited
+    assert set(nuggets_of(root)) == {"q01", "q02"}
+
+
+def test_with_embedding_only_supported_measures_are_scored_and_the_rest_is_reported(
+    desk: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("sentence_transformers", reason="the extra `offline` is not installed")
+
+    def errors() -> str:
+        return capsys.readouterr().err
+
+    assert run(["init", "mytrack", "--rag", *FILES]) == 0
+    lacking = {
+        "nuggets": "mytrack: no test bank, and `embedding` cannot write one: put bank.nuggets.jsonl here",
+        "umbrela": "mytrack/trecexam.toml: `embedding` cannot grade relevance: name a language model",
+        "rubric": "mytrack: no test bank, and `embedding` cannot write one: put bank.questions.jsonl here",
+    }
+    said = capsys.readouterr().err
+    assert all(said.count(f"warning: {name}: {reason}") == 1 for name, reason in lacking.items())
+    set_up(Path("mytrack"))
+    assert run(["watch", "mytrack", "--once"]) == 0
+    said = capsys.readouterr().err
+    assert all(said.count(f"note: {name} cannot go on: {reason}") == 1 for name, reason in lacking.items())
+    board = board_of(capsys, "mytrack")
+    assert [*board] == ["rag-demo"]
+    assert measures_of(board) == ("support:SupportF1", "support:SupportP", "support:SupportR")
+    statuses = json.loads(printed(capsys, "status", "mytrack", "--json"))["graders"]
+    assert [name for name in NAMES if "unable" in statuses[name]] == [*lacking]
+    # A question for one grader goes to the first grader that can answer it.
+    history = json.loads(printed(capsys, "history", "mytrack", "--json"))
+    assert history["history"]
+    assert "shown for the grader support; --grader selects another: " in history["notes"][0]
+    assert run(["holes", "mytrack"]) == 2
+    assert f"no grader that labels documents can go on; nuggets: {lacking['nuggets']}" in errors()
+    assert run(["correlate", "mytrack"]) == 2
+    assert f"nuggets cannot go on: {lacking['nuggets']}" in errors()
+    assert run(["holes", "mytrack", "--grader", ""]) == 2
+    assert "no grader '' in this track" in errors()
+
+
+@pytest.mark.slow
+def test_with_embedding_a_given_bank_is_graded_and_never_modified(
+    desk: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("sentence_transformers", reason="the extra `offline` is not installed")
+    track = ROOT / "examples" / "track"
+    assert run(["init", "mytrack", "--rag", *FILES]) == 0
+    set_up(Path("mytrack"))
+    assert run(["watch", "mytrack", "--once"]) == 0
+    lines = (track / "bank.nuggets.jsonl").read_text().splitlines(keepends=True)
+    Path("mytrack/bank.nuggets.jsonl").write_text("".join(line for line in lines[:2]))
+    given = Path("mytrack/bank.nuggets.jsonl").read_bytes()
+    capsys.readouterr()
+    assert run(["watch", "mytrack", "--once"]) == 0
+    said = capsys.readouterr().err
+    assert "note: rubric cannot go on: " in said
+    assert "note: nuggets cannot go on: " not in said
+    assert Path("mytrack/bank.nuggets.jsonl").read_bytes() == given
+    board = board_of(capsys, "mytrack")
+    assert measures_of(board)[:3] == COLUMNS[:3]
+    # Nuggets and support are only for responses: runs are compared by the grader that ranks them.
+    shutil.copy(track / "bank.questions.jsonl", "mytrack")
+    assert run(["watch", "mytrack", "--once"]) == 0
+    capsys.readouterr()
+    compared = json.loads(printed(capsys, "compare", "mytrack", "--baseline", "dense", "--json"))
+    assert compared["baseline"] == "dense"
+    assert any(note.startswith("shown for the grader rubric") for note in compared["notes"])
+    assert run(["exam", "fit", "mytrack"]) in (0, 1)
+    assert Path("mytrack/out/rubric/exam/items.tsv").exists()
+    assert not Path("mytrack/out/exam").exists()
+    Path("mytrack/bank.nuggets.jsonl").unlink()
+    capsys.readouterr()
+    assert run(["bank", "check", "mytrack", "--json"]) in (0, 1)
+    assert json.loads(capsys.readouterr().out)["notes"][0].startswith("shown for the grader rubric")
+
+
+@pytest.mark.slow
+def test_the_report_is_written_while_the_first_grader_waits(desk: Path) -> None:
+    pytest.importorskip("sentence_transformers", reason="the extra `offline` is not installed")
+    assert run(["init", "mytrack", "--rag", *FILES, "--qrels", "qrels.txt"]) == 0
+    shutil.copy(ROOT / "examples" / "track" / "bank.questions.jsonl", "mytrack")
+    assert run(["watch", "mytrack", "--once"]) == 0
+    out = Path("mytrack/out")
+    page = (out / "report.html").read_text()
+    headings = re.findall(r'<h2 id="[^"]*">(.*?)</h2>', page)
+    assert headings[:2] == ["All graders", "Rank correlation of graders"]
+    board, taus = (part.split("</section>")[0] for part in page.split("<section ")[1:3])
+    assert "support:F1" in board
+    assert "rubric:Cover" in board
+    assert "nuggets cannot go on: " in board
+    assert "official:" in taus
+    assert [name for name in NAMES if f'<a href="{name}/report.html">' in page] == ["support", "rubric"]
+    # No file directly in out/ belongs to a grader: the first grader has no files.
+    assert {path.name for path in out.iterdir() if path.is_file()} == {
+        "leaderboard.tsv", "leaderboard.json", "report.html", "rejected.tsv", "manifest.json",
+    }  # fmt: skip
+
+
+def test_existing_relevance_labels_replace_a_model(desk: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with serving(answer_as_a_judge) as server:
+        lines = [line for path in desk.glob("runs/*.run") for line in path.read_text().splitlines()]
+        rows = {tuple(line.split()[:3:2]) for line in lines}
+        (desk / "umbrela.qrels").write_text("".join(f"{q} 0 {d} {len(d) % 4}\n" for q, d in sorted(rows)))
+        root = made(server, "--recorded", "umbrela.qrels")
+        assert run(["watch", "mytrack", "--once"]) == 0
+        assert not any("##final" in prompt for prompt in server.seen)
+    umbrela = tomllib.loads((root / "trecexam.toml").read_text())["graders"]["umbrela"]
+    assert umbrela == {"name": "recorded", "recorded": "umbrela.qrels", "pool": "citations"}
+    assert float(board_of(capsys, "mytrack")["dense"]["umbrela:nDCG@10"]) > 0
+
+
+@pytest.mark.parametrize(
+    ("words", "reason"),
+    [
+        (("--grader", "ragval"), "'ragval': --rag is for language models and embedding"),
+        (("--recorded", "runs/rag-demo.jsonl"), "with --rag these are labels of relevance (qrels)"),
+    ],
+)
+def test_options_of_a_single_grader_are_rejected(
+    desk: Path, capsys: pytest.CaptureFixture[str], words: tuple[str, ...], reason: str
+) -> None:
+    assert run(["init", "mytrack", "--rag", *FILES, *words]) == 2
+    assert reason in capsys.readouterr().err
+    assert not Path("mytrack").exists()
+
+
+def test_the_prompt_option_sets_the_prompt_of_the_rubric_grader(desk: Path) -> None:
+    words = ("--grader", "openai", "--model", "M", "--base-url", "http://host/v1", "--prompt", "Thomas")
+    assert run(["init", "mytrack", "--rag", *FILES, *words]) == 0
+    settings = tomllib.loads(Path("mytrack/trecexam.toml").read_text())
+    assert settings["graders"]["rubric"]["prompt"] == "Thomas"
+    assert "prompt" not in settings["grader"]
+    assert settings["graders"]["umbrela"]["prompt"] == "UMBRELA"
+
+
+def test_runs_without_the_first_column_are_listed_below_with_a_note(
+    desk: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with serving(answer_as_a_judge) as server:
+        made(server)
+        assert run(["watch", "mytrack", "--once"]) == 0
+    capsys.readouterr()
+    assert run(["leaderboard", "mytrack", "--table"]) == 0
+    people = capsys.readouterr().err
+    note = "2 runs have no nuggets:A and are listed below the runs that have it, ordered by umbrela:nDCG: "
+    assert note in people
+    # Of the two that depend on the pool, only nDCG@10 is shown.
+    assert people.count("do not compare") == 1
+    with trecexam.open_track("mytrack") as track:
+        board = track.leaderboard()
+        ndcg = [row.scores["umbrela:nDCG@10"].mean for row in board.rows][-2:]
+    assert ndcg == sorted(ndcg, reverse=True)
+    assert run(["leaderboard", "mytrack"]) == 0
+    assert capsys.readouterr().err.count("do not compare") > 2
+    assert sum("do not compare" in note for note in json.loads(board.to_json())["notes"]) > 2
+    assert sum("do not compare" in note for note in board.notes) == 1
+
+
+def test_a_larger_bank_does_not_change_means_of_graders_without_a_bank(
+    desk: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    row = {
+        "query_id": "q99",
+        "query_text": "another one",
+        "questions": [{"question_id": "q99/1", "question_text": "Why?"}],
+    }
+    rows = [
+        {"query_id": q, "questions": [{"question_id": f"{q}/1", "question_text": "Why?"}]}
+        for q in ("q01", "q02")
+    ]
+    (desk / "wide.jsonl").write_text("".join(json.dumps(each) + "\n" for each in (*rows, row)))
+    words = ("--grader", "embedding", "--recorded", "umbrela.qrels")
+    (desk / "umbrela.qrels").write_text("q01 0 hp01 1\n")
+    means = []
+    for name, bank in (("wide", ("--bank", "wide.jsonl")), ("none", ())):
+        assert run(["init", name, "--rag", *FILES, *words, *bank]) == 0
+        with trecexam.open_track(name) as track:
+            means.append(track["support"].status()["queries"])
+    assert means == [2, 2]
+
+
+def test_without_a_usable_run_the_command_says_so(desk: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    files = ("--queries", "queries.tsv", "--passages", "passages.jsonl")
+    assert run(["init", "mytrack", "--rag", *files, "--grader", "embedding"]) == 0
+    set_up(Path("mytrack"))
+    assert run(["watch", "mytrack", "--once"]) == 0
+    capsys.readouterr()
+    assert run(["leaderboard", "mytrack"]) == 0
+    assert "no runs yet: drop some into mytrack/runs" in capsys.readouterr().err.splitlines()
+    lines = (desk / "runs" / "dense.run").read_text().replace("q0", "z0")
+    (Path("mytrack") / "runs" / "other.run").write_text(lines)
+    assert run(["watch", "mytrack", "--once"]) == 1
+    capsys.readouterr()
+    assert run(["leaderboard", "mytrack"]) == 0
+    notes = capsys.readouterr().err.splitlines()
+    assert "no usable run: drop some into mytrack/runs" in notes
+    assert any(line.startswith("rejected: runs/other.run:1: none of its queries") for line in notes)
+
+
+def test_responses_without_citations_are_a_note_where_other_graders_score_them(
+    desk: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with serving(answer_as_a_judge) as server:
+        root = made(server, "--qrels", "qrels.txt")
+        line = json.loads((root / "runs/rag-demo.jsonl").read_text().splitlines()[0])
+        line["metadata"]["run_id"] = "silent"
+        line["references"] = []
+        line["answer"] = [{"text": "It says nothing of where this is from.", "citations": []}]
+        (root / "runs/silent.jsonl").write_text(json.dumps(line) + "\n")
+        assert run(["watch", "mytrack", "--once"]) == 0
+        said = capsys.readouterr().err
+        why = 'runs/silent.jsonl: no citations in it, and `pool` in [graders.umbrela] is "citations"'
+        assert f"{why}; other graders score it" in said
+        assert "lost: file" not in said
