@@ -105,7 +105,7 @@ def fill(
     if isinstance(to_fill, Path | str):
         if output is not None:
             raise TrecexamError(f"two files for the merged qrels: {to_fill} and {output}; name one")
-        to_fill, output = find_holes(loader), to_fill
+        output, to_fill = to_fill, find_holes(loader)
     if not isinstance(to_fill, HolesToFill):
         raise TypeError("fill() takes what track.fill.find() gave, or the path of the merged qrels")
     if output is not None:
