@@ -12,6 +12,7 @@ import click
 
 import trecexam
 from trecexam.errors import plain_reason
+from trecexam.line.sources import provenance_file, provenance_notes
 from trecexam.tables.text import plural
 
 if TYPE_CHECKING:
@@ -124,7 +125,6 @@ def init(track: Path, **values: Any) -> None:
     """Make the folder TRACK from your files, with a drop folder runs/ and a commented trecexam.toml."""
     # Imports pydantic, which --help must not load.
     from trecexam.line.lacking import lacking
-    from trecexam.line.sources import provenance_notes
     from trecexam.line.track_graders import folder_of, grader_names
     from trecexam.scaffold import make_track, not_runs, unreadable, without_records
     from trecexam.track import TrackFolder
@@ -192,7 +192,6 @@ def _with_found(options: InitOptions, folder: Path, track: Path) -> InitOptions:
         TrackError: no file there is of use.
     """
     from trecexam.folder_roles import ONE, look_at, told
-    from trecexam.line.sources import provenance_file
 
     files = look_at(folder, but=track)
     beside = {provenance_file(each.path) for each in files if each.role == "qrels"}
@@ -258,7 +257,6 @@ def _sources(options: InitOptions) -> Sources:
         GraderError: the prompt cannot be used.
     """
     from trecexam.graders import available
-    from trecexam.line.sources import provenance_file
     from trecexam.scaffold import Sources
 
     if options.rag:
