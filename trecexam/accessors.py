@@ -186,6 +186,7 @@ class History(Accessor):
 class Export(Group):
     """What other tools take."""
 
+    qrels = on_loaded(exports.write_qrels)
     runs = on_loaded(exports.runs)
     responses = on_loaded(exports.responses)
     official_qrels = on_loaded(exports.official_qrels)

@@ -80,6 +80,7 @@ class Sources:
     """What `trecexam init` was given. Everything is optional: files can be put into the folder later.
 
     Attributes:
+        provenance: what lies beside the qrels, and says whose labels they are.
         rag: the track of a RAG track, with four graders; `recorded` are then labels of relevance.
     """
 
@@ -87,6 +88,7 @@ class Sources:
     bank: Sequence[Path] = ()
     passages: Path | None = None
     qrels: Path | None = None
+    provenance: Path | None = None
     runs: Sequence[Path] = ()
     recorded: Path | None = None
     dataset: str | None = None
@@ -274,7 +276,10 @@ def _plan(root: Path, sources: Sources) -> list[tuple[Path, Path]]:
         plan.append((sources.passages, root / _named("passages", sources.passages, ".jsonl")))
     if sources.qrels:
         gz = ".gz" if sources.qrels.name.endswith(".gz") else ""
-        plan.append((sources.qrels, root / f"qrels.txt{gz}"))
+        target = root / f"qrels.txt{gz}"
+        plan.append((sources.qrels, target))
+        if sources.provenance:
+            plan.append((sources.provenance, root / f"{target.name}.json"))
     if sources.leaderboard:
         is_json = first_object(head(sources.leaderboard)) is not None
         plan.append((sources.leaderboard, root / f"official_leaderboard.{'json' if is_json else 'tsv'}"))

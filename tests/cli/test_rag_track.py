@@ -290,14 +290,23 @@ def test_an_estimate_has_a_row_for_each_bank_and_sends_no_prompt(
         assert by_name["bank of rubric"]["cells"] == by_name["bank of rubric"]["calls"] == 2
         for column in ("cells", "tokens_in", "calls", "cost"):
             assert by_name["sum"][column] == pytest.approx(sum(row[column] for row in rows[:-1]))
-        said = capsys.readouterr().err
+        assert by_name["sum"]["without"] == "nuggets, rubric"
+        assert run(["watch", "mytrack", "--estimate"]) == 0
+        assert "the sum is without grading by nuggets, rubric" in capsys.readouterr().err
         assert run(["watch", "mytrack", "--once"]) == 0
+        n_asked = len(server.bodies)
+        status = json.loads(printed(capsys, "status", "mytrack", "--json"))
+        # A first request may be one that finds out what the server takes.
+        assert n_asked - 1 <= status["total"]["requests"] <= n_asked
+        assert status["written"]["requests"] > 0
+        of_graders = [each["cost"] for each in status["graders"].values()]
+        assert status["total"]["cost"] == pytest.approx(sum(of_graders) + status["written"]["cost"])
         asked = sum(map(writes_a_bank, server.seen))
         estimated = [by_name[f"bank of {name}"] for name in ("nuggets", "rubric")]
         assert sum(row["calls"] for row in estimated) >= asked
         rows = json.loads(printed(capsys, "watch", "mytrack", "--estimate", "--json"))
         assert [(row["grader"], row["cells"]) for row in rows] == [(name, 0) for name in (*NAMES, "sum")]
-    assert said == ""
+        assert "without" not in rows[-1]
 
 
 @pytest.mark.slow
@@ -604,3 +613,18 @@ def test_without_a_usable_run_the_command_says_so(desk: Path, capsys: pytest.Cap
     notes = capsys.readouterr().err.splitlines()
     assert "no usable run: drop some into mytrack/runs" in notes
     assert any(line.startswith("rejected: runs/other.run:1: none of its queries") for line in notes)
+
+
+def test_responses_without_citations_are_a_note_where_other_graders_score_them(
+    desk: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with serving(answer_as_a_judge) as server:
+        root = made(server, "--qrels", "qrels.txt")
+        first = (root / "runs/rag-demo.jsonl").read_text().splitlines()[0].replace("rag-demo", "silent")
+        answer = {"references": [], "answer": [{"text": "It cites nothing.", "citations": []}]}
+        (root / "runs/silent.jsonl").write_text(json.dumps(json.loads(first) | answer) + "\n")
+        assert run(["watch", "mytrack", "--once"]) == 0
+        said = capsys.readouterr().err
+        why = 'runs/silent.jsonl: no citations in it, and `pool` in [graders.umbrela] is "citations"'
+        assert f"{why}; other graders score it" in said
+        assert "lost: file" not in said

@@ -78,10 +78,18 @@ def qrels(
     binary: bool,
     by: Literal["query", "facet"],
 ) -> None:
-    """Write the automatic labels of TRACK as qrels for trec_eval."""
+    """Write the automatic labels of TRACK as qrels for trec_eval.
+
+    With -o, FILE.json beside FILE says whose labels they are: grader, model, prompt, date, version, how many
+    lines people gave, and FILE's sha256. Other commands read it where they get FILE.
+    """
+    options: dict[str, Any] = {"label": label, "min_rating": min_rating, "min_answers": min_answers}
+    options |= {"binary": binary, "by": by}
     with trecexam.open_track(track) as opened:
-        rows = opened.qrels(label=label, min_rating=min_rating, min_answers=min_answers, binary=binary, by=by)
-        _write_qrels(rows, output)
+        if output is None:
+            _write_qrels(opened.qrels(**options), None)
+        else:
+            opened.export.qrels(output, **options)
         left_out = opened.export.items_without_facet() if by == "facet" else 0
         if left_out:
             click.echo(f"left out {plural(left_out, 'item')} without a facet", err=True)

@@ -55,8 +55,8 @@ def fill(
 
     MERGED has the lines of OFFICIAL, unchanged, then one line per filled hole. Judged passages are neither
     graded nor relabelled. MERGED.sources.tsv names the source of each line: a human, or the grader, model
-    and prompt with rating, confidence and rule. Prints the number of lines by label and source; with
-    --dry-run, the holes of each query.
+    and prompt with rating, confidence and rule; MERGED.json says in short whose labels MERGED holds. Prints
+    the number of lines by label and source; with --dry-run, the holes of each query.
 
     If `cross-validate` found holes better than any label, --by is needed to write files. Exit status: 0, or
     1 if holes remain (no text, no grade) or a run was rejected.

@@ -12,6 +12,7 @@ import click
 
 import trecexam
 from trecexam.errors import plain_reason
+from trecexam.line.sources import provenance_file, provenance_notes
 from trecexam.tables.text import plural
 
 if TYPE_CHECKING:
@@ -143,11 +144,14 @@ def init(track: Path, **values: Any) -> None:
         )
     else:
         click.echo(f"{track} is up to date; nothing to do", err=True)
+    folder = TrackFolder.open(track)
+    official = folder.qrels()
+    for line in () if official is None else provenance_notes(official, folder.shown(official)):
+        click.echo(f"note: {line}", err=True)
     if options.qrels and not options.pool_judged and not _is_in(options.recorded, "qrels"):
         _say_judged_outside(track)
     for line in (*_unset(options, track), *without_records(track, sources), *unreadable(track, sources)):
         click.echo(f"warning: {line}", err=True)
-    folder = TrackFolder.open(track)
     of_graders: dict[str, list[str]] = {}
     for name in grader_names(folder):
         for line in lacking(folder_of(folder, name)):
@@ -190,6 +194,8 @@ def _with_found(options: InitOptions, folder: Path, track: Path) -> InitOptions:
     from trecexam.folder_roles import ONE, look_at, told
 
     files = look_at(folder, but=track)
+    beside = {provenance_file(each.path) for each in files if each.role == "qrels"}
+    files = tuple(each for each in files if each.path not in beside)
     named = (*ONE[:-1], "bank", "runs")
     left = {role: f"--{role} is given" for role in named if getattr(options, role)}
     if options.grader not in (None, "recorded") and not options.rag:
@@ -266,6 +272,7 @@ def _sources(options: InitOptions) -> Sources:
         options.bank,
         options.passages,
         options.qrels,
+        provenance_file(options.qrels),
         options.runs,
         options.recorded,
         options.dataset,

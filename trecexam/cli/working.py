@@ -141,11 +141,13 @@ def show_several_estimates(
 
     estimate_of = {f"bank of {name}": estimated for name, estimated in banks.items()}
     measures: dict[str, Callable[[], MeasuredTime | None]] = {}
+    without: list[str] = []
     for name, ask in estimates.items():
         try:
             estimate_of[name], measures[name] = ask()
         except (TrecexamError, ConversionError) as error:
             click.echo(cannot_go_on(name, error), err=True)
+            without.append(name)
     if not estimate_of:
         raise TrecexamError("no grader of this track can run")
     estimate_of["sum"] = reduce(Estimated.plus, estimate_of.values())
@@ -156,6 +158,13 @@ def show_several_estimates(
     table = Table(("grader", *keys), tuple(tuple(row.values()) for row in rows))
     if not as_json:
         show.table(table)
+    if without:
+        # Without a bank nobody knows its cells.
+        click.echo(
+            f"the sum is without grading by {', '.join(without)}, which comes on top; `watch --estimate` "
+            "counts it once that can go on, as when its test bank is written",
+            err=True,
+        )
     for name, row in zip(estimate_of, rows, strict=True):
         row["minutes"] = None
         if name not in measures:
@@ -170,6 +179,7 @@ def show_several_estimates(
     if as_json:
         minutes = [row["minutes"] for row in rows[:-1] if isinstance(row["minutes"], float)]
         rows[-1]["minutes"] = sum(minutes) if minutes else None
+        rows[-1] |= {"without": ", ".join(without)} if without else {}
         show.table(table, as_json=True, json_value=rows)
 
 

@@ -52,6 +52,15 @@ class Dropped:
     documents_twice: tuple[str, ...] = ()
 
 
+class NothingPooledError(ConversionError):
+    """Responses without citations, where only what is cited is pooled."""
+
+
+def nothing_pooled(section: str) -> str:
+    """Why responses have no passage in the pool; `section` of trecexam.toml says what is pooled."""
+    return f'no citations in it, and `pool` in [{section}] is "citations"'
+
+
 class Answered(Protocol):
     """An answer that is judged as a whole."""
 
@@ -238,7 +247,7 @@ def _responses(
     if not accepted:
         raise refused[0] if refused else ConversionError(path, None, "no responses in it")
     if not rows:
-        raise ConversionError(path, None, 'no citations in it, and `pool` in [track] is "citations"')
+        raise NothingPooledError(path, None, nothing_pooled("track"))
     return Dropped(
         run_of(path, names, rows),
         texts,

@@ -18,8 +18,16 @@ from converters.run import Run
 from trecexam.bank import Bank
 from trecexam.files.cache import FileCache
 from trecexam.files.stamps import Rejected, Stamp, dangling_link, located
-from trecexam.line.dropped_files import Answered, Dropped, answers_reader, read_dropped
+from trecexam.line.dropped_files import (
+    Answered,
+    Dropped,
+    NothingPooledError,
+    answers_reader,
+    nothing_pooled,
+    read_dropped,
+)
 from trecexam.line.run_columns import RunColumns
+from trecexam.line.track_graders import usable_folders
 from trecexam.tables.text import plural, shorten_list
 from trecexam.track import TrackFolder
 
@@ -151,6 +159,13 @@ class DroppedRuns:
                     self.reading, path, lambda path: self._without_own(path, read(path)), frozen=path in hold
                 )
                 self._check(path, dropped, own_texts)
+            except NothingPooledError:
+                reason, elsewhere = self._nothing_pooled()
+                if elsewhere:
+                    incomplete.append(located(file_name, None, f"{reason}; other graders score it"))
+                else:
+                    rejected.append(Rejected(file_name, None, reason, "file"))
+                continue
             except ConversionError as error:
                 rejected.append(Rejected(file_name, error.line, error.reason, "file"))
                 continue
@@ -268,6 +283,15 @@ class DroppedRuns:
                 "a run of passages, but this track's judge scores answers: give a line of JSON per answer "
                 'with "question_id" and "answer"',
             )
+
+    def _nothing_pooled(self) -> tuple[str, bool]:
+        """Why responses without citations are not scored; and whether others of the graders score them."""
+        folder = self.folder
+        sections = {} if folder.grader is None else folder.whole.graders
+        of_grader = folder.grader is not None and "pool" in sections[folder.grader].model_fields_set
+        section = f"graders.{folder.grader}" if of_grader else "track"
+        pools = [view.config.track.pool for view in usable_folders(folder).values()]
+        return nothing_pooled(section), any(pool != "citations" for pool in pools)
 
     def _none_asked(
         self, path: Path, run: Run, unknown: Sequence[str], bank: Bank, lacking: Callable[[str], Lacking]

@@ -34,7 +34,13 @@ from trecexam.line.measures import (
     run_cautions,
     without_vital,
 )
-from trecexam.line.official import never_judged, never_judged_note, official_judgments, why_unjudged
+from trecexam.line.official import (
+    never_judged,
+    never_judged_note,
+    official_judgments,
+    unjudged_note,
+    why_unjudged,
+)
 from trecexam.line.pooled_rows import PooledRows
 from trecexam.line.probable_ratings import needing, probable_ratings, without_probabilities
 from trecexam.line.relevance import official_measures
@@ -299,12 +305,13 @@ def _official_notes(
         return (why,)
     # Few runs have 0 throughout; only the passages of these are looked up.
     zero = [row.run for row in board.rows if not any(score.mean for score in row.scores)]
-    judgments = official_judgments(track)
-    judged = judgments.judged
+    judged = official_judgments(track).judged
     unjudged = never_judged({name: track.runs[name] for name in zero}, judged, judged)
     never = (never_judged_note(unjudged, len(board.rows)),) if unjudged else ()
-    skipped = skipped_cautions(track, sorted(judgments.judged), "judgments")
-    return (*never, *skipped, *answered_cautions(board), *judgment_cautions(track, measures))
+    skipped = skipped_cautions(track, sorted(judged), "judgments")
+    shown = {row.run: track.runs[row.run] for row in board.rows}
+    holes = unjudged_note(shown, judged, track.folder.root)
+    return (*never, *skipped, *holes, *answered_cautions(board), *judgment_cautions(track, measures))
 
 
 def board_notes(

@@ -30,7 +30,7 @@ from trecexam.line.input_files import (
 from trecexam.line.kind import Asked, ItemSources, Kind
 from trecexam.line.official_leaderboard import read_leaderboard_file
 from trecexam.line.shared_inputs import SharedInputs
-from trecexam.line.sources import sources_beside
+from trecexam.line.sources import provenance_beside, sources_beside
 from trecexam.line.track_inputs import TrackInputs
 from trecexam.tables.text import shorten_list
 from trecexam.track import TrackFolder
@@ -76,7 +76,7 @@ class InputReader:
     def state(self) -> list[tuple[Path, Stamp | None]]:
         """Equal at two moments exactly when reading gives the same: links to what is not there count, too."""
         official = self.folder.qrels()
-        sources = [sources_beside(official)] if official else []
+        sources = [sources_beside(official), provenance_beside(official)] if official else []
         return [(path, stamp(path)) for path in (*self._paths(), *sources)]
 
     def _paths(self, bank_files: Sequence[Path] | None = None) -> list[Path]:
@@ -149,9 +149,9 @@ class InputReader:
             if earlier is not None:
                 stamps[path] = earlier
         official = self.folder.qrels()
-        merged = official and stamp(sources_beside(official))
-        if official and merged:
-            stamps[sources_beside(official)] = merged
+        for beside in (sources_beside(official), provenance_beside(official)) if official else ():
+            if current := stamp(beside):
+                stamps[beside] = current
         return stamps
 
     def read(self, hold: Collection[Path] = (), bank_files: Sequence[Path] | None = None) -> TrackInputs:

@@ -14,7 +14,7 @@ import converters
 from converters.records import NOT_JUDGED, Qrel, judgment
 from trecexam.errors import TrecexamError
 from trecexam.files.stamps import located
-from trecexam.line.sources import written_by
+from trecexam.line.sources import provenance_notes, written_by
 from trecexam.tables.text import plural, shorten_list
 
 if TYPE_CHECKING:
@@ -46,6 +46,7 @@ class Official:
         source: the file, as people see it; or the dataset.
         rows: the judgments of the file, in the file's order.
         written_by: the command that wrote them, see `written_by`; None: people did.
+        provenance: whose labels they are, in lines; () where no file beside them says so.
         people: what people of the track judged that the file does not judge, see `track_judgments`.
         people_notes: how many judgments are whose, and which do not count, one per line.
     """
@@ -53,6 +54,7 @@ class Official:
     source: str
     rows: tuple[Qrel, ...]
     written_by: str | None = None
+    provenance: tuple[str, ...] = ()
     people: tuple[PeoplesJudgment, ...] = ()
     people_notes: tuple[str, ...] = ()
 
@@ -80,8 +82,8 @@ class Official:
 
     def warnings(self) -> tuple[str, ...]:
         """What makes these judgments other than people's judgments of all that they name, one per line."""
-        lines = []
-        if self.written_by:
+        lines = [*self.provenance]
+        if self.written_by and not lines:
             lines.append(
                 f"{self.source}: `trecexam {self.written_by}` wrote it, so labels of a machine are among the "
                 "judgments"
@@ -187,13 +189,50 @@ def never_judged_note(without: Sequence[str], n_runs: int, values: str = "offici
     )
 
 
+#: Ranks in which passages without a judgment are counted; the share of them that people are told of; and how
+#: far runs' shares may lie apart until both ends are named.
+_FIRST, _TELL, _APART = 10, 0.1, 0.1
+
+
+def unjudged_note(
+    runs: Mapping[str, Run], judged: Mapping[str, Collection[str]], root: Path | None = None
+) -> tuple[str, ...]:
+    """A line on passages in the runs' first ranks that nobody judged, where they are many; else none.
+
+    Args:
+        judged: query_id -> judged doc_ids; only these queries count.
+        root: the track's folder, where there is one.
+    """
+    shares: dict[str, float] = {}
+    n_unjudged = n_ranks = 0
+    for name, run in runs.items():
+        rankings = [(judged[query_id], run.ranking(query_id, _FIRST)) for query_id in judged]
+        of_run = sum(map(len, (ranking for _, ranking in rankings)))
+        lacking = sum(doc_id not in labels for labels, ranking in rankings for doc_id in ranking)
+        if of_run:
+            shares[name] = lacking / of_run
+        n_unjudged, n_ranks = n_unjudged + lacking, n_ranks + of_run
+    if not shares or max(shares.values()) < _TELL:
+        return ()
+    least, most = min(shares, key=shares.__getitem__), max(shares, key=shares.__getitem__)
+    ends = f", from {shares[least]:.0%} ({least}) to {shares[most]:.0%} ({most})"
+    counts = "counts those of a track's runs" if root is None else "counts those of each run"
+    ends = ends if shares[most] - shares[least] > _APART else ""
+    return (
+        f"{n_unjudged / n_ranks:.0%} of the passages in the first {_FIRST} ranks are not judged{ends}, and "
+        "most measures take them as not relevant; "
+        f"`trecexam holes{'' if root is None else f' {root}'}` {counts}",
+    )
+
+
 def read_official(path: Path) -> Official:
     """The official judgments of a file that is not the track's.
 
     Raises:
         ConversionError: it cannot be read; with its line.
     """
-    return Official(str(path), tuple(converters.read(path, "qrels")), written_by(path))
+    rows = tuple(converters.read(path, "qrels"))
+    return Official(str(path), rows, written_by(path), provenance_notes(path))
 
 
 def official_judgments(track: Assessment) -> Official:
@@ -216,8 +255,9 @@ def official_judgments(track: Assessment) -> Official:
         )
     rows, source = track.official, str(folder.config.track.dataset) if file is None else folder.shown(file)
     command = None if file is None else written_by(file)
+    whose = () if file is None else provenance_notes(file, source)
     # Kept, with the labels by query made from its rows.
-    return track.derived("official judgments", ("official",), lambda: Official(source, rows, command))
+    return track.derived("official judgments", ("official",), lambda: Official(source, rows, command, whose))
 
 
 def track_judgments(track: Assessment, official: Official | None = None) -> Official:

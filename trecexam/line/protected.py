@@ -9,6 +9,7 @@ from pathlib import Path
 
 from trecexam.config import CONFIG_NAME
 from trecexam.errors import TrecexamError
+from trecexam.line.sources import provenance_beside
 from trecexam.line.track_graders import usable_folders
 from trecexam.track import TrackFolder, as_far_as_readable
 
@@ -156,6 +157,8 @@ def _files(folder: TrackFolder) -> Iterator[tuple[Path, str]]:
                 found = find()
                 if found is not None:
                     yield found, role
+                    if role == "official judgments":
+                        yield provenance_beside(found), "whose labels the official judgments are"
         with suppress(TrecexamError):
             for path in view.bank(optional=True):
                 yield path, "test bank"

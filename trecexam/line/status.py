@@ -12,6 +12,7 @@ from converters.errors import ConversionError
 from trecexam.errors import LackingError, StoreError, TrecexamError
 from trecexam.files.track_lock import holder
 from trecexam.graders.base import identity_digest
+from trecexam.graders.writing.create import used_by_writers
 from trecexam.line.diagnostics import unread_answers
 from trecexam.line.loaded_track import TrackLoaders, each_once
 from trecexam.line.loader import TrackLoader
@@ -21,6 +22,7 @@ from trecexam.line.sheets import Counts
 from trecexam.tables.result import Result
 from trecexam.tables.table import Table, Value
 from trecexam.tables.text import plural
+from trecexam.track import TrackFolder
 
 if TYPE_CHECKING:
     from trecexam.line.assessment import Assessment
@@ -37,7 +39,8 @@ class Status(Result):
 
     Attributes:
         values: counts and names, which are its facts. Of several graders `graders` has them of each, or why
-            there is none of it ("unable"), and `total` the sums of their cells, and of what they used.
+            there is none of it ("unable"), `written` what writing test banks took, and `total` the sums of
+            cells, and of what was used.
         rejected: the graders that cannot be shown, without those that wait for a bank or a model.
     """
 
@@ -49,7 +52,8 @@ class Status(Result):
         """`status`: a row for each of the values; of several graders a row for each, and the sum."""
         if "graders" not in self.values:
             return {"status": Table(("name", "value"), tuple((k, _cell(v)) for k, v in self.values.items()))}
-        rows = {**self.values["graders"], "sum": self.values["total"]}
+        written = {"test banks": self.values["written"]} if "written" in self.values else {}
+        rows = {**self.values["graders"], **written, "sum": self.values["total"]}
         used = [key for key in _COLUMNS if any(row.get(key) is not None for row in rows.values())]
         lines = tuple((name, *(row.get(key) for key in used)) for name, row in rows.items())
         return {"status": Table(("grader", *used), lines)}
@@ -102,6 +106,7 @@ def _values(loader: TrackLoader) -> dict[str, Any]:
         **({"left_out_runs": track.left_out_runs} if track.left_out_runs else {}),
         **asdict(track.counts),
         **(loader.grading.usage() or {"total": {}})["total"],
+        **({"written": written} if (written := _written(loader.folder)) else {}),
         "stored_grades": loader.store.count(),
         **({"mixed_environments": made_on.summary()} if made_on.mixed else {}),
         "rated_by": ", ".join(track.override_summary()["who"]) or None,
@@ -126,7 +131,7 @@ def joint_status(loaders: TrackLoaders) -> Status:
     for name in loaders:
         try:
             status = status_of(loaders[name])
-            of_track = ("track", "watched_by", "stored_grades")
+            of_track = ("track", "watched_by", "written", "stored_grades")
             grader_values = {key: value for key, value in status.values.items() if key not in of_track}
             graders[name] = {"kind": loaders[name].kind.name, **grader_values, "notes": [*status.notes]}
             notes_by_grader[name] = status.notes
@@ -136,10 +141,11 @@ def joint_status(loaders: TrackLoaders) -> Status:
     if len(errors) == len(graders) and all(isinstance(error, StoreError) for error in errors.values()):
         raise next(iter(errors.values()))
     summed = ("graded", *(field.name for field in fields(Counts)), *USAGE)
+    written = _written(loaders.folder)
     total = {
         key: sum(of_each)
         for key in summed
-        if (of_each := [each[key] for each in graders.values() if each.get(key) is not None])
+        if (of_each := [each[key] for each in (*graders.values(), written) if each.get(key) is not None])
     }
     watched_by = None if pid is None else f"process {pid}"
     values = {
@@ -147,12 +153,21 @@ def joint_status(loaders: TrackLoaders) -> Status:
         "watched_by": watched_by,
         "stored_grades": loaders.shared.store.count(),
         "graders": graders,
+        **({"written": written} if written else {}),
         "total": total,
     }
     unable = [f"{name}: {each['unable']}" for name, each in graders.items() if "unable" in each]
     notes = each_once(notes_by_grader, lambda name, line: f"{name}: {line}")
     failed = tuple(name for name, error in errors.items() if not isinstance(error, LackingError))
     return Status(values, (*([f"watched by {watched_by}"] if watched_by else []), *unable, *notes), failed)
+
+
+def _written(folder: TrackFolder) -> dict[str, Any]:
+    """What writing test banks took, where it took requests."""
+    used, cost = used_by_writers(folder)
+    if not used.requests:
+        return {}
+    return {**used._asdict(), **({} if cost is None else {"cost": cost})}
 
 
 def _cell(value: Any) -> Value:

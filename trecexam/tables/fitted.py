@@ -216,20 +216,20 @@ def _fields(table: Table) -> Iterator[_Field]:
             continue
         bare = tuple(column_texts(of_column, digits, small=name in table.small))
         numeric = any(isinstance(value, int | float) for value in of_column)
-        spreads, legend = _spreads(name, values)
+        spreads, legend = _spreads(name, values, table.layout.interval)
         if any(spreads):
             yield _Field(name, of, printable(name), _behind(bare, spreads), numeric, bare, legend)
         else:
             yield _Field(name, of, printable(name), bare, numeric)
 
 
-def _spreads(name: str, values: Mapping[str, Sequence[Value]]) -> tuple[list[str], str]:
+def _spreads(name: str, values: Mapping[str, Sequence[Value]], interval: str) -> tuple[list[str], str]:
     """What stands behind each value of a column, and what it is."""
     if f"{name}.stderr" in values:
         return [_text("±{:.3f}", (each,)) for each in values[f"{name}.stderr"]], "± standard error"
     if f"{name}.low" in values and f"{name}.high" in values:
         ends = zip(values[f"{name}.low"], values[f"{name}.high"], strict=True)
-        return [_text("[{:z.2f}, {:z.2f}]", each) for each in ends], "[95% interval]"
+        return [_text("[{:z.2f}, {:z.2f}]", each) for each in ends], f"[{interval}]"
     return [], ""
 
 

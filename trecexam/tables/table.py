@@ -43,6 +43,7 @@ class Layout:
         ranks: a rank for each row, from 1, in front of the keys; () for none.
         short: column -> a shorter name that people know it by; a table of any width has the column's own.
         short_keys: the same of values of the keys.
+        interval: what `NAME.low` and `NAME.high` are, in words.
     """
 
     keys: tuple[str, ...] = ()
@@ -53,6 +54,7 @@ class Layout:
     ranks: tuple[int | None, ...] = ()
     short: Mapping[str, str] = field(default_factory=dict)
     short_keys: Mapping[str, str] = field(default_factory=dict)
+    interval: str = "95% interval"
 
 
 def only_named(name: str, columns: Iterable[str]) -> str | None:

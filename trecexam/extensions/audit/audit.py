@@ -142,6 +142,5 @@ def write_page(audit: Audit, path: Path) -> None:
     environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True)
     environment.filters |= render.filters()
     template = environment.from_string(Path(__file__).with_name("audit.html").read_text(encoding="utf-8"))
-    style = (render.HERE / "report.css").read_text(encoding="utf-8")
-    text = template.render(audit=audit, sections=list(render.rendered(parts)), style=style)
+    text = template.render(audit=audit, sections=list(render.rendered(parts)), style=render.style())
     atomic.replace(path, text.encode("utf-8", "backslashreplace"))

@@ -17,6 +17,7 @@ from converters.records import judgment
 from trecexam.errors import TrecexamError
 from trecexam.extensions.audit.records import DEPTH, AuditInputs, Rows, Side
 from trecexam.line.dropped_runs import equal_runs, name_runs
+from trecexam.line.sources import provenance_notes
 from trecexam.scores.columns import UNJUDGED, Judged, Ranked, rows_at_ranks
 from trecexam.tables.text import plural, shorten_list
 
@@ -51,7 +52,8 @@ def read_inputs(
     common = sorted(set.intersection(*map(set, labels)))
     if not common:
         raise TrecexamError("the two --qrels have no query in common: are both files for the same track?")
-    notes = [
+    notes = [line for path in qrels for line in provenance_notes(path)]
+    notes += [
         f"{path}: left out {plural(len(of_side) - len(common), 'query')} that the other set does not judge"
         for path, of_side in zip(qrels, labels, strict=True)
         if len(of_side) > len(common)

@@ -28,6 +28,7 @@ from trecexam.extensions.evaluate.runs import add_runs
 from trecexam.line.loaded_track import TrackLoaders
 from trecexam.line.measure_names import names_of
 from trecexam.line.official import why_unjudged
+from trecexam.line.sources import provenance_file
 from trecexam.scaffold import Sources, make_track
 from trecexam.scores.evaluate import measure
 from trecexam.scores.leaderboard import Leaderboard
@@ -133,11 +134,13 @@ def evaluate(
     root = scratch / "track" if folder is None else Path(folder)
     track = None
     try:
+        qrels = None if official is None else qrels_file(official, scratch)
         sources = Sources(
             queries=None if queries is None else queries_file(queries, scratch),
             bank=() if bank is None else bank_files(bank, scratch),
             passages=None if passages is None else passages_file(passages, scratch),
-            qrels=None if official is None else qrels_file(official, scratch),
+            qrels=qrels,
+            provenance=provenance_file(qrels),
             recorded=None if recorded is None else grades_file(recorded, scratch),
             dataset=dataset,
             grader=grader if isinstance(grader, str) else None,

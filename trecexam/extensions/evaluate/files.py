@@ -18,6 +18,8 @@ from trecexam.line.dropped_runs import name_runs
 from trecexam.line.evaluation import on_qrels
 from trecexam.line.measure_names import names_of
 from trecexam.line.measures import order_cautions
+from trecexam.line.official import Official, unjudged_note
+from trecexam.line.sources import provenance_notes
 from trecexam.scores.evaluate import measure
 from trecexam.scores.leaderboard import Leaderboard, leaderboard
 from trecexam.scores.values import MeasureValues
@@ -97,12 +99,16 @@ def evaluate_files(
         if not answered[run_names[path]]
     )
     skipping = skipping_cautions({run: len(of_run) for run, of_run in answered.items()}, len(query_ids))
+    named = {run_names[path]: run for path, run in by_path.items()}
+    judged = Official(str(qrels), rows).judged
     notes = (
         *values.failure_notes,
         *rejected,
-        *order_cautions(dict(zip(values.runs, by_path.values(), strict=True))),
+        *order_cautions(named),
         *unanswered,
         *skipping,
+        *provenance_notes(qrels),
+        *(() if len(unanswered) == len(named) else unjudged_note(named, judged)),
         *label_cautions(rows, qrels, measures),
     )
     board = leaderboard(values, values.measures, query_ids, answered)

@@ -40,7 +40,7 @@ from trecexam.line.assessment import Assessment
 from trecexam.line.loaded_track import TrackLoaders
 from trecexam.line.loader import TrackLoader
 from trecexam.line.rejected import all_rejected
-from trecexam.line.sources import sources_beside
+from trecexam.line.sources import provenance_beside, sources_beside
 from trecexam.line.store import GradeStore
 from trecexam.line.track_graders import usable_folders
 from trecexam.outputs.outputs import MANIFEST
@@ -233,7 +233,7 @@ def _files(
         paths |= {*view.run_files(), *view.bank(optional=True), _named(view.queries), _named(view.prompt)}
         paths |= {_named(view.official_leaderboard), _named(view.metric)}
         qrels, recorded = _named(view.qrels), _named(view.recorded)
-        paths |= {qrels, sources_beside(qrels)} if qrels is not None else set()
+        paths |= {qrels, sources_beside(qrels), provenance_beside(qrels)} if qrels is not None else set()
         if recorded is not None and not whole and _sniffed(recorded) == "rubric":
             files[view.shown(recorded)] = b"".join(_without_texts(recorded, least))
         else:

@@ -129,6 +129,11 @@ def simulate_removal(
     notes += (*_unfitted(unfitted, steps), *_unlearned(other_fillers, steps))
     words = _in_words(simulation, named)
     notes = (f"labels are mapped: {words}", *notes)
+    if repeats > 1:
+        notes += (
+            f"low and high of a tau: a further repeat falls into this range in 95%, judged from {repeats:,} "
+            "repeats of the same queries and runs",
+        )
     return RemovalReport(repeats, seed, rows, words, notes, tuple(other_fillers))
 
 

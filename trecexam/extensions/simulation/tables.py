@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from trecexam.tables.result import Result
 from trecexam.tables.table import Layout, Table
+from trecexam.tables.text import plural
 
 if TYPE_CHECKING:
     from trecexam.extensions.simulation.arithmetic.left_out import LeftOut, Shift
@@ -157,7 +158,12 @@ class RemovalReport(Result):
                 )
                 for row in self.rows
             ),
-            layout=Layout(keys, ("tau.holes", "tau.fill"), without=("unfitted",)),
+            layout=Layout(
+                keys,
+                ("tau.holes", "tau.fill"),
+                without=("unfitted",),
+                interval=f"95% range of a further repeat, from {plural(self.repeats, 'repeat')}",
+            ),
         )
         return {"removal": table}
 

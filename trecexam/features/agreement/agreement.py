@@ -136,7 +136,7 @@ def agreements(
             raise NothingInCommonError(_why_none(track, ratings), path=track.folder.root)
         agreed = agreement(pairs, choice, levels)
         compared.append(agreed)
-        notes += agreement_notes(agreed, name, judged.source)
+        notes += agreement_notes(agreed, name, judged.source, people=judged.written_by is None)
     left_out = track.override_summary()
     # What qrels that are grades lack cannot be graded.
     all_pooled = track.config.track.pool_judged or track.traits.known_passages is not None
@@ -278,15 +278,17 @@ def _numbers(value: Kappa | None) -> tuple[float | None, float | None, float | N
     return (None, None, None) if value is None else (value.value, value.low, value.high)
 
 
-def agreement_notes(agreed: Agreement, grader: str, source: str) -> tuple[str, ...]:
+def agreement_notes(agreed: Agreement, grader: str, source: str, *, people: bool = True) -> tuple[str, ...]:
     """Three lines: which axis is whose, both thresholds and why, how graded labels are paired and why.
 
     Args:
         grader, source: what gave the labels, and the file of the judgments.
+        people: whether the judgments are people's.
     """
     at = agreed.thresholds
+    whose = "people's judgments" if people else "judgments"
     return (
-        f"rows are labels of {grader}, columns are people's judgments ({source})",
+        f"rows are labels of {grader}, columns are {whose} ({source})",
         f"{at.in_words} ({at.reason})",
         _pairing(agreed),
     )

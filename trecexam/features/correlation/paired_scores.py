@@ -15,7 +15,7 @@ from trecexam.line.diagnostics import is_graded, nothing_graded
 from trecexam.line.evaluation import official_values, rubric_values
 from trecexam.line.measure_names import names_of
 from trecexam.line.measures import left_out_runs, order_cautions
-from trecexam.line.official import never_judged, never_judged_note, shown_error, why_unjudged
+from trecexam.line.official import never_judged, never_judged_note, shown_error, unjudged_note, why_unjudged
 from trecexam.line.official import official_judgments as official_of
 from trecexam.line.official_leaderboard import HOW_TO_ADD, LEADERBOARD, of_leaderboard
 from trecexam.line.rejected import not_computable
@@ -298,6 +298,9 @@ def comparison_notes(
         lines += _skipping(track, pairs[0])
         lines += official_of(track).warnings()
         lines += _never_judged(track, pairs)
+        judged = official_of(track).judged
+        common = {query_id: judged[query_id] for query_id in common_queries(track)}
+        lines += unjudged_note(track.runs, common, track.folder.root)
     lines += [*left_out_runs(track), *order_cautions(track.runs)]
     lines += _failed(track, pairs, names_of(measures), names_of(official_measures))
     unscored = runs_without_score(track).difference(*(scores.runs for scores in pairs))

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import io
 import math
+from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from converters import trec_qrels
 from converters.lines import iter_filled, parse_object
 from converters.measure_values import ALL
 from converters.rag_responses import numbered_responses
@@ -21,6 +25,8 @@ from trecexam.line.evaluation import check_runs, leaderboard, values_of_runs, wh
 from trecexam.line.loaded_track import LoadedTrack, asked_of, of_documents
 from trecexam.line.official import official_judgments
 from trecexam.line.probable_ratings import probable_ratings
+from trecexam.line.protected import refuse_protected
+from trecexam.line.provenance import graded_by, refuse_foreign, write_with_provenance
 from trecexam.line.run_grades import runs_without_score
 from trecexam.scores.labels import label_qrels, subtopic_qrels
 from trecexam.tables.frames import Library, data_frame, texts
@@ -67,6 +73,59 @@ def qrels(
         scores.min_answers if min_answers is None else min_answers,
         binary=binary,
     )
+
+
+@of_documents
+def write_qrels(
+    track: Assessment,
+    output: Path | str,
+    *,
+    label: LabelRule | None = None,
+    min_rating: int | None = None,
+    min_answers: int | None = None,
+    binary: bool = False,
+    by: Literal["query", "facet"] = "query",
+) -> Path:
+    """Writes the Rubric-Qrels as a file, and beside it `OUTPUT.json`, which says whose labels they are.
+
+    Args:
+        output: where the qrels are written; an existing file is replaced.
+        label, min_rating, min_answers, binary, by: as of `qrels`.
+
+    Returns:
+        The file with the qrels.
+
+    Raises:
+        TrecexamError: as `qrels`; or a file is a track's own or somebody else's, or cannot be written.
+        ValueError: as `qrels`.
+    """
+    output = Path(output)
+    refuse_protected(output, track.folder.root)
+    refuse_foreign(output, track.folder.root)
+    rule = label or track.config.scores.label
+    rows = list(
+        qrels(track, label=rule, min_rating=min_rating, min_answers=min_answers, binary=binary, by=by)
+    )
+    buffer = io.BytesIO()
+    trec_qrels.write_qrels(rows, buffer)
+    scores = track.config.scores
+    machine = label_qrels(
+        track.ratings(human=False) if by == "query" else facet_ratings(track, human=False),
+        rule,
+        scores.min_rating if min_rating is None else min_rating,
+        scores.min_answers if min_answers is None else min_answers,
+        binary=binary,
+    )
+    graders_own = {(row.query_id, row.doc_id): row.relevance for row in machine}
+    whole = {(query_id, doc_id) for query_id, doc_id, item_id in track.overrides.ratings if not item_id}
+    # A person's rating of a cell that leaves the label as the grader has it does not make it the person's.
+    sources = Counter(
+        "override" if key in whole or graders_own.get(key) != row.relevance else "model"
+        for row in rows
+        for key in [(row.query_id, row.doc_id)]
+    )
+    write_with_provenance(output, {output: buffer.getvalue()}, "export qrels", graded_by(track), sources)
+    return output
 
 
 def subtopics(track: Assessment, *, min_rating: int | None = None) -> Iterator[Qrel]:
@@ -203,7 +262,7 @@ def _assignment(rating: int) -> str:
     return "support" if rating > 3 else "partial_support" if rating == 3 else "not_support"
 
 
-def facet_ratings(track: Assessment) -> list[QueryRatings]:
+def facet_ratings(track: Assessment, *, human: bool = True) -> list[QueryRatings]:
     """The ratings of each facet of the bank, in the bank's order; the query id is `query/facet`.
 
     Every pooled passage of the query is there. A person's rating of a passage as a whole is of the query, and
@@ -212,7 +271,7 @@ def facet_ratings(track: Assessment) -> list[QueryRatings]:
     Raises:
         TrecexamError: no item has a facet, or one has white space in it, which qrels cannot have.
     """
-    facets = list(_facets(track))
+    facets = list(_facets(track, human=human))
     if not facets:
         raise TrecexamError(
             "no item of the bank has a facet: give items a `facet_id`, or set facets = true in [track] where "
@@ -227,8 +286,8 @@ def without_facet(track: Assessment) -> int:
     return sum(not item.facet_id for items in track.bank.items.values() for item in items)
 
 
-def _facets(track: Assessment) -> Iterator[QueryRatings]:
-    for q in track.ratings():
+def _facets(track: Assessment, *, human: bool) -> Iterator[QueryRatings]:
+    for q in track.ratings(human=human):
         columns: dict[str, list[int]] = {}
         for column, item in enumerate(track.sheets[q.query_id].items):
             if item.facet_id:

@@ -79,7 +79,7 @@ def find_holes(
 @of_judgments
 def fill(
     loader: TrackLoader,
-    to_fill: HolesToFill,
+    to_fill: HolesToFill | Path | str,
     *,
     output: Path | str | None = None,
     sources: Path | str | None = None,
@@ -91,7 +91,8 @@ def fill(
     may be read-only or watched. Learned labels grade nothing; passages without a vector are encoded.
 
     Args:
-        to_fill: what `find_holes` gave.
+        to_fill: what `find_holes` gave; or the path of `output`, to fill the track's own judgments with what
+            `find_holes` gives for them, as `trecexam fill TRACK -o OUTPUT` does.
         output: where the merged qrels are written; None writes nothing.
         sources: where it is written who said each line; None for `output` with ".sources.tsv" after it.
         progress: called with how many cells are graded, or passages encoded, and of how many.
@@ -102,6 +103,12 @@ def fill(
         TrecexamError: `output` or `sources` is an input, or cannot be written; a grader that cannot run;
             judgments that nothing can be learned from.
     """
+    if isinstance(to_fill, Path | str):
+        if output is not None:
+            raise TrecexamError(f"two files for the merged qrels: {to_fill} and {output}; name one")
+        output, to_fill = to_fill, find_holes(loader)
+    if not isinstance(to_fill, HolesToFill):
+        raise TypeError("fill() takes what track.fill.find() gave, or the path of the merged qrels")
     if output is not None:
         output = Path(output)
         sources = sources_beside(output) if sources is None else Path(sources)

@@ -11,10 +11,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from converters.fields import warn_of_comments
+from converters.records import NOT_JUDGED
 from trecexam.features.fill.sources import merged_qrels, sources_table
 from trecexam.features.fill.teaching import GRADER
-from trecexam.files import atomic as files
 from trecexam.line.official import Official
+from trecexam.line.provenance import write_with_provenance
+from trecexam.line.sources import UNJUDGED
 from trecexam.tables.result import Result
 from trecexam.tables.table import Table, to_tsv
 from trecexam.tables.text import plural
@@ -203,7 +205,7 @@ class Filled(Result):
         return sources_table(self.rows, str(self.rule))
 
     def write(self, output: Path, sources: Path) -> list[Path]:
-        """Writes both files, or neither; a file that has this content already is left alone.
+        """Writes both files and whose labels they are, or none; a file that has its content is left alone.
 
         Those whose names end in .gz are compressed.
 
@@ -212,9 +214,14 @@ class Filled(Result):
         """
         warn_of_comments(row.qrel.query_id for row in self.rows)
         contents = {sources: to_tsv(self.sources).encode(), output: self.qrels}
-        return files.replace_together(
-            {
-                path: gzip.compress(content, mtime=0) if path.suffix == ".gz" else content
-                for path, content in contents.items()
-            }
+        contents = {
+            path: gzip.compress(content, mtime=0) if path.suffix == ".gz" else content
+            for path, content in contents.items()
+        }
+        machines = {row.machine for row in self.rows if row.machine is not None}
+        names = zip(*((each.grader, each.model, each.prompt) for each in machines), strict=True)
+        by = tuple("; ".join(sorted(set(of_all) - {""})) for of_all in names) or ("", "", "")
+        n_by_source = Counter(
+            UNJUDGED if row.qrel.relevance == NOT_JUDGED else row.source for row in self.rows
         )
+        return write_with_provenance(output, contents, "fill", by, n_by_source)

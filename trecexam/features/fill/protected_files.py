@@ -7,7 +7,8 @@ from pathlib import Path
 from trecexam.errors import TrecexamError
 from trecexam.features.fill.filled import HolesToFill
 from trecexam.line.protected import refuse_protected
-from trecexam.line.sources import LEARNED_IDENTITY, sources_beside, written_by
+from trecexam.line.provenance import refuse_foreign
+from trecexam.line.sources import LEARNED_IDENTITY, provenance_beside, sources_beside, written_by
 
 
 def check_outputs(root: Path, to_fill: HolesToFill, output: Path, sources: Path) -> None:
@@ -26,6 +27,9 @@ def check_outputs(root: Path, to_fill: HolesToFill, output: Path, sources: Path)
         if qrels is not None and _same(path, qrels):
             raise TrecexamError("human judgments are never overwritten; name another file", path=path)
         refuse_protected(path, root)
+    if _same(sources, provenance_beside(output)):
+        raise TrecexamError("is where it is written whose labels the merged qrels hold", path=sources)
+    refuse_foreign(output, root)
     if output.exists() and output.stat().st_size and not sources.exists():
         raise TrecexamError(
             f"exists, and `fill` did not write it: there is no {sources.name}; name another or remove it",
@@ -42,7 +46,8 @@ def refuse_merged(qrels: Path | None) -> None:
     """
     command = None if qrels is None else written_by(qrels)
     if qrels is not None and command is not None:
-        note = sources_beside(qrels).name if command == "fill" else LEARNED_IDENTITY
+        beside = (provenance_beside(qrels), sources_beside(qrels))
+        note = next((path.name for path in beside if path.exists()), LEARNED_IDENTITY)
         raise TrecexamError(
             f"`trecexam {command}` wrote it, as {note} beside it says, so not all lines are "
             "people's; name the official judgments that it was made from",

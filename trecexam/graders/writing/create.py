@@ -115,6 +115,17 @@ def spent_by_writers(folder: TrackFolder, purse: str) -> Usage:
     return AnswerFile(folder.answers_path).spent(purse)
 
 
+def used_by_writers(folder: TrackFolder) -> tuple[Usage, float | None]:
+    """What writing took in all, as test banks; and the money, by the prices that are set now."""
+    if not folder.answers_path.exists():
+        return Usage(), None
+    used = AnswerFile(folder.answers_path).used
+    try:
+        return used, prices_of(generator_settings(folder.config)[0]).cost(used)
+    except GraderError:
+        return used, None
+
+
 def writing_purse(folder: TrackFolder) -> str:
     """The section whose budget pays for what is written."""
     budget_keys = folder.config.generator.model_fields_set & {"budget", "budget_tokens"}

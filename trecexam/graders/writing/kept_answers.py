@@ -99,6 +99,11 @@ class AnswerFile:
         """What a writer ever used."""
         return _sum(used for (who, _), used in self._used.items() if who == writer)
 
+    @property
+    def used(self) -> Usage:
+        """What all writers ever used."""
+        return _sum(self._used.values())
+
     def spent(self, purse: str, without: Collection[str] = ()) -> Usage:
         """What was paid from a purse, but for these writers."""
         return _sum(used for (who, paid), used in self._used.items() if paid == purse and who not in without)

@@ -31,14 +31,18 @@ class Section(NamedTuple):
 
 def render(report: Report) -> bytes:
     """The page."""
-    style = "".join(path.read_text(encoding="utf-8") for path in (LOOK / "look.css", HERE / "report.css"))
     sections = list(rendered(report.parts))
     if report.provenance:
         provenance = _template(HERE / "provenance.html").render(report.provenance, table=_macros()["table"])
         sections.append(Section("provenance", "Provenance", "Provenance", _safe(provenance)))
-    text = _template(HERE / "report.html").render(report=report, sections=sections, style=style)
+    text = _template(HERE / "report.html").render(report=report, sections=sections, style=style())
     # What slipped through as half a character is written as its escape.
     return text.encode("utf-8", "backslashreplace")
+
+
+def style() -> str:
+    """The style sheet of a page that is one file."""
+    return "".join(path.read_text(encoding="utf-8") for path in (LOOK / "look.css", HERE / "report.css"))
 
 
 def rendered(page_parts: Iterable[PagePart]) -> Iterator[Section]:

@@ -1,0 +1,179 @@
+"""What lies beside qrels that were written, and who reads it."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import re
+from contextlib import redirect_stderr, redirect_stdout
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import trecexam
+from trecexam.cli.main import run
+
+MODEL = "sentence-transformers/all-MiniLM-L6-v2"
+BY_MODEL = f"holds labels by {MODEL}, not human judgments"
+
+
+@pytest.fixture
+def demo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    with redirect_stdout(io.StringIO()), redirect_stderr(io.StringIO()):
+        assert run(["demo", "d"]) == 0
+    return tmp_path
+
+
+def beside(name: str) -> dict[str, Any]:
+    value: dict[str, Any] = json.loads(Path(f"{name}.json").read_text())
+    return value
+
+
+def test_exported_labels_say_whose_they_are_and_are_unchanged(
+    demo: Path, capsysbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    assert run(["export", "qrels", "d"]) == 0
+    plain = capsysbinary.readouterr().out
+    assert run(["export", "qrels", "d", "-o", "e.qrels"]) == 0
+    assert Path("e.qrels").read_bytes() == plain
+    said = beside("e.qrels")
+    assert said["sha256"] == hashlib.sha256(plain).hexdigest()
+    assert said["lines"] == {"model": plain.count(b"\n")}
+    assert said["share_by_people"] == 0
+    assert (said["model"], said["version"], said["made_by"]) == (MODEL, trecexam.__version__, "export qrels")
+    assert re.fullmatch(r"\d{4}-\d\d-\d\d", said["date"])
+    before = Path("e.qrels.json").read_bytes()
+    with trecexam.open_track("d") as track:
+        track["rubric"].export.qrels("e.qrels")
+    assert Path("e.qrels.json").read_bytes() == before
+
+
+def test_labels_that_people_gave_are_counted(demo: Path) -> None:
+    with trecexam.open_track("d") as track:
+        query_id, doc_id, *_ = next(iter(track["rubric"].qrels()))
+        track["rubric"].override(query_id, doc_id, 5, who="me", why="read it")
+        track["rubric"].export.qrels("e.qrels")
+    assert beside("e.qrels")["lines"]["override"] == 1
+
+
+def test_merged_judgments_say_how_many_lines_are_peoples(
+    demo: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["fill", "d", "-o", "m.qrels"]) == 0
+    said = beside("m.qrels")
+    assert said["lines"] == {"human": 96, "model": 215}
+    assert said["share_by_people"] == pytest.approx(96 / 311, abs=1e-4)
+    assert said["sha256"] == hashlib.sha256(Path("m.qrels").read_bytes()).hexdigest()
+    assert run(["audit", "--qrels", "m.qrels", "--runs", "d/runs"]) in (0, 1)
+    assert f"m.qrels holds 215 of 311 labels (69%) by {MODEL}" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("command", ["fill", "export qrels"])
+def test_a_file_of_somebody_else_is_not_overwritten(
+    demo: Path, command: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path("f.qrels.json").write_text('{"mine": 1}')
+    assert run([*command.split(), "d", "-o", "f.qrels"]) == 2
+    assert "f.qrels.json: exists" in capsys.readouterr().err
+    assert not Path("f.qrels").exists()
+    assert Path("f.qrels.json").read_text() == '{"mine": 1}'
+
+
+def test_a_tracks_own_file_is_not_overwritten(demo: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["export", "qrels", "d", "-o", "d/bank.questions.jsonl"]) == 2
+    Path("d/qrels.txt.json").write_text("{}")
+    assert run(["export", "grades", "d", "-o", "d/qrels.txt.json"]) == 2
+    assert "whose labels the official judgments are" in capsys.readouterr().err
+
+
+def test_a_new_track_and_its_commands_say_whose_labels_its_judgments_are(
+    demo: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["export", "qrels", "d", "-o", "e.qrels"]) == 0
+    files = ["--queries", "d/queries.tsv", "--passages", "d/passages.jsonl", "--runs", "d/runs"]
+    bank = ["--bank", "d/bank.questions.jsonl", "--recorded", "d/grades.jsonl.gz"]
+    assert run(["init", "t", "--qrels", "e.qrels", *files, *bank]) == 0
+    assert f"note: qrels.txt {BY_MODEL}" in capsys.readouterr().err
+    assert Path("t/qrels.txt.json").read_bytes() == Path("e.qrels.json").read_bytes()
+    assert run(["watch", "t", "--once"]) in (0, 1)
+    capsys.readouterr()
+    assert run(["agreement", "t"]) == 0
+    said = capsys.readouterr().err
+    assert f"qrels.txt {BY_MODEL}" in said
+    assert "people's judgments" not in said
+    assert "changed" not in said
+    with Path("t/qrels.txt").open("a") as file:
+        file.write("q01 0 another 1\n")
+    assert run(["agreement", "t"]) == 0
+    assert f"qrels.txt {BY_MODEL}; the file was changed since" in capsys.readouterr().err
+    assert run(["fill", "t", "-o", "n.qrels"]) == 2
+    assert "`trecexam export qrels` wrote it, as qrels.txt.json beside it says" in capsys.readouterr().err
+
+
+def test_a_path_in_place_of_holes_fills_as_the_command_does(demo: Path) -> None:
+    assert run(["fill", "d", "-o", "m.qrels"]) == 0
+    with trecexam.open_track("d") as track:
+        filled = track.fill("n.qrels")
+        assert filled.filled == 215
+        for end in ("", ".sources.tsv"):
+            assert Path(f"n.qrels{end}").read_bytes() == Path(f"m.qrels{end}").read_bytes()
+        assert track.fill(Path("n.qrels")).filled == 215
+        with pytest.raises(trecexam.TrecexamError, match="the track's own files"):
+            track.fill("d/qrels.txt")
+        with pytest.raises(trecexam.TrecexamError, match="name one"):
+            track.fill("n.qrels", output="o.qrels")
+        with pytest.raises(TypeError, match=r"track\.fill\.find"):
+            track.fill(3)
+
+
+@pytest.mark.parametrize("command", ["leaderboard d --official", "correlate d", "compare d --official"])
+def test_many_unjudged_passages_in_the_first_ranks_are_a_note(
+    demo: Path, command: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(command.split()) == 0
+    said = capsys.readouterr().err
+    assert "51% of the passages in the first 10 ranks are not judged, from 30% (dense-rerank) to 100%" in said
+    assert "`trecexam holes d`" in said
+
+
+def test_files_have_the_note_on_unjudged_passages_too(demo: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["evaluate", "d/qrels.txt", "d/runs/bm25.run", "-m", "nDCG@10"]) == 0
+    assert "49% of the passages in the first 10 ranks are not judged" in capsys.readouterr().err
+    judged = [
+        f"{query_id} 0 {doc_id} 1\n"
+        for query_id, _, doc_id, *_ in map(str.split, Path("d/runs/bm25.run").read_text().splitlines())
+    ]
+    Path("all.qrels").write_text("".join(judged))
+    assert run(["evaluate", "all.qrels", "d/runs/bm25.run", "-m", "nDCG@10"]) == 0
+    assert "not judged" not in capsys.readouterr().err
+
+
+def test_the_range_of_repeats_is_not_called_an_interval(
+    demo: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["simulate", "removal", "d", "--repeats", "3", "--wide"]) == 0
+    captured = capsys.readouterr()
+    assert "95% interval" not in captured.out + captured.err
+    assert "judged from 3 repeats" in captured.err
+    with trecexam.open_track("d") as track:
+        shown = str(track.simulate.removal(repeats=3))
+    assert "[95% range of a further repeat, from 3 repeats]" in shown
+    assert "95% interval" not in shown
+
+
+def test_every_variable_and_class_of_the_audits_page_has_a_style(demo: Path) -> None:
+    assert run(["fill", "d", "-o", "m.qrels"]) == 0
+    runs = [word for name in ("bm25", "dense", "random") for word in ("--runs", f"d/runs/{name}.run")]
+    assert run(["audit", "--qrels", "d/qrels.txt", "--qrels", "m.qrels", *runs, "-o", "a.html"]) == 0
+    page = Path("a.html").read_text()
+    style = page[page.index("<style>") : page.index("</style>")]
+    used = set(re.findall(r"var\((--[\w-]+)", page))
+    assert used
+    assert used <= set(re.findall(r"(--[\w-]+)\s*:", style))
+    classes = {name for names in re.findall(r'class="([^"]+)"', page) for name in names.split()}
+    assert {"note", "scroll", "skip", "lead", "n"} <= classes
+    # Cells of texts look as any cell does.
+    assert classes - {"t"} <= set(re.findall(r"\.([a-z][\w-]*)", style))
