@@ -299,8 +299,10 @@ def _ask(
                     new_answers.append((prompt, Kept(text.reason, cut=False, time=now, refused=True)))
                 else:
                     unwritten[prompt] = text.reason
-            source.add(new_answers, writer.used.less(counted))
-            counted = writer.used
+            # Requests that end meanwhile count with the next batch.
+            used = writer.used
+            source.add(new_answers, used.less(counted))
+            counted = used
             done += len(batch)
             if batch:
                 show(done)
