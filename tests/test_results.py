@@ -139,8 +139,8 @@ WRITE = {
     *("export pool", "export runs", "judge plan", "judge export", "judge import", "bank generate"),
     *("export leaderboard", "export assignments", "autojudge", "pack"),
     *("export subtopics", "export responses", "exam generate", "ragval questions", "ragval answers"),
-    # Prints a file, which is neither a table nor JSON; runs a model.
-    *("config", "verify reproducible"),
+    # Prints a file, which is neither a table nor JSON.
+    "config",
 }
 
 
@@ -183,8 +183,8 @@ OTHERWISE = {
     "names of files and lines, for `for`": ("files.runs", "files.rejected", "bank.edits"),
     "what something would take, to be summed up": (
         *("track.estimate", "grading.estimate_banks", "grading.estimate_time", "bank.estimate"),
-        *("exam.estimate", "exam.estimate_refilling", "erag.estimate", "verify.estimate_reproducible"),
-        *("ragval.estimate_answers", "ragval.estimate_questions", "ragval.estimate_known", "repeat.estimate"),
+        *("exam.estimate", "exam.estimate_refilling", "erag.estimate"),
+        *("ragval.estimate_answers", "ragval.estimate_questions", "ragval.estimate_known"),
     ),
     "it writes, grades or asks a model, and gives what was done": (
         *("add_run.__call__", "track.close", "track.update", "grading.grade", "grading.forget_errors"),

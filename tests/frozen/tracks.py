@@ -86,7 +86,6 @@ def demo(of: Recorder) -> None:
         ["verify", "grid", "-q", "q01"],
         ["verify", "missing"],
         ["verify", "spurious"],
-        ["verify", "reproducible"],
         ["judge-next", "--top", "5"],
         ["judge-next", "--level", "cell", "--top", "5"],
         ["judge-next", "--grader", "support", "--budget", "5"],

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 from pathlib import Path
 
 import pytest
@@ -17,12 +16,10 @@ from trecexam.errors import GraderError
 from trecexam.extensions.local_models.batching import OutOfMemoryError
 from trecexam.extensions.local_models.writer import LocalWriter
 from trecexam.graders.writing import (
-    Instruction,
     Unwritten,
     Writer,
     WrittenText,
     create_writer,
-    grading_writer,
 )
 
 PROMPTS = ["what is the cost of it", "who was that", "how do they fly and where to do they go then"]
@@ -61,36 +58,6 @@ def test_a_generated_text_does_not_depend_on_batches_or_order(models: dict[str, 
         alone.update(texts(made(models, kind, max_batch_tokens=1), [prompt]))
     assert together == alone
     assert all(isinstance(found, WrittenText) for found in together.values())
-
-
-@pytest.mark.parametrize("kind", ["causal", "seq2seq"])
-@pytest.mark.parametrize("dtype", [pytest.param("float32", marks=pytest.mark.slow), "bfloat16"])
-def test_with_reproducible_a_text_does_not_depend_on_other_prompts(
-    models: dict[str, Path], thorough: bool, kind: str, dtype: str
-) -> None:
-    rng = random.Random(3)
-    words = " ".join(PROMPTS).split()
-    prompts = list(
-        dict.fromkeys(
-            " ".join(rng.choices(words, k=rng.randint(3, 60))) for _ in range(16 if thorough else 6)
-        )
-    )
-
-    def writer(**settings: object) -> Writer:
-        own = {"model": str(models[kind]), "device": "cpu", "dtype": dtype, "max_new_tokens": 12}
-        section = GraderSection.model_validate({"name": "ragval", "reproducible": True, **own, **settings})
-        return grading_writer(section, models[kind].parent, Instruction())
-
-    alone = {prompt: text for each in prompts for prompt, text in texts(writer(), [each]).items()}
-    assert texts(writer(), prompts) == alone
-    for seed in range(2 if thorough else 1):
-        rng = random.Random(seed)
-        rest, parts = rng.sample(prompts, len(prompts)), {}
-        while rest:
-            size = rng.randint(1, 10)
-            parts |= texts(writer(max_batch_tokens=rng.choice((1, 300, 5_000))), rest[:size])
-            rest = rest[size:]
-        assert parts == alone
 
 
 @pytest.mark.parametrize("kind", ["causal", "seq2seq"])
