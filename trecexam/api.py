@@ -259,7 +259,7 @@ class Track(OfExtensions):
 
     @property
     def correlate(self) -> groups.Correlate:
-        """How far the grades agree with the official side: `correlate()`, `correlate.swaps()` ..."""
+        """How far the grades agree with the official side: `correlate()`."""
         return groups.Correlate(self)
 
     @property

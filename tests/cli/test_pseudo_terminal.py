@@ -111,8 +111,6 @@ def test_a_leaderboard_fits_the_terminal_width(
     [
         ("correlate",),
         ("correlate", "--per-query"),
-        ("swaps",),
-        ("outliers",),
         ("agreement",),
         ("compare",),
         ("correlate", "--thresholds"),

@@ -146,10 +146,7 @@ def test_correlations_show_the_warning_for_both_sides_everywhere(
     official = "AP counts judgments from 1 on; this track's `min_relevant` is 2: AP(rel=2)"
     for command in (
         ("correlate",),
-        ("swaps",),
-        ("outliers",),
         ("correlate", "--per-query"),
-        ("representative",),
     ):
         assert run([*command, str(graded), "-m", "P@8", "--official-measure", "AP"]) == 0
         lines = capsys.readouterr().err.splitlines()

@@ -31,8 +31,6 @@ NAMES = (
     "groups.tsv",
     "correlation.tsv",
     "correlation.json",
-    "swaps.tsv",
-    "outliers.tsv",
     "agreement.tsv",
     "holes.tsv",
     "rejected.tsv",

@@ -89,9 +89,7 @@ def test_leaderboard_numbers_equal_a_recount(root: Path) -> None:
 
 def test_scatter_numbers_equal_a_recount(root: Path) -> None:
     values = per_query(root, f"P(rel={MIN_RATING})@{DEPTH}")
-    outliers = {r["run"]: r for r in rows(root, "outliers.tsv")}
     table = rows(root, "plots/scatter.tsv")
-    assert [row["run"] for row in table] == list(outliers)
     with trecexam.open_track(root, grader=HashGrader()) as track:
         official = {row.run: row for row in track.leaderboard(official=True).rows}
     for row in table:
@@ -103,7 +101,6 @@ def test_scatter_numbers_equal_a_recount(root: Path) -> None:
         )
         assert float(row["official"]) == pytest.approx(theirs.mean, abs=2e-6)
         assert float(row["official.low"]) == pytest.approx(max(theirs.mean - half, 0), abs=2e-6)
-        assert float(row["difference"]) == float(outliers[row["run"]]["difference"])
 
 
 def test_threshold_numbers_equal_a_recount(root: Path) -> None:
