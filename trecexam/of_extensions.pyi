@@ -9,7 +9,6 @@ from trecexam.extensions.pack.accessor import PackAccessor
 from trecexam.extensions.ragval.accessor import RagvalAccessor
 from trecexam.extensions.simulation.accessor import SimulateAccessor
 from trecexam.extensions.support.accessor import SupportAccessor
-from trecexam.extensions.workbench.accessor import OverallAccessor
 
 class OfExtensions:
     @property
@@ -30,8 +29,6 @@ class OfExtensions:
     def learn(self) -> LearnAccessor: ...
     @property
     def pack(self) -> PackAccessor: ...
-    @property
-    def overall(self) -> OverallAccessor: ...
     @property
     def ragval(self) -> RagvalAccessor: ...
     @property

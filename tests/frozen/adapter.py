@@ -25,9 +25,7 @@ MODES: Mapping[tuple[str, str], tuple[tuple[str, ...], tuple[str, ...]]] = {
     ("leaderboard", "--groups"): (("compare",), ()),
     ("leaderboard", "--baseline"): (("compare",), ("--baseline",)),
     ("leaderboard", "--pairs"): (("compare",), ("--pairs",)),
-    ("leaderboard", "--overall"): (("overall",), ()),
     ("leaderboard", "--learned"): (("learned-leaderboard",), ()),
-    ("leaderboard", "--compat"): (("verify", "readings"), ()),
     ("override", "--list"): (("overrides",), ()),
     ("learn", "--cross-validate"): (("cross-validate",), ()),
     ("judge-next", "--budget"): (("judge-next",), ("--top",)),
@@ -101,9 +99,7 @@ def command(words: Sequence[str]) -> list[str]:
     for place, word in enumerate(words):
         if mode := MODES.get((str(words[0]), str(word))):
             first, instead = mode
-            # The reading that --compat named is the only one.
-            after = words[place + (2 if word == "--compat" else 1) :]
-            return [*first, *words[1:place], *instead, *after]
+            return [*first, *words[1:place], *instead, *words[place + 1 :]]
     for length in range(min(4, len(words)), 0, -1):
         if tuple(words[:length]) in COMMANDS:
             return [*COMMANDS[tuple(words[:length])], *words[length:]]

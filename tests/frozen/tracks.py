@@ -61,7 +61,6 @@ def demo(of: Recorder) -> None:
     for words in (
         ["status"],
         ["leaderboard", "--grader", "rubric"],
-        ["leaderboard", "--grader", "rubric", "--overall"],
         ["leaderboard", "--grader", "support"],
         ["leaderboard", "--groups"],
         ["leaderboard", "--pairs", "--test", "randomisation"],
@@ -315,7 +314,6 @@ def rag(of: Recorder) -> None:
     of.made()
     of.stored(umbrela)
     of.stored(rubric)
-    of.says("leaderboard", rubric, "--compat", "workbench")
     of.says("leaderboard", main, "-m", "all_score", "-m", "vital_score", "-m", "support:SupportF1")
     of.says("correlate", umbrela, "--official-measure", "nDCG@10")
     of.says("agreement", umbrela)
@@ -713,7 +711,7 @@ def dl19(of: Recorder) -> None:
     shutil.copy(data / "official_leaderboard.json", of.track)
     of.does("watch", of.track, "--once")
     of.says("status", of.track)
-    of.says("leaderboard", of.track, "--overall")
+    of.says("leaderboard", of.track)
     of.says("correlate", of.track)
     of.says("agreement", of.track)
     of.says("holes", of.track)

@@ -61,7 +61,7 @@ def test_out_has_no_score_of_an_ungraded_track(ungraded: Path) -> None:
 
 @pytest.mark.parametrize(
     "words",
-    [("compare",), ("correlate",), ("overall",), ("export", "leaderboard"),
+    [("compare",), ("correlate",), ("export", "leaderboard"),
      ("plot", "leaderboard"), ("plot", "scatter")],
 )  # fmt: skip
 def test_questions_about_scores_of_an_ungraded_track_say_that_nothing_is_graded(
