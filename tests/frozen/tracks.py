@@ -229,16 +229,6 @@ def recorded(of: Recorder) -> None:
     new.write_text(old.read_text().replace("What of", "And what of", 1))
     of.says("bank", "diff", old, new, of.track, "--all")
     of.does("convert", old, of.root / "of-bank.tsv", "--to", "queries")
-    of.says(
-        "evaluate",
-        of.track / "qrels.txt",
-        of.track / "runs" / "a.run",
-        of.track / "runs" / "b.run",
-        "-m",
-        "nDCG@5",
-        "-m",
-        "AP",
-    )
     of.says("check", of.track / "runs" / "broken.run")
     of.says("check", of.track / "runs" / "c.run")
     of.does("exam", "fit", of.track, "-o", of.root / "fitted")
