@@ -174,7 +174,6 @@ OTHERWISE = {
     ),
     "data frames, and what other libraries take": (
         *("track.per_query", "track.plot", "export.grades_frame", "export.qrels_frame", "export.runs"),
-        *("export.ranx_qrels", "export.ranx_runs"),
     ),
     "a number or two, which `status` has in words": (
         *("grading.counts", "grading.lost", "grading.thresholds", "files.judged_outside_pool"),

@@ -254,7 +254,7 @@ class Track(OfExtensions):
 
     @property
     def export(self) -> groups.Export:
-        """What other tools take: data frames, ranx, subtopics, the pool."""
+        """What other tools take: data frames, subtopics, the pool."""
         return groups.Export(self)
 
     @property
