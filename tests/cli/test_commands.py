@@ -81,7 +81,7 @@ def test_leaderboard_of_an_ungraded_track_says_that_nothing_is_graded(
     assert "nothing is graded yet; `trecexam watch" in shown.err
     # Zeros would say that no run found anything good.
     assert shown.out.splitlines()[1:] == [f"run{number}\t\t\t\t" for number in range(3)]
-    for name in ("leaderboard", "coverage", "items"):
+    for name in ("leaderboard", "items"):
         assert run(["plot", name, str(root), "-o", str(tmp_path / "plot.svg")]) == 2
         reason = f"`trecexam watch {root} --once` takes what grades.jsonl has of this pool"
         line = f"trecexam: {root}: nothing is graded yet; {reason}\n"
