@@ -87,7 +87,7 @@ def test_a_call_returns_tables_by_name_notes_and_facts(track: trecexam.Track, ca
         (("status", "TRACK", "--grader", "rubric"), 0),
         (("history", "TRACK"), 0),
         (("history", "TRACK", "1", "--labels"), 0),
-        (("overrides", "TRACK"), 0),
+        (("override", "TRACK", "--list"), 0),
         (("verify", "grading", "TRACK", "-q", "q01"), 0),
         (("verify", "grid", "TRACK", "--top", "3"), 0),
         (("verify", "missing", "TRACK"), 0),
@@ -134,7 +134,7 @@ def test_a_reading_command_has_every_format_and_an_output_file(
 
 #: Commands that write, run or serve something. Their output is not their only purpose.
 WRITE = {
-    *("demo", "init", "watch", "serve", "serve-user add", "serve-user remove", "override", "learn", "fill"),
+    *("demo", "init", "watch", "serve", "serve-user add", "serve-user remove", "learn", "fill"),
     *("convert", "plot", *(f"export {what}" for what in ("qrels", "official", "grades"))),
     *("export pool", "export runs", "judge plan", "judge export", "judge import", "bank generate"),
     *("export leaderboard", "export assignments", "autojudge", "pack"),

@@ -26,7 +26,6 @@ MODES: Mapping[tuple[str, str], tuple[tuple[str, ...], tuple[str, ...]]] = {
     ("leaderboard", "--baseline"): (("compare",), ("--baseline",)),
     ("leaderboard", "--pairs"): (("compare",), ("--pairs",)),
     ("leaderboard", "--learned"): (("learned-leaderboard",), ()),
-    ("override", "--list"): (("overrides",), ()),
     ("learn", "--cross-validate"): (("cross-validate",), ()),
     ("judge-next", "--budget"): (("judge-next",), ("--top",)),
 }
