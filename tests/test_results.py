@@ -105,7 +105,6 @@ def test_a_call_returns_tables_by_name_notes_and_facts(track: trecexam.Track, ca
         (("judge-next", "TRACK", "--grader", "support"), 0),
         (("bank", "check", "TRACK"), 1),
         (("bank", "diff", "BANK", "BANK", "TRACK"), 0),
-        (("judge", "progress", "TRACK"), 0),
         (("judge", "agreement", "TRACK"), 0),
     ],
 )
@@ -137,7 +136,7 @@ WRITE = {
     *("demo", "init", "watch", "serve", "serve-user add", "serve-user remove", "learn", "fill"),
     *("convert", "plot", *(f"export {what}" for what in ("qrels", "official", "grades"))),
     *("export pool", "export runs", "judge plan", "judge export", "judge import", "bank generate"),
-    *("export leaderboard", "export assignments", "autojudge", "pack"),
+    *("export leaderboard", "autojudge", "pack"),
     *("export subtopics", "export responses", "exam generate", "ragval questions", "ragval answers"),
     # Prints a file, which is neither a table nor JSON.
     "config",
@@ -169,7 +168,6 @@ OTHERWISE = {
     "an iterator of what other tools take, or of millions": (
         *("track.qrels", "track.grades", "export.official_qrels", "export.subtopics", "export.pool"),
         "export.responses",
-        "export.assignments",
         "export.leaderboard_values",
     ),
     "data frames, and what other libraries take": (

@@ -31,7 +31,6 @@ MODES: Mapping[tuple[str, str], tuple[tuple[str, ...], tuple[str, ...]]] = {
 }
 #: Options that are gone, as JSON has what they chose: command -> option -> how many words follow it.
 GONE: Mapping[tuple[str, ...], Mapping[str, int]] = {
-    ("judge", "progress"): {"--topics": 0},
     ("judge", "agreement"): {"--disagreements": 0},
     ("compare-graders",): {"--between": 1},
     ("simulate", "runs"): {"--summary": 0},

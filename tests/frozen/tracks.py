@@ -671,8 +671,6 @@ def judging(of: Recorder) -> None:
             )
     (of.root / "table.tsv").write_text("\n".join(table) + "\n")
     of.does("judge", "import", of.track, of.root / "table.tsv")
-    of.says("judge", "progress", of.track)
-    of.says("judge", "progress", of.track, "--topics")
     of.says("judge", "agreement", of.track)
     of.says("judge", "agreement", of.track, "--disagreements")
     of.does("judge", "export", of.track, "-o", of.root / "judged")
