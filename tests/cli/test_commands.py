@@ -576,7 +576,7 @@ def test_init_reports_the_file_in_a_runs_folder_that_is_not_a_run(
     assert (tmp_path / "made" / "runs" / "nist.txt").exists()
 
 
-@pytest.mark.parametrize("group", [(), ("export",), ("simulate",), ("exam",)])
+@pytest.mark.parametrize("group", [(), ("export",), ("exam",)])
 def test_a_command_group_alone_prints_its_help_on_one_screen(
     group: tuple[str, ...], capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -14,7 +14,7 @@ from trecexam.cli.main import run
 Damage = Callable[[Path], object]
 #: Commands that compare with official judgments or evaluate on them, whatever their input.
 COMPARE = ("agreement TRACK", "verify missing TRACK", "verify spurious TRACK")
-EVALUATE = ("simulate runs TRACK", "simulate removal TRACK", "leaderboard TRACK --official")
+EVALUATE = ("simulate TRACK", "simulate TRACK --judgments", "leaderboard TRACK --official")
 #: Commands that work without them and say so.
 WITHOUT = ("verify grading TRACK", "verify grid TRACK", "holes TRACK")
 ABSENT = "no official judgments: put qrels.txt here"

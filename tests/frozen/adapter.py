@@ -19,7 +19,11 @@ from typing import Any
 from outside import find_outside
 
 #: First words of a command line as the recipes write it -> as it is now; the longest that fits is taken.
-COMMANDS: Mapping[tuple[str, ...], tuple[str, ...]] = {("ragval", "judge"): ("watch", "--once")}
+COMMANDS: Mapping[tuple[str, ...], tuple[str, ...]] = {
+    ("ragval", "judge"): ("watch", "--once"),
+    ("simulate", "runs"): ("simulate",),
+    ("simulate", "removal"): ("simulate", "--judgments"),
+}
 #: What was an option that made another command of one -> that command, and what the option is now.
 MODES: Mapping[tuple[str, str], tuple[tuple[str, ...], tuple[str, ...]]] = {
     ("leaderboard", "--groups"): (("compare",), ()),
