@@ -141,7 +141,6 @@ def test_printing_a_result_shows_the_table_and_its_notes(track: trecexam.Track, 
 @pytest.mark.parametrize(
     ("name", "said"),
     [
-        ("swaps", "use track.correlate.swaps"),
         ("find_holes", "use track.fill.find"),
         ("counts", "use track.grading.counts"),
         ("query_ids", "use track.queries"),
@@ -212,7 +211,7 @@ def test_the_in_operator_finds_runs_columns_and_facts(track: trecexam.Track) -> 
     ("group", "has"),
     [
         ("exam", ("Exams on the track's passages", ".fit()", ".out")),
-        ("correlate", ("official side", "()", ".swaps()")),
+        ("correlate", ("official side", "()")),
         ("judge_next", ("What a person should judge next", "()")),
         ("grading", (".counts()", ".kind")),
     ],
@@ -233,7 +232,6 @@ def test_printing_a_group_of_calls_lists_them(
     ("group", "name", "said"),
     [
         ("exam", "fitt", "did you mean 'fit'"),
-        ("correlate", "swap", "did you mean 'swaps'"),
         ("judge_next", "zzzz", r"it has \(\)"),
         ("bank", "zzzz", "it has .*generate"),
     ],

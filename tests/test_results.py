@@ -87,7 +87,7 @@ def test_a_call_returns_tables_by_name_notes_and_facts(track: trecexam.Track, ca
         (("status", "TRACK", "--grader", "rubric"), 0),
         (("history", "TRACK"), 0),
         (("history", "TRACK", "1", "--labels"), 0),
-        (("overrides", "TRACK"), 0),
+        (("override", "TRACK", "--list"), 0),
         (("verify", "grading", "TRACK", "-q", "q01"), 0),
         (("verify", "grid", "TRACK", "--top", "3"), 0),
         (("verify", "missing", "TRACK"), 0),
@@ -105,7 +105,6 @@ def test_a_call_returns_tables_by_name_notes_and_facts(track: trecexam.Track, ca
         (("judge-next", "TRACK", "--grader", "support"), 0),
         (("bank", "check", "TRACK"), 1),
         (("bank", "diff", "BANK", "BANK", "TRACK"), 0),
-        (("judge", "progress", "TRACK"), 0),
         (("judge", "agreement", "TRACK"), 0),
     ],
 )
@@ -134,13 +133,13 @@ def test_a_reading_command_has_every_format_and_an_output_file(
 
 #: Commands that write, run or serve something. Their output is not their only purpose.
 WRITE = {
-    *("demo", "init", "watch", "serve", "serve-user add", "serve-user remove", "override", "learn", "fill"),
+    *("demo", "init", "watch", "serve", "serve-user add", "serve-user remove", "learn", "fill"),
     *("convert", "plot", *(f"export {what}" for what in ("qrels", "official", "grades"))),
     *("export pool", "export runs", "judge plan", "judge export", "judge import", "bank generate"),
-    *("export leaderboard", "export assignments", "autojudge", "pack"),
+    *("export leaderboard", "autojudge", "pack"),
     *("export subtopics", "export responses", "exam generate", "ragval questions", "ragval answers"),
-    # Prints a file, which is neither a table nor JSON; runs a model.
-    *("config", "verify reproducible"),
+    # Prints a file, which is neither a table nor JSON.
+    "config",
 }
 
 
@@ -169,12 +168,10 @@ OTHERWISE = {
     "an iterator of what other tools take, or of millions": (
         *("track.qrels", "track.grades", "export.official_qrels", "export.subtopics", "export.pool"),
         "export.responses",
-        "export.assignments",
         "export.leaderboard_values",
     ),
     "data frames, and what other libraries take": (
         *("track.per_query", "track.plot", "export.grades_frame", "export.qrels_frame", "export.runs"),
-        *("export.ranx_qrels", "export.ranx_runs"),
     ),
     "a number or two, which `status` has in words": (
         *("grading.counts", "grading.lost", "grading.thresholds", "files.judged_outside_pool"),
@@ -183,8 +180,8 @@ OTHERWISE = {
     "names of files and lines, for `for`": ("files.runs", "files.rejected", "bank.edits"),
     "what something would take, to be summed up": (
         *("track.estimate", "grading.estimate_banks", "grading.estimate_time", "bank.estimate"),
-        *("exam.estimate", "exam.estimate_refilling", "erag.estimate", "verify.estimate_reproducible"),
-        *("ragval.estimate_answers", "ragval.estimate_questions", "ragval.estimate_known", "repeat.estimate"),
+        *("exam.estimate", "exam.estimate_refilling", "erag.estimate"),
+        *("ragval.estimate_answers", "ragval.estimate_questions", "ragval.estimate_known"),
     ),
     "it writes, grades or asks a model, and gives what was done": (
         *("add_run.__call__", "track.close", "track.update", "grading.grade", "grading.forget_errors"),

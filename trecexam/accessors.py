@@ -191,6 +191,5 @@ class Export(Group):
     responses = on_loaded(exports.responses)
     official_qrels = on_loaded(exports.official_qrels)
     subtopics = on_loaded(exports.subtopics)
-    assignments = on_loaded(exports.assignments)
     leaderboard_values = on_loaded(exports.leaderboard_values, exports.joint_leaderboard_values)
     items_without_facet = on_loaded(without_facet)

@@ -254,12 +254,12 @@ class Track(OfExtensions):
 
     @property
     def export(self) -> groups.Export:
-        """What other tools take: data frames, ranx, subtopics, the pool."""
+        """What other tools take: data frames, subtopics, the pool."""
         return groups.Export(self)
 
     @property
     def correlate(self) -> groups.Correlate:
-        """How far the grades agree with the official side: `correlate()`, `correlate.swaps()` ..."""
+        """How far the grades agree with the official side: `correlate()`."""
         return groups.Correlate(self)
 
     @property

@@ -7,10 +7,8 @@ from trecexam.extensions.exams.accessor import ExamAccessor
 from trecexam.extensions.learn.accessor import LearnAccessor
 from trecexam.extensions.pack.accessor import PackAccessor
 from trecexam.extensions.ragval.accessor import RagvalAccessor
-from trecexam.extensions.repeated.accessor import RepeatAccessor
 from trecexam.extensions.simulation.accessor import SimulateAccessor
 from trecexam.extensions.support.accessor import SupportAccessor
-from trecexam.extensions.workbench.accessor import OverallAccessor
 
 class OfExtensions:
     @property
@@ -32,11 +30,7 @@ class OfExtensions:
     @property
     def pack(self) -> PackAccessor: ...
     @property
-    def overall(self) -> OverallAccessor: ...
-    @property
     def ragval(self) -> RagvalAccessor: ...
-    @property
-    def repeat(self) -> RepeatAccessor: ...
     @property
     def simulate(self) -> SimulateAccessor: ...
     @property

@@ -1,5 +1,5 @@
-"""A track in PyTerrier's frames and transformers, for `pt.Experiment` and pipelines (extra `pyterrier`)."""
+"""A track in PyTerrier's frames and transformers, for `pt.Experiment` (extra `pyterrier`)."""
 
-from trecexam.extensions.libraries.pyterrier import Cover, Ratings, nCover, qrels, ratings, runs, topics
+from trecexam.extensions.libraries.pyterrier import Cover, nCover, qrels, runs, topics
 
-__all__ = ["Cover", "Ratings", "nCover", "qrels", "ratings", "runs", "topics"]
+__all__ = ["Cover", "nCover", "qrels", "runs", "topics"]

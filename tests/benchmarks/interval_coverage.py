@@ -282,7 +282,7 @@ def kappa_counts(track: Path, least: int) -> Floats:
 
 
 def removal_taus(track: Path, repeats: int = 50) -> list[Floats]:
-    """tau of each repeat, of each row and side of `simulate removal`."""
+    """tau of each repeat, of each row and side of `simulate --judgments`."""
     import trecexam
 
     boards: list[Floats] = []
@@ -498,7 +498,7 @@ Delta method with a query's passages together, Student's t with the effective nu
     taus = removal_taus(track)
     rows = [[n, *map(percent, removal_cell(taus, n))] for n in (3, 5, 10, 20)]
     text += f"""
-## `simulate removal`
+## `simulate --judgments`
 
 Student's t prediction interval: how many hold tau of one more repeat. n and one more of 50 repeats on TREC DL 2019, {len(taus)} rows (measure, share
 removed, holes or fill).

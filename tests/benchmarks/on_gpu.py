@@ -1,4 +1,4 @@
-"""All GPU measurements: tests/gpu, speed of grading, cost of reproducible grades, `embedding`.
+"""All GPU measurements: tests/gpu, speed of grading, `embedding`.
 
 python tests/benchmarks/on_gpu.py [--device cuda] [--shape large] [--out FILE.md]
 
@@ -45,7 +45,7 @@ if __name__ == "__main__":
         parts.append(
             f"**A dry run on {given.device}: nothing here was measured on a GPU.** Not measured: tests/gpu, "
             "prompts a second against 2,000 (H200) or 1,300 (H100), the share of the floor against 55%, the "
-            "ratio to the published way against 50, and whether an answer is the same bit for bit on a GPU.\n"
+            "ratio to the published way against 50.\n"
         )
     else:
         well, text = ran("-m", "pytest", "-q", "-m", "gpu and not benchmark", "tests/gpu")
@@ -53,7 +53,6 @@ if __name__ == "__main__":
     texts = "20000" if gpu else "40"
     benchmarks = (
         ("language_speed.py", *shape, "--prompts", str(prompts)),
-        ("reproducible.py", *shape, "--prompts", str(max(20, prompts // 5))),
         ("embedding_speed.py", "--texts", texts, "--passages", texts),
     )
     failed = False

@@ -19,12 +19,13 @@ from typing import Any
 
 import ir_measures
 import numpy as np
+from cut_points import link, soft_link
 from numpy.typing import NDArray
 from scipy.stats import kendalltau, t
 
 from trecexam.features.correlation.comparison import compare
 from trecexam.features.correlation.paired_scores import paired_scores
-from trecexam.graders.cut_points import CUT_POINTS, SOFT_CUTS, SoftCuts, link, probabilities, soft_link
+from trecexam.graders.cut_points import CUT_POINTS, SOFT_CUTS, SoftCuts, probabilities
 from trecexam.line.assessment import Assessment
 from trecexam.line.loader import TrackLoader
 from trecexam.line.official import official_judgments

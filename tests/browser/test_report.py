@@ -18,7 +18,7 @@ from trecexam.tables.plots.model import Drawing, Plot
 if TYPE_CHECKING:
     from playwright.sync_api import Page
 
-PLOTS = ("leaderboard", "scatter", "thresholds", "coverage", "grades", "grades_by_item", "items")
+PLOTS = ("leaderboard", "scatter", "thresholds", "grades", "items")
 HOSTILE = (
     "<script>document.title='x'</script>",
     "\u202egnp.\u05d0\u05d1",

@@ -81,7 +81,7 @@ def test_leaderboard_of_an_ungraded_track_says_that_nothing_is_graded(
     assert "nothing is graded yet; `trecexam watch" in shown.err
     # Zeros would say that no run found anything good.
     assert shown.out.splitlines()[1:] == [f"run{number}\t\t\t\t" for number in range(3)]
-    for name in ("leaderboard", "coverage", "items"):
+    for name in ("leaderboard", "items"):
         assert run(["plot", name, str(root), "-o", str(tmp_path / "plot.svg")]) == 2
         reason = f"`trecexam watch {root} --once` takes what grades.jsonl has of this pool"
         line = f"trecexam: {root}: nothing is graded yet; {reason}\n"
@@ -576,7 +576,7 @@ def test_init_reports_the_file_in_a_runs_folder_that_is_not_a_run(
     assert (tmp_path / "made" / "runs" / "nist.txt").exists()
 
 
-@pytest.mark.parametrize("group", [(), ("export",), ("simulate",), ("exam",)])
+@pytest.mark.parametrize("group", [(), ("export",), ("exam",)])
 def test_a_command_group_alone_prints_its_help_on_one_screen(
     group: tuple[str, ...], capsys: pytest.CaptureFixture[str]
 ) -> None:

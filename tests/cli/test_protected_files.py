@@ -67,10 +67,9 @@ def test_an_output_that_is_a_file_of_a_track_is_rejected(
 def test_an_input_of_the_command_is_not_replaced(track: Path, capsys: pytest.CaptureFixture[str]) -> None:
     qrels = Path(shutil.copy(track / "qrels.txt", "people.qrels"))
     before = qrels.read_bytes()
-    assert run(["evaluate", "people.qrels", "t/runs/bm25.run", "-m", "nDCG@10", "-o", "people.qrels"]) == 2
     assert run(["audit", "-o", "people.qrels", "--qrels", "people.qrels", "--runs", "t/runs"]) == 2
     errors = capsys.readouterr().err.splitlines()
-    assert errors == ["trecexam: people.qrels: is an input of this command; name another file"] * 2
+    assert errors == ["trecexam: people.qrels: is an input of this command; name another file"]
     assert qrels.read_bytes() == before
 
 

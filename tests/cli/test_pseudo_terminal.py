@@ -111,15 +111,13 @@ def test_a_leaderboard_fits_the_terminal_width(
     [
         ("correlate",),
         ("correlate", "--per-query"),
-        ("swaps",),
-        ("outliers",),
         ("agreement",),
         ("compare",),
         ("correlate", "--thresholds"),
         ("holes",),
         ("holes", "--by", "query"),
-        ("simulate", "runs"),
-        ("simulate", "removal", "--repeats", "2"),
+        ("simulate",),
+        ("simulate", "--judgments", "--repeats", "2"),
     ],
     ids=" ".join,
 )
@@ -128,10 +126,7 @@ def test_other_tables_fit_the_terminal_width(
     command: tuple[str, ...], width: int, tracks: dict[str, Path], run_on_terminal: Shown
 ) -> None:
     name, *options = command
-    if name == "simulate":
-        name, options = "simulate", [options[0], str(tracks["alike"]), *options[1:]]
-    else:
-        options = [str(tracks["alike"]), *options]
+    options = [str(tracks["alike"]), *options]
     lines = [STYLE.sub("", line) for line in run_on_terminal(name, *options, width=width)]
     assert len(lines) > 1
     assert max(map(wcswidth, lines)) <= width

@@ -152,22 +152,24 @@ def test_overrides_lists_the_ratings_of_all_graders(root: Path, capsys: pytest.C
     for name, rating in (("rubric", "1"), ("mini", "3")):
         said = ("--rating", rating, "--who", "ann", "--why", f"read for {name}")
         out(capsys, "override", root, "--grader", name, *of_cell, *said)
-    rows = [line.split("\t") for line in out(capsys, "overrides", root).splitlines()]
+    rows = [line.split("\t") for line in out(capsys, "override", root, "--list").splitlines()]
     assert rows[0][:5] == ["grader", "query_id", "doc_id", "item_id", "rating"]
     assert [(row[0], row[4], row[7]) for row in rows[1:]] == [
         ("rubric", "1", "read for rubric"),
         ("mini", "3", "read for mini"),
     ]
-    of_one = [line.split("\t") for line in out(capsys, "overrides", root, "--grader", "mini").splitlines()]
+    of_one = [
+        line.split("\t") for line in out(capsys, "override", root, "--list", "--grader", "mini").splitlines()
+    ]
     assert of_one == [rows[0][1:], rows[2][1:]]
-    whole = json.loads(out(capsys, "overrides", root, "--json"))
+    whole = json.loads(out(capsys, "override", root, "--list", "--json"))
     assert {name: each["cells"] for name, each in whole["graders"].items()} == {
         "rubric": 1, "umbrela": 0, "mini": 1,
     }  # fmt: skip
     with (root / "overrides.mini.tsv").open("a") as file:
         file.write("q1\tnowhere\t\t9\tbob\tno\t\n")
     capsys.readouterr()
-    assert run(["overrides", str(root)]) == 1
+    assert run(["override", str(root), "--list"]) == 1
     assert "rejected: overrides.mini.tsv:3: " in capsys.readouterr().err
 
 

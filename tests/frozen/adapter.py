@@ -19,25 +19,22 @@ from typing import Any
 from outside import find_outside
 
 #: First words of a command line as the recipes write it -> as it is now; the longest that fits is taken.
-COMMANDS: Mapping[tuple[str, ...], tuple[str, ...]] = {("ragval", "judge"): ("watch", "--once")}
+COMMANDS: Mapping[tuple[str, ...], tuple[str, ...]] = {
+    ("ragval", "judge"): ("watch", "--once"),
+    ("simulate", "runs"): ("simulate",),
+    ("simulate", "removal"): ("simulate", "--judgments"),
+}
 #: What was an option that made another command of one -> that command, and what the option is now.
 MODES: Mapping[tuple[str, str], tuple[tuple[str, ...], tuple[str, ...]]] = {
     ("leaderboard", "--groups"): (("compare",), ()),
     ("leaderboard", "--baseline"): (("compare",), ("--baseline",)),
     ("leaderboard", "--pairs"): (("compare",), ("--pairs",)),
-    ("leaderboard", "--overall"): (("overall",), ()),
     ("leaderboard", "--learned"): (("learned-leaderboard",), ()),
-    ("leaderboard", "--compat"): (("verify", "readings"), ()),
-    ("correlate", "--swaps"): (("swaps",), ()),
-    ("correlate", "--outliers"): (("outliers",), ("--most",)),
-    ("correlate", "--representative"): (("representative",), ("--most",)),
-    ("override", "--list"): (("overrides",), ()),
     ("learn", "--cross-validate"): (("cross-validate",), ()),
     ("judge-next", "--budget"): (("judge-next",), ("--top",)),
 }
 #: Options that are gone, as JSON has what they chose: command -> option -> how many words follow it.
 GONE: Mapping[tuple[str, ...], Mapping[str, int]] = {
-    ("judge", "progress"): {"--topics": 0},
     ("judge", "agreement"): {"--disagreements": 0},
     ("compare-graders",): {"--between": 1},
     ("simulate", "runs"): {"--summary": 0},
@@ -117,9 +114,7 @@ def command(words: Sequence[str]) -> list[str]:
     for place, word in enumerate(words):
         if mode := MODES.get((str(words[0]), str(word))):
             first, instead = mode
-            # The reading that --compat named is the only one.
-            after = words[place + (2 if word == "--compat" else 1) :]
-            return [*first, *words[1:place], *instead, *after]
+            return [*first, *words[1:place], *instead, *words[place + 1 :]]
     for length in range(min(4, len(words)), 0, -1):
         if tuple(words[:length]) in COMMANDS:
             return [*COMMANDS[tuple(words[:length])], *words[length:]]

@@ -61,7 +61,6 @@ def demo(of: Recorder) -> None:
     for words in (
         ["status"],
         ["leaderboard", "--grader", "rubric"],
-        ["leaderboard", "--grader", "rubric", "--overall"],
         ["leaderboard", "--grader", "support"],
         ["leaderboard", "--groups"],
         ["leaderboard", "--pairs", "--test", "randomisation"],
@@ -70,9 +69,6 @@ def demo(of: Recorder) -> None:
         ["correlate", "--grader", "rubric"],
         ["correlate", "--grader", "rubric", "--thresholds"],
         ["correlate", "--per-query", "-m", "nDCG@10"],
-        ["correlate", "--swaps"],
-        ["correlate", "--outliers", "3"],
-        ["correlate", "--representative", "3"],
         ["agreement"],
         ["agreement", "--min-rating", "3", "--min-relevant", "2"],
         ["compare-graders", "--recorded", track / "grades.jsonl.gz"],
@@ -86,7 +82,6 @@ def demo(of: Recorder) -> None:
         ["verify", "grid", "-q", "q01"],
         ["verify", "missing"],
         ["verify", "spurious"],
-        ["verify", "reproducible"],
         ["judge-next", "--top", "5"],
         ["judge-next", "--level", "cell", "--top", "5"],
         ["judge-next", "--grader", "support", "--budget", "5"],
@@ -234,16 +229,6 @@ def recorded(of: Recorder) -> None:
     new.write_text(old.read_text().replace("What of", "And what of", 1))
     of.says("bank", "diff", old, new, of.track, "--all")
     of.does("convert", old, of.root / "of-bank.tsv", "--to", "queries")
-    of.says(
-        "evaluate",
-        of.track / "qrels.txt",
-        of.track / "runs" / "a.run",
-        of.track / "runs" / "b.run",
-        "-m",
-        "nDCG@5",
-        "-m",
-        "AP",
-    )
     of.says("check", of.track / "runs" / "broken.run")
     of.says("check", of.track / "runs" / "c.run")
     of.does("exam", "fit", of.track, "-o", of.root / "fitted")
@@ -319,7 +304,6 @@ def rag(of: Recorder) -> None:
     of.made()
     of.stored(umbrela)
     of.stored(rubric)
-    of.says("leaderboard", rubric, "--compat", "workbench")
     of.says("leaderboard", main, "-m", "all_score", "-m", "vital_score", "-m", "support:SupportF1")
     of.says("correlate", umbrela, "--official-measure", "nDCG@10")
     of.says("agreement", umbrela)
@@ -687,8 +671,6 @@ def judging(of: Recorder) -> None:
             )
     (of.root / "table.tsv").write_text("\n".join(table) + "\n")
     of.does("judge", "import", of.track, of.root / "table.tsv")
-    of.says("judge", "progress", of.track)
-    of.says("judge", "progress", of.track, "--topics")
     of.says("judge", "agreement", of.track)
     of.says("judge", "agreement", of.track, "--disagreements")
     of.does("judge", "export", of.track, "-o", of.root / "judged")
@@ -717,7 +699,7 @@ def dl19(of: Recorder) -> None:
     shutil.copy(data / "official_leaderboard.json", of.track)
     of.does("watch", of.track, "--once")
     of.says("status", of.track)
-    of.says("leaderboard", of.track, "--overall")
+    of.says("leaderboard", of.track)
     of.says("correlate", of.track)
     of.says("agreement", of.track)
     of.says("holes", of.track)

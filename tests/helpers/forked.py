@@ -61,8 +61,6 @@ def trecexam(arguments: list[str]) -> int:
 
 
 def python(code: str) -> int:
-    # ranx compiles on first use, which takes a minute.
-    os.environ["NUMBA_DISABLE_JIT"] = "1"
     warnings.simplefilter("error")
     warnings.filterwarnings("ignore", category=DeprecationWarning, module="ir_measures.util")
     # PyTerrier 1.1's, on pandas 3.1.

@@ -54,7 +54,6 @@ def test_out_has_no_score_of_an_ungraded_track(ungraded: Path) -> None:
     scores = json.loads((out / "leaderboard.json").read_text())["runs"][0]["scores"]
     assert all(score == {"mean": None, "stderr": None} for score in scores.values())
     assert not (out / "correlation.tsv").exists()
-    assert not (out / "outliers.tsv").exists()
     report = html.unescape((out / "report.html").read_text())
     assert "count as not relevant" not in report
     assert "0.000" not in report
@@ -62,7 +61,7 @@ def test_out_has_no_score_of_an_ungraded_track(ungraded: Path) -> None:
 
 @pytest.mark.parametrize(
     "words",
-    [("compare",), ("correlate",), ("swaps",), ("outliers",), ("overall",), ("export", "leaderboard"),
+    [("compare",), ("correlate",), ("export", "leaderboard"),
      ("plot", "leaderboard"), ("plot", "scatter")],
 )  # fmt: skip
 def test_questions_about_scores_of_an_ungraded_track_say_that_nothing_is_graded(

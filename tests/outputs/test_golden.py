@@ -18,7 +18,7 @@ from support import REPORTED, ROOT, HashGrader, make_small_track, write_run
 import trecexam
 
 GOLDEN = ROOT / "tests" / "golden"
-PLOTS = ("leaderboard", "scatter", "thresholds", "coverage", "grades", "grades_by_item", "items")
+PLOTS = ("leaderboard", "scatter", "thresholds", "grades", "items")
 NAMES = (
     "report.html",
     *(f"plots/{name}.tsv" for name in PLOTS),
@@ -31,8 +31,6 @@ NAMES = (
     "groups.tsv",
     "correlation.tsv",
     "correlation.json",
-    "swaps.tsv",
-    "outliers.tsv",
     "agreement.tsv",
     "holes.tsv",
     "rejected.tsv",

@@ -17,7 +17,6 @@ from slow_update import interrupted_update
 from support import HashGrader, graded_track, switch_report_on, write_run
 
 import trecexam
-from trecexam.extensions.disagreements.swaps import find_swaps
 from trecexam.features.leaderboard.differences import compare
 from trecexam.line.evaluation import rubric_values
 from trecexam.line.loader import opened
@@ -94,19 +93,6 @@ def test_p_values_of_the_best_runs_are_corrected_over_all_pairs(tmp_path: Path) 
     assert (some.p_corrected >= every.p_corrected[[at[pair] for pair in pairs]] - 1e-12).all()
 
 
-def test_swaps_of_the_best_runs_are_those_among_them() -> None:
-    random_values = np.random.default_rng(7)
-    official, rubric = random_values.random((2, 9, 12))
-    runs = [f"run{number}" for number in range(9)]
-    best = sorted(runs, key=lambda run: -official[runs.index(run)].mean())[:4]
-    some, every = find_swaps(runs, rubric, official, 4), find_swaps(runs, rubric, official)
-    assert some.n_pairs == 6
-    among = [swap for swap in every.swaps if {swap.run_a, swap.run_b} <= set(best)]
-    assert [(swap.run_a, swap.run_b) for swap in some.swaps] == [(swap.run_a, swap.run_b) for swap in among]
-    assert [swap.official_p for swap in some.swaps] == [swap.official_p for swap in among]
-    assert all(s.official_p_holm >= t.official_p_holm for s, t in zip(some.swaps, among, strict=True))
-
-
 def outputs(root: Path) -> dict[str, bytes]:
     """All of out/ but the history, which has times."""
     paths = sorted(path for path in (root / "out").rglob("*") if "history" not in path.parts)
@@ -126,7 +112,7 @@ def undisturbed_outputs(graded_once: Path, tmp_path_factory: pytest.TempPathFact
     return outputs(root)
 
 
-@pytest.mark.parametrize("stage", ["out/per_query.tsv", "out/agreement.tsv", "out/swaps.tsv"])
+@pytest.mark.parametrize("stage", ["out/per_query.tsv", "out/agreement.tsv"])
 def test_a_stop_while_outputs_are_written_ends_after_the_current_one(
     graded: Path, undisturbed_outputs: dict[str, bytes], stage: str
 ) -> None:

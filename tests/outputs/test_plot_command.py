@@ -52,7 +52,7 @@ def test_without_a_name_the_available_plots_are_listed(run_command: Talk) -> Non
     assert header.split("\t") == ["plot", "what", "of"]
     names = [line.split("\t")[0] for line in lines]
     assert names == [name for feature in features() for name in feature.plots]
-    assert {"leaderboard", "scatter", "thresholds", "coverage", "grades", "items", "abilities"} <= set(names)
+    assert {"leaderboard", "scatter", "thresholds", "grades", "items", "abilities"} <= set(names)
 
 
 def test_a_plot_has_column_width_and_a_caption_and_python_saves_the_same_bytes(
@@ -168,7 +168,7 @@ def test_a_track_without_runs_has_no_plot_and_gives_a_remedy(tmp_path: Path) -> 
     for path in (root / "runs").iterdir():
         path.unlink()
     with trecexam.open_track(root, grader=HashGrader()) as opened:
-        for name in ("leaderboard", "scatter", "coverage", "grades"):
+        for name in ("leaderboard", "scatter", "grades"):
             with pytest.raises(trecexam.TrecexamError, match=r"(?i)no runs"):
                 opened.plot(name)
 

@@ -26,7 +26,7 @@ from trecexam.outputs import outputs
 
 CELLS = {"rubric.qrels", "rubric.subtopics.qrels"}
 RUNS = {"leaderboard.tsv", "leaderboard.json", "per_query.tsv", "holes.tsv"}
-OFFICIAL = {"correlation.tsv", "correlation.json", "swaps.tsv", "outliers.tsv", "agreement.tsv", "holes.tsv"}
+OFFICIAL = {"correlation.tsv", "correlation.json", "agreement.tsv", "holes.tsv"}
 
 
 def update(root: Path, grader: HashGrader | None = None, **options: Any) -> trecexam.outputs.updates.Update:  # type: ignore[name-defined]
@@ -104,7 +104,7 @@ def test_another_official_leaderboard_rewrites_only_comparisons_of_ranks(
 ) -> None:
     (small_track / "official_leaderboard.json").write_text('{"run0": 1, "run1": 2, "run2": 3}')
     update(small_track)
-    assert set(made) == {"correlation.tsv", "correlation.json", "swaps.tsv", "outliers.tsv"}
+    assert set(made) == {"correlation.tsv", "correlation.json"}
 
 
 def test_a_run_of_graded_passages_does_not_rewrite_qrels(small_track: Path, made: list[str]) -> None:

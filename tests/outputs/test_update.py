@@ -42,7 +42,7 @@ def test_every_pooled_cell_is_graded_once_and_every_output_is_written(
     assert len(set(asked)) == len(asked) == done.graded == done.counts.ok
     assert set(outputs(small_track)) == {
         "rubric.qrels", "rubric.subtopics.qrels", "leaderboard.tsv", "leaderboard.json", "per_query.tsv",
-        "differences.tsv", "groups.tsv", "correlation.tsv", "correlation.json", "swaps.tsv", "outliers.tsv",
+        "differences.tsv", "groups.tsv", "correlation.tsv", "correlation.json",
         "agreement.tsv", "holes.tsv",
         "rejected.tsv", "report.html", "manifest.json",
     }  # fmt: skip
@@ -353,7 +353,7 @@ def test_manifest_names_every_input_and_output_with_its_sha256(
         assert hashlib.sha256((small_track / "out" / name).read_bytes()).hexdigest() == digest
     out = small_track / "out"
     plots = {f"plots/{path.name}" for path in (out / "plots").iterdir()}
-    assert len(plots) == 21
+    assert len(plots) == 15
     assert set(manifest["outputs"]) == set(outputs(small_track)) - {"manifest.json"} | plots
     assert "runs/run0.run" in manifest["inputs"]
 
@@ -368,7 +368,7 @@ def test_deleted_outputs_are_restored(updated: Path, hash_grader: HashGrader) ->
 def test_comparison_files_are_deleted_when_the_official_judgments_are_removed(
     updated: Path, hash_grader: HashGrader
 ) -> None:
-    kept = {"correlation.tsv", "correlation.json", "swaps.tsv", "outliers.tsv", "agreement.tsv"}
+    kept = {"correlation.tsv", "correlation.json", "agreement.tsv"}
     assert kept <= outputs(updated).keys()
     (updated / "qrels.txt").unlink()
     update(updated, hash_grader)

@@ -116,8 +116,7 @@ def correlate(
     queries on.
 
     For unrelated leaderboards, rank-biased overlap is near (1 - P^n) / (n (1 - P)) with n runs, all others
-    near 0. `trecexam swaps` lists the run pairs in opposite orders, `trecexam outliers` the runs with the
-    largest rank differences.
+    near 0. A note names the runs with the largest rank differences.
     """
     with trecexam.open_track(track) as opened, bad_measures():
         ratings = opened.grading.thresholds() if thresholds else ()

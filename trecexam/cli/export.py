@@ -120,19 +120,6 @@ def grades(track: Path, output: Path | None) -> None:
         emit(_lines(opened.grades()), output)
 
 
-@export.command(epilog="Example: trecexam export assignments mytrack -o assignments.jsonl")
-@track_argument
-@output_option
-def assignments(track: Path, output: Path | None) -> None:
-    """Write which nuggets each response or passage of TRACK supports, as nuggetizer assignments.
-
-    Ratings of 4 and more become `support`, 3 becomes `partial_support`, lower ones `not_support`; a missing
-    rating becomes `failed`.
-    """
-    with trecexam.open_track(track) as opened:
-        emit(_lines(opened.export.assignments()), output)
-
-
 @export.command(epilog="Example: trecexam export runs mytrack -o for-trec-eval")
 @track_argument
 @click.option(

@@ -22,7 +22,7 @@ FIRST = ("demo", "init", "watch", "status", "leaderboard", "correlate", "serve",
 GROUPS = {
     "look closer": (*("compare", "agreement", "verify", "history", "plot"),),
     "holes": ("holes", "fill"),
-    "people": ("override", "overrides"),
+    "people": ("override",),
     "banks and exams": (),
     "published evaluators": (),
     "files": ("export", "convert", "formats", "graders"),
@@ -55,7 +55,6 @@ COMMANDS = {
     "export": ("trecexam.cli.export", "export", "Write qrels, runs or grades for other tools."),
     "plot": ("trecexam.cli.plot", "plot", "Draw a plot for a paper: PDF at the width of a column."),
     "override": ("trecexam.cli.override", "override", "Replace the grader's rating with a person's."),
-    "overrides": ("trecexam.cli.override", "overrides", "List people's ratings, and which of them count."),
     "graders": ("trecexam.cli.status", "graders", "List graders, and what to install for them."),
 }
 

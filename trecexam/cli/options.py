@@ -68,23 +68,16 @@ key_env_option = click.option(
 )
 
 
-def _measure_option(ending: str) -> Callable[[Command], Command]:
-    """The option -m; `ending` of its help says what holds without it."""
-    return click.option(
-        "-m",
-        "--measure",
-        "measures",
-        multiple=True,
-        metavar="MEASURE",
-        help="Use this measure; may be repeated. Names are those of ir_measures: nDCG@10, P(rel=4)@20, "
-        "alpha_nDCG@20; also Cover(rel=4)@20, Cover(rel=4,weights=vital)@20 (vital items only), and "
-        f"nuggetizer's all_score, vital_score and strict_...{ending}",
-    )
-
-
-measure_option = _measure_option(" [default: the track's].")
-#: Of commands that have no track.
-required_measure_option = _measure_option(" [required].")
+measure_option = click.option(
+    "-m",
+    "--measure",
+    "measures",
+    multiple=True,
+    metavar="MEASURE",
+    help="Use this measure; may be repeated. Names are those of ir_measures: nDCG@10, P(rel=4)@20, "
+    "alpha_nDCG@20; also Cover(rel=4)@20, Cover(rel=4,weights=vital)@20 (vital items only), and "
+    "nuggetizer's all_score, vital_score and strict_... [default: the track's].",
+)
 
 
 class Map(NamedTuple):

@@ -42,11 +42,47 @@ COUNTING = {"latest": "the last", "majority": "the majority", "adjudicated": "wh
     "a whole, where the track has official judgments, a judgment on their scale.",
 )
 @click.option("--withdraw", is_flag=True, help="Withdraw the rating: the grader's counts again.")
+@click.option("--list", "listed", is_flag=True, help="List all ratings by people, and which of them count.")
 @click.option(
     "--who", envvar="TRECEXAM_WHO", show_envvar=True, metavar="NAME", help="Store this name as the rater's."
 )
 @click.option("--why", metavar="TEXT", help="Store this reason, so that others can check it.")
+@reading
 def override(
+    track: Path,
+    query_id: str | None,
+    doc_id: str | None,
+    item: str,
+    rating: str | None,
+    withdraw: bool,
+    listed: bool,
+    who: str | None,
+    why: str | None,
+) -> Result | None:
+    """Replace the grader's rating of a cell or passage of TRACK with a person's.
+
+    Appends a line to TRACK/overrides.tsv, which you may also edit by hand. The last rating of a cell counts;
+    the grader's rating and earlier ones are kept. `trecexam watch` updates the scores.
+
+    Where the track has official judgments, or a `scale` in [judging], a passage as a whole is judged on that
+    scale: a line of TRACK/judgments.tsv, which `fill`, `learn`, `holes` and `agreement` use like an official
+    judgment.
+
+    --list changes nothing. It shows a row per readable line of TRACK/overrides.tsv with the grader's rating,
+    then passages with the same text, which get the same rating, and with [judging] the lines of
+    judgments.tsv. With several graders it shows the ratings of all; --grader selects one. Its exit status is
+    1 if a line was rejected.
+    """
+    if listed:
+        if query_id or doc_id or item or rating is not None or withdraw or why:
+            raise click.UsageError("--list rates nothing: leave out the other options")
+        with trecexam.open_track(track) as opened:
+            return opened.override.ratings()
+    _rate(track, query_id, doc_id, item, rating, withdraw, who, why)
+    return None
+
+
+def _rate(
     track: Path,
     query_id: str | None,
     doc_id: str | None,
@@ -56,16 +92,7 @@ def override(
     who: str | None,
     why: str | None,
 ) -> None:
-    """Replace the grader's rating of a cell or passage of TRACK with a person's.
-
-    Appends a line to TRACK/overrides.tsv, which you may also edit by hand. The last rating of a cell counts;
-    the grader's rating and earlier ones are kept. `trecexam watch` updates the scores; `trecexam overrides`
-    lists all.
-
-    Where the track has official judgments, or a `scale` in [judging], a passage as a whole is judged on that
-    scale: a line of TRACK/judgments.tsv, which `fill`, `learn`, `holes` and `agreement` use like an official
-    judgment.
-    """
+    """Store a rating, and print what counts now."""
     missing = [
         option
         for option, value in (("--query", query_id), ("--doc", doc_id), ("--who", who), ("--why", why))
@@ -123,19 +150,3 @@ def override(
         else f"the running `trecexam watch` (process {pid}) will apply it",
         err=True,
     )
-
-
-@click.command(epilog="Example: trecexam overrides mytrack --json")
-@track_argument
-@reading
-def overrides(track: Path) -> Result:
-    """List the ratings that people gave in place of the grader's, and which of them count.
-
-    One row per readable line of TRACK/overrides.tsv, with the grader's rating. Passages with the same text,
-    which get the same rating, follow the line. With [judging] in trecexam.toml, lines of judgments.tsv are
-    listed, too. With several graders, shows the ratings of all; --grader selects one.
-
-    Exit status: 0, or 1 if a line was rejected.
-    """
-    with trecexam.open_track(track) as opened:
-        return opened.override.ratings()

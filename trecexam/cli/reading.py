@@ -40,11 +40,12 @@ _OUTPUT = click.option(
 )
 
 
-def reading(function: Callable[..., Result]) -> Callable[..., int]:
+def reading(function: Callable[..., Result | None]) -> Callable[..., int]:
     """Gives a command that returns a `Result` --json, --latex, --table, --wide and -o, and shows the result.
 
     A terminal is shown the tables for people; a pipe and a file are given the first table as TSV. Notes go to
-    stderr, and are in JSON and LaTeX, too. Of --json, --latex and --table at most one is given.
+    stderr, and are in JSON and LaTeX, too. Of --json, --latex and --table at most one is given. A command
+    that wrote something and has nothing to show returns None.
     """
 
     @wraps(function)
@@ -52,7 +53,10 @@ def reading(function: Callable[..., Result]) -> Callable[..., int]:
         form = _form(options)
         if output is not None:
             refuse_inputs(output, options.values())
-        result = _whose(function(**options))
+        found = function(**options)
+        if found is None:
+            return 0
+        result = _whose(found)
         answer(result, form, wide=wide, output=output)
         return 1 if result.rejected else 0
 

@@ -99,12 +99,6 @@ class GraderSection(LanguageModelSection):
         examples=[0.16],
         description="embedding: the width of the logistic around soft_cuts, in cosine. Unset: fitted.",
     )
-    reproducible: bool = Field(
-        False,
-        description="With embedding, seq2seq and causal a cell gets the same answer, bit for bit, whatever "
-        "else is graded with it. true: also where a model here writes free text (erag, ragval), which takes "
-        "20 to 40% longer, and twice as long for few cells.",
-    )
     structured: Literal["json_schema", "choice", "none"] | None = Field(
         None,
         examples=["json_schema"],
@@ -124,7 +118,7 @@ class GraderSection(LanguageModelSection):
     def _without_what_is_unset(self, serialize: SerializerFunctionWrapHandler) -> dict[str, Any]:
         return without_usual(
             serialize(self),
-            {"soft_cuts": None, "soft_width": None, "reproducible": False, "citations": "first"},
+            {"soft_cuts": None, "soft_width": None, "citations": "first"},
         )
 
     @field_validator("cut_points", "soft_cuts")

@@ -5,7 +5,7 @@ passage's best cosine over its query's items with its human judgment: a share s 
 at least j, so the cosine that a share s of them reach means j. On the 0..3 scale of TREC Deep Learning,
 judgment 1 (related) is linked to rating 2, 2 (highly relevant) to 4, and 3 (perfectly relevant) to 5; the
 cuts for 3 and for 1 lie halfway between and as far below. Only shares are matched, no correlation is
-optimised. `track.grading.cut_points()` does it for any track with official judgments.
+optimised. `tests/benchmarks/cut_points.py` does it for any track with official judgments.
 
 The probabilities are those of a logistic around each of five other points, its `SoftCuts`:
 

@@ -97,13 +97,13 @@ class EmbeddingGrader:
         """What the model runs on, or would: where all vectors were kept, they were made on the same."""
         loaded = self.__dict__.get("_model")
         if loaded is not None:
-            return environment_of(loaded, reproducible=True)
+            return environment_of(loaded)
         _check_installed()
         import torch
         from sentence_transformers.util import get_device_name
 
         device = torch.device(self.device or get_device_name())
-        return environment_on(device, self.dtype, reproducible=True)
+        return environment_on(device, self.dtype)
 
     @property
     def model_and_prompt(self) -> tuple[str, str]:

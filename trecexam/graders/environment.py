@@ -22,19 +22,18 @@ _WITH_BFLOAT16 = (
 )
 
 
-def environment_of(model: torch.nn.Module, *, reproducible: bool) -> dict[str, str]:
+def environment_of(model: torch.nn.Module) -> dict[str, str]:
     """As `environment_on`, of a loaded model: where its first weights lie, it runs."""
     weights = next(model.parameters())
     dtype = str(weights.dtype).removeprefix("torch.")
-    return environment_on(weights.device, dtype, reproducible=reproducible)
+    return environment_on(weights.device, dtype)
 
 
-def environment_on(device: torch.device, dtype: str, *, reproducible: bool) -> dict[str, str]:
-    """`device` (cpu, cuda ...), `processor` (its name), `dtype`, `torch`, `transformers`, `reproducible`.
+def environment_on(device: torch.device, dtype: str) -> dict[str, str]:
+    """`device` (cpu, cuda ...), `processor` (its name), `dtype`, `torch`, `transformers`.
 
     Args:
         dtype: as torch names it.
-        reproducible: the setting of that name.
     """
     import torch
     import transformers
@@ -46,7 +45,6 @@ def environment_on(device: torch.device, dtype: str, *, reproducible: bool) -> d
         "dtype": dtype,
         "torch": str(torch.__version__),
         "transformers": transformers.__version__,
-        "reproducible": str(reproducible).lower(),
     }
 
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 #: Lengths are rounded up to a multiple of this many tokens.
 STEP = 8
-#: Tokens of a batch, padding counted. Larger ones are hardly faster on a CPU (see design note 005), and a
+#: Tokens of a batch, padding counted. Larger ones are hardly faster on a CPU, and a
 #: text that comes alone takes a whole batch.
 BATCH_TOKENS = 256
 #: The same elsewhere, where each step of a batch has to be started: not measured yet.

@@ -1,7 +1,7 @@
 """Matrix products on a CPU by oneDNN, with weights that are laid out once.
 
 In float32 torch gives them to MKL, which takes 2.3 times as long on an AMD EPYC; in bfloat16 it lays
-weights out anew for each product (design note 005). The operators are those that torch.compile uses; where a
+weights out anew for each product. The operators are those that torch.compile uses; where a
 torch or a processor has none, products are as they were.
 """
 

@@ -176,19 +176,6 @@ def judgment_cautions(track: Assessment, measures: Sequence[MeasureLike] | None 
     )
 
 
-def label_cautions(rows: Sequence[Qrel], source: object, measures: Iterable[MeasureLike]) -> tuple[str, ...]:
-    """A line on measures that count from 1 on, where the labels of a qrels file go beyond that."""
-    at_default = [each for each in _at_default(measures) if each.NAME not in COVER]
-    best = _best(rows)
-    if not at_default or best <= 1:
-        return ()
-    named = ", ".join(_names(_with_rel(each, 2) for each in at_default))
-    return (
-        f"{_count(at_default)} labels from 1 on, and those of {source} go up to {best}: write the label from "
-        f"which a passage is relevant, as in {named}",
-    )
-
-
 def _at_default(measures: Iterable[MeasureLike]) -> Iterator[Measure]:
     """Those that take a `rel` and were given none. Subtopics are made with the threshold: they have none."""
     for each in map(measure, measures):

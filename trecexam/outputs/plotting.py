@@ -105,7 +105,7 @@ def plot(
     A figure knows its numbers, title and caption: `figure.plot.table`, `.title` and `.caption`.
 
     Args:
-        name: one of `trecexam plot`: "leaderboard", "scatter", "thresholds", "coverage" ...
+        name: one of `trecexam plot`: "leaderboard", "scatter", "thresholds", "items" ...
         measure, official_measure: of the plots that have such; None for the track's own, its first.
         width, height: "3.3in", "8.4cm", "84mm", "241pt" (of TeX), "single" or "double" column (3.33 and 7
             inches), or a number of inches. None for the width in the report, and for a height that suits

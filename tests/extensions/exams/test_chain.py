@@ -10,8 +10,6 @@ import pytest
 
 pytest.importorskip("httpx2")
 pytest.importorskip("tenacity")
-pytest.importorskip("rapidfuzz")
-pytest.importorskip("simplemma")
 
 from scripted_server import Exchange, serving
 

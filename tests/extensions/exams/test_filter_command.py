@@ -8,9 +8,6 @@ from pathlib import Path
 import pytest
 from exams import CHOICES, PASSAGE, STEM, question, write_exam
 
-pytest.importorskip("rapidfuzz")
-pytest.importorskip("simplemma")
-
 from trecexam.cli.main import run
 from trecexam.extensions.exams import filter_exam
 from trecexam.extensions.exams.exam_file import read_exam

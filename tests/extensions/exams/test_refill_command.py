@@ -12,8 +12,6 @@ from exams import CHOICES, PASSAGE, STEM
 
 pytest.importorskip("httpx2")
 pytest.importorskip("tenacity")
-pytest.importorskip("rapidfuzz")
-pytest.importorskip("simplemma")
 
 from scripted_server import Exchange, serving
 

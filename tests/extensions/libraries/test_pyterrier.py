@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import io
 import json
-import pickle
 import sys
-import unittest
 from collections.abc import Iterator
 from typing import Any
 
@@ -22,7 +19,7 @@ from trecexam.scores.columns import provider
 pd = pytest.importorskip("pandas")
 pt = pytest.importorskip("pyterrier", reason="the extra `pyterrier` is not installed")
 
-from trecexam.pyterrier import Cover, Ratings, nCover, qrels, ratings, runs, topics  # noqa: E402
+from trecexam.pyterrier import Cover, nCover, qrels, runs, topics  # noqa: E402
 
 #: PyTerrier 1.1 drops columns in place, which pandas 3.1 deprecates.
 pytestmark = pytest.mark.filterwarnings("ignore:The inplace keyword")
@@ -79,7 +76,6 @@ def test_qrels_have_the_columns_of_pyterrier_and_the_ratings(track: trecexam.Tra
 def test_qrels_take_the_same_arguments_as_those_of_the_track(track: trecexam.Track) -> None:
     for rule in ({"binary": True, "min_rating": 5}, {"label": "count", "min_answers": 2}):
         assert qrels(track, **rule)["label"].tolist() == [row.relevance for row in track.qrels(**rule)]
-        assert ratings(track, **rule).qrels.equals(qrels(track, **rule))
 
 
 def test_topics_are_the_queries_of_the_bank(track: trecexam.Track) -> None:
@@ -186,89 +182,8 @@ def test_frames_with_fractional_ratings_are_rejected(track: trecexam.Track) -> N
             pt.Experiment(runs(track), topics(track), wrong, [Cover(rel=4) @ 20])
 
 
-def test_ratings_adds_two_columns_and_leaves_the_rest_unchanged(track: trecexam.Track) -> None:
-    add = ratings(track)
-    results = runs(track)["run0"](topics(track)).sample(frac=1, random_state=1)
-    results.index = pd.Index([7] * len(results), name="odd")
-    before = results.copy()
-    rated = add(results)
-    assert results.equals(before)
-    assert list(rated.columns) == [*results.columns, "label", "ratings"]
-    assert rated[list(results.columns)].equals(results)
-    assert rated["label"].dtype == "Int64"
-    assert rated["ratings"].dtype == object
-    judged = {(row.query_id, row.doc_id): (row.relevance, row.ratings) for row in track.qrels()}
-    nothing = 0
-    for row in rated.itertuples():
-        label, of_items = judged.get((row.qid, row.docno), (pd.NA, None))
-        assert row.label is label if label is pd.NA else row.label == label, row
-        assert row.ratings == of_items
-        nothing += label is pd.NA
-    assert 0 < nothing < len(rated)
-
-
-def test_applying_ratings_twice_equals_applying_it_once(track: trecexam.Track) -> None:
-    add = ratings(track)
-    results = runs(track)["run0"](topics(track))
-    assert add(add(results)).equals(add(results))
-    other = results.assign(label=9)[["label", *results.columns]]
-    assert list(add(other).columns) == ["label", *results.columns, "ratings"]
-    assert add(other)["label"].equals(add(results)["label"])
-
-
-def test_ratings_accepts_an_empty_frame_and_records(track: trecexam.Track) -> None:
-    add = ratings(track)
-    empty = add(pd.DataFrame({"qid": [], "docno": [], "score": []}))
-    assert (len(empty), list(empty.columns)) == (0, ["qid", "docno", "score", "label", "ratings"])
-    assert empty["label"].dtype == "Int64"
-    (first,) = add([{"qid": "01", "docno": "01-d00"}])
-    assert first["ratings"] == next(iter(track.qrels())).ratings
-
-
-def test_ratings_rejects_numeric_ids(track: trecexam.Track) -> None:
-    with pytest.raises(ValueError, match=r"qid .*1.* is not text: .*dtype=str"):
-        ratings(track)(pd.DataFrame({"qid": [1], "docno": ["01-d00"]}))
-
-
-def test_ratings_composes_with_pyterriers_operators(track: trecexam.Track) -> None:
-    add, made, asked = ratings(track), runs(track), topics(track)
-    assert (made["run0"] % 2 >> add)(asked)["docno"].tolist() == [
-        f"{q}-d{d:02}" for q in ("01", "02", "03") for d in (0, 1)
-    ]
-    by_label = (
-        made["run0"] >> add >> pt.apply.doc_score(lambda row: float(row["label"]) if row["ratings"] else -1.0)
-    )
-    best = by_label(asked).sort_values(["qid", "rank"]).groupby("qid").first()
-    labels = qrels(track).merge(made["run0"](asked)[["qid", "docno"]]).groupby("qid")["label"].max()
-    assert best["label"].tolist() == labels.tolist()
-    summed = ((made["run0"] >> add) + made["run1"] * 2)(asked)
-    assert {"label", "ratings", "score", "rank"} <= set(summed.columns)
-    assert add((made["run0"] | made["run1"])(asked))["ratings"].notna().any()
-    table = pt.Experiment(
-        [made["run0"], by_label], asked, qrels(track), [nDCG @ 10], plan="tree", verbose=False
-    )
-    assert "Ratings()" in table["name"][1]
-    assert table["nDCG@10"][1] > table["nDCG@10"][0]
-
-
-def test_pyterrier_can_inspect_and_copy_the_transformer(
-    track: trecexam.Track, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    add = ratings(track)
-    monkeypatch.setenv("PT_TEST_TRANSFORMER_REPORTS", "0")
-    suite = unittest.defaultTestLoader.loadTestsFromTestCase(pt.testing.transformer_test_class(lambda: add))
-    result = unittest.TextTestRunner(stream=io.StringIO()).run(suite)
-    assert (result.testsRun, result.failures, result.errors) == (2, [], [])
-    assert pt.inspect.transformer_inputs(add) == [["qid", "docno"]]
-    with pytest.raises(pt.validate.InputValidationError, match="docno"):
-        add(topics(track))
-    pipeline = runs(track)["run0"] >> add
-    asked = topics(track)
-    assert pickle.loads(pickle.dumps(pipeline))(asked).equals(pipeline(asked))
-
-
 def test_the_module_is_importable_by_name_and_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert trecexam.pyterrier.Ratings is Ratings
+    assert trecexam.pyterrier.qrels is qrels
     monkeypatch.delattr(trecexam, "pyterrier")
     monkeypatch.delitem(sys.modules, "trecexam.pyterrier")
     monkeypatch.delitem(sys.modules, "trecexam.extensions.libraries.pyterrier")

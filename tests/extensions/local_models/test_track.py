@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support import HashGrader, make_small_track
+from support import make_small_track
 
 import trecexam
 from trecexam.cli.main import run
-from trecexam.errors import ConfigError, TrackError, TrecexamError
+from trecexam.errors import ConfigError, TrackError
 
 Make = Callable[..., Path]
 
@@ -161,37 +161,6 @@ def test_an_item_that_cannot_be_graded_is_reported_once_and_the_rest_is_graded(
     (root / "bank.questions.jsonl").write_text(bank)
     assert run(["watch", str(root), "--once"]) == 0
     assert len((root / "out" / "rejected.tsv").read_text().splitlines()) == 1
-
-
-def test_verify_readings_shows_the_effect_of_the_workbench_parser(
-    track: Make, capsys: pytest.CaptureFixture[str]
-) -> None:
-    root = track(decode="beam", max_new_tokens=4)
-    # None of its replies can be read.
-    assert run(["watch", str(root), "--once"]) == 1
-    capsys.readouterr()
-    assert run(["verify", "readings", str(root), "--json", "-m", "P(rel=4)@4"]) == 0
-    out, err = capsys.readouterr()
-    rows = json.loads(out)["readings"]
-    assert [set(row) for row in rows] == [{"run", "measure", "value", "workbench", "difference"}] * 3
-    assert {(row["value"], row["difference"]) for row in rows} == {(None, None)}
-    assert None not in {row["workbench"] for row in rows}
-    assert "ratings differ when read as 'workbench'" in err
-
-
-def test_with_choices_decoding_there_is_nothing_to_parse(
-    track: Make, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert run(["verify", "readings", str(track())]) == 2
-    assert "there is nothing to read" in capsys.readouterr().err
-
-
-def test_a_grader_without_answers_has_no_other_parser(small_track: Path, hash_grader: HashGrader) -> None:
-    with (
-        trecexam.open_track(small_track, grader=hash_grader) as opened,
-        pytest.raises(TrecexamError, match="in only one way"),
-    ):
-        opened.verify.readings("workbench")
 
 
 def test_graders_lists_what_each_grader_needs(

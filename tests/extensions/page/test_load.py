@@ -24,7 +24,7 @@ def test_with_fifty_concurrent_raters_no_rating_is_lost(track: Path) -> None:
     assert not load.failed
     assert lost(track, load) == []
     assert is_sound(track)
-    assert run(["overrides", str(track)]) == 0
+    assert run(["override", str(track), "--list"]) == 0
 
 
 @pytest.mark.slow

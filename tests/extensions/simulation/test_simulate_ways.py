@@ -41,7 +41,7 @@ def simulated(capsys: pytest.CaptureFixture[str], *arguments: str | Path) -> lis
 
 def shifts(capsys: pytest.CaptureFixture[str], root: Path, *options: str) -> list[dict[str, object]]:
     capsys.readouterr()
-    assert run(["simulate", "runs", str(root), *options, "--official-measure", "nDCG@10", "--json"]) == 0
+    assert run(["simulate", str(root), *options, "--official-measure", "nDCG@10", "--json"]) == 0
     found: list[dict[str, object]] = json.loads(capsys.readouterr().out)["shifts"]
     return found
 
@@ -84,7 +84,7 @@ def test_passages_found_by_only_one_run_are_predicted_from_the_rest(
 ) -> None:
     official, ranked = judgments(root), rankings(root)
     full = board(root, official)
-    rows = {row["run"]: row for row in simulated(capsys, "runs", root, *WAYS)}
+    rows = {row["run"]: row for row in simulated(capsys, root, *WAYS)}
     for name in RUNS[:2]:
         dropped = frozenset(
             (q, doc)
@@ -116,10 +116,9 @@ def test_passages_found_by_only_one_run_are_predicted_from_the_rest(
 def test_without_other_methods_the_tables_are_unchanged(
     root: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    for which in (("runs",), ("removal", "--repeats", "2")):
-        command, *options = which
-        plain = simulated(capsys, command, root, *options)
-        more = simulated(capsys, command, root, *options, "--by", "label:1")
+    for options in ((), ("--judgments", "--repeats", "2")):
+        plain = simulated(capsys, root, *options)
+        more = simulated(capsys, root, *options, "--by", "label:1")
         assert [{name: row[name] for name in plain[0]} for row in more] == plain
     moved = shifts(capsys, root, "--by", "label:1")
     assert [row for row in moved if row["judgments"] != "label:1"] == shifts(capsys, root)
@@ -127,7 +126,7 @@ def test_without_other_methods_the_tables_are_unchanged(
 
 @pytest.mark.slow
 def test_removal_and_summaries_have_every_method(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    rows = simulated(capsys, "removal", root, "--repeats", "2", *WAYS)
+    rows = simulated(capsys, "--judgments", root, "--repeats", "2", *WAYS)
     for way in ("learned", "label:1", "label:2", "condensed"):
         assert {f"tau.{way}", f"tau_ap.{way}", f"difference.{way}"} <= rows[0].keys()
     assert float(rows[-1]["difference.learned"]) < float(rows[-1]["difference.holes"])
@@ -141,12 +140,12 @@ def test_steps_with_too_few_judgments_to_learn_from_are_counted(
     copy = Path(shutil.copytree(root, tmp_path / "few"))
     (copy / "qrels.txt").write_text("q0 0 q0-d01 0\nq0 0 q0-d02 2\n")
     capsys.readouterr()
-    assert run(["simulate", "removal", str(copy), "--repeats", "1", "--by", "learned"]) == 0
+    assert run(["simulate", "--judgments", str(copy), "--repeats", "1", "--by", "learned"]) == 0
     assert "steps too few judgments remained to learn from; `learned` leaves holes there" in (
         capsys.readouterr().err
     )
 
 
 def test_an_unknown_method_is_rejected(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["simulate", "runs", str(root), "--by", "people"]) == 2
+    assert run(["simulate", str(root), "--by", "people"]) == 2
     assert "--by people is unknown: give learned, condensed, label or label:N" in capsys.readouterr().err

@@ -159,7 +159,7 @@ def test_the_provenance_is_in_every_output_and_a_withdrawal_restores_all(
     capsys.readouterr()
     assert run(["leaderboard", str(root)]) == 0
     assert "in 1 cell and for 0 passages as a whole (ann)" in capsys.readouterr().err
-    assert run(["overrides", str(root)]) == 0
+    assert run(["override", str(root), "--list"]) == 0
     assert "\tann\tread it\t" in capsys.readouterr().out
     assert run(["status", str(root), "--json"]) == 0
     status = json.loads(capsys.readouterr().out)

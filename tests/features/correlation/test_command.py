@@ -1,4 +1,4 @@
-"""`trecexam correlate`, `swaps`, `outliers`: thresholds, notes and invalid input."""
+"""`trecexam correlate`: thresholds, notes and invalid input."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import json
 import random
 import re
 import shutil
+from itertools import combinations
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +15,6 @@ from support import HashGrader, write_run
 
 import trecexam
 from trecexam.cli.main import run
-from trecexam.extensions.disagreements.swaps import find_swaps
 from trecexam.features.correlation.paired_scores import NothingToCompareError
 from trecexam.graders.base import Scale
 from trecexam.line.evaluation import official_values, rubric_values
@@ -41,8 +41,8 @@ def rows(text: str) -> Rows:
     return [dict(zip(header, line, strict=True)) for line in lines]
 
 
-def table(capsys: pytest.CaptureFixture[str], *arguments: str | Path, command: str = "correlate") -> Rows:
-    return rows(run_command(capsys, command, *arguments)[0])
+def table(capsys: pytest.CaptureFixture[str], *arguments: str | Path) -> Rows:
+    return rows(run_command(capsys, "correlate", *arguments)[0])
 
 
 def settings(root: Path, scores: str) -> None:
@@ -138,8 +138,6 @@ def test_a_threshold_beyond_the_scale_is_rejected(graded: Path) -> None:
             trecexam.TrecexamError, match=r"min_rating 4: 1\.\.2 needed, as the grader rates 0\.\.2"
         ):
             track.correlate(min_ratings=[1, 4])
-        with pytest.raises(trecexam.TrecexamError, match=r"min_rating 0: 1\.\.2 needed"):
-            track.correlate.swaps(min_ratings=[0])
 
 
 def test_rbo_p_is_passed_on(many: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -154,56 +152,20 @@ def test_rbo_p_is_passed_on(many: Path, capsys: pytest.CaptureFixture[str]) -> N
             assert found.rbo == pytest.approx(correlate(ours, theirs, rbo_p=p).rbo, abs=1e-6)
 
 
-def test_swaps_of_the_first_measures_equal_the_file_in_out(
+def test_a_note_counts_swapped_pairs_and_names_the_runs_whose_ranks_differ_most(
     many: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    run_command(capsys, "watch", many, "--once")
-    text, said = run_command(capsys, "swaps", many)
-    assert text == (many / "out" / "swaps.tsv").read_text()
     names, ours = values(many, "P(rel=4)@8", official=False)
     _, theirs = values(many, "nDCG@10", official=True)
-    expected = find_swaps(names, ours, theirs)
-    assert expected.swaps
-    assert [(r["run_a"], r["run_b"], r["verdict"]) for r in rows(text)] == [
-        (s.run_a, s.run_b, s.verdict or "") for s in expected.swaps
-    ]
-    assert {(r["measure"], r["official_measure"]) for r in rows(text)} == {("P(rel=4)@8", "nDCG@10")}
-    first = rows(text)[0]
-    assert float(first["official_p.holm"]) == pytest.approx(expected.swaps[0].official_p_holm, abs=1e-6)
-    assert float(first["rubric_difference"]) == pytest.approx(expected.swaps[0].rubric_difference, abs=1e-6)
-    count = re.search(r"P\(rel=4\)@8 and nDCG@10: (\d+) of 28 pairs of runs are swapped", said)
-    assert count
-    assert int(count[1]) == len(expected.swaps)
-    found = json.loads(run_command(capsys, "swaps", many, "--json")[0])
-    assert found["pairs"][0]["n_swapped"] == len(found["swaps"]) == len(expected.swaps)
-    assert found["pairs"][0]["n_tied"] == expected.n_tied
-
-
-def test_swaps_accepts_measures_and_thresholds(many: Path) -> None:
-    with trecexam.open_track(many) as track:
-        swaps = track.correlate.swaps(["P@5", "nDCG@5"], ["P@5", "AP"], min_ratings=[2, 3])
-    found = rows(swaps.to_tsv())
-    assert {(r["measure"], r["official_measure"], r["min_rating"]) for r in found} <= {
-        (*names, rating)
-        for official in ("P@5", "AP")
-        for names, rating in ((("P(rel=2)@5", official), "2"), (("P(rel=3)@5", official), "3"),
-                              (("nDCG@5", official), ""))
-    }  # fmt: skip
-    assert len({r["measure"] for r in found}) > 1
-
-
-def test_outliers_shows_the_furthest_runs_and_out_has_all_of_them(
-    many: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    run_command(capsys, "watch", many, "--once")
-    every = rows((many / "out" / "outliers.tsv").read_text())
-    assert len(every) == 8
-    assert table(capsys, many, "--most", "3", command="outliers") == every[:3]
-    assert table(capsys, many, command="outliers") == every
-    names, ours = values(many, "P(rel=4)@8", official=False)
-    _, theirs = values(many, "nDCG@10", official=True)
-    assert [r["run"] for r in every] == [o.run for o in find_outliers(names, ours, theirs)]
-    assert len(json.loads(run_command(capsys, "outliers", many, "--most", "2", "--json")[0])["outliers"]) == 2
+    mine, official = (np.round(side.mean(axis=1), 12) for side in (ours, theirs))
+    swapped = sum((mine[a] - mine[b]) * (official[a] - official[b]) < 0 for a, b in combinations(range(8), 2))
+    assert swapped
+    asked = ["-m", "P(rel=4)@8", "--official-measure", "nDCG@10"]
+    said = run_command(capsys, "correlate", many, *asked)[1]
+    assert f"{swapped} of 28 pairs of runs swap between P(rel=4)@8 and nDCG@10; largest differences" in said
+    far = find_outliers(names, ours, theirs)[:3]
+    assert ", ".join(f"{o.run} ({o.rubric_rank:g}, {o.official_rank:g})" for o in far) in said
+    assert "pairs of runs swap" not in run_command(capsys, "correlate", many, *asked, "--per-query")[1]
 
 
 def test_correlate_says_what_was_compared_and_which_queries_have_no_judgments(
@@ -228,10 +190,6 @@ def test_runs_missing_from_the_official_leaderboard_are_reported(
     # It can be requested by name, and is then the only one.
     alone = table(capsys, graded, "--official-measure", "official_leaderboard")
     assert alone == ranked
-    far = table(capsys, graded, "--official-measure", "official_leaderboard", command="outliers")
-    assert sorted((r["run"], r["official_rank"], r["official_mean"]) for r in far) == [
-        ("run0", "1.000000", ""), ("run2", "2.000000", ""),
-    ]  # fmt: skip
 
 
 def test_an_official_leaderboard_alone_is_enough(graded: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -239,9 +197,7 @@ def test_an_official_leaderboard_alone_is_enough(graded: Path, capsys: pytest.Ca
     (graded / "official_leaderboard.json").write_text('{"run0": 3, "run1": 2, "run2": 1}')
     (row, *_) = table(capsys, graded)
     assert (row["official_measure"], row["n_runs"]) == ("official_leaderboard", "3")
-    assert len(table(capsys, graded, command="outliers")) == 3
-    for swap in table(capsys, graded, command="swaps"):
-        assert (swap["official_p"], swap["official_p.holm"], swap["verdict"]) == ("", "", "")
+    assert "pairs of runs swap" in run_command(capsys, "correlate", graded)[1]
     _, said = run_command(capsys, "correlate", graded, "--per-query", status=2)
     assert "an official leaderboard has no values per query" in said
 
@@ -249,7 +205,7 @@ def test_an_official_leaderboard_alone_is_enough(graded: Path, capsys: pytest.Ca
 def refusal(capsys: pytest.CaptureFixture[str], root: Path) -> str:
     """The one-line error, the same in every form of the command."""
     found = set()
-    for command, *options in (["correlate"], ["swaps"], ["outliers"], ["correlate", "--thresholds"]):
+    for command, *options in (["correlate"], ["correlate", "--thresholds"]):
         out, err = run_command(capsys, command, root, *options, status=2)
         assert out == ""
         assert err.startswith("trecexam: ")
@@ -287,12 +243,9 @@ def test_a_rejected_leaderboard_is_reported(graded: Path, capsys: pytest.Capture
     assert reason in refusal(capsys, graded)
 
 
-@pytest.mark.parametrize("command", ["correlate", "swaps", "outliers"])
-def test_runs_without_a_judged_passage_are_reported(
-    graded: Path, command: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_runs_without_a_judged_passage_are_reported(graded: Path, capsys: pytest.CaptureFixture[str]) -> None:
     def said() -> str:
-        return run_command(capsys, command, graded)[1]
+        return run_command(capsys, "correlate", graded)[1]
 
     assert "is judged" not in said()
     for name in ("said", "told"):
@@ -341,7 +294,6 @@ def test_judgments_with_other_document_ids_give_a_warning(
     assert "are document ids written in another form?" in said
     assert "no correlation where all runs are tied: on nDCG@10 (official)" in said
     assert {row["kendall_tau"] for row in rows(text)} == {""}
-    assert rows(run_command(capsys, "swaps", graded)[0]) == []
 
 
 def test_a_leaderboard_of_other_runs_is_rejected(graded: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -374,9 +326,9 @@ def test_labels_below_minus_1_count_as_not_relevant(graded: Path, capsys: pytest
     zero, negative = (re.sub(r" [01]$", f" {label}", text, flags=re.M) for label in ("0", "-2"))
     assert zero != negative
     (graded / "qrels.txt").write_text(zero)
-    expected = [table(capsys, *options, command=each) for each in ("correlate", "swaps", "outliers")]
+    expected = table(capsys, *options)
     (graded / "qrels.txt").write_text(negative)
-    assert [table(capsys, *options, command=each) for each in ("correlate", "swaps", "outliers")] == expected
+    assert table(capsys, *options) == expected
     (graded / "qrels.txt").write_text(re.sub(r" \d$", " -1", text, flags=re.M))
     assert "qrels.txt: all its labels are -1: pooled, not judged" in refusal(capsys, graded)
 
@@ -387,9 +339,6 @@ def test_a_single_run_has_no_correlation(graded: Path, capsys: pytest.CaptureFix
     text, said = run_command(capsys, "correlate", graded)
     assert "a single run has no correlation" in said
     assert all(row["n_runs"] == "1" and row["rbo"] == "" for row in rows(text))
-    assert rows(run_command(capsys, "swaps", graded)[0]) == []
-    (only,) = table(capsys, graded, command="outliers")
-    assert (only["run"], float(only["difference"])) == ("run0", 0)
 
 
 def test_all_runs_tied_have_no_correlation(graded: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -399,23 +348,15 @@ def test_all_runs_tied_have_no_correlation(graded: Path, capsys: pytest.CaptureF
     text, said = run_command(capsys, "correlate", graded)
     assert "no correlation where all runs are tied: on P(rel=4)@8, nDCG@10 (official)" in said
     assert {row["kendall_tau"] for row in rows(text)} == {row["rbo"] for row in rows(text)} == {""}
-    assert rows(run_command(capsys, "swaps", graded)[0]) == []
-    far = table(capsys, graded, command="outliers")
-    assert {(float(r["rubric_rank"]), float(r["official_rank"])) for r in far} == {(2, 2)}
 
 
 def test_every_command_has_a_python_call(graded: Path) -> None:
     with trecexam.open_track(graded) as track:
         found = track.correlate(["P@5"], ["nDCG@10"], min_ratings=[3], rbo_p=0.5)
         assert [key for key, _ in found.pairs] == [("P(rel=3)@5", "nDCG@10", 3)]
-        outliers = track.correlate.outliers(most=1)
-        assert len(outliers.found[0][1]) == 1
         (graded / "qrels.txt").unlink()
-        for call in (track.correlate, track.correlate.swaps, track.correlate.outliers):
-            with pytest.raises(
-                NothingToCompareError, match="nothing to compare: it needs official judgments"
-            ):
-                call()
+        with pytest.raises(NothingToCompareError, match="nothing to compare: it needs official judgments"):
+            track.correlate()
 
 
 def test_unsupported_official_measures_are_reported_and_stop_nothing_else(

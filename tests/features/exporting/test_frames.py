@@ -74,7 +74,7 @@ def test_a_leaderboard_can_be_restricted_to_some_runs(track: trecexam.Track) -> 
     assert [row.run for row in official.rows] == ["run1"]
     with pytest.raises(TrecexamError, match="no run 'run9'; did you mean 'run"):
         track.leaderboard(runs=["run9"])
-    for call in (track.leaderboard, track.per_query, track.export.runs, track.export.ranx_runs):
+    for call in (track.leaderboard, track.per_query, track.export.runs):
         with pytest.raises(TrecexamError, match=r"^runs: give a list, as \['run1'\]$"):
             call(runs="run1")
 

@@ -139,22 +139,10 @@ def test_many_unjudged_passages_in_the_first_ranks_are_a_note(
     assert "`trecexam holes d`" in said
 
 
-def test_files_have_the_note_on_unjudged_passages_too(demo: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["evaluate", "d/qrels.txt", "d/runs/bm25.run", "-m", "nDCG@10"]) == 0
-    assert "49% of the passages in the first 10 ranks are not judged" in capsys.readouterr().err
-    judged = [
-        f"{query_id} 0 {doc_id} 1\n"
-        for query_id, _, doc_id, *_ in map(str.split, Path("d/runs/bm25.run").read_text().splitlines())
-    ]
-    Path("all.qrels").write_text("".join(judged))
-    assert run(["evaluate", "all.qrels", "d/runs/bm25.run", "-m", "nDCG@10"]) == 0
-    assert "not judged" not in capsys.readouterr().err
-
-
 def test_the_range_of_repeats_is_not_called_an_interval(
     demo: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert run(["simulate", "removal", "d", "--repeats", "3", "--wide"]) == 0
+    assert run(["simulate", "d", "--judgments", "--repeats", "3", "--wide"]) == 0
     captured = capsys.readouterr()
     assert "95% interval" not in captured.out + captured.err
     assert "judged from 3 repeats" in captured.err

@@ -15,7 +15,6 @@ pytest.importorskip("tenacity")
 from assigning import assign, label_of, nuggets_in, passage_in
 from scripted_server import serving
 
-import converters
 import trecexam
 from trecexam.cli.main import run
 
@@ -113,18 +112,3 @@ def test_scores_of_whole_responses_equal_those_of_nuggetizer(root: Path, nuggets
             assert score.mean == pytest.approx(sum(values) / len(values), abs=1e-12)
     assert {row.run for row in board.rows} == {"a", "b", "c"}
     assert len({expected["a", query_id]["all_score"] for query_id in QUERIES}) > 1
-    assert run(["export", "assignments", str(root), "-o", str(root / "assignments.jsonl")]) == 0
-    rows = [json.loads(line) for line in (root / "assignments.jsonl").read_text().splitlines()]
-    assert {(row["run_id"], row["qid"]) for row in rows} == texts.keys() - {("c", "q3")}
-    for row in rows:
-        text = texts[row["run_id"], row["qid"]]
-        assert (row["answer_text"], row["query"]) == (text, f"what of {row['qid']}?")
-        assert [(each["text"], each["importance"]) for each in row["nuggets"]] == nuggets[row["qid"]]
-        assert [each["assignment"] for each in row["nuggets"]] == [
-            label_of(nugget, text) for nugget, _ in nuggets[row["qid"]]
-        ]
-    # They are grades of the same responses in the track.
-    with trecexam.open_track(root) as track:
-        graded = {(row["query_id"], row["doc_id"], row["item_id"]): row["rating"] for row in track.grades()}
-    found = converters.read(root / "assignments.jsonl")
-    assert {(each.query_id, each.doc_id, each.item_id): each.rating for each in found} == graded

@@ -488,10 +488,10 @@ def test_the_list_reports_rejected_lines_of_the_file(
     graded: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (graded / "overrides.tsv").write_text("no header here\n")
-    assert run(["overrides", str(graded)]) == 1
+    assert run(["override", str(graded), "--list"]) == 1
     assert "rejected: overrides.tsv:1: the header line lacks" in capsys.readouterr().err
     (graded / "overrides.tsv").write_text(
         "query_id\tdoc_id\titem_id\trating\twho\twhy\nq1\tx\t\t9\tann\tno\n"
     )
-    assert run(["overrides", str(graded)]) == 1
+    assert run(["override", str(graded), "--list"]) == 1
     assert "rejected: overrides.tsv:2: the rating is neither" in capsys.readouterr().err

@@ -20,7 +20,7 @@ from trecexam.outputs.updates import Update
 from trecexam.tables.plots import canvas
 from trecexam.tables.plots.model import Drawing, Plot
 
-PLOTS = ("coverage", "grades", "grades_by_item", "items", "leaderboard", "scatter", "thresholds")
+PLOTS = ("grades", "items", "leaderboard", "scatter", "thresholds")
 OFFICIAL = {"scatter", "thresholds"}
 
 pytestmark = pytest.mark.usefixtures("with_report")
@@ -116,7 +116,7 @@ def test_every_plot_has_a_picture_and_numbers(small_track: Path) -> None:
     assert done.written[-1] == out / "manifest.json"
     said = read(small_track).words
     assert set(said) == {
-        "", "leaderboard", "official", "coverage", "grades", "items", "holes", "rejected", "provenance",
+        "", "leaderboard", "official", "grades", "items", "holes", "rejected", "provenance",
     }  # fmt: skip
     assert "95% interval" in said["leaderboard"]
     assert "could not be drawn" not in page(small_track)
@@ -278,7 +278,7 @@ def test_a_track_without_runs_has_a_page(small_track: Path) -> None:
     update(small_track)
     assert plots(small_track) == {}
     said = read(small_track).words
-    for section in ("leaderboard", "official", "coverage", "grades", "items", "holes"):
+    for section in ("leaderboard", "official", "grades", "items", "holes"):
         assert "No runs yet" in said[section]
     assert "Nothing was rejected." in said["rejected"]
 
@@ -298,8 +298,8 @@ def test_a_page_without_grades_says_so(small_track: Path) -> None:
     grader.status = lambda cell: "unparsed"
     update(small_track, grader)
     said = read(small_track).words
-    assert names(small_track) == {"grades", "grades_by_item"}
-    for section in ("leaderboard", "coverage"):
+    assert names(small_track) == {"grades"}
+    for section in ("leaderboard", "items"):
         assert "The grader gave no rating: of" in said[section]
     assert "are unparsed, 0 refused and 0 errors" in said[""]
     meaning = "gives no rating, and what has no rating at all counts as not relevant."

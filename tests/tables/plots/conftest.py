@@ -8,8 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 import numpy as np
 import pytest
 
-from trecexam.extensions.items.coverage_plot import coverage_plot
-from trecexam.extensions.items.grades_plot import GRADES, grades_by_item_plot, grades_plot
+from trecexam.extensions.items.grades_plot import GRADES, grades_plot
 from trecexam.extensions.items.items_plot import ItemSummary, items_plot
 from trecexam.features.correlation.scatter_plot import scatter_plot
 from trecexam.features.correlation.thresholds_plot import thresholds_plot
@@ -68,16 +67,13 @@ def make_plots(names: Sequence[str]) -> dict[str, Plot]:
         for n in range(30)
     ]
     counts = chance.integers(0, 9, (30, len(GRADES)))
-    covered = {names[n % len(names)] + str(n): chance.random((len(names), 4)) > 0.5 for n in range(12)}
     found = (
         leaderboard_plot(board),
         scatter_plot(
             "P@5", "nDCG@10", ours, theirs, find_outliers(runs, ours, theirs), correlate(ours, theirs)
         ),
         thresholds_plot(points, 4),
-        coverage_plot([row.run for row in board.rows], covered, 4, 5),
         grades_plot(counts.sum(axis=0)),
-        grades_by_item_plot([(item.query_id, item.item_id) for item in items], counts),
         items_plot(items, 4, 5),
     )
     return {plot.name: plot for plot in found}

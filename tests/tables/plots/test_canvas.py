@@ -24,7 +24,7 @@ from trecexam.tables.plots.canvas import draw, drawn_by
 from trecexam.tables.plots.model import Drawing, Plot
 
 pytestmark = pytest.mark.plots
-NAMES = ("leaderboard", "scatter", "thresholds", "coverage", "grades", "grades_by_item", "items")
+NAMES = ("leaderboard", "scatter", "thresholds", "grades", "items")
 SVG = "{http://www.w3.org/2000/svg}"
 
 
@@ -86,7 +86,7 @@ def test_drawing_again_gives_the_same_bytes_with_any_user_settings_and_in_thread
     assert again == hostile
 
 
-@pytest.mark.parametrize("name", ["leaderboard", "scatter", "coverage"])
+@pytest.mark.parametrize("name", ["leaderboard", "scatter"])
 def test_with_more_runs_than_room_for_names_ranks_are_shown(many_plots: dict[str, Plot], name: str) -> None:
     drawing = draw(many_plots[name])
     text = drawing.svg.decode()

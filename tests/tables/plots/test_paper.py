@@ -19,7 +19,7 @@ from trecexam.scores.rank_correlation.outliers import find_outliers
 from trecexam.tables.plots.model import Plot
 from trecexam.tables.plots.paper import paper_figure
 
-NAMES = ("leaderboard", "scatter", "thresholds", "coverage", "grades", "grades_by_item", "items")
+NAMES = ("leaderboard", "scatter", "thresholds", "grades", "items")
 #: One column, where room is short, and two columns.
 WIDTHS = (3.33, pytest.param(7.0, marks=pytest.mark.slow))
 

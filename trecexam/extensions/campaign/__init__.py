@@ -9,7 +9,7 @@ EXTENSION = Extension(
     commands={
         "judge": Command(
             f"{__name__}.cli:judge",
-            "Run a campaign of assessors: plan, progress, agreement, qrels.",
+            "Run a campaign of assessors: plan, agreement, qrels.",
             "people",
         ),
         "judge-next": Command(

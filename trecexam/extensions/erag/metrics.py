@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import Any
 
 from trecexam.errors import GraderError
-from trecexam.packages import install
 from trecexam.track import metric_file
 
 #: (output, gold outputs) -> 0..1.
@@ -109,8 +108,6 @@ def metric_of(name: str, root: Path) -> Metric:
         GraderError: it does not exist, cannot be loaded or needs a package; the message says what to do.
     """
     if ":" not in name:
-        if name == "rouge-l" and importlib.util.find_spec("rapidfuzz") is None:
-            raise GraderError(f"metric `rouge-l` needs rapidfuzz: {install('erag')}")
         if name not in METRICS:
             metric_names = ", ".join(METRICS)
             raise GraderError(f"no metric '{name}'; give {metric_names}, or your own as module:function")

@@ -1,17 +1,7 @@
-"""`trecexam.evaluate` and `track.add_run` for Python; `trecexam evaluate` for run files and qrels."""
+"""`trecexam.evaluate` and `track.add_run` for Python."""
 
 from __future__ import annotations
 
-from trecexam.extension import Command, Extension
+from trecexam.extension import Extension
 
-EXTENSION = Extension(
-    "evaluate",
-    commands={
-        "evaluate": Command(
-            f"{__name__}.cli:evaluate",
-            "Evaluate run files with a qrels file; needs no track.",
-            "published evaluators",
-        )
-    },
-    accessors={"add_run": f"{__name__}.accessor:AddRunAccessor"},
-)
+EXTENSION = Extension("evaluate", accessors={"add_run": f"{__name__}.accessor:AddRunAccessor"})

@@ -98,7 +98,7 @@ def evaluate(
 ) -> Evaluation:
     """Grades and evaluates runs; the values are the same as in a track folder.
 
-    It prints nothing. The command `trecexam evaluate` is another thing: it has labels, and grades nothing.
+    It prints nothing.
 
     Args:
         runs: name -> run: a file, a data frame, records or a dict of dicts; see `Track.add_run`.

@@ -17,7 +17,7 @@ from trecexam.files.atomic import replace_together
 from trecexam.files.kept import read_object
 from trecexam.graders.embedding import EmbeddingGrader
 from trecexam.graders.weights import model_folder, offline_folder
-from trecexam.packages import install, missing_packages
+from trecexam.packages import install
 from trecexam.tables.result import Result
 from trecexam.tables.table import Table, to_json, to_tsv
 from trecexam.tables.text import plural
@@ -117,11 +117,8 @@ def filter_exam(
 
     Raises:
         ConversionError: a line of the exam is no question.
-        TrecexamError: a package or the embedding model is missing.
+        TrecexamError: the embedding model is missing.
     """
-    missing = missing_packages(("rapidfuzz", "simplemma"), install("exam"))
-    if missing:
-        raise TrecexamError(f"an exam cannot be filtered: {missing}")
     path, settings, root = Path(path), settings or ExamSection.model_validate({}), root or Path()
     questions = tuple(read_exam(path))
     compares = not set(_EMBEDDING) <= set(settings.without)

@@ -1,4 +1,4 @@
-"""Quality of the bank's items: coverage by run, grades by item, items that do not tell runs apart."""
+"""Quality of the bank's items: grades, items that do not tell runs apart."""
 
 from __future__ import annotations
 

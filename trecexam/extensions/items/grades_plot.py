@@ -1,8 +1,7 @@
-"""Plots of the grader's ratings: frequencies overall and by item, including missing ratings."""
+"""The plot of how often each rating was given, including missing ratings."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -72,67 +71,3 @@ def _draw_all(figure: Figure, plot: Plot) -> None:
     axes.tick_params(axis="y", length=0)
     axes.spines["left"].set_visible(False)
     grid(axes, "x")
-
-
-def grades_by_item_plot(items: Sequence[tuple[str, str]], counts: NDArray[np.int64]) -> Plot:
-    """Plots the shares of each grade, with a column per item.
-
-    Args:
-        items: (query_id, item_id) of each.
-        counts: of shape (n_items, len(GRADES)).
-    """
-    totals = np.maximum(counts.sum(axis=1), 1)
-    best = (counts[:, : len(RATINGS)] * np.arange(len(RATINGS))).sum(axis=1)
-    mean = best / np.maximum(counts[:, : len(RATINGS)].sum(axis=1), 1)
-    order = sorted(
-        range(len(items)), key=lambda n: (mean[n], -counts[n, len(RATINGS) :].sum() / totals[n], items[n])
-    )
-    rows = tuple((*items[n], *counts[n].tolist()) for n in order)
-    unparsed = int((counts[:, len(RATINGS) :].sum(axis=1) > 0).sum())
-    return Plot(
-        "grades_by_item",
-        "Grades by item",
-        "Each column is an item, and shows the shares of its grades; items from the lowest mean rating on. "
-        "A bank in which all columns look alike tells passages apart, but not items.",
-        f"{len(items):,} items; {unparsed:,} of them have cells without a rating.",
-        Table(("query_id", "item_id", *GRADES), rows),
-        _draw_items,
-        Size(WIDTH, 3.4),
-    )
-
-
-def _draw_items(figure: Figure, plot: Plot) -> None:
-    counts = np.array([row[2:] for row in plot.table.rows], float)
-    shares = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
-    # One picture, whose size depends on no number of items but in pixels: the rows are percent.
-    ends = np.round(np.cumsum(shares, axis=1) * 200).astype(int)
-    which = (np.arange(200)[:, None, None] >= ends[None]).sum(axis=2)
-    palette = np.array([_rgb(colour) for colour in (*_COLOURS, "#ffffff")], np.uint8)
-    axes = figure.subplots()
-    axes.imshow(
-        palette[which],
-        aspect="auto",
-        interpolation="none",
-        origin="lower",
-        extent=(0.5, len(counts) + 0.5, 0, 1),
-    )
-    from matplotlib.patches import Patch
-
-    grade_indices = [n for n in range(len(GRADES)) if n < len(RATINGS) or counts[:, n].any()]
-    figure.legend(
-        handles=[Patch(facecolor=_COLOURS[n], label=GRADES[n]) for n in grade_indices],
-        loc="outside upper center",
-        ncols=len(grade_indices) if len(grade_indices) <= 8 else 5,
-        frameon=False,
-        handlelength=0.9,
-        handletextpad=0.4,
-        columnspacing=0.9,
-    )
-    axes.set_xlabel(f"{len(counts):,} items, lowest mean rating first")
-    axes.set_ylabel("share of cells")
-    axes.yaxis.set_major_formatter("{x:.0%}")
-    axes.locator_params(axis="x", integer=True)
-
-
-def _rgb(colour: str) -> tuple[int, ...]:
-    return tuple(bytes.fromhex(colour[1:]))

@@ -1,4 +1,4 @@
-"""Coverage, grades and item quality in the report."""
+"""Grades and item quality in the report."""
 
 from __future__ import annotations
 
@@ -7,8 +7,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from trecexam.errors import TrecexamError
-from trecexam.extensions.items.coverage_plot import coverage_plot
-from trecexam.extensions.items.grades_plot import grades_by_item_plot, grades_plot
+from trecexam.extensions.items.grades_plot import grades_plot
 from trecexam.extensions.items.items_plot import items_plot, items_table
 from trecexam.extensions.items.quality import Quality, quality
 from trecexam.line.assessment import Assessment
@@ -50,21 +49,17 @@ def _plots(track: Assessment) -> _Plots:
     plots: list[Plot] = []
     total = bank.grades.sum(axis=0)
     if total.sum():
-        names = [(item.query_id, item.item_id) for item in bank.live]
-        plots += (grades_plot(total), grades_by_item_plot(names, bank.grades))
+        plots.append(grades_plot(total))
     rated = any(item.rated for item in bank.live)
     if rated:
-        plots += (
-            coverage_plot(runs, bank.covered, scores.min_rating, depth),
-            items_plot(bank.items, scores.min_rating, depth),
-        )
+        plots.append(items_plot(bank.items, scores.min_rating, depth))
     why = nothing_graded(track)
     by_name = {plot.name: plot for plot in plots}
     return _Plots(by_name, "" if total.sum() else why, "" if rated else why, bank if rated else None)
 
 
 def items_report(track: Assessment) -> tuple[ReportPart, ...]:
-    """The sections "coverage", "grades" and "items"."""
+    """The sections "grades" and "items"."""
     made = _plots(track)
     no_ratings, no_grades = (why and sentence(why) for why in (made.why_no_ratings, made.why_no_grades))
 
@@ -73,8 +68,7 @@ def items_report(track: Assessment) -> tuple[ReportPart, ...]:
 
     lists = {} if made.rated is None else dict(_lists(made.rated))
     return (
-        ReportPart("coverage", Tables({}, plots=of("coverage")), "Coverage", why=no_ratings),
-        ReportPart("grades", Tables({}, plots=of("grades", "grades_by_item")), "Grades", why=no_grades),
+        ReportPart("grades", Tables({}, plots=of("grades")), "Grades", why=no_grades),
         ReportPart(
             "items",
             Tables(lists, plots=of("items")),
@@ -146,9 +140,7 @@ ITEMS = Feature(
     plots={
         name: FeaturePlot(what, _plot_named(name))
         for name, what in {
-            "coverage": "the share of each query's items that each run covers, as a heat map",
             "grades": "how often each rating was given",
-            "grades_by_item": "how often each rating was given, item by item",
             "items": "the items by mean rating and by how many runs cover them",
         }.items()
     },

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -32,12 +32,10 @@ class Quality:
         items: all, retired ones last.
         grades: how often each of GRADES was given to each item that is not retired; int64 of shape
             (n_items, len(GRADES)).
-        covered: query_id -> which run covers which item, shape (n_runs, n_items).
     """
 
     items: tuple[ItemSummary, ...]
     grades: NDArray[np.int64]
-    covered: Mapping[str, NDArray[np.bool_]]
 
     @property
     def live(self) -> tuple[ItemSummary, ...]:
@@ -49,13 +47,12 @@ def quality(track: Assessment, runs: Sequence[str]) -> Quality:
     """The items of a loaded track.
 
     Args:
-        runs: their names, in the order that `covered` is to have.
+        runs: the names of the runs that count.
     """
     scores = track.config.scores
     depth = track.config.track.depth
     items: list[ItemSummary] = []
     grades: list[NDArray[np.int64]] = []
-    covered = {}
     discriminations = item_values(track, "discrimination")
     row_of = {run: row for row, run in enumerate(track.runs)}
     rows = [row_of[run] for run in runs]
@@ -90,11 +87,10 @@ def quality(track: Assessment, runs: Sequence[str]) -> Quality:
                 )
             )
         grades.append(counts)
-        covered[q.query_id] = reached
     retired = [
         ItemSummary(query_id, item.item_id, item.text, item.kind, item.importance, retired=True)
         for query_id, retired_items in track.bank.retired.items()
         for item in retired_items
     ]
     counted = np.concatenate(grades) if grades else np.zeros((0, len(GRADES)), np.int64)
-    return Quality((*items, *retired), counted, covered)
+    return Quality((*items, *retired), counted)

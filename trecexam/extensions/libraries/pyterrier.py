@@ -1,4 +1,4 @@
-"""A track in PyTerrier's frames and transformers, for `pt.Experiment` and pipelines (extra `pyterrier`).
+"""A track in PyTerrier's frames and transformers, for `pt.Experiment` (extra `pyterrier`).
 
     import pyterrier as pt
     import trecexam
@@ -15,7 +15,7 @@ when it is called: after an update, call again. Nothing here starts Java.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from converters.run import Run
     from trecexam.scores.labels import LabelRule
 
-__all__ = ["Cover", "Ratings", "nCover", "qrels", "ratings", "runs", "topics"]
+__all__ = ["Cover", "nCover", "qrels", "runs", "topics"]
 
 
 def qrels(
@@ -109,63 +109,6 @@ def runs(track: OpenTrack, names: Collection[str] | None = None) -> dict[str, pt
     """
     made = exports.runs(track._loader.load(), names)
     return {name: _results(made[name]) for name in (made if names is None else names)}
-
-
-def ratings(
-    track: OpenTrack,
-    *,
-    label: LabelRule | None = None,
-    min_rating: int | None = None,
-    min_answers: int | None = None,
-    binary: bool = False,
-) -> Ratings:
-    """A transformer that adds the track's labels and ratings to results; the arguments are those of `qrels`.
-
-    Raises:
-        TrecexamError, ConversionError, ValueError: as `qrels`.
-    """
-    return Ratings(qrels(track, label=label, min_rating=min_rating, min_answers=min_answers, binary=binary))
-
-
-class Ratings(pt.Transformer):
-    """Adds a passage's label and ratings for its query to each row of a result frame.
-
-    - `label` (Int64): <NA> where the passage is not judged.
-    - `ratings` (object): the tuple of the qrels, one rating an item of the query; None where not judged.
-
-    Rows, their order, the index and all other columns stay as they are; columns of these names are replaced.
-    """
-
-    # PyTerrier would look the address of its help up on the network, and print the whole frame.
-    schematic: ClassVar[dict[str, Any]] = {"label": "Ratings", "help_url": None, "settings": {}}
-
-    def __init__(self, qrels: pandas.DataFrame) -> None:
-        """As `qrels` of this module makes them: `qid`, `docno`, `label`, `ratings`."""
-        self.qrels = qrels
-        keys = zip(qrels["qid"], qrels["docno"], strict=True)
-        self._judged = dict(zip(keys, zip(qrels["label"], qrels["ratings"], strict=True), strict=True))
-
-    def transform(self, inp: pandas.DataFrame) -> pandas.DataFrame:
-        """The frame with both columns; `inp` is not changed.
-
-        Raises:
-            InputValidationError: there is no `qid` or no `docno`.
-            ValueError: ids that are numbers, none of them judged.
-        """
-        pt.validate.columns(inp, includes=["qid", "docno"], context=self)
-        for column in ("qid", "docno"):
-            if len(inp) and not isinstance(first := inp[column].iloc[0], str):
-                raise ValueError(f"{column} {first!r} is not text: read it as text (in pandas, dtype=str)")
-        nothing = pandas.NA, None
-        rows = [self._judged.get(key, nothing) for key in zip(inp["qid"], inp["docno"], strict=True)]
-        return inp.assign(
-            label=pandas.Series([label for label, _ in rows], inp.index, "Int64"),
-            ratings=pandas.Series([rated for _, rated in rows], inp.index, object),
-        )
-
-    def __repr__(self) -> str:
-        """As an Experiment shows it."""
-        return "Ratings()"
 
 
 def _results(run: Run) -> pt.Transformer:

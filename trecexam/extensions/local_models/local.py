@@ -106,7 +106,7 @@ class LocalModel(ABC):
     def environment(self) -> Mapping[str, str] | None:
         """The model's environment; None before it is loaded."""
         loaded = self.__dict__.get("model")
-        return None if loaded is None else environment_of(loaded, reproducible=self.reproducible)
+        return None if loaded is None else environment_of(loaded)
 
     def encode(self, texts: Sequence[str]) -> list[list[int]]:
         """The tokens of whole prompts, special tokens and chat template included. May run in any thread."""

@@ -3,7 +3,7 @@
 Kernels sum in another order where a batch has other dimensions, and bfloat16 keeps three digits: a prompt in
 a batch of nine can get another rating than alone. So each prompt is padded to a length that its own length
 gives, and goes through the model in a tile, a batch with a number of rows that this length gives; where there
-are too few prompts, the tile is filled up (design note 005).
+are too few prompts, the tile is filled up.
 """
 
 from __future__ import annotations

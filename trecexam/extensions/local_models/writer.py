@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
-from itertools import groupby, islice
+from itertools import islice
 from pathlib import Path
 from typing import Any
 from weakref import WeakValueDictionary
@@ -15,7 +15,6 @@ from trecexam.extensions.local_models import loading
 from trecexam.extensions.local_models.batching import OutOfMemoryError
 from trecexam.extensions.local_models.causal import CausalBackend
 from trecexam.extensions.local_models.seq2seq import FLAN_T5_LARGE, Seq2SeqBackend
-from trecexam.extensions.local_models.tiles import plan_tiles
 from trecexam.extensions.local_models.truncation import NoRoomError, fitted
 from trecexam.graders.base import Estimate, Usage
 from trecexam.graders.weights import LANGUAGE_FILES, config_digest, weights_digest
@@ -104,12 +103,10 @@ class LocalWriter:
     def backend(self) -> CausalBackend | Seq2SeqBackend:
         settings = self.settings
         files = self.identity["weights_sha256"], self.identity["config_sha256"]
-        key = settings.kind, settings.folder, settings.device, settings.dtype, settings.in_tiles, *files
+        key = settings.kind, settings.folder, settings.device, settings.dtype, *files
         backend = _LOADED.get(key)
         if backend is None:
-            backend = _LOADED[key] = BACKENDS[settings.kind](
-                settings.folder, settings.device, settings.dtype, reproducible=settings.in_tiles
-            )
+            backend = _LOADED[key] = BACKENDS[settings.kind](settings.folder, settings.device, settings.dtype)
         return backend
 
     def plain(self, text: str) -> str:
@@ -173,12 +170,6 @@ class LocalWriter:
     def _batches(self, jobs: list[_Job]) -> Iterator[list[_Job]]:
         """Batches of prompts, longest first."""
         budget = self.settings.max_batch_tokens or self.backend.budget()
-        if self.settings.in_tiles:
-            lengths, rows_of = self.backend.writing_tiles([tokens for _, tokens in jobs], free=True)
-            whole, left = plan_tiles(lengths, rows_of, budget)
-            rest = [[*job_indices] for _, job_indices in groupby(left, key=lengths.__getitem__)]
-            yield from ([jobs[job_index] for job_index in job_indices] for job_indices in (*whole, *rest))
-            return
         jobs = sorted(jobs, key=lambda job: len(job[1]))
         while jobs:
             # At random one at a time, so that what a prompt gets does not depend on other prompts.

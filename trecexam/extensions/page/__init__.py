@@ -10,7 +10,7 @@ from trecexam.packages import install
 #: What a user may be: see `users.Role`.
 ROLES = ("assessor", "organizer", "reader")
 #: What the extra `serve` brings.
-PACKAGES = ("rapidfuzz", "starlette", "uvicorn")
+PACKAGES = ("starlette", "uvicorn")
 
 
 def missing_packages() -> str | None:

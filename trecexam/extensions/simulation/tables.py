@@ -20,7 +20,7 @@ HOW = ("holes", "fill")
 
 @dataclass(frozen=True)
 class RunsReport(Result):
-    """Result of `trecexam simulate runs`: `runs`, a row per measure and run; `shifts`, per method.
+    """Result of `trecexam simulate`: `runs`, a row per measure and run; `shifts`, per method.
 
     Attributes:
         depth: ranks in which a passage is had by a run.
@@ -109,7 +109,7 @@ class RunsReport(Result):
 
 @dataclass(frozen=True)
 class RemovalReport(Result):
-    """Result of `trecexam simulate removal`, a row per measure and step.
+    """Result of `trecexam simulate --judgments`, a row per measure and step.
 
     Attributes:
         repeats: how often judgments were drawn.

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
 from trecexam.features.correlation.paired_scores import (
     OVER_TWO_RUNS,
     Key,
+    PairedScores,
     common_queries,
     compared_by,
     comparison_notes,
@@ -22,6 +24,7 @@ from trecexam.line.measure_names import names_of
 from trecexam.line.official_leaderboard import of_leaderboard
 from trecexam.scores.correlation import Correlation, correlate, per_query_correlations
 from trecexam.scores.leaderboard import NOBODY
+from trecexam.scores.rank_correlation.outliers import find_outliers
 from trecexam.scores.rank_correlation.rbo import DEFAULT_P
 from trecexam.scores.rank_correlation.resampling import QueryDraws
 from trecexam.tables.result import Result
@@ -30,6 +33,9 @@ from trecexam.tables.table import Table
 if TYPE_CHECKING:
     from trecexam.line.assessment import Assessment
     from trecexam.line.measure_names import MeasureLike
+
+#: Runs that the note on swapped pairs names.
+MOST_NAMED = 3
 
 
 @dataclass(frozen=True)
@@ -117,6 +123,23 @@ def compare(
         *comparison_notes(track, comparisons, measures, official_measures),
         *([OVER_TWO_RUNS] if any(len(scores.runs) == 2 for scores in comparisons) else ()),
     )
+    swapped = () if per_query else swaps_note(comparisons[0])
     without = () if per_query else without_interval(comparisons)
     human = track.override_summary()
-    return LeaderboardComparison(n_queries, keys, tuple(pairs), p, (*lines, *without), human)
+    return LeaderboardComparison(n_queries, keys, tuple(pairs), p, (*lines, *swapped, *without), human)
+
+
+def swaps_note(scores: PairedScores) -> tuple[str, ...]:
+    """Return a note with the number of swapped pairs of runs and the runs whose ranks differ most."""
+    runs = find_outliers(scores.runs, scores.rubric, scores.official)
+    pairs = list(combinations(runs, 2))
+    n_swapped = sum(
+        (a.rubric_rank - b.rubric_rank) * (a.official_rank - b.official_rank) < 0 for a, b in pairs
+    )
+    if not n_swapped:
+        return ()
+    ranks = ", ".join(f"{run.run} ({run.rubric_rank:g}, {run.official_rank:g})" for run in runs[:MOST_NAMED])
+    return (
+        f"{n_swapped:,} of {len(pairs):,} pairs of runs swap between {scores.measure} and "
+        f"{scores.official_measure}; largest differences (rank, official rank): {ranks}",
+    )

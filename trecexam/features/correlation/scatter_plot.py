@@ -79,7 +79,7 @@ def scatter_plot(
     coefficient = "" if correlation is None or math.isnan(correlation.kendall_tau) else _tau_line(correlation)
     far = outliers[0] if outliers else None
     orange = any(abs(outlier.difference) >= _FAR for outlier in outliers)
-    named = " Orange runs are the furthest from the diagonal, by rank; all are in outliers.tsv."
+    named = " Orange runs are the furthest from the diagonal, by rank."
     # The columns of both means.
     squeezed = any(squeezing([row[column] for row in rows]).any() for column in (1, 4))
     beyond = " Triangles at the edge are runs beyond it, with their official and automatic value." * squeezed

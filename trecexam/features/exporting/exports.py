@@ -17,12 +17,11 @@ from converters.lines import iter_filled, parse_object
 from converters.measure_values import ALL
 from converters.rag_responses import numbered_responses
 from converters.records import MeasureValue
-from converters.segment import response_id
 from trecexam.errors import TrecexamError
 from trecexam.line.assessment import Assessment
 from trecexam.line.diagnostics import is_graded
 from trecexam.line.evaluation import check_runs, leaderboard, values_of_runs, why_no_scores
-from trecexam.line.loaded_track import LoadedTrack, asked_of, of_documents
+from trecexam.line.loaded_track import LoadedTrack, of_documents
 from trecexam.line.official import official_judgments
 from trecexam.line.probable_ratings import probable_ratings
 from trecexam.line.protected import refuse_protected
@@ -32,7 +31,7 @@ from trecexam.scores.labels import label_qrels, subtopic_qrels
 from trecexam.tables.frames import Library, data_frame, texts
 
 if TYPE_CHECKING:
-    from converters.records import Item, Qrel
+    from converters.records import Qrel
     from converters.run import Run
     from trecexam.line.measure_names import MeasureLike
     from trecexam.scores.labels import LabelRule, RubricQrel
@@ -207,59 +206,6 @@ def grades(track: Assessment) -> Iterator[dict[str, Any]]:
     Where a person rated the cell, `human_rating`, `who` and `why` are given next to the grader's rating.
     """
     return track.grade_rows()
-
-
-@asked_of(lambda track, *args, **kwargs: any(item.kind == "nugget" for item in _items(track)))
-def assignments(track: Assessment) -> Iterator[dict[str, Any]]:
-    """What each passage or whole response says of its query's nuggets, as nuggetizer writes assignments.
-
-    A rating from 4 on is `support`, 3 is `partial_support`, below it is `not_support`; without one it is
-    `failed`. A response has `run_id` and `answer_text`, a passage `docid` and `candidate_text`.
-
-    Returns:
-        A row for each passage that has a rating; the `recorded` grader reads them as ratings 5, 3 and 0.
-
-    Raises:
-        TrecexamError: the grader's items are no nuggets.
-    """
-    if not any(item.kind == "nugget" for item in _items(track)):
-        raise TrecexamError(f"the grader {track.name} grades no nuggets", path=track.folder.root)
-    runs = {
-        response_id(response.run, response.query_id): response.run
-        for responses in track.responses.values()
-        for response in responses
-    }
-    for q in track.ratings():
-        items = track.sheets[q.query_id].items
-        for doc_id, ratings in zip(q.doc_ids, q.ratings.tolist(), strict=True):
-            if max(ratings, default=-1) < 0:
-                continue
-            text = track.texts.get(doc_id, "")
-            whose = {"run_id": runs[doc_id], "answer_text": text} if doc_id in runs else None
-            yield {
-                "query": track.query_texts.get(q.query_id, ""),
-                "qid": q.query_id,
-                **(whose or {"docid": doc_id, "candidate_text": text}),
-                "nuggets": [
-                    {
-                        "text": item.text,
-                        **({"importance": item.importance} if item.importance else {}),
-                        "assignment": _assignment(rating),
-                        "nugget_id": item.item_id,
-                    }
-                    for item, rating in zip(items, ratings, strict=True)
-                ],
-            }
-
-
-def _items(track: Assessment) -> Iterator[Item]:
-    return (item for of_query in track.bank.items.values() for item in of_query)
-
-
-def _assignment(rating: int) -> str:
-    if rating < 0:
-        return "failed"
-    return "support" if rating > 3 else "partial_support" if rating == 3 else "not_support"
 
 
 def facet_ratings(track: Assessment, *, human: bool = True) -> list[QueryRatings]:

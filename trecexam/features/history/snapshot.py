@@ -26,7 +26,6 @@ _IDLE = (
     "[grader] device",
     "[grader] dtype",
     "[grader] max_batch_tokens",
-    "[grader] reproducible",
 )
 
 

@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from trecexam.line.assessment import Assessment
     from trecexam.track import TrackFolder
 
-#: The columns of out/human.tsv and of `trecexam overrides`.
+#: The columns of out/human.tsv and of `trecexam override --list`.
 COLUMNS = ("query_id", "doc_id", "item_id", "rating", "machine", "who", "why", "when", "state")
 #: What they have, too, where the settings have [judging].
 JUDGING_COLUMNS = ("seconds", "note", "kind", "rule")

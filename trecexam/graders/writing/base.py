@@ -127,7 +127,6 @@ class LocalModelSettings:
         system: what the model is told before each prompt. Not all chat templates know a system's message,
             so it is at the head of the prompt.
         max_length: tokens of a prompt; None for what the model takes.
-        reproducible: what is written of a prompt depends on no other one: batches have fixed shapes.
     """
 
     kind: str
@@ -141,12 +140,6 @@ class LocalModelSettings:
     max_batch_tokens: int | None = None
     system: str = ""
     max_length: int | None = None
-    reproducible: bool = False
-
-    @property
-    def in_tiles(self) -> bool:
-        """Whether prompts are read in tiles. At random they go one at a time, which needs none."""
-        return self.reproducible and self.temperature == 0
 
 
 class ModelsHere(Protocol):

@@ -89,7 +89,6 @@ def create_writer(config: TrackConfig, root: Path, instruction: Instruction = In
             root,
             section,
             config.ray,
-            config.grader.reproducible,
         )
 
 
@@ -149,7 +148,7 @@ def grading_writer(settings: GraderSection, root: Path, instruction: Instruction
             f"`{settings.name}` needs a language model: set `model` in [grader] of trecexam.toml to a folder "
             "or a hub id; or `base_url` and `model` to a server and what it calls its model"
         )
-    return _local_writer(settings, None, instruction, root, "grader", reproducible=settings.reproducible)
+    return _local_writer(settings, None, instruction, root, "grader")
 
 
 def _server_writer(
@@ -179,7 +178,6 @@ def _local_writer(
     root: Path,
     section: str,
     ray: RaySection | None = None,
-    reproducible: bool = False,
 ) -> Writer:
     models = models_here()
     missing = models.missing()
@@ -201,7 +199,6 @@ def _local_writer(
         settings.max_batch_tokens,
         instruction.system,
         getattr(settings, "max_length", None),
-        reproducible,
     )
     memory = root / ".trecexam" / "weights.json"
     if ray is not None and ray.address is not None:

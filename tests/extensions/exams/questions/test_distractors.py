@@ -9,8 +9,6 @@ from exams import CHOICES, question
 from hypothesis import given
 from hypothesis import strategies as st
 
-pytest.importorskip("rapidfuzz")
-
 from trecexam.extensions.exams.exam_file import ExamQuestion
 from trecexam.extensions.exams.questions.distractors import (
     CandidateLimits,

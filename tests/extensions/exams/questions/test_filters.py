@@ -12,8 +12,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from outside import outside
 
-pytest.importorskip("rapidfuzz")
-
 from trecexam.extensions.exams.exam_file import ExamQuestion
 from trecexam.extensions.exams.questions import filters, similarity
 from trecexam.extensions.exams.questions.filters import apply, read_patterns

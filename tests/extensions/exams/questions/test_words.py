@@ -5,8 +5,6 @@ import json
 import pytest
 from outside import outside
 
-pytest.importorskip("simplemma")
-
 from trecexam.extensions.exams.questions.words import bloom_levels, bloom_words, question_type, question_types
 
 

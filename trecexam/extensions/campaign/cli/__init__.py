@@ -13,11 +13,6 @@ COMMANDS = {
         "plan",
         "Divide the passages to judge among assessors.",
     ),
-    "progress": (
-        f"{__name__}.standing",
-        "progress",
-        "Show how far each assessor is, and how fast.",
-    ),
     "agreement": (
         f"{__name__}.standing",
         "agreement",
@@ -38,4 +33,4 @@ COMMANDS = {
     epilog="Example: trecexam judge plan mytrack --assessors ada,bob,eve --topics-each 10 --overlap 10%",
 )
 def judge() -> None:
-    """Run a campaign of assessors: plan, progress, agreement, and judgments as files."""
+    """Run a campaign of assessors: plan, agreement, and judgments as files."""

@@ -1,4 +1,4 @@
-"""`trecexam judge progress` and `trecexam judge agreement`."""
+"""`trecexam judge agreement`."""
 
 from __future__ import annotations
 
@@ -13,20 +13,6 @@ from trecexam.cli.reading import reading
 
 if TYPE_CHECKING:
     from trecexam.tables.result import Result
-
-
-@click.command(epilog="Example: trecexam judge progress mytrack")
-@track_argument
-@reading
-def progress(track: Path) -> Result:
-    """Show how far each assessor of TRACK is with the plan, in total and by topic.
-
-    A passage is done when all its questions are judged. median_seconds and per_hour are per judgment and per
-    hour of active work, where it was timed. A pipe gets the assessors, --json the topics, too.
-    """
-    with trecexam.open_track(track) as opened:
-        result: Result = opened.judging.progress()
-    return result
 
 
 @click.command(epilog="Example: trecexam judge agreement mytrack")

@@ -64,19 +64,14 @@ def _ratings(track: Assessment, graders: Sequence[int], cells: Sequence[Mapping[
 
 
 def _others(track: Assessment) -> list[int]:
-    """Other graders with stored grades on the same scale.
-
-    The same grader, asked once more by `trecexam repeat`, is no other opinion.
-    """
+    """Return the other graders with stored grades on the same scale."""
     track_identity, best = identity_json(track.grader.identity), track.traits.scale.max_rating
     other_graders = [
         (row, json.loads(identity))
         for row, identity in track.grades.store.graders()
         if identity != track_identity
     ]
-    return [
-        row for row, identity in other_graders if "sample" not in identity and _max_rating(identity) == best
-    ]
+    return [row for row, identity in other_graders if _max_rating(identity) == best]
 
 
 def _max_rating(identity: Mapping[str, Any]) -> int:

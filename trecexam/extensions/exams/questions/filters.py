@@ -75,9 +75,6 @@ def apply(questions: Sequence[ExamQuestion], settings: ExamSection, embed: Embed
 
     Args:
         embed: for the embedding filters, which are not used without.
-
-    Raises:
-        ImportError: rapidfuzz is not installed.
     """
     off = set(settings.without)
     results: dict[FilterName, FilterResult] = {}

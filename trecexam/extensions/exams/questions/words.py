@@ -41,9 +41,6 @@ def bloom_levels(question: str) -> tuple[str, ...]:
 
     Source: Krathwohl, "A Revision of Bloom's Taxonomy" (2002), with the exam paper's words. Words count
     whatever part of speech they are: "the state of the valve" is of level Remembering, too.
-
-    Raises:
-        ImportError: simplemma is not installed.
     """
     lemmas = {_lemma(word) for word in _words(question)}
     return tuple(level for level, words in _american().items() if words & lemmas)

@@ -1,10 +1,14 @@
-"""Fits the embedding grader's cut points, and its soft ones, on a track's official judgments."""
+"""Fit the embedding grader's cut points, and its soft ones, on a track's official judgments.
+
+python tests/benchmarks/cut_points.py TRACK
+
+Prints `cut_points`, `soft_cuts` and `soft_width` for [grader] of trecexam.toml.
+"""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,41 +17,13 @@ import converters
 from trecexam.bank import Bank
 from trecexam.bank.model import item_by_query
 from trecexam.errors import TrecexamError
-from trecexam.graders.cut_points import CUT_POINTS, SOFT_CUTS, SoftCuts, reached
+from trecexam.graders.cut_points import SoftCuts, reached
 from trecexam.graders.embedding import create_embedding
-from trecexam.tables.result import Result
-from trecexam.tables.table import Table
 from trecexam.track import TrackFolder
 
 
-@dataclass(frozen=True)
-class CutPoints(Result):
-    """Cut points for the ratings 1..5, and soft ones: `cut_points`, `soft_cuts` and `soft_width` of [grader].
-
-    Attributes:
-        cuts: the cosine from which on a text has each rating.
-        soft: where a rating is as probable as not, and how wide that is.
-        notes: how to set them.
-    """
-
-    cuts: tuple[float, ...]
-    soft: SoftCuts
-    notes: tuple[str, ...] = ()
-
-    def declare(self) -> dict[str, Table]:
-        """A row per rating, with the built-in cut points for comparison."""
-        columns = (range(1, 6), self.cuts, self.soft.points, CUT_POINTS, SOFT_CUTS.points)
-        names = ("rating", "cut_point", "soft_cut", "cut_point.built_in", "soft_cut.built_in")
-        return {"cut_points": Table(names, tuple(zip(*columns, strict=True)))}
-
-    @property
-    def facts(self) -> dict[str, Any]:
-        """The width of the soft cut points."""
-        return {"soft_width": self.soft.width}
-
-
-def cut_points(folder: TrackFolder) -> CutPoints:
-    """Cut points of the embedding grader, fitted on the track's passages, bank and official judgments.
+def cut_points(folder: TrackFolder) -> dict[str, object]:
+    """Return the settings of [grader], fitted on the track's passages, bank and official judgments.
 
     Raises:
         TrecexamError: passages or judgments are no files, or a judgment of 1, 2 or 3 never occurs.
@@ -78,9 +54,7 @@ def cut_points(folder: TrackFolder) -> CutPoints:
         )
     except ValueError as error:
         raise TrecexamError(str(error), path=qrels) from None
-    settings = {"cut_points": list(cuts), "soft_cuts": list(soft.points), "soft_width": soft.width}
-    lines = (f"{name} = {value}" for name, value in settings.items())
-    return CutPoints(cuts, soft, (f"set this in [grader] of {folder.config_path}:", *lines))
+    return {"cut_points": list(cuts), "soft_cuts": list(soft.points), "soft_width": soft.width}
 
 
 def soft_link(cosines: Sequence[NDArray[np.float64]], judgments: Sequence[int]) -> SoftCuts:
@@ -138,3 +112,13 @@ def link(best_cosines: Sequence[float], judgments: Sequence[int]) -> tuple[float
     two, four, five = shares
     three = (two + four) / 2
     return tuple(round(cut, 2) for cut in (two - (three - two), two, three, four, five))
+
+
+if __name__ == "__main__":
+    if len(sys.argv) != 2:
+        raise SystemExit(__doc__)
+    try:
+        for name, value in cut_points(TrackFolder.open(sys.argv[1])).items():
+            print(f"{name} = {value}")
+    except TrecexamError as error:
+        raise SystemExit(f"cut_points: {error}") from None
