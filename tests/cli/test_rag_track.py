@@ -20,7 +20,7 @@ from forked import start_forked
 from forked import trecexam as trecexam_command
 from rag_track import FILES, answer_as_a_judge, lay_out_two_queries, write_other_responses, writes_a_bank
 from scripted_server import Exchange, Scripted, serving
-from support import ROOT
+from support import ROOT, Terminal
 
 import trecexam
 from trecexam.cli.main import run
@@ -543,13 +543,14 @@ def test_the_prompt_option_sets_the_prompt_of_the_rubric_grader(desk: Path) -> N
 
 
 def test_runs_without_the_first_column_are_listed_below_with_a_note(
-    desk: Path, capsys: pytest.CaptureFixture[str]
+    desk: Path, capsys: pytest.CaptureFixture[str], on_terminal: Terminal
 ) -> None:
     with serving(answer_as_a_judge) as server:
         made(server)
         assert run(["watch", "mytrack", "--once"]) == 0
     capsys.readouterr()
-    assert run(["leaderboard", "mytrack", "--table"]) == 0
+    with on_terminal():
+        assert run(["leaderboard", "mytrack"]) == 0
     people = capsys.readouterr().err
     note = "2 runs have no nuggets:A and are listed below the runs that have it, ordered by umbrela:nDCG: "
     assert note in people

@@ -126,7 +126,7 @@ def correlate(
         )
 
 
-@click.command(epilog="Example: trecexam agreement mytrack --min-answers 2 --min-relevant 2 --latex")
+@click.command(epilog="Example: trecexam agreement mytrack --min-answers 2 --min-relevant 2")
 @track_argument
 @click.option(
     "--min-rating",
@@ -183,8 +183,8 @@ def agreement(
 @click.option(
     "--by",
     type=click.Choice(["query", "run"]),
-    help="Print one row per query after one over all, or one per run only [default: run on a terminal and "
-    "with --table, query in a pipe].",
+    help="Print one row per query after one over all, or one per run only [default: run on a terminal, "
+    "query in a pipe].",
 )
 @reading
 def holes(track: Path, depths: tuple[int, ...], by: By | None) -> Result:

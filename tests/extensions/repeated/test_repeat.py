@@ -134,7 +134,7 @@ def test_no_prompt_is_sent_twice_and_more_repetitions_send_only_the_new_ones(
         assert set(server.seen.values()) - {1} == {5}
         capsys.readouterr()
         printed, notes = {}, set()
-        for form in ("", "--json", "--latex", "--table", "--table --wide"):
+        for form in ("", "--json", "--wide"):
             assert run([*command, "5", *form.split()]) == 0
             printed[form], said = capsys.readouterr()
             notes.add(said)
