@@ -22,8 +22,6 @@ from trecexam.tables.result import Result
 CALLS: dict[str, Callable[[Any], Result]] = {
     "status": lambda track: track.status(),
     "status of a grader": lambda track: track["support"].status(),
-    "history": lambda track: track.history(),
-    "history.entry": lambda track: track["support"].history.entry(),
     "override.ratings": lambda track: track.override.ratings(),
     "verify.grading": lambda track: track.verify.grading(),
     "verify.grading of citations": lambda track: track["support"].verify.grading(),
@@ -85,8 +83,6 @@ def test_a_call_returns_tables_by_name_notes_and_facts(track: trecexam.Track, ca
     [
         (("status", "TRACK"), 0),
         (("status", "TRACK", "--grader", "rubric"), 0),
-        (("history", "TRACK"), 0),
-        (("history", "TRACK", "1", "--labels"), 0),
         (("overrides", "TRACK"), 0),
         (("verify", "grading", "TRACK", "-q", "q01"), 0),
         (("verify", "grid", "TRACK", "--top", "3"), 0),

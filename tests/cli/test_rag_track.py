@@ -436,9 +436,6 @@ def test_with_embedding_only_supported_measures_are_scored_and_the_rest_is_repor
     statuses = json.loads(printed(capsys, "status", "mytrack", "--json"))["graders"]
     assert [name for name in NAMES if "unable" in statuses[name]] == [*lacking]
     # A question for one grader goes to the first grader that can answer it.
-    history = json.loads(printed(capsys, "history", "mytrack", "--json"))
-    assert history["history"]
-    assert "shown for the grader support; --grader selects another: " in history["notes"][0]
     assert run(["holes", "mytrack"]) == 2
     assert f"no grader that labels documents can go on; nuggets: {lacking['nuggets']}" in errors()
     assert run(["correlate", "mytrack"]) == 2

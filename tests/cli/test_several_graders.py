@@ -135,8 +135,6 @@ def test_a_command_for_one_grader_says_which_grader_it_used(
     capsys.readouterr()
     assert run(["verify", "grading", str(root)]) == 0
     assert "shown for the grader rubric; --grader selects another: umbrela, mini" in (capsys.readouterr().err)
-    assert run(["history", str(root)]) == 0
-    assert "for the grader rubric" in capsys.readouterr().err
     assert run(["verify", "grading", str(root), "--grader", "umbrela"]) == 0
     assert "shown for the grader" not in capsys.readouterr().err
     assert run(["holes", str(root), "--grader", "umbrel"]) == 2

@@ -77,7 +77,7 @@ def test_if_all_runs_are_responses_they_are_ranked_by_cover_everywhere(small_tra
         assert {line.split("\t")[0:4].count(RESPONSES[0]) for line in _rows(out / name)} == {1}, name
     assert _rows(out / "correlation.tsv")[0].startswith(RESPONSES[0])
     assert f"by {RESPONSES[0]}" in (out / "report.html").read_text()
-    assert json.loads(next((out / "history").glob("0*.json")).read_bytes())["after"]
+    assert {line.split("\t")[2] for line in _rows(out / "history.tsv")} == {RESPONSES[0]}
 
 
 def _rows(path: Path) -> list[str]:

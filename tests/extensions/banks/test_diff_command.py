@@ -133,7 +133,7 @@ def test_labels_ranks_means_and_tau_equal_those_of_two_updates(
         assert by.kendall_tau == pytest.approx(tau_b(before, after))
         assert {row.run for row in by.board.runs} == set(before) == set(after)
         for row in by.board.runs:
-            assert row.means[by.measure] == pytest.approx((before[row.run], after[row.run]))
+            assert (row.mean_before, row.mean_after) == pytest.approx((before[row.run], after[row.run]))
             assert (row.rank_before, row.rank_after) == (rank(before, row.run), rank(after, row.run))
         assert by.reranked == sum(rank(before, name) != rank(after, name) for name in before)
     assert found.new.ungraded == {}
