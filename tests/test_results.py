@@ -133,7 +133,7 @@ WRITE = {
     *("demo", "init", "watch", "serve", "serve-user add", "serve-user remove", "override", "learn", "fill"),
     *("convert", "plot", *(f"export {what}" for what in ("qrels", "official", "grades"))),
     *("export pool", "export runs", "judge plan", "judge export", "judge import", "bank generate"),
-    *("export leaderboard", "export assignments", "autojudge", "pack"),
+    *("export leaderboard", "export assignments", "autojudge", "export pack"),
     *("export subtopics", "export responses", "exam generate", "ragval questions", "ragval answers"),
     # Prints a file, which is neither a table nor JSON; runs a model.
     *("config", "verify reproducible"),

@@ -1,4 +1,4 @@
-"""`track.pack`: the track as one file."""
+"""`track.export.pack`: the track as one archive."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from trecexam.extensions.pack.packing import pack_track
 from trecexam.tables.result import Tables
 
 
-class PackAccessor(Accessor):
-    """Packs the track into one reproducible file: `track.pack("paper.trecexam")`."""
+class PackCalls(Accessor):
+    """More of `track.export`."""
 
-    def __call__(self, output: Path | str, *, texts: bool = False) -> Tables:
-        """As `trecexam.extensions.pack.packing.pack_track`, of this track with all its graders."""
-        return pack_track(self._loaders, output, texts=texts)
+    def pack(self, output: Path | str) -> Tables:
+        """Write inputs, settings and grades to one .tar.gz; see `pack_track` of the extension."""
+        return pack_track(self._loaders, Path(output))
