@@ -175,6 +175,27 @@ def test_peoples_ratings_and_a_recording_are_packed(tmp_path: Path, capsys: Capt
     assert run(["watch", str(tmp_path / "again"), "--once"]) == 0
     assert "out/ is the same as in the pack" in capsys.readouterr().err
     assert outputs(tmp_path / "again") == outputs(root)
+    (tmp_path / "again" / ".trecexam" / "pack.json").write_text("{")
+    assert run(["watch", str(tmp_path / "again"), "--once"]) == 0
+    assert ".trecexam/pack.json is damaged: out/ is not compared" in capsys.readouterr().err
+
+
+def test_graders_with_the_same_settings_keep_their_own_answers(
+    tmp_path: Path, capsys: Capture, no_model: None
+) -> None:
+    root = make_small_track(
+        tmp_path / "track",
+        config="[track]\ndepth = 8\n[graders.a]\nkind = 'rubric'\n[graders.b]\nkind = 'rubric'\n",
+    )
+    graders = {"a": HashGrader(), "b": HashGrader(version=2)}
+    graders["b"].status = lambda cell: "refused" if cell.doc_id.endswith("1") else "ok"
+    with trecexam.open_track(root, graders=graders) as track:
+        track.update()
+        track.export.pack(tmp_path / "p.tar.gz")
+    assert run(["init", str(tmp_path / "again"), "--from", str(tmp_path / "p.tar.gz")]) == 0
+    assert run(["watch", str(tmp_path / "again"), "--once"]) == 0
+    assert "out/ is the same as in the pack" in capsys.readouterr().err
+    assert outputs(tmp_path / "again") == outputs(root)
 
 
 def test_a_track_without_outputs_or_with_files_elsewhere_is_not_packed(
@@ -186,7 +207,7 @@ def test_a_track_without_outputs_or_with_files_elsewhere_is_not_packed(
     (tmp_path / "queries.tsv").write_text("q1\ttext\n")
     (root / "trecexam.toml").write_text('[track]\nqueries = "../queries.tsv"\n')
     assert run(["export", "pack", str(root), "-o", str(tmp_path / "p")]) == 2
-    assert "`queries` in [track] names '../queries.tsv', which is not in the track" in capsys.readouterr().err
+    assert "`queries` names '../queries.tsv', which is not in the track" in capsys.readouterr().err
     assert not (tmp_path / "p").exists()
 
 

@@ -11,7 +11,7 @@ import zlib
 from collections.abc import Mapping
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 from converters.errors import ConversionError
 from converters.lines import open_input
@@ -25,26 +25,10 @@ MOST_FILES, DEEPEST, LONGEST_NAME = 100_000, 16, 400
 
 
 #: All that a damaged or hostile archive makes gzip, tarfile and json raise.
-_DAMAGE = (tarfile.TarError, zlib.error, EOFError, OSError, ValueError, LookupError, RecursionError)
-
-
-class _Bounded(io.RawIOBase):
-    """A stream that ends with an error after so many bytes."""
-
-    def __init__(self, stream: BinaryIO, most: int) -> None:
-        self._stream, self._left = stream, most
-
-    def read(self, size: int = -1) -> bytes:
-        """Return the next bytes.
-
-        Raises:
-            ValueError: there are too many.
-        """
-        content = self._stream.read(size if 0 <= size <= self._left else self._left + 1)
-        self._left -= len(content)
-        if self._left < 0:
-            raise ValueError("it would unpack to too many bytes")
-        return content
+_DAMAGE = (
+    *(tarfile.TarError, zlib.error, EOFError, OSError, ValueError),
+    *(LookupError, ArithmeticError, RecursionError),
+)
 
 
 def to_bytes(files: Mapping[str, bytes], about: Mapping[str, Any]) -> bytes:
@@ -71,9 +55,11 @@ def read_archive(path: Path) -> tuple[dict[str, Any], dict[str, bytes]]:
     """
     try:
         with open_input(path) as file:
-            size = os.fstat(file.fileno()).st_size
-            packed = gzip.GzipFile(fileobj=file)
-            files = _files(_Bounded(packed, min(LARGEST, FREE + MOST_TIMES * size)))  # type: ignore[arg-type]
+            most = min(LARGEST, FREE + MOST_TIMES * os.fstat(file.fileno()).st_size)
+            content = gzip.GzipFile(fileobj=file).read(most + 1)
+        if len(content) > most:
+            raise ValueError("it would unpack to too many bytes")
+        files = _files(content)
         manifest = json.loads(files.pop(MANIFEST))
         if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
             raise ValueError(f'its {MANIFEST} has no "format": "{FORMAT}"')
@@ -90,14 +76,14 @@ def read_archive(path: Path) -> tuple[dict[str, Any], dict[str, bytes]]:
     return {key: value for key, value in manifest.items() if key not in ("format", "files")}, files
 
 
-def _files(stream: BinaryIO) -> dict[str, bytes]:
+def _files(content: bytes) -> dict[str, bytes]:
     """Read the members of a tar.
 
     Raises:
         ValueError: a member would do harm.
     """
     files: dict[str, bytes] = {}
-    with tarfile.open(fileobj=stream, mode="r|") as archive:
+    with tarfile.open(fileobj=io.BytesIO(content), mode="r:") as archive:
         for member in archive:
             if not is_safe(member.name):
                 raise ValueError(f"a name points outside of the pack, or is too long: {member.name!r}")
@@ -105,8 +91,8 @@ def _files(stream: BinaryIO) -> dict[str, bytes]:
                 raise ValueError(f"{member.name!r} is a link, a folder or a device")
             if member.name in files or len(files) >= MOST_FILES:
                 raise ValueError(f"{member.name!r} is there twice, or there are too many files")
-            content = archive.extractfile(member)
-            files[member.name] = b"" if content is None else content.read()
+            file = archive.extractfile(member)
+            files[member.name] = b"" if file is None else file.read()
     return files
 
 

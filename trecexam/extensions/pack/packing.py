@@ -11,7 +11,8 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from converters.errors import ConversionError
-from trecexam.config import CONFIG_NAME, TrackConfig, line_of_setting, load_config
+from trecexam.calls import Accessor
+from trecexam.config import CONFIG_NAME, TrackConfig, load_config
 from trecexam.errors import ConfigError, TrackError, TrecexamError
 from trecexam.extensions.pack.archive import is_safe, read_archive, to_bytes
 from trecexam.extensions.pack.stored import About, PackedAnswer, PackedGrader, Source, packed_grader
@@ -32,6 +33,14 @@ from trecexam.track import PACK, PROMPT_SUFFIXES, TrackFolder
 TRACK, GRADES = "track/", "grades.jsonl"
 #: The settings that name files of the track.
 _FILES = ("queries", "passages", "qrels", "official_leaderboard", "runs", "recorded", "prompt", "bank")
+
+
+class PackCalls(Accessor):
+    """More of `track.export`."""
+
+    def pack(self, output: Path | str) -> Tables:
+        """Write inputs, settings and grades to one .tar.gz: see `pack_track`."""
+        return pack_track(self._loaders, Path(output))
 
 
 def pack_track(loaders: TrackLoaders, output: Path) -> Tables:
@@ -186,17 +195,11 @@ def refuse_outside(config: TrackConfig, path: Path) -> None:
     Raises:
         ConfigError: a setting does.
     """
-    sections = {"track": config.track, "grader": config.grader}
-    sections |= {f"graders.{name}": section for name, section in config.graders.items()}
-    for section, settings in sections.items():
+    for section in (config.track, config.grader, *config.graders.values()):
         for key in _FILES:
-            value = getattr(settings, key, None) or ()
+            value = getattr(section, key, None) or ()
             for each in (value,) if isinstance(value, str) else value:
                 published = key == "prompt" and PurePosixPath(each).suffix.lower() not in PROMPT_SUFFIXES
                 if not published and not is_safe(PurePosixPath(each).as_posix()):
-                    raise ConfigError(
-                        f"`{key}` in [{section}] names {each!r}, which is not in the track: link it into the "
-                        "track, and name the link",
-                        path=path,
-                        line=line_of_setting(path, *section.split(".", 1), key),
-                    )
+                    reason = f"`{key}` names {each!r}, which is not in the track: link it into the track"
+                    raise ConfigError(f"{reason}, and name the link", path=path)

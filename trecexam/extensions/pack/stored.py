@@ -7,7 +7,7 @@ from contextlib import suppress
 from hashlib import sha256
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from converters.errors import ConversionError
 from trecexam.errors import GraderError, TrecexamError
@@ -16,10 +16,12 @@ from trecexam.graders.base import Answer, Cell, Grader, Scale
 from trecexam.graders.registry import available
 from trecexam.graders.traits import GraderTraits
 from trecexam.line.loader import TrackLoader
+from trecexam.line.track_graders import ONLY
 from trecexam.outputs.outputs import MANIFEST
 from trecexam.tables.text import plural, shorten_list
 from trecexam.track import PACK, TrackFolder, refuse_code
 
+_SAID = ("needs_query_text", "score_settings", "free_text", "cells_share")
 _READERS = ("cosines", "label", "probabilities", "read")
 Digest = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 Rating = Annotated[int, Field(ge=0, le=5)]
@@ -61,7 +63,7 @@ class PackedGrader(_Record):
     item_kinds: tuple[str, ...] = ()
     needs_query_text: bool = False
     scale: tuple[Rating, Rating] = (5, 4)
-    score_settings: dict[str, Any] = {}
+    score_settings: Mapping[str, Any] = {}
     free_text: bool | None = None
     cells_share: Literal["nothing", "prompts", "answer"] | None = None
     model_and_prompt: tuple[str | None, str | None] | None = None
@@ -79,14 +81,11 @@ def packed_grader(loader: TrackLoader) -> PackedGrader:
         settings=_settings_digest(loader.folder),
         identity=dict(loader.grader.identity),
         item_kinds=tuple(sorted(traits.item_kinds)),
-        needs_query_text=traits.needs_query_text,
         scale=(traits.scale.max_rating, traits.scale.min_rating),
-        score_settings=dict(traits.score_settings),
-        free_text=traits.free_text,
-        cells_share=traits.cells_share,
         model_and_prompt=names,
         known=traits.known_passages is not None,
         reads=tuple(each for each in _READERS if getattr(traits, each) is not None),
+        **{name: getattr(traits, name) for name in _SAID},
     )
 
 
@@ -111,14 +110,12 @@ class StoredGrader:
         readers = {} if reading is None else reading(settings, folder.root)
         self.traits = GraderTraits(
             item_kinds=frozenset(packed.item_kinds),
-            needs_query_text=packed.needs_query_text,
             scale=Scale(*packed.scale),
-            score_settings=packed.score_settings,
-            free_text=packed.free_text and "read" in readers,
-            cells_share=packed.cells_share,
             model_and_prompt=lambda: packed.model_and_prompt,
             cut_texts=lambda: 0,
             environment=lambda: None,
+            **{name: getattr(packed, name) for name in _SAID if name != "free_text"},
+            free_text=packed.free_text and "read" in readers,
             **{name: read for name, read in readers.items() if name in packed.reads},
         )
 
@@ -145,17 +142,25 @@ class About(_Record):
 
 
 def stored_grader(folder: TrackFolder, model: Callable[[], Grader]) -> Grader | None:
-    """Return the pack's grader of these settings; None if the settings changed or need no model."""
-    about = About.model_validate(read_object(folder.shared_state / PACK))
-    for packed in about.graders.values():
-        if packed.settings == _settings_digest(folder) and not packed.known:
-            return StoredGrader(packed, folder, model)
+    """Return the pack's grader; None if its settings changed, or if it needs no model."""
+    about = _about(folder)
+    packed = None if about is None else about.graders.get(folder.grader or ONLY)
+    if packed is None or packed.known or packed.settings != _settings_digest(folder):
+        return None
+    return StoredGrader(packed, folder, model)
+
+
+def _about(folder: TrackFolder) -> About | None:
+    with suppress(ValidationError):
+        return About.model_validate(read_object(folder.shared_state / PACK))
     return None
 
 
 def differences(folder: TrackFolder) -> str:
     """Compare out/ with the digests of the pack: name the files that differ, and what differs beside them."""
-    pack = About.model_validate(read_object(folder.shared_state / PACK))
+    pack = _about(folder)
+    if pack is None:
+        return f".trecexam/{PACK} is damaged: out/ is not compared with the pack"
     now = read_object(folder.shared_out / MANIFEST)
     differ = [name for name, digest in pack.outputs.items() if now.get("outputs", {}).get(name) != digest]
     n = plural(len(pack.outputs), "file")
