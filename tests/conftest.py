@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import os
 import re
@@ -16,7 +17,7 @@ import hypothesis
 import pytest
 import real_trec_eval
 from outside import outside
-from support import RECORDED, REPORTED, HashGrader, graded_track, make_small_track
+from support import RECORDED, REPORTED, HashGrader, Terminal, graded_track, make_small_track
 
 import trecexam
 from trecexam.tables.plots.model import Drawing, Plot
@@ -153,6 +154,20 @@ def updated_once(tmp_path_factory: pytest.TempPathFactory) -> Path:
     with trecexam.open_track(root, grader=HashGrader()) as track:
         track.update()
     return root
+
+
+@pytest.fixture
+def on_terminal(monkeypatch: pytest.MonkeyPatch) -> Terminal:
+    """Context manager in which commands print as on a terminal without colour."""
+
+    @contextlib.contextmanager
+    def terminal() -> Iterator[None]:
+        with monkeypatch.context() as patch:
+            patch.setattr("trecexam.cli.show.on_terminal", lambda: True)
+            patch.setenv("NO_COLOR", "1")
+            yield
+
+    return terminal
 
 
 @pytest.fixture

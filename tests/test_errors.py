@@ -44,7 +44,6 @@ TOO_LONG = (
     ("init", "new", "--grader", LONG),
     ("init", "new", "--queries", LONG),
     ("convert", "TRACK/trecexam.toml", "out.tsv", "--from", LONG),
-    ("history", "TRACK", LONG),
     ("verify", "grid", "TRACK", "--query", LONG),
     ("fill", "TRACK", "--qrels", "TRACK/trecexam.toml", "-o", "merged.qrels", "--by", LONG),
     ("serve", "TRACK", "--public-url", LONG),

@@ -21,7 +21,6 @@ from trecexam.features.correlation.joint import compare_all
 from trecexam.features.exporting import exports
 from trecexam.features.exporting.exports import without_facet
 from trecexam.features.fill import fill as filling
-from trecexam.features.history.history import history, history_entry
 from trecexam.features.override import overriding
 from trecexam.features.verification import verification
 from trecexam.files.track_lock import TrackLock
@@ -172,14 +171,6 @@ class Override(Accessor):
     def summary(self) -> dict[str, Any]:
         """How many cells and passages people rated in place of the grader, and who did."""
         return self._loader.load().override_summary()
-
-
-@named_as_called
-class History(Accessor):
-    """Which runs moved at each change: `track.history()`."""
-
-    __call__ = on_folder(history)
-    entry = on_folder(history_entry)
 
 
 @named_as_called

@@ -44,7 +44,6 @@ _SPELLED = {
     "differences": "compare",
     "human_ratings": "override.ratings",
     "find_holes": "fill.find",
-    "history_entry": "history.entry",
     "significance": "compare",
     "query_ids": "queries",
     "run_names": "files.runs()",
@@ -276,11 +275,6 @@ class Track(OfExtensions):
     def override(self) -> groups.Override:
         """A person's rating in place of the grader's: `override(...)`; `override.ratings()` has them."""
         return groups.Override(self)
-
-    @property
-    def history(self) -> groups.History:
-        """Which runs moved at each change, and why: `history()`, `history.entry(3)`."""
-        return groups.History(self)
 
     # Scores, and how far they agree with the official side.
 

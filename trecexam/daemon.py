@@ -20,7 +20,7 @@ from trecexam.line.track_graders import usable_folders
 from trecexam.outputs.update import warm_up
 from trecexam.outputs.update_all import update_all
 from trecexam.outputs.updates import Update
-from trecexam.tables.text import plural
+from trecexam.tables.text import plural, shorten_list
 from trecexam.track import TrackFolder, refuse_code, settings_caution
 from trecexam.watching.events import Hints, Wake, watching
 from trecexam.watching.settle import Settler
@@ -272,6 +272,17 @@ def describe(update: Update) -> str:
         early = update.why if update.graders else f"ended early: {update.why}"
         parts.append(early if update.why else "stopped before the end")
     parts.append(f"{len(update.written)} files written to out/" if update.written else "outputs unchanged")
-    if update.entry is not None:
-        parts.append(f"entry {update.entry} in out/history/")
+    parts += _moves(update, "")
+    for name, each in update.graders.items():
+        parts += _moves(each, f"{name}:")
     return "; ".join(parts)
+
+
+def _moves(update: Update, prefix: str) -> list[str]:
+    """Name the runs that moved, and the measure that ranks them; the first leaderboard moves none."""
+    moved = update.moved
+    is_first = len(moved) >= update.runs and all(row.rank_before is None for row in moved)
+    if not moved or is_first:
+        return []
+    names = shorten_list([row.summary for row in moved], quote="")
+    return [f"moved by {prefix}{moved[0].measure}: {names}"]

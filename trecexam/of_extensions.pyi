@@ -5,7 +5,6 @@ from trecexam.extensions.erag.accessor import EragAccessor
 from trecexam.extensions.evaluate.accessor import AddRunAccessor
 from trecexam.extensions.exams.accessor import ExamAccessor
 from trecexam.extensions.learn.accessor import LearnAccessor
-from trecexam.extensions.pack.accessor import PackAccessor
 from trecexam.extensions.ragval.accessor import RagvalAccessor
 from trecexam.extensions.simulation.accessor import SimulateAccessor
 from trecexam.extensions.support.accessor import SupportAccessor
@@ -27,8 +26,6 @@ class OfExtensions:
     def judging(self) -> JudgingAccessor: ...
     @property
     def learn(self) -> LearnAccessor: ...
-    @property
-    def pack(self) -> PackAccessor: ...
     @property
     def ragval(self) -> RagvalAccessor: ...
     @property

@@ -33,7 +33,7 @@ from trecexam.scores.pool_measures import pool_measures
 
 ROOT = Path(__file__).resolve().parents[2]
 #: Options that many commands have: they are explained once, in the section "Output options".
-SHARED = ("--json", "--latex", "--table", "--wide", "--output", "--grader")
+SHARED = ("--json", "--wide", "--output", "--grader")
 _MARKED = re.compile(r"(<!-- generated: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
 _DEFAULT = re.compile(r"\s*\[default: ([^\]]*)\]")
 _CITED = re.compile(r"\.\. cite(?:\.(\w+))?:: (\S+)")

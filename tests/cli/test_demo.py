@@ -9,7 +9,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from support import ROOT, write_run
+from support import ROOT, Terminal, write_run
 
 import trecexam
 from trecexam.cli.main import run
@@ -36,14 +36,18 @@ def contents(folder: Path) -> dict[str, bytes]:
 
 
 def test_the_readme_shows_the_output_of_its_recipes(
-    demo: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    demo: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    on_terminal: Terminal,
 ) -> None:
     monkeypatch.chdir(demo.parent)
     demo.rename("trecexam-demo")
     shown = re.findall(r"```sh\ntrecexam ([^\n]*)\n```\n\n```text\n(.*?)\n```", README.read_text(), re.DOTALL)
     assert [line.split()[0] for line, _ in shown] == ["leaderboard", "leaderboard", "fill"]
     for line, table in shown:
-        assert run([*shlex.split(line), "--table"]) == 0
+        with on_terminal():
+            assert run(shlex.split(line)) == 0
         assert [row.rstrip() for row in capsys.readouterr().out.splitlines()] == table.splitlines()
 
 

@@ -192,26 +192,6 @@ def test_in_a_pipe_the_file_of_out_is_printed_whatever_wide_says(
     assert capsys.readouterr().out == (track / "out" / "holes.tsv").read_text()
 
 
-def test_table_in_a_pipe_equals_the_terminal_output_without_colour(
-    tracks: dict[str, Path],
-    run_on_terminal: Shown,
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    on_terminal = run_on_terminal("leaderboard", tracks["alike"], width=100)
-    assert any(map(STYLE.search, on_terminal))
-    monkeypatch.setenv("COLUMNS", "100")
-    for command, expected in (("leaderboard", on_terminal), ("holes", None)):
-        capsys.readouterr()
-        assert run([command, str(tracks["alike"]), "--table"]) == 0
-        piped = capsys.readouterr().out
-        assert "\x1b" not in piped
-        if expected:
-            assert piped.splitlines() == [STYLE.sub("", line) for line in expected]
-        else:
-            assert len(piped.splitlines()) < 20, "sums by run"
-
-
 def test_json_does_not_depend_on_the_terminal(
     tracks: dict[str, Path], run_on_terminal: Shown, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -220,8 +200,6 @@ def test_json_does_not_depend_on_the_terminal(
         capsys.readouterr()
         assert run([command, str(tracks["alike"]), "--json"]) == 0
         assert capsys.readouterr().out.splitlines() == on_terminal
-    assert run(["leaderboard", str(tracks["one"]), "--table", "--json"]) == 2
-    assert "--json" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(("name", "value"), [("NO_COLOR", "1"), ("TERM", "dumb")])

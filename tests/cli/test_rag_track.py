@@ -20,7 +20,7 @@ from forked import start_forked
 from forked import trecexam as trecexam_command
 from rag_track import FILES, answer_as_a_judge, lay_out_two_queries, write_other_responses, writes_a_bank
 from scripted_server import Exchange, Scripted, serving
-from support import ROOT
+from support import ROOT, Terminal
 
 import trecexam
 from trecexam.cli.main import run
@@ -444,9 +444,6 @@ def test_with_embedding_only_supported_measures_are_scored_and_the_rest_is_repor
     statuses = json.loads(printed(capsys, "status", "mytrack", "--json"))["graders"]
     assert [name for name in NAMES if "unable" in statuses[name]] == [*lacking]
     # A question for one grader goes to the first grader that can answer it.
-    history = json.loads(printed(capsys, "history", "mytrack", "--json"))
-    assert history["history"]
-    assert "shown for the grader support; --grader selects another: " in history["notes"][0]
     assert run(["holes", "mytrack"]) == 2
     assert f"no grader that labels documents can go on; nuggets: {lacking['nuggets']}" in errors()
     assert run(["correlate", "mytrack"]) == 2
@@ -551,13 +548,14 @@ def test_the_prompt_option_sets_the_prompt_of_the_rubric_grader(desk: Path) -> N
 
 
 def test_runs_without_the_first_column_are_listed_below_with_a_note(
-    desk: Path, capsys: pytest.CaptureFixture[str]
+    desk: Path, capsys: pytest.CaptureFixture[str], on_terminal: Terminal
 ) -> None:
     with serving(answer_as_a_judge) as server:
         made(server)
         assert run(["watch", "mytrack", "--once"]) == 0
     capsys.readouterr()
-    assert run(["leaderboard", "mytrack", "--table"]) == 0
+    with on_terminal():
+        assert run(["leaderboard", "mytrack"]) == 0
     people = capsys.readouterr().err
     note = "2 runs have no nuggets:A and are listed below the runs that have it, ordered by umbrela:nDCG: "
     assert note in people

@@ -20,7 +20,7 @@ from trecexam.files.track_lock import open_lock_file
 from trecexam.line import run_columns
 
 #: All files that an update of the track below caches, besides store and locks.
-KEPT = ("codes", "history.json.gz", "last-update.json", "plots.json", "runs/*.arrow", "vectors.sqlite")
+KEPT = ("codes", "last-update.json", "plots.json", "runs/*.arrow", "vectors.sqlite")
 #: After this many seconds an update counts as hanging.
 PATIENCE = 100
 
@@ -216,25 +216,12 @@ def test_an_output_that_is_no_longer_a_regular_file_is_written_again(
     track: Path, expected: dict[str, bytes], damage: Callable[[Path, random.Random], None]
 ) -> None:
     names = ["leaderboard.tsv", "manifest.json", "learned.json", "learned-leaderboard.tsv", "report.html"]
-    names += ["history/log.tsv", next(name[4:] for name in expected if name.endswith(".svg"))]
+    names += [next(name[4:] for name in expected if name.endswith(".svg"))]
     for name in names:
         damage(track / "out" / name, random.Random(0))
     update(track)
     assert outputs(track) == expected
     assert not any((track / "out" / name).is_symlink() for name in names)
-
-
-def test_a_history_entry_that_is_not_a_regular_file_does_not_stop_updates(
-    track: Path, expected: dict[str, bytes]
-) -> None:
-    entry = track / "out" / "history" / "000001.json"
-    pipe(entry, random.Random(0))
-    (track / "out" / "leaderboard.tsv").unlink()
-    update(track)
-    with trecexam.open_track(track) as opened, pytest.raises(trecexam.TrecexamError, match="is a pipe"):
-        opened.history.entry(1)
-    entry.unlink()
-    entry.write_bytes(expected["out/history/000001.json"])
 
 
 def test_a_lock_that_is_not_a_file_is_reported(track: Path) -> None:

@@ -85,7 +85,6 @@ def demo(of: Recorder) -> None:
         ["judge-next", "--top", "5"],
         ["judge-next", "--level", "cell", "--top", "5"],
         ["judge-next", "--grader", "support", "--budget", "5"],
-        ["history"],
         ["bank", "check"],
         ["config"],
     ):
@@ -115,7 +114,6 @@ def demo(of: Recorder) -> None:
         ["leaderboard"],
         ["agreement"],
         ["support"],
-        ["history"],
         ["override", "--list"],
     ):
         of.says(words[0], track, *words[1:])
@@ -214,7 +212,6 @@ def recorded(of: Recorder) -> None:
         ["compare-graders", *both, "--between", "items"],
         ["holes"],
         ["judge-next"],
-        ["history"],
     ):
         of.says(words[0], of.track, *words[1:])
     # Another policy for what is missing, and it back: values move, and come back.
@@ -394,7 +391,6 @@ def nuggets(of: Recorder) -> None:
     bank.write_text(bank.read_text().replace("fact of", "the fact of", 1))
     of.does("watch", of.track, "--once")
     of.says("leaderboard", of.track)
-    of.says("history", of.track)
     of.again()
 
 
@@ -431,7 +427,7 @@ def erag(of: Recorder) -> None:
     of.says("erag", of.track, "--estimate")
     of.does("watch", of.track, "--once")
     of.made()
-    for words in (["status"], ["leaderboard"], ["history"]):
+    for words in (["status"], ["leaderboard"]):
         of.says(words[0], of.track, *words[1:])
     of.says("erag", of.track, "-o", of.root / "erag")
     of.says(

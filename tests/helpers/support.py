@@ -8,6 +8,7 @@ import json
 import shutil
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,8 @@ import trecexam
 from converters.records import Item
 from trecexam.graders import Answer, Cell
 
+#: What the fixture `on_terminal` is.
+Terminal = Callable[[], AbstractContextManager[None]]
 ROOT = Path(__file__).resolve().parents[2]
 #: Settings of a small track that writes a report, which takes a quarter of the time of an update.
 REPORTED = "[track]\ndepth = 8\n"

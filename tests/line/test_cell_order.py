@@ -44,7 +44,7 @@ def outputs(root: Path) -> dict[str, bytes]:
     return {
         path.relative_to(out).as_posix(): path.read_bytes()
         for path in sorted(out.rglob("*"))
-        if path.is_file() and "history" not in path.parts
+        if path.is_file() and path.name != "history.tsv"
     }
 
 

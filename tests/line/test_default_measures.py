@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from support import HashGrader, make_small_track
+from support import HashGrader, Terminal, make_small_track
 
 import trecexam
 from trecexam.cli.main import run
@@ -75,7 +75,7 @@ def test_if_all_runs_are_responses_they_are_ranked_by_cover_everywhere(small_tra
         assert {line.split("\t")[0:4].count(RESPONSES[0]) for line in _rows(out / name)} == {1}, name
     assert _rows(out / "correlation.tsv")[0].startswith(RESPONSES[0])
     assert f"by {RESPONSES[0]}" in (out / "report.html").read_text()
-    assert json.loads(next((out / "history").glob("0*.json")).read_bytes())["after"]
+    assert {line.split("\t")[2] for line in _rows(out / "history.tsv")} == {RESPONSES[0]}
 
 
 def _rows(path: Path) -> list[str]:
@@ -153,13 +153,18 @@ def test_nuggetizer_names_are_measures_of_every_command(
 
 
 def test_a_terminal_shows_nuggetizer_names_if_they_are_shorter(
-    graded: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    graded: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    on_terminal: Terminal,
 ) -> None:
     monkeypatch.setenv("COLUMNS", "80")
     with_importance(graded, "vital", "okay")
-    assert run(["leaderboard", str(graded), "--table"]) == 0
+    with on_terminal():
+        assert run(["leaderboard", str(graded)]) == 0
     first, *rows = capsys.readouterr().out.splitlines()
     assert first.split() == ["rank", "run", "all_score@8", "vital_score@8", "P(rel=4)@8"]
     assert all(row.count("±") == 3 for row in rows[:3])
-    assert run(["leaderboard", str(graded), "--table", "--wide"]) == 0
+    with on_terminal():
+        assert run(["leaderboard", str(graded), "--wide"]) == 0
     assert f"{A}  {V}" in capsys.readouterr().out

@@ -264,20 +264,6 @@ def test_the_exported_pool_has_judged_passages_without_a_rank(root: Path) -> Non
     assert [judgment.relevance for judgment in alone.judgments] == [3]
 
 
-def test_the_history_names_judgments_as_cause_if_they_change_the_leaderboard(root: Path) -> None:
-    update(root)
-    (root / "qrels.txt").write_text("".join((root / "qrels.txt").read_text().splitlines(True)[:9]))
-    update(root)
-    causes = [row["cause"] for row in tsv_rows(root / "out" / "history" / "log.tsv")]
-    assert causes[-1] == "qrels.txt edited"
-    for config, change in ((OFF, "True -> False"), (ON, "False -> True")):
-        (root / "trecexam.toml").write_text(config.replace("depth = 3", "depth = 2"))
-        update(root)
-        cause = tsv_rows(root / "out" / "history" / "log.tsv")[-1]["cause"]
-        assert f"[track] pool_judged {change}" in cause
-        assert "qrels.txt" not in cause
-
-
 def test_judgments_of_passages_outside_all_runs_are_reported_even_if_pooled(
     root: Path,
 ) -> None:

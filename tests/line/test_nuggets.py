@@ -186,6 +186,7 @@ def test_a_changed_importance_changes_scores_but_no_grade(judged: Path) -> None:
     assert (again.changed, again.graded) == (True, 0)
     changed = {name for name in before if before[name] != after[name]}
     assert changed == {
+        "history.tsv",
         "leaderboard.tsv",
         "leaderboard.json",
         "per_query.tsv",
@@ -204,19 +205,6 @@ def test_a_changed_importance_changes_scores_but_no_grade(judged: Path) -> None:
     # Values cached in memory equal those of a new process.
     with trecexam.open_track(judged) as fresh:
         assert fresh.leaderboard() == kept
-
-
-def test_the_history_names_the_bank_as_the_cause_of_a_moved_run(judged: Path) -> None:
-    bank = judged / "bank.nuggets.jsonl"
-    assert run(["watch", str(judged), "--once"]) == 0
-    rows = [json.loads(line) for line in bank.read_text().splitlines()]
-    rows[2]["nuggets"][0]["importance"] = "vital"
-    lines(bank, rows)
-    assert run(["watch", str(judged), "--once"]) == 0
-    log = [row for row in tsv_rows(judged / "out" / "history" / "log.tsv") if row["entry"] == "2"]
-    assert {row["cause"] for row in log} == {"bank.nuggets.jsonl edited"}
-    assert [row["run"] for row in log] == ["good"]
-    assert {row["labels_changed"] for row in log} == {"0"}
 
 
 def table_of(content: bytes) -> list[dict[str, str]]:
@@ -250,7 +238,6 @@ def test_commands_that_evaluate_measures_accept_weighted_ones(
     for command in (
         ["correlate", "-m", name],
         ["correlate", "-m", name, "--thresholds"],
-        ["history"],
         ["judge-next", "-m", name, "--level", "cell"],
         ["holes"],
     ):

@@ -365,7 +365,7 @@ def outputs(root: Path) -> dict[str, bytes]:
     return {
         path.name: path.read_bytes()
         for path in sorted((root / "out").iterdir())
-        if path.is_file() and path.name != "manifest.json"
+        if path.is_file() and path.name not in ("manifest.json", "history.tsv")
     }
 
 

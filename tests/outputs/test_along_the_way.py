@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support import HashGrader, make_small_track
+from support import HashGrader, make_small_track, tsv_rows
 
 import trecexam
 from trecexam.graders import Cell
@@ -65,8 +65,8 @@ def test_complete_outputs_say_so(graded_with_updates: tuple[Path, ModelGrader]) 
     assert json.loads((root / "out" / "manifest.json").read_text())["complete"]
     assert "all scores will change" not in (root / "out" / "report.html").read_text()
     # The history has only the final state.
-    with trecexam.open_track(root) as track:
-        assert {row.cause for row in track.history()} == {"the first leaderboard"}
+    rows = tsv_rows(root / "out" / "history.tsv")
+    assert len({row["run"] for row in rows}) == len(rows) > 0
 
 
 def test_a_grader_without_a_language_model_writes_outputs_once(tmp_path: Path) -> None:

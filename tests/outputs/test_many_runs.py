@@ -95,7 +95,7 @@ def test_p_values_of_the_best_runs_are_corrected_over_all_pairs(tmp_path: Path) 
 
 def outputs(root: Path) -> dict[str, bytes]:
     """All of out/ but the history, which has times."""
-    paths = sorted(path for path in (root / "out").rglob("*") if "history" not in path.parts)
+    paths = sorted(path for path in (root / "out").rglob("*") if path.name != "history.tsv")
     return {path.relative_to(root).as_posix(): path.read_bytes() for path in paths if path.is_file()}
 
 

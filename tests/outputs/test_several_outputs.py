@@ -52,7 +52,7 @@ def track(root: Path) -> Iterator[trecexam.Track]:
 def files(root: Path) -> dict[str, bytes]:
     """All of out/ except the history."""
     out = root / "out"
-    paths = sorted(path for path in out.rglob("*") if path.is_file() and "history" not in path.parts)
+    paths = sorted(path for path in out.rglob("*") if path.is_file() and path.name != "history.tsv")
     return {path.relative_to(out).as_posix(): path.read_bytes() for path in paths}
 
 
@@ -491,17 +491,18 @@ def test_invalid_settings_of_one_grader_name_its_section(root: Path) -> None:
 def test_a_history_moves_with_the_files_of_its_grader(root: Path) -> None:
     with trecexam.open_track(root, graders=graders()) as track:
         track.update()
-        before = {name: [row.entry for row in track[name].history()] for name in track.graders}
-        log = {name: track[name].history.entry(1) for name in track.graders}
+    out = root / "out"
+    first, second = (path.read_text() for path in (out / "history.tsv", out / "other" / "history.tsv"))
+    assert first != second
     swapped = TWO.replace("[graders.rubric]\n", "") + "[graders.rubric]\n"
     (root / "trecexam.toml").write_text(swapped + QUIET)
     for _ in range(2):
         with trecexam.open_track(root, graders=graders()) as track:
             assert track.graders == ("other", "rubric")
             track.update()
-            assert {name: [row.entry for row in track[name].history()] for name in track.graders} == before
-            assert {name: track[name].history.entry(1) for name in track.graders} == log
-    assert (root / "out" / "rubric" / "history" / "log.tsv").exists()
+            assert (out / "rubric" / "history.tsv").read_text() == first
+            assert (out / "history.tsv").read_text() == second
+    assert not (out / "other").exists() or not (out / "other" / "history.tsv").exists()
 
 
 def test_the_folder_of_a_removed_grader_keeps_only_its_history(root: Path) -> None:
@@ -510,7 +511,7 @@ def test_the_folder_of_a_removed_grader_keeps_only_its_history(root: Path) -> No
     (root / "trecexam.toml").write_text("[track]\ndepth = 8\n[graders.rubric]\n" + QUIET)
     with trecexam.open_track(root, graders={"rubric": HashGrader()}) as track:
         track.update()
-    assert [path.name for path in (root / "out" / "other").iterdir()] == ["history"]
+    assert [path.name for path in (root / "out" / "other").iterdir()] == ["history.tsv"]
 
 
 def test_a_rating_belongs_to_the_first_grader_that_has_the_cell(root: Path) -> None:

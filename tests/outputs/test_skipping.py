@@ -43,7 +43,7 @@ def stamps(root: Path) -> dict[str, tuple[int, int]]:
 def content(root: Path) -> dict[str, bytes]:
     """All of out/ except its history, which has times."""
     out = root / "out"
-    paths = [path for path in sorted(out.rglob("*")) if path.is_file() and path.parent != out / "history"]
+    paths = [path for path in sorted(out.rglob("*")) if path.is_file() and path.name != "history.tsv"]
     return {path.relative_to(out).as_posix(): path.read_bytes() for path in paths}
 
 

@@ -1,4 +1,4 @@
-"""`trecexam compare`, `correlate`, `agreement`, `holes` and `history`: a leaderboard looked at closer."""
+"""`trecexam compare`, `correlate`, `agreement` and `holes`: a leaderboard looked at closer."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ import trecexam
 from trecexam.cli.options import measure_option, track_argument
 from trecexam.cli.reading import reading
 from trecexam.cli.scores import bad_measures
-from trecexam.tables.result import Tables
 
 if TYPE_CHECKING:
     from trecexam.features.holes.holes import By
@@ -125,7 +124,7 @@ def correlate(
         )
 
 
-@click.command(epilog="Example: trecexam agreement mytrack --min-answers 2 --min-relevant 2 --latex")
+@click.command(epilog="Example: trecexam agreement mytrack --min-answers 2 --min-relevant 2")
 @track_argument
 @click.option(
     "--min-rating",
@@ -182,8 +181,8 @@ def agreement(
 @click.option(
     "--by",
     type=click.Choice(["query", "run"]),
-    help="Print one row per query after one over all, or one per run only [default: run on a terminal and "
-    "with --table, query in a pipe].",
+    help="Print one row per query after one over all, or one per run only [default: run on a terminal, "
+    "query in a pipe].",
 )
 @reading
 def holes(track: Path, depths: tuple[int, ...], by: By | None) -> Result:
@@ -195,22 +194,3 @@ def holes(track: Path, depths: tuple[int, ...], by: By | None) -> Result:
     """
     with trecexam.open_track(track) as opened:
         return opened.holes(depths or None, by=by)
-
-
-@click.command(epilog="Example: trecexam history mytrack  then  trecexam history mytrack 3 --labels")
-@track_argument
-@click.argument("entry", type=click.IntRange(min=1), required=False, metavar="[N]")
-@click.option("--labels", is_flag=True, help="Print every label that changed [default N: the last].")
-@reading
-def history(track: Path, entry: int | None, labels: bool) -> Result:
-    """Show which runs of TRACK moved at each change of files, bank or settings, and which labels moved them.
-
-    Without N, prints one line per entry of out/history/, the latest last. With N, prints the runs that
-    moved, as in out/history/log.tsv. `moved` counts runs whose mean or rank changed; `up` and `down` count
-    rank changes. Runs with equal means share a rank.
-    """
-    with trecexam.open_track(track) as opened:
-        if entry is None and not labels:
-            return opened.history()
-        changes = opened.history.entry(entry)
-    return Tables({"labels": changes.tables["labels"]}, about=changes.facts) if labels else changes

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +12,7 @@ import click
 
 import trecexam
 from trecexam.errors import plain_reason
+from trecexam.extension import named
 from trecexam.line.sources import provenance_file, provenance_notes
 from trecexam.tables.text import plural
 
@@ -61,9 +62,10 @@ class InitOptions:
 @click.option(
     "--from",
     "folder",
-    type=click.Path(path_type=Path, exists=True, file_okay=False),
-    metavar="FOLDER",
-    help="Use the files of this download, detected by content; other options take precedence.",
+    type=ANY,
+    metavar="FOLDER|PACK",
+    help="Use the files of this download, detected by content; other options take precedence. Or make the "
+    "track of this pack of `trecexam export pack`, with its grades.",
 )
 @click.option("--queries", type=FILE, help="Copy these queries: `query_id<TAB>text`, or JSONL.")
 @click.option(
@@ -130,6 +132,9 @@ def init(track: Path, **values: Any) -> None:
     from trecexam.track import TrackFolder
 
     options = InitOptions(**values)
+    if options.folder is not None and options.folder.is_file():
+        _init_from_pack(track, options)
+        return
     if options.folder is not None:
         options = _with_found(options, options.folder, track)
     sources = _sources(options)
@@ -159,6 +164,19 @@ def init(track: Path, **values: Any) -> None:
     for line, names in of_graders.items():
         click.echo(f"warning: {', '.join(names) + ': ' if options.rag else ''}{line}", err=True)
     click.echo(f"next: trecexam watch {track} --once{_or_learn(folder, of_graders.values())}", err=True)
+
+
+def _init_from_pack(track: Path, options: InitOptions) -> None:
+    """Make the track of a pack.
+
+    Raises:
+        click.UsageError: another option is given.
+    """
+    if any(getattr(options, each.name) for each in fields(options) if each.name != "folder"):
+        raise click.UsageError("--from PACK makes the track as it was: give no other option with it")
+    n_files = named("trecexam.extensions.pack.packing:unpack")(options.folder, track)
+    click.echo(f"made {track} with {plural(n_files, 'file')} and the grades of {options.folder}", err=True)
+    click.echo(f"next: trecexam watch {track} --once", err=True)
 
 
 def _unset(options: InitOptions, track: Path) -> list[str]:

@@ -20,7 +20,7 @@ from trecexam.version import __version__
 #: The commands that `--help` explains, and the groups of all others. Commands of extensions name their group.
 FIRST = ("demo", "init", "watch", "status", "leaderboard", "correlate", "serve", "config")
 GROUPS = {
-    "look closer": (*("compare", "agreement", "verify", "history", "plot"),),
+    "look closer": (*("compare", "agreement", "verify", "plot"),),
     "holes": ("holes", "fill"),
     "people": ("override",),
     "banks and exams": (),
@@ -41,7 +41,6 @@ COMMANDS = {
         "Correlate the leaderboard with the official one.",
     ),
     "compare": ("trecexam.cli.closer", "compare", "Test which runs differ significantly."),
-    "history": ("trecexam.cli.closer", "history", "Show which runs moved at each change, and why."),
     "agreement": (
         "trecexam.cli.closer",
         "agreement",

@@ -18,14 +18,7 @@ if TYPE_CHECKING:
     from trecexam.tables.result import Result
 
 _FORMS = (
-    click.option("--json", "form_json", is_flag=True, help="Print JSON, with the notes."),
-    click.option("--latex", "form_latex", is_flag=True, help="Print LaTeX tables, with booktabs."),
-    click.option(
-        "--table",
-        "form_table",
-        is_flag=True,
-        help="Print the terminal's tables in a pipe, too, without colour.",
-    ),
+    click.option("--json", "as_json", is_flag=True, help="Print JSON, with the notes."),
     click.option(
         "--wide", is_flag=True, help="Print all columns and whole names, whatever the terminal's width."
     ),
@@ -41,23 +34,21 @@ _OUTPUT = click.option(
 
 
 def reading(function: Callable[..., Result | None]) -> Callable[..., int]:
-    """Gives a command that returns a `Result` --json, --latex, --table, --wide and -o, and shows the result.
+    """Give a command that returns a `Result` the options --json, --wide and -o, and print the result.
 
-    A terminal is shown the tables for people; a pipe and a file are given the first table as TSV. Notes go to
-    stderr, and are in JSON and LaTeX, too. Of --json, --latex and --table at most one is given. A command
-    that wrote something and has nothing to show returns None.
+    A terminal gets aligned tables; a pipe and a file get the first table as TSV. Notes go to stderr, and JSON
+    has them, too. A command that wrote something and has nothing to show returns None.
     """
 
     @wraps(function)
-    def command(wide: bool, output: Path | None, **options: Any) -> int:
-        form = _form(options)
+    def command(as_json: bool, wide: bool, output: Path | None, **options: Any) -> int:
         if output is not None:
             refuse_inputs(output, options.values())
         found = function(**options)
         if found is None:
             return 0
         result = _whose(found)
-        answer(result, form, wide=wide, output=output)
+        answer(result, as_json=as_json, wide=wide, output=output)
         return 1 if result.rejected else 0
 
     return _with_options(command, (*_FORMS, _OUTPUT))
@@ -70,13 +61,12 @@ def writing(function: Callable[..., tuple[Result, int]]) -> Callable[..., int]:
     """
 
     @wraps(function)
-    def command(wide: bool, **options: Any) -> int:
-        form = _form(options)
+    def command(as_json: bool, wide: bool, **options: Any) -> int:
         output = options.get("output")
         if isinstance(output, Path):
             refuse_inputs(output, (value for name, value in options.items() if name != "output"))
         result, status = function(**options)
-        answer(_whose(result), form, wide=wide)
+        answer(_whose(result), as_json=as_json, wide=wide)
         return status
 
     return _with_options(command, _FORMS)
@@ -94,26 +84,13 @@ def writing_or_estimating(function: Callable[..., tuple[Result | None, int]]) ->
     """
 
     @wraps(function)
-    def command(wide: bool, **options: Any) -> int:
-        form = _form(options)
-        result, status = function(as_json=form == "json", **options)
+    def command(as_json: bool, wide: bool, **options: Any) -> int:
+        result, status = function(as_json=as_json, **options)
         if result is not None:
-            answer(_whose(result), form, wide=wide)
+            answer(_whose(result), as_json=as_json, wide=wide)
         return status
 
     return _with_options(command, (estimate_option, *_FORMS))
-
-
-def _form(options: dict[str, Any]) -> str | None:
-    """Takes --json, --latex and --table out of a command's options, and returns the one that is given.
-
-    Raises:
-        click.UsageError: several are given.
-    """
-    formats = [name for name in ("json", "latex", "table") if options.pop(f"form_{name}")]
-    if len(formats) > 1:
-        raise click.UsageError("give one of " + ", ".join(f"--{name}" for name in formats))
-    return formats[0] if formats else None
 
 
 def _with_options(
@@ -130,19 +107,16 @@ def say(result: Result, notes: Sequence[str] | None = None) -> None:
         click.echo(printable(note), err=True)
 
 
-def answer(
-    result: Result, form: str | None = None, *, wide: bool = False, output: Path | None = None
-) -> None:
-    """Shows a result as these options say, and its notes."""
-    people = form == "table" or (form is None and output is None and show.on_terminal())
-    say(result, result.notes if form == "latex" or (people and not wide) else result.notes_on_all)
+def answer(result: Result, *, as_json: bool = False, wide: bool = False, output: Path | None = None) -> None:
+    """Print a result as JSON, as aligned tables on a terminal, else as TSV; print the notes to stderr."""
+    people = not as_json and output is None and show.on_terminal()
+    say(result, result.notes if people and not wide else result.notes_on_all)
     if people:
         tables = result.all_for_people() if wide else result.for_people()
-        if result.notes and output is None:
+        if result.notes:
             # The notes say it without headings that stand above nothing.
             tables = tuple(table for table in tables if table.rows)
-        lines = show.table_lines(tables, wide=wide, styled=output is None)
-        text = "".join(f"{line}\n" for line in lines)
+        text = "".join(f"{line}\n" for line in show.table_lines(tables, wide=wide))
     else:
-        text = {"json": result.to_json, "latex": result.to_latex}.get(form or "", result.to_tsv)()
+        text = result.to_json() if as_json else result.to_tsv()
     show.write(text, output)

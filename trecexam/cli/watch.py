@@ -16,6 +16,7 @@ from trecexam.cli import bars
 from trecexam.cli.options import FloatRange, estimate_json_option, track_argument
 from trecexam.cli.signals import exit_status, signals
 from trecexam.cli.working import show_grading_estimate, show_several_estimates
+from trecexam.extension import named
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -174,4 +175,9 @@ def _once(root: Path, *, regrade: bool) -> int:
         click.echo(f"nothing new; {track.folder.shared_out} is up to date", err=True)
         if update.why:
             click.echo(update.why, err=True)
+    # Imports pydantic, which --help must not load.
+    from trecexam.track import PACK, PACKED
+
+    if (track.folder.shared_state / PACK).is_file() and not caught:
+        click.echo(named(f"{PACKED}:differences")(track.folder), err=True)
     return exit_status(caught, 1 if update.rejected or update.why else 0)

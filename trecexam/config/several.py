@@ -20,7 +20,6 @@ _NAME = re.compile(r"[a-z][a-z0-9-]{0,31}")
 #: Folders in out/ that are no grader's, and what stands before official measures where others have a name.
 RESERVED = {
     "plots": "out/plots/ is in use",
-    "history": "out/history/ is in use",
     "official": "is the people's",
 }
 #: What is of one grader alone: in a section that all of them share nobody could tell whose it is.

@@ -9,6 +9,7 @@ from converters.errors import ConversionError
 from converters.gold import KIND as GOLD
 from trecexam.config import TrackConfig
 from trecexam.errors import TrecexamError
+from trecexam.extension import named
 from trecexam.files.stamps import stamp
 from trecexam.graders import Grader, create
 from trecexam.graders.base import identity_json
@@ -20,7 +21,7 @@ from trecexam.graders.writing.base import naming
 from trecexam.line.input_files import sha256_of
 from trecexam.line.kept_codes import KeptCodes
 from trecexam.line.track_graders import declared_kind
-from trecexam.track import TrackFolder
+from trecexam.track import PACK, PACKED, TrackFolder
 from trecexam.version import __version__
 
 
@@ -70,13 +71,19 @@ class TrackGrader:
     @cached_property
     def grader(self) -> Grader:
         """The grader: the one that was given, or that the settings name."""
-        config = self._folder.config
         # First: what the grader reads of it is this content, or a later one, whose codes nobody finds by it.
         _ = self._prompt_digest
-        folder = self._folder
+        if self._given is not None:
+            return self._given
+        if (self._folder.shared_state / PACK).is_file():
+            stored: Grader | None = named(f"{PACKED}:stored_grader")(self._folder, self._made)
+            return stored or self._made()
+        return self._made()
+
+    def _made(self) -> Grader:
+        """Make the grader that the settings name."""
+        folder, config = self._folder, self._folder.config
         with naming(folder.section), sharing(self._models):
-            if self._given is not None:
-                return self._given
             kind = declared_kind(folder)
             make = None if kind is None else kind.graders.get(config.grader.name)
             if make is not None:

@@ -17,6 +17,7 @@ from trecexam.errors import LackingError
 from trecexam.files import atomic as files
 from trecexam.files.kept import read_object
 from trecexam.line.track_graders import usable_folders
+from trecexam.outputs.history import HISTORY
 from trecexam.track import OF_ALL, TrackFolder
 
 _MANIFEST = "manifest.json"
@@ -26,7 +27,7 @@ _NAME = re.compile(r"[\w-]+")
 def remove_gone(folder: TrackFolder, names: Sequence[str]) -> None:
     """Removes outputs of graders that the track has no more, and those whose place is another one now.
 
-    Histories, which cannot be made again, stay: they go where their graders' files are now.
+    Histories, which cannot be made again, stay: each goes where its grader's files are now.
 
     Args:
         names: of the graders that it has.
@@ -40,7 +41,7 @@ def remove_gone(folder: TrackFolder, names: Sequence[str]) -> None:
             _remove(out, (out / name for name in _outputs(manifest) if name not in OF_ALL))
         return
     if before:
-        _move_histories(folder, next(iter(before)), names[0])
+        _move_histories(out, next(iter(before)), names[0])
     usable = usable_folders(folder)
     for index, name in enumerate(before):
         # One whose settings cannot be used has failed.
@@ -108,19 +109,17 @@ def _shown(folder: TrackFolder) -> str:
     return f"out/{folder.place}/" if folder.place else "out/"
 
 
-def _move_histories(folder: TrackFolder, first_before: str, first: str) -> None:
-    """The history of the former first grader goes to its own folder, that of the current first grader from
-    there.
+def _move_histories(out: Path, first_before: str, first: str) -> None:
+    """Move the history of the former first grader into its folder, and that of the first grader out of its.
 
-    Each step is done or not, and those that are not are done at the next update, which begins with this.
+    The next update, which begins with this, does the steps that are not done.
     """
     if first_before == first:
         return
-    for top, name in ((folder.shared_state, "history.json.gz"), (folder.shared_out, "history")):
-        for source, target in (
-            (top / name, top / first_before / name),
-            (top / first / name, top / name),
-        ):
-            if source.exists() and not target.exists():
-                files.make_folder(target.parent)
-                source.rename(target)
+    for source, target in (
+        (out / HISTORY, out / first_before / HISTORY),
+        (out / first / HISTORY, out / HISTORY),
+    ):
+        if source.exists() and not target.exists():
+            files.make_folder(target.parent)
+            source.rename(target)

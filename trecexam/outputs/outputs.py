@@ -8,13 +8,14 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from trecexam.features.history.history import History
 from trecexam.files import atomic as files
 from trecexam.files.kept import read_object, recall, remember
 from trecexam.files.stamps import Rejected, stamp
+from trecexam.line.evaluation import own_leaderboard
 from trecexam.line.sheets import Counts
 from trecexam.line.versions import package_version, versions
 from trecexam.outputs.features import features
+from trecexam.outputs.history import HISTORY, MovedRun, log_moved_runs
 from trecexam.outputs.report.contents import UpdateFacts
 from trecexam.outputs.report.gather import report_files
 from trecexam.tables.plots.drawings import FOLDER as PLOTS
@@ -40,13 +41,13 @@ class _Made(NamedTuple):
 
 
 class Written(NamedTuple):
-    """The files in out/ that changed, and the entry of the history that says how (None: there is none).
+    """The files in out/ that changed, and the runs that moved.
 
     `complete` is False where a stop was asked for before all were written: the next update writes the others.
     """
 
     files: list[Path]
-    entry: int | None
+    moved: tuple[MovedRun, ...]
     complete: bool = True
 
 
@@ -62,7 +63,6 @@ class Outputs:
 
     def __init__(self, folder: TrackFolder) -> None:
         self.folder = folder
-        self.history = History(folder)
         self._memory = folder.last_update_path
         self._made: dict[str, _Made] = {}
 
@@ -93,15 +93,15 @@ class Outputs:
         folders = self._folders()
         for folder in folders:
             files.sweep(folder)
-        doing("out/history/")
+        doing(f"out/{HISTORY}")
         # Before anything is replaced: a history that cannot be written leaves the outputs as they were.
-        noted = self.history.note(track) if complete else None
+        moved = log_moved_runs(self.folder.out / HISTORY, own_leaderboard(track)) if complete else ()
         earlier, made, written = self._made_earlier(), dict[str, _Made](), list[Path]()
         groups = [group for feature in _of_kind(track) for group in feature.files]
         for group in sorted(groups, key=lambda group: not group.first):
             key = group.key
             if stop() and not group.first:
-                return Written(written, None, complete=False)
+                return Written(written, moved, complete=False)
             doing(f"out/{key}")
             token = [track.part_digests[part] for part in group.parts]
             previous = earlier.get(key)
@@ -112,7 +112,7 @@ class Outputs:
             made[key] = previous
         hashes = {name: digest for group in groups for name, digest in made[group.key].hashes.items()}
         if stop():
-            return Written(written, None, complete=False)
+            return Written(written, moved, complete=False)
         if not self.folder.is_one_of_several:
             contents = {REJECTED: to_tsv(_rejected(rejected)).encode()}
             written += self._put(contents)
@@ -128,12 +128,10 @@ class Outputs:
             with contextlib.suppress(OSError):
                 # Only where nothing is left in it.
                 folder.rmdir()
-        if noted is not None:
-            self.history.finish(noted, track)
         manifest = self._manifest(track, len(rejected), usage, hashes, complete=complete)
         written += self._put({MANIFEST: to_json(manifest).encode()})
         self._made = made
-        return Written(written, noted and noted.entry)
+        return Written(written, moved)
 
     def _write_page(self, track: Assessment, rejected: Sequence[Rejected], *, complete: bool) -> _WrittenPage:
         """Writes the report, its plots, and the files of the grader's items that have scores of their own.
@@ -238,12 +236,8 @@ class Outputs:
         files.remove(self._memory)
 
     def _stamps(self) -> dict[str, list[int]]:
-        # A folder's stamp changes with what else is put there, so of the history it is the log's that counts.
         paths = [path for folder in self._folders() for path in sorted(folder.glob("[!.]*"))]
-        path_of = {
-            path.relative_to(self.folder.out).as_posix(): path
-            for path in (*(path for path in paths if path.is_file()), self.history.log_path)
-        }
+        path_of = {path.relative_to(self.folder.out).as_posix(): path for path in paths if path.is_file()}
         # What is of all graders is no output of the first.
         path_of |= {name: self.folder.output(name) for name in OF_ALL}
         stamps = {name: stamp(path) for name, path in path_of.items()}

@@ -163,7 +163,7 @@ def updated(
         rejected,
         outcome.complete,
         (*done.files, *(path for each in after for path in each.written)),
-        done.entry,
+        done.moved,
         outcome.why,
         outcome.cut,
         (*without_vital(track.measures, track.bank), *_notes_on_runs(track)),

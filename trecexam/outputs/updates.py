@@ -8,6 +8,7 @@ from pathlib import Path
 
 from trecexam.files.stamps import Rejected
 from trecexam.line.sheets import Counts
+from trecexam.outputs.history import MovedRun
 
 
 @dataclass(frozen=True)
@@ -26,7 +27,8 @@ class Update:
         cut: texts whose end was cut, as they were too long for the model; as far as the grader counts them.
         written: output files that changed.
         notes: warnings about accepted inputs, one per line; () where nothing was new.
-        entry: the number of the entry that the history got; None where nothing moved.
+        moved: runs whose rank or mean changed, as the update added them to out/history.tsv; of a track with
+            several graders, `graders` has them.
         graders: of a track that has several, what each one's update did; the others sum these up.
     """
 
@@ -37,7 +39,7 @@ class Update:
     rejected: tuple[Rejected, ...]
     complete: bool
     written: tuple[Path, ...]
-    entry: int | None = None
+    moved: tuple[MovedRun, ...] = ()
     why: str = ""
     cut: int = 0
     cautions: tuple[str, ...] = ()

@@ -92,7 +92,7 @@ class Result(Framed):
         return tuple(self.tables[name] for name in self.shown) or (self.table,)
 
     def all_for_people(self) -> tuple[Table, ...]:
-        """The same tables with all rows, for --wide and LaTeX."""
+        """The same tables with all rows, for --wide and `to_latex`."""
         return self.for_people()
 
     def noted(self, *notes: str) -> Self:

@@ -17,6 +17,7 @@ from audit_cases import Case, found, holes, judged, neighbours_of, unpooled, who
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 from scipy import stats
+from support import Terminal
 
 from trecexam.cli.main import run
 from trecexam.extensions.audit.audit import SECTIONS, audit, write_page
@@ -283,9 +284,10 @@ def test_skipped_queries_are_counted(desk: Desk, capsys: Capture) -> None:
 
 
 def test_a_single_set_of_judgments_is_audited_and_skipped_checks_are_listed(
-    desk: Desk, capsys: Capture
+    desk: Desk, capsys: Capture, on_terminal: Terminal
 ) -> None:
-    assert run([*desk.words("people"), "--table"]) == 0
+    with on_terminal():
+        assert run(desk.words("people")) == 0
     out, err = capsys.readouterr()
     assert "they need a second --qrels" in err
     assert "tell neighbours apart" in " ".join(out.split())

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support import HashGrader, make_small_track, write_run
+from support import HashGrader, Terminal, make_small_track, write_run
 
 import trecexam
 from trecexam.cli.main import run
@@ -133,7 +133,7 @@ def test_labels_ranks_means_and_tau_equal_those_of_two_updates(
         assert by.kendall_tau == pytest.approx(tau_b(before, after))
         assert {row.run for row in by.board.runs} == set(before) == set(after)
         for row in by.board.runs:
-            assert row.means[by.measure] == pytest.approx((before[row.run], after[row.run]))
+            assert (row.mean_before, row.mean_after) == pytest.approx((before[row.run], after[row.run]))
             assert (row.rank_before, row.rank_after) == (rank(before, row.run), rank(after, row.run))
         assert by.reranked == sum(rank(before, name) != rank(after, name) for name in before)
     assert found.new.ungraded == {}
@@ -231,7 +231,9 @@ def test_the_command_prints_runs_that_change_rank_and_a_summary(
     assert (value["new"]["items"], value["new"]["retired_items"]) == (10, 2)
 
 
-def test_labels_and_items_are_separate_tables(recorded: Path, tmp_path: Path, capsys: Capture) -> None:
+def test_labels_and_items_are_separate_tables(
+    recorded: Path, tmp_path: Path, capsys: Capture, on_terminal: Terminal
+) -> None:
     new = variant(recorded, tmp_path / "new.jsonl", retire_two)
     files = [str(bank(recorded)), str(new), str(recorded)]
     assert run(["bank", "diff", *files, "--json"]) == 0
@@ -242,7 +244,8 @@ def test_labels_and_items_are_separate_tables(recorded: Path, tmp_path: Path, ca
         ("q1/1", "retired"),
         ("q1/2", "retired"),
     ]
-    assert run(["bank", "diff", *files, "--table"]) == 0
+    with on_terminal():
+        assert run(["bank", "diff", *files]) == 0
     shown = capsys.readouterr().out
     assert shown.index("rank.new") < shown.index("q1/2") < shown.index("label.new")
 

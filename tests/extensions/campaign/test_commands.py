@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 from campaign import SCALE, campaign, to_rate
+from support import Terminal
 
 from trecexam.cli.main import run
 from trecexam.extensions.campaign.assessments import record_assessment
@@ -12,7 +13,7 @@ from trecexam.extensions.campaign.plan import read_plan
 
 
 def test_a_campaign_runs_from_the_plan_to_the_qrels(
-    graded: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    graded: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], on_terminal: Terminal
 ) -> None:
     with campaign(graded) as track:
         folder, queries = (
@@ -38,7 +39,8 @@ def test_a_campaign_runs_from_the_plan_to_the_qrels(
     found = json.loads(out)
     assert found["agreement"][0]["cells"] == sum(task.overlap for task in plan.rows)
     assert f"people differ on {len(found['disagreements'])} judgment" in err
-    assert run(["judge", "agreement", name, "--table"]) == 0
+    with on_terminal():
+        assert run(["judge", "agreement", name]) == 0
     assert "adjudicated" in capsys.readouterr().out
     assert run(["judge", "export", name, "-o", str(tmp_path / "out")]) == 0
     capsys.readouterr()

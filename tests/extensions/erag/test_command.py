@@ -226,11 +226,6 @@ def test_json_and_python_give_the_same(track: Path, capsys: Capture) -> None:
     assert {row["run"]: row["MRR"] for row in said["runs"]} == {
         name: found.mean(name, "MRR") for name in RUNS
     }
-    capsys.readouterr()
-    assert erag(track, "--metric", "em", "-m", "MRR", "--latex") == 0
-    assert "\\begin{tabular}" in capsys.readouterr().out
-    assert erag(track, "--metric", "em", "-m", "MRR", "--table", "--wide") == 0
-    assert "\t" not in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(

@@ -41,7 +41,6 @@ def graded(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ["verify", "grading"],
         ["verify", "grid"],
         ["judge-next"],
-        ["history"],
         ["bank", "check"],
     ],
     ids=" ".join,

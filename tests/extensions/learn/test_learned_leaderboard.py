@@ -146,7 +146,7 @@ def test_if_learned_labels_mislead_the_better_method_is_named_and_nothing_is_sho
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     root = make_misleading(tmp_path / "track")
-    for form in ([], ["--json"], ["--latex"]):
+    for form in ([], ["--json"]):
         out, err = printed(capsys, "learned-leaderboard", root, *form, status=1)
         assert out == ""
         (line,) = err.splitlines()
@@ -169,16 +169,11 @@ def test_insist_shows_the_leaderboard_with_the_warning_in_every_format(
     out, err = printed(capsys, *insisting)
     assert len(table(out)) == 8
     assert err.startswith(DOUBTS)
-    out, err = printed(capsys, *insisting, "--table")
-    assert DOUBTS in err
     out, _ = printed(capsys, *insisting, "--json")
     value = json.loads(out)
     assert value["notes"][0].startswith(DOUBTS)
     assert value["doubts"].startswith(DOUBTS)
     assert len(value["leaderboard"]) == 8
-    out, err = printed(capsys, *insisting, "--latex")
-    assert DOUBTS.split("`")[0] in out
-    assert "orders the runs better than learned labels" in " ".join(out.replace("%", " ").split())
     output = tmp_path / "board.tsv"
     _, err = printed(capsys, *insisting, "-o", output)
     assert DOUBTS in err

@@ -209,7 +209,7 @@ def test_json_has_claim_pairs_and_plan(partly_judged: Path, capsys: pytest.Captu
     assert len(value["plan"]) == 2
     assert value["claim"][0]["probability"] == value["probability"] == value["pairs"][0]["probability"]
     assert value["judgments"] == value["pairs"][0]["judgments"] > 0
-    assert run(["settle", str(partly_judged), "the first two", "--table"]) == 0
+    assert run(["settle", str(partly_judged), "the first two"]) == 0
     assert (
         "the probability for a set of runs is rough and mostly too high: see the page"
         in capsys.readouterr().err

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from served import client_of
+from support import Terminal
 
 import trecexam
 from trecexam.cli.main import run
@@ -29,7 +30,7 @@ def plain(page: str) -> str:
 
 @pytest.fixture
 def places(
-    track: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    track: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], on_terminal: Terminal
 ) -> dict[str, str]:
     """The texts of the five places on a leaderboard with three notes."""
     with (track / "trecexam.toml").open("a") as settings:
@@ -37,7 +38,8 @@ def places(
     monkeypatch.setattr("trecexam.line.measures.encoder_cautions", lambda track: (ENCODER,))
     assert run(["watch", str(track), "--once"]) == 0
     capsys.readouterr()
-    assert run(["leaderboard", str(track), "--table"]) == 0
+    with on_terminal():
+        assert run(["leaderboard", str(track)]) == 0
     terminal = capsys.readouterr()
     assert run(["leaderboard", str(track), "--json"]) == 0
     in_json = capsys.readouterr().out

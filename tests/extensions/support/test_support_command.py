@@ -203,7 +203,8 @@ def test_other_commands_work_with_support_measures(
         assert run(["watch", str(root), "--once"]) == 0
         board = tsv_rows(root / "out" / "leaderboard.tsv")
         assert [float(row["SupportP"]) for row in board] == [0.5, 0]
-        assert (root / "out" / "history" / "000002.json").exists()
+        log = tsv_rows(root / "out" / "history.tsv")
+        assert {row["run"]: row["mean.after"] for row in log}["good"] == "0.500000"
         capsys.readouterr()
         for command in (["judge-next", str(root)], ["judge-next", str(root), "--top", "1"]):
             assert run(command) == 0

@@ -167,7 +167,6 @@ def test_the_provenance_is_in_every_output_and_a_withdrawal_restores_all(
     assert status["rated_by"] == "ann"
     with trecexam.open_track(root) as track:
         assert track.override.summary() == {"cells": 1, "passages": 0, "who": ["ann"]}
-        assert "overrides.support.tsv added" in track.history()["cause"]
     assert give(root, "q1", "q1-cost", "good:2", "--withdraw", *ANN) == 0
     assert "back to the grader's partial_support" in capsys.readouterr().err
     assert run(["watch", str(root), "--once"]) == 0

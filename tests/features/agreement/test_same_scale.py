@@ -103,8 +103,6 @@ def test_kappa_on_one_scale_uses_one_threshold(
     found = json.loads(capsys.readouterr().out)
     assert (found["min_rating"], found["min_relevant"], found["same_scale"]) == (threshold, threshold, True)
     assert any(words in note for note in found["notes"])
-    assert run(["agreement", str(root), "--latex"]) == 0
-    assert words in capsys.readouterr().out
 
 
 def test_qrels_of_two_llms_have_the_threshold_of_their_common_scale(

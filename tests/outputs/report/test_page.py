@@ -171,11 +171,11 @@ def test_removed_or_edited_files_are_restored(
     assert (plots(shared_track), page(shared_track)) == before
 
 
-def test_switching_the_report_off_removes_it_without_a_history_entry(updated: Path) -> None:
+def test_switching_the_report_off_removes_it_and_moves_no_run(updated: Path) -> None:
     (updated / "out" / "plots" / "mine.txt").write_text("a note")
     (updated / "trecexam.toml").write_text(REPORTED + "[report]\nwrite = false\n")
     done = update(updated)
-    assert done.entry is None
+    assert done.moved == ()
     assert not (updated / "out" / "report.html").exists()
     assert set(plots(updated)) == {"mine.txt"}
     assert update(updated).changed is False
@@ -185,7 +185,7 @@ def test_switching_the_report_off_removes_it_without_a_history_entry(updated: Pa
     update(updated)
     assert not (updated / "out" / "plots").exists()
     (updated / "trecexam.toml").write_text(REPORTED)
-    assert update(updated).entry is None
+    assert update(updated).moved == ()
     assert names(updated) == set(PLOTS)
 
 

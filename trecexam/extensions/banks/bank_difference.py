@@ -9,9 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from trecexam.extensions.banks.board_changes import BoardChange, LabelChange, LeaderboardSnapshot
 from trecexam.extensions.banks.changes import BankChange
-from trecexam.features.history.changes import BoardChange, LabelChange, LeaderboardSnapshot
-from trecexam.features.history.entry import label_table
 from trecexam.scores.rank_correlation.ranks import Ranks
 from trecexam.scores.rank_correlation.tau import kendall_tau
 from trecexam.scores.values import TIE_DECIMALS
@@ -84,12 +83,12 @@ class MeasureDiff:
     @property
     def reranked(self) -> int:
         """Runs on both leaderboards whose rank differs."""
-        return sum(row.change == "moved" and row.rank_before != row.rank_after for row in self.board.runs)
+        return sum(row.rank_before != row.rank_after for row in self.board.runs)
 
     @property
     def moved(self) -> int:
         """Runs on both leaderboards whose rank or mean differs."""
-        return sum(row.change == "moved" for row in self.board.runs)
+        return sum(row.moved for row in self.board.runs)
 
 
 @dataclass(frozen=True)
@@ -155,13 +154,17 @@ def _run_rows(measures: Iterable[MeasureDiff]) -> Iterator[tuple[Value, ...]]:
         for row in by.board.runs:
             ranks = row.rank_before, row.rank_after
             move = None if ranks[0] is None or ranks[1] is None else ranks[0] - ranks[1]
-            means = row.means[by.measure]
+            means = row.mean_before, row.mean_after
             yield (row.run, by.measure, *ranks, move, *means, row.labels, row.because(by.board.depth))
 
 
 def _labels_table(diff: BankDiff) -> Table:
     """A row per passage whose label or items differ: its labels, and items that only one bank has."""
-    return Table(LABEL_COLUMNS, label_table(diff.labels).rows)
+    rows: Iterator[tuple[Value, ...]] = (
+        (row.query_id, row.doc_id, row.before, row.after, " ".join(row.gained), " ".join(row.lost))
+        for row in diff.labels
+    )
+    return Table(LABEL_COLUMNS, tuple(rows))
 
 
 def _differing(table: Table, what: str) -> Table:
@@ -284,8 +287,8 @@ def _side(side: BankSide) -> dict[str, Any]:
 
 
 def tau_of(before: LeaderboardSnapshot, after: LeaderboardSnapshot) -> float:
-    """Kendall's tau-b of two leaderboards by their first measure, over the runs on both; NaN if undefined."""
-    shared = sorted(before.runs.keys() & after.runs.keys())
+    """Return Kendall's tau-b of two leaderboards over the runs on both; NaN if undefined."""
+    shared = sorted(before.means.keys() & after.means.keys())
     if len(shared) < 2:
         return math.nan
     means = (_means(side, shared) for side in (before, after))
@@ -294,5 +297,5 @@ def tau_of(before: LeaderboardSnapshot, after: LeaderboardSnapshot) -> float:
 
 
 def _means(snapshot: LeaderboardSnapshot, runs: Sequence[str]) -> list[float]:
-    means = (snapshot.runs[run].means[0] for run in runs)
+    means = (snapshot.means[run] for run in runs)
     return [-math.inf if mean is None else mean for mean in means]

@@ -16,14 +16,13 @@ from trecexam.extensions.banks.bank_difference import (
     summary,
     tau_of,
 )
-from trecexam.extensions.banks.changes import BankChange, bank_changes
-from trecexam.features.history.changes import (
+from trecexam.extensions.banks.board_changes import (
     LeaderboardSnapshot,
     QuerySnapshot,
-    RunSnapshot,
     board_change,
+    query_states,
 )
-from trecexam.features.history.snapshot import finite, query_states
+from trecexam.extensions.banks.changes import BankChange, bank_changes
 from trecexam.line.diagnostics import human_notes
 from trecexam.line.evaluation import rubric_values
 from trecexam.line.loader import TrackLoader
@@ -117,7 +116,6 @@ class _Evaluated:
     side: BankSide
     whole: Bank
     runs: Mapping[str, Run]
-    digests: Mapping[str, str]
     values: MeasureValues
     queries: Mapping[str, QuerySnapshot]
 
@@ -125,13 +123,10 @@ class _Evaluated:
         """Ranks and means of the runs by one measure over these queries."""
         answered = {name: [q for q in query_ids if q in run] for name, run in self.runs.items()}
         board = leaderboard(self.values, [measure], sorted(query_ids), answered, average)
-        runs = {
-            printable(row.run): RunSnapshot(self.digests[row.run], (finite(row.scores[0].mean),))
-            for row in board.rows
+        means = {
+            printable(row.run): row.scores[0].mean if row.scores[0].exists else None for row in board.rows
         }
-        return LeaderboardSnapshot(
-            (measure,), runs, {q: self.queries[q] for q in query_ids if q in self.queries}
-        )
+        return LeaderboardSnapshot(means, {q: self.queries[q] for q in query_ids if q in self.queries})
 
 
 def _evaluated(
@@ -150,12 +145,10 @@ def _evaluated(
         any(_same(path, files[0]) for path in track.folder.bank(optional=True)),
         without_vital(measures, track.bank),
     )
-    digests = track.digests
     return _Evaluated(
         side,
         loader.inputs.whole_bank(files),
         track.runs,
-        {name: digests.get(track.folder.shown(path), "") for name, path in track.run_files.items()},
         rubric_values(track, measures),
         query_states(track),
     )

@@ -1,4 +1,4 @@
-"""Packs: a track in one file, its reproduction, and merging of answers."""
+"""Packs: inputs, grades and environment of a track in one archive, from which out/ is made again."""
 
 from __future__ import annotations
 
@@ -6,14 +6,6 @@ from trecexam.extension import Command, Extension
 
 EXTENSION = Extension(
     "pack",
-    commands={
-        "pack": Command(
-            f"{__name__}.cli:pack", "Pack all that out/ is computed from into one file.", "files"
-        ),
-        "reproduce": Command(
-            f"{__name__}.cli:reproduce", "Compute a pack's numbers again, and compare.", "files"
-        ),
-        "merge": Command(f"{__name__}.cli:merge", "Join the answers of several packs.", "files"),
-    },
-    accessors={"pack": f"{__name__}.accessor:PackAccessor"},
+    commands={"export pack": Command(f"{__name__}.cli:pack")},
+    calls={"export": f"{__name__}.packing:PackCalls"},
 )

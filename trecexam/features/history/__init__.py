@@ -1,1 +1,0 @@
-"""The log of what each change did to the leaderboard."""
