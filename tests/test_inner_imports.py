@@ -80,7 +80,6 @@ PERMITTED = {
         "trecexam.extensions.check.cli",
         "trecexam.cli.convert",
         "trecexam.cli.export",
-        "trecexam.cli.init",
         "trecexam.cli.main",
         "trecexam.cli.options",
         "trecexam.cli.working",

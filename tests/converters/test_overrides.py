@@ -31,6 +31,7 @@ ROW = st.builds(
     st.just("") | TEXT,
     st.sampled_from(["", "adjudicated", "undone"]),
     st.just(False),
+    st.sampled_from(["", "0..3"]),
 ).flatmap(lambda row: st.sampled_from([row, row._replace(rating=None, cannot=True)]))
 
 

@@ -190,7 +190,7 @@ def track_notes(root: Path) -> list[str]:
 
 def test_a_person_s_rating_is_a_grade(root: Path) -> None:
     with trecexam.open_track(root, grader=Gone()) as track:
-        track.override("q1", "q1-d11", 5, who="ann", why="says it all")
+        track.override("q1", "q1-d11", 5, item="1", who="ann", why="says it all")
         track.update()
         notes = track.leaderboard().notes
     assert UNGRADED not in notes

@@ -28,7 +28,11 @@ def path(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
     return tmp_path / str(request.param)
 
 
-@given(st.data(), st.lists(st.tuples(word, word), min_size=1, max_size=30, unique=True))
+#: A line that begins with `#` is a comment.
+query_ids = word.filter(lambda text: not text.startswith("#"))
+
+
+@given(st.data(), st.lists(st.tuples(query_ids, word), min_size=1, max_size=30, unique=True))
 def test_a_run_survives_a_round_trip(path: Path, data: st.DataObject, pairs: list[tuple[str, str]]) -> None:
     number = st.floats(allow_nan=False, allow_infinity=False)
     scores = data.draw(st.lists(number, min_size=len(pairs), max_size=len(pairs)))
@@ -39,7 +43,7 @@ def test_a_run_survives_a_round_trip(path: Path, data: st.DataObject, pairs: lis
     assert {(q, d) for q, d, *_ in again} == set(pairs)
 
 
-judgments = st.builds(Qrel, word, word, st.integers(-9, 99), st.just("0") | word)
+judgments = st.builds(Qrel, query_ids, word, st.integers(-9, 99), st.just("0") | word)
 
 
 @given(st.lists(judgments, min_size=1, max_size=30, unique_by=lambda r: (r.query_id, r.iteration, r.doc_id)))

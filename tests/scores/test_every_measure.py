@@ -86,6 +86,8 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ]
         (root / "runs" / f"{name}.run").write_text("".join(lines))
     (root / "trecexam.toml").write_text('[grader]\nname = "recorded"\nrecorded = "grades.qrels"\n')
+    with trecexam.open_track(root) as track:
+        track.update()
     return root
 
 
@@ -252,7 +254,7 @@ def test_a_measure_whose_provider_fails_is_named_and_the_others_are_shown(
     words = ["--official"] if official else []
     assert run(["leaderboard", str(root), "-m", "Bpref", "-m", "infAP", "-m", "AP", *words]) == 0
     told = capsys.readouterr()
-    assert told.out.splitlines()[0] == "run\tinfAP\tinfAP.stderr\tAP\tAP.stderr"
+    assert told.out.splitlines()[0] == "run\tqueries\tinfAP\tinfAP.stderr\tAP\tAP.stderr"
     assert "Bpref has no values: ir_measures failed (OSError: no such program)\n" in told.err
     config = root / "trecexam.toml"
     settings = config.read_text()

@@ -32,8 +32,8 @@ def draw_track(root: Path, seed: int, version: int) -> Path:
     rng = random.Random(seed)
     measures = ", ".join(f'"{name}"' for name in NAMES)
     make_small_track(root, config=f"[track]\ndepth = 5\n[scores]\nmeasures = [{measures}]\n", queries=4)
-    # 10 compares doubles: what only differs past a float's precision is a tie in 9, and here.
-    scores = ["0", "1", "1.0", "2", "-3.5", "1e3"] + (["1.00000001", "1e-50"] if version == 9 else [])
+    # 10 compares doubles, as is done here: what only differs past a float's precision is a tie in 9.
+    scores = ["0", "1", "1.0", "2", "-3.5", "1e3"] + (["1.00000001", "1e-50"] if version == 10 else [])
     for path in (root / "runs").iterdir():
         lines = [
             f"q{query} Q0 q{query}-d{doc:02} {rng.randrange(9)} {rng.choice(scores)} {path.stem}\n"

@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 import trecexam
+from converters.errors import ConversionError
 from trecexam.errors import plain_reason
 from trecexam.extension import named
+from trecexam.files.stamps import sniffed
 from trecexam.line.sources import provenance_file, provenance_notes
 from trecexam.tables.text import plural
 
@@ -247,15 +249,11 @@ def _with_found(options: InitOptions, folder: Path, track: Path) -> InitOptions:
 
 def _is_in(recorded: Path | None, *formats: str) -> bool:
     """Whether the grades are there, and in one of these formats."""
-    from trecexam.files.stamps import sniffed
-
     return recorded is not None and sniffed(recorded) in formats
 
 
 def _say_judged_outside(root: Path) -> None:
     """Says how many judged passages are not pooled, as far as the folder has what tells."""
-    from converters.errors import ConversionError
-
     with suppress(trecexam.TrecexamError, ConversionError), trecexam.open_track(root) as track:
         outside, depth = track.files.judged_outside_pool(), track.folder.config.track.depth
         if outside:

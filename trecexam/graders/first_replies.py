@@ -63,4 +63,6 @@ def unread_line(answer: Answer, section: str) -> str:
     said = f'such as "{reply}"' if reply else "they are empty"
     if answer.cut_at is not None:
         return f"{said}, which {RAISE_LIMIT} in [{section}]"
-    return f"{said}: set another `prompt` or `model` in [{section}]"
+    return (
+        f"{said}: set another `prompt` or `model` in [{section}]; raise `max_new_tokens` if replies end early"
+    )

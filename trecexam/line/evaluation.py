@@ -310,7 +310,7 @@ def _official_notes(
     never = (never_judged_note(unjudged, len(board.rows)),) if unjudged else ()
     skipped = skipped_cautions(track, sorted(judged), "judgments")
     shown = {row.run: track.runs[row.run] for row in board.rows}
-    holes = unjudged_note(shown, judged, track.folder.root)
+    holes = unjudged_note(shown, judged)
     return (*never, *skipped, *holes, *answered_cautions(board), *judgment_cautions(track, measures))
 
 

@@ -194,14 +194,11 @@ def never_judged_note(without: Sequence[str], n_runs: int, values: str = "offici
 _FIRST, _TELL, _APART = 10, 0.1, 0.1
 
 
-def unjudged_note(
-    runs: Mapping[str, Run], judged: Mapping[str, Collection[str]], root: Path | None = None
-) -> tuple[str, ...]:
-    """A line on passages in the runs' first ranks that nobody judged, where they are many; else none.
+def unjudged_note(runs: Mapping[str, Run], judged: Mapping[str, Collection[str]]) -> tuple[str, ...]:
+    """Return a line on passages in the runs' first ranks that nobody judged, where they are many; else none.
 
     Args:
         judged: query_id -> judged doc_ids; only these queries count.
-        root: the track's folder, where there is one.
     """
     shares: dict[str, float] = {}
     n_unjudged = n_ranks = 0
@@ -216,12 +213,10 @@ def unjudged_note(
         return ()
     least, most = min(shares, key=shares.__getitem__), max(shares, key=shares.__getitem__)
     ends = f", from {shares[least]:.0%} ({least}) to {shares[most]:.0%} ({most})"
-    counts = "counts those of a track's runs" if root is None else "counts those of each run"
     ends = ends if shares[most] - shares[least] > _APART else ""
     return (
         f"{n_unjudged / n_ranks:.0%} of the passages in the first {_FIRST} ranks are not judged{ends}, and "
-        "most measures take them as not relevant; "
-        f"`trecexam holes{'' if root is None else f' {root}'}` {counts}",
+        "most measures take them as not relevant; `trecexam holes` counts those of each run",
     )
 
 

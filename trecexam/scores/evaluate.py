@@ -230,6 +230,9 @@ class _Provided:
             yield from list(self._evaluator.iter_calc(run))
         # Providers call other programs and libraries, which raise whatever they like.
         except Exception as error:
+            if self._measures[0].NAME in COVER:
+                # Computed here: it says why these judgments do not suit it.
+                raise
             if len(self._measures) > 1:
                 for alone in self._alone:
                     yield from alone.metrics(run, failures)

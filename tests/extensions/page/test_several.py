@@ -66,7 +66,7 @@ def test_the_first_page_is_the_table_of_all_graders(demo: Path, pages: TestClien
     assert all(note in words(page) for note in board.notes)
     assert 'href="/grader/rubric/run/dense"' in page
     heads = re.findall(r'<th scope="col"[^>]*>\s*<a [^>]*>([^<]*)', page)
-    assert heads == ["#", "run", "Cover", "Support"], "those that a terminal shows"
+    assert heads == ["#", "run", "queries", "Cover", "Support"], "those that a terminal shows"
     assert re.search(
         r"rubric : 2,940 of 2,940 cells graded by .* support : 33 of 33 cells graded", words(page)
     )

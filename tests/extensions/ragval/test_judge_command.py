@@ -108,8 +108,8 @@ def test_dropped_answers_are_judged_once_and_reported(
         "fair/k2%2F1": "2",
     }
     board = (root / "out/leaderboard.tsv").read_text().splitlines()
-    assert board[0].startswith("run\tP(rel=4)@1\t")
-    assert board[1].startswith("good\t1.000000\t")
+    assert board[0].startswith("run\tqueries\tP(rel=4)@1\t")
+    assert board[1].startswith("good\t3\t1.000000\t")
     capsys.readouterr()
     assert run(["ragval", "report", str(root / "out/ragval/judged.jsonl")]) == 0
     assert capsys.readouterr().out == (root / "out/ragval/report.tsv").read_text()

@@ -84,8 +84,9 @@ def test_full_means_equal_those_of_the_official_leaderboard(
 ) -> None:
     rows, _ = run_command(capsys, "runs", disjoint_runs, "--official-measure", "nDCG@10")
     run(["leaderboard", str(disjoint_runs), "--official", "-m", "nDCG@10"])
-    board = [line.split("\t")[:2] for line in capsys.readouterr().out.splitlines()[1:]]
-    assert [[row["run"], row["mean.full"]] for row in rows] == board
+    header, *lines = (line.split("\t") for line in capsys.readouterr().out.splitlines())
+    board = [dict(zip(header, line, strict=True)) for line in lines]
+    assert [(row["run"], row["mean.full"]) for row in rows] == [(row["run"], row["nDCG@10"]) for row in board]
 
 
 def test_the_summary_is_a_separate_table(disjoint_runs: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -53,8 +53,9 @@ def test_exported_labels_say_whose_they_are_and_are_unchanged(
 
 def test_labels_that_people_gave_are_counted(demo: Path) -> None:
     with trecexam.open_track("d") as track:
-        query_id, doc_id, *_ = next(iter(track["rubric"].qrels()))
-        track["rubric"].override(query_id, doc_id, 5, who="me", why="read it")
+        label = next(iter(track["rubric"].qrels()))
+        rated = {"who": "me", "why": "read it"}
+        track["rubric"].override(label.query_id, label.doc_id, 5, item="1", **rated)
         track["rubric"].export.qrels("e.qrels")
     assert beside("e.qrels")["lines"]["override"] == 1
 
@@ -136,7 +137,7 @@ def test_many_unjudged_passages_in_the_first_ranks_are_a_note(
     assert run(command.split()) == 0
     said = capsys.readouterr().err
     assert "51% of the passages in the first 10 ranks are not judged, from 30% (dense-rerank) to 100%" in said
-    assert "`trecexam holes d`" in said
+    assert "`trecexam holes` counts those of each run" in said
 
 
 def test_the_range_of_repeats_is_not_called_an_interval(

@@ -216,7 +216,7 @@ class _Writing(HashGrader):
         super().__init__(batch=8)
         self.status = lambda cell: "unparsed"
 
-    def read(self, item: object, text: str) -> tuple[int | None, str]:
+    def read(self, item: object, text: str, cut: bool = False) -> tuple[int | None, str]:
         return None, "unparsed"
 
 

@@ -300,7 +300,7 @@ def comparison_notes(
         lines += _never_judged(track, pairs)
         judged = official_of(track).judged
         common = {query_id: judged[query_id] for query_id in common_queries(track)}
-        lines += unjudged_note(track.runs, common, track.folder.root)
+        lines += unjudged_note(track.runs, common)
     lines += [*left_out_runs(track), *order_cautions(track.runs)]
     lines += _failed(track, pairs, names_of(measures), names_of(official_measures))
     unscored = runs_without_score(track).difference(*(scores.runs for scores in pairs))

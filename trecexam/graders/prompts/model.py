@@ -116,9 +116,10 @@ class Prompt:
             return Reading(self._ratings[answer], "ok")
         # Of a reply that was cut off, a point may begin decimals.
         plain = answer.casefold() if cut else _plain(answer)
-        if (compat is None or cut) and plain in self._plain_ratings:
+        if compat is None and plain in self._plain_ratings:
             return Reading(self._plain_ratings[plain], "ok")
-        if cut:
+        # The workbench's code reads whatever a reply is.
+        if cut and compat is None:
             return self._complete(text, item)
         if self.parser == "rating":
             if compat == "workbench":
