@@ -45,7 +45,6 @@ PERMITTED = {
         "trecexam.cli.watch",
         "trecexam.extensions.audit.cli",
         "trecexam.extensions.banks.cli.check",
-        "trecexam.extensions.evaluate.cli",
         "trecexam.extensions.learn.cli.boards",
         "trecexam.extensions.ragval.cli.report",
     },
