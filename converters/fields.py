@@ -175,7 +175,9 @@ def warn_of_skipped_comments(path: str | os.PathLike[str], count: int) -> None:
     if count:
         lines = "1 comment line" if count == 1 else f"{count:,} comment lines"
         logging.getLogger("converters").warning(
-            "%s: skipped %s ('#' first), as trec_eval 10 does; trec_eval 9 takes none", os.fspath(path), lines
+            "%s: skipped %s ('#' first); trec_eval 9 takes none, and 10 not each: see `trecexam check`",
+            os.fspath(path),
+            lines,
         )
 
 

@@ -40,7 +40,7 @@ def test_comment_lines_are_skipped_and_counted(
     assert list(converters.read(path)) == list(converters.read(expected))
     lines = f"{n_comments} comment line{'s' * (n_comments > 1)}"
     assert [record.getMessage() for record in caplog.records] == [
-        f"{path}: skipped {lines} ('#' first), as trec_eval 10 does; trec_eval 9 takes none"
+        f"{path}: skipped {lines} ('#' first); trec_eval 9 takes none, and 10 not each: see `trecexam check`"
     ]
 
 

@@ -112,7 +112,11 @@ def test_a_final_score_is_read_in_any_form(reply: str, rating: int | None) -> No
     ("reply", "rating"),
     [("Option 1: Full Support", 2), ("(1) Full Support", 2), ("Fully supported", 2), ("full_support", 2),
      ('{"label": "Partial Support", "reason": "no support for x"}', 1), ("<answer>No Support</answer>", 0),
-     ("No support\nhm\n</think>\nFull Support", 2), ("Not Supported", None), ("Not fully supported", None)],
+     ("No support\nhm\n</think>\nFull Support", 2), ("Not Supported", None), ("Not fully supported", None),
+     ("The citation provides full support.", 2), ("Full Support?", None), ("Hardly full support", None),
+     ("Less than full support", None), ("It fails to give full support.", None),
+     ("If it named the year, Full Support", None), ("Full support would require more detail.", None),
+     ("Full Support. Actually, Partial Support.", None), ("Answer: Full Support. But wait", None)],
 )  # fmt: skip
 def test_a_label_of_support_is_read_in_any_form(reply: str, rating: int | None) -> None:
     assert SUPPORT.read(reply, ITEM).rating == rating
@@ -123,10 +127,21 @@ def test_a_label_of_support_is_read_in_any_form(reply: str, rating: int | None) 
     ["List: ['support', 'not_support']\nAgain: ['support', 'not_support']", "[['support', 'not_support']]",
      "1. Cats eat fish: support\n2. Cats fly: not_support", '{"1": "support", "2": "not_support"}',
      '[{"nugget": "a", "label": "support"}, {"nugget": "b", "label": "not_support"}]',
-     "['fish', 'fly'] are ['support', 'not_support']"],
+     "['fish', 'fly'] are ['support', 'not_support']", "- Cats eat fish: support\n- Cats fly: not_support",
+     "Labels: support, not_support"],
 )  # fmt: skip
 def test_a_list_of_labels_is_read_in_more_forms(text: str) -> None:
     assert read_labels(text, 2, LABELS) == ["support", "not_support"]
+
+
+@pytest.mark.parametrize(
+    ("reply", "rating"),
+    [("Rating: 4. Hmm, actually 2.", None), ("Rating: 4 -> changed to 3", None), ("Score: 4 \u2192 5", None),
+     ("Example: Rating: 4", None), ("My rating would be 4.", 4), ("Overall: 4", 4), ("Rating -> 4", 4),
+     ("It names 2 facts. Final answer: 4", 4), ("1. It names fish.\n2. It names mice.\nRating: 4", 4)],
+)  # fmt: skip
+def test_a_rating_that_is_taken_back_or_an_example_is_not_read(reply: str, rating: int | None) -> None:
+    assert RATING.read(reply, ITEM).rating == rating
 
 
 def test_two_lists_that_differ_are_not_read() -> None:

@@ -87,7 +87,7 @@ def watch(
     if retry_errors:
         with trecexam.open_track(track) as opened:
             click.echo(
-                f"{opened.grading.forget_errors():,} errors forgotten; their cells will be graded again",
+                f"{opened.grading.forget_errors():,} answers forgotten; their cells will be graded again",
                 err=True,
             )
     regrade = regrade or _may_regrade(track)

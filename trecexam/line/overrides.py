@@ -138,10 +138,16 @@ def resolve(
             at = of_cell.pop(of)
             decisions[at] = decisions[at]._replace(state=REPLACED)
         of_cell[voice] = line
+    #: Of the lines that count by the rule "latest", the lines of others that say the same.
+    agreed: dict[int, tuple[HumanRating, ...]] = {}
     for of_cell in voices.values():
+        rows_of_cell = [decisions[line].row for line in sorted(of_cell.values())]
         for decision in _decided([decisions[line] for line in sorted(of_cell.values())], rule):
             if decision.state == COUNTS:
                 row = decision.row
+                if rule == "latest":
+                    others = (each for each in rows_of_cell if each is not row)
+                    agreed[decision.line] = tuple(each for each in others if each.rating == row.rating)
                 pooled = row.doc_id in pool.get(row.query_id, ())
                 state = RETIRED if _is_retired(row, bank) else COUNTS if pooled else NOT_POOLED
                 decision = decision._replace(state=state)
@@ -156,7 +162,7 @@ def resolve(
                 if cited is not None and (row.query_id, doc_id, row.item_id) not in cited:
                     continue
                 cell = row.query_id, doc_id, row.item_id
-                agreeing[cell] = (*agreeing.get(cell, ()), row)
+                agreeing[cell] = (*agreeing.get(cell, ()), *agreed.get(decision.line, ()), row)
                 if row.item_id:
                     cells.setdefault(row.query_id, {})[doc_id, row.item_id] = row.rating
                 else:

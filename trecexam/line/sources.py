@@ -116,13 +116,16 @@ def read_provenance(qrels: Path) -> Provenance | None:
         value = json.loads(provenance_beside(qrels).read_bytes())
     except (OSError, ValueError, RecursionError):
         return None
-    names = [field.name for field in fields(Provenance)]
-    if not isinstance(value, dict) or not value.keys() >= set(names):
+    if not isinstance(value, dict) or not all(field.name in value for field in fields(Provenance)):
         return None
-    lines = value["lines"]
-    if not isinstance(lines, dict) or not all(isinstance(n, int) for n in lines.values()):
+    lines, share = value["lines"], value["share_by_people"]
+    texts = [value[name] for name in ("made_by", "version", "date", "grader", "model", "prompt", "sha256")]
+    if not all(isinstance(text, str) for text in texts) or not isinstance(share, int | float):
         return None
-    return Provenance(**{name: value[name] for name in names})
+    if not isinstance(lines, dict) or not all(type(n) is int and 0 <= n < 2**63 for n in lines.values()):
+        return None
+    *before, sha256 = texts
+    return Provenance(*before, lines, float(share), sha256)
 
 
 def provenance_file(qrels: Path | None) -> Path | None:

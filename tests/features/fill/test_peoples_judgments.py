@@ -61,7 +61,7 @@ def filled(
     return rows, said
 
 
-@pytest.mark.parametrize("settings", ["majority", "adjudicated"])
+@pytest.mark.parametrize("settings", ["latest", "majority", "adjudicated"])
 def test_what_two_people_judged_is_in_the_merged_file_with_their_names(
     track: Path, capsys: pytest.CaptureFixture[str], settings: str
 ) -> None:

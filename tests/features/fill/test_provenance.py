@@ -166,3 +166,26 @@ def test_every_variable_and_class_of_the_audits_page_has_a_style(demo: Path) -> 
     assert {"note", "scroll", "skip", "lead", "n"} <= classes
     # Cells of texts look as any cell does.
     assert classes - {"t"} <= set(re.findall(r"\.([a-z][\w-]*)", style))
+
+
+@pytest.mark.parametrize(
+    "other",
+    [{"model": {"a": 1}}, {"model": 3}, {"lines": {"human": -5, "model": 5}}, {"lines": {"human": 10**400}},
+     {"made_by": None}, {"share_by_people": "x"}, {"lines": {}}, {"sha256": []}],
+)  # fmt: skip
+def test_a_damaged_provenance_file_is_taken_for_another_one(
+    demo: Path, other: dict[str, object], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["fill", "d", "-o", "m.qrels"]) == 0
+    Path("m.qrels.json").write_text(json.dumps(beside("m.qrels") | other))
+    Path("m.qrels.sources.tsv").unlink()
+    for name in ("m.qrels", "m.qrels.json"):
+        Path(name).replace(Path("d", name.replace("m.qrels", "qrels.txt")))
+    for words in (["agreement", "d"], ["leaderboard", "d", "--official"]):
+        assert run(words) in (0, 1)
+        assert "Traceback" not in capsys.readouterr().err
+
+
+def test_an_empty_name_is_no_file_for_merged_judgments(demo: Path) -> None:
+    with trecexam.open_track("d") as track, pytest.raises(trecexam.TrecexamError, match="name of a file"):
+        track.fill("")

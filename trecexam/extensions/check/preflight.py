@@ -214,8 +214,8 @@ def _lines(path: Path, findings: PreflightFindings) -> Iterator[tuple[int, bytes
 
 
 def _comment(findings: PreflightFindings, line: int, enough: bool, versions: tuple[int, ...]) -> None:
-    who = "trec_eval 9 does not support comments" if versions == (9,) else "trec_eval does not support two "
-    "comments in a row"
+    two = "trec_eval does not support two comments in a row"
+    who = "trec_eval 9 does not support comments" if versions == (9,) else two
     if enough:
         reason = f"a comment with as many words as columns: {who}, and reads it as an entry of topic '#...'"
         findings.add("comment", line, "silent", reason, versions)

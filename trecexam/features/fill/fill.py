@@ -111,6 +111,8 @@ def fill(
         raise TypeError("fill() takes what track.fill.find() gave, or the path of the merged qrels")
     if output is not None:
         output = Path(output)
+        if not output.name:
+            raise TrecexamError("fill() needs the name of a file for the merged qrels", path=output)
         sources = sources_beside(output) if sources is None else Path(sources)
         check_outputs(loader.folder.root, to_fill, output, sources)
     graded = 0

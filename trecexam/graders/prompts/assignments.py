@@ -17,6 +17,8 @@ GROUP = 10
 _LIST = re.compile(r"\[([^\[\]]*)\]")
 _MARKS = " \t\r\n\"'`*.\u201c\u201d\u2018\u2019"
 _BULLET = re.compile(r"\s*(?:(\d{1,3})[.):]|[-*\u2022])\s+")
+#: What a list is called before it.
+_HEADING = re.compile(r"\A\s*(?:the\s+|my\s+)?(?:labels?|answers?|list|output|assignments?)\s*:\s*", re.I)
 #: A label behind what it is of: "1. Cats eat fish: support".
 _BEHIND = re.compile(r"[^\n]*(?:[:\u2192=|]|-{1,2}>|\s[-\u2013\u2014]\s)\s*([^\n:\u2192=|>]{1,40})")
 #: Keys of JSON objects that hold the label of an item.
@@ -40,7 +42,7 @@ def read_labels(answer: str, number: int, labels: Collection[str], *, cut: bool 
         labels: those that there are.
         cut: the answer was cut off: it counts where it is a whole list and nothing else.
     """
-    answer = plain_characters(answer)
+    answer = _HEADING.sub("", plain_characters(answer), count=1)
     known_labels = {as_label(label) for label in labels}
     if cut and not fence_removed(answer).strip().endswith(("]", "}")):
         return None
@@ -91,7 +93,7 @@ def _bare(answer: str, labels: Collection[str]) -> list[str]:
         line[bullet.end() if bullet else 0 :].strip(_MARKS + ",")
         for line, bullet in zip(lines, bullets, strict=True)
     ]
-    if len(numbers) == len(parts) and not any(as_label(part) in labels for part in parts):
+    if all(bullets) and not any(as_label(part) in labels for part in parts):
         # The items come with their labels, in their order.
         behind = [_BEHIND.fullmatch(part) for part in parts]
         parts = [match[1].strip(_MARKS) if match else "" for match in behind]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -46,7 +46,7 @@ _REFUSES = re.compile(
 )
 #: What a rating is of, before it on the only line.
 _ABOUT = re.compile(
-    r"\W*+(?:relevanc[ey]|evaluation|assessment|judg(?:e)?ment|verdict|quality|level|value|result)[\W_]{0,4}?[:=]",
+    r"\W*+(?:overall|best\s+guess|relevanc[ey]|evaluation|assessment|judg(?:e)?ment|verdict|quality|level|value|result)[\W_]{0,4}?[:=]",
     re.I,
 )
 _FINAL_SCORE = re.compile(
@@ -69,7 +69,21 @@ _LABEL = re.compile(
     re.I,
 )
 _SENTENCE_END = re.compile(r"[.!][*_'\"`]*+\s")
-_DENIALS = frozenset(("no", "cannot", "without", "lack", "lacks", "lacking", "neither", "nor", "never"))
+_DENIALS = frozenset((
+    "no", "cannot", "without", "lack", "lacks", "lacking", "neither", "nor", "never", "hardly", "barely",
+    "scarcely", "less", "far", "fails", "fail", "failed", "if", "unless", "would", "could", "might",
+    "impossible", "require", "requires", "required", "instead",
+))  # fmt: skip
+#: Words that take back what was said before them.
+_RETRACTIONS = frozenset(("actually", "wait", "correction", "hmm"))
+#: A rating that is taken back: "4. Hmm, actually 2", "4 -> changed to 3".
+_RETRACTED = re.compile(
+    r"[0-9][^\n0-9]{0,60}?(?:->|\u2192|\b(?:actually|wait|correction|changed\s+to|revised\s+to|on\s+second\s+thought)\b)"
+    r"[^\n0-9]{0,24}[0-9]",
+    re.I,
+)
+#: Lines that begin with 1, 2 ... are a list of reasons: these numbers are no ratings.
+_LIST_ITEM = re.compile(r"\s*(?P<number>[0-9]{1,2})[.)]\s")
 _NAMED = re.compile(
     r"[\W_]*+(?:(?:the|my|final)\s++)*+(?:answer|verdict|judg(?:e)?ment|decision|label)[\W_]*+(?:is\b|[:=])[\W_]*+",
     re.I,
@@ -111,8 +125,12 @@ def read_rating(
     by_line = [alone(line, max_rating, scale) for line in lines]
     ratings = {rating for rating in by_line if rating is not None}
     named_ratings = [*explicit(text, max_rating, scale)]
+    finals = {each.value for each in named_ratings if each.final}
+    if not finals and _RETRACTED.search(text):
+        return UNPARSED
     if named_ratings:
-        finals = {each.value for each in named_ratings if each.final}
+        if _is_numbered(lines):
+            by_line = []
         named = finals or {each.value for each in named_ratings}
         bare = {rating for rating in (*by_line[:1], *by_line[-1:]) if rating is not None}
         named |= set() if finals else bare
@@ -128,6 +146,12 @@ def read_rating(
     if rating is None:
         rating = 0 if says_unanswerable(text) or words(text) == ["none"] else given(text, max_rating)
     return _reading(rating)
+
+
+def _is_numbered(lines: Sequence[str]) -> bool:
+    """Return True for lines of which some begin with 1, 2 ..., in that order."""
+    numbers = [int(match["number"]) for line in lines if (match := _LIST_ITEM.match(line))]
+    return len(numbers) > 1 and numbers == [*range(1, len(numbers) + 1)]
 
 
 def _reading(rating: int | None) -> Reading:
@@ -227,9 +251,11 @@ def read_support(answer: str, *, cut: bool = False) -> Reading:
     labels = {
         (match["kind"] or match["adverb"]).lower() for part in parts if (match := _LABEL.fullmatch(part))
     }
+    said = words(answer.replace("_", " "))
+    if not cut and ("?" in first or not _RETRACTIONS.isdisjoint(said)):
+        return UNPARSED
     if labels or cut:
         return Reading(dict(SUPPORT)[f"{labels.pop()}_support"], "ok") if len(labels) == 1 else UNPARSED
-    said = words(answer.replace("_", " "))
     named = {
         f"{kind}_support"
         for kind, support in pairwise(said)

@@ -40,7 +40,7 @@ _SCORE_NAMES = (
 )
 _BEFORE = r"(?:(?:the|my|final|overall|self|relevance|answer|question|passage)[\s-]++)"
 _SCALE = r"(?:[\s*_]*+\([^()\n]{0,40}\))?+"
-_IS = r"(?:is\b|[:=\u2192|]|-{1,2}>|\u2014)"
+_IS = r"(?:(?:would|should|will)\s++be\b|is\b|[:=\u2192|]|-{1,2}>|\u2014)"
 _NAME = (
     rf"(?:{_BEFORE}{{0,4}}+(?:self-?)?(?:(?P<name>{_SCORE_NAMES})(?![^\W_])[*_'\"`]*+{_SCALE}[*_'\"`]*+\s*+{_IS}?"
     r"|(?P<answer>answer|\u7b54\u6848|\u7b54\u3048)[*_'\"`]*+\s*+[:=])|(?:the\s++)?final\s++(?P<final>answer|decision|verdict)\s++is\b)"
@@ -58,7 +58,7 @@ _EXPLAINS = re.compile(
 )
 
 _STATED = re.compile(
-    rf"(?P<before>{_BEFORE}{{0,4}}+)(?:self-?)?(?<![^\W_])(?:{_SCORE_NAMES})(?![^\W_])[*_'\"`\]]{{0,4}}+{_SCALE}"
+    rf"(?P<before>{_BEFORE}{{0,4}}+)(?:self-?)?(?<![^\W_])(?:{_SCORE_NAMES}|(?<=final\s)answer)(?![^\W_])[*_'\"`\]]{{0,4}}+{_SCALE}"
     rf"[*_'\"`]{{0,4}}+\s{{0,20}}+{_IS}[\s*_'\"`:({{\[|\\]{{0,20}}+(?=[-+\u2212\u2013<>~$]?[0-9]|(?:{'|'.join(_WORDS)})\b)",
     re.I,
 )
@@ -96,6 +96,10 @@ _KEYS = frozenset((
     "relevance", "relevancescore", "relevancerating", "overall", "overallrating", "overallscore", "result",
     "value", "label", "o",
 ))  # fmt: skip
+
+
+#: Before what is no answer.
+_EXAMPLE = re.compile(r"\b(?:example|instance|e\.g)\b[^\n\w]{0,8}$", re.I)
 
 
 class Stated(NamedTuple):
@@ -241,6 +245,8 @@ def explicit(text: str, max_rating: int, labels: Mapping[int, str]) -> Iterator[
 
 def _begins_clause(text: str, match: re.Match[str]) -> bool:
     """Return False for "confidence score": the name must begin a clause, or have a word that tells whose."""
+    if _EXAMPLE.search(text[max(0, match.start() - 24) : match.start()]):
+        return False
     if match["before"] or match[0][0] > "\x7f":
         return True
     before = text[max(0, match.start() - 8) : match.start()].rstrip(" *_#`\"'([{\t")
