@@ -124,8 +124,8 @@ def read_provenance(qrels: Path) -> Provenance | None:
         return None
     if not isinstance(lines, dict) or not all(type(n) is int and 0 <= n < 2**63 for n in lines.values()):
         return None
-    *before, sha256 = texts
-    return Provenance(*before, lines, float(share), sha256)
+    made_by, version, date, grader, model, prompt, sha256 = texts
+    return Provenance(made_by, version, date, grader, model, prompt, lines, float(share), sha256)
 
 
 def provenance_file(qrels: Path | None) -> Path | None:

@@ -152,6 +152,12 @@ def test_a_missing_judged_topic_stops_trec_eval_10_and_no_common_topic_stops_bot
     assert (found.severity, found.versions) == ("fatal", BOTH)
 
 
+def test_the_reason_for_a_comment_is_a_whole_sentence(tmp_path: Path) -> None:
+    (first, second) = check_qrels(put(tmp_path, "# by hand\n# twice\n" + QRELS, "qrels"))
+    assert "trec_eval 9 does not support comments, and stops at this line" in first.reason
+    assert "trec_eval does not support two comments in a row, and stops at this line" in second.reason
+
+
 def test_ties_that_only_trec_eval_9_has_are_found_beyond_the_range_of_floats(tmp_path: Path) -> None:
     found = check_run(put(tmp_path, "q1 Q0 a 1 1e300 t\nq1 Q0 b 2 1e299 t\n"))
     assert summary_of(found) == [(2, "silent", (9,), "ties past float precision")]
