@@ -58,7 +58,7 @@ without_outside() {
 
 # Where floats come from BLAS, torch, scipy or scikit-learn: no test may know their last digits.
 NUMERIC=(tests/outputs/test_golden.py tests/scores tests/graders tests/features tests/properties tests/frozen tests/dl19
-  tests/extensions/{audit,compare_graders,cut_points,disagreements,erag,exams,learn,local_models,simulation,support})
+  tests/extensions/{audit,compare_graders,erag,exams,learn,local_models,simulation,support})
 
 as_older_processor() {
   if ! grep -qw avx2 /proc/cpuinfo 2>/dev/null; then

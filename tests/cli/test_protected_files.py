@@ -43,7 +43,7 @@ def contents(root: Path) -> dict[str, bytes]:
 @pytest.mark.parametrize(
     "command",
     [
-        "leaderboard t -o {}", "compare t --pairs -o {}", "pack t -o {}", "export qrels t -o {}",
+        "leaderboard t -o {}", "compare t --pairs -o {}", "export pack t -o {}", "export qrels t -o {}",
         "fill t -o {}", "convert t/queries.tsv {} --to queries", "plot leaderboard t -o {}",
         "audit --qrels t/qrels.txt --runs t/runs -o {}",
     ],

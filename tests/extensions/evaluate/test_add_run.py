@@ -104,8 +104,11 @@ def test_an_invalid_run_name_is_rejected(name: str, small_track: Path) -> None:
 
 
 IDS = st.text(st.characters(codec="utf-8", exclude_categories=("Z", "C")), min_size=1, max_size=5)
+#: A line that begins with `#` is a comment.
 SCORES = st.dictionaries(
-    IDS, st.dictionaries(IDS, st.floats(allow_nan=False, allow_infinity=False), min_size=1), min_size=1
+    IDS.filter(lambda text: not text.startswith("#")),
+    st.dictionaries(IDS, st.floats(allow_nan=False, allow_infinity=False), min_size=1),
+    min_size=1,
 )
 
 

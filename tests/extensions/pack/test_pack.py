@@ -168,7 +168,7 @@ def test_peoples_ratings_and_a_recording_are_packed(tmp_path: Path, capsys: Capt
     record_grades(root)
     (root / "trecexam.toml").write_text(RECORDED)
     switch_report_on(root)
-    rated = ["override", str(root), "--query", "q1", "--doc", "q1-d00", "--rating", "5", "--who", "a"]
+    rated = ["override", str(root), "--query", "q1", "--doc", "q1-d00", "--rating", "2", "--who", "a"]
     assert run([*rated, "--why", "b"]) == run(["watch", str(root), "--once"]) == 0
     assert run(["export", "pack", str(root), "-o", str(tmp_path / "p.tar.gz")]) == 0
     assert run(["init", str(tmp_path / "again"), "--from", str(tmp_path / "p.tar.gz")]) == 0
