@@ -105,8 +105,9 @@ def test_an_invalid_run_name_is_rejected(name: str, small_track: Path) -> None:
 
 IDS = st.text(st.characters(codec="utf-8", exclude_categories=("Z", "C")), min_size=1, max_size=5)
 #: A line that begins with `#` is a comment.
+QUERY_IDS = IDS.filter(lambda text: not text.startswith("#"))
 SCORES = st.dictionaries(
-    IDS.filter(lambda text: not text.startswith("#")),
+    QUERY_IDS,
     st.dictionaries(IDS, st.floats(allow_nan=False, allow_infinity=False), min_size=1),
     min_size=1,
 )
