@@ -215,7 +215,7 @@ def test_every_command_on_the_page_runs(page: Path, desk: Path) -> None:
                 shutil.rmtree(desk / "mytrack")
             if words[3:5] == ["watch", "mytrack"] and not {"--once", "--estimate"} & {*words}:
                 watch_until_written(words[3:], desk)
-            elif words[3:4] == ["serve"] and "--export" not in words:
+            elif words[3:4] == ["serve"]:
                 serve_until_asked(words[3:], desk)
             elif words[1:3] == ["-m", "trecexam"]:
                 run_command(line, desk)

@@ -20,7 +20,6 @@ import trecexam
 from trecexam.cli.main import run
 from trecexam.extensions.campaign.plan import JudgingPlan, PlannedTask, write_plan
 from trecexam.extensions.page import child, urls
-from trecexam.extensions.page.export.exporting import export
 from trecexam.extensions.page.judging import JudgeNext, look
 from trecexam.extensions.page.users import Users
 from trecexam.track import TrackFolder
@@ -294,33 +293,6 @@ def test_a_grader_that_cannot_go_on_is_shown_with_the_reason(demo: Path, tmp_pat
         assert "support.tsv" in words(page.text)
         assert header(page.text) == {"All graders": "/", "rubric": "/grader/rubric"}
         assert "support.tsv" in words(pages.get("/grader/support").text)
-
-
-@pytest.mark.slow
-def test_an_exported_copy_has_the_pages_of_all_graders(demo: Path, tmp_path: Path) -> None:
-    export(demo, tmp_path / "site")
-    for grader in ("rubric", "support"):
-        assert (tmp_path / "site" / "grader" / grader / "campaign.html").is_file()
-    index = (tmp_path / "site" / "index.html").read_text()
-    assert "All graders" in index
-    assert header(index) == {
-        "All graders": "index.html",
-        "rubric": "grader/rubric.html",
-        "support": "grader/support.html",
-    }
-    for page in (tmp_path / "site").rglob("*.html"):
-        for link in re.findall(r'href="([^"#]+)', page.read_text()):
-            assert (page.parent / unescape(link)).is_file(), (page, link)
-
-
-@pytest.mark.slow
-def test_a_blind_copy_names_no_run_of_any_grader_and_has_no_campaigns(demo: Path, tmp_path: Path) -> None:
-    export(demo, tmp_path / "site", blind=True)
-    assert not list((tmp_path / "site").rglob("campaign*"))
-    for path in (tmp_path / "site").rglob("*"):
-        if path.is_file() and path.suffix in {".html", ".csv", ".json"} and "static" not in path.parts:
-            assert "rag-demo" not in path.read_text(), path
-            assert "rag-demo" not in str(path.relative_to(tmp_path))
 
 
 def test_if_the_first_grader_cannot_go_on_people_rate_for_the_next(demo: Path, tmp_path: Path) -> None:

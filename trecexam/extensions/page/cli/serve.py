@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 import click
 
-from trecexam.cli import bars
 from trecexam.cli.options import track_argument
 from trecexam.errors import TrecexamError
 from trecexam.extensions.page import ROLES, missing_packages
@@ -17,7 +16,7 @@ if TYPE_CHECKING:
     from trecexam.extensions.page.users import Role
 
 
-@click.command(epilog="Example: trecexam serve mytrack --open; trecexam serve mytrack --export copy --blind")
+@click.command(epilog="Example: trecexam serve mytrack --open")
 @track_argument
 @click.option("--host", default="127.0.0.1", show_default=True, help="Listen at this address.")
 @click.option(
@@ -72,19 +71,6 @@ if TYPE_CHECKING:
     type=click.Choice(ROLES),
     help="Give this role to people whom the proxy names and FILE does not [default: they may not enter].",
 )
-@click.option(
-    "--export",
-    "export_folder",
-    type=click.Path(path_type=Path),
-    metavar="DIR",
-    help="Write a read-only copy of all pages into DIR, for any web server, and serve nothing. An earlier "
-    "copy there is replaced.",
-)
-@click.option(
-    "--blind",
-    is_flag=True,
-    help="Replace names of runs, passages, people and files with neutral ones (with --export).",
-)
 @click.option("--open", "open_browser", is_flag=True, help="Open the page in a browser.")
 @click.option("--no-grade", is_flag=True, help="Grade nothing, even if no `trecexam watch` is running.")
 def serve(
@@ -98,19 +84,14 @@ def serve(
     trusted_proxies: tuple[str, ...],
     trust_header: str,
     trusted_role: Role | None,
-    export_folder: Path | None,
-    blind: bool,
     open_browser: bool,
     no_grade: bool,
 ) -> None:
     """Serve a live page of TRACK: leaderboard, passages, grades, and what to judge next.
 
     It runs at http://127.0.0.1:8377 until Ctrl-C. On a shared machine use --token: everybody there can reach
-    that address. For a team, use --users. --export DIR writes a read-only copy for any web server, and
-    grades nothing.
+    that address. For a team, use --users.
     """
-    if blind and export_folder is None:
-        raise click.UsageError("--blind is for a copy: give --export DIR too")
     if token is not None and (users_file or trust_header):
         raise click.UsageError("--users replaces the token: leave --token and TRECEXAM_TOKEN out")
     if trusted_role and not trust_header:
@@ -120,9 +101,6 @@ def serve(
     missing = missing_packages()
     if missing:
         raise TrecexamError(f"`trecexam serve` {missing}")
-    if export_folder is not None:
-        _export(track, export_folder, blind)
-        return
     from trecexam.extensions.page.running import serve as run
 
     run(
@@ -136,10 +114,3 @@ def serve(
         open_browser=open_browser,
         grade=not no_grade,
     )
-
-
-def _export(track: Path, folder: Path, blind: bool) -> None:
-    from trecexam.extensions.page.export.exporting import export
-
-    written = export(track, folder, blind=blind, progress=bars.steps(bars.counted("copied", "files")))
-    click.echo(f"{folder}: {written:,} files; begin with index.html", err=True)
