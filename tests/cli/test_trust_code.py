@@ -91,7 +91,6 @@ def test_no_command_runs_code_of_an_untrusted_track(
     "words",
     [
         ["serve", "TRACK", "--port", "0"],
-        ["serve", "TRACK", "--port", "0", "--no-grade"],
         ["watch", "TRACK", "--once"],
         ["watch", "TRACK", "--estimate"],
         ["watch", "TRACK", "--poll"],

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 import signal
-import time
 from pathlib import Path
 
 from trecexam.extensions.page import child
@@ -27,9 +26,3 @@ def echo(root: Path, receive: child.Receive, say: child.Say) -> None:
                 say(asked)
     except EOFError:
         say("bye")
-
-
-def sleep(root: Path, receive: child.Receive, say: child.Say) -> None:
-    """Ignores messages."""
-    say("asleep")
-    time.sleep(10_000)

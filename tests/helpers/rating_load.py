@@ -49,7 +49,7 @@ def team_of(folder: Path, people: int, role: Role = "organizer") -> tuple[Path, 
 @contextmanager
 def served_apart(track: Path, *options: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
     """`trecexam serve` in a separate process: the process and its address."""
-    command = [sys.executable, "-m", "trecexam", "serve", str(track), "--port", "0", "--no-grade", *options]
+    command = [sys.executable, "-m", "trecexam", "serve", str(track), "--port", "0", *options]
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment) as child:
         assert child.stderr is not None

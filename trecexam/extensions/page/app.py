@@ -18,10 +18,8 @@ from starlette.staticfiles import StaticFiles
 from trecexam.errors import TrecexamError
 from trecexam.extensions.page import urls
 from trecexam.extensions.page.front import Front
-from trecexam.extensions.page.grading import Regrader
 from trecexam.extensions.page.guard import Guard
 from trecexam.extensions.page.judging import JudgeNext
-from trecexam.extensions.page.learning import LearnAgain
 from trecexam.extensions.page.listing import Address
 from trecexam.extensions.page.live import LiveTrack
 from trecexam.extensions.page.pages import routes
@@ -54,9 +52,7 @@ class _Name(Convertor[str]):
 def create_app(
     live: LiveTrack,
     *,
-    grader: Regrader | None = None,
     judging: JudgeNext | None = None,
-    learning: LearnAgain | None = None,
     token: str | None = None,
     hosts: Iterable[str] = (),
     cookie: str = "trecexam",
@@ -67,10 +63,8 @@ def create_app(
     """The page of a track.
 
     Args:
-        live: running already, and stopped by who started it; so are the next three.
-        grader: grades what changes; None where that is left to others.
+        live: running already, and stopped by who started it; so is the next one.
         judging: what to judge next; None for none.
-        learning: learns from what is judged; None where nothing is to be said of it.
         token, hosts, cookie, front: see `Guard`.
         users: who may log in; None where nobody has to.
         trusted_role: see `Sessions`.
@@ -93,9 +87,7 @@ def create_app(
         },
     )
     app.state.live = live
-    app.state.grader = grader
     app.state.judging = judging
-    app.state.learning = learning
     app.state.trails = Trails()
     app.state.sessions = sessions
     app.state.judged = {}

@@ -14,7 +14,6 @@ from starlette.responses import HTMLResponse, RedirectResponse
 from trecexam.extensions.campaign.plan import PLAN
 from trecexam.extensions.page import cookies, drawing, urls
 from trecexam.extensions.page.downloads import as_file
-from trecexam.extensions.page.grading import GradingState
 from trecexam.extensions.page.listing import SIZES, Address, ListedRows
 from trecexam.extensions.page.tabled import Tabled
 from trecexam.extensions.page.users import VISITOR, user_of
@@ -27,7 +26,6 @@ if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.responses import Response
 
-    from trecexam.extensions.page.grading import Regrader
     from trecexam.extensions.page.live import LiveTrack
     from trecexam.extensions.page.view import QueryView, View
     from trecexam.outputs.page.render import Section
@@ -57,12 +55,6 @@ def live_of(request: Request) -> LiveTrack:
     """The track of the page."""
     live: LiveTrack = request.app.state.live
     return live
-
-
-def grading_of(request: Request) -> GradingState | None:
-    """The state of grading; None if the page does not grade."""
-    grader: Regrader | None = request.app.state.grader
-    return None if grader is None else grader.now
 
 
 def view_of(request: Request) -> View:
@@ -165,8 +157,6 @@ def render(request: Request, template: str, status: int = 200, **values: Any) ->
                 "here": str(at),
                 "is_here": lambda href: href in {at.path, urls.of_grader(at.path)},
                 "messages": [unquote(message)] if message else [],
-                "grading": grading_of(request) or GradingState(),
-                "grading_off": request.app.state.grader is None,
                 "user": user,
                 "campaign": user is not None or (live.root / PLAN).exists(),
                 "sees_all": sees_all,

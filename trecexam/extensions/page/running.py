@@ -14,9 +14,7 @@ from trecexam.errors import TrecexamError
 from trecexam.extensions.campaign.guidelines import guidelines_warning
 from trecexam.extensions.campaign.plan import PLAN, read_plan
 from trecexam.extensions.page.front import Front, address_of
-from trecexam.extensions.page.grading import Regrader
 from trecexam.extensions.page.judging import JudgeNext
-from trecexam.extensions.page.learning import LearnAgain
 from trecexam.extensions.page.live import LiveTrack
 from trecexam.extensions.page.rendering import warm_up
 from trecexam.extensions.page.server import Server, bound
@@ -41,7 +39,6 @@ def serve(
     front: Front | None = None,
     trusted_role: Role | None = None,
     open_browser: bool = False,
-    grade: bool = True,
 ) -> None:
     """Serves a track's page until a signal.
 
@@ -51,7 +48,6 @@ def serve(
         users_file: who may log in; no token is needed then.
         front: how people reach the page, and which proxies are believed.
         trusted_role: of people whom such a proxy names, and the file does not.
-        grade: let updates be run here where no daemon runs them.
 
     Raises:
         TrecexamError: there is no such track, or no such place to listen at; or it has code that is not
@@ -74,8 +70,6 @@ def serve(
         listening = stack.enter_context(bound(host, port))
         live = stack.enter_context(LiveTrack(root))
         judging = stack.enter_context(JudgeNext(root))
-        learning = stack.enter_context(LearnAgain(root))
-        grader = stack.enter_context(Regrader(root, log=_log)) if grade else None
         actual = listening.getsockname()[1]
         chosen = chosen_grader.get()
         first = f"grader/{segment(chosen)}" if chosen is not None else ""
@@ -95,9 +89,7 @@ def serve(
         server = Server(
             live,
             listening,
-            grader=grader,
             judging=judging,
-            learning=learning,
             token=token,
             hosts=(host,),
             front=front,

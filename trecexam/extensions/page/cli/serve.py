@@ -72,7 +72,6 @@ if TYPE_CHECKING:
     help="Give this role to people whom the proxy names and FILE does not [default: they may not enter].",
 )
 @click.option("--open", "open_browser", is_flag=True, help="Open the page in a browser.")
-@click.option("--no-grade", is_flag=True, help="Grade nothing, even if no `trecexam watch` is running.")
 def serve(
     track: Path,
     host: str,
@@ -85,12 +84,11 @@ def serve(
     trust_header: str,
     trusted_role: Role | None,
     open_browser: bool,
-    no_grade: bool,
 ) -> None:
     """Serve a live page of TRACK: leaderboard, passages, grades, and what to judge next.
 
-    It runs at http://127.0.0.1:8377 until Ctrl-C. On a shared machine use --token: everybody there can reach
-    that address. For a team, use --users.
+    It runs at http://127.0.0.1:8377 until Ctrl-C, and grades nothing: run `trecexam watch TRACK` beside it.
+    On a shared machine use --token: everybody there can reach that address. For a team, use --users.
     """
     if token is not None and (users_file or trust_header):
         raise click.UsageError("--users replaces the token: leave --token and TRECEXAM_TOKEN out")
@@ -112,5 +110,4 @@ def serve(
         front=Front.of(public_url, root_path, trusted_proxies, trust_header),
         trusted_role=trusted_role,
         open_browser=open_browser,
-        grade=not no_grade,
     )

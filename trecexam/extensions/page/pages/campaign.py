@@ -157,8 +157,6 @@ def adjudicate(request: Request) -> Response:
         live.reload()
         return go(request, back, "Nothing was saved: the ratings changed meanwhile. Look at both again.")
     live.patch(view.own, key.query_id, lambda view, state: with_people(folder, view, state))
-    if request.app.state.grader is not None:
-        request.app.state.grader.ask()
     rating_text = "" if rating is None else text_of(rating, choices_of(_item(state, key.item_id), view))
     message = f"{rating_text} counts now, by your decision." if rating_text else "The decision is withdrawn."
     return remember(go(request, back, message), decision.row.who)
