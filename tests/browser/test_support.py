@@ -16,7 +16,6 @@ pytest.importorskip("tenacity")
 
 from cited import judging as supports
 from cited import make_cited_track
-from readable import FAINT, NAMELESS
 from scripted_server import serving as answering
 from served import Served, serving
 
@@ -25,7 +24,7 @@ from trecexam.extensions.page import child
 from trecexam.extensions.page.judging import JudgeNext, Wish, look
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser, Page
+    from playwright.sync_api import Page
 
 
 @pytest.fixture
@@ -70,33 +69,3 @@ def test_keys_label_a_citation_go_to_the_next_and_undo(cited: Served, page: Page
     with trecexam.open_track(cited.root) as track:
         rows = track["support"].override.ratings().table.rows
     assert [(row[3], row[-1]) for row in rows] == [(0, "replaced"), (None, "replaced"), (2, "counts")]
-
-
-@pytest.mark.parametrize("width", [390, 1280])
-def test_the_support_page_fits_is_readable_and_works_without_javascript(
-    cited: Served, browser: Browser, width: int
-) -> None:
-    context = browser.new_context(viewport={"width": width, "height": 800}, java_script_enabled=True)
-    page = context.new_page()
-    page.goto(cited.url + JUDGE)
-    for _ in range(2):
-        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
-        assert page.evaluate(FAINT) == []
-        assert page.evaluate(NAMELESS) == []
-        assert page.locator("h1").count() == 1
-        if page.get_by_label("Your name").count():
-            page.get_by_label("Your name").fill("Ann")
-        labelled = page.url
-        with page.expect_navigation():
-            page.locator("#rate-form").get_by_role("button", name="Partial").click()
-        page.goto(labelled)
-    context.close()
-    context = browser.new_context(java_script_enabled=False)
-    page = context.new_page()
-    page.goto(cited.url + JUDGE)
-    while page.locator("#rate-form").count():
-        if page.get_by_label("Your name").count():
-            page.get_by_label("Your name").fill("Bob")
-        page.locator("#rate-form").get_by_role("button", name="Full").click()
-    assert "No sentence is left to label" in (page.locator("main").text_content() or "")
-    context.close()

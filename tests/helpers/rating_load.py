@@ -20,7 +20,7 @@ from support import ROOT
 
 from converters.overrides import read_overrides
 from trecexam.extensions.campaign.plan import JudgingPlan, PlannedTask, write_plan
-from trecexam.extensions.page.users import Role, add_user
+from trecexam.extensions.page.users import Role, add_tokens
 from trecexam.track import TrackFolder
 
 
@@ -42,8 +42,9 @@ class Load:
 
 def team_of(folder: Path, people: int, role: Role = "organizer") -> tuple[Path, dict[str, str]]:
     """A users file, and the token of each user."""
-    path = folder / "users.toml"
-    return path, {f"p{n}": add_user(path, f"p{n}", role, token=True) for n in range(people)}
+    path, names = folder / "users.toml", [f"p{n}" for n in range(people)]
+    path.write_text("".join(f'{name} = "{role}"\n' for name in names))
+    return path, add_tokens(path, names)
 
 
 @contextmanager

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import re
-import time
 from collections.abc import Iterator
 from html import unescape
 from itertools import pairwise
@@ -14,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from served import client_of, csrf_of
 from starlette.testclient import TestClient
+from support import until
 
 from trecexam.extensions.page import child
 from trecexam.extensions.page.judging import JudgeNext, Key, Wish, look
@@ -125,10 +125,7 @@ def test_the_number_left_is_unchanged_when_a_page_is_fetched_again(client: TestC
     address = first(client)
     # The list grows until every query was searched.
     looks = client.app.state.judging.of(Wish(judged=True, grader="rubric"))  # type: ignore[attr-defined]
-    until = time.monotonic() + 30
-    while (queue := looks.want(1)).total or len(queue.as_of) < queue.queries:
-        assert time.monotonic() < until
-        time.sleep(0.02)
+    until(lambda: not (queue := looks.want(1)).total and len(queue.as_of) >= queue.queries)
     number = left(address)
     assert left(address) == number
     skipped = client.get(re.sub(r"/judge\?", "/judge/next?", address)).headers["location"]

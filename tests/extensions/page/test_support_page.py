@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import re
 import shutil
-import time
 from collections.abc import Callable, Iterator
 from html import unescape
 from pathlib import Path
@@ -16,6 +15,7 @@ from cited import make_cited_track, response, write_responses
 from scripted_server import Exchange, serving
 from served import client_of, csrf_of
 from starlette.testclient import TestClient
+from support import until
 
 pytest.importorskip("httpx2")
 pytest.importorskip("tenacity")
@@ -89,14 +89,14 @@ def wait_until_listed(client: TestClient) -> None:
     """Waits until the track is read and its list is made."""
     state = client.app.state  # type: ignore[attr-defined]
     state.live.reload()
-    wanted, until = state.judging.of(Wish(grader="support")), time.monotonic() + 60
-    while True:
+    wanted = state.judging.of(Wish(grader="support"))
+
+    def is_listed() -> bool:
         version = state.live.view.version
         queue = wanted.want(version)
-        if queue.level and not queue.total and not queue.stale(version):
-            return
-        assert time.monotonic() < until
-        time.sleep(0.01)
+        return bool(queue.level and not queue.total and not queue.stale(version))
+
+    until(is_listed)
 
 
 def first(client: TestClient) -> str:

@@ -26,7 +26,7 @@ from trecexam.extensions.page.pages import routes
 from trecexam.extensions.page.rendering import NotFoundError, NotReadyError, live_of, render
 from trecexam.extensions.page.sessions import Sessions
 from trecexam.extensions.page.trails import Trails
-from trecexam.extensions.page.users import Role, Users, user_of
+from trecexam.extensions.page.users import Users, user_of
 from trecexam.outputs.page.render import LOOK
 
 if TYPE_CHECKING:
@@ -58,7 +58,6 @@ def create_app(
     cookie: str = "trecexam",
     front: Front | None = None,
     users: Users | None = None,
-    trusted_role: Role | None = None,
 ) -> Starlette:
     """The page of a track.
 
@@ -67,10 +66,9 @@ def create_app(
         judging: what to judge next; None for none.
         token, hosts, cookie, front: see `Guard`.
         users: who may log in; None where nobody has to.
-        trusted_role: see `Sessions`.
     """
     front = front or Front()
-    sessions = None if users is None else Sessions(users, front, cookie, trusted_role)
+    sessions = None if users is None else Sessions(users, front, cookie)
     CONVERTOR_TYPES["name"] = _Name()
     static = StaticFiles(directory=Path(__file__).parent / "static")
     static.all_directories.append(LOOK)
