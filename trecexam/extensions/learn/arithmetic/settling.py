@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -118,6 +119,29 @@ class Standing:
             return 0
         enough = np.flatnonzero(variance[:counts] <= target)
         return int(enough[0]) + 1 if len(enough) else counts
+
+
+class Undecided(NamedTuple):
+    """Pairs of runs whose order is undecided: the other order has a probability of more than 5%.
+
+    Attributes:
+        neighbours: of the `n_neighbours` pairs that are next to each other by expected nDCG.
+        pairs: of all `n_pairs`.
+    """
+
+    neighbours: int
+    n_neighbours: int
+    pairs: int
+    n_pairs: int
+
+
+def undecided(standings: Standing) -> Undecided:
+    """Counts undecided pairs of runs."""
+    order = np.argsort(-standings.mean, kind="stable")
+    open_order = standings.above[np.ix_(order, order)] < SURE
+    neighbours = np.diag(open_order, 1)
+    pairs = open_order[np.triu_indices(len(order), 1)]
+    return Undecided(int(neighbours.sum()), len(neighbours), int(pairs.sum()), len(pairs))
 
 
 def standing(learned: Learned, queries: Sequence[QueryPassages], k: int) -> Standing:
