@@ -209,21 +209,3 @@ def test_the_page_says_so_when_the_server_stops(
         page.goto(running.url)
     page.get_by_text("trecexam serve does not answer").wait_for(timeout=60_000)
     assert page.get_by_role("link", name="run1").is_visible()
-
-
-def test_another_site_can_neither_frame_the_page_nor_submit_its_forms(
-    served: Served, context: BrowserContext
-) -> None:
-    page = context.new_page()
-    # A page of another origin: `data:` has a different one.
-    page.goto(f"data:text/html,<iframe id=f src='{served.url}/'></iframe>")
-    page.wait_for_timeout(300)
-    frame = page.frames[-1]
-    assert not frame.url.startswith(served.url) or frame.locator("h1").count() == 0
-    form = (
-        f"<form method=post action='{served.url}/healthz'><input name=csrf value=x><button>go</button></form>"
-    )
-    page.goto(f"data:text/html,{form}")
-    with page.expect_response(f"{served.url}/healthz") as answered:
-        page.get_by_role("button").click()
-    assert answered.value.status == 403

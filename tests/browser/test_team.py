@@ -14,10 +14,8 @@ pytest.importorskip("starlette", reason="the extra `serve` is not installed")
 
 from nginx import free_port, is_installed, nginx
 from served import serving
-from support import write_run
 from team import users_file
 
-from converters.overrides import read_overrides
 from trecexam.extensions.page.front import Front
 from trecexam.extensions.page.users import Users, add_tokens, hashes_file
 
@@ -45,28 +43,6 @@ def team(graded_once: Path, tmp_path: Path) -> Iterator[dict[str, Any]]:
 def log_in(page: Page, team: dict[str, Any], name: str) -> None:
     page.get_by_label("Token").fill(team["tokens"][name])
     page.get_by_role("button", name="Log in").click()
-
-
-def test_an_organizer_logs_in_rates_sees_a_new_run_and_logs_out(page: Page, team: dict[str, Any]) -> None:
-    page.goto(f"{team['url']}query/q1/passage/q1-d00")
-    log_in(page, team, "orla")
-    page.wait_for_url(f"{team['url']}query/q1/passage/q1-d00")
-    page.locator("#rate-whole summary").click()
-    form = page.locator("#rate-whole")
-    assert form.get_by_text("as orla").is_visible()
-    form.get_by_label("of limited relevance and completeness").check()
-    form.get_by_label("Why").fill("names the wrong year")
-    form.get_by_role("button", name="Rate").click()
-    page.get_by_text(re.compile("by orla counts now")).wait_for()
-    ((_, row),) = read_overrides(team["track"] / "overrides.tsv", lambda refused: None)
-    assert row.who == "orla"
-    # The script finds the state below the path.
-    page.goto(f"{team['url']}")
-    write_run(team["track"] / "runs" / "new.run", {"q1": ["q1-d00", "q1-d01"]}, tag="new")
-    team["live"].reload()
-    page.get_by_role("link", name="new", exact=True).wait_for()
-    page.get_by_role("button", name="Log out").click()
-    page.wait_for_url(f"{team['url']}login")
 
 
 def test_a_logged_out_user_is_told_and_can_continue_after_login_in_another_tab(
