@@ -359,17 +359,6 @@ def test_a_passage_marked_twice_as_cannot_judge_may_still_be_judged(
     assert "You cannot judge it" not in browser.get(address).text
 
 
-def test_items_marked_twice_as_cannot_judge_may_still_be_judged(
-    open_team: Callable[..., Team], track: Path
-) -> None:
-    browser = open_team().client("ada")
-    address = first(browser)
-    for why in ("in another language", "cut off"):
-        judge(browser, address, "cannot-why", act="cannot", why=why)
-    judge(browser, address, item_1="1")
-    assert "You cannot judge it" not in browser.get(address).text
-
-
 @pytest.mark.parametrize("settings", [SCALE, ""], ids=["a scale", "items"])
 def test_undo_of_a_judgment_restores_cannot_judge(open_team: Callable[..., Team], settings: str) -> None:
     browser = open_team(settings).client("ada")

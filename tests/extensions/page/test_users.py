@@ -239,22 +239,6 @@ def test_a_pipe_or_too_large_file_is_rejected_at_once(path: Path) -> None:
         Users(path)
 
 
-def test_a_user_replaced_within_the_same_size_and_time_is_logged_out(path: Path) -> None:
-    path.write_text('ada = "reader"\n')
-    users, before = Users(path), path.stat()
-    assert users.get("ada") is not None
-    path.write_text('eve = "reader"\n')
-    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
-    after = path.stat()
-    assert (after.st_size, after.st_mtime_ns, after.st_ino) == (
-        before.st_size,
-        before.st_mtime_ns,
-        before.st_ino,
-    )
-    assert users.get("ada") is None
-    assert users.get("eve") is not None
-
-
 @pytest.mark.parametrize("broken", ["[[user", f"x = {'[' * 50_000}"], ids=["TOML", "too deep"])
 def test_nobody_has_access_while_the_served_file_is_broken(path: Path, broken: str) -> None:
     path.write_text('ada = "assessor"\n')
