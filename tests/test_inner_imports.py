@@ -70,7 +70,6 @@ PERMITTED = {
         "trecexam.extensions.exams.cli.fitting",
         "trecexam.extensions.exams.cli.generating",
         "trecexam.extensions.exams.cli.scoring",
-        "trecexam.extensions.page.cli.serve_user",
         "trecexam.extensions.ragval.cli.filtering",
         "trecexam.extensions.ragval.cli.report",
     },
