@@ -190,7 +190,6 @@ class Track(OfExtensions):
         *,
         progress: Callable[[Progress], None] | None = None,
         stop: Callable[[], bool] | None = None,
-        encoding: Callable[[int, int], None] | None = None,
         doing: Callable[[str], None] = lambda stage: None,
         regrade: bool = False,
     ) -> Update:
@@ -198,8 +197,6 @@ class Track(OfExtensions):
 
         Args:
             progress: called after each graded batch.
-            encoding: called with how many passages are encoded, and of how many, where `order` in [cells]
-                asks for the most promising items first.
             doing: called with what is done next: reading, grading, each output.
             regrade: where the store is gone, cells that were graded once may be graded again by a grader that
                 costs.
@@ -215,7 +212,6 @@ class Track(OfExtensions):
                 progress,
                 stop,
                 only=self._grader,
-                encoding=encoding,
                 doing=doing,
                 regrade=regrade,
             )

@@ -18,16 +18,9 @@ EXTENSION = Extension(
             "Check learned labels on hidden judgments.",
             "holes",
         ),
-        "learned-next": Command(
-            f"{__name__}.cli.next:learned_next", "List what people should judge to learn most.", "people"
-        ),
-        "settle": Command(
-            f"{__name__}.cli.next:settle", "Test whether a claim survives full judging.", "holes"
-        ),
     },
     accessors={"learn": f"{__name__}.accessor:LearnAccessor"},
     features=(f"{__name__}.outputs:LEARNING",),
     settings={"learn": f"{__name__}.settings:LearnSection"},
     teacher=f"{__name__}.teaching:TEACHER",
-    promise=f"{__name__}.promise:promising_places",
 )

@@ -9,10 +9,8 @@ from typing import Any, TypeVar, cast
 
 from trecexam.calls import Accessor, named_as_called, on_loaded
 from trecexam.cli import bars
-from trecexam.extensions.learn.judging_order import plan_judgments
 from trecexam.extensions.learn.learn import LearnedLabels, learn
 from trecexam.extensions.learn.learned_board import learned_leaderboard
-from trecexam.extensions.learn.settle import settle
 from trecexam.extensions.learn.validation import cross_validate
 from trecexam.outputs.outputs import Outputs
 
@@ -51,8 +49,6 @@ class LearnAccessor(Accessor):
     labels = on_loaded(_encoding(learn))
     cross_validate = on_loaded(_encoding(_fitting(cross_validate)))
     leaderboard = on_loaded(_encoding(learned_leaderboard))
-    next = on_loaded(_encoding(plan_judgments))
-    settle = on_loaded(_encoding(settle))
 
     def write(self, learned: LearnedLabels) -> tuple[Path, ...]:
         """Writes the result of `labels` to out/ and the manifest; returns the files that changed.

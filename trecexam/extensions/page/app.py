@@ -21,7 +21,6 @@ from trecexam.extensions.page.front import Front
 from trecexam.extensions.page.grading import Regrader
 from trecexam.extensions.page.guard import Guard
 from trecexam.extensions.page.judging import JudgeNext
-from trecexam.extensions.page.learning import LearnAgain
 from trecexam.extensions.page.listing import Address
 from trecexam.extensions.page.live import LiveTrack
 from trecexam.extensions.page.pages import routes
@@ -56,7 +55,6 @@ def create_app(
     *,
     grader: Regrader | None = None,
     judging: JudgeNext | None = None,
-    learning: LearnAgain | None = None,
     token: str | None = None,
     hosts: Iterable[str] = (),
     cookie: str = "trecexam",
@@ -67,10 +65,9 @@ def create_app(
     """The page of a track.
 
     Args:
-        live: running already, and stopped by who started it; so are the next three.
+        live: running already, and stopped by who started it; so are the next two.
         grader: grades what changes; None where that is left to others.
         judging: what to judge next; None for none.
-        learning: learns from what is judged; None where nothing is to be said of it.
         token, hosts, cookie, front: see `Guard`.
         users: who may log in; None where nobody has to.
         trusted_role: see `Sessions`.
@@ -95,7 +92,6 @@ def create_app(
     app.state.live = live
     app.state.grader = grader
     app.state.judging = judging
-    app.state.learning = learning
     app.state.trails = Trails()
     app.state.sessions = sessions
     app.state.judged = {}

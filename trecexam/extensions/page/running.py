@@ -16,7 +16,6 @@ from trecexam.extensions.campaign.plan import PLAN, read_plan
 from trecexam.extensions.page.front import Front, address_of
 from trecexam.extensions.page.grading import Regrader
 from trecexam.extensions.page.judging import JudgeNext
-from trecexam.extensions.page.learning import LearnAgain
 from trecexam.extensions.page.live import LiveTrack
 from trecexam.extensions.page.rendering import warm_up
 from trecexam.extensions.page.server import Server, bound
@@ -74,7 +73,6 @@ def serve(
         listening = stack.enter_context(bound(host, port))
         live = stack.enter_context(LiveTrack(root))
         judging = stack.enter_context(JudgeNext(root))
-        learning = stack.enter_context(LearnAgain(root))
         grader = stack.enter_context(Regrader(root, log=_log)) if grade else None
         actual = listening.getsockname()[1]
         chosen = chosen_grader.get()
@@ -97,7 +95,6 @@ def serve(
             listening,
             grader=grader,
             judging=judging,
-            learning=learning,
             token=token,
             hosts=(host,),
             front=front,
