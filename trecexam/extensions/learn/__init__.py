@@ -10,14 +10,6 @@ EXTENSION = Extension(
         "learn": Command(
             f"{__name__}.cli.learn:learn", "Learn labels for unjudged passages from judgments.", "holes"
         ),
-        "learned-leaderboard": Command(
-            f"{__name__}.cli.boards:learned_leaderboard", "Show runs by learned labels.", "holes"
-        ),
-        "cross-validate": Command(
-            f"{__name__}.cli.boards:cross_validate",
-            "Check learned labels on hidden judgments.",
-            "holes",
-        ),
     },
     accessors={"learn": f"{__name__}.accessor:LearnAccessor"},
     features=(f"{__name__}.outputs:LEARNING",),

@@ -2,53 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import wraps
 from pathlib import Path
-from typing import Any, TypeVar, cast
+from typing import Any
 
 from trecexam.calls import Accessor, named_as_called, on_loaded
 from trecexam.cli import bars
 from trecexam.extensions.learn.learn import LearnedLabels, learn
-from trecexam.extensions.learn.learned_board import learned_leaderboard
-from trecexam.extensions.learn.validation import cross_validate
+from trecexam.line.assessment import Assessment
 from trecexam.outputs.outputs import Outputs
 
-Function = TypeVar("Function", bound=Callable[..., Any])
 
-
-def _showing(argument: str, *words: str) -> Callable[[Function], Function]:
-    """Shows how far a call is, as the commands do, unless its caller gives the argument that is told.
-
-    Args:
-        argument: of the call: is told how many are done, of how many.
-        words: see `bars.grading`.
-    """
-
-    def showing(function: Function) -> Function:
-        @wraps(function)
-        def call(*args: Any, **settings: Any) -> Any:
-            if settings.get(argument) is not None:
-                return function(*args, **settings)
-            with bars.grading(*words) as bar:
-                return function(*args, **settings | {argument: bars.steps(bar)})
-
-        return cast(Function, call)
-
-    return showing
-
-
-_encoding = _showing("progress", "encoding", "encoded", "texts")
-_fitting = _showing("steps", "validating", "done", "fits")
+@wraps(learn)
+def _learn(track: Assessment, **settings: Any) -> LearnedLabels:
+    if settings.get("progress") is not None:
+        return learn(track, **settings)
+    with bars.grading("encoding", "encoded", "texts") as bar:
+        return learn(track, **settings | {"progress": bars.steps(bar)})
 
 
 @named_as_called
 class LearnAccessor(Accessor):
-    """Labels and leaderboard learned from the track's judgments."""
+    """Labels learned from the track's judgments."""
 
-    labels = on_loaded(_encoding(learn))
-    cross_validate = on_loaded(_encoding(_fitting(cross_validate)))
-    leaderboard = on_loaded(_encoding(learned_leaderboard))
+    labels = on_loaded(_learn)
 
     def write(self, learned: LearnedLabels) -> tuple[Path, ...]:
         """Writes the result of `labels` to out/ and the manifest; returns the files that changed.
