@@ -274,7 +274,7 @@ def _few(
     judged = [query for query in queries if query.judged.any()]
     if learned.n_judgments < FEW:
         notes.append(
-            f"learned from only {plural(learned.n_judgments, 'judgment')}: see the cross-validation of `trecexam learn`"
+            f"learned from only {plural(learned.n_judgments, 'judgment')}: `trecexam learn` shows how well"
         )
     if len(judged) == 1 and not other_queries:
         notes.append(
