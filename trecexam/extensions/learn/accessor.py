@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import wraps
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar, cast
 
 from trecexam.calls import Accessor, named_as_called, on_loaded
 from trecexam.cli import bars
@@ -12,20 +13,27 @@ from trecexam.extensions.learn.learn import LearnedLabels, learn
 from trecexam.line.assessment import Assessment
 from trecexam.outputs.outputs import Outputs
 
+Function = TypeVar("Function", bound=Callable[..., Any])
 
-@wraps(learn)
-def _learn(track: Assessment, **settings: Any) -> LearnedLabels:
-    if settings.get("progress") is not None:
-        return learn(track, **settings)
-    with bars.grading("encoding", "encoded", "texts") as bar:
-        return learn(track, **settings | {"progress": bars.steps(bar)})
+
+def _encoding(function: Function) -> Function:
+    """Show how many texts are encoded, unless the caller gives `progress`."""
+
+    @wraps(function)
+    def call(track: Assessment, **settings: Any) -> Any:
+        if settings.get("progress") is not None:
+            return function(track, **settings)
+        with bars.grading("encoding", "encoded", "texts") as bar:
+            return function(track, **settings | {"progress": bars.steps(bar)})
+
+    return cast(Function, call)
 
 
 @named_as_called
 class LearnAccessor(Accessor):
     """Labels learned from the track's judgments."""
 
-    labels = on_loaded(_learn)
+    labels = on_loaded(_encoding(learn))
 
     def write(self, learned: LearnedLabels) -> tuple[Path, ...]:
         """Writes the result of `labels` to out/ and the manifest; returns the files that changed.

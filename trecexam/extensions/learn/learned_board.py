@@ -36,7 +36,7 @@ MIN_SHARE = 0.75
 
 @dataclass(frozen=True)
 class LearnedBoard(Leaderboard):
-    """The expected leaderboard, by nDCG, best run first; `table` is out/learned-leaderboard.tsv.
+    """The expected leaderboard, by nDCG, best run first: out/learned-leaderboard.tsv.
 
     Its scores have means alone; intervals and judged shares are columns.
 
@@ -46,8 +46,6 @@ class LearnedBoard(Leaderboard):
 
     values: Table = field(default_factory=lambda: Table((), ()))
 
-    columns, json_value = Result.columns, Result.json_value
-
     @classmethod
     def of(cls, values: Table, n_queries: int, notes: Sequence[str]) -> LearnedBoard:
         """Make a leaderboard of the table in out/learned-leaderboard.tsv."""
@@ -55,7 +53,7 @@ class LearnedBoard(Leaderboard):
         rows = []
         for row in values.rows:
             means = dict(zip(values.header, row, strict=True))
-            scores = Scores((Score(means[name], math.nan) for name in measures), measures)
+            scores = Scores((Score(float(means[name] or 0), math.nan) for name in measures), measures)
             rows.append(Row(str(row[0]), n_queries, n_queries, scores))
         return cls(tuple(measures), n_queries, "all", tuple(rows), tuple(notes), values=values)
 
@@ -67,6 +65,14 @@ class LearnedBoard(Leaderboard):
     def facts(self) -> dict[str, Any]:
         """The measures, and the number of queries."""
         return {"measures": list(self.measures), "n_queries": self.n_queries}
+
+    def columns(self) -> dict[str, Any]:
+        """The columns of `values`."""
+        return dict(self.table.columns())
+
+    def json_value(self) -> dict[str, Any]:
+        """Facts, notes, and the rows of `values`."""
+        return Result.json_value(self)
 
 
 def board_of(track: Assessment, pool: LearnedPool, doubt: str) -> LearnedBoard:
