@@ -149,8 +149,9 @@ def stored_board(track: Assessment) -> LearnedBoard | None:
     try:
         content = read_regular(track.folder.out / BOARD)
         digests = learned["outputs"][BOARD], learned["track"]
-        n_queries, notes = learned["leaderboard"]["n_queries"], learned["leaderboard"]["notes"]
-    except (OSError, KeyError, TypeError):
+        n_queries = int(learned["leaderboard"]["n_queries"])
+        notes = tuple(map(str, learned["leaderboard"]["notes"]))
+    except (OSError, KeyError, TypeError, ValueError):
         return None
     if digests != (sha256(content), {part: track.part_digests[part] for part in PARTS}):
         return None

@@ -15,7 +15,7 @@ from trecexam.extensions.learn.learn import CERTAIN_DIGITS, learned_leaderboard
 from trecexam.extensions.learn.learned_pool import LearnedPool, gather_data, learn_pool, track_encoder
 from trecexam.extensions.learn.validation import losses_in_words, validation_basis
 from trecexam.features.fill.arithmetic.merging import HoleLabel, Machine
-from trecexam.features.fill.teaching import GRADER, LEARNED, Advice, Labels, TaughtLabels
+from trecexam.features.fill.teaching import GRADER, LEARNED, NOTHING, Advice, Labels, TaughtLabels
 from trecexam.files.kept import read_object
 from trecexam.line.sources import LEARNED_IDENTITY
 
@@ -37,9 +37,10 @@ class JudgmentsTeach:
         try:
             best, losses, basis = stored["best"], stored["losses"], stored["basis"]  # type: ignore[index]
             summary = losses_in_words(best, losses)
-            encoder = track_encoder(track).identity
-            now = validation_basis(track, official, encoder)
+            now = validation_basis(track, official, track_encoder(track).identity)
             other = [name for name, digest in now.items() if basis.get(name) != digest]
+            if best not in losses or not {LEARNED, GRADER, NOTHING}.issuperset(losses):
+                raise KeyError(best)
         except (TypeError, KeyError, ValueError, AttributeError):
             # None, or damaged.
             return Advice(None, "", None, check)
