@@ -45,7 +45,6 @@ PERMITTED = {
         "trecexam.cli.watch",
         "trecexam.extensions.audit.cli",
         "trecexam.extensions.banks.cli.check",
-        "trecexam.extensions.learn.cli.boards",
         "trecexam.extensions.ragval.cli.report",
     },
     "pyarrow": {"trecexam.cli.bars", "trecexam.cli.init"},

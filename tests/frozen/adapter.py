@@ -29,8 +29,7 @@ MODES: Mapping[tuple[str, str], tuple[tuple[str, ...], tuple[str, ...]]] = {
     ("leaderboard", "--groups"): (("compare",), ()),
     ("leaderboard", "--baseline"): (("compare",), ("--baseline",)),
     ("leaderboard", "--pairs"): (("compare",), ("--pairs",)),
-    ("leaderboard", "--learned"): (("learned-leaderboard",), ()),
-    ("learn", "--cross-validate"): (("cross-validate",), ()),
+    ("leaderboard", "--learned"): (("leaderboard",), ("--labels", "learned")),
     ("judge-next", "--budget"): (("judge-next",), ("--top",)),
 }
 #: Options that are gone, as JSON has what they chose: command -> option -> how many words follow it.
@@ -69,9 +68,7 @@ MANY = 60
 #: And stores with more grades as one.
 MANY_GRADES = 400
 #: Commands and files whose numbers an optimiser made: their last digits hang on the processor.
-_FIT_COMMANDS = frozenset(
-    {"exam", "learn", "cross-validate", "learned-leaderboard", "learned-next", "settle"}
-)
+_FIT_COMMANDS = frozenset({"exam", "learn"})
 _FIT_FILES = re.compile(
     r"(^|/)(((?<!plots/)items|examinees|item_quality|components|steps|information\w*|item_curves|abilities)\.tsv"
     r"|(fit|improve|learned)\.json|learned(-leaderboard)?\.tsv)$"
@@ -230,7 +227,8 @@ def _notes(value: Any, inside: bool = False) -> Iterator[str]:
 
 def of_fit(line: str) -> bool:
     """Whether an optimiser has a say in what a command line prints; `line` as it was frozen."""
-    return command(line.split())[0] in _FIT_COMMANDS
+    words = command(line.split())
+    return words[0] in _FIT_COMMANDS or "--labels" in words
 
 
 def apart(text: str) -> dict[str, Any]:

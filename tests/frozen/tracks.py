@@ -577,7 +577,7 @@ def exam(of: Recorder) -> None:
 
 @track
 def learn(of: Recorder) -> None:
-    """Labels that judgments teach; the leaderboard, the comparison and the plan by them.
+    """Labels that judgments teach; and the leaderboard by them.
 
     Texts are encoded by their words: a model's vectors in bfloat16 differ from machine to machine, and what
     is learned of them in the third digit.
@@ -588,13 +588,7 @@ def learn(of: Recorder) -> None:
     of.does("learn", of.track)
     of.made()
     of.says("leaderboard", of.track, "--learned")
-    of.says("leaderboard", of.track, "--learned", "--insist")
-    of.says("learned-next", of.track, "--per-query", "2")
-    of.says("learned-next", of.track, "--by", "mtc", "--budget", "5")
-    of.says("settle", of.track, "a > b")
-    of.says("settle", of.track, "the first two", "--most", "5")
     of.does("fill", of.track, "--by", "learned", "-o", of.root / "filled.qrels")
-    of.says("learn", of.track, "--cross-validate")
     of.does("fill", of.track, "-o", of.root / "filled.qrels")
     of.made()
 
