@@ -25,7 +25,7 @@ _PLOTS = ("plots/*.svg", "plots/*.png", "plots/*.tsv")
 _ALWAYS_OF_FIT = ("items.tsv", "examinees.tsv", "information.tsv", "item_quality.tsv", "fit.json")
 _OF_FIT = (*_ALWAYS_OF_FIT, "components.tsv", "correlation.tsv", "matrix.tsv", *_PLOTS)
 #: The same of `write_improvement`.
-_ALWAYS_OF_IMPROVEMENT = ("steps.tsv", "improve.json")
+_ALWAYS_OF_IMPROVEMENT = ("steps.tsv",)
 _OF_IMPROVEMENT = (*_ALWAYS_OF_IMPROVEMENT, *_PLOTS, *(f"step-*/{name}" for name in _OF_FIT))
 
 
@@ -162,7 +162,6 @@ def write_improvement(improved_exam: ImprovedExam, out: Path) -> list[str]:
         contents |= {f"{folder}/{name}": content for name, content in of_step.items()}
         why += undrawn
     contents["steps.tsv"] = improved_exam.to_tsv().encode()
-    contents["improve.json"] = to_json(improvement_json(improved_exam)).encode()
     replace_all(out, contents, _OF_IMPROVEMENT)
     return why
 
@@ -174,17 +173,3 @@ def _fit_files(exam: ExamFit) -> tuple[dict[str, bytes], list[str]]:
             contents[f"{name}.tsv"] = to_tsv(table).encode()
     contents["fit.json"] = to_json(tables.fit_json(exam)).encode()
     return contents, why
-
-
-def improvement_json(improved_exam: ImprovedExam) -> dict[str, object]:
-    """The steps, and the reason why they end."""
-    steps = [
-        {
-            **row,
-            "converged": step.fit.converged,
-            "dropped": [improved_exam.exam.items[item_index] for item_index in step.dropped],
-        }
-        for row, step in zip(improved_exam.table.records(), improved_exam.improvement.steps, strict=True)
-    ]
-    notes = [*improved_exam.exam.notes, *improved_exam.fits[0].fit.notes]
-    return {"stopped": improved_exam.improvement.stopped, "steps": steps, "notes": notes}

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from trecexam.extensions.exams.irt.exam import FittedExam
     from trecexam.extensions.exams.irt.improvement import Improvement
 
-ITEM_COLUMNS = ("item", "a", "b", "c", "se_a", "se_b", "se_c", "infit", "outfit", "n")
+ITEM_COLUMNS = ("item", "a", "b", "c", "se_a", "se_b", "se_c", "n")
 QUALITY_COLUMNS = (
     "rank",
     "item",
@@ -27,9 +27,6 @@ QUALITY_COLUMNS = (
     "share",
     "rest_correlation",
     "information",
-    "twin",
-    "twin_phi",
-    "note",
     "text",
 )
 STEP_COLUMNS = (
@@ -52,7 +49,7 @@ STEP_COLUMNS = (
 def items_table(fitted: FittedExam) -> Table:
     """A row per item, in the exam's order. A parameter at a bound or not fitted has no standard error."""
     f = fitted.fit
-    columns = (f.a, f.b, f.c, f.se_a, f.se_b, f.se_c, f.infit, f.outfit)
+    columns = (f.a, f.b, f.c, f.se_a, f.se_b, f.se_c)
     rows = zip(fitted.exam.items, *(column.tolist() for column in columns), f.n.tolist(), strict=True)
     return Table(ITEM_COLUMNS, tuple(rows))
 
@@ -131,9 +128,6 @@ def quality_table(fitted: FittedExam) -> Table:
             quality.share,
             quality.rest_correlation,
             quality.information,
-            quality.twin,
-            quality.twin_phi,
-            quality.note,
             exam.texts.get(item, ""),
         )
         for n, (item, quality) in enumerate(zip(exam.items, fitted.quality, strict=True))

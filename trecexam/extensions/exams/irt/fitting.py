@@ -15,7 +15,7 @@ from trecexam.extensions.exams.irt.estimation.marginal import AbilityPosterior, 
 from trecexam.extensions.exams.irt.estimation.objective import Objective, ParameterPoint
 from trecexam.extensions.exams.irt.estimation.optimising import optimum
 from trecexam.extensions.exams.irt.estimation.uncertainty import StandardErrors, at_bound, standard_errors
-from trecexam.extensions.exams.irt.model import Errors, Floats, errors, item_fit
+from trecexam.extensions.exams.irt.model import Errors, Floats, errors
 from trecexam.extensions.exams.irt.settings import Settings
 
 
@@ -35,7 +35,6 @@ class Fit:
 
     Attributes:
         a, b, c, se_a, se_b, se_c: of each item; the standard errors are of the observed information.
-        infit, outfit: of each item.
         n: responses to each item.
         theta, se_theta, accuracy: of each examinee; the share of right responses among those given. A 95%
             interval is theta +- 1.96 se_theta: it reaches to the farther end of the 95% of the marginal
@@ -59,8 +58,6 @@ class Fit:
     se_b: Floats
     se_c: Floats
     se_theta: Floats
-    infit: Floats
-    outfit: Floats
     n: NDArray[np.intp]
     accuracy: Floats
     components: tuple[LevelAbilities, ...]
@@ -133,7 +130,6 @@ def fit(responses: ArrayLike, settings: Settings | None = None, components: Comp
     )
     if not done.converged:
         notes.append(f"not converged after {done.iterations:,} iterations: {done.why}; try more iterations")
-    quality = item_fit(values, theta, point.a, point.b, point.c)
     se_a, se_b, se_c = se.items.T
     return Fit(
         settings=settings,
@@ -145,8 +141,6 @@ def fit(responses: ArrayLike, settings: Settings | None = None, components: Comp
         se_b=se_b,
         se_c=se_c,
         se_theta=se_theta,
-        infit=quality.infit,
-        outfit=quality.outfit,
         n=np.asarray((~np.isnan(values)).sum(axis=0), np.intp),
         accuracy=np.nanmean(values, axis=1),
         components=parts,
