@@ -540,8 +540,7 @@ def exam(of: Recorder) -> None:
     ]
     source.write_text("".join(json.dumps(question.row()) + "\n" for question in questions))
     kept, taken, fitted = of.root / "filtered", of.root / "taken", of.root / "fitted"
-    of.write("trecexam.toml", '[exam]\nwithout = ["duplicates", "extra-candidate-jaccard"]\n')
-    of.says("exam", "filter", source, "-o", kept, "--track", of.track)
+    of.says("exam", "filter", source, "-o", kept)
     for model in ("small", "middle", "large"):
         words = ("--model", model, "--base-url", url, "--retriever", "closed-book", "--retriever", "oracle")
         of.says("exam", "score", kept / "kept.jsonl", "-o", taken, *words)

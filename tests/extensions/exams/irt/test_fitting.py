@@ -109,13 +109,6 @@ def test_parameters_are_recovered(simulate, model: str, least: dict[str, float])
     )
 
 
-def test_the_start_value_of_b_is_clipped_with_a_note_only_for_other_bounds(simulate) -> None:  # type: ignore[no-untyped-def]
-    values, plain = simulate("3pl", 10, 8, 5).responses, Settings.of("3pl")
-    assert not any("clipped" in note for note in fit(values, plain).notes)
-    other = replace(plain, bounds={**plain.bounds, "b": (0.02, 1.0)})
-    assert any("start 0 of b" in note and "clipped to 0.02" in note for note in fit(values, other).notes)
-
-
 def test_the_2pl_is_anchored_at_mean_0_and_sd_1_and_the_1pl_at_mean_0(simulate) -> None:  # type: ignore[no-untyped-def]
     made = simulate("2pl", 60, 40, 6, theta=np.random.default_rng(0).normal(1.5, 0.7, 60))
     two = fit(made.responses, Settings.of("2pl"))

@@ -44,7 +44,7 @@ class Fit:
         log_likelihood: of all responses, in nats, without priors.
         errors: root mean square errors, beside those of a baseline.
         bound: for "a", "b", "c" (items) and "theta" (examinees, or levels), which lie at a bound.
-        converged, iterations, why: what L-BFGS-B said.
+        converged, iterations: of L-BFGS-B.
         seconds: of wall-clock time.
         notes: what one must know to read the estimates, one per line.
     """
@@ -68,7 +68,6 @@ class Fit:
     bound: Mapping[str, NDArray[np.bool_]]
     converged: bool
     iterations: int
-    why: str
     seconds: float
     notes: tuple[str, ...]
 
@@ -91,12 +90,7 @@ def fit(responses: ArrayLike, settings: Settings | None = None, components: Comp
 
     values, settings = check(responses), settings or Settings.of()
     began = time.perf_counter()
-    notes = [
-        f"the start {start:g} of {name} is outside its bounds "
-        f"{settings.bounds[name][0]:g} to {settings.bounds[name][1]:g} and is clipped to "
-        f"{settings.start[name]:g}"
-        for name, start in settings.clipped.items()
-    ]
+    notes: list[str] = []
     if components is not None:
         components, dropped = _varying(components, len(values))
         notes += dropped
@@ -129,7 +123,7 @@ def fit(responses: ArrayLike, settings: Settings | None = None, components: Comp
         _levels(components, point, se, posterior, notes) if components else ((), np.nan, np.nan)
     )
     if not done.converged:
-        notes.append(f"not converged after {done.iterations:,} iterations: {done.why}; try more iterations")
+        notes.append(f"not converged after {done.iterations:,} iterations: {done.why}")
     se_a, se_b, se_c = se.items.T
     return Fit(
         settings=settings,
@@ -151,7 +145,6 @@ def fit(responses: ArrayLike, settings: Settings | None = None, components: Comp
         bound=at_bound(objective, point),
         converged=done.converged,
         iterations=done.iterations,
-        why=done.why,
         seconds=time.perf_counter() - began,
         notes=tuple(notes),
     )

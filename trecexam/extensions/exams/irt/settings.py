@@ -74,13 +74,6 @@ class Settings:
         return {name: min(max(STARTS[name], low), high) for name, (low, high) in self.bounds.items()}
 
     @property
-    def clipped(self) -> Mapping[str, float]:
-        """The published starts outside bounds that are not the published ones."""
-        fitted = (*FREE[self.model], "theta")
-        changed = (name for name in fitted if self.bounds[name] != BOUNDS[self.model][name])
-        return {name: STARTS[name] for name in changed if self.start[name] != STARTS[name]}
-
-    @property
     def anchor(self) -> Anchor:
         """The anchor of the scale of abilities, which the likelihood does not determine.
 
