@@ -515,8 +515,10 @@ def exam(of: Recorder) -> None:
         rows.append(
             {
                 "question_id": f"x{n}",
-                "question": f"{asks[n % 4]} is it that part {n} of such a heat pump does in winter?",
-                "choices": choices if n != 7 else [*choices[:3], "right answer 7 of pumps"],
+                "question": f"{asks[n % 4]} is it that part {n} of such a heat pump does in winter?"
+                if n != 7
+                else "According to the documentation, what does part 7 of such a heat pump do?",
+                "choices": choices,
                 "correct_answer": 0,
                 "doc_id": f"d{n}",
                 "documentation": f"Passage {n} about right answer {n} of pumps and their coil.",
