@@ -240,21 +240,19 @@ def official(track: str) -> str:
 
     with trecexam.open_track(track) as opened:
         fitted = opened.exam.fit()
-    f = fitted.fit
     taus = {(ours, theirs): one.kendall_tau for ours, theirs, one in fitted.official}
     names = list(dict.fromkeys(theirs for _, theirs in taus))
     lines = ["| official | tau of abilities | tau of the share of items covered |", "|---|---|---|"]
     lines += [f"| {name} | {taus['theta', name]:.3f} | {taus['accuracy', name]:.3f} |" for name in names]
-    worst = sorted(range(len(f.a)), key=lambda n: fitted.quality[n].rank)
-    told = [n for n in worst if fitted.quality[n].share not in (0, 1)][:10]
+    quality = fitted.tables["item_quality"].records()
+    told = [one for one in quality if one["share"] not in (0, 1)][:10]
     items = ["| a | b | covered by | rest correlation | question |", "|---|---|---|---|---|"]
-    for n in told:
-        one, name = fitted.quality[n], fitted.exam.items[n]
+    for one in told:
         items.append(
-            f"| {f.a[n]:.2f} | {f.b[n]:.2f} | {one.share:.0%} | {one.rest_correlation:.2f} | "
-            f"{fitted.exam.texts[name]} ({fitted.exam.queries[name]}) |"
+            f"| {one['a']:.2f} | {one['b']:.2f} | {one['share']:.0%} | {one['rest_correlation']:.2f} | "
+            f"{one['text']} ({one['query_id']}) |"
         )
-    shares = [one.share for one in fitted.quality]
+    shares = [one["share"] for one in quality]
     return f"""\
 {DL19}: the bank as an exam of 37 runs
 

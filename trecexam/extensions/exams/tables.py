@@ -8,6 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from trecexam.extensions.exams.irt.exam import rest_correlations
+from trecexam.extensions.exams.irt.fitting import constant
+from trecexam.extensions.exams.irt.improvement import least_discriminating
 from trecexam.extensions.exams.irt.model import GRID, item_information
 from trecexam.extensions.exams.irt.model import exam_information as of_all
 from trecexam.extensions.exams.irt.settings import CERTAIN_DIGITS
@@ -116,23 +119,21 @@ def information_curves(fitted: FittedExam) -> Iterator[tuple[str, Any]]:
 
 
 def quality_table(fitted: FittedExam) -> Table:
-    """A row per item, least discriminating first."""
+    """A row per item, least discriminating first (`least_discriminating`).
+
+    `rest_correlation` is NaN where an item's responses are the same for all. Below 0, weaker examinees get
+    the item right more often. `information` is the mean at the examinees' abilities.
+    """
     exam, f = fitted.exam, fitted.fit
-    rows: list[tuple[Value, ...]] = [
-        (
-            quality.rank,
-            item,
-            exam.queries.get(item, ""),
-            float(f.a[n]),
-            float(f.b[n]),
-            quality.share,
-            quality.rest_correlation,
-            quality.information,
-            exam.texts.get(item, ""),
-        )
-        for n, (item, quality) in enumerate(zip(exam.items, fitted.quality, strict=True))
-    ]
-    return Table(QUALITY_COLUMNS, tuple(sorted(rows, key=lambda row: int(row[0] or 0))))
+    information = item_information(f.theta, f.a, f.b, f.c).mean(axis=0).tolist()
+    rest = rest_correlations(exam.values).tolist()
+    shares = np.nanmean(exam.values, axis=0).tolist()
+    rows: list[tuple[Value, ...]] = []
+    for rank, n in enumerate(least_discriminating(f, constant(exam.values)).tolist(), 1):
+        item = exam.items[n]
+        values = float(f.a[n]), float(f.b[n]), shares[n], rest[n], information[n]
+        rows.append((rank, item, exam.queries.get(item, ""), *values, exam.texts.get(item, "")))
+    return Table(QUALITY_COLUMNS, tuple(rows))
 
 
 def fit_json(fitted: FittedExam) -> dict[str, Any]:

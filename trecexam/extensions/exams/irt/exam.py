@@ -1,4 +1,4 @@
-"""An exam with names: responses, the fit, and the quality of each item."""
+"""An exam with names: responses, and the fit."""
 
 from __future__ import annotations
 
@@ -11,9 +11,8 @@ from numpy.typing import NDArray
 
 from trecexam.extensions.exams.irt.components import Components
 from trecexam.extensions.exams.irt.estimation.marginal import Z_95
-from trecexam.extensions.exams.irt.fitting import Fit, constant
-from trecexam.extensions.exams.irt.improvement import least_discriminating
-from trecexam.extensions.exams.irt.model import Floats, item_information
+from trecexam.extensions.exams.irt.fitting import Fit
+from trecexam.extensions.exams.irt.model import Floats
 from trecexam.extensions.exams.irt.settings import CERTAIN_DIGITS
 
 
@@ -39,24 +38,6 @@ class Exam:
     notes: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
-class ItemQuality:
-    """The quality of an item.
-
-    Attributes:
-        rank: 1 for the item that tells examinees apart least (`least_discriminating`), and so on.
-        share: of the responses that are right, 0..1.
-        rest_correlation: of the responses with the examinees' shares on the other items, -1..1; NaN where one
-            of the two is the same for all. Below 0, weaker examinees get the item right more often.
-        information: its mean information at the examinees' abilities.
-    """
-
-    rank: int
-    share: float
-    rest_correlation: float
-    information: float
-
-
 @dataclass(frozen=True, eq=False)
 class FittedExam:
     """An exam and its fit."""
@@ -77,26 +58,6 @@ class FittedExam:
                 ),
             ),
             np.intp,
-        )
-
-    @cached_property
-    def quality(self) -> tuple[ItemQuality, ...]:
-        """The quality of each item, in the exam's order."""
-        exam, fitted = self.exam, self.fit
-        same = constant(exam.values)
-        rank = np.empty(len(exam.items), int)
-        rank[least_discriminating(fitted, same)] = np.arange(1, len(exam.items) + 1)
-        information = item_information(fitted.theta, fitted.a, fitted.b, fitted.c).mean(axis=0)
-        rest = rest_correlations(exam.values)
-        shares = np.nanmean(exam.values, axis=0)
-        return tuple(
-            ItemQuality(
-                int(rank[n]),
-                float(shares[n]),
-                float(rest[n]),
-                float(information[n]),
-            )
-            for n in range(len(exam.items))
         )
 
     def interval(self, examinee_index: int) -> tuple[float, float]:

@@ -47,14 +47,12 @@ class Settings:
             those of theta are of each component's ability.
         priors: of those that have one; see `PRIORS` for what the two numbers are.
         max_iterations: of L-BFGS-B.
-        tolerance: it stops where an iteration gains less than this share of the log-likelihood.
     """
 
     model: ModelName
     bounds: Mapping[str, Pair]
     priors: Mapping[str, Pair] = field(default_factory=dict)
     max_iterations: int = 5000
-    tolerance: float = 1e-11
 
     @classmethod
     def of(cls, model: ModelName = "3pl", *, priors: bool = False) -> Settings:

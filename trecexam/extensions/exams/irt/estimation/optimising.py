@@ -12,6 +12,8 @@ from trecexam.extensions.exams.irt.model import Floats
 
 #: Corrections that L-BFGS-B keeps: twice the usual, as far fewer iterations cost more than a little memory.
 _KEPT = 20
+#: L-BFGS-B stops where an iteration gains less than this share of the log-likelihood.
+_TOLERANCE = 1e-11
 #: Iterations that an item gets from a corner; it has three parameters.
 _CORNER_ITERATIONS = 40
 #: Responses, with which a second way to the maximum takes a fraction of a second.
@@ -85,7 +87,7 @@ def _minimised(
         bounds=bounds * scale[:, None],
         options={
             "maxcor": _KEPT,
-            "ftol": objective.settings.tolerance,
+            "ftol": _TOLERANCE,
             "gtol": 1e-8,
             "maxiter": most,
             "maxfun": 2 * most,
