@@ -12,7 +12,7 @@ from trecexam.extensions.exams.irt.fitting import fit
 from trecexam.extensions.exams.irt.improvement import ImprovementStep, improve
 from trecexam.extensions.exams.irt.settings import Settings
 from trecexam.extensions.exams.plots import exam_plots, steps_plot
-from trecexam.extensions.exams.responses import ExamResponses, LabelFiles, from_file
+from trecexam.extensions.exams.responses import ExamResponses, from_file
 from trecexam.extensions.exams.results import ExamFit, ImprovedExam, told
 from trecexam.files.atomic import replace_all
 from trecexam.line.protected import refuse_folder
@@ -47,9 +47,7 @@ def fit_exam(
     Raises:
         TrecexamError, ConversionError: with the reason, file and line.
     """
-    return fitted(
-        from_file(Path(source), LabelFiles(components, groups)), settings or Settings.of(priors=True)
-    )
+    return fitted(from_file(Path(source), components, groups), settings or Settings.of(priors=True))
 
 
 def improve_exam(
@@ -71,7 +69,7 @@ def improve_exam(
         TrecexamError, ConversionError: as `fit_exam`.
     """
     return improved(
-        from_file(Path(source), LabelFiles(components)),
+        from_file(Path(source), components),
         settings or Settings.of(priors=True),
         steps=steps,
         drop=drop,
@@ -85,7 +83,7 @@ def fitted(responses: ExamResponses, settings: Settings) -> ExamFit:
     Raises:
         TrecexamError: a model cannot be fitted to it.
     """
-    exam = replace(responses.exam, notes=responses.notes)
+    exam = responses.exam
     try:
         result = fit(exam.values, settings, exam.components)
     except ValueError as error:
@@ -107,7 +105,7 @@ def improved(
     Raises:
         TrecexamError: a model cannot be fitted to it, or an argument is impossible.
     """
-    exam = replace(responses.exam, notes=responses.notes)
+    exam = responses.exam
     try:
         improvement = improve(
             exam.values, settings, exam.components, steps=steps, drop=drop, progress=progress
