@@ -62,7 +62,9 @@ def pack_track(loaders: TrackLoaders, output: Path) -> Tables:
         # A grader that cannot go on has no grades that count.
         with suppress(TrecexamError, ConversionError):
             inputs |= loaders[name].load().digests
-            graders[name] = packed_grader(loaders[name])
+            # A recording is packed itself, and needs no model.
+            if loaders[name].traits.known_passages is None:
+                graders[name] = packed_grader(loaders[name])
     sources, answers = _answers(loaders.shared.store)
     files = {f"{TRACK}{name}": content for name, content in _inputs(loaders)}
     files[GRADES] = "".join(answers).encode()
