@@ -19,8 +19,10 @@ from trecexam.extensions.pack.stored import About, PackedAnswer, PackedGrader, S
 from trecexam.files import atomic
 from trecexam.files.kept import read_object, read_regular
 from trecexam.graders.base import identity_digest, identity_json
+from trecexam.line.inputs import InputReader
 from trecexam.line.loaded_track import TrackLoaders
 from trecexam.line.store import GradeRow, GradeStore
+from trecexam.line.track_graders import usable_folders
 from trecexam.outputs.outputs import MANIFEST
 from trecexam.tables.result import Tables
 from trecexam.tables.table import Table
@@ -111,12 +113,11 @@ def _inputs(loaders: TrackLoaders) -> Iterator[tuple[str, bytes]]:
 
     Raises:
         TrackError: a file cannot be packed under its name.
+        TrecexamError: a file that the settings name is missing.
     """
-    paths = {loaders.folder.config_path}
-    for name in loaders:
-        with suppress(TrecexamError, ConversionError):
-            paths |= {path for path, _ in loaders[name].inputs.state()}
-    for path in sorted(paths):
+    views = usable_folders(loaders.folder).values() or [loaders.folder]
+    readers = [InputReader(view, shared=loaders.shared) for view in views]
+    for path in sorted({path for reader in readers for path, _ in reader.state()}):
         name = loaders.folder.shown(path)
         if not is_safe(name):
             raise TrackError("cannot be packed because of its name: rename it", path=path)
