@@ -80,6 +80,8 @@ PERMITTED = {
         "trecexam.cli.main",
         "trecexam.cli.options",
         "trecexam.cli.working",
+        "trecexam.extensions.exams.cli.filtering",
+        "trecexam.extensions.exams.cli.generating",
         "trecexam.extensions.exams.cli.scoring",
         "trecexam.extensions.workbench.cli",
         "trecexam.tables.terminal",

@@ -172,7 +172,7 @@ OTHERWISE = {
     "names of files and lines, for `for`": ("files.runs", "files.rejected", "bank.edits"),
     "what something would take, to be summed up": (
         *("track.estimate", "grading.estimate_banks", "grading.estimate_time", "bank.estimate"),
-        *("exam.estimate", "exam.estimate_refilling", "erag.estimate"),
+        *("exam.estimate", "erag.estimate"),
         *("ragval.estimate_answers", "ragval.estimate_questions", "ragval.estimate_known"),
     ),
     "it writes, grades or asks a model, and gives what was done": (
@@ -180,7 +180,7 @@ OTHERWISE = {
         "export.qrels",
         *("override.__call__", "fill.__call__", "fill.find", "bank.add_item", "bank.edit_item"),
         *("bank.retire_item", "bank.generate", "judging.export", "judging.take_in", "exam.generate"),
-        *("exam.refill", "learn.write", "ragval.answer", "ragval.write_questions", "ragval.without_known"),
+        *("learn.write", "ragval.answer", "ragval.write_questions", "ragval.without_known"),
     ),
 }
 

@@ -39,8 +39,6 @@ GONE: Mapping[tuple[str, ...], Mapping[str, int]] = {
     ("simulate", "runs"): {"--summary": 0},
     ("bank", "diff"): {"--all": 0},
 }
-#: Of commands that are given the track in place of its file and an option.
-OF_TRACK: Mapping[tuple[str, ...], str] = {("exam", "filter"): "--track"}
 #: An output file's name as it was frozen -> as it is now.
 OUTPUTS: Mapping[str, str] = {}
 #: A column of a result as it is now -> as it was frozen, for all commands.
@@ -71,7 +69,7 @@ MANY_GRADES = 400
 _FIT_COMMANDS = frozenset({"exam", "learn"})
 _FIT_FILES = re.compile(
     r"(^|/)(((?<!plots/)items|examinees|item_quality|components|steps|information\w*|item_curves|abilities)\.tsv"
-    r"|(fit|improve|learned)\.json|learned(-leaderboard)?\.tsv)$"
+    r"|(fit|learned)\.json|learned(-leaderboard)?\.tsv)$"
 )
 #: How far such numbers may be from the frozen ones: by more than one of the last printed digit, see
 #: `CERTAIN_DIGITS` in extensions/exams/irt/settings.py, learn/learn.py and learn/learned_board.py.
@@ -103,11 +101,6 @@ def command(words: Sequence[str]) -> list[str]:
             if tuple(words[: len(first)]) == first and option in words:
                 place = words.index(option)
                 words = [*words[:place], *words[place + 1 + more :]]
-    for first, option in OF_TRACK.items():
-        if tuple(words[: len(first)]) == first and option in words:
-            place = words.index(option)
-            rest = [*words[len(first) + 1 : place], *words[place + 2 :]]
-            words = [*first, words[place + 1], *rest]
     for place, word in enumerate(words):
         if mode := MODES.get((str(words[0]), str(word))):
             first, instead = mode

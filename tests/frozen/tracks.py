@@ -515,8 +515,10 @@ def exam(of: Recorder) -> None:
         rows.append(
             {
                 "question_id": f"x{n}",
-                "question": f"{asks[n % 4]} is it that part {n} of such a heat pump does in winter?",
-                "choices": choices if n != 7 else [*choices[:3], "right answer 7 of pumps"],
+                "question": f"{asks[n % 4]} is it that part {n} of such a heat pump does in winter?"
+                if n != 7
+                else "According to the documentation, what does part 7 of such a heat pump do?",
+                "choices": choices,
                 "correct_answer": 0,
                 "doc_id": f"d{n}",
                 "documentation": f"Passage {n} about right answer {n} of pumps and their coil.",
@@ -540,8 +542,7 @@ def exam(of: Recorder) -> None:
     ]
     source.write_text("".join(json.dumps(question.row()) + "\n" for question in questions))
     kept, taken, fitted = of.root / "filtered", of.root / "taken", of.root / "fitted"
-    of.write("trecexam.toml", '[exam]\nwithout = ["duplicates", "extra-candidate-jaccard"]\n')
-    of.says("exam", "filter", source, "-o", kept, "--track", of.track)
+    of.says("exam", "filter", source, "-o", kept)
     for model in ("small", "middle", "large"):
         words = ("--model", model, "--base-url", url, "--retriever", "closed-book", "--retriever", "oracle")
         of.says("exam", "score", kept / "kept.jsonl", "-o", taken, *words)
