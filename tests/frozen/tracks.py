@@ -76,8 +76,6 @@ def demo(of: Recorder) -> None:
         ["holes", "--by", "query", "--depth", "5"],
         ["simulate", "removal", "--repeats", "2"],
         ["simulate", "runs", "--by", "condensed"],
-        ["support"],
-        ["support", "--by", "query"],
         ["verify", "grading", "--top", "5"],
         ["verify", "grid", "-q", "q01"],
         ["verify", "missing"],
@@ -113,7 +111,6 @@ def demo(of: Recorder) -> None:
         ["status"],
         ["leaderboard"],
         ["agreement"],
-        ["support"],
         ["override", "--list"],
     ):
         of.says(words[0], track, *words[1:])
@@ -261,7 +258,6 @@ def embedding(of: Recorder) -> None:
         ["leaderboard", "-m", "support:SupportF1"],
         ["correlate"],
         ["agreement"],
-        ["support"],
     ):
         of.says(words[0], of.track, *words[1:])
     of.again()
@@ -305,8 +301,6 @@ def rag(of: Recorder) -> None:
     of.says("correlate", umbrela, "--official-measure", "nDCG@10")
     of.says("agreement", umbrela)
     of.says("judge-next", umbrela, "--top", "5")
-    for words in ([], ["--by", "query"]):
-        of.says("support", main, *words)
     of.says("judge-next", main, "--grader", "support", "--budget", "6")
     header, *lines = [
         line.split("\t") for line in (main / "out" / "support" / "support.tsv").read_text().splitlines()
@@ -343,8 +337,6 @@ def rag(of: Recorder) -> None:
     of.does("watch", main, "--once")
     of.made()
     for words in (
-        ["support"],
-        ["support", "--against", "people"],
         ["leaderboard"],
         ["override", "--list"],
         ["status"],
@@ -356,7 +348,6 @@ def rag(of: Recorder) -> None:
     of.jsonl("runs/full.jsonl", *changed)
     (main / "runs" / "brief.jsonl").unlink()
     of.does("watch", main, "--once")
-    of.says("support", main)
     of.again()
 
 

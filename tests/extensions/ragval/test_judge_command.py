@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import threading
-import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +14,7 @@ pytest.importorskip("tenacity")
 
 from ragval import KEY, answer, judging, make_track, questions, write_lines
 from scripted_server import serving
+from support import until
 
 import trecexam
 from trecexam.cli.main import run
@@ -198,13 +197,6 @@ def test_the_daemon_judges_dropped_answers(tmp_path: Path) -> None:
             thread.join(20)
         assert len(server.bodies) == 2
     assert not [line for line in log if "cannot" in line], log
-
-
-def until(condition: Callable[[], bool], seconds: float = 60.0) -> None:
-    end = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < end, "did not happen in time"
-        time.sleep(0.02)
 
 
 def test_judging_stops_at_a_budget_and_resumes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
