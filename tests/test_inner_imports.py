@@ -46,7 +46,6 @@ PERMITTED = {
         "trecexam.extensions.audit.cli",
         "trecexam.extensions.banks.cli.check",
         "trecexam.extensions.learn.cli.boards",
-        "trecexam.extensions.ragval.cli.report",
     },
     "pyarrow": {"trecexam.cli.bars", "trecexam.cli.init"},
     "numpy": {"trecexam.extensions.exams.cli.fitting"},
@@ -71,8 +70,6 @@ PERMITTED = {
         "trecexam.extensions.exams.cli.generating",
         "trecexam.extensions.exams.cli.scoring",
         "trecexam.extensions.page.cli.serve_user",
-        "trecexam.extensions.ragval.cli.filtering",
-        "trecexam.extensions.ragval.cli.report",
     },
     "converters": {
         "trecexam.extensions.banks.cli.generate",

@@ -170,14 +170,14 @@ OTHERWISE = {
     "what something would take, to be summed up": (
         *("track.estimate", "grading.estimate_banks", "grading.estimate_time", "bank.estimate"),
         *("exam.estimate", "exam.estimate_refilling", "erag.estimate"),
-        *("ragval.estimate_answers", "ragval.estimate_questions", "ragval.estimate_known"),
+        *("ragval.estimate_answers", "ragval.estimate_questions"),
     ),
     "it writes, grades or asks a model, and gives what was done": (
         *("add_run.__call__", "track.close", "track.update", "grading.grade", "grading.forget_errors"),
         "export.qrels",
         *("override.__call__", "fill.__call__", "fill.find", "bank.add_item", "bank.edit_item"),
         *("bank.retire_item", "bank.generate", "judging.export", "judging.take_in", "exam.generate"),
-        *("exam.refill", "learn.write", "ragval.answer", "ragval.write_questions", "ragval.without_known"),
+        *("exam.refill", "learn.write", "ragval.answer", "ragval.write_questions"),
     ),
 }
 
