@@ -26,6 +26,7 @@ from scripted_server import serving
 from support import ROOT, ask
 from tiny_models import save_t5
 
+from trecexam import open_track
 from trecexam.cli.main import run
 from trecexam.graders.prompts import load_prompt
 
@@ -270,8 +271,11 @@ def test_a_rag_track_is_scored_by_a_model_and_only_new_cells_are_graded(
             "rubric:Cover(rel=4)@20",
         ]
         assert all(0 < float(value) < 1 for value in list(scores.values())[1:6])
-        labelled = (tmp_path / "mytrack" / "out" / "support" / "support.tsv").read_text()
-        (tmp_path / "people-support.tsv").write_text("".join(labelled.splitlines(keepends=True)[:5]))
+        table = (tmp_path / "mytrack" / "out" / "support" / "support.tsv").read_text().splitlines()
+        cited = dict(zip(table[0].split("\t"), table[1].split("\t"), strict=True))
+        with open_track(tmp_path / "mytrack") as track:
+            sentence = f"{cited['run']}:{cited['sentence']}"
+            track["support"].override(cited["query_id"], cited["doc_id"], 1, item=sentence, who="a", why="b")
         assert ask_all(people) == 0
         one = (tmp_path / "runs" / "rag-demo.jsonl").read_text().splitlines()[0]
         late = one.replace('"rag-demo"', '"late"').replace(

@@ -45,7 +45,6 @@ PERMITTED = {
         "trecexam.cli.watch",
         "trecexam.extensions.audit.cli",
         "trecexam.extensions.banks.cli.check",
-        "trecexam.extensions.ragval.cli.report",
     },
     "pyarrow": {"trecexam.cli.bars", "trecexam.cli.init"},
     "numpy": {"trecexam.extensions.exams.cli.fitting"},
@@ -69,8 +68,6 @@ PERMITTED = {
         "trecexam.extensions.exams.cli.fitting",
         "trecexam.extensions.exams.cli.generating",
         "trecexam.extensions.exams.cli.scoring",
-        "trecexam.extensions.ragval.cli.filtering",
-        "trecexam.extensions.ragval.cli.report",
     },
     "converters": {
         "trecexam.extensions.banks.cli.generate",

@@ -16,7 +16,7 @@ from trecexam.calls import Accessor, added, named_as_called, on_graded, on_loade
 from trecexam.chosen import chosen_grader, took
 from trecexam.errors import TrackError, TrecexamError, did_you_mean
 from trecexam.extension import accessors, named
-from trecexam.features.agreement.agreement import agreements
+from trecexam.features.agreement.agreement import track_agreement
 from trecexam.features.exporting import exports
 from trecexam.features.fill.teaching import learned_leaderboard
 from trecexam.features.holes.holes import holes_report
@@ -322,7 +322,7 @@ class Track(OfExtensions):
     qrels = on_loaded(exports.qrels)
     grades = on_loaded(exports.grades)
 
-    agreement = on_graded(agreements, human=False)
+    agreement = on_graded(track_agreement, human=False)
     holes = on_loaded(holes_report)
     plot = on_loaded(plot, plot_of_all)
 

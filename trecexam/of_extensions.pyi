@@ -7,7 +7,6 @@ from trecexam.extensions.exams.accessor import ExamAccessor
 from trecexam.extensions.learn.accessor import LearnAccessor
 from trecexam.extensions.ragval.accessor import RagvalAccessor
 from trecexam.extensions.simulation.accessor import SimulateAccessor
-from trecexam.extensions.support.accessor import SupportAccessor
 
 class OfExtensions:
     @property
@@ -30,5 +29,3 @@ class OfExtensions:
     def ragval(self) -> RagvalAccessor: ...
     @property
     def simulate(self) -> SimulateAccessor: ...
-    @property
-    def support(self) -> SupportAccessor: ...

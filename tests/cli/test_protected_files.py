@@ -118,7 +118,7 @@ def test_outputs_beside_the_inputs_of_a_track_are_written_and_replaced(track: Pa
 
 @pytest.fixture
 def inputs(track: Path) -> Path:
-    """A folder with a response matrix, judged answers, blocks, an exam and gold outputs."""
+    """A folder with a response matrix, blocks, an exam and gold outputs."""
     folder = track.parent
     rows = [[int((row + column) % 3 > 0) for column in range(5)] for row in range(6)]
     lines = ["\t".join(["examinee", *(f"i{n}" for n in range(5))])]
@@ -126,8 +126,6 @@ def inputs(track: Path) -> Path:
     (folder / "matrix.tsv").write_text("\n".join(lines) + "\n")
     groups = "".join(f"e{n}\t{'ab'[n % 2]}\n" for n in range(6))
     (folder / "components.tsv").write_text("examinee\tllm\n" + groups)
-    judged = {"question_id": "q1", "truthfulness": 3, "relevance": 4}
-    (folder / "report.json").write_text(json.dumps(judged) + "\n")
     (folder / "kept.jsonl").write_text(json.dumps({"content": "a block"}) + "\n")
     (folder / "exam.jsonl").write_text(
         json.dumps(
@@ -149,9 +147,8 @@ def inputs(track: Path) -> Path:
 FOLDER_COMMANDS = [
     "exam fit t -o {}", "exam fit matrix.tsv -o {}", "exam improve t -o {}", "exam improve matrix.tsv -o {}",
     "exam filter exam.jsonl -o {}", "exam score exam.jsonl --model nowhere -o {}",
-    "erag t --gold gold.jsonl --labels contains-answer -o {}", "ragval filter kept.jsonl -o {}",
-    "ragval report report.json -o {}", "export runs t -o {}", "export leaderboard t --format trec_eval -o {}",
-    "judge export t -o {}",
+    "erag t --gold gold.jsonl --labels contains-answer -o {}", "export runs t -o {}",
+    "export leaderboard t --format trec_eval -o {}", "judge export t -o {}",
 ]  # fmt: skip
 
 
@@ -175,8 +172,6 @@ def test_a_folder_of_a_track_is_no_output(
         ("exam fit matrix.tsv --components components.tsv -o .", "components.tsv", "is an input"),
         ("exam fit t --components components.tsv -o .", "components.tsv", "is an input"),
         ("exam fit t -o .", "components.tsv", "was not written"),
-        ("ragval filter kept.jsonl -o .", "kept.jsonl", "is an input"),
-        ("ragval report report.json -o .", "report.json", "is an input"),
         ("exam filter exam.jsonl -o .", "kept.jsonl", "was not written"),
         ("exam score exam.jsonl --model nowhere -o .", "matrix.tsv", "was not written"),
         ("erag t --gold gold.jsonl --outputs unlabelled.tsv -o .", "unlabelled.tsv", "is an input"),

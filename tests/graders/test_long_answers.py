@@ -12,7 +12,6 @@ from converters.records import Item
 from trecexam.extensions.banks.generation.reading import read_items
 from trecexam.extensions.exams.questions.reading import read_choice, read_question
 from trecexam.extensions.ragval.grader.reading import read_scores
-from trecexam.extensions.ragval.knowledge.reading import read_known
 from trecexam.extensions.ragval.knowledge.reading import read_question as read_knowledge_question
 from trecexam.graders.base import MOST_READ
 from trecexam.graders.prompts import published
@@ -49,7 +48,6 @@ READERS: dict[str, Callable[[str], Any]] = {
     "exam question": read_question,
     "exam choice": lambda text: read_choice(text, CHOICES),
     "knowledge question": read_knowledge_question,
-    "knowledge known": read_known,
 }
 
 
@@ -76,4 +74,3 @@ def test_text_before_the_cut_is_read_and_text_after_it_is_not() -> None:
 def test_reasoning_text_is_ignored() -> None:
     thoughts = "<think>" + "hm " * MOST_READ + "</think>"
     assert read_reply(thoughts + "4") == ("4", "")
-    assert read_known(thoughts + "yes") is True

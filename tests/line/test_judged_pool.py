@@ -304,12 +304,6 @@ def test_exams_and_judge_next_use_only_the_passages_of_runs(root: Path) -> None:
     assert suggested[0] == suggested[1]
 
 
-def test_if_runs_are_selected_only_their_passages_are_pooled(root: Path) -> None:
-    with opened(root, HashGrader()) as loader:
-        assert loader.load().n_judged_only == 10
-        assert loader.load(select_runs=lambda inputs: inputs).n_judged_only == 0
-
-
 def test_unreadable_judgments_leave_only_the_pool_of_the_runs(root: Path) -> None:
     update(root)
     (root / "qrels.txt").write_text("q1 0\n")

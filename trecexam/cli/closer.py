@@ -163,6 +163,8 @@ def agreement(
 
     For the published tables of TREC DL 2019, use --min-answers 2 --min-relevant 2 on a track made with `init
     --pool-judged`. It labels all judged passages; by default only those in the first ranks have labels.
+
+    With a grader of support, compares its labels of citations with people's.
     """
     with trecexam.open_track(track) as opened:
         return opened.agreement(min_ratings, min_answers, min_relevant)

@@ -187,7 +187,6 @@ class TrackLoader:
         hold: Collection[Path] = (),
         depth: int | None = None,
         bank_files: Sequence[Path] | None = None,
-        select_runs: Callable[[TrackInputs], TrackInputs] | None = None,
         *,
         bank_needed: bool = True,
     ) -> Assessment:
@@ -197,7 +196,6 @@ class TrackLoader:
             hold: run files that are being written now.
             depth: ranks of each run that are pooled; None for the track's.
             bank_files: None for the track's. Only the track's own bank must have what its measures need.
-            select_runs: gives the inputs with the runs that are meant, in place of all of the track.
             bank_needed: False gives a track without a bank, too: its queries have no items then.
 
         Raises:
@@ -212,8 +210,8 @@ class TrackLoader:
             # Another section of trecexam.toml names the same grader, and it graded some of the cells.
             self._forget_loaded()
             self._seen_graded = self._graded
-        if hold or depth or bank_files is not None or select_runs is not None:
-            return self._load(hold, depth, bank_files, select_runs)
+        if hold or depth or bank_files is not None:
+            return self._load(hold, depth, bank_files)
         state = self.inputs.state()
         if self._last is None or self._last[0] != state:
             # Before another one is made, so that no two are in memory.
@@ -229,22 +227,16 @@ class TrackLoader:
         hold: Collection[Path] = (),
         depth: int | None = None,
         bank_files: Sequence[Path] | None = None,
-        select_runs: Callable[[TrackInputs], TrackInputs] | None = None,
     ) -> Assessment:
         check_measures(self.config, self.folder.config_path)
         inputs, digests = steady_inputs(self.inputs, hold, bank_files)
         n_runs = len(inputs.runs)
-        inputs = inputs.of_runs(self._runs) if select_runs is None else select_runs(inputs)
-        left_out_runs = n_runs - len(inputs.runs) if select_runs is None else 0
+        inputs = inputs.of_runs(self._runs)
+        left_out_runs = n_runs - len(inputs.runs)
         if bank_files is None:
             check_importance(self.config.measures(), inputs.bank, inputs.bank_files)
         depth = depth or self.config.track.depth
-        # Where the runs that are meant are said, nothing but what they have is.
-        pool = (
-            self._pool(inputs, depth)
-            if select_runs is None
-            else self._new_pool(inputs, depth, outside_runs=False)
-        )
+        pool = self._pool(inputs, depth)
         # Otherwise Arrow keeps what the pool was made with, twice what all runs take, for a while.
         pa.default_memory_pool().release_unused()
         judging, bank_and_pool = self.config.judging, (inputs.bank, pool.doc_ids, pool.keys)
@@ -308,11 +300,11 @@ class TrackLoader:
         of = (depth, self._runs, track.pool_judged, track.min_text, ids, texts, self.inputs.whole_answers)
         return inputs.pools.get(of, None, lambda: self._new_pool(inputs, depth))
 
-    def _new_pool(self, inputs: TrackInputs, depth: int, *, outside_runs: bool = True) -> TrackPool:
+    def _new_pool(self, inputs: TrackInputs, depth: int) -> TrackPool:
         texts = self.shared.texts(self.folder)
         if inputs.asked.citing is not None:
             return cited_pool(self.folder, inputs, self.traits, texts)
-        return track_pool(self.folder, inputs, self.traits, texts, depth, outside_runs=outside_runs)
+        return track_pool(self.folder, inputs, self.traits, texts, depth)
 
     @property
     def _graded(self) -> int:

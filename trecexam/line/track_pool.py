@@ -53,10 +53,8 @@ def track_pool(
     traits: GraderTraits,
     texts_of: Texts,
     depth: int,
-    *,
-    outside_runs: bool = True,
 ) -> TrackPool:
-    """Pools the first ranks of the runs and, with `outside_runs`, what else the track has in its pool.
+    """Pools the first ranks of the runs and what else the track has in its pool.
 
     Raises:
         TrackError: some of the runs' passages are not those of generated responses, and the track has no
@@ -65,7 +63,7 @@ def track_pool(
     by_id = traits.known_passages is not None
     queries = pool_with_ranks(tuple(inputs.runs.values()), inputs.bank.query_ids, depth)
     doc_ids = {doc_id for of_query in queries.values() for doc_id in of_query.doc_ids}
-    outside = _outside(folder, inputs, traits, queries) if outside_runs else {}
+    outside = _outside(folder, inputs, traits, queries)
     all_ids = doc_ids.union(*outside.values())
     if by_id and folder.passages() is None:
         texts: Mapping[str, str] = inputs.own_texts

@@ -304,9 +304,8 @@ def _rejected(rows: Sequence[Rejected]) -> Table:
 
 
 def _extra_folders() -> tuple[str, ...]:
-    """The folders of items that have scores of their own; each may have one of plots."""
-    folders = (feature.extra.folder for feature in features() if feature.extra is not None)
-    return tuple(subfolder for folder in folders for subfolder in (folder, f"{folder}/{PLOTS}"))
+    """The folders of items that have scores of their own."""
+    return tuple(feature.extra.folder for feature in features() if feature.extra is not None)
 
 
 def _extra_files(track: Assessment) -> ExtraFiles:

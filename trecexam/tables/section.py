@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from trecexam.tables.plots.model import Drawing, Plot
 from trecexam.tables.result import Result
@@ -58,15 +58,13 @@ class ReportHead:
         lead: what was done, in place of what the page says of test banks.
         part: the first section.
         after: how the sections below are to be read.
-        folder: of out/, where its files and plots are.
-        pictures: its plots, which are drawn already, by name.
+        folder: of out/, where its files are.
     """
 
     lead: str
     part: ReportPart
     after: str
     folder: str
-    pictures: Mapping[str, Picture] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, eq=False)

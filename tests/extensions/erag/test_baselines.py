@@ -39,7 +39,7 @@ def labels(track: Path) -> dict[tuple[str, str], str]:
 
 
 def test_a_document_that_contains_a_gold_answer_has_label_1(track: Path, capsys: Capture) -> None:
-    assert erag(track, "--labels", "contains-answer", "-m", "P@2", "-m", "MAP") == 0
+    assert erag(track, "--labels", "contains-answer", "-m", "P@2", "-m", "AP") == 0
     # "williamshakespeare" and "parisbasin" are one word each; a document without a text has no label.
     ones = {("q1", "d1"), ("q2", "d3")}
     assert labels(track) == {pair: str(int(pair in ones)) for pair in PAIRS if pair[1] != "d6"}
@@ -68,7 +68,7 @@ def test_provenance_uses_the_qrels_of_the_track_and_counts_documents_no_run_foun
     track: Path, capsys: Capture
 ) -> None:
     (track / "qrels.txt").write_text("q1 0 d2 2\nq1 0 d1 0\nq2 0 d3 1\nq2 0 d9 1\nq2 0 d4 -1\nq9 0 d1 1\n")
-    assert erag(track, "--labels", "provenance", "-m", "Recall@5", "-m", "MRR") == 0
+    assert erag(track, "--labels", "provenance", "-m", "R@5", "-m", "RR") == 0
     ones = {("q1", "d2"), ("q2", "d3"), ("q2", "d9")}
     assert labels(track) == {pair: str(int(pair in ones)) for pair in sorted({*PAIRS, *ones})}
     out = {line.split("\t")[0]: line.split("\t")[1:] for line in capsys.readouterr().out.splitlines()[1:]}
@@ -128,9 +128,9 @@ def test_options_without_effect_are_reported(track: Path, capsys: Capture) -> No
 
 def test_from_python_labels_are_selected_by_name_too(track: Path) -> None:
     with trecexam.open_track(track) as opened:
-        found = opened.erag.score(track / "gold.jsonl", labels="contains-answer", measures=["Hit"])
+        found = opened.erag.score(track / "gold.jsonl", labels="contains-answer", measures=["Success@5"])
         assert found.metric == "contains-answer"
-        assert found.values["one"]["q1"]["Hit"] == 1.0
+        assert found.values["one"]["q1"]["Success@5"] == 1.0
         with pytest.raises(TrecexamError, match="no labels 'contain-answer'; did you mean 'contains-answer'"):
             opened.erag.score(track / "gold.jsonl", labels="contain-answer")
 
@@ -145,7 +145,7 @@ def test_a_run_with_equal_scores_gives_a_warning_on_the_order_of_ties(track: Pat
             for n, (doc, score) in enumerate(zip(("d3", "d4", "d6"), scores.split(), strict=True))
         ]
         (track / "runs" / f"{name}.run").write_text("\n".join(["q1 Q0 d1 1 9 " + name, *lines]) + "\n")
-    assert erag(track, *outputs, "-m", "MRR") == 0
+    assert erag(track, *outputs, "-m", "RR") == 0
     said = capsys.readouterr()
     (line,) = (line for line in said.err.splitlines() if "rule for ties" in line)
     assert line.startswith(

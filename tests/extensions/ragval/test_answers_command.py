@@ -83,7 +83,8 @@ def test_both_baselines_are_answered_once_and_used_in_the_report(
     report = (root / "out" / "ragval" / "report.tsv").read_text().splitlines()
     assert [line.split("\t")[0] for line in report] == ["run_id", "oracle", "closed-book", "mine"]
     assert report[1].endswith("\t50\t9")
-    assert (root / "out" / "ragval" / "bounds.tsv").exists()
+    with trecexam.open_track(root) as opened:
+        assert [row[0] for row in opened.ragval.report().tables["bounds"].rows] == ["mine"] * 3
 
 
 def test_without_a_generator_the_model_of_the_judge_answers(tmp_path: Path) -> None:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import threading
-import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +14,7 @@ pytest.importorskip("tenacity")
 
 from ragval import KEY, answer, judging, make_track, questions, write_lines
 from scripted_server import serving
+from support import until
 
 import trecexam
 from trecexam.cli.main import run
@@ -200,13 +199,6 @@ def test_the_daemon_judges_dropped_answers(tmp_path: Path) -> None:
     assert not [line for line in log if "cannot" in line], log
 
 
-def until(condition: Callable[[], bool], seconds: float = 60.0) -> None:
-    end = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < end, "did not happen in time"
-        time.sleep(0.02)
-
-
 def test_judging_stops_at_a_budget_and_resumes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with serving(judging) as server:
         root = make_track(
@@ -287,7 +279,7 @@ def judged(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = tmp_path_factory.mktemp("ragval") / "track"
     with pytest.MonkeyPatch.context() as patch, serving(judging) as server:
         patch.setenv("TEST_KEY", KEY)
-        make_track(root, server.url, more="[report]\nwrite = false\n")
+        make_track(root, server.url)
         for number, name in enumerate(("a", "b", "c")):
             write_lines(
                 root / "runs" / f"{name}.jsonl",
@@ -351,27 +343,8 @@ def test_cut_blocks_are_counted_and_reported_on_every_update(
     page = (root / "out" / "report.html").read_text()
     assert page.index('id="beside-section">Judged answers<') < page.index('id="leaderboard-section">')
     assert "2 answers judged with a knowledge block that was cut at its end<" in page
-    assert 'href="ragval/plots/means.tsv"' in page
     assert ">truthfulness</th>" in page
     assert ">n_output_tokens</th>" not in page, "no answer says its tokens, and an empty column says nothing"
-
-
-def test_a_parameter_of_the_answers_can_be_swept(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    with serving(judging) as server:
-        root = make_track(tmp_path / "track", server.url)
-        for size, score in ((512, 4), (128, 2)):
-            row = answer("k1", score, score, chunk_size=size, n_input_tokens="many")
-            write_lines(root / "runs" / f"s{size}.jsonl", [row])
-        assert run(["watch", str(root), "--once"]) == 1
-    assert '"n_input_tokens" is "many": give a whole number' in capsys.readouterr().err
-    assert [row[1] for row in table(root)] == ["1", "1"]
-    found = root / "out" / "ragval" / "judged.jsonl"
-    assert run(["ragval", "report", str(found), "--sweep", "chunk_size", "-o", str(tmp_path / "r")]) == 0
-    rows = [line.split("\t") for line in (tmp_path / "r" / "sweep.tsv").read_text().splitlines()[1:]]
-    assert [(row[1], row[2], row[5]) for row in rows] == [
-        ("128", "s128", "2.000000"),
-        ("512", "s512", "4.000000"),
-    ]
 
 
 def test_answers_without_ids_are_matched_again_when_the_question_text_changes(tmp_path: Path) -> None:

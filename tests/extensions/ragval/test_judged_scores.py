@@ -3,7 +3,6 @@ from __future__ import annotations
 import math
 import random
 import statistics
-from typing import Any
 
 import numpy as np
 import pytest
@@ -12,7 +11,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from trecexam.extensions.ragval.formats.answers import JudgedAnswer
-from trecexam.extensions.ragval.judged_scores import BINS, SCORES, System, compare, places, swept, systems_of
+from trecexam.extensions.ragval.judged_scores import SCORES, System, compare, places, systems_of
 from trecexam.extensions.ragval.tables import remarks
 
 
@@ -134,21 +133,11 @@ def test_with_a_missing_or_reversed_bound_there_is_no_relative_position(
         assert one.baseline < 5
 
 
-@pytest.mark.parametrize(
-    ("t", "r", "bin_"),
-    [(1, 1, 2), (1, 1.5, 2), (4.5, 5, 9), (5, 5, 10), (4.7, 4.3, 9), (2.1, 1.9, 4)],
-)
-def test_a_fractional_sum_counts_in_the_lower_bin(t: float, r: float, bin_: int) -> None:
-    (one,) = systems_of([answer("x", "q", t, r)])
-    assert dict(zip(BINS, one.histogram(), strict=True)) == {n: int(n == bin_) for n in range(2, 11)}
-
-
 def test_a_system_without_scores_is_last_and_has_no_mean(rows: list[JudgedAnswer]) -> None:
     systems = systems_of([answer("0", "q1", None, None), *rows])
     last = systems[-1]
     assert (last.run_id, last.n, last.unparsed) == ("0", 1, 1)
     assert math.isnan(last.mean("sum").mean)
-    assert sum(last.histogram()) == 0
     pairs = [one for one in compare(systems) if "0" in (one.run_a, one.run_b)]
     assert len(pairs) == 3 * 4
     assert all(one.n == 0 and math.isnan(one.p) and math.isnan(one.difference) for one in pairs)
@@ -187,7 +176,7 @@ def test_the_order_of_lines_does_not_matter_and_nothing_is_lost(
 
     def seen(systems: tuple[System, ...]) -> list[object]:
         return [
-            [(one.run_id, one.n, one.unparsed, one.histogram(), repr(one.mean("sum"))) for one in systems],
+            [(one.run_id, one.n, one.unparsed, repr(one.mean("sum"))) for one in systems],
             [repr(one) for one in compare(systems)],
         ]
 
@@ -195,7 +184,6 @@ def test_the_order_of_lines_does_not_matter_and_nothing_is_lost(
     assert seen(systems) == seen(systems_of(shuffled))
     assert sum(one.n for one in systems) == len(rows)
     for one in systems:
-        assert sum(one.histogram()) == one.n - one.unparsed
         found = [one.mean(name).mean for name in SCORES]
         if not math.isnan(found[2]):
             assert found[2] == pytest.approx(found[0] + found[1])
@@ -210,28 +198,3 @@ def test_questions_answered_only_by_others_are_counted_and_reported() -> None:
         "a: no answer to 2 questions that other systems answered; its means cover only the questions that "
         "it answered" in list(remarks(systems))
     )
-
-
-def sweep_of(**values: str | None) -> Any:
-    return swept(
-        "size",
-        systems_of(
-            JudgedAnswer("q", "", run, parameter=value, truthfulness=3, relevance=1, status="ok")
-            for run, value in values.items()
-        ),
-    )
-
-
-def test_numeric_values_of_a_sweep_are_sorted_and_keep_their_notation() -> None:
-    found = sweep_of(a="1000", b="200", c="3e1", none=None)
-    assert found.numeric
-    assert [(point.system.run_id, point.value, point.x) for point in found.points] == [
-        ("c", "3e1", 30.0), ("b", "200", 200.0), ("a", "1000", 1000.0)
-    ]  # fmt: skip
-    assert found.left_out == ("none",)
-
-
-def test_if_one_value_of_a_sweep_is_not_a_number_all_are_sorted_as_text() -> None:
-    found = sweep_of(a="9", b="10", c="nan")
-    assert not found.numeric
-    assert [(point.value, point.x) for point in found.points] == [("10", 0.0), ("9", 1.0), ("nan", 2.0)]

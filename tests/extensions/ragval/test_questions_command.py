@@ -191,6 +191,17 @@ def test_a_budget_covers_all_seeds_together(tmp_path: Path, capsys: pytest.Captu
     assert "`budget_tokens` = 230" in capsys.readouterr().err
 
 
+def test_a_block_that_stands_in_the_file_again_is_dropped_and_counted(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with serving(answer_with_question) as server:
+        root = track(tmp_path / "track", server.url, [BLOCKS[0], BLOCKS[1], BLOCKS[0]])
+        assert run(["ragval", "questions", str(root)]) == 0
+        assert len(server.bodies) == 2
+    assert [row["block_id"] for row in lines(root / "bank.questions.jsonl")] == ["k1", "k2"]
+    assert "dropped 1 block: the same as an earlier line" in capsys.readouterr().err
+
+
 def test_without_blocks_the_error_says_where_to_put_them(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

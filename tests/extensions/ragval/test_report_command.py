@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import csv
 import gzip
 import json
 import re
@@ -15,9 +14,10 @@ from trecexam import TrecexamError
 from trecexam.cli.main import run
 from trecexam.extensions.ragval import ragval_report
 from trecexam.extensions.ragval.formats.answers import read_judged
-from trecexam.extensions.ragval.reporting import report_of, tables_of
+from trecexam.extensions.ragval.reporting import report_of
 
 EXAMPLE = ROOT / "examples" / "ragval" / "judged.jsonl"
+PLACED = ("mean", "baseline", "oracle", "place")
 HEADER = "run_id\tn\tunparsed\ttruthfulness\trelevance\tsum\tn_input_tokens\tn_output_tokens"
 
 
@@ -42,11 +42,6 @@ def files(tmp_path: Path) -> list[Path]:
         )
     )
     return [good, poor]
-
-
-def rows(path: Path) -> list[dict[str, str]]:
-    with path.open(newline="") as file:
-        return list(csv.DictReader(file, delimiter="\t"))
 
 
 def test_report_prints_the_documented_columns_with_the_best_system_first(
@@ -78,18 +73,17 @@ def test_json_has_full_precision_intervals_and_missing_counts(
     missing = {row["run_id"]: row for row in found["answers"]}
     assert missing["good"]["without_output_tokens"] == 2
     assert missing["poor"]["without_input_tokens"] == 3
-    counts = {(row["run_id"], row["sum"]): row["n"] for row in found["histogram"]}
-    assert (poor["n_input_tokens"], counts["poor", 3]) == (None, 2)
+    assert poor["n_input_tokens"] is None
     assert found["significance"][0] | {"p": 0, "p_holm": 0, "difference.low": 0, "difference.high": 0} == {
         "score": "truthfulness", "run_a": "good", "run_b": "poor", "n": 2, "difference": 2.75, "p": 0,
         "p_holm": 0, "difference.low": 0, "difference.high": 0,
     }  # fmt: skip
-    assert (found["baseline"], found["oracle"], "sweep" in found, "bounds" in found) == (
-        None,
-        None,
-        False,
-        False,
-    )
+    assert (found["baseline"], found["oracle"], "bounds" in found) == (None, None, False)
+    assert run(["ragval", "report", str(EXAMPLE), "--json"]) == 0
+    bounds = json.loads(capsys.readouterr().out)["bounds"]
+    places = {row["run_id"]: row["place"] for row in bounds if row["score"] == "sum"}
+    assert set(places) == {"rag-128", "rag-512", "rag-2048"}
+    assert all(0 < place < 1 for place in places.values())
 
 
 def test_retrieved_blocks_are_counted_if_the_answers_list_them(
@@ -114,62 +108,29 @@ def test_retrieved_blocks_are_counted_if_the_answers_list_them(
     ]
 
 
-@pytest.mark.plots
-def test_a_report_folder_gets_all_files_and_replaces_an_earlier_report(
-    files: list[Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    out = tmp_path / "out"
-    assert run(["ragval", "report", str(EXAMPLE), "-o", str(out), "--sweep", "chunk_size"]) == 0
-    printed = capsys.readouterr().out
-    everything = sorted(str(path.relative_to(out)) for path in out.rglob("*") if path.is_file())
-    tables = ["bounds.tsv", "histogram.tsv", "intervals.tsv"]
-    plots = [
-        f"plots/{name}.{kind}" for name in ("histogram", "means", "sweep") for kind in ("png", "svg", "tsv")
-    ]
-    assert everything == [*tables, *plots, "report.json", "report.tsv", "significance.tsv", "sweep.tsv"]
-    assert (out / "report.tsv").read_text() == printed
-    assert (out / "plots" / "means.png").read_bytes()[:4] == b"\x89PNG"
-    swept = rows(out / "sweep.tsv")
-    assert [(row["parameter"], row["value"], row["run_id"]) for row in swept] == [
-        ("chunk_size", value, f"rag-{value}") for value in ("128", "512", "2048")
-    ]
-    places = {row["run_id"]: float(row["place"]) for row in rows(out / "bounds.tsv") if row["score"] == "sum"}
-    assert set(places) == {"rag-128", "rag-512", "rag-2048"}
-    assert all(0 < place < 1 for place in places.values())
-    ragval_report(*files).write(out)
-    left = sorted(str(path.relative_to(out)) for path in out.rglob("*") if path.is_file())
-    tables = ["histogram.tsv", "intervals.tsv", "report.json", "report.tsv", "significance.tsv"]
-    assert left == [tables[0], tables[1], *plots[:6], *tables[2:]]
-
-
 def test_bad_lines_are_listed_and_counted_and_the_rest_is_reported(
     files: list[Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with files[0].open("a") as file:
         file.write(line("q1", 3, 3) + line("q4", 6, 3) + '{"question_id": "q5", "truthf')
-    out = tmp_path / "out"
-    assert run(["ragval", "report", *map(str, files), "-o", str(out)]) == 1
+    assert run(["ragval", "report", *map(str, files)]) == 1
     shown = capsys.readouterr()
     assert "good\t4\t1\t4.3333" in shown.out
     said = shown.err.splitlines()
-    assert said[0].startswith(f"trecexam: {files[0]}:4: question 'q1' has two answers of run 'good'")
-    assert said[1].startswith(f'trecexam: {files[0]}:5: "truthfulness" is 6: give a number from 1 to 5')
-    assert said[2].startswith(f"trecexam: {files[0]}:6: not valid JSON")
-    assert said[3] == "lines with errors: 3"
-    assert [(row["file"], row["line"]) for row in rows(out / "rejected.tsv")] == [
-        (str(files[0]), number) for number in "456"
-    ]
+    assert said[0].startswith(f"rejected: {files[0]}:4: question 'q1' has two answers of run 'good'")
+    assert said[1].startswith(f'rejected: {files[0]}:5: "truthfulness" is 6: give a number from 1 to 5')
+    assert said[2].startswith(f"rejected: {files[0]}:6: not valid JSON")
 
 
 def test_of_many_bad_lines_some_are_listed_and_all_are_counted(
-    files: list[Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    files: list[Path], capsys: pytest.CaptureFixture[str]
 ) -> None:
     with files[0].open("a") as file:
         file.write("{\n" * 500)
     assert run(["ragval", "report", str(files[0])]) == 1
     said = capsys.readouterr().err.splitlines()
-    assert sum(one.startswith("trecexam: ") for one in said) == 20
-    assert "lines with errors: 500, --json and -o DIR have all" in said
+    assert sum(f"{files[0]}:" in one for one in said) == 20
+    assert "rejected: 480 more" in said
 
 
 def one_line(capsys: pytest.CaptureFixture[str]) -> str:
@@ -183,9 +144,7 @@ def one_line(capsys: pytest.CaptureFixture[str]) -> str:
 @pytest.mark.parametrize(
     ("more", "reason"),
     [
-        (["--sweep", "chunk_size"], 'no line has a "chunk_size"'),
-        (["--sweep", "n_input_tokens"], "run 'good' has several values of n_input_tokens: '10', '11', '12'"),
-        (["-o", "{good}"], "is a file"),
+        (["-o", "{good}"], "is an input"),
         (["{missing}"], "does not exist"),
         (["{folder}"], "is a directory"),
         (["{good}"], "good.jsonl: is given twice: its answers would count twice"),
@@ -238,11 +197,10 @@ def test_answers_that_could_not_be_judged_give_a_report_without_means(
 ) -> None:
     path = tmp_path / "x.jsonl"
     path.write_text(line("q1", None, None) + line("q2", 3, None))
-    assert run(["ragval", "report", str(path), "-o", str(tmp_path / "out")]) == 0
+    assert run(["ragval", "report", str(path)]) == 0
     shown = capsys.readouterr()
     assert shown.out.splitlines()[1] == "x\t2\t2\t\t\t\t\t"
     assert "x: no answer has scores, so there are no means" in shown.err
-    assert not (tmp_path / "out" / "plots").exists()
 
 
 def test_terminal_control_characters_in_names_are_escaped(
@@ -256,15 +214,11 @@ def test_terminal_control_characters_in_names_are_escaped(
     assert shown.out.splitlines()[1].startswith("\\x1b[31mred new\t1\t")
 
 
-@pytest.mark.plots
-def test_the_python_call_gives_the_same_and_rows_give_the_same_files(tmp_path: Path) -> None:
-    report = ragval_report(EXAMPLE, sweep="chunk_size")
+def test_the_python_call_gives_the_same_report(tmp_path: Path) -> None:
+    report = ragval_report(EXAMPLE)
     assert report.table.header == tuple(HEADER.split("\t"))
     assert (report.baseline, report.oracle) == ("closed-book", "oracle")
-    assert report.write(tmp_path / "out") == []
-    rows = read_judged([EXAMPLE], parameter="chunk_size")
-    for name, content in tables_of(report_of(rows, "chunk_size")).items():
-        assert (tmp_path / "out" / name).read_bytes() == content
+    assert report_of(read_judged([EXAMPLE])).tables == report.tables
     with pytest.raises(TrecexamError, match=r"no-such\.jsonl: no such file"):
         ragval_report(tmp_path / "no-such.jsonl")
     with pytest.raises(TrecexamError, match="give a file of judged answers"):
@@ -283,6 +237,10 @@ def test_the_page_shows_the_output_of_the_command(
     assert run(arguments.split()) == 0
     printed = [row.split("\t") for row in capsys.readouterr().out.splitlines()]
     assert [row.split() for row in output.splitlines()] == printed
-    bounds = {tuple(row.values()) for row in rows(tmp_path / "report" / "bounds.tsv")}
+    assert run(["ragval", "report", "judged.jsonl", "--json"]) == 0
+    bounds = {
+        (row["run_id"], row["score"], str(row["n"]), *(f"{row[key]:.6f}" for key in PLACED))
+        for row in json.loads(capsys.readouterr().out)["bounds"]
+    }
     (shown,) = re.findall(r"```text\nrun_id +score.*\n([^`]*)```", page)
     assert {tuple(row.split()) for row in shown.splitlines()} <= bounds

@@ -1,8 +1,7 @@
-"""`trecexam support` as an organizer runs it, with a scripted server as the grader."""
+"""A grader of support as an organizer runs it, with a scripted server as the model."""
 
 from __future__ import annotations
 
-import csv
 import gzip
 import json
 from pathlib import Path
@@ -27,9 +26,11 @@ WEIGHT = {"full_support": 1.0, "partial_support": 0.5}
 
 
 def graded_now(root: Path) -> int:
-    """What `watch --once` prints about the track, then what `support` prints."""
-    status = run(["watch", str(root), "--once"])
-    return run(["support", str(root)]) or status
+    return run(["watch", str(root), "--once"])
+
+
+def page(root: Path) -> str:
+    return (root / "out" / "report.html").read_text()
 
 
 def labels(root: Path) -> list[tuple[str, ...]]:
@@ -67,9 +68,6 @@ def test_each_sentence_is_graded_once_with_its_first_cited_passage(
         assert capsys.readouterr().out.splitlines()[1].startswith("4\t")
         assert not server.bodies
         assert run(["watch", str(root), "--once"]) == 0
-        capsys.readouterr()
-        assert run(["support", str(root)]) == 0
-        shown = capsys.readouterr()
         assert len(server.bodies) == 4
         prompt = outside("prompts/support.txt").read_text().removesuffix("\n")
         filled = prompt.replace("{statement}", "Pumps move heat.").replace("{citation}", PASSAGES["q1-heat"])
@@ -84,7 +82,6 @@ def test_each_sentence_is_graded_once_with_its_first_cited_passage(
             ("poor", "q1", "3", "", "out_of_range"),
         ]
         good, poor = tsv_rows(root / "out" / "support_runs.tsv")
-        assert shown.out == (root / "out" / "support_runs.tsv").read_text()
         assert (good["run"], good["responses"], good["out_of_range"], good["no_text"]) == (
             "good",
             "2",
@@ -102,8 +99,8 @@ def test_each_sentence_is_graded_once_with_its_first_cited_passage(
             0.25, 5.5, 2, 1,
         ]  # fmt: skip
         assert float(poor["SupportF1"]) == 0
-        assert "1 citation of passages without a text, first 'lost'" in shown.err
-        assert "1 citation out of range" in shown.err
+        assert "1 citation of passages without a text, first &#39;lost&#39;" in page(root)
+        assert "1 citation out of range" in page(root)
         # The second time nothing is graded; a changed response has only its new sentence graded.
         assert graded_now(root) == 0
         assert len(server.bodies) == 4
@@ -115,9 +112,7 @@ def test_each_sentence_is_graded_once_with_its_first_cited_passage(
         assert labels(root)[1] == ("good", "q1", "2", "q1-cost", "full_support")
 
 
-def test_scores_equal_explicit_sums_over_the_labels(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_scores_equal_explicit_sums_over_the_labels(tmp_path: Path) -> None:
     with serving(judging) as server:
         root = make_cited_track(tmp_path / "track", server.url, citations="all")
         assert graded_now(root) == 0
@@ -136,15 +131,6 @@ def test_scores_equal_explicit_sums_over_the_labels(
                 ]
                 statement = given["answer"][int(label["sentence"]) - 1]["text"]
                 assert label["label"] == label_of(statement, texts[label["doc_id"]])
-        capsys.readouterr()
-        assert run(["support", str(root), "--by", "query"]) == 0
-        lines = list(csv.DictReader(capsys.readouterr().out.splitlines(), delimiter="\t"))
-        keys = [(row["run"], row["query_id"]) for row in lines]
-        assert keys == [("good", "q1"), ("good", "q2"), ("poor", "q1")]
-        for row in lines:
-            values = tuple(float(row[name]) for name in ("SupportP", "SupportR", "SupportF1"))
-            assert values == pytest.approx(naive(table, row["run"], (row["query_id"],)), abs=1e-6)
-        assert (lines[2]["out_of_range"], lines[2]["words"]) == ("1", "4.000000")
         before = len(server.bodies)
         path = root / "trecexam.toml"
         path.write_text(path.read_text().replace('citations = "all"', ""))
@@ -175,12 +161,6 @@ def test_updates_grade_support_and_show_it_in_leaderboard_and_report(
     capsys.readouterr()
     assert run(["leaderboard", str(root), "-m", "SupportR"]) == 0
     assert capsys.readouterr().out.splitlines()[0] == "run\tqueries\tSupportR\tSupportR.stderr"
-    # The written file equals the output of the command.
-    before = (root / "out" / "support_runs.tsv").read_bytes()
-    assert run(["support", str(root), "-o", str(tmp_path / "again.tsv")]) == 0
-    assert (tmp_path / "again.tsv").read_bytes() == before
-    assert run(["support", str(root), "--by", "citation", "-o", str(tmp_path / "again.tsv")]) == 0
-    assert (tmp_path / "again.tsv").read_bytes() == (root / "out" / "support.tsv").read_bytes()
 
 
 def test_a_track_needs_no_bank_for_support_alone(tmp_path: Path) -> None:
@@ -237,15 +217,11 @@ def test_other_commands_work_with_support_measures(
             assert track.grading.counts().cells == 5
 
 
-def test_support_is_one_of_several_graders(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_support_is_one_of_several_graders(tmp_path: Path) -> None:
     with serving(judging) as server:
         root = make_cited_track(tmp_path / "track", server.url, rubric=True)
         assert run(["watch", str(root), "--once"]) == 0
         assert len(server.bodies) == 4
-        capsys.readouterr()
-        assert run(["support", str(root)]) == 0
-        shown = capsys.readouterr().out
-        assert shown == (root / "out" / "support" / "support_runs.tsv").read_text()
         with trecexam.open_track(root) as track:
             assert track.graders == ("rubric", "support")
             assert track["support"].leaderboard().measures == ("SupportP", "SupportR", "SupportF1")
@@ -259,16 +235,6 @@ def test_without_the_section_support_measures_are_a_one_line_error(
 ) -> None:
     assert run(["leaderboard", str(graded), "-m", "SupportP"]) == 2
     assert "add a section [graders.support] to trecexam.toml" in capsys.readouterr().err
-    assert run(["support", str(graded)]) == 2
-    assert "add a section [graders.support] to trecexam.toml" in capsys.readouterr().err
-
-
-def test_a_track_without_responses_is_reported(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    root = make_cited_track(tmp_path / "track")
-    for path in (root / "runs").iterdir():
-        path.unlink()
-    assert run(["support", str(root)]) == 2
-    assert "the track has no generated responses to its queries" in capsys.readouterr().err
 
 
 def test_a_run_of_passages_has_no_support(tmp_path: Path) -> None:
@@ -278,7 +244,7 @@ def test_a_run_of_passages_has_no_support(tmp_path: Path) -> None:
         with trecexam.open_track(root) as track:
             track.update()
             assert {row.run for row in track.leaderboard().rows} == {"good", "poor"}
-            assert {row[0] for row in track.support().table.rows} == {"good", "poor"}
+            assert {row["run"] for row in tsv_rows(root / "out" / "support_runs.tsv")} == {"good", "poor"}
         # A single grader selected by its prompt alone uses all runs.
         config = root / "trecexam.toml"
         config.write_text(
@@ -291,85 +257,28 @@ def test_a_run_of_passages_has_no_support(tmp_path: Path) -> None:
             assert any(
                 "1 of 3 runs: no generated responses, so 0 in SupportP" in line for line in board.notes
             )
-            assert {row[0] for row in track.support().table.rows} == {"good", "poor"}
+            assert {row["run"] for row in tsv_rows(root / "out" / "support_runs.tsv")} == {"good", "poor"}
 
 
-def test_two_sources_of_labels_can_be_compared(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    with serving(judging) as server:
-        root = make_cited_track(tmp_path / "track", server.url)
-        assert graded_now(root) == 0
-        people = tmp_path / "people.tsv"
-        text = (root / "out" / "support.tsv").read_text()
-        people.write_text(text.replace("partial_support", "full_support") + "other\tq1\t1\tx\tno_support\n")
-        capsys.readouterr()
-        assert run(["support", str(root), "--against", str(people)]) == 0
-        shown = capsys.readouterr()
-    assert [line.split("\t") for line in shown.out.splitlines()] == [
-        ["label", "file: no_support", "file: partial_support", "file: full_support"],
-        ["no_support", "1", "0", "0"],
-        ["partial_support", "0", "0", "1"],
-        ["full_support", "0", "0", "2"],
-    ]
-    # po = 3/4, pe = (1 x 1 + 1 x 0 + 2 x 3) / 16.
-    assert f"Cohen's kappa {(3 / 4 - 7 / 16) / (1 - 7 / 16):.2f}, with linear weights" in shown.err
-    assert (
-        "4 citations with both labels, 75% with the same; 0 have only a label of the track, 1 only"
-        in shown.err
-    )
-    with trecexam.open_track(root) as track:
-        found = track.support.agreement(root / "out" / "support.tsv").found
-        assert (found.kappa.value, found.first_only, found.second_only) == (1, 0, 0)
-
-
-def test_lines_without_a_label_are_reported_and_the_rest_is_compared(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    with serving(judging) as server:
-        root = make_cited_track(tmp_path / "track", server.url)
-        assert run(["watch", str(root), "--once"]) == 0
-    file = tmp_path / "labels.tsv"
-    file.write_text(
-        "run\tquery_id\tsentence\tdoc_id\tlabel\ngood\tq1\t1\tq1-heat\tfull_support\ngood\tq1\n"
-        "good\tq1\tone\tq1-heat\tfull_support\ngood\tq1\t1\tq1-heat\tno_support\ngood\tq1\t2\tq1-cost\tmaybe\n"
-    )
-    assert run(["support", str(root), "--against", str(file)]) == 1
-    shown = capsys.readouterr().err
-    for reason in (
-        "labels.tsv:3: 2 columns",
-        "labels.tsv:4: 'one' is not a sentence",
-        "labels.tsv:5: this citation has another label",
-    ):
-        assert reason in shown
-    assert "labels.tsv:6: 'maybe' is not a label" in shown
-    assert "1 citation with both labels" in shown
-    file.write_text("run\tquery_id\tsentence\tdoc_id\tlabel\nx\tq1\t1\tq1-heat\tfull_support\n")
-    assert run(["support", str(root), "--against", str(file)]) == 0
-    assert "no citation has both labels" in capsys.readouterr().err
-    file.write_text("q\n")
-    assert run(["support", str(root), "--against", str(file)]) == 2
-    assert "no column `run`" in capsys.readouterr().err
-
-
-def test_truncated_responses_lose_the_rest(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_truncated_responses_lose_the_rest(tmp_path: Path) -> None:
     with serving(judging) as server:
         root = make_cited_track(tmp_path / "track", server.url)
         long = response("long", "q1", ("word " * 399, [0]), ("Pumps move heat.", [0]), references=["q1-heat"])
         write_responses(root / "runs" / "long.jsonl", long)
-        whole, cut = tmp_path / "whole.tsv", tmp_path / "cut.tsv"
         assert run(["watch", str(root), "--once"]) == 0
-        assert run(["support", str(root), "-o", str(whole)]) == 0
         assert (
-            "long: 1 response over a limit of the track ('q1'): 'q1' has 402 words" in capsys.readouterr().err
+            "long: 1 response over a limit of the track (&#39;q1&#39;): &#39;q1&#39; has 402 words"
+            in page(root)
         )
+        whole = {row["run"]: row for row in tsv_rows(root / "out" / "support_runs.tsv")}
         config = root / "trecexam.toml"
         config.write_text("[track]\ntruncate = 400\n" + config.read_text())
         assert run(["watch", str(root), "--once"]) == 0
-        assert run(["support", str(root), "-o", str(cut)]) == 0
-        assert "responses are cut after 400 words" in capsys.readouterr().err
-        table = {path: {row["run"]: row for row in tsv_rows(path)} for path in (whole, cut)}
-        assert [float(table[path]["long"]["words"]) for path in (whole, cut)] == [402, 400]
-        assert [table[path]["long"]["over_limit"] for path in (whole, cut)] == ["1", "1"]
-        assert table[whole]["good"] == table[cut]["good"]
+        assert "responses are cut after 400 words" in page(root)
+        cut = {row["run"]: row for row in tsv_rows(root / "out" / "support_runs.tsv")}
+        assert [float(table["long"]["words"]) for table in (whole, cut)] == [402, 400]
+        assert [table["long"]["over_limit"] for table in (whole, cut)] == ["1", "1"]
+        assert whole["good"] == cut["good"]
         # The truncated sentence is a different one, and was graded.
         assert "Statement: Pumps\n" in prompts_sent(server)[-1]
 
@@ -390,8 +299,7 @@ def test_an_update_stopped_by_a_budget_is_incomplete_and_the_next_one_resumes(
         assert "budget_tokens" in capsys.readouterr().err
         assert not json.loads((root / "out" / "manifest.json").read_text())["complete"]
         assert "not_graded" in {label[-1] for label in labels(root)}
-        assert run(["support", str(root)]) == 0
-        assert "not graded yet; they count as no support" in capsys.readouterr().err
+        assert "not graded yet; they count as no support" in page(root)
         config = root / "trecexam.toml"
         config.write_text(config.read_text().replace("budget_tokens = 900", ""))
         assert run(["watch", str(root), "--once"]) == 0
@@ -399,13 +307,11 @@ def test_an_update_stopped_by_a_budget_is_incomplete_and_the_next_one_resumes(
         assert len(server.bodies) == 4
 
 
-def test_answers_without_a_label_count_as_no_support(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_answers_without_a_label_count_as_no_support(tmp_path: Path) -> None:
     with serving(lambda exchange: exchange.say("I am not sure.")) as server:
         root = make_cited_track(tmp_path / "track", server.url)
         assert graded_now(root) == 1
-        assert "4 citations with an answer that has no label" in capsys.readouterr().err
+        assert "4 citations with an answer that has no label" in page(root)
         assert {label[-1] for label in labels(root)} == {"unparsed", "uncited", "no_text", "out_of_range"}
 
 
@@ -436,8 +342,7 @@ def test_a_custom_prompt_grades_support(tmp_path: Path) -> None:
         )
         with trecexam.open_track(root) as track:
             track.update()
-            done = track.support("citation")
-        assert {row[-1] for row in done.table.rows if row[3] in PASSAGES} == {"full_support"}
+        assert {row[-1] for row in labels(root) if row[3] in PASSAGES} == {"full_support"}
         assert any(text.startswith("Does The sea is salt. say") for text in prompts_sent(server))
 
 
@@ -468,35 +373,21 @@ def test_all_301_responses_of_a_system_are_scored_by_stored_labels(tmp_path: Pat
     (root / "labels.tsv").write_text("\n".join(lines) + "\n")
     with trecexam.open_track(root) as track:
         track.update()
-        done = track.support("citation")
-    (row,) = done.tables["runs"].records()
-    assert row["responses"] == len(given) == 301
-    assert (row["SupportP"], row["SupportR"]) == pytest.approx(
-        [sum(values) / 301 for values in zip(*expected, strict=True)]
+    (row,) = tsv_rows(root / "out" / "support_runs.tsv")
+    assert int(row["responses"]) == len(given) == 301
+    assert [float(row["SupportP"]), float(row["SupportR"])] == pytest.approx(
+        [sum(values) / 301 for values in zip(*expected, strict=True)], abs=1e-6
     )
-    assert row["words"] == pytest.approx(words / 301)
+    assert float(row["words"]) == pytest.approx(words / 301, abs=1e-6)
     sentences = sum(len(each["answer"]) for each in given)
-    assert row["uncited"] == pytest.approx(uncited / sentences)
-    assert (row["out_of_range"], row["no_label"], len(done)) == (0, 0, sentences)
+    assert float(row["uncited"]) == pytest.approx(uncited / sentences, abs=1e-6)
+    assert (row["out_of_range"], row["no_label"], len(labels(root))) == ("0", "0", sentences)
 
 
 def test_a_track_without_the_section_has_no_trace_of_support(graded: Path) -> None:
     with trecexam.open_track(graded) as track:
         track.update()
-        with pytest.raises(TrecexamError, match="does not grade citations"):
-            track.support()
     config = json.loads((graded / "out" / "manifest.json").read_text())["config"]
     assert "support" not in config
     assert "truncate" not in config["track"]
     assert not list((graded / "out").glob("support*"))
-
-
-def test_from_python_the_grader_of_support_is_found(tmp_path: Path) -> None:
-    trecexam.make_demo_track(tmp_path / "demo")
-    with trecexam.open_track(tmp_path / "demo") as track:
-        track.grading.grade()
-        assert track.support().table == track["support"].support().table
-        with pytest.raises(
-            TrecexamError, match="rubric does not grade citations: give one that does with --grader"
-        ):
-            track["rubric"].support()

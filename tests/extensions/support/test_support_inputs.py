@@ -1,9 +1,7 @@
-"""`trecexam support` with unusual responses, labels without a grader, and answers with extra text."""
+"""Support of unusual responses, labels without a grader, and answers with extra text."""
 
 from __future__ import annotations
 
-import csv
-import json
 import signal
 import time
 from pathlib import Path
@@ -13,7 +11,7 @@ from cited import GOOD, POOR, make_cited_track, response, write_responses
 from forked import start_forked
 from forked import trecexam as trecexam_command
 from scripted_server import Exchange, serving
-from support import write_run
+from support import tsv_rows, until, write_run
 
 pytest.importorskip("httpx2")
 pytest.importorskip("tenacity")
@@ -25,8 +23,7 @@ from trecexam.cli.main import run
 
 
 def labels(file: Path) -> list[tuple[str, ...]]:
-    with file.open(newline="") as lines:
-        return [tuple(row.values()) for row in csv.DictReader(lines, delimiter="\t")]
+    return [tuple(row.values()) for row in tsv_rows(file)]
 
 
 def test_a_rejected_run_is_reported_with_its_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -37,17 +34,13 @@ def test_a_rejected_run_is_reported_with_its_line(tmp_path: Path, capsys: pytest
         other = response("good", "q9", ("Why?", []), references=["q1-heat"])
         write_responses(root / "runs" / "good.jsonl", *GOOD, other)
         assert run(["watch", str(root), "--once"]) == 1
-        capsys.readouterr()
-        assert run(["support", str(root)]) == 1
-        shown = capsys.readouterr()
-        assert "rejected: runs/bad.jsonl:1: a citation is neither a place nor an id: 0.5" in shown.err
-        assert "runs/good.jsonl: 1 of its 3 queries are not in the bank" in shown.err
-        assert [line.split("\t")[0] for line in shown.out.splitlines()] == ["run", "good", "poor"]
+        shown = capsys.readouterr().err
+        assert "rejected: runs/bad.jsonl:1: a citation is neither a place nor an id: 0.5" in shown
+        assert "runs/good.jsonl: 1 of its 3 queries are not in the bank" in shown
+        assert [row["run"] for row in tsv_rows(root / "out" / "support_runs.tsv")] == ["good", "poor"]
 
 
-def test_recorded_labels_need_no_model_and_no_texts(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_recorded_labels_need_no_model_and_no_texts(tmp_path: Path) -> None:
     root = make_cited_track(tmp_path / "track", name="recorded", recorded="labels.tsv")
     (root / "labels.tsv").write_text(
         "run\tquery_id\tsentence\tdoc_id\tlabel\ngood\tq2\t1\tq2-sea\tfull_support\n"
@@ -55,16 +48,9 @@ def test_recorded_labels_need_no_model_and_no_texts(
     )
     (root / "passages.jsonl").unlink()
     assert run(["watch", str(root), "--once"]) == 0
-    capsys.readouterr()
-    assert run(["support", str(root), "--by", "query", "--json"]) == 0
-    shown = capsys.readouterr()
-    assert "3 citations of passages without a text" in shown.err
-    rows = json.loads(shown.out)["queries"]
-    assert {(row["run"], row["query_id"]): row["SupportP"] for row in rows} == {
-        ("good", "q1"): 0,
-        ("good", "q2"): 1,
-        ("poor", "q1"): 1 / 2 / 3,
-    }
+    assert "3 citations of passages without a text" in (root / "out" / "report.html").read_text()
+    means = {row["run"]: float(row["SupportP"]) for row in tsv_rows(root / "out" / "leaderboard.tsv")}
+    assert means == {"good": 0.5, "poor": pytest.approx(1 / 2 / 3 / 2, abs=1e-6)}
 
 
 def test_a_sentence_of_two_runs_is_recorded_with_the_citations_of_each(tmp_path: Path) -> None:
@@ -111,12 +97,10 @@ def test_an_empty_answer_leaves_out_only_its_query(
         write_responses(root / "runs" / "good.jsonl", empty, GOOD[1])
         write_responses(root / "runs" / "poor.jsonl", blank)
         assert run(["watch", str(root), "--once"]) == 1
-        capsys.readouterr()
-        assert run(["support", str(root)]) == 1
-        shown = capsys.readouterr()
-    assert "rejected: runs/good.jsonl:1: the response to query 'q1' has no text" in shown.err
-    assert "rejected: runs/poor.jsonl:1: the response to query 'q1' has no text" in shown.err
-    (row,) = csv.DictReader(shown.out.splitlines(), delimiter="\t")
+        shown = capsys.readouterr().err
+    assert "rejected: runs/good.jsonl:1: the response to query 'q1' has no text" in shown
+    assert "rejected: runs/poor.jsonl:1: the response to query 'q1' has no text" in shown
+    (row,) = tsv_rows(root / "out" / "support_runs.tsv")
     # 1 for q2, and 0 for the query without an answer.
     assert (row["run"], row["responses"], float(row["SupportP"])) == ("good", "1", 0.5)
 
@@ -138,8 +122,7 @@ def test_unusual_citations_are_counted_by_type(tmp_path: Path) -> None:
         write_responses(root / "runs" / "odd.jsonl", odd)
         with trecexam.open_track(root) as track:
             track.update()
-            done = track.support("citation")
-    mine = [tuple(map(str, row)) for row in done.table.rows if row[0] == "odd"]
+    mine = [row for row in labels(root / "out" / "support.tsv") if row[0] == "odd"]
     assert mine == [
         ("odd", "q1", "1", "q1-heat", "full_support"),
         ("odd", "q1", "2", "q1-cost", "full_support"),
@@ -149,10 +132,10 @@ def test_unusual_citations_are_counted_by_type(tmp_path: Path) -> None:
         ("odd", "q1", "3", "", "out_of_range"),
         ("odd", "q1", "4", "q1-heat", "no_support"),
     ]
-    values = {row["run"]: row for row in done.tables["runs"].records()}["odd"]
-    assert (values["out_of_range"], values["no_text"], values["sentences"]) == (3, 1, 4)
-    assert values["SupportP"] == pytest.approx(2 / 7 / 2)
-    assert values["SupportR"] == pytest.approx(2 / 4 / 2)
+    values = {row["run"]: row for row in tsv_rows(root / "out" / "support_runs.tsv")}["odd"]
+    assert (values["out_of_range"], values["no_text"], float(values["sentences"])) == ("3", "1", 4)
+    assert float(values["SupportP"]) == pytest.approx(2 / 7 / 2, abs=1e-6)
+    assert float(values["SupportR"]) == pytest.approx(2 / 4 / 2, abs=1e-6)
 
 
 def test_after_a_kill_only_pending_prompts_are_sent_again(tmp_path: Path) -> None:
@@ -169,10 +152,7 @@ def test_after_a_kill_only_pending_prompts_are_sent_again(tmp_path: Path) -> Non
             )
         command = ["watch", str(root), "--once"]
         child = start_forked(trecexam_command, command, folder=tmp_path, output=tmp_path / "printed")
-        end = time.monotonic() + 60
-        while len(server.bodies) < 30:
-            assert time.monotonic() < end, (tmp_path / "printed").read_text()
-            time.sleep(0.01)
+        until(lambda: len(server.bodies) >= 30)
         child.kill()
         child.join(60)
         assert child.exitcode == -signal.SIGKILL
@@ -186,21 +166,6 @@ def test_after_a_kill_only_pending_prompts_are_sent_again(tmp_path: Path) -> Non
         }
         assert run(command) == 0
         assert sum(server.seen.values()) == 64 + again
-
-
-def test_if_all_labels_are_equal_kappa_is_reported_as_undefined(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    root = make_cited_track(tmp_path / "track", name="recorded", recorded="labels.tsv")
-    file = root / "labels.tsv"
-    file.write_text("run\tquery_id\tsentence\tdoc_id\tlabel\ngood\tq2\t1\tq2-sea\tfull_support\n")
-    assert run(["watch", str(root), "--once"]) == 1
-    capsys.readouterr()
-    assert run(["support", str(root), "--against", str(file)]) == 0
-    shown = capsys.readouterr().err
-    assert "1 citation with both labels, 100% with the same" in shown
-    assert "Cohen's kappa is not defined: all labels are the same" in shown
-    assert "nan" not in shown.replace(str(tmp_path), "")
 
 
 def test_a_warning_about_a_file_is_logged_once_for_all_graders(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import shutil
 import sqlite3
 from collections.abc import Iterator
@@ -53,14 +54,14 @@ def give(root: Path, query: str, doc: str, sentence: str, *more: str) -> int:
 
 
 def labels(root: Path) -> dict[tuple[str, str, str, str], tuple[str, str]]:
-    with trecexam.open_track(root) as track:
-        table = track.support("citation").table
-    return {tuple(map(str, row[:4])): (row[4], row[5] if len(row) > 5 else "") for row in table.rows}  # type: ignore[misc]
+    run(["watch", str(root), "--once"])
+    rows = [tuple(row.values()) for row in tsv_rows(root / "out" / "support.tsv")]
+    return {row[:4]: (row[4], row[5] if len(row) > 5 else "") for row in rows}
 
 
 def scores(root: Path) -> dict[str, tuple[float, ...]]:
     with trecexam.open_track(root) as track:
-        return {row.run: tuple(s.mean for s in row.scores) for row in track.support().board.rows}
+        return {row.run: tuple(s.mean for s in row.scores) for row in track.leaderboard().rows}
 
 
 def test_a_label_by_a_person_counts_in_all_responses_with_that_sentence_and_citation(
@@ -205,35 +206,33 @@ def test_a_label_waits_for_its_sentence_and_is_rejected_for_another_text(
     assert "another text of this passage" in reason
 
 
-def test_exported_labels_can_be_recorded_with_the_same_scores(root: Path, tmp_path: Path) -> None:
+def test_written_labels_can_be_recorded_with_the_same_scores(root: Path, tmp_path: Path) -> None:
     give(root, "q1", "q1-heat", "poor:1", "--rating", "full", *ANN)
     give(root, "q1", "q1-cost", "good:2", "--rating", "no", *ANN)
     give(root, "q1", "lost", "poor:2", "--rating", "partial", *ANN)
-    assert run(["support", str(root), "--by", "citation", "-o", str(tmp_path / "support.tsv")]) == 0
-    with trecexam.open_track(root) as track:
-        ours = track.support()
-        agreement = track.support.agreement(tmp_path / "support.tsv")
-    assert agreement.found.kappa.value == 1
+    ours = labels(root)
     # A copy of overrides.tsv in another folder of the same track says the same.
     other = Path(shutil.copytree(root, tmp_path / "other"))
-    assert labels(other) == labels(root)
+    assert labels(other) == ours
     # A recorded label needs no text of the passage.
     (other / "overrides.support.tsv").unlink()
-    (other / "labels.tsv").write_bytes((tmp_path / "support.tsv").read_bytes())
+    (other / "labels.tsv").write_bytes((root / "out" / "support.tsv").read_bytes())
     (other / "trecexam.toml").write_text('[graders.support]\nname = "recorded"\nrecorded = "labels.tsv"\n')
     with trecexam.open_track(other) as track:
         track.update()
-        assert track.support().board.rows == ours.board.rows
+    assert scores(other) == scores(root)
 
 
-def test_the_grader_is_compared_with_people(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["support", str(root), "--against", "people"]) == 2
+def test_agreement_compares_the_grader_of_support_with_people(
+    root: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["agreement", str(root), "--grader", "support"]) == 2
     assert "no person labelled a citation" in capsys.readouterr().err
     give(root, "q1", "q1-heat", "poor:1", "--rating", "full", *ANN)
     give(root, "q2", "q2-sea", "good:1", "--rating", "full", *ANN)
     give(root, "q1", "lost", "poor:2", "--rating", "no", *ANN)
     capsys.readouterr()
-    assert run(["support", str(root), "--against", "people"]) == 0
+    assert run(["agreement", str(root), "--grader", "support"]) == 0
     shown = capsys.readouterr()
     assert shown.out.splitlines() == [
         "label\tpeople: no_support\tpeople: partial_support\tpeople: full_support",
@@ -243,6 +242,18 @@ def test_the_grader_is_compared_with_people(root: Path, capsys: pytest.CaptureFi
     ]
     assert "2 citations with both labels, 50% with the same" in shown.err
     assert "3 have only a label of the grader, 1 only one of people" in shown.err
+    # po = 1/2, pe = (1 x 0 + 1 x 2) / 4.
+    assert "Cohen's kappa 0.00, with linear weights 0.00" in shown.err
+    assert run(["agreement", str(root), "--min-rating", "2"]) == 2
+    assert "the grader support labels citations: give no thresholds" in capsys.readouterr().err
+
+
+def test_if_all_labels_of_citations_are_equal_kappa_is_undefined(root: Path) -> None:
+    give(root, "q2", "q2-sea", "good:1", "--rating", "full", *ANN)
+    with trecexam.open_track(root) as track:
+        found = track.agreement()
+    assert "Cohen's kappa is not defined: all labels are the same" in found.notes
+    assert math.isnan(found.facts["kappa"])
 
 
 @pytest.mark.parametrize("lose", ["store", "folder"])

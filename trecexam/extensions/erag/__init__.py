@@ -14,6 +14,5 @@ EXTENSION = Extension(
         )
     },
     accessors={"erag": f"{__name__}.accessor:EragAccessor"},
-    features=(f"{__name__}.extra_outputs:ERAG",),
     graders={"erag": f"{__name__}.grader:FACTORY"},
 )

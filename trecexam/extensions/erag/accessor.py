@@ -32,7 +32,6 @@ def erag(
     gold: Path | str | None = None,
     metric: str | Metric | None = None,
     *,
-    runs: Sequence[str] = (),
     measures: Sequence[MeasureLike] | None = None,
     outputs: Path | str | None = None,
     end_to_end: Path | str | None = None,
@@ -49,7 +48,6 @@ def erag(
         gold: the gold outputs; None for the track's bank.
         metric: em, f1, rouge-l, accuracy, module:function, or a function of output and gold outputs; None
             for the track's, else em.
-        runs: names of runs of the track; none for all.
         measures: names; None for P, nDCG, Success, R, AP and RR at 10, as far as the labels allow.
         outputs: `query_id, doc_id, output` lines, in place of a model.
         end_to_end: `run query_id score` lines, to correlate with.
@@ -69,7 +67,6 @@ def erag(
     request = EragRequest(
         _path(gold),
         metric,
-        tuple(runs),
         tuple(names) if names else None,
         _path(outputs),
         _path(end_to_end),
@@ -106,16 +103,14 @@ def _by_model(
         return from_model(loaded, graded, loader.grading.usage())
 
 
-def estimate_erag(
-    folder: TrackFolder, gold: Path | str | None = None, *, runs: Sequence[str] = (), timed: bool = False
-) -> Estimate:
+def estimate_erag(folder: TrackFolder, gold: Path | str | None = None, *, timed: bool = False) -> Estimate:
     """Estimates the documents ("cells"), tokens and cost of `erag`; calls no model.
 
     Args:
         timed: also how long, where the model is in this process: it answers from a few documents, and what it
             says is not kept.
     """
-    request = EragRequest(gold=_path(gold), runs=tuple(runs))
+    request = EragRequest(gold=_path(gold))
     with TrackLoader(folder, erag_grader(folder, request)) as loader:
         track = load(loader, request).track
         estimate = loader.grading.estimate(track)

@@ -25,7 +25,7 @@ _SPELT = 20
 
 
 @click.command(
-    epilog="Example: trecexam erag mytrack --gold gold.jsonl --metric f1 -o erag -m P@5 -m NDCG@10 -m Hit"
+    epilog="Example: trecexam erag mytrack --gold gold.jsonl --metric f1 -o erag -m P@5 -m nDCG@10"
 )
 @track_argument
 @click.option(
@@ -41,13 +41,6 @@ _SPELT = 20
     "[default: that of [grader], else em].",
 )
 @click.option(
-    "--run",
-    "runs",
-    multiple=True,
-    metavar="RUN",
-    help="Score this run of the track. May be repeated [default: all].",
-)
-@click.option(
     "-o",
     "--output",
     type=click.Path(path_type=Path, file_okay=False),
@@ -60,9 +53,8 @@ _SPELT = 20
     "measures",
     multiple=True,
     metavar="MEASURE",
-    help="Use this measure, in ir_measures' notation, or MAP, MRR, NDCG, Hit, Precision, Recall; without "
-    "@k over the whole list. May be repeated [default: P, nDCG, Success, R, AP, RR at 10, as far as "
-    "the labels allow].",
+    help="Use this measure, in ir_measures' notation. May be repeated [default: P, nDCG, Success, R, AP, RR "
+    "at 10, as far as the labels allow].",
 )
 @click.option(
     "--outputs",
@@ -113,7 +105,7 @@ def erag(
             # No model runs.
             return None, show_estimate(lambda timed=False: Estimate(0), as_json=as_json)
         if estimate:
-            estimate_of = partial(opened.erag.estimate, options["gold"], runs=options["runs"])
+            estimate_of = partial(opened.erag.estimate, options["gold"])
             return None, show_estimate(estimate_of, as_json=as_json, doing="answering", grades=True)
         with working("answering", "answered", "documents") as work:
             done = opened.erag.score(**options, output=output, progress=work.progress, stop=work.stop)

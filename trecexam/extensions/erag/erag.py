@@ -18,7 +18,7 @@ from trecexam.extensions.erag.evaluation import Evaluation, correlated, evaluate
 from trecexam.extensions.erag.grader import DEFAULT_METRIC, EragGrader, erag_prompt, label_of
 from trecexam.extensions.erag.labels import CONTAINS_ANSWER, OUTPUTS, PROVENANCE, SOURCES
 from trecexam.extensions.erag.metrics import Metric, metric_of
-from trecexam.extensions.erag.runs import ChosenRuns, counted_queries, lists, refused_lines, tied_runs
+from trecexam.extensions.erag.runs import check_runs, counted_queries, lists, refused_lines, tied_runs
 from trecexam.files.stamps import Rejected
 from trecexam.graders import create
 from trecexam.graders.base import Grader, Usage
@@ -46,7 +46,6 @@ class EragRequest:
     Attributes:
         gold: the file of gold outputs; None for the track's own bank.
         metric: a metric's name, or a function; None for that of [grader], else em.
-        runs: names; none for all runs of the track.
         measures: None for those at 10.
         outputs: a file of outputs by document, in place of a model; None has the model answer.
         end_to_end: a file of `run query_id score`; None for no correlation.
@@ -58,7 +57,6 @@ class EragRequest:
 
     gold: Path | None = None
     metric: str | Metric | None = None
-    runs: tuple[str, ...] = ()
     measures: tuple[str, ...] | None = None
     outputs: Path | None = None
     end_to_end: Path | None = None
@@ -119,7 +117,6 @@ class LoadedRequest:
     """A track whose pool has the documents to evaluate."""
 
     track: Assessment
-    chosen: ChosenRuns
     request: EragRequest
     query_ids: tuple[str, ...]
     unknown: Rejected | None
@@ -132,7 +129,11 @@ class LoadedRequest:
     @property
     def only(self) -> dict[str, tuple[str, ...]]:
         """The evaluated documents: query_id -> doc_ids."""
-        return {query_id: self.track.sheets[query_id].doc_ids for query_id in self.query_ids}
+        ranked = lists(self.track, self.query_ids, self.track.config.track.depth)
+        only: dict[str, list[str]] = {}
+        for query_id, doc_id in labels.documents(ranked, self.query_ids):
+            only.setdefault(query_id, []).append(doc_id)
+        return {query_id: tuple(doc_ids) for query_id, doc_ids in only.items()}
 
 
 def load(loader: TrackLoader, request: EragRequest) -> LoadedRequest:
@@ -144,10 +145,9 @@ def load(loader: TrackLoader, request: EragRequest) -> LoadedRequest:
     if request.measures is not None:
         measures_of(request.measures)
     folder = loader.folder
-    chosen = ChosenRuns(folder, request.runs)
-    track = loader.load(bank_files=_gold_files(folder, request), select_runs=chosen.select_runs)
-    query_ids, unknown = _counted(folder, track, chosen)
-    return LoadedRequest(track, chosen, request, tuple(query_ids), unknown)
+    track = loader.load(bank_files=_gold_files(folder, request))
+    query_ids, unknown = _counted(folder, track)
+    return LoadedRequest(track, request, tuple(query_ids), unknown)
 
 
 def from_model(loaded: LoadedRequest, graded: Graded | None, used: Mapping[str, Any] | None) -> Evaluation:
@@ -178,7 +178,7 @@ def from_model(loaded: LoadedRequest, graded: Graded | None, used: Mapping[str, 
         cost = counts.pop("cost")
         notes.append(Usage(**counts).line(cost))
     return _finished(
-        loaded.request, track.folder, labelled, ranked, loaded.query_ids, loaded.chosen, track.runs,
+        loaded.request, track.folder, labelled, ranked, loaded.query_ids, track.runs,
         rejected=[*rejected, loaded.unknown], notes=notes,
         complete=graded is None or graded.complete or bool(graded.why),
     )  # fmt: skip
@@ -193,9 +193,8 @@ def without_model(folder: TrackFolder, request: EragRequest) -> Evaluation:
     if request.measures is not None:
         measures_of(request.measures)
     inputs = InputReader(folder, (KIND,))
-    chosen = ChosenRuns(folder, request.runs)
-    track = chosen.select_runs(inputs.read(bank_files=_gold_files(folder, request)))
-    query_ids, unknown = _counted(folder, track, chosen)
+    track = inputs.read(bank_files=_gold_files(folder, request))
+    query_ids, unknown = _counted(folder, track)
     ranked = lists(track, query_ids)
     golds = {query_id: track.bank.items[query_id][0] for query_id in query_ids}
     refused: tuple[Rejected, ...] = ()
@@ -211,11 +210,11 @@ def without_model(folder: TrackFolder, request: EragRequest) -> Evaluation:
         if without:
             notes.append(never_judged_note(without, len(track.runs), "values"))
     else:
-        labelled, refused = _by_outputs(folder, request, golds, ranked, (track, chosen))
+        labelled, refused = _by_outputs(folder, request, golds, ranked)
     files = {folder.shown(path) for path in (*track.bank_files, *track.run_files.values())}
     rejected = [row for row in track.rejected if row.file in {*files, "the bank"}]
     return _finished(
-        request, folder, labelled, ranked, query_ids, chosen, track.runs,
+        request, folder, labelled, ranked, query_ids, track.runs,
         rejected=[*rejected, unknown, *refused], notes=notes,
     )  # fmt: skip
 
@@ -225,22 +224,15 @@ def _by_outputs(
     request: EragRequest,
     golds: Mapping[str, Item],
     ranked: labels.Ranked,
-    inputs: tuple[TrackInputs, ChosenRuns],
 ) -> tuple[labels.Labelled, tuple[Rejected, ...]]:
     """Labels of the outputs in a file, and rejected lines."""
     assert request.outputs is not None
-    track, chosen = inputs
-    ranked_docs: dict[str, set[str]] = {query_id: set() for query_id in golds}
-    for run in (*track.runs.values(), *chosen.others.values()):
-        for query_id, docs in ranked_docs.items():
-            docs.update(run.ranking(query_id))
     errors: list[ConversionError] = []
     labelled = labels.from_outputs(
         read_outputs(request.outputs, errors.append),
         golds,
         partial(label_of, request.metric_of(folder)),
         ranked,
-        {query_id: frozenset(docs) for query_id, docs in ranked_docs.items()},
         request.outputs,
         errors.append,
     )
@@ -279,7 +271,6 @@ def _finished(
     labelled: labels.Labelled,
     ranked: labels.Ranked,
     query_ids: Sequence[str],
-    chosen: ChosenRuns,
     runs: Mapping[str, Run],
     *,
     rejected: Sequence[Rejected | None],
@@ -294,9 +285,7 @@ def _finished(
         complete=complete,
     )
     if request.end_to_end is not None:
-        evaluation = correlated(
-            evaluation, request.end_to_end, folder.shown(request.end_to_end), frozenset(chosen.others)
-        )
+        evaluation = correlated(evaluation, request.end_to_end, folder.shown(request.end_to_end))
     return replace(evaluation, notes=(*evaluation.notes, *evaluation.told()))
 
 
@@ -309,10 +298,9 @@ def _gold_files(folder: TrackFolder, request: EragRequest) -> tuple[Path, ...]:
     return files
 
 
-def _counted(
-    folder: TrackFolder, track: TrackInputs, chosen: ChosenRuns
-) -> tuple[list[str], Rejected | None]:
-    query_ids, unknown = counted_queries(folder, track, chosen.others.values())
+def _counted(folder: TrackFolder, track: TrackInputs) -> tuple[list[str], Rejected | None]:
+    check_runs(folder, track)
+    query_ids, unknown = counted_queries(folder, track)
     if not query_ids:
         first = next(iter(track.rejected), None)
         why = "" if first is None else f" ({first})"

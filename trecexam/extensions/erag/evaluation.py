@@ -10,6 +10,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from ir_measures import Measure
+
 from converters.errors import ConversionError
 from converters.records import Qrel
 from converters.trec_qrels import write_qrels
@@ -18,11 +20,11 @@ from trecexam.extensions.erag.downstream import read_end_to_end
 from trecexam.extensions.erag.grader import five
 from trecexam.extensions.erag.labels import Labelled, Ranked, Unlabelled
 from trecexam.extensions.erag.retrieval import (
-    RetrievalMeasure,
     fractions_refused,
     is_binary,
     retrieval_evaluator,
     retrieval_measure,
+    takes_fractions,
 )
 from trecexam.extensions.erag.runs import refused_lines
 from trecexam.files.atomic import replace_all
@@ -60,7 +62,7 @@ class Evaluation(Result):
         refused: why the others were not.
         correlations: run -> measure -> correlation with the end-to-end scores; empty where none were given.
         rejected: inputs that were rejected.
-        notes: what one must know beside, one per line; of `erag` also how many labels there are, and of what.
+        notes: what one must know beside, one per line; also how many labels there are, and of what.
         complete: False where the model was stopped before it had answered all.
     """
 
@@ -228,16 +230,16 @@ def evaluated(
     labelled: Labelled,
     ranked: Ranked,
     query_ids: Sequence[str],
-    measures: Sequence[RetrievalMeasure] | None,
+    measures: Sequence[Measure] | None,
 ) -> Evaluation:
     """Scores the runs; measures that the labels do not allow are left out and named.
 
     Args:
-        measures: None for what the labels allow of P, nDCG, Hit, R, AP and RR at 10.
+        measures: None for what the labels allow of P, nDCG, Success, R, AP and RR at 10.
     """
     binary = is_binary(labelled.labels)
     asked_for = default_measures() if measures is None else list(measures)
-    able = [measure for measure in asked_for if binary or measure.takes_fractions]
+    able = [measure for measure in asked_for if binary or takes_fractions(measure)]
     refused = [fractions_refused(measure) for measure in asked_for if measure not in able]
     evaluate = retrieval_evaluator(labelled.labels, able, query_ids)
     values = {run: evaluate(lists) for run, lists in sorted(ranked.items())}
@@ -245,18 +247,18 @@ def evaluated(
         metric,
         labelled,
         tuple(query_ids),
-        tuple(measure.name for measure in able),
+        tuple(map(str, able)),
         values,
         () if measures is None else tuple(refused),
     )
 
 
-def default_measures() -> list[RetrievalMeasure]:
+def default_measures() -> list[Measure]:
     """The measures computed by default."""
     return [retrieval_measure(f"{name}@{CUTOFF}") for name in ("P", "nDCG", "Success", "R", "AP", "RR")]
 
 
-def measures_of(names: Iterable[str]) -> list[RetrievalMeasure]:
+def measures_of(names: Iterable[str]) -> list[Measure]:
     """The measures with these names, without duplicates.
 
     Raises:
@@ -266,18 +268,15 @@ def measures_of(names: Iterable[str]) -> list[RetrievalMeasure]:
         measures = [retrieval_measure(name) for name in names]
     except ValueError as error:
         raise TrecexamError(str(error)) from None
-    return list({measure.name: measure for measure in measures}.values())
+    return list(dict.fromkeys(measures))
 
 
-def correlated(
-    evaluation: Evaluation, path: Path, display_name: str, other_runs: frozenset[str]
-) -> Evaluation:
+def correlated(evaluation: Evaluation, path: Path, display_name: str) -> Evaluation:
     """The evaluation with added correlations with end-to-end scores.
 
     Args:
         path: of a file of `run query_id score` lines.
         display_name: its name, for what is rejected.
-        other_runs: runs that were not requested, whose scores are ignored.
 
     Raises:
         ConversionError: the file cannot be read.
@@ -286,8 +285,6 @@ def correlated(
     scores: dict[str, dict[str, float]] = {}
     queries = frozenset(evaluation.query_ids)
     for row in read_end_to_end(path, errors.append):
-        if row.run in other_runs:
-            continue
         if row.run not in evaluation.values:
             reason = f"run '{row.run}' is not evaluated here"
         elif row.query_id not in queries:

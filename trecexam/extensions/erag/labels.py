@@ -102,7 +102,6 @@ def from_outputs(
     golds: Mapping[str, Item],
     label: LabelOutput,
     ranked: Ranked,
-    ranked_docs: Mapping[str, frozenset[str]],
     path: Path,
     refuse: Callable[[ConversionError], None],
 ) -> Labelled:
@@ -110,16 +109,16 @@ def from_outputs(
 
     Args:
         golds: query_id -> gold outputs, of the queries that count.
-        ranked_docs: query_id -> the documents that any run has, chosen or not.
         refuse: takes what is wrong with a line: an unknown query or document, a second output.
     """
     texts: dict[tuple[str, str], tuple[str, int]] = {}
+    ranked_pairs = frozenset(documents(ranked, sorted(golds)))
     for row in outputs:
         key = row.query_id, row.doc_id
         where = f"document '{row.doc_id}' of query '{row.query_id}'"
         if row.query_id not in golds:
             reason = f"query '{row.query_id}' has no gold outputs, or is not in the track"
-        elif row.doc_id not in ranked_docs.get(row.query_id, ()):
+        elif key not in ranked_pairs:
             reason = f"{where} is in no run"
         elif key in texts:
             reason = f"{where} has an output already (line {texts[key][1]}); the first one counts"

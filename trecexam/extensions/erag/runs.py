@@ -1,13 +1,12 @@
-"""Selects runs, queries and depth."""
+"""Selects queries and depth."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from converters.errors import ConversionError
-from trecexam.errors import TrecexamError, did_you_mean
+from trecexam.errors import TrecexamError
 from trecexam.extensions.erag.labels import Ranked
 from trecexam.files.stamps import Rejected
 from trecexam.tables.text import plural, shorten_list
@@ -18,51 +17,19 @@ if TYPE_CHECKING:
     from trecexam.line.track_inputs import TrackInputs
 
 
-@dataclass
-class ChosenRuns:
-    """The selected runs of a track.
+def check_runs(folder: TrackFolder, track: TrackInputs) -> None:
+    """Refuse a track without gold outputs or without a run.
 
-    Attributes:
-        named: names of runs of the track; none for all.
-        others: the runs that are not meant, by name; known once `select_runs` was called.
+    Raises:
+        TrecexamError: there are none, and why.
     """
-
-    folder: TrackFolder
-    named: Sequence[str] = ()
-    others: Mapping[str, Run] = field(default_factory=dict)
-
-    def select_runs(self, track: TrackInputs) -> TrackInputs:
-        """The inputs with only these runs.
-
-        Raises:
-            TrecexamError: there is no such run, or none at all.
-        """
-        if not track.bank.query_ids:
-            why = next((f": {row}" for row in track.rejected), "")
-            raise TrecexamError(f"no gold outputs can be read{why}", path=track.bank_files[0])
-        read = set(track.run_files.values())
-        lost = {self.folder.shown(path) for path in self.folder.run_files() if path not in read}
-        why = next((f" (rejected: {row})" for row in track.rejected if row.file in lost), "")
-        if not track.runs:
-            raise TrecexamError(
-                f"no run to evaluate in {self.folder.shown(self.folder.runs)}{why}", path=self.folder.root
-            )
-        for name in self.named:
-            if name not in track.runs:
-                hint = did_you_mean(name, track.runs, f"it has {', '.join(track.runs)}")
-                raise TrecexamError(f"no run '{name}' in the track; {hint}{why}")
-        if not self.named:
-            return track
-        names = sorted({*self.named})
-        self.others = {name: run for name, run in track.runs.items() if name not in names}
-        other_files = {self.folder.shown(track.run_files[name]) for name in self.others} | lost
-        return replace(
-            track,
-            runs={name: track.runs[name] for name in names},
-            run_files={name: track.run_files[name] for name in names},
-            run_contents={name: track.run_contents[name] for name in names},
-            rejected=tuple(row for row in track.rejected if row.file not in other_files),
-        )
+    if not track.bank.query_ids:
+        why = next((f": {row}" for row in track.rejected), "")
+        raise TrecexamError(f"no gold outputs can be read{why}", path=track.bank_files[0])
+    if not track.runs:
+        files = {folder.shown(path) for path in folder.run_files()}
+        why = next((f" (rejected: {row})" for row in track.rejected if row.file in files), "")
+        raise TrecexamError(f"no run to evaluate in {folder.shown(folder.runs)}{why}", path=folder.root)
 
 
 def left_out(file: str, query_ids: Collection[str], known_ids: Collection[str], why: str) -> Rejected | None:
@@ -91,19 +58,14 @@ def refused_lines(file: str, errors: Iterable[ConversionError]) -> tuple[Rejecte
     )
 
 
-def counted_queries(
-    folder: TrackFolder, track: TrackInputs, other_runs: Iterable[Run] = ()
-) -> tuple[list[str], Rejected | None]:
+def counted_queries(folder: TrackFolder, track: TrackInputs) -> tuple[list[str], Rejected | None]:
     """The queries with gold outputs that are in the track's queries or runs.
-
-    Args:
-        other_runs: runs of the track that are not evaluated.
 
     Returns:
         They, sorted; and a note about the others.
     """
     known_ids = set(track.own_queries)
-    for run in (*track.runs.values(), *other_runs):
+    for run in track.runs.values():
         known_ids.update(run.query_ids)
     file = folder.shown(track.bank_files[0]) if len(track.bank_files) == 1 else "the bank"
     golds = track.bank.query_ids

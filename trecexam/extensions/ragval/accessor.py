@@ -5,7 +5,6 @@ from __future__ import annotations
 from trecexam.calls import Accessor, asking, estimating, named_as_called
 from trecexam.errors import TrecexamError
 from trecexam.extensions.ragval.answering import answers_job
-from trecexam.extensions.ragval.filtering import knowing_job
 from trecexam.extensions.ragval.formats.knowledge import KINDS
 from trecexam.extensions.ragval.judged import judged
 from trecexam.extensions.ragval.questions import questions_job
@@ -20,8 +19,6 @@ class RagvalAccessor(Accessor):
     estimate_questions = estimating(questions_job)
     answer = asking(answers_job)
     estimate_answers = estimating(answers_job)
-    without_known = asking(knowing_job)
-    estimate_known = estimating(knowing_job)
 
     def report(self) -> RagvalReport:
         """The report on systems by their judged answers; calls no model.

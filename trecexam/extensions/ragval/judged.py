@@ -128,7 +128,6 @@ def _judged(row: AnswerRow, run_id: str, question: str, scores: Scores | None, s
         row.retrieved,
         row.n_input_tokens,
         row.n_output_tokens,
-        more=row.more,
         truthfulness=None if scores is None else scores.truthfulness,
         relevance=None if scores is None else scores.relevance,
         status=status,

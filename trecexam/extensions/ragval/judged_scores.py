@@ -1,4 +1,4 @@
-"""Scores of systems from judged answers: means, histograms, comparisons, positions between bounds.
+"""Scores of systems from judged answers: means, comparisons, positions between bounds.
 
 Judgments are RAGVAL's: truthfulness and relevance, 1 to 5 each, and their sum, 2 to 10. An answer that could
 not be judged is counted and has no score.
@@ -18,14 +18,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from trecexam.extensions.ragval.formats.answers import HIGHEST, LOWEST, JudgedAnswer
+from trecexam.extensions.ragval.formats.answers import JudgedAnswer
 from trecexam.scores.leaderboard import interval, score
 from trecexam.scores.paired_tests import holm, paired_p
 from trecexam.scores.values import TIE_DECIMALS
 
 SCORES = ("truthfulness", "relevance", "sum")
-#: Of the histogram: a sum between two of them counts at the lower one, so that 9.5 is not yet a 10.
-BINS = tuple(range(2 * LOWEST, 2 * HIGHEST + 1))
 
 
 @dataclass(frozen=True)
@@ -81,7 +79,6 @@ class System:
         repeated: how many answers are to a question, told by its text, that it had answered before.
         unanswered: how many questions that other systems answered it gave no answer to; 0 where it is not
             known which it answered.
-        parameters: the values that its lines have of a parameter.
         retrieved: what its lines say of `retrieved`.
     """
 
@@ -93,7 +90,6 @@ class System:
     output_tokens: Tokens
     repeated: int = 0
     unanswered: int = 0
-    parameters: tuple[str, ...] = ()
     retrieved: Retrieved = Retrieved()
 
     @property
@@ -104,12 +100,6 @@ class System:
     def mean(self, name: str) -> Mean:
         """The mean of one of `SCORES`, over answers with scores."""
         return _mean(self.scores[:, SCORES.index(name)].tolist())
-
-    def histogram(self) -> tuple[int, ...]:
-        """The number of sums in each of `BINS`."""
-        # The rest of a sum by how it was rounded must not take 8 for 7.
-        whole = np.floor(np.round(self.scores[:, 2], TIE_DECIMALS)).astype(int)
-        return tuple(int((whole == bin_).sum()) for bin_ in BINS)
 
 
 @dataclass(frozen=True)
@@ -155,36 +145,6 @@ class Place:
     place: float
 
 
-@dataclass(frozen=True)
-class Point:
-    """A system at its value of a parameter.
-
-    Attributes:
-        value: as the file has it.
-        x: the same as a number; where one value of the sweep is none, its place among all values.
-    """
-
-    system: System
-    value: str
-    x: float
-
-
-@dataclass(frozen=True)
-class Sweep:
-    """Systems along a parameter that was swept: chunk size, passages shown, temperature.
-
-    Attributes:
-        numeric: all values are numbers.
-        points: by rising value; texts are in their order.
-        left_out: systems without a value.
-    """
-
-    parameter: str
-    numeric: bool
-    points: tuple[Point, ...]
-    left_out: tuple[str, ...]
-
-
 def systems_of(rows: Iterable[JudgedAnswer]) -> tuple[System, ...]:
     """The systems in these answers, the best mean sum first, those without scores last, ties by name."""
     gathered: dict[str, _Gathered] = {}
@@ -195,30 +155,6 @@ def systems_of(rows: Iterable[JudgedAnswer]) -> tuple[System, ...]:
     all_questions = {question for each in gathered.values() for question in each.answered if question}
     systems = [each.system(run_id, all_questions) for run_id, each in gathered.items()]
     return tuple(sorted(systems, key=_order))
-
-
-def swept(parameter: str, systems: Sequence[System]) -> Sweep:
-    """The systems along a parameter; each has one value or none."""
-    numbers = {system.parameters[0]: _number(system.parameters[0]) for system in systems if system.parameters}
-    numeric = not any(map(math.isnan, numbers.values()))
-    if not numeric:
-        numbers = {value: float(rank) for rank, value in enumerate(sorted(numbers))}
-    points = [
-        Point(system, system.parameters[0], numbers[system.parameters[0]])
-        for system in systems
-        if system.parameters
-    ]
-    points.sort(key=lambda point: (point.x, point.system.run_id))
-    left_out = tuple(system.run_id for system in systems if not system.parameters)
-    return Sweep(parameter, numeric, tuple(points), left_out)
-
-
-def _number(text: str) -> float:
-    try:
-        value = float(text)
-    except ValueError:
-        return math.nan
-    return value if math.isfinite(value) else math.nan
 
 
 def compare(systems: Sequence[System]) -> tuple[Comparison, ...]:
@@ -302,7 +238,6 @@ class _Gathered:
         self._scores: list[tuple[float, float, float]] = []
         self._tokens: tuple[list[int], list[int]] = ([], [])
         self._repeated = 0
-        self._parameters: dict[str, None] = {}
         self._retrieved: list[bool] = []
         self._blocks: list[int] = []
 
@@ -316,8 +251,6 @@ class _Gathered:
         for token_counts, tokens in zip(self._tokens, (row.n_input_tokens, row.n_output_tokens), strict=True):
             if tokens is not None:
                 token_counts.append(tokens)
-        if row.parameter is not None:
-            self._parameters[row.parameter] = None
         # A number below 0 is none of blocks.
         if row.retrieved is not None and not (isinstance(row.retrieved, (int, float)) and row.retrieved < 0):
             self._retrieved.append(bool(row.retrieved))
@@ -340,7 +273,6 @@ class _Gathered:
             output_tokens,
             self._repeated,
             0 if "" in self.answered else len(all_questions - self.answered),
-            tuple(self._parameters),
             Retrieved(
                 sum(self._retrieved) if self._retrieved else None,
                 sum(self._blocks) / len(self._blocks) if self._blocks else None,

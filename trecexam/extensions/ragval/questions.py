@@ -13,8 +13,14 @@ from converters.errors import ConversionError
 from converters.lines import iter_objects
 from trecexam.config import TrackConfig
 from trecexam.errors import TrecexamError
-from trecexam.extensions.ragval.filtering import some_blocks
-from trecexam.extensions.ragval.formats.knowledge import ID_KEYS, Block, block_id_of, has_question, line_of
+from trecexam.extensions.ragval.formats.knowledge import (
+    ID_KEYS,
+    Block,
+    block_id_of,
+    has_question,
+    line_of,
+    read_blocks,
+)
 from trecexam.extensions.ragval.knowledge.prompts import named
 from trecexam.extensions.ragval.knowledge.reading import read_question
 from trecexam.files.atomic import replace_together
@@ -52,7 +58,7 @@ class QuestionPlan:
         known_ids: of questions that the bank has.
         texts: (block_id, text) of the questions that the file has.
         there: how many more questions were asked for, which the file had.
-        twice: blocks that stand again in the file of blocks.
+        duplicates: blocks that are dropped, since they stand in the file of blocks before.
         rejected: lines of it that are no blocks.
     """
 
@@ -62,7 +68,7 @@ class QuestionPlan:
     known_ids: frozenset[str]
     texts: frozenset[tuple[str, str]]
     there: int
-    twice: int
+    duplicates: int
     rejected: tuple[ConversionError, ...]
 
     @property
@@ -139,9 +145,16 @@ def _plan(folder: TrackFolder, blocks: Path | None, seeds: Sequence[int | None])
                 raise line.error
             known_ids.add(line.query_id)
     have, texts = _questions_there(target) if content.strip() else (frozenset(), frozenset())
-    blocks_read, rejected = some_blocks(source)
-    once = list({block.block_id: block for block in reversed(blocks_read)}.values())[::-1]
-    all_requests = [QuestionRequest(block, seed_index) for block in once for seed_index in range(len(seeds))]
+    rejected: list[ConversionError] = []
+    blocks_read = tuple(read_blocks(source, rejected.append))
+    if rejected and not blocks_read:
+        raise rejected[0]
+    once: dict[str, Block] = {}
+    for block in blocks_read:
+        once.setdefault(block.block_id, block)
+    all_requests = [
+        QuestionRequest(block, seed_index) for block in once.values() for seed_index in range(len(seeds))
+    ]
     requests = tuple(
         request for request in all_requests if (request.block.block_id, seeds[request.place]) not in have
     )
@@ -153,7 +166,7 @@ def _plan(folder: TrackFolder, blocks: Path | None, seeds: Sequence[int | None])
         texts,
         len(all_requests) - len(requests),
         len(blocks_read) - len(once),
-        rejected,
+        tuple(rejected),
     )
 
 

@@ -6,12 +6,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import astuple
 from typing import TYPE_CHECKING
 
-from trecexam.extensions.ragval.judged_scores import BINS, SCORES
+from trecexam.extensions.ragval.judged_scores import SCORES
 from trecexam.tables.table import Layout, Table, Value
 from trecexam.tables.text import plural
 
 if TYPE_CHECKING:
-    from trecexam.extensions.ragval.judged_scores import Comparison, Place, Sweep, System
+    from trecexam.extensions.ragval.judged_scores import Comparison, Place, System
 
 REPORT_COLUMNS = ("run_id", "n", "unparsed", *SCORES, "n_input_tokens", "n_output_tokens")
 RETRIEVED_COLUMNS = ("n_retrieved", "mean_blocks")
@@ -64,19 +64,6 @@ def intervals_table(systems: Iterable[System]) -> Table:
     return Table(("run_id", "score", "n", "mean", "sd", "mean.low", "mean.high"), tuple(rows))
 
 
-def histogram_table(systems: Iterable[System]) -> Table:
-    """A row per system and sum: answers with this sum, and their share of those with scores."""
-    rows: list[tuple[Value, ...]] = []
-    for system in systems:
-        counts = system.histogram()
-        total = sum(counts)
-        rows += [
-            (system.run_id, bin_, count, count / total if total else None)
-            for bin_, count in zip(BINS, counts, strict=True)
-        ]
-    return Table(("run_id", "sum", "n", "share"), tuple(rows))
-
-
 def significance_table(comparisons: Iterable[Comparison]) -> Table:
     """A row a score and pair of systems."""
     differences = ("difference", "difference.low", "difference.high")
@@ -88,29 +75,6 @@ def bounds_table(bounds: Iterable[Place]) -> Table:
     """A row a system and score: where it is between the baseline (0) and the oracle (1)."""
     header = ("run_id", "score", "n", "mean", "baseline", "oracle", "place")
     return Table(header, tuple(map(astuple, bounds)))
-
-
-def sweep_table(sweep: Sweep) -> Table:
-    """A row a system that has a value of the parameter."""
-    scored = [f"{name}{end}" for name in SCORES for end in ("", ".low", ".high")]
-    header = ("parameter", "value", "run_id", "n", "unparsed", *scored)
-    rows: list[tuple[Value, ...]] = []
-    for point in sweep.points:
-        system = point.system
-        means = [system.mean(name) for name in SCORES]
-        rows.append(
-            (
-                sweep.parameter,
-                point.value,
-                system.run_id,
-                system.n,
-                system.unparsed,
-                *(value for mean in means for value in (mean.mean, mean.low, mean.high)),
-                system.input_tokens.total,
-                system.output_tokens.total,
-            )
-        )
-    return Table((*header, "n_input_tokens", "n_output_tokens"), tuple(rows))
 
 
 def remarks(systems: Sequence[System]) -> Iterator[str]:

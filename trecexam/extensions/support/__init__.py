@@ -1,18 +1,7 @@
-"""Citation support: tables and files of a support grader's labels, and comparison with people."""
+"""Citation support: files and a report section of a support grader's labels."""
 
 from __future__ import annotations
 
-from trecexam.extension import Command, Extension
+from trecexam.extension import Extension
 
-EXTENSION = Extension(
-    "support",
-    commands={
-        "support": Command(
-            f"{__name__}.cli:support",
-            "Show how well cited passages support responses.",
-            "look closer",
-        )
-    },
-    accessors={"support": f"{__name__}.accessor:SupportAccessor"},
-    features=(f"{__name__}.outputs:SUPPORT_FEATURE",),
-)
+EXTENSION = Extension("support", features=(f"{__name__}.outputs:SUPPORT_FEATURE",))

@@ -1,4 +1,4 @@
-"""Tables of support: a row per graded citation, run or response."""
+"""Tables of support: a row per graded citation or run."""
 
 from __future__ import annotations
 
@@ -17,13 +17,12 @@ from trecexam.line.cited import (
 )
 from trecexam.line.evaluation import leaderboard
 from trecexam.line.sheets import ERROR, MISSING, REFUSED, UNPARSED
-from trecexam.scores.support import SUPPORT, SupportScores, support_scores
+from trecexam.scores.support import SUPPORT
 from trecexam.tables.table import Table, Value
 from trecexam.tables.text import plural, shorten_list
 
 if TYPE_CHECKING:
     from trecexam.line.assessment import Assessment
-    from trecexam.scores.leaderboard import Leaderboard
 
 #: Why there is no label.
 WHY = {
@@ -40,9 +39,8 @@ _COUNTED = (
 
 
 class _Counted(NamedTuple):
-    """A response: its scores, and counts over its sentences."""
+    """Counts over a response's sentences."""
 
-    scores: SupportScores
     sentences: int
     uncited: int
     out_of_range: int
@@ -75,13 +73,6 @@ class SupportTables:
         by_people = bool(self.track.overrides.ratings)
         return Table(header, table) if by_people else Table(header[:-1], tuple(row[:-1] for row in table))
 
-    @cached_property
-    def board(self) -> Leaderboard:
-        """The runs of responses by the measures of `SUPPORT`, over all queries."""
-        return leaderboard(
-            self.track, SUPPORT, runs=[run for run in self.track.runs if run in self._responses]
-        )
-
     def runs(self) -> Table:
         """A row for each run of responses, best weighted precision first.
 
@@ -90,7 +81,8 @@ class SupportTables:
         no label for another reason (`no_label`); means a response of `words` and `sentences`, and of
         `citations` a sentence; `over_limit`, responses over a limit of their track.
         """
-        board = self.board
+        runs = [run for run in self.track.runs if run in self._responses]
+        board = leaderboard(self.track, SUPPORT, runs=runs)
         measures = [column for name in board.measures for column in (name, f"{name}.stderr")]
         rows = tuple(
             (
@@ -102,13 +94,6 @@ class SupportTables:
             for row in board.rows
         )
         return Table(("run", "responses", *measures, *_COUNTED), rows)
-
-    def queries(self) -> Table:
-        """A row per response, by run and query, with the columns of `runs` except standard errors."""
-        rows = tuple(
-            (*key, *counted.scores, *_columns([counted])) for key, counted in sorted(self._counted.items())
-        )
-        return Table(("run", "query_id", *SUPPORT, *_COUNTED), rows)
 
     def notes(self) -> Iterator[str]:
         """Notes on the scores, one per line."""
@@ -189,7 +174,6 @@ def _count(response: Response, cited: Sequence[CitedStatement]) -> _Counted:
     statements = [each.statement for each in cited]
     codes = count_codes([code for each in cited for code in each.codes])
     return _Counted(
-        support_scores([each.weights for each in cited]),
         len(statements),
         sum(not (each.citations or each.out_of_range) for each in statements),
         sum(each.out_of_range for each in statements),

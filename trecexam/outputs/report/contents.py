@@ -61,11 +61,7 @@ def page_of(track: Assessment, facts: UpdateFacts, parts: Sequence[PagePart]) ->
         "cells rated": counts.ok,
     }
     link = folder.link
-    first = (
-        ()
-        if head is None
-        else (PagePart(head.part, tuple(head.pictures.values()), f"{head.folder}/plots", link),)
-    )
+    first = () if head is None else (PagePart(head.part, link=link),)
     return Report(
         title=track.config.report.title,
         lead=_LEAD if head is None else head.lead,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import signal
@@ -71,32 +70,21 @@ def test_what_the_answers_took_is_said_in_words(tmp_path: Path, server: Scripted
     assert re.search(rf"^{len(server.bodies)} requests, [\d,]+ tokens in, [\d,]+ out$", err, re.MULTILINE)
 
 
-def test_a_watched_track_gets_the_usual_outputs_and_those_of_erag(tmp_path: Path, server: Scripted) -> None:
+def test_a_watched_track_gets_the_usual_outputs_and_its_grades_are_evaluated(
+    tmp_path: Path, server: Scripted
+) -> None:
     root = erag_track(tmp_path / "track", server.url, metric="em")
     assert run(["watch", str(root), "--once"]) == 0
     assert (root / "out" / "rubric.qrels").read_text().splitlines() == [
         "q1 0 d1 5", "q1 0 d2 0", "q2 0 d3 5", "q2 0 d4 0", "q2 0 d6 0", "q3 0 d5 0",
     ]  # fmt: skip
     assert (root / "out" / "leaderboard.tsv").exists()
-    assert set(files(root / "out" / "erag")) == {"labels.tsv", "labels.qrels", "scores.tsv"}
-    manifest = json.loads((root / "out" / "manifest.json").read_text())
-    assert "erag/labels.tsv" in manifest["outputs"]
+    assert run(["erag", str(root), "-o", str(tmp_path / "stored")]) == 0
+    assert set(files(tmp_path / "stored")) == {"labels.tsv", "labels.qrels", "scores.tsv"}
     # The same as with the server's outputs given on the command line.
     words = ["erag", str(root), "--metric", "em", "--outputs", str(outputs_file(tmp_path / "o.jsonl"))]
     assert run([*words, "-o", str(tmp_path / "got")]) == 0
-    assert files(tmp_path / "got") == files(root / "out" / "erag")
-
-
-def test_the_page_of_an_erag_track_starts_with_the_means_by_label(tmp_path: Path, server: Scripted) -> None:
-    root = erag_track(tmp_path / "track", server.url, metric="em")
-    config = root / "trecexam.toml"
-    config.write_text(config.read_text().replace("[report]\nwrite = false\n", ""))
-    assert run(["watch", str(root), "--once"]) == 0
-    page = (root / "out" / "report.html").read_text()
-    assert page.index('id="beside-section">eRAG<') < page.index('id="leaderboard-section">')
-    assert "6 labels by em (0 or 1); means over 3 queries<" in page
-    assert ">P@10</th>" in page
-    assert "with a test bank" not in page
+    assert files(tmp_path / "got") == files(tmp_path / "stored")
 
 
 def test_the_model_sees_query_and_document_but_no_gold_output(tmp_path: Path, server: Scripted) -> None:
@@ -152,8 +140,6 @@ def test_another_metric_or_corrected_gold_outputs_run_no_model(
     setting(root, '"em"', '"f1"')
     assert run(["watch", str(root), "--once"]) == 0
     assert "q3 0 d5 4" in (root / "out" / "rubric.qrels").read_text()
-    assert "labels.graded.qrels" in files(root / "out" / "erag")
-    assert "labels.qrels" not in files(root / "out" / "erag")
     jsonl(
         root / "bank.gold.jsonl",
         {"query_id": "q1", "outputs": ["London", "?"]},
@@ -170,8 +156,8 @@ def test_another_metric_or_corrected_gold_outputs_run_no_model(
     monkeypatch.setenv("TRECEXAM_TRUST_CODE", "1")
     assert run(["watch", str(root), "--once"]) == 0
     assert "q1 0 d2 1" in (root / "out" / "rubric.qrels").read_text()
-    assert "ZeroDivisionError" in files(root / "out" / "erag")["unlabelled.tsv"].decode()
     with trecexam.open_track(root) as opened:
+        assert "ZeroDivisionError" in opened.erag.score().labelled.unlabelled[0].reason
         found = opened.erag.score(metric=lambda output, gold: output == "London")
     assert [d for labels in found.labelled.labels.values() for d in labels if labels[d]] == ["d2"]
     assert len(server.bodies) == asked
@@ -182,12 +168,10 @@ def test_the_command_uses_the_language_model_of_the_settings_and_stores_its_outp
 ) -> None:
     root = erag_track(tmp_path / "track", server.url, name="openai")
     words = ["erag", str(root), "--gold", str(root / "gold.jsonl"), "-o", str(tmp_path / "got")]
-    assert run([*words, "--estimate", "--run", "two"]) == 0
-    assert capsys.readouterr().out.splitlines()[1].split("\t")[0] == "3"
+    assert run([*words, "--estimate"]) == 0
+    assert capsys.readouterr().out.splitlines()[1].split("\t")[0] == "6"
     assert not server.bodies
-    assert run([*words, "--metric", "em", "--run", "two"]) == 0
-    assert len(server.bodies) == 3
-    assert run([*words, "--metric", "f1"]) == 0
+    assert run([*words, "--metric", "em"]) == 0
     assert len(server.bodies) == 6
     assert run([*words, "--metric", "rouge-l"]) == 0
     assert len(server.bodies) == 6
@@ -206,10 +190,10 @@ def test_kilt_gold_outputs_include_the_query_texts(tmp_path: Path, server: Scrip
         {"id": "q77", "input": "not asked here", "output": [{"answer": "x"}]},
     )
     with trecexam.open_track(root) as track:
-        found = track.erag.score(gold, "em", measures=["Hit"])
+        found = track.erag.score(gold, "em", measures=["Success@5"])
     assert found.query_ids == ("q1", "q2", "q3")
     assert [row.reason for row in found.rejected] == ["1 of its 4 queries not in the track, left out: 'q77'"]
-    assert found.mean("one", "Hit") == pytest.approx(2 / 3)
+    assert found.mean("one", "Success@5") == pytest.approx(2 / 3)
 
 
 def test_refusals_errors_and_missing_texts_are_reported_and_count_as_0(
@@ -229,7 +213,7 @@ def test_refusals_errors_and_missing_texts_are_reported_and_count_as_0(
             root / "passages.jsonl",
             *({"docid": d, "text": f"It says: {s}"} for d, s in SAYS.items() if d != "d5"),
         )
-        assert run(["erag", str(root), "-o", str(tmp_path / "got"), "-m", "Hit"]) == 1
+        assert run(["erag", str(root), "-o", str(tmp_path / "got"), "-m", "Success@5"]) == 1
     rows = [line.split("\t") for line in (tmp_path / "got" / "unlabelled.tsv").read_text().splitlines()[1:]]
     assert [row[:3] for row in rows] == [
         ["q1", "d2", "refused"], ["q2", "d4", "error"], ["q3", "d5", "missing"],
@@ -241,7 +225,8 @@ def test_refusals_errors_and_missing_texts_are_reported_and_count_as_0(
 def test_missing_texts_below_the_depth_are_not_reported(tmp_path: Path, server: Scripted) -> None:
     root = erag_track(tmp_path / "track", server.url)
     jsonl(root / "passages.jsonl", *({"docid": d, "text": f"It says: {SAYS[d]}"} for d in ("d1", "d4", "d5")))
-    words = ["erag", str(root), "--run", "one", "-o", str(tmp_path / "got"), "-m", "Hit"]
+    (root / "runs" / "two.run").unlink()
+    words = ["erag", str(root), "-o", str(tmp_path / "got"), "-m", "Success@5"]
     setting(root, "depth = 5", "depth = 1")
     assert run(words) == 0
     assert not (tmp_path / "got" / "rejected.tsv").exists()
@@ -264,14 +249,14 @@ def test_a_server_that_fails_early_keeps_its_answers_and_resumes_later(
 
     with serving(script) as server:
         root = erag_track(tmp_path / "track", server.url, retries=0)
-        assert run(["erag", str(root), "-o", str(tmp_path / "got"), "-m", "Hit"]) == 1
+        assert run(["erag", str(root), "-o", str(tmp_path / "got"), "-m", "Success@5"]) == 1
         err = capsys.readouterr().err
         assert "ended early" in err
         assert "5: the model did not answer yet" in err
         assert (tmp_path / "got" / "unlabelled.tsv").read_text().count("\tunanswered\t") == 5
         down[0] = False
         before = len(server.bodies)
-        assert run(["erag", str(root), "-o", str(tmp_path / "got"), "-m", "Hit"]) == 0
+        assert run(["erag", str(root), "-o", str(tmp_path / "got"), "-m", "Success@5"]) == 0
         assert len(server.bodies) - before == 5
     assert not (tmp_path / "got" / "unlabelled.tsv").exists()
 
@@ -335,7 +320,6 @@ def test_init_makes_a_working_track(tmp_path: Path, server: Scripted, capsys: Ca
     assert run([*words, "--metric", "f1", "--model", "tiny", "--base-url", server.url]) == 0
     assert (root / "bank.gold.jsonl").exists()
     assert run(["watch", str(root), "--once"]) == 0
-    assert "labels.graded.qrels" in files(root / "out" / "erag")
     assert run(["init", str(tmp_path / "x"), "--metric", "f1", "--model", "m"]) == 0
     assert TrackFolder.open(tmp_path / "x").config.grader.name == "erag"
 
@@ -423,11 +407,12 @@ def test_the_daemon_labels_lists_down_to_the_depth_of_the_track(tmp_path: Path, 
     root = erag_track(tmp_path / "track", server.url)
     setting(root, "depth = 5", "depth = 1")
     assert run(["watch", str(root), "--once"]) == 0
-    labels = (root / "out" / "erag" / "labels.tsv").read_text().splitlines()[1:]
-    assert [tuple(line.split("\t")[:2]) for line in labels] == [
+    with trecexam.open_track(root) as opened:
+        labelled = opened.erag.score().labelled
+    assert [(query_id, doc_id) for query_id, labels in labelled.labels.items() for doc_id in labels] == [
         ("q1", "d1"), ("q1", "d2"), ("q2", "d3"), ("q2", "d4"), ("q3", "d5"),
     ]  # fmt: skip
-    assert not (root / "out" / "erag" / "unlabelled.tsv").exists()
+    assert labelled.unlabelled == ()
 
 
 def test_a_stopped_run_writes_nothing(tmp_path: Path, server: Scripted) -> None:

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trecexam.extensions.ragval.knowledge.reading import LONGEST, read_known, read_question
+from trecexam.extensions.ragval.knowledge.reading import LONGEST, read_question
 from trecexam.graders.writing.reading import Unread
 
 
@@ -52,29 +52,6 @@ def test_a_truncated_answer_is_not_a_question() -> None:
     assert read_question("Why? And", cut=True) == Unread("ends early: raise `max_new_tokens`")
 
 
-@pytest.mark.parametrize(
-    ("answer", "known"),
-    [
-        ("yes", True),
-        ("No.", False),
-        ("**Yes**, I do", True),
-        ('{"known": "yes"}', True),
-        ('{"known": false}', False),
-        ("<think>no</think>Yes", True),
-        ("", None),
-        ("Not sure", None),
-        ("Yes and no", None),
-        ("I know it: yes", None),
-        ("<think>yes", None),
-        ("known", None),
-        ("yesterday", None),
-    ],
-)
-def test_only_yes_and_no_are_read(answer: str, known: bool | None) -> None:
-    assert read_known(answer) is known
-
-
 @given(st.text())
 def test_any_text_is_read_or_rejected(text: str) -> None:
     assert isinstance(read_question(text), str | Unread)
-    assert read_known(text) in (True, False, None)

@@ -8,11 +8,6 @@ from trecexam.cli.lazy import LazyGroup
 
 #: sub-command -> (module, function, help line). The line stands here so that --help imports none of them.
 COMMANDS = {
-    "filter": (
-        f"{__name__}.filtering",
-        "filtering",
-        "Filter knowledge blocks by date and novelty.",
-    ),
     "questions": (
         f"{__name__}.asking",
         "asking",

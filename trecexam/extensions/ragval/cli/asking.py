@@ -17,9 +17,7 @@ if TYPE_CHECKING:
     from trecexam.extensions.ragval.questions import Questions
 
 
-@click.command(
-    "questions", epilog="Example: trecexam ragval questions mytrack --blocks filtered/kept.jsonl --estimate"
-)
+@click.command("questions", epilog="Example: trecexam ragval questions mytrack --per-block 3 --estimate")
 @track_argument
 @click.option(
     "--blocks",
@@ -42,10 +40,10 @@ def asking(track: Path, blocks: Path | None, per_block: int, estimate: bool, as_
     """Write questions about knowledge blocks with a language model, into TRACK/bank.questions.jsonl.
 
     The model is that of [generator] in trecexam.toml, else the language model of [grader]. The temperature
-    is 1 unless [generator] sets it. A block is cut after 15,000 characters. Each line has the question, its
-    block and its origin. Existing lines stay; a block and seed get one question. Unreadable answers go to
-    questions.unread.jsonl, with the reason. Answers are stored in TRACK/.trecexam, so each prompt is sent
-    once.
+    is 1 unless [generator] sets it. A block that stands in the file again is dropped. A block is cut after
+    15,000 characters. Each line has the question, its block and its origin. Existing lines stay; a block and
+    seed get one question. Unreadable answers go to questions.unread.jsonl, with the reason. Answers are
+    stored in TRACK/.trecexam, so each prompt is sent once.
 
     Exit status: 0, or 1 if a block was not processed, a line is not a block, or no answer is a question.
     """
@@ -66,8 +64,9 @@ def _say(made: Questions) -> None:
         click.echo(f"no question in {plural(number, 'answer')}: {reason}", err=True)
     if made.unread:
         click.echo(f"they are in {made.plan.unread_file}", err=True)
-    if made.plan.twice:
-        click.echo(f"{plural(made.plan.twice, 'block')} occur twice; each counts once", err=True)
+    if made.plan.duplicates:
+        dropped = plural(made.plan.duplicates, "block")
+        click.echo(f"dropped {dropped}: the same as an earlier line", err=True)
     if made.cut:
         click.echo(f"{plural(made.cut, 'block')} cut at the end", err=True)
     existing = f", {made.plan.there:,} existed already" if made.plan.there else ""

@@ -2,7 +2,7 @@
 
 An answer is `{"question_id", "answer", "run_id"?, "question"?, "retrieved"?, "n_input_tokens"?,
 "n_output_tokens"?}`; a judged one has `"truthfulness"` and `"relevance"` as well, 1 to 5, and a `"status"`.
-Numbers, truth values and short texts of an answer's other fields, such as a chunk size, stay with it.
+Other fields are ignored.
 
 The published files have neither ids nor names. A line without `run_id` is of the system that its file is
 called after. Without `question_id` a question goes by its text; where a run has that text again, the second
@@ -13,10 +13,9 @@ from __future__ import annotations
 
 import contextlib
 import json
-import math
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields, replace
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, BinaryIO, TypeVar
 
@@ -33,9 +32,7 @@ FAILED = ("unparsed", "refused", "error")
 #: Whole numbers above this are not the same in all JSON parsers.
 _MOST_TOKENS = 2**53
 #: Of an answer, what depends on the file that it was read from.
-_NOT_WRITTEN = ("occurrence", "by_text", "line", "parameter", "more")
-#: Characters of a text in another field that stays with an answer.
-_SHORT = 100
+_NOT_WRITTEN = ("occurrence", "by_text", "line")
 _ENDINGS = (".jsonl", ".ndjson", ".json")
 
 
@@ -50,7 +47,6 @@ class AnswerRow:
         retrieved: the line's text.
         n_input_tokens, n_output_tokens: None where nobody counted.
         occurrence: 2 for the run's second line with the same question's text and no id, and so on.
-        more: numbers, truth values and short texts of the line's other fields.
         by_text: whether the line has no id, so that the question goes by its text.
         line: where it is in its file; 0 where it comes from none.
     """
@@ -63,7 +59,6 @@ class AnswerRow:
     n_input_tokens: int | None = None
     n_output_tokens: int | None = None
     occurrence: int = 1
-    more: Mapping[str, Any] = field(default_factory=dict, kw_only=True)
     by_text: bool = field(default=False, compare=False, kw_only=True)
     line: int = field(default=0, compare=False, kw_only=True)
 
@@ -76,17 +71,14 @@ class JudgedAnswer(AnswerRow):
         answer: "" where the line has none.
         truthfulness, relevance: 1..5, 5 is best; both None unless `status` is "ok".
         status: "ok", or "unparsed", "refused", "error": there are no scores.
-        parameter: the value of the field that was asked for, as text; None where the line has none.
     """
 
     truthfulness: float | None = None
     relevance: float | None = None
     status: str = "unparsed"
-    parameter: str | None = None
 
 
 _Row = TypeVar("_Row", bound=AnswerRow)
-_KNOWN = frozenset(each.name for each in fields(JudgedAnswer)) - {"parameter", "more"}
 
 
 def read_answers(
@@ -106,7 +98,7 @@ def read_answers(
 
 
 def read_judged(
-    paths: Sequence[str | os.PathLike[str]], on_error: OnError | None = None, *, parameter: str | None = None
+    paths: Sequence[str | os.PathLike[str]], on_error: OnError | None = None
 ) -> Iterator[JudgedAnswer]:
     """The judged answers in these files, in their order.
 
@@ -116,7 +108,6 @@ def read_judged(
 
     Args:
         on_error: as in `read_answers`.
-        parameter: a further field to read.
 
     Raises:
         ConversionError: as `read_answers`; or a score is not a number from 1 to 5.
@@ -135,7 +126,6 @@ def read_judged(
             truthfulness=scores[0],
             relevance=scores[1],
             status=status,
-            parameter=_value(path, number, row, parameter) if parameter else None,
             **of,
         )
 
@@ -148,7 +138,7 @@ def write_judged(rows: Iterable[JudgedAnswer], file: BinaryIO) -> None:
 
     for row in rows:
         columns = {key: value for key, value in asdict(row).items() if key not in _NOT_WRITTEN}
-        file.write(orjson.dumps({**row.more, **columns} if row.more else columns) + b"\n")
+        file.write(orjson.dumps(columns) + b"\n")
 
 
 def file_names(paths: Sequence[str | os.PathLike[str]]) -> list[str]:
@@ -253,19 +243,9 @@ def _answer(path: str, number: int, row: dict[str, Any], **of: Any) -> AnswerRow
         raise ConversionError(path, number, 'it has no "question_id"')
     if "answer" in row and row["answer"] is None:
         # The system gave none.
-        return AnswerRow(answer="", more=_more(row), **of)
+        return AnswerRow(answer="", **of)
     text = a_text(path, number, row, ("answer",), "an answer", blank=True)
-    return AnswerRow(answer=text, more=_more(row), **of)
-
-
-def _more(row: Mapping[str, Any]) -> dict[str, Any]:
-    return {key: value for key, value in row.items() if key not in _KNOWN and _is_short(value)}
-
-
-def _is_short(value: Any) -> bool:
-    if isinstance(value, str):
-        return len(value) <= _SHORT
-    return isinstance(value, bool) or (isinstance(value, int | float) and math.isfinite(value))
+    return AnswerRow(answer=text, **of)
 
 
 def _object(path: str, number: int, line: bytes) -> dict[str, Any]:
@@ -322,19 +302,6 @@ def _tokens(path: str, number: int, row: dict[str, Any], key: str) -> int | None
             path, number, f'"{key}" is {_shown(value)}: give a whole number, or null if it was not counted'
         )
     return int(value)
-
-
-def _value(path: str, number: int, row: dict[str, Any], key: str) -> str | None:
-    value = row.get(key)
-    if value is None or value == "":
-        return None
-    if isinstance(value, bool):
-        return str(value).lower()
-    if isinstance(value, float) and value.is_integer():
-        value = int(value)
-    if not isinstance(value, str | int | float):
-        raise ConversionError(path, number, f'"{key}" is {_shown(value)}: neither a number nor text')
-    return str(value).strip()
 
 
 def _optional_text(path: str, number: int, row: dict[str, Any], key: str) -> str:

@@ -16,7 +16,7 @@ from trecexam.templates import filled
 #: Characters of a block that a question is written about; its end is cut.
 MOST_CHARACTERS = 15_000
 #: "question" is RAGVAL's, as published; the others are ours.
-Name = Literal["question", "known", "closed-book", "oracle"]
+Name = Literal["question", "closed-book", "oracle"]
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Reads a question, or yes or no, from a language model's answer; rejects everything else."""
+"""Reads a question from a language model's answer; rejects everything else."""
 
 from __future__ import annotations
 
@@ -16,7 +16,6 @@ _LABEL = re.compile(r"(?:[*_#\s]*+(?:an?\s+)?(?:creative\s+)?question\s*+\d*+\s*
 _LISTED = re.compile(r"\s*(?:\(?\d{1,3}[.):]|[-*\u2022\u2013])\s+\S")
 _QUOTES = {'"': '"', "\u201c": "\u201d", "\u00ab": "\u00bb", "\u201e": "\u201c", "*": "*"}
 _FENCED = re.compile(r"```\w*\s*(.*?)\s*```", re.DOTALL)
-_WORDS = re.compile(r"[^\W_]+")
 
 
 def read_question(answer: str, *, cut: bool = False) -> str | Unread:
@@ -48,21 +47,6 @@ def read_question(answer: str, *, cut: bool = False) -> str | Unread:
     return question
 
 
-def read_known(answer: str, *, cut: bool = False) -> bool | None:
-    """Yes or no, alone or as the first word; None if neither or both.
-
-    Args:
-        cut: the model was stopped before its end; then it must be alone.
-    """
-    text = _in_json(read_reply(answer, cut=cut).text)
-    words = [word.casefold() for word in _WORDS.findall(text)]
-    if cut and len(words) != 1:
-        return None
-    if not words or words[0] not in ("yes", "no") or {"yes", "no"} <= set(words):
-        return None
-    return bool(words[0] == "yes")
-
-
 def _in_json(text: str) -> str:
     """The one text of a JSON object of one member; else the text unchanged, without a fence around it."""
     fenced = _FENCED.fullmatch(text)
@@ -74,8 +58,6 @@ def _in_json(text: str) -> str:
     values = list(value.values()) if isinstance(value, dict) else [value]
     if len(values) != 1 or isinstance(values[0], dict | list | None):
         return text
-    if isinstance(values[0], bool):
-        return "yes" if values[0] else "no"
     return str(values[0]).strip()
 
 
