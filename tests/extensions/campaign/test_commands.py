@@ -21,9 +21,7 @@ def test_a_campaign_runs_from_the_plan_to_the_qrels(
             {query_id: to_rate(track, query_id) for query_id in ("q1", "q2", "q3")},
         )
     name = str(graded)
-    assert (
-        run(["judge", "plan", name, "--assessors", "ada, bob", "--overlap", "50%", "--by", "retrieved"]) == 0
-    )
+    assert run(["judge", "plan", name, "--assessors", "ada, bob", "--overlap", "50%"]) == 0
     out, err = capsys.readouterr()
     plan = read_plan(folder)
     assert plan is not None

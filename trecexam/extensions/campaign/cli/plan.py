@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 import click
 
@@ -59,17 +59,11 @@ def _share(ctx: click.Context, param: click.Parameter, text: str) -> float:
     "assessors counts twice.",
 )
 @click.option(
-    "--by",
-    type=click.Choice(["change", "retrieved"]),
-    help="Sort a topic as judge-next does, or by what most runs rank highest [default: change; retrieved "
-    "if nothing is graded].",
-)
-@click.option(
     "--passages",
     type=click.Path(path_type=Path, exists=True, dir_okay=False),
     metavar="FILE",
-    help="Plan only the passages of this table with columns query_id and doc_id, in its order, as written "
-    "by `settle`, `learned-next` and `judge-next` with -o.",
+    help="Plan only the passages of this table with columns query_id and doc_id, in its order, as "
+    "`judge-next -o` writes it [default: the whole pool, in the order of judge-next].",
 )
 @writing
 def plan(
@@ -78,7 +72,6 @@ def plan(
     topics_each: int | None,
     overlap: float,
     budget: int | None,
-    by: Literal["change", "retrieved"] | None,
     passages: Path | None,
 ) -> tuple[Result, int]:
     """Divide the passages of TRACK among assessors, each topic to one, with equal work for all.
@@ -94,7 +87,6 @@ def plan(
             topics_each=topics_each,
             overlap=overlap,
             budget=budget,
-            by=by,
             passages=passages,
             progress=bars.steps(bar),
         )
