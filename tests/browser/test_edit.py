@@ -159,12 +159,12 @@ def test_all_edits_work_without_javascript(served: Served, browser: Browser) -> 
 
 
 def _judge(page: Page, served: Served) -> bool:
-    page.goto(f"{served.url}/judge?judged=yes")
+    page.goto(f"{served.url}/judge")
     return page.locator("#judge").count() > 0
 
 
 def test_judging_works_by_keyboard_alone(served: Served, page: Page) -> None:
-    page.goto(f"{served.url}/judge?judged=yes")
+    page.goto(f"{served.url}/judge")
     page.locator("#judge").wait_for(timeout=60_000)
     shot(page, "judge")
     one = page.url

@@ -172,7 +172,7 @@ def _measure(track: Assessment, name: str | None = None) -> Measure:
     on_labels = [metric for metric in metrics if metric.NAME not in _NOT_ON_LABELS]
     if name is not None and not on_labels:
         raise TrecexamError(
-            f"{name} does not use labels of passages, and a judgment of a passage would not change it: "
+            f"{metrics[0]} does not use labels of passages, and a judgment of a passage would not change it: "
             f"use P, nDCG or AP"
         )
     return on_labels[0] if on_labels else measure(_ON_LABELS)
