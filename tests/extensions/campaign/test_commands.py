@@ -25,7 +25,7 @@ def test_a_campaign_runs_from_the_plan_to_the_qrels(
     out, err = capsys.readouterr()
     plan = read_plan(folder)
     assert plan is not None
-    assert f"({plan.budget} tasks, 2 assessors)" in err
+    assert f"({len(plan.rows)} tasks, 2 assessors)" in err
     assert "wrote " in err
     assert [line.split("\t")[0] for line in out.splitlines()] == ["assessor", "ada", "bob"]
     for assessor in plan.assessors:
@@ -45,7 +45,7 @@ def test_a_campaign_runs_from_the_plan_to_the_qrels(
     assert run(["check", str(tmp_path / "out/qrels.txt"), "--as", "qrels"]) == 0
     capsys.readouterr()
     assert run(["judge", "import", name, str(tmp_path / "out/judgments.tsv")]) == 0
-    assert f"0 new judgments, {plan.budget} already in the track" in capsys.readouterr().err
+    assert f"0 new judgments, {len(plan.rows)} already in the track" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
