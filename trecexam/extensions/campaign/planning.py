@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -26,32 +26,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class PlannedCampaign(Result):
-    """A plan that was written.
-
-    Attributes:
-        n_done: how many of its tasks are done already.
-        n_left_out: passages without a judgment that are in no task.
-        notes: what a reader must know, how many tasks there are, and where.
-    """
+    """A plan that was written, and notes: the order, the number of tasks, and the file."""
 
     plan: JudgingPlan
-    path: Path
-    n_done: int
-    n_left_out: int
     notes: tuple[str, ...]
-
-    @property
-    def summary(self) -> str:
-        """A line with the numbers of passages and tasks."""
-        rows, n_people = self.plan.rows, len(self.plan.assessors)
-        twice = sum(row.overlap for row in rows)
-        for_two = f", {twice:,} of them for two people" if twice else ""
-        done = f", {self.n_done:,} done" if self.n_done else ""
-        left_out = f"; {plural(self.n_left_out, 'unjudged passage')} left out" if self.n_left_out else ""
-        return (
-            f"{plural(len(rows) - twice, 'passage')}{for_two} "
-            f"({plural(len(rows), 'task')}, {plural(n_people, 'assessor')}{done}){left_out}"
-        )
 
     def declare(self) -> dict[str, Table]:
         """A row for each assessor."""
@@ -130,9 +108,16 @@ def plan_judging(
     left_out = sum(
         (topic.query_id, doc_id) not in planned_pairs for topic in topics for doc_id in topic.doc_ids
     )
-    path = write_plan(track.folder, plan)
-    planned = PlannedCampaign(plan, path, sum(map(done, plan.rows)), left_out, notes)
-    return replace(planned, notes=(*notes, f"wrote {path}: {planned.summary}"))
+    n_rows, n_done = len(plan.rows), sum(map(done, plan.rows))
+    twice = sum(row.overlap for row in plan.rows)
+    summary = (
+        f"{plural(n_rows - twice, 'passage')}"
+        + (f", {twice:,} of them for two people" if twice else "")
+        + f" ({plural(n_rows, 'task')}, {plural(len(plan.assessors), 'assessor')}"
+        + (f", {n_done:,} done" if n_done else "")
+        + (f"); {plural(left_out, 'unjudged passage')} left out" if left_out else ")")
+    )
+    return PlannedCampaign(plan, (*notes, f"wrote {write_plan(track.folder, plan)}: {summary}"))
 
 
 def _check(names: Sequence[str], topics_each: int | None, overlap: float, budget: int | None) -> None:

@@ -78,7 +78,8 @@ class NextJudgments(Result):
     @property
     def facts(self) -> dict[str, Any]:
         """What the list contains, and the number of candidates."""
-        return {name: getattr(self, name) for name in ("level", "measure", "could_change", "candidates")}
+        ranked = ("measure", "could_change") if self.measure else ()
+        return {name: getattr(self, name) for name in ("level", *ranked, "candidates")}
 
 
 def _could_change_a_ranking(track: Assessment, *args: object, **kwargs: object) -> bool:
