@@ -92,7 +92,9 @@ def plan_judging(
     notes: tuple[str, ...] = ()
     if passages is None:
         search = Search(track, with_judged=True)
-        ranked = [(row.query_id, row.doc_id) for row in search.ranked(progress=progress)]
+        ranked: Sequence[tuple[str, ...]] = [
+            (row.query_id, row.doc_id) for row in search.ranked(progress=progress)
+        ]
         if search.why:
             notes = (f"ordered by the runs alone: {search.why}",)
     else:
@@ -137,7 +139,7 @@ def _check(names: Sequence[str], topics_each: int | None, overlap: float, budget
         raise TrecexamError("an overlap needs a second assessor")
 
 
-def _listed(track: Assessment, path: Path) -> list[tuple[str, ...]]:
+def _listed(track: Assessment, path: Path) -> Sequence[tuple[str, ...]]:
     """Return (query_id, doc_id) of the pooled passages of a list, in its order."""
     pooled = {(query_id, doc_id) for query_id, of in track.pool.items() for doc_id in of.doc_ids}
     rows = read_columns(path, ("query_id", "doc_id"))

@@ -92,7 +92,8 @@ def expected_change(
     outcomes, of_try = np.unique(np.stack([docs, after[docs, ratings]]), axis=1, return_inverse=True)
     labellings = [(np.flatnonzero(alike == alike[doc]).tolist(), label) for doc, label in outcomes.T.tolist()]
     changes = _changes(q.doc_ids, now, labellings, rankings, weights, measure)
-    change = np.bincount(docs, chances[docs, ratings] * changes[of_try.ravel()], len(now))
+    expected = chances[docs, ratings] * changes[of_try.ravel()]
+    change: Floats = np.bincount(docs, expected, len(now)).astype(np.float64)
     return Expected(now, change, np.where(differs, chances, 0).sum(axis=1))
 
 
