@@ -62,7 +62,6 @@ PERMITTED = {
         "trecexam.cli.show",
         "trecexam.cli.watch",
         "trecexam.cli.working",
-        "trecexam.extensions.campaign.cli.judge_next",
         "trecexam.extensions.erag.cli",
         "trecexam.extensions.exams.cli.filtering",
         "trecexam.extensions.exams.cli.fitting",

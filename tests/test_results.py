@@ -31,14 +31,12 @@ CALLS: dict[str, Callable[[Any], Result]] = {
     "verify.spurious": lambda track: track.verify.spurious(),
     "fill.find": lambda track: track.fill.find(),
     "judge_next": lambda track: track.judge_next(top=3),
-    "judge_next of cells": lambda track: track.judge_next(level="cell"),
     "judge_next of citations": lambda track: track["support"].judge_next(),
     "exam.fit": lambda track: track.exam.fit(),
     "exam.improve": lambda track: track.exam.improve(steps=1),
     "bank.check": lambda track: track.bank.check(),
     "bank.diff": lambda track: track.bank.diff(*[track.folder.root / "bank.nuggets.jsonl"] * 2),
     "judging.plan": lambda track: track.judging.plan(["ada", "bob"], overlap=0.5, budget=20),
-    "judging.progress": lambda track: track.judging.progress(),
     "judging.agreement": lambda track: track.judging.agreement(),
 }
 

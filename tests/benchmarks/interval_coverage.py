@@ -295,7 +295,7 @@ def removal_taus(track: Path, repeats: int = 50) -> list[Floats]:
     removal.tau_b_columns = recorded
     try:
         with trecexam.open_track(track) as found:
-            found.simulate.removal(repeats=repeats)
+            found.simulate(judgments=True, repeats=repeats)
     finally:
         removal.tau_b_columns = original
     return boards

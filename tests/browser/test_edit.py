@@ -34,7 +34,7 @@ def served(track: Path) -> Iterator[Served]:
 
 
 def test_judging_works_by_keyboard_alone(served: Served, page: Page) -> None:
-    page.goto(f"{served.url}/judge?judged=yes")
+    page.goto(f"{served.url}/judge")
     page.locator("#judge").wait_for(timeout=60_000)
     one = page.url
     # No name is known yet: the key asks for a name and rates nothing.

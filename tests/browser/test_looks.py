@@ -82,7 +82,7 @@ class Place(NamedTuple):
             "bank": urls.bank("q01"),
             "disagreements": urls.disagreements(),
             "disagreements-items": urls.disagreements(show="items"),
-            "judge": f"{urls.judge()}?judged=yes",
+            "judge": urls.judge(),
             "judge-support": urls.grader("support", "/judge"),
             "campaign": urls.campaign(),
             "agreement": urls.campaign_agreement(),

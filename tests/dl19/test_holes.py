@@ -55,10 +55,10 @@ def test_leaving_out_a_run_equals_ir_measures_on_files_without_its_judgments(
 ) -> None:
     qrels, labels = read_qrels(track / "qrels.txt"), read_qrels(track / "out" / "rubric.qrels")
     with trecexam.open_track(track) as opened:
-        report = opened.simulate.runs(["nDCG@10"], cuts={4: 2, 5: 3})
-    rows = {one.run: one for one in report.rows}
+        report = opened.simulate(["nDCG@10"], cuts={4: 2, 5: 3})
+    rows = {one["run"]: one for one in report.table.records()}
     full = means(qrels, rankings, nDCG @ 10)
-    assert {name: one.full.mean for name, one in rows.items()} == pytest.approx(full)
+    assert {name: one["mean.full"] for name, one in rows.items()} == pytest.approx(full)
     for name in ("ICT-CKNRM_B50", "idst_bert_p2", "idst_bert_p1"):
         theirs = {
             (q, d)
@@ -69,22 +69,24 @@ def test_leaving_out_a_run_equals_ir_measures_on_files_without_its_judgments(
         }
         own = {(q, d) for q, docs in rankings[name].items() for d in docs[:20]} - theirs
         dropped = own & qrels.keys()
-        assert rows[name].unique == len(dropped)
-        assert rows[name].relevant == sum(qrels[place] >= 1 for place in dropped)
+        assert rows[name]["unique"] == len(dropped)
+        assert rows[name]["relevant"] == sum(qrels[place] >= 1 for place in dropped)
         remain = {place: label for place, label in qrels.items() if place not in dropped}
         filled = remain | {place: (0, 0, 0, 0, 2, 3)[labels[place]] for place in dropped & labels.keys()}
-        for found, changed in ((rows[name].holes, remain), (rows[name].fill, filled)):
+        for how, changed in (("holes", remain), ("fill", filled)):
             board = means(changed, rankings, nDCG @ 10)
-            assert found.mean == pytest.approx(board[name])
-            assert found.rank == 1 + sum(value > board[name] + 1e-12 for value in board.values())
+            assert rows[name][f"mean.{how}"] == pytest.approx(board[name])
+            assert rows[name][f"rank.{how}"] == 1 + sum(
+                value > board[name] + 1e-12 for value in board.values()
+            )
 
 
 @pytest.mark.slow
 def test_fill_changes_the_leaderboard_less_than_random_holes(track: Path) -> None:
     with trecexam.open_track(track) as opened:
-        rows = opened.simulate.removal(["nDCG@10"], repeats=3).rows
-    assert [one.n_removed for one in rows] == [434, 868, 1302, 1736, 2170, 2603, 3037, 3471, 3905]
+        rows = opened.simulate(["nDCG@10"], judgments=True, repeats=3).table.records()
+    assert [one["n_removed"] for one in rows] == [434, 868, 1302, 1736, 2170, 2603, 3037, 3471, 3905]
     for one in rows:
-        assert one.fill.tau > one.holes.tau
-        assert one.fill.difference < one.holes.difference
-    assert rows[-1].fill.tau > 0.75
+        assert one["tau.fill"] > one["tau.holes"]
+        assert one["difference.fill"] < one["difference.holes"]
+    assert rows[-1]["tau.fill"] > 0.75

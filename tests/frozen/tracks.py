@@ -81,7 +81,6 @@ def demo(of: Recorder) -> None:
         ["verify", "missing"],
         ["verify", "spurious"],
         ["judge-next", "--top", "5"],
-        ["judge-next", "--level", "cell", "--top", "5"],
         ["judge-next", "--grader", "support", "--budget", "5"],
         ["bank", "check"],
         ["config"],
@@ -612,24 +611,12 @@ def fill(of: Recorder) -> None:
 
 @track
 def judging(of: Recorder) -> None:
-    """A campaign: plan, judgments of two people, progress, agreement, export, import; they count."""
+    """A campaign: plan, judgments of two people, agreement, export, import; they count."""
     url = of.server(material.answering)
     _ranked(of, judged=False, grader=_asked(url), more='[judging]\nscale = ["no", "somewhat", "yes"]\n')
     of.jsonl("bank.questions.jsonl", *material.questions(2))
+    of.says("judge", "plan", of.track, "--assessors", "ada,bob", "--overlap", "50%", "--budget", "24")
     of.does("watch", of.track, "--once")
-    of.says(
-        "judge",
-        "plan",
-        of.track,
-        "--assessors",
-        "ada,bob",
-        "--overlap",
-        "50%",
-        "--by",
-        "retrieved",
-        "--budget",
-        "24",
-    )
     of.made()
     plan = [
         line.split("\t")

@@ -65,9 +65,8 @@ def test_if_all_runs_are_responses_they_are_ranked_by_cover_everywhere(small_tra
         track.update()
         (root / "grades.jsonl").write_text("".join(json.dumps(row) + "\n" for row in track.grades()))
         assert list(track.leaderboard().measures) == RESPONSES
-        assert track.judge_next().measure == RESPONSES[0]
-        # A whole passage's label changes no Cover; then the default is the first measure that it changes.
-        assert track.judge_next(level="passage").measure == "nDCG@8"
+        # A passage's label changes no Cover: the default is the first measure that it changes.
+        assert track.judge_next().measure == "nDCG@8"
         assert track.compare().measures[0].measure == RESPONSES[0]
     out = root / "out"
     assert heading(out / "leaderboard.tsv") == ["run", *RESPONSES]
@@ -144,7 +143,7 @@ def test_nuggetizer_names_are_measures_of_every_command(
 ) -> None:
     with_importance(graded, "vital", "okay")
     score = "Cover(rel=5,partial=3,weights='vital')@8"
-    for command in ("leaderboard", "correlate", "judge-next"):
+    for command in ("leaderboard", "correlate"):
         assert run([command, str(graded), "-m", "vital_score@8"]) == 0
         printed = capsys.readouterr()
         assert score in printed.out + printed.err, command

@@ -242,12 +242,13 @@ def test_agreement_fill_and_verify_include_judged_passages(root: Path) -> None:
 def test_a_removed_judgment_is_filled_only_if_a_run_has_the_passage(root: Path) -> None:
     update(root)
     with trecexam.open_track(root, grader=HashGrader()) as track:
-        (row, *_) = [row for row in track.simulate.removal(["AP"], repeats=8).rows if row.removed == 90]
+        rows = track.simulate(["AP"], judgments=True, repeats=8).table.records()
+        (row,) = [row for row in rows if row["removed"] == 90]
         in_both, judged = 27, 40
         # Nine of ten judgments are removed, including those of nine of ten passages of the runs.
-        assert row.filled < in_both
-        assert row.filled / row.n_removed == pytest.approx(in_both / judged, abs=0.08)
-        notes = track.simulate.removal(["AP"], repeats=1).notes
+        assert row["filled"] < in_both
+        assert row["filled"] / row["n_removed"] == pytest.approx(in_both / judged, abs=0.08)
+        notes = track.simulate(["AP"], judgments=True, repeats=1).notes
         assert any(note.startswith("27 of 40 judged passages have an automatic label") for note in notes), (
             notes
         )
@@ -296,10 +297,7 @@ def test_exams_and_judge_next_use_only_the_passages_of_runs(root: Path) -> None:
         with opened(root, HashGrader()) as loader:
             track = loader.load()
             responses.append(from_track(track).exam.values)
-            suggested.append(next_judgments(track).rows)
-            by_ideal = next_judgments(track, "nCover(rel=4)@3").rows
-        alone = [row for row in by_ideal if row.doc_id == ALONE]
-        assert all(suggestion.runs == 0 for suggestion in alone)
+            suggested.append(next_judgments(track, "P(rel=4)@3").rows)
     assert np.array_equal(*responses, equal_nan=True)
     assert suggested[0] == suggested[1]
 

@@ -238,7 +238,6 @@ def test_commands_that_evaluate_measures_accept_weighted_ones(
     for command in (
         ["correlate", "-m", name],
         ["correlate", "-m", name, "--thresholds"],
-        ["judge-next", "-m", name, "--level", "cell"],
         ["holes"],
     ):
         capsys.readouterr()

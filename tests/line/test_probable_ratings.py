@@ -17,7 +17,6 @@ from support import HashGrader, hashed_rating, make_small_track
 
 import trecexam
 from trecexam.cli.main import run
-from trecexam.errors import TrecexamError
 from trecexam.graders import Answer, Cell
 from trecexam.scores import Cover, ECover
 from trecexam.scores.columns import provider
@@ -250,14 +249,12 @@ def test_invalid_probabilities_count_as_none_and_are_reported_once(
         (line,) = (note for note in track.leaderboard(["ECover(rel=4)@8"]).notes if "probabilities" in note)
         rows = list(track.qrels(probabilities=True))
         filled = track.fill(track.fill.find(root / "half.qrels", rule="identity"), output=root / "f.qrels")
-        cells = track.judge_next("Cover(rel=4)@8")
     assert line.startswith(
         f"{n // 4} of the grader's {n} ratings have no probabilities ({n // 4} have stored numbers that "
         "cannot be probabilities), and count as certain in "
     )
     assert {share for row in rows for share in (row.at_least or ())[0]} == {0.0, 1.0}
     assert {share for row in rows for share in (row.at_least or ())[1]} - {0.0, 1.0}
-    assert cells.rows
     (note,) = (note for note in filled.notes if note.endswith("ignored"))
     assert "stored numbers that cannot be probabilities" in note
 
@@ -276,11 +273,3 @@ def test_a_track_without_expected_measures_reads_no_probabilities(
         with pytest.raises(AssertionError):
             track.leaderboard([ECover @ 8])
     assert not (root / "out" / "rubric.gains.tsv").exists()
-
-
-def test_judge_next_does_not_simulate_ecover(unsure: Path) -> None:
-    with (
-        trecexam.open_track(unsure, grader=UnsureGrader()) as track,
-        pytest.raises(TrecexamError, match="use Cover instead"),
-    ):
-        track.judge_next(measure="ECover(rel=4)@8")

@@ -21,13 +21,11 @@ def test_a_campaign_runs_from_the_plan_to_the_qrels(
             {query_id: to_rate(track, query_id) for query_id in ("q1", "q2", "q3")},
         )
     name = str(graded)
-    assert (
-        run(["judge", "plan", name, "--assessors", "ada, bob", "--overlap", "50%", "--by", "retrieved"]) == 0
-    )
+    assert run(["judge", "plan", name, "--assessors", "ada, bob", "--overlap", "50%"]) == 0
     out, err = capsys.readouterr()
     plan = read_plan(folder)
     assert plan is not None
-    assert f"({plan.budget} tasks, 2 assessors)" in err
+    assert f"({len(plan.rows)} tasks, 2 assessors)" in err
     assert "wrote " in err
     assert [line.split("\t")[0] for line in out.splitlines()] == ["assessor", "ada", "bob"]
     for assessor in plan.assessors:
@@ -47,7 +45,7 @@ def test_a_campaign_runs_from_the_plan_to_the_qrels(
     assert run(["check", str(tmp_path / "out/qrels.txt"), "--as", "qrels"]) == 0
     capsys.readouterr()
     assert run(["judge", "import", name, str(tmp_path / "out/judgments.tsv")]) == 0
-    assert f"0 new judgments, {plan.budget} already in the track" in capsys.readouterr().err
+    assert f"0 new judgments, {len(plan.rows)} already in the track" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

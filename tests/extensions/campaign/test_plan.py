@@ -62,44 +62,39 @@ def test_the_tasks_of_each_assessor_are_in_order(tmp_path: Path) -> None:
         )
     )
     assert plan.assessors == ("ada", "bob")
-    assert plan.topics == {"ada": ("q2", "q1"), "bob": ("q1",)}
     assert plan.tasks("ada") == (("q2", "d1"), ("q2", "d0"), ("q1", "d3"))
     assert plan.tasks("eve") == ()
-    assert plan.budget == 4
 
 
 def test_a_track_is_planned_in_judge_next_order_without_judged_passages(graded: Path) -> None:
     with campaign(graded) as track:
         record_assessment(track.folder, to_rate(track, "q1"), "q1-d03", "", 2, who="zoe")
-        listed = track.judge_next(level="passage").rows
+        listed = track.judge_next().rows
         planned = track.judging.plan(["ada", "bob"])
         tasks = planned.plan.tasks("ada") + planned.plan.tasks("bob")
         pool = {(row.query_id, row.doc_id) for row in track.export.pool()}
-        assert planned.by == "change"
         assert set(tasks) == pool - {("q1", "q1-d03")}
         for query_id in ("q1", "q2", "q3"):
             order = [doc_id for of, doc_id in tasks if of == query_id]
-            first = [row.doc_id for row in listed if row.query_id == query_id]
-            assert first
-            assert order[: len(first)] == first
+            assert order == [row.doc_id for row in listed if row.query_id == query_id]
         assert read_plan(track.folder) == planned.plan
         assert track.judging.plan(["ada", "bob"]).plan == planned.plan
 
 
 def test_officially_judged_passages_are_skipped_but_their_items_are_planned(graded: Path) -> None:
     with campaign(graded, official=True) as track:
-        planned = track.judging.plan(["ada"], by="retrieved")
+        planned = track.judging.plan(["ada"])
         assert planned.plan.rows == ()
         assert "no passage is left to judge" in planned.notes[0]
     config = graded / "trecexam.toml"
     config.write_text(config.read_text().replace("scale", "whole_passage = false\nscale"))
     with campaign(graded, "", official=True) as track:
-        planned = track.judging.plan(["ada"], by="retrieved")
-        assert planned.plan.budget == len(list(track.export.pool()))
+        planned = track.judging.plan(["ada"])
+        assert len(planned.plan.rows) == len(list(track.export.pool()))
         items = [item.item_id for item in to_rate(track, "q1").items]
         for item_id in items:
             record_assessment(track.folder, to_rate(track, "q1"), "q1-d03", item_id, 2, who="zoe")
-        again = track.judging.plan(["ada"], by="retrieved")
+        again = track.judging.plan(["ada"])
         assert set(planned.plan.rows) - set(again.plan.rows) == {PlannedTask("ada", "q1", "q1-d03")}
 
 
@@ -107,7 +102,7 @@ def test_only_one_of_several_passages_with_the_same_text_is_planned(graded: Path
     path = graded / "passages.jsonl"
     path.write_text(path.read_text().replace("passage 5 about q1", "passage 3 about q1"))
     with campaign(graded) as track:
-        tasks = track.judging.plan(["ada"], by="retrieved").plan.tasks("ada")
+        tasks = track.judging.plan(["ada"]).plan.tasks("ada")
         assert ("q1", "q1-d03") in tasks
         assert ("q1", "q1-d05") not in tasks
 
@@ -115,8 +110,7 @@ def test_only_one_of_several_passages_with_the_same_text_is_planned(graded: Path
 def test_without_grades_the_order_follows_the_runs_and_a_note_says_so(small_track: Path) -> None:
     with campaign(small_track) as track:
         planned = track.judging.plan(["ada"])
-        assert planned.by == "retrieved"
-        assert "nothing is graded yet" in planned.notes[0]
+        assert "ordered by the runs alone: nothing is graded yet" in planned.notes[0]
 
 
 def test_a_given_list_of_passages_is_planned_in_its_order_and_nothing_else(
@@ -130,16 +124,11 @@ def test_a_given_list_of_passages_is_planned_in_its_order_and_nothing_else(
             "place\tdoc_id\tquery_id\n" + "".join(f"{at}\t{doc}\t{q}\n" for at, (q, doc) in enumerate(asked))
         )
         planned = track.judging.plan(["ada"], passages=listed)
-        assert planned.by == "listed"
         tasks = planned.plan.tasks("ada")
         assert set(tasks) == {pool[9], pool[2], pool[0], pool[-1]}
         for query_id in ("q1", "q2", "q3"):
             of_query = [row for row in dict.fromkeys(asked) if row in pool and row[0] == query_id]
             assert [row for row in tasks if row[0] == query_id] == of_query
-        by_runs = track.judging.plan(["ada"], passages=listed, by="retrieved")
-        assert set(by_runs.plan.tasks("ada")) == set(tasks)
-        every = track.judging.plan(["ada"], by="retrieved").plan.tasks("ada")
-        assert list(by_runs.plan.tasks("ada")) == [row for row in every if row in tasks]
         # Judged passages are not planned again.
         query_id, doc_id = pool[0]
         record_assessment(track.folder, to_rate(track, query_id), doc_id, "", 2, who="zoe")
@@ -176,9 +165,9 @@ def test_an_unusable_list_is_reported(
 
 def test_judge_next_does_not_suggest_passages_judged_on_the_scale(graded: Path) -> None:
     with campaign(graded) as track:
-        best = track.judge_next(level="passage").rows[0]
+        best = track.judge_next().rows[0]
         record_assessment(track.folder, to_rate(track, best.query_id), best.doc_id, "", 1, who="ada")
-        left = {(row.query_id, row.doc_id) for row in track.judge_next(level="passage").rows}
+        left = {(row.query_id, row.doc_id) for row in track.judge_next().rows}
         assert (best.query_id, best.doc_id) not in left
 
 
@@ -206,7 +195,6 @@ def test_an_assessor_who_leaves_is_replaced_and_done_tasks_stay(graded: Path) ->
         (["ada", "bob"], {"overlap": 1.5}, "from 0 to 1"),
         (["ada"], {"budget": 0}, "budget = 0"),
         (["ada"], {"topics_each": 0}, "topics_each = 0"),
-        (["ada"], {"by": "luck"}, "by = 'luck'"),
         (["ada\x1b"], {}, "control character"),
     ],
 )

@@ -2,18 +2,15 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
-from campaign import SCALE, campaign, to_rate
+from campaign import campaign, to_rate
 
-from trecexam.errors import TrecexamError
 from trecexam.extensions.campaign.assessments import record_assessment
+from trecexam.extensions.campaign.progress import judging_progress
 
 
 def test_progress_shows_per_assessor_and_topic_what_is_left_and_the_speed(graded: Path) -> None:
     with campaign(graded) as track:
-        with pytest.raises(TrecexamError, match="judge plan"):
-            track.judging.progress()
-        plan = track.judging.plan(["ada", "bob"], by="retrieved", overlap=0.1).plan
+        plan = track.judging.plan(["ada", "bob"], overlap=0.1).plan
         first, second, third, *_ = plan.tasks("ada")
         for (query_id, doc_id), rating, seconds in (
             (first, 2, 10.0), (second, "cannot", 2.0), (third, 1, None),
@@ -24,42 +21,27 @@ def test_progress_shows_per_assessor_and_topic_what_is_left_and_the_speed(graded
             )  # fmt: skip
         # Unplanned judgments are not part of the plan.
         record_assessment(track.folder, to_rate(track, "q1"), "q1-d00", "", 1, who="zoe", seconds=1.0)
-        found = track.judging.progress()
+        found = judging_progress(track._loader.load())
         ada, bob = found.assessors
         n = len(plan.tasks("ada"))
         assert ada == ("ada", "", n, 3, n - 3, 3, 1, 6.0, 2 * 3600 / 12.0)
         assert bob == ("bob", "", len(plan.tasks("bob")), 0, len(plan.tasks("bob")), 0, 0, None, None)
         assert [(row.assessor, row.query_id) for row in found.topics] == [
-            (name, query_id) for name in plan.assessors for query_id in plan.topics[name]
+            (name, query_id)
+            for name in plan.assessors
+            for query_id in dict.fromkeys(query_id for query_id, _ in plan.tasks(name))
         ]
         for name in ("tasks", "done", "left", "judgments", "cannot"):
             of_ada = [getattr(row, name) for row in found.topics if row.assessor == "ada"]
             assert sum(of_ada) == getattr(ada, name)
-        assert found.table.header[0:2] == ("assessor", "tasks")
-        assert len(found.tables["topics"]) == len(found.topics)
 
 
 def test_a_passage_with_some_items_judged_is_not_done(graded: Path) -> None:
     with campaign(graded, "") as track:
-        ((query_id, doc_id), *_) = track.judging.plan(["ada"], by="retrieved").plan.tasks("ada")
+        ((query_id, doc_id), *_) = track.judging.plan(["ada"]).plan.tasks("ada")
         query = to_rate(track, query_id)
         for place, item in enumerate(query.items):
-            before = track.judging.progress().assessors[0]
+            before = judging_progress(track._loader.load()).assessors[0]
             assert (before.done, before.judgments) == (0, place)
             record_assessment(track.folder, query, doc_id, item.item_id, 3, who="ada")
-        assert track.judging.progress().assessors[0].done == 1
-
-
-def test_progress_names_a_file_of_guidelines_that_is_missing(graded: Path) -> None:
-    with campaign(graded, f'{SCALE}guidelines = "guide.md"\n') as track:
-        track.judging.plan(["ada"], by="retrieved")
-        (note,) = track.judging.progress().notes
-        assert note == (
-            f"{graded}/guide.md, named by `guidelines` in [judging], does not exist; assessors see no "
-            "guidelines"
-        )
-        (graded / "guide.md").write_bytes(b"\xff")
-        (note,) = track.judging.progress().notes
-        assert "guide.md, named by `guidelines` in [judging], cannot be read: " in note
-        (graded / "guide.md").write_text("# Rate *strictly*")
-        assert track.judging.progress().notes == ()
+        assert judging_progress(track._loader.load()).assessors[0].done == 1

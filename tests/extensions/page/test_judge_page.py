@@ -19,22 +19,20 @@ from trecexam.extensions.page.trails import Trails
 
 @pytest.fixture
 def client(track: Path) -> Iterator[TestClient]:
+    (track / "qrels.txt").unlink()
     make = lambda: child.Thread(look, track)  # noqa: E731
     with JudgeNext(track, make=make) as judging, client_of(track, judging=judging) as opened:
         yield opened
 
 
-LIST = "/judge?judged=yes"
+LIST = "/judge"
 
 
 def first(client: TestClient) -> str:
-    """The URL of the best judgment."""
-    for _ in range(100):
-        answer = client.get(LIST)
-        if answer.status_code == 303:
-            return str(answer.headers["location"])
-        assert "Looking for the judgments" in answer.text
-    raise AssertionError("nothing to judge")
+    """The URL of the best judgment, after all queries were searched."""
+    looks = client.app.state.judging.of(Wish(grader="rubric"))  # type: ignore[attr-defined]
+    until(lambda: not (queue := looks.want(1)).total and len(queue.as_of) >= max(1, queue.queries))
+    return str(client.get(LIST).headers["location"])
 
 
 def key_of(address: str) -> Key:
@@ -73,8 +71,7 @@ def test_rating_continues_with_the_next_best_and_rated_ones_leave_the_list(clien
         answer = rate(client, address, str(number))
         assert answer.status_code == 303
         address = answer.headers["location"]
-        assert "judged=yes" in address
-    queue = judging.of(Wish(judged=True, grader="rubric")).want(1)
+    queue = judging.of(Wish(grader="rubric")).want(1)
     best = [row.key for row in queue.best]
     assert len(set(given)) == 4
     assert set(given) <= set(best)
@@ -101,7 +98,7 @@ def test_passages_can_be_skipped_revisited_and_started_again(client: TestClient)
         seen.add(key_of(address))
         client.get(address)
         query_id, doc_id, _ = key_of(address)
-        params = {"query": query_id, "doc": doc_id, "judged": "yes"}
+        params = {"query": query_id, "doc": doc_id}
         address = client.get("/judge/next", params=params).headers["location"]
         if "query=" not in address:
             break
@@ -109,7 +106,7 @@ def test_passages_can_be_skipped_revisited_and_started_again(client: TestClient)
     over = client.get(address).text
     assert "but for those that you skipped" in over
     assert f"Show the {len(seen)} that were skipped" in over
-    client.post("/judge/again", data={"csrf": csrf_of(client), "judged": "yes"})
+    client.post("/judge/again", data={"csrf": csrf_of(client)})
     assert key_of(first(client)) == key_of(one)
 
 
@@ -120,9 +117,6 @@ def test_the_number_left_is_unchanged_when_a_page_is_fetched_again(client: TestC
         return int(line[1].replace(",", ""))
 
     address = first(client)
-    # The list grows until every query was searched.
-    looks = client.app.state.judging.of(Wish(judged=True, grader="rubric"))  # type: ignore[attr-defined]
-    until(lambda: not (queue := looks.want(1)).total and len(queue.as_of) >= queue.queries)
     number = left(address)
     assert left(address) == number
     skipped = client.get(re.sub(r"/judge\?", "/judge/next?", address)).headers["location"]
@@ -138,7 +132,7 @@ def test_the_last_rating_is_undone_and_judged_again(client: TestClient, track: P
     assert "is withdrawn" in client.get(one).text
     assert "Undo the" not in client.get(one).text
     assert rate(client, one, "1").status_code == 303
-    rows = [line.split("\t")[3:6] for line in (track / "judgments.tsv").read_text().splitlines()[1:]]
+    rows = [line.split("\t")[3:6] for line in (track / "overrides.tsv").read_text().splitlines()[1:]]
     assert rows == [["3", "Ann", "because"], ["", "Ann", "undone"], ["1", "Ann", "because"]]
 
 
@@ -155,15 +149,6 @@ def test_a_concurrent_rating_by_another_person_is_a_conflict(client: TestClient)
     assert onwards.headers["location"].startswith("/judge")
 
 
-def test_if_all_is_officially_judged_the_page_shows_the_next_step(client: TestClient) -> None:
-    for _ in range(100):
-        answer = client.get("/judge?by=P(rel%3D4)@5")
-        if "Looking" not in answer.text:
-            break
-    if answer.status_code == 200:
-        assert "look at these too" in answer.text
-
-
 @pytest.mark.parametrize(
     ("address", "status", "text"),
     [
@@ -172,13 +157,13 @@ def test_if_all_is_officially_judged_the_page_shows_the_next_step(client: TestCl
         ("/judge?query=q1&doc=q1-d00&item=q1/77", 404, "has no item"),
         ("/judge/sideways?query=q1", 303, ""),
         ("/judge?by=nonsense", 200, "nonsense"),
-        ("/judge?level=passage&by=Cover(rel%3D4)@5", 200, "computed from the items"),
+        ("/judge?by=Cover(rel%3D4)@5", 200, "does not use labels"),
     ],
 )
 def test_unusual_urls_get_a_response(client: TestClient, address: str, status: int, text: str) -> None:
     for _ in range(100):
         answer = client.get(address)
-        if "Looking for the judgments" not in answer.text:
+        if "Looking for the passages" not in answer.text:
             break
     assert answer.status_code == status
     assert text in answer.text

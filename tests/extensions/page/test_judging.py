@@ -25,7 +25,7 @@ from trecexam.extensions.page.judging import (
 
 
 def row(query_id: str, doc_id: str, change: float) -> QueuedJudgment:
-    return QueuedJudgment(Key(query_id, doc_id, ""), (-change,), change, 2, (0.5, 0.5))
+    return QueuedJudgment(Key(query_id, doc_id, ""), (-change,), change, 2)
 
 
 class Scripted:
@@ -40,7 +40,7 @@ class Scripted:
         asked = receive(60)
         self.asked.append(asked)
         self.looks += 1
-        say(Began("passage", "P@20", 3, False, ("q1", "q2")))
+        say(Began("passage", "P@20", ("q1", "q2")))
         for query_id, change in (("q1", 0.1 * self.looks), ("q2", 0.15)):
             while not self.steps.acquire(timeout=0.02):
                 try:
@@ -126,32 +126,30 @@ def test_an_unused_list_is_dropped(tmp_path: Path, scripted: Scripted) -> None:
         assert judging.of(Wish("0")) is not lists[0]
 
 
-@pytest.mark.parametrize("wish", [Wish(judged=True), Wish("Cover(rel=4)@5", "cell")])
+@pytest.mark.parametrize("wish", [Wish(), Wish("nDCG@5")])
 def test_a_real_search_finds_the_same_as_judge_next(tmp_path: Path, wish: Wish) -> None:
     root = graded_track(tmp_path / "track")
+    (root / "qrels.txt").unlink()
     with trecexam.open_track(root) as track:
-        # The recorded grader has no probabilities: the list has passages that may be overrated.
-        found = track.judge_next(
-            wish.measure or None, level="cell" if wish.level else None, include_judged=wish.judged
-        )
+        found = track.judge_next(wish.measure or None)
     assert found.rows
     with JudgeNext(root, make=lambda: child.Thread(look, root)) as judging:
         wanted = judging.of(wish)
         wanted.want(1)
         until(lambda: bool(wanted.wait(10).as_of) and not wanted.want(1).total)
         queue = wanted.want(1)
-    expected = [Key(one.query_id, one.doc_id, one.item.item_id if one.item else "") for one in found.rows]
-    assert [one.key for one in queue.best] == expected
-    assert (queue.measure, queue.level, queue.n_runs) == (found.measure, found.level, 3)
+    assert [one.key for one in queue.best] == [Key(one.query_id, one.doc_id, "") for one in found.rows]
+    assert (queue.measure, queue.level) == (found.measure, found.level)
 
 
 def test_a_separate_process_searches_too_and_ends_with_the_page(tmp_path: Path) -> None:
     root = graded_track(tmp_path / "track")
+    (root / "qrels.txt").unlink()
     with JudgeNext(root) as judging:
-        wanted = judging.of(Wish(judged=True))
+        wanted = judging.of(Wish())
         wanted.want(1)
         assert wanted.wait(60).best
     with JudgeNext(root) as judging:
         # Killed in the middle.
-        judging.of(Wish(judged=True)).want(1)
+        judging.of(Wish()).want(1)
         time.sleep(0.2)

@@ -114,7 +114,7 @@ def test_removal_has_one_row_per_measure_and_share(
                 assert low <= tau <= high
     assert rows == run_command(capsys, "removal", disjoint_runs, "--repeats", "3")[0]
     with trecexam.open_track(disjoint_runs) as track:
-        drawn = [track.simulate.removal(repeats=3, seed=seed).table.records() for seed in (0, 0, 1)]
+        drawn = [track.simulate(judgments=True, repeats=3, seed=seed).table.records() for seed in (0, 0, 1)]
     assert drawn[0] == drawn[1] != drawn[2]
 
 
@@ -134,24 +134,24 @@ def test_json_has_the_table_and_the_map_of_each_row(
     removal = value("removal")
     assert (removal["repeats"], removal["seed"], len(removal["removal"])) == (10, 0, 27)
     with trecexam.open_track(disjoint_runs) as track:
-        mapped = track.simulate.runs(cuts={4: 1, 5: 3}).table.records()
+        mapped = track.simulate(cuts={4: 1, 5: 3}).table.records()
     assert {row["map"] for row in mapped} == {"thresholds: below 4: 0, from 4: 1, from 5: 3"}
 
 
 def test_the_python_call_gives_the_same(disjoint_runs: Path, capsys: pytest.CaptureFixture[str]) -> None:
     rows, _ = run_command(capsys, "runs", disjoint_runs)
     with trecexam.open_track(disjoint_runs) as track:
-        report = track.simulate.runs()
-        removal = track.simulate.removal(["P@2"], cuts={4: 1}, repeats=2, seed=3)
-    assert [one.run for one in report.rows] == [row["run"] for row in rows]
-    assert [str(one.unique) for one in report.rows] == [row["unique"] for row in rows]
-    assert {one.measure for one in removal.rows} == {"P@2"}
+        report = track.simulate()
+        removal = track.simulate(["P@2"], judgments=True, cuts={4: 1}, repeats=2, seed=3)
+    assert [one["run"] for one in report.table.records()] == [row["run"] for row in rows]
+    assert [str(one["unique"]) for one in report.table.records()] == [row["unique"] for row in rows]
+    assert {one["official_measure"] for one in removal.table.records()} == {"P@2"}
 
 
 def test_thresholds_default_to_those_of_the_track(disjoint_runs: Path) -> None:
     def notes() -> str:
         with trecexam.open_track(disjoint_runs) as track:
-            return "\n".join([*track.simulate.runs(rule="thresholds").notes, ""])
+            return "\n".join([*track.simulate(rule="thresholds").notes, ""])
 
     assert "labels are mapped: thresholds: below 4: 0, from 4: 1\n" in notes()
     with (disjoint_runs / "trecexam.toml").open("a") as file:

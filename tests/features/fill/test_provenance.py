@@ -148,7 +148,7 @@ def test_the_range_of_repeats_is_not_called_an_interval(
     assert "95% interval" not in captured.out + captured.err
     assert "judged from 3 repeats" in captured.err
     with trecexam.open_track("d") as track:
-        shown = str(track.simulate.removal(repeats=3))
+        shown = str(track.simulate(judgments=True, repeats=3))
     assert "[95% range of a further repeat, from 3 repeats]" in shown
     assert "95% interval" not in shown
 

@@ -7,15 +7,13 @@ from trecexam.extensions.campaign.agreement import assessor_agreement
 from trecexam.extensions.campaign.exporting import export_judgments, import_judgments
 from trecexam.extensions.campaign.judge_next.next_judgments import next_judgments
 from trecexam.extensions.campaign.planning import plan_judging
-from trecexam.extensions.campaign.progress import judging_progress
 
 
 @named_as_called
 class JudgingAccessor(Accessor):
-    """Plan, progress and agreement of a campaign, and its judgments as files."""
+    """Plan and agreement of a campaign, and its judgments as files."""
 
     plan = on_loaded(plan_judging)
-    progress = on_loaded(judging_progress)
     agreement = on_loaded(assessor_agreement)
     export = on_loaded(export_judgments)
     take_in = on_folder(import_judgments)

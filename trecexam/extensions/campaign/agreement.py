@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import numpy as np
 
 from converters.overrides import ADJUDICATED
-from trecexam.extensions.campaign.alpha import MIN_TOPICS, Alpha, alpha, cells_by_topic
+from trecexam.extensions.campaign.alpha import MIN_TOPICS, Alpha, alpha
 from trecexam.extensions.campaign.assessments import CellKey, opinions_of
 from trecexam.scores.kappa import Kappa, kappa, weighted_kappa
 from trecexam.tables.result import Result
@@ -191,22 +191,23 @@ def _row(
     cells: Mapping[CellKey, Mapping[str, int]],
     n_values: int,
 ) -> AgreementRow:
-    topics = dict.fromkeys(key.query_id for key in cells)
+    by_topic: dict[str, list[list[int]]] = {}
+    for key, ratings in cells.items():
+        by_topic.setdefault(key.query_id, []).append(list(ratings.values()))
     of_two, weighted = Kappa(), float("nan")
     if len(names) == 2:
-        topic_index = {query_id: at for at, query_id in enumerate(topics)}
-        counts = np.zeros((len(topics), n_values, n_values), np.int64)
-        for key, ratings in cells.items():
-            counts[topic_index[key.query_id], ratings[names[0]], ratings[names[1]]] += 1
+        counts = np.zeros((len(by_topic), n_values, n_values), np.int64)
+        for topic, pairs in enumerate(by_topic.values()):
+            for first, second in pairs:
+                counts[topic, first, second] += 1
         of_two, weighted = kappa(counts), weighted_kappa(counts.sum(axis=0), 2)
-    values = {tuple(key): list(ratings.values()) for key, ratings in cells.items()}
     return AgreementRow(
         level,
         names,
-        len(topics),
+        len(by_topic),
         len(cells),
-        sum(len(set(ratings)) == 1 for ratings in values.values()),
+        sum(len(set(ratings.values())) == 1 for ratings in cells.values()),
         of_two,
         weighted,
-        alpha(cells_by_topic(values), n_values),
+        alpha(list(by_topic.values()), n_values),
     )

@@ -6,7 +6,7 @@ The library `krippendorff` is under the GPL, which we are not; it also takes eac
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -32,7 +32,7 @@ class Alpha:
     high: float = math.nan
 
 
-def alpha(topics: Sequence[Sequence[Sequence[int]]], n_values: int, seed: int = 0) -> Alpha:
+def alpha(topics: Sequence[Sequence[Sequence[int]]], n_values: int) -> Alpha:
     """Krippendorff's alpha for ordinal data of any number of raters, each of whom may leave cells out.
 
     alpha = 1 - Do / De, observed over expected disagreement, with the ordinal difference of Krippendorff,
@@ -42,7 +42,6 @@ def alpha(topics: Sequence[Sequence[Sequence[int]]], n_values: int, seed: int = 
 
     Args:
         topics: of each topic, of each of its cells, the ratings 0 .. n_values - 1, in any order.
-        seed: of the bootstrap.
     """
     of_topic = [
         [_coincidences(ratings, n_values) for ratings in cells if len(ratings) > 1] for cells in topics
@@ -55,7 +54,7 @@ def alpha(topics: Sequence[Sequence[Sequence[int]]], n_values: int, seed: int = 
     n = len(tables)
     if math.isnan(value) or n < MIN_TOPICS:
         return Alpha(value)
-    weights = np.random.default_rng(seed).multinomial(n, np.full(n, 1 / n), DRAWS).astype(np.float64)
+    weights = np.random.default_rng(0).multinomial(n, np.full(n, 1 / n), DRAWS).astype(np.float64)
     values = _alpha(np.tensordot(weights, tables, 1))
     low, high = np.percentile(values[~np.isnan(values)], [2.5, 97.5])
     return Alpha(value, float(low), float(high))
@@ -80,11 +79,3 @@ def _alpha(tables: Floats) -> Floats:
     with np.errstate(invalid="ignore", divide="ignore"):
         value: Floats = np.where(expected > 0, 1 - (n - 1) * observed / expected, np.nan)
     return value
-
-
-def cells_by_topic(cells: Mapping[tuple[str, ...], Sequence[int]]) -> list[list[Sequence[int]]]:
-    """The ratings of cells grouped by the first part of their keys, as `alpha` expects them."""
-    topics: dict[str, list[Sequence[int]]] = {}
-    for key, ratings in cells.items():
-        topics.setdefault(key[0], []).append(ratings)
-    return list(topics.values())

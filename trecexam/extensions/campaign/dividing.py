@@ -30,7 +30,6 @@ def divided(
     topics_each: int | None = None,
     overlap: float = 0.0,
     budget: int | None = None,
-    seed: int = 0,
     earlier: JudgingPlan | None = None,
     is_done: Callable[[PlannedTask], bool] = lambda task: False,
 ) -> JudgingPlan:
@@ -45,17 +44,16 @@ def divided(
         topics_each: topics of an assessor at the most; None: all topics are divided.
         overlap: the share of tasks that a second person gets, too, drawn at random; 0..1.
         budget: tasks in all, the overlap counted twice, evenly over topics; None: as many as there are.
-        seed: of what is drawn: which topics, where there are more than are divided, and which tasks.
         earlier, is_done: the plan so far, and what of it is done.
     """
     done = frozenset(row for row in (earlier.rows if earlier else ()) if is_done(row))
     old = earlier.rows if earlier is not None and done else ()
     most = topics_each or len(topics)
     owners = _kept_owners(topics, assessors, most, old, done)
-    free = _free_topics(topics, owners, most * len(assessors), seed, old, done)
+    free = _free_topics(topics, owners, most * len(assessors), old, done)
     share = None if budget is None else max(1, round(budget / (1 + overlap)))
     doc_ids = _to_judge(topics, owners, free, old, done, share)
-    _give(owners, free, {query_id: len(ids) for query_id, ids in doc_ids.items()}, assessors, most, seed)
+    _give(owners, free, {query_id: len(ids) for query_id, ids in doc_ids.items()}, assessors, most)
     owner_tasks = [
         PlannedTask(owners[query_id], query_id, doc_id)
         for query_id in doc_ids
@@ -67,13 +65,13 @@ def divided(
     n_twice = round(overlap * (len(owner_tasks) + len(done_by_others)))
     if budget is not None:
         n_twice = min(n_twice, budget - len(owner_tasks) - len(done_by_others))
-    twice = _overlap([*owner_tasks, *done_by_others], assessors, n_twice, seed, old, done)
+    twice = _overlap([*owner_tasks, *done_by_others], assessors, n_twice, old, done)
     return _ordered(owner_tasks, done_by_others, twice, assessors)
 
 
-def _draw(seed: int, *ids: str) -> bytes:
+def _draw(*ids: str) -> bytes:
     """A random number that depends only on the ids."""
-    return hashlib.sha256("\t".join((str(seed), *ids)).encode("utf-8", "surrogatepass")).digest()
+    return hashlib.sha256("\t".join(("0", *ids)).encode("utf-8", "surrogatepass")).digest()
 
 
 def _kept_owners(
@@ -103,7 +101,6 @@ def _free_topics(
     topics: Sequence[Topic],
     owners: Collection[str],
     most: int,
-    seed: int,
     old: Sequence[PlannedTask],
     done: Collection[PlannedTask],
 ) -> list[str]:
@@ -118,7 +115,7 @@ def _free_topics(
         and topic.query_id not in over
         and (topic.doc_ids or topic.query_id in left)
     ]
-    free.sort(key=lambda query_id: (query_id not in left, _draw(seed, query_id)))
+    free.sort(key=lambda query_id: (query_id not in left, _draw(query_id)))
     return free[: max(0, most - len(owners))]
 
 
@@ -168,12 +165,11 @@ def _give(
     sizes: Mapping[str, int],
     assessors: Sequence[str],
     most: int,
-    seed: int,
 ) -> None:
     """Assigns free topics, largest first, each to the assessor with the least work."""
     has = Counter(owners.values())
     work = Counter({name: sum(sizes[q] for q in owners if owners[q] == name) for name in assessors})
-    for query_id in sorted(free, key=lambda query_id: (-sizes[query_id], _draw(seed, query_id))):
+    for query_id in sorted(free, key=lambda query_id: (-sizes[query_id], _draw(query_id))):
         name = min((name for name in assessors if has[name] < most), key=lambda name: (work[name], has[name]))
         owners[query_id] = name
         has[name] += 1
@@ -196,7 +192,6 @@ def _overlap(
     first_tasks: Sequence[PlannedTask],
     assessors: Sequence[str],
     n_wanted: int,
-    seed: int,
     old: Sequence[PlannedTask],
     done: Collection[PlannedTask],
 ) -> list[PlannedTask]:
@@ -214,7 +209,7 @@ def _overlap(
     twice += is_open[: max(0, n_wanted - len(twice))]
     drawn = {row[1:3] for row in twice}
     work = Counter(row.assessor for row in (*first_tasks, *twice))
-    for row in sorted(first_tasks, key=lambda row: _draw(seed, "overlap", *row[1:3])):
+    for row in sorted(first_tasks, key=lambda row: _draw("overlap", *row[1:3])):
         if len(twice) >= n_wanted:
             break
         if row[1:3] not in drawn:

@@ -1,31 +1,30 @@
-"""A list of passages to judge, as `settle`, `learned-next` and `judge-next` write with -o."""
+"""Columns of a table with a header line, such as the output of `judge-next`."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from converters.errors import ConversionError
 from converters.lines import decode, iter_lines
 from trecexam.errors import TrecexamError
 
-_COLUMNS = ("query_id", "doc_id")
 
-
-def read_listed(path: Path) -> list[tuple[str, str]]:
-    """(query_id, doc_id) of each line, in order, from a TSV file with at least these columns.
+def read_columns(path: Path, columns: Sequence[str]) -> list[tuple[str, ...]]:
+    """Read these columns of each line of a TSV file, in order.
 
     Raises:
         TrecexamError: with the line: it cannot be read, or has no such columns.
     """
-    rows: list[tuple[str, str]] = []
+    rows: list[tuple[str, ...]] = []
     header: list[str] = []
     try:
         for number, raw in iter_lines(path):
             values = decode(path, number, raw).split("\t")
             if not header:
-                if not set(_COLUMNS) <= set(values):
+                if not set(columns) <= set(values):
                     raise ConversionError(
-                        path, number, "the header line lacks query_id or doc_id, separated by tabs"
+                        path, number, f"the header line lacks {' or '.join(columns)}, separated by tabs"
                     )
                 header = values
                 continue
@@ -34,7 +33,7 @@ def read_listed(path: Path) -> list[tuple[str, str]]:
                     path, number, f"{len(values)} columns, and the header has {len(header)}"
                 )
             row = dict(zip(header, values, strict=True))
-            rows.append((row["query_id"], row["doc_id"]))
+            rows.append(tuple(row[name] for name in columns))
     except ConversionError as error:
         raise TrecexamError(error.reason, path=path, line=error.line) from None
     return rows

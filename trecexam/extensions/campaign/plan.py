@@ -58,19 +58,6 @@ class JudgingPlan:
         """The assessors with tasks."""
         return tuple(self.by_assessor)
 
-    @cached_property
-    def topics(self) -> Mapping[str, tuple[str, ...]]:
-        """Assessor -> the queries that she works on, in order: her topics, and those of her overlap."""
-        return {
-            assessor: tuple(dict.fromkeys(row.query_id for row in rows))
-            for assessor, rows in self.by_assessor.items()
-        }
-
-    @property
-    def budget(self) -> int:
-        """The number of tasks; overlap counts twice."""
-        return len(self.rows)
-
     def tasks(self, assessor: str) -> tuple[tuple[str, str], ...]:
         """(query_id, doc_id) of an assessor's tasks, in order, with overlap; empty for others."""
         return tuple((row.query_id, row.doc_id) for row in self.by_assessor.get(assessor, ()))

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import TYPE_CHECKING
 
 from converters.records import judgment
 from trecexam.errors import TrecexamError
-from trecexam.extensions.campaign.assessments import CellKey, asked_items, is_done, opinions_of
+from trecexam.extensions.campaign.assessments import asked_items, is_done, opinions_of
 from trecexam.extensions.campaign.dividing import Topic, divided
-from trecexam.extensions.campaign.judge_next.next_judgments import next_judgments
-from trecexam.extensions.campaign.listed import read_listed
+from trecexam.extensions.campaign.judge_next.search import Search
+from trecexam.extensions.campaign.listed import read_columns
 from trecexam.extensions.campaign.plan import JudgingPlan, PlannedTask, read_plan, write_plan
 from trecexam.line.loaded_track import of_documents
 from trecexam.line.typed_text import MAX_WHO, typed
-from trecexam.scores.retrieved import retrieved_weights
 from trecexam.tables.result import Result
 from trecexam.tables.table import Table
 from trecexam.tables.text import plural
@@ -24,40 +23,13 @@ from trecexam.tables.text import plural
 if TYPE_CHECKING:
     from trecexam.line.assessment import Assessment
 
-#: What passages of a topic may be ordered by.
-Order = Literal["change", "retrieved"]
-
 
 @dataclass(frozen=True)
 class PlannedCampaign(Result):
-    """A plan that was written.
-
-    Attributes:
-        n_done: how many of its tasks are done already.
-        n_left_out: passages without a judgment that are in no task.
-        by: what passages of a topic are ordered by, "listed" for a list of passages.
-        notes: what a reader must know, how many tasks there are, and where.
-    """
+    """A plan that was written, and notes: the order, the number of tasks, and the file."""
 
     plan: JudgingPlan
-    path: Path
-    n_done: int
-    n_left_out: int
-    by: Order | Literal["listed"]
     notes: tuple[str, ...]
-
-    @property
-    def summary(self) -> str:
-        """A line with the numbers of passages and tasks."""
-        rows, n_people = self.plan.rows, len(self.plan.assessors)
-        twice = sum(row.overlap for row in rows)
-        for_two = f", {twice:,} of them for two people" if twice else ""
-        done = f", {self.n_done:,} done" if self.n_done else ""
-        left_out = f"; {plural(self.n_left_out, 'unjudged passage')} left out" if self.n_left_out else ""
-        return (
-            f"{plural(len(rows) - twice, 'passage')}{for_two} "
-            f"({plural(len(rows), 'task')}, {plural(n_people, 'assessor')}{done}){left_out}"
-        )
 
     def declare(self) -> dict[str, Table]:
         """A row for each assessor."""
@@ -81,7 +53,6 @@ def plan_judging(
     topics_each: int | None = None,
     overlap: float = 0.0,
     budget: int | None = None,
-    by: Order | None = None,
     passages: Path | str | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> PlannedCampaign:
@@ -100,16 +71,13 @@ def plan_judging(
         topics_each: topics of each assessor at the most.
         overlap: the share of tasks, 0..1, drawn at random, that a second assessor gets, too.
         budget: tasks in all, the overlap counted twice; evenly over topics.
-        by: the order within a topic: "change" as of `judge_next`, what that does not list after it;
-            "retrieved": by how many runs and how high. None: by change where there are grades and a second
-            run, else by retrieved.
-        passages: only those of this table with the columns query_id and doc_id, as `settle` and
-            `learned-next` write it; without `by` in its order.
+        passages: only those of this table with the columns query_id and doc_id, as `judge-next` writes it, in
+            its order; None: all, in the order of `judge_next`.
         progress: of `judge_next`.
 
     Raises:
-        TrecexamError: arguments that do not go together, an order that cannot be computed, a plan that cannot
-            be read or written, a list that cannot be read or has none of the pooled passages.
+        TrecexamError: arguments that do not go together, a plan that cannot be read or written, a list that
+            cannot be read or has none of the pooled passages.
     """
     names = tuple(typed("an assessor's name", name, MAX_WHO) for name in assessors)
     _check(names, topics_each, overlap, budget)
@@ -121,9 +89,17 @@ def plan_judging(
         return is_done(of_person, task.query_id, task.doc_id, items_by_query.get(task.query_id, ("",)))
 
     earlier = read_plan(track.folder)
-    listed = None if passages is None else _listed(track, Path(passages))
-    order, ranks, notes = _places(track, by, listed, progress)
-    topics = _topics(track, items_by_query, ranks, listed)
+    notes: tuple[str, ...] = ()
+    if passages is None:
+        search = Search(track, with_judged=True)
+        ranked: Sequence[tuple[str, ...]] = [
+            (row.query_id, row.doc_id) for row in search.ranked(progress=progress)
+        ]
+        if search.why:
+            notes = (f"ordered by the runs alone: {search.why}",)
+    else:
+        ranked = _listed(track, Path(passages))
+    topics = _topics(track, items_by_query, ranked)
     plan = divided(
         topics, names,
         topics_each=topics_each, overlap=overlap, budget=budget, earlier=earlier, is_done=done,
@@ -134,9 +110,16 @@ def plan_judging(
     left_out = sum(
         (topic.query_id, doc_id) not in planned_pairs for topic in topics for doc_id in topic.doc_ids
     )
-    path = write_plan(track.folder, plan)
-    planned = PlannedCampaign(plan, path, sum(map(done, plan.rows)), left_out, order, notes)
-    return replace(planned, notes=(*notes, f"wrote {path}: {planned.summary}"))
+    n_rows, n_done = len(plan.rows), sum(map(done, plan.rows))
+    twice = sum(row.overlap for row in plan.rows)
+    summary = (
+        f"{plural(n_rows - twice, 'passage')}"
+        + (f", {twice:,} of them for two people" if twice else "")
+        + f" ({plural(n_rows, 'task')}, {plural(len(plan.assessors), 'assessor')}"
+        + (f", {n_done:,} done" if n_done else "")
+        + (f"); {plural(left_out, 'unjudged passage')} left out" if left_out else ")")
+    )
+    return PlannedCampaign(plan, (*notes, f"wrote {write_plan(track.folder, plan)}: {summary}"))
 
 
 def _check(names: Sequence[str], topics_each: int | None, overlap: float, budget: int | None) -> None:
@@ -156,79 +139,42 @@ def _check(names: Sequence[str], topics_each: int | None, overlap: float, budget
         raise TrecexamError("an overlap needs a second assessor")
 
 
-def _listed(track: Assessment, path: Path) -> dict[tuple[str, str], None]:
-    """(query_id, doc_id) of the pooled passages of a list, in its order."""
+def _listed(track: Assessment, path: Path) -> Sequence[tuple[str, ...]]:
+    """Return (query_id, doc_id) of the pooled passages of a list, in its order."""
     pooled = {(query_id, doc_id) for query_id, of in track.pool.items() for doc_id in of.doc_ids}
-    rows = read_listed(path)
-    listed = dict.fromkeys(row for row in rows if row in pooled)
+    rows = read_columns(path, ("query_id", "doc_id"))
+    listed = [row for row in rows if row in pooled]
     if not listed:
         raise TrecexamError(f"the pool has none of the file's {plural(len(rows), 'passage')}", path=path)
     return listed
 
 
-def _places(
-    track: Assessment,
-    by: Order | None,
-    listed: Collection[tuple[str, str]] | None,
-    progress: Callable[[int, int], None] | None,
-) -> tuple[Order | Literal["listed"], dict[str, dict[str, int]], tuple[str, ...]]:
-    """query_id -> doc_id -> position in the order of judging, and notes."""
-    if by is not None and by not in get_args(Order):
-        raise TrecexamError(f"by = '{by}': {', '.join(get_args(Order))}")
-    notes: tuple[str, ...] = ()
-    order: Order | Literal["listed"] = by or "listed"
-    if by is None and listed is None:
-        order = "change" if len(track.runs) > 1 and track.counts.ok else "retrieved"
-        if order == "retrieved":
-            notes = (
-                "ordered by the runs alone: nothing is graded yet, or the track has fewer than two runs",
-            )
-    ranks: dict[str, dict[str, int]] = {query_id: {} for query_id in track.bank.query_ids}
-    pairs = list(listed or ()) if order == "listed" else []
-    if order == "change":
-        level: Literal["passage"] | None = None if track.config.judging.scale is None else "passage"
-        following = next_judgments(track, level=level, by=order, progress=progress)
-        pairs = [(row.query_id, row.doc_id) for row in following.rows]
-    for query_id, doc_id in pairs:
-        if query_id in ranks:
-            ranks[query_id].setdefault(doc_id, len(ranks[query_id]))
-    return order, ranks, notes
-
-
 def _topics(
-    track: Assessment,
-    items_by_query: Mapping[str, Sequence[str]],
-    ranks: Mapping[str, Mapping[str, int]],
-    listed: Collection[tuple[str, str]] | None,
+    track: Assessment, items_by_query: Mapping[str, Sequence[str]], ranked: Sequence[tuple[str, ...]]
 ) -> list[Topic]:
+    """Return the queries with the ranked passages that people have not judged yet."""
+    by_query: dict[str, dict[str, None]] = {query_id: {} for query_id in track.bank.query_ids}
+    for query_id, doc_id in ranked:
+        by_query.get(query_id, {})[doc_id] = None
     officially: dict[str, set[str]] = {}
     for row in track.official or ():
         if judgment(row.relevance) is not None:
             officially.setdefault(row.query_id, set()).add(row.doc_id)
     counting = {**track.overrides.ratings, **track.judgments.ratings}
     topics = []
-    for query_id, rank_of in ranks.items():
-        pooled, sheet, items = track.pool[query_id], track.sheets[query_id], items_by_query[query_id]
+    for query_id, ranked_ids in by_query.items():
+        sheet, items = track.sheets[query_id], items_by_query[query_id]
         skipped = officially.get(query_id, set()) if "" in items else set()
-        weights = retrieved_weights(pooled.ranks, len(pooled.doc_ids)).tolist()
-        by_weight = sorted(zip(pooled.doc_ids, weights, strict=True), key=lambda row: -row[1])
-        eligible = {doc_id for doc_id in pooled.doc_ids if listed is None or (query_id, doc_id) in listed}
-        # Of one text the first id, whatever the order is by.
-        first: dict[str, str] = {}
-        for doc_id in sorted(pooled.doc_ids, key=lambda doc_id: doc_id not in eligible):
-            first.setdefault(sheet.text_of(doc_id) or "", doc_id)
-        usable = [
-            doc_id
-            for doc_id, _ in sorted(by_weight, key=lambda row: rank_of.get(row[0], len(rank_of)))
-            if sheet.text_of(doc_id)
-            and first[sheet.text_of(doc_id) or ""] == doc_id
-            and doc_id not in skipped
-        ]
+        # Of passages with one text, the first.
+        of_text: dict[str, str] = {}
+        for doc_id in (*ranked_ids, *track.pool[query_id].doc_ids):
+            of_text.setdefault(sheet.text_of(doc_id) or "", doc_id)
+        of_text.pop("", None)
+        usable = [doc_id for doc_id in of_text.values() if doc_id not in skipped]
         unjudged = tuple(
             doc_id
             for doc_id in usable
-            if doc_id in eligible
-            and not all((*CellKey(query_id, doc_id, item_id),) in counting for item_id in items)
+            if doc_id in ranked_ids and not all((query_id, doc_id, item_id) in counting for item_id in items)
         )
         if usable:
             topics.append(Topic(query_id, unjudged, frozenset(usable)))

@@ -8,11 +8,8 @@ from statistics import median
 from typing import TYPE_CHECKING, NamedTuple
 
 from converters.records import HumanRating
-from trecexam.errors import TrecexamError
 from trecexam.extensions.campaign.assessments import CellKey, asked_items, is_done, opinions_of
-from trecexam.extensions.campaign.guidelines import guidelines_warning
-from trecexam.extensions.campaign.plan import JudgingPlan, PlannedTask, plan_path, read_plan
-from trecexam.line.loaded_track import of_documents
+from trecexam.extensions.campaign.plan import JudgingPlan, PlannedTask, read_plan
 from trecexam.tables.result import Result
 from trecexam.tables.table import Layout, Table
 
@@ -53,7 +50,6 @@ class Progress(Result):
 
     topics: tuple[ProgressRow, ...]
     assessors: tuple[ProgressRow, ...]
-    notes: tuple[str, ...] = ()
 
     def declare(self) -> dict[str, Table]:
         """`assessors`, a row for each; `topics`, a row for each assessor and topic."""
@@ -63,50 +59,24 @@ class Progress(Result):
         topics = Table(ProgressRow._fields, self.topics, layout=Layout(("assessor", "query_id")))
         return {"assessors": assessors, "topics": topics}
 
-    @property
-    def shown(self) -> tuple[str, ...]:
-        """Both tables."""
-        return ("assessors", "topics")
 
+def judging_progress(track: Assessment) -> Progress:
+    """Return each assessor's progress with the track's plan; empty without a plan.
 
-def progress(
-    plan: JudgingPlan,
-    opinions: Mapping[str, Mapping[CellKey, HumanRating]],
-    items_by_query: Mapping[str, Sequence[str]],
-) -> Progress:
-    """Progress of each assessor.
-
-    Args:
-        opinions: assessor -> what she says, as of `standing_opinions`.
-        items_by_query: query_id -> the items of a passage, as of `asked_items`.
+    Raises:
+        TrecexamError: the plan cannot be read.
     """
+    plan, opinions = read_plan(track.folder) or JudgingPlan(()), opinions_of(track)
+    items_by_query = {q: asked_items(track.config.judging, items) for q, items in track.bank.items.items()}
     topics, assessors = [], []
     for name, tasks in plan.by_assessor.items():
-        opinions_of_person = opinions.get(name, {})
         by_topic: dict[str, list[PlannedTask]] = {}
         for task in tasks:
             by_topic.setdefault(task.query_id, []).append(task)
-        topics += [
-            _row(name, query_id, rows, opinions_of_person, items_by_query)
-            for query_id, rows in by_topic.items()
-        ]
-        assessors.append(_row(name, "", tasks, opinions_of_person, items_by_query))
+        of_person = opinions.get(name, {})
+        topics += [_row(name, q, rows, of_person, items_by_query) for q, rows in by_topic.items()]
+        assessors.append(_row(name, "", tasks, of_person, items_by_query))
     return Progress(tuple(topics), tuple(assessors))
-
-
-@of_documents
-def judging_progress(track: Assessment) -> Progress:
-    """Progress of each assessor with the track's plan.
-
-    Raises:
-        TrecexamError: there is no plan, or it cannot be read.
-    """
-    plan = read_plan(track.folder)
-    if plan is None:
-        raise TrecexamError("no plan yet: make one with `trecexam judge plan`", path=plan_path(track.folder))
-    items_by_query = {q: asked_items(track.config.judging, items) for q, items in track.bank.items.items()}
-    result = progress(plan, opinions_of(track), items_by_query)
-    return result.noted(*filter(None, (guidelines_warning(track.folder),)))
 
 
 def _row(

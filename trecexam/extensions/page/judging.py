@@ -10,7 +10,7 @@ import threading
 import time
 import traceback
 from collections import OrderedDict
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from pathlib import Path
@@ -18,9 +18,8 @@ from typing import Literal, NamedTuple
 
 from converters.errors import ConversionError
 from trecexam.errors import TrecexamError
-from trecexam.extensions.campaign.judge_next.arithmetic.next_judgments import ranked
-from trecexam.extensions.campaign.judge_next.cited import cited_pairs, labels_to_make
-from trecexam.extensions.campaign.judge_next.search import Level, Search
+from trecexam.extensions.campaign.judge_next.cited import unlabelled_citations
+from trecexam.extensions.campaign.judge_next.search import Search, SuggestedJudgment
 from trecexam.extensions.page import child
 from trecexam.line.assessment import Assessment
 from trecexam.line.loader import TrackLoader
@@ -42,15 +41,11 @@ class Wish(NamedTuple):
     """A requested list.
 
     Attributes:
-        measure: what the ranking is by; "" for the track's first.
-        level: "passage" or "cell"; "" for what the measure is computed on.
-        judged: passages with official judgments too.
+        measure: what the ranking is by; "" for the track's first on labels of passages.
         grader: whose ratings people rate; "" for the first.
     """
 
     measure: str = ""
-    level: str = ""
-    judged: bool = False
     grader: str = ""
 
 
@@ -59,7 +54,7 @@ DEFAULT = Wish()
 
 
 class Key(NamedTuple):
-    """A cell, or with item_id "" a whole passage."""
+    """A citation, or with item_id "" a whole passage."""
 
     query_id: str
     doc_id: str
@@ -71,16 +66,15 @@ class QueuedJudgment(NamedTuple):
 
     Attributes:
         order: those with the least are made first.
-        change: by how much the differences of the runs' means are expected to move; None of what is cited.
+        change: by how much the differences of the runs' means are expected to move; None of citations and
+            without grades.
         runs: how many have it among their first ranks, or cite it.
-        chances: of each rating, what a person is expected to say; () where nothing is.
     """
 
     key: Key
     order: tuple[float, ...]
     change: float | None
     runs: int
-    chances: tuple[float, ...]
 
 
 @dataclass(frozen=True)
@@ -88,7 +82,7 @@ class JudgmentQueue:
     """The suggested judgments.
 
     Attributes:
-        level, measure, n_runs, tied: as in `NextJudgments`; the level is "" while nothing was looked at.
+        level, measure: as in `NextJudgments`; the level is "" while nothing was looked at.
         by_query: query_id -> its judgments, best first, `KEPT` at the most.
         as_of: query_id -> the version of the state that they are of.
         queries: how many there are to look at.
@@ -96,10 +90,8 @@ class JudgmentQueue:
         failure: why nothing can be found; "" where all is well.
     """
 
-    level: Level | Literal["citation", ""] = ""
+    level: Literal["passage", "citation", ""] = ""
     measure: str = ""
-    n_runs: int = 0
-    tied: bool = False
     by_query: Mapping[str, tuple[QueuedJudgment, ...]] = field(default_factory=dict)
     as_of: Mapping[str, int] = field(default_factory=dict)
     queries: int = 0
@@ -128,10 +120,8 @@ class LookRequest(NamedTuple):
 class Began(NamedTuple):
     """From the process: the track is read; the kind of list, and its number of queries."""
 
-    level: Level | Literal["citation"]
+    level: Literal["passage", "citation"]
     measure: str
-    n_runs: int
-    tied: bool
     query_ids: tuple[str, ...]
 
 
@@ -299,7 +289,7 @@ class JudgeList:
                     known_ids = frozenset(message.query_ids)
                     same = (message.level, message.measure) == (queue.level, queue.measure)
                     self._queue = JudgmentQueue(
-                        *message[:4],
+                        *message[:2],
                         {q: rows for q, rows in queue.by_query.items() if same and q in known_ids},
                         {q: of for q, of in queue.as_of.items() if same and q in known_ids},
                         len(known_ids),
@@ -354,34 +344,34 @@ def _ordered(query_ids: Collection[str], known_ids: Collection[str]) -> list[str
 
 
 def _at_rankings(track: Assessment, request: LookRequest) -> Iterator[Began | QueryLooked]:
-    """The judgments that would change the ranking, query by query."""
-    wish = request.wish
-    level: Level | None = "cell" if wish.level == "cell" else "passage" if wish.level else None
-    search = Search(track, wish.measure or None, level, include_judged=wish.judged)
+    """The passages to judge, query by query, as `judge-next` lists them."""
+    search = Search(track, request.wish.measure or None)
     queries = search.chosen()
-    yield Began(search.level, search.measure, search.n_runs, search.tied, tuple(queries))
-    for look in search.looks(_ordered(queries, request.known)):
-        items = track.bank.items[look.query_id]
-        rows = tuple(
-            QueuedJudgment(
-                Key(row.query_id, row.doc_id, "" if row.item is None else items[row.item].item_id),
-                (-round(row.expected_change, 12), -round(row.expected_swaps, 12)),
-                row.expected_change,
-                row.runs,
-                row.chances,
-            )
-            for row in ranked(look.suggestions)[:KEPT]
-        )
-        yield QueryLooked(look.query_id, rows)
+    yield Began("passage", search.measure, tuple(queries))
+    for query_id in _ordered(queries, request.known):
+        yield _looked(query_id, sorted(search.of_query(query_id), key=lambda row: row.order))
 
 
 def _at_citations(track: Assessment, request: LookRequest) -> Iterator[Began | QueryLooked]:
     """The sentences to label with what they cite, as `judge-next` lists them."""
-    by_query: dict[str, list[QueuedJudgment]] = {query_id: [] for query_id in track.bank.query_ids}
-    yield Began("citation", "", len(track.runs), False, tuple(by_query))
-    unlabelled = [pair for pair in cited_pairs(track) if pair.key not in track.overrides.ratings]
-    for rank, row in enumerate(labels_to_make(track, unlabelled)):
-        key = Key(*row.pair.key)
-        by_query[key.query_id].append(QueuedJudgment(key, (rank,), None, row.runs, row.chances or ()))
+    by_query: dict[str, list[SuggestedJudgment]] = {query_id: [] for query_id in track.bank.query_ids}
+    yield Began("citation", "", tuple(by_query))
+    for row in unlabelled_citations(track)[0]:
+        by_query[row.query_id].append(row)
     for query_id, rows in by_query.items():
-        yield QueryLooked(query_id, tuple(rows[:KEPT]))
+        yield _looked(query_id, rows)
+
+
+def _looked(query_id: str, rows: Sequence[SuggestedJudgment]) -> QueryLooked:
+    return QueryLooked(
+        query_id,
+        tuple(
+            QueuedJudgment(
+                Key(query_id, row.doc_id, row.item.item_id if row.item else ""),
+                row.order,
+                row.expected_change,
+                row.runs,
+            )
+            for row in rows[:KEPT]
+        ),
+    )

@@ -77,12 +77,13 @@ def simulate(
         bars.grading("encoding", "encoded", "texts") as encoding,
         bars.grading("simulating", "simulated", "steps") as progress,
     ):
-        steps, encoded = bars.steps(progress), bars.steps(encoding)
-        result: Result = (
-            opened.simulate.removal(
-                measures or None, repeats=repeats, by=by, progress=steps, encoding=encoded
-            )
-            if judgments
-            else opened.simulate.runs(measures or None, teams=teams, by=by, progress=steps, encoding=encoded)
+        result: Result = opened.simulate(
+            measures or None,
+            teams=teams,
+            judgments=judgments,
+            repeats=repeats,
+            by=by,
+            progress=bars.steps(progress),
+            encoding=bars.steps(encoding),
         )
         return result

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,48 +12,65 @@ from trecexam.errors import TrecexamError
 from trecexam.extensions.simulation.arithmetic.left_out import leave_out, shift
 from trecexam.extensions.simulation.arithmetic.removal import remove
 from trecexam.extensions.simulation.arithmetic.simulation import Simulation
-from trecexam.extensions.simulation.tables import HOW, RemovalReport, RunsReport
-from trecexam.extensions.simulation.ways import other_ways
-from trecexam.features.fill.ways import stated
+from trecexam.extensions.simulation.tables import (
+    moved,
+    removal_table,
+    runs_table,
+    shifts_table,
+)
+from trecexam.features.fill.teaching import LABEL, LEARNED, the_teacher
+from trecexam.features.fill.ways import constant_label, stated
 from trecexam.line.loaded_track import of_documents
 from trecexam.line.measure_names import names_of
 from trecexam.line.official import Official, no_overlap, official_judgments
 from trecexam.line.relevance import official_measures as own_official_measures
 from trecexam.scores.labels import labels
+from trecexam.tables.result import Tables
 from trecexam.tables.text import plural
 
 if TYPE_CHECKING:
     from trecexam.extensions.simulation.arithmetic.simulation import Filler
     from trecexam.features.fill.arithmetic.scale_map import RuleName, ScaleMap
+    from trecexam.features.fill.teaching import Labels
     from trecexam.line.assessment import Assessment
     from trecexam.line.measure_names import MeasureLike
 
+#: The method that leaves dropped passages out of the runs.
+CONDENSED = "condensed"
 #: Called with how many steps are done, and of how many.
 Steps = Callable[[int, int], None]
 
 
 @of_documents
-def simulate_runs(
+def simulate(
     track: Assessment,
     official_measures: Sequence[MeasureLike] | None = None,
     *,
+    teams: Path | None = None,
+    judgments: bool = False,
+    repeats: int = 10,
+    seed: int = 0,
     rule: RuleName | None = None,
     cuts: Mapping[int, int] | None = None,
-    teams: Path | None = None,
     by: Sequence[str] = (),
     progress: Steps | None = None,
     encoding: Steps | None = None,
-) -> RunsReport:
-    """Leaves out the official judgments that only one run contributed, fills them, and compares ranks.
+) -> Tables:
+    """Leave out official judgments, fill them, and compare leaderboards with that on all judgments.
+
+    By default the judgments that only one run contributed are left out, for each run in turn.
 
     Args:
         official_measures: in place of the track's.
+        teams: a file of `run<TAB>team` lines: a team is left out as a whole.
+        judgments: remove 10 to 90% of the judgments at random instead.
+        repeats: how often judgments are drawn; at least 1.
+        seed: of the random numbers.
         rule: how automatic labels become official ones. None or "fitted": fitted in each step on the
             judgments that remain, and where that cannot be, "identity".
         cuts: automatic label -> official label, of "thresholds", which they imply; None:
             min_rating -> min_relevant.
-        teams: a file of `run<TAB>team` lines: a team is left out as a whole.
-        by: other ways to treat what was dropped: "learned" (anew in each step, from the judgments that
+        by: other methods for dropped judgments: "learned" (anew in each step, from the judgments that
             remain), "label:N" (the label N for all), "label" (each label above 0 in turn), "condensed" (lists
             without what was dropped).
         progress: called with how many steps are done, and of how many.
@@ -61,80 +78,89 @@ def simulate_runs(
 
     Raises:
         TrecexamError: no official judgments, a measure that cannot be computed, cuts that are no rule,
-            teams of other runs, a way that is none; of "learned", as `learn`.
+            teams of other runs, an unknown method; of "learned", as `learn`.
         ConversionError: a file cannot be read.
     """
-    depth = track.config.track.depth
     named = stated(track.config.scores, rule, cuts)
-    judgments = official_judgments(track)
-    other_fillers = other_ways(track, judgments, by, encoding)
-    simulation, notes = _simulation(track, judgments, names_of(official_measures), named, other_fillers)
-    team = None
-    if teams is not None:
-        team, team_notes = _teams(teams, simulation.runs)
-        notes += team_notes
-    rows = leave_out(simulation, depth, team, track.config.scores.min_relevant, progress)
-    by_measure = {name: [row for row in rows if row.measure == name] for name in simulation.measures}
-    shifts = {
-        name: tuple(shift(measure_rows, method) for method in (*HOW, *other_fillers))
-        for name, measure_rows in by_measure.items()
-    }
-    first = {row.left_out: row for row in rows}.values()
-    if first:
-        none = sum(not row.unique for row in first)
-        who = "runs" if team is None else "teams"
-        notes += (
-            f"{len(first) - none:,} of {len(first):,} {who} have judged passages that no other has in its "
-            f"first {depth:,} ranks",
-        )
-    notes += _unfitted(sum(row.unfitted is not None for row in first), len(first))
-    notes += _unlearned(other_fillers, len(first))
-    words = _in_words(simulation, named)
-    report = RunsReport(depth, rows, shifts, words, notes, tuple(other_fillers))
-    return replace(report, notes=(f"labels are mapped: {words}", *notes, *report.moved()))
-
-
-@of_documents
-def simulate_removal(
-    track: Assessment,
-    official_measures: Sequence[MeasureLike] | None = None,
-    *,
-    rule: RuleName | None = None,
-    cuts: Mapping[int, int] | None = None,
-    repeats: int = 10,
-    seed: int = 0,
-    by: Sequence[str] = (),
-    progress: Steps | None = None,
-    encoding: Steps | None = None,
-) -> RemovalReport:
-    """Removes 10 to 90% of the official judgments at random, fills them, and compares leaderboards.
-
-    Args:
-        repeats: how often judgments are drawn; at least 1.
-        seed: of the random numbers.
-
-    The others, and what is raised, are as in `simulate_runs`.
-    """
-    named = stated(track.config.scores, rule, cuts)
+    official = official_judgments(track)
+    fillers = _fillers(track, official, by, encoding)
     # As `fill` does: what is pooled since it is judged would not be there without its judgment.
-    ranked = track.ranked_passages()
-    judgments = official_judgments(track)
-    other_fillers = other_ways(track, judgments, by, encoding)
-    simulation, notes = _simulation(
-        track, judgments, names_of(official_measures), named, other_fillers, ranked
-    )
-    rows = remove(simulation, repeats, seed, progress=progress)
-    unfitted = sum(row.unfitted for row in rows if row.measure == simulation.measures[0])
-    steps = sum(row.measure == simulation.measures[0] for row in rows) * repeats
-    notes += (*_unfitted(unfitted, steps), *_unlearned(other_fillers, steps))
-    words = _in_words(simulation, named)
-    notes = (f"labels are mapped: {words}", *notes)
-    if repeats > 1:
-        notes += (
+    fillable = track.ranked_passages() if judgments else None
+    simulation, notes = _simulation(track, official, names_of(official_measures), named, fillers, fillable)
+    methods, words = ("holes", "fill", *fillers), _in_words(simulation, named)
+    depth = track.config.track.depth
+    if judgments:
+        removed = remove(simulation, repeats, seed, progress=progress)
+        of_first = [row for row in removed if row.measure == simulation.measures[0]]
+        n_steps, unfitted = len(of_first) * repeats, sum(row.unfitted for row in of_first)
+        tables = {"removal": removal_table(removed, methods, repeats)}
+        settings: dict[str, object] = {"repeats": repeats, "seed": seed}
+        closing = [
             f"low and high of a tau: a further repeat falls into this range in 95%, judged from {repeats:,} "
-            "repeats of the same queries and runs",
+            "repeats of the same queries and runs"
+        ] * (repeats > 1)
+    else:
+        team, team_notes = ({}, ()) if teams is None else _teams(teams, simulation.runs)
+        left_out = leave_out(simulation, depth, team, track.config.scores.min_relevant, progress)
+        first = {row.left_out: row for row in left_out}.values()
+        n_steps, unfitted = len(first), sum(row.unfitted is not None for row in first)
+        shifts = {
+            name: {how: shift([row for row in left_out if row.measure == name], how) for how in methods}
+            for name in simulation.measures
+        }
+        tables = {"runs": runs_table(left_out, methods), "shifts": shifts_table(shifts)}
+        settings = {"depth": depth}
+        notes += team_notes
+        if first:
+            n_unique = sum(row.unique > 0 for row in first)
+            notes += (
+                f"{n_unique:,} of {len(first):,} {'runs' if teams is None else 'teams'} have judged passages "
+                f"that no other has in its first {depth:,} ranks",
+            )
+        closing = [*moved(shifts)] if first else []
+    if unfitted:
+        notes += (
+            f"in {unfitted:,} of {n_steps:,} steps no rule could be fitted on the remaining judgments; "
+            f"labels are used unchanged there",
         )
-    return RemovalReport(repeats, seed, rows, words, notes, tuple(other_fillers))
+    unlearned = sum(getattr(filler, "n_unlearned", 0) for filler in fillers.values())
+    if unlearned:
+        notes += (
+            f"in {unlearned:,} of {n_steps:,} steps too few judgments remained to learn from; `learned` "
+            f"leaves holes there",
+        )
+    notes = (f"labels are mapped: {words}", *notes, *closing)
+    return Tables(tables, notes=notes, about={**settings, "map": words})
+
+
+def _fillers(
+    track: Assessment, official: Official, methods: Sequence[str], encoding: Steps | None
+) -> dict[str, Filler]:
+    """Return the filler of dropped judgments of each method.
+
+    Raises:
+        TrecexamError: an unknown method; nothing can be learned here.
+    """
+    positive = sorted(
+        {label for judged in official.judged.values() for label in judged.values() if label > 0}
+    )
+    fillers: dict[str, Filler] = {}
+    for method in methods:
+        for name in [f"{LABEL}{label}" for label in positive] if method == "label" else [method]:
+            constant = constant_label(name)
+            if constant is not None:
+                fillers[name] = partial(_constant, constant)
+            elif name == LEARNED:
+                fillers[name] = the_teacher().learner(track, official, encoding)
+            elif name == CONDENSED:
+                fillers[name] = None
+            else:
+                raise TrecexamError(f"--by {name} is unknown: give learned, condensed, label or label:N")
+    return fillers
+
+
+def _constant(label: int, dropped: Mapping[str, Collection[str]]) -> Labels:
+    return {query_id: dict.fromkeys(docs, label) for query_id, docs in dropped.items()}
 
 
 def _simulation(
@@ -143,7 +169,7 @@ def _simulation(
     measures: Sequence[str] | None,
     rule: ScaleMap | None,
     other_fillers: Mapping[str, Filler],
-    fillable: Mapping[str, Collection[str]] | None = None,
+    fillable: Mapping[str, Collection[str]] | None,
 ) -> tuple[Simulation, tuple[str, ...]]:
     scores = track.config.scores
     # People's ratings are no measure of the grader.
@@ -216,22 +242,3 @@ def _in_words(simulation: Simulation, rule: ScaleMap | None) -> str:
     if rule is not None:
         return str(fill_rule)
     return f"fitted in each step on the judgments that remain; on all of them: {why or fill_rule}"
-
-
-def _unfitted(steps: int, of: int) -> tuple[str, ...]:
-    if not steps:
-        return ()
-    return (
-        f"in {steps:,} of {of:,} steps no rule could be fitted on the remaining judgments; labels are used "
-        f"unchanged there",
-    )
-
-
-def _unlearned(other_fillers: Mapping[str, Filler], of: int) -> tuple[str, ...]:
-    steps = sum(getattr(filler, "n_unlearned", 0) for filler in other_fillers.values())
-    if not steps:
-        return ()
-    return (
-        f"in {steps:,} of {of:,} steps too few judgments remained to learn from; `learned` leaves holes "
-        f"there",
-    )

@@ -1,12 +1,11 @@
-"""Results of simulations: changes of runs and leaderboards, with holes and filled."""
+"""Tables of simulations: changes of runs and leaderboards, with holes and filled."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import astuple, dataclass
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import astuple
+from typing import TYPE_CHECKING
 
-from trecexam.tables.result import Result
 from trecexam.tables.table import Layout, Table
 from trecexam.tables.text import plural
 
@@ -14,160 +13,76 @@ if TYPE_CHECKING:
     from trecexam.extensions.simulation.arithmetic.left_out import LeftOut, Shift
     from trecexam.extensions.simulation.arithmetic.removal import Removed
 
-#: The two sets of judgments that are compared with all judgments, as columns name them.
-HOW = ("holes", "fill")
 
-
-@dataclass(frozen=True)
-class RunsReport(Result):
-    """Result of `trecexam simulate`: `runs`, a row per measure and run; `shifts`, per method.
-
-    Attributes:
-        depth: ranks in which a passage is had by a run.
-        rows: measure by measure, by rank with all judgments.
-        shifts: measure -> how far runs move with holes, with fill, and by each other way.
-        rule: how automatic labels are mapped where nothing is dropped, in words.
-        notes: what a reader must know to read the numbers, one per line.
-        others: the other ways to treat what was dropped.
-    """
-
-    depth: int
-    rows: tuple[LeftOut, ...]
-    shifts: Mapping[str, tuple[Shift, ...]]
-    rule: str
-    notes: tuple[str, ...]
-    others: tuple[str, ...] = ()
-
-    def declare(self) -> dict[str, Table]:
-        """The tables `runs` and `shifts`."""
-        return {"runs": self._runs(), "shifts": self._shifts()}
-
-    @property
-    def shown(self) -> tuple[str, ...]:
-        """Both tables."""
-        return ("runs", "shifts")
-
-    @property
-    def facts(self) -> dict[str, Any]:
-        """The depth, and the mapping of labels."""
-        return {"depth": self.depth, "map": self.rule}
-
-    def _runs(self) -> Table:
-        header = ("official_measure", "run", "left_out", "unique", "relevant", "filled")
-        first = ("rank.full", "rank.holes", "rank.fill", "tau.holes", "tau.fill")
-        methods = (*HOW, *self.others)
-        columns = (f"{what}.{how}" for what in ("rank", "mean") for how in ("full", *methods))
-        return Table(
-            (*header, *columns, *(f"tau.{how}" for how in methods), "map", "unfitted"),
-            tuple(
-                (
-                    *(row.measure, row.run, row.left_out, row.unique, row.relevant, row.filled),
-                    *(row.full.rank, *(row.by(method).rank for method in methods)),
-                    *(row.full.mean, *(row.by(method).mean for method in methods)),
-                    *(row.by(method).tau for method in methods),
-                    str(row.rule),
-                    row.unfitted,
-                )
-                for row in self.rows
-            ),
-            layout=Layout(header[:2], first, without=("map", "unfitted")),
-        )
-
-    def _shifts(self) -> Table:
-        header = ("mean_shift", "greatest_shift", "run", "difference", "tau", "least_tau")
-        return Table(
-            ("official_measure", "judgments", *header),
-            tuple(
-                (
-                    measure,
-                    name,
-                    shift.mean,
-                    shift.greatest,
-                    shift.run,
-                    shift.difference,
-                    shift.tau,
-                    shift.least_tau,
-                )
-                for measure, of_ways in self.shifts.items()
-                for name, shift in zip((*HOW, *self.others), of_ways, strict=True)
-            ),
-            layout=Layout(("official_measure", "judgments")),
-        )
-
-    def moved(self) -> tuple[str, ...]:
-        """A line with the result of each measure."""
-        return tuple(
-            f"{measure}: a run whose own judgments are missing moves by {_moved(holes)}; "
-            f"filled, by {_moved(fill)}"
-            + "".join(
-                f"; {method}, by {_moved(other)}"
-                for method, other in zip(self.others, other_shifts, strict=True)
+def runs_table(rows: Sequence[LeftOut], methods: Sequence[str]) -> Table:
+    """Return a row per measure and run: its rank and mean with all judgments and by each method."""
+    header = ("official_measure", "run", "left_out", "unique", "relevant", "filled")
+    first = ("rank.full", "rank.holes", "rank.fill", "tau.holes", "tau.fill")
+    standings = ("full", *methods)
+    columns = (f"{what}.{how}" for what in ("rank", "mean") for how in standings)
+    return Table(
+        (*header, *columns, *(f"tau.{how}" for how in methods), "map", "unfitted"),
+        tuple(
+            (
+                *(row.measure, row.run, row.left_out, row.unique, row.relevant, row.filled),
+                *(row.by[how].rank for how in standings),
+                *(row.by[how].mean for how in standings),
+                *(row.by[how].tau for how in methods),
+                str(row.rule),
+                row.unfitted,
             )
-            for measure, (holes, fill, *other_shifts) in (self.shifts.items() if self.rows else ())
+            for row in rows
+        ),
+        layout=Layout(header[:2], first, without=("map", "unfitted")),
+    )
+
+
+def shifts_table(shifts: Mapping[str, Mapping[str, Shift]]) -> Table:
+    """Return a row per measure and method: how far runs move without their own judgments."""
+    return Table(
+        (
+            *("official_measure", "judgments", "mean_shift", "greatest_shift", "run", "difference"),
+            *("tau", "least_tau"),
+        ),
+        tuple((measure, how, *astuple(shift)) for measure, of in shifts.items() for how, shift in of.items()),
+        layout=Layout(("official_measure", "judgments")),
+    )
+
+
+def moved(shifts: Mapping[str, Mapping[str, Shift]]) -> Iterator[str]:
+    """Yield a note with the result of each measure."""
+    for measure, of_measure in shifts.items():
+        holes, fill, *others = (
+            f"{shift.mean:.2f} ranks on average"
+            + (f", {shift.greatest} at most ({shift.run})" if shift.greatest else "")
+            for shift in of_measure.values()
+        )
+        more = (f"; {how}, by {other}" for how, other in zip([*of_measure][2:], others, strict=True))
+        yield (
+            f"{measure}: a run whose own judgments are missing moves by {holes}; filled, by {fill}"
+            + "".join(more)
         )
 
 
-@dataclass(frozen=True)
-class RemovalReport(Result):
-    """Result of `trecexam simulate --judgments`, a row per measure and step.
-
-    Attributes:
-        repeats: how often judgments were drawn.
-        seed: of the random numbers.
-        rows: measure by measure, step by step.
-        rule: how automatic labels are mapped where nothing is dropped, in words.
-        notes: what a reader must know to read the numbers, one per line.
-        others: the other ways to treat what was dropped.
-    """
-
-    repeats: int
-    seed: int
-    rows: tuple[Removed, ...]
-    rule: str
-    notes: tuple[str, ...]
-    others: tuple[str, ...] = ()
-
-    @property
-    def facts(self) -> dict[str, Any]:
-        """The sampling of judgments, and the mapping of labels."""
-        return {"repeats": self.repeats, "seed": self.seed, "map": self.rule}
-
-    def declare(self) -> dict[str, Table]:
-        """A row per measure and step."""
-        header = [
-            name
-            for how in (*HOW, *self.others)
-            for name in (
-                f"tau.{how}",
-                f"tau.{how}.low",
-                f"tau.{how}.high",
-                f"tau_ap.{how}",
-                f"difference.{how}",
+def removal_table(rows: Sequence[Removed], methods: Sequence[str], repeats: int) -> Table:
+    """Return a row per measure and share of removed judgments: the agreement by each method."""
+    keys = ("official_measure", "removed")
+    columns = ("tau.{}", "tau.{}.low", "tau.{}.high", "tau_ap.{}", "difference.{}")
+    header = (column.format(how) for how in methods for column in columns)
+    return Table(
+        (*keys, "n_removed", "filled", *header, "unfitted"),
+        tuple(
+            (
+                *(row.measure, row.removed, row.n_removed, row.filled),
+                *(value for how in methods for value in astuple(row.by[how])),
+                row.unfitted,
             )
-        ]
-        keys = ("official_measure", "removed")
-        table = Table(
-            (*keys, "n_removed", "filled", *header, "unfitted"),
-            tuple(
-                (
-                    *(row.measure, row.removed, row.n_removed, row.filled),
-                    *astuple(row.holes),
-                    *astuple(row.fill),
-                    *(value for method in self.others for value in astuple(row.others[method])),
-                    row.unfitted,
-                )
-                for row in self.rows
-            ),
-            layout=Layout(
-                keys,
-                ("tau.holes", "tau.fill"),
-                without=("unfitted",),
-                interval=f"95% range of a further repeat, from {plural(self.repeats, 'repeat')}",
-            ),
-        )
-        return {"removal": table}
-
-
-def _moved(shift: Shift) -> str:
-    text = f"{shift.mean:.2f} ranks on average"
-    return f"{text}, {shift.greatest} at most ({shift.run})" if shift.greatest else text
+            for row in rows
+        ),
+        layout=Layout(
+            keys,
+            ("tau.holes", "tau.fill"),
+            without=("unfitted",),
+            interval=f"95% range of a further repeat, from {plural(repeats, 'repeat')}",
+        ),
+    )

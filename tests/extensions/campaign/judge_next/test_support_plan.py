@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -18,7 +17,6 @@ pytest.importorskip("tenacity")
 from cited import judging
 
 import trecexam
-from converters.support_labels import LABELS
 from trecexam.cli.main import run
 from trecexam.errors import TrecexamError
 
@@ -83,46 +81,6 @@ def test_unlabelled_citations_come_first_then_those_shared_by_runs_spread_over_q
     assert sentences(root) == order
 
 
-def test_uncertain_labels_come_before_certain_ones(root: Path) -> None:
-    with trecexam.open_track(root) as track:
-        before = track.judge_next(query_ids=["q1"]).rows
-    labelled = {
-        (row.query_id, row.doc_id, row.item.item_id): (row, LABELS.index(row.now))
-        for row in before
-        if row.now and row.runs == 1
-    }
-    chances = {
-        key: tuple(0.98 if rating == machine else 0.01 for rating in range(3))
-        for key, (_, machine) in labelled.items()
-    }
-    unsure = next(
-        key for key, (row, _) in reversed(labelled.items()) if row.item.text in {"Freeze 0", "Heat 0"}
-    )
-    chances[unsure] = tuple(0.4 if rating == labelled[unsure][1] else 0.3 for rating in range(3))
-    with sqlite3.connect(root / ".trecexam" / "grades.sqlite") as store:
-        from trecexam.bank.model import asked_digest, passage_digest
-
-        for key, (row, _) in labelled.items():
-            text = json.dumps([*chances[key], 0, 0, 0])
-            item, passage = asked_digest(row.item), passage_digest(row.text)
-            done = store.execute(
-                "UPDATE grade SET probabilities = ? WHERE item_id = (SELECT id FROM item WHERE digest = ?) "
-                "AND passage_id = (SELECT id FROM passage WHERE digest = ?)",
-                (text, item, passage),
-            )
-            assert done.rowcount == 1
-    store.close()
-    with trecexam.open_track(root) as track:
-        rows = {(row.query_id, row.doc_id, row.item.item_id): row for row in track.judge_next().rows}
-    of_good = [key for key, row in rows.items() if row.item.text in {"Freeze 0", "Heat 0"}]
-    assert of_good[0] == unsure
-    row, machine = rows[unsure], labelled[unsure][1]
-    weights = (0, 0.5, 1)
-    expected = sum(p * abs(w - weights[machine]) for p, w in zip(row.chances, weights, strict=True))
-    assert row.p_change == pytest.approx(0.6)
-    assert row.expected_change == pytest.approx(expected)
-
-
 def test_the_command_prints_what_to_type_and_skips_citations_labelled_by_people(
     root: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -130,10 +88,9 @@ def test_the_command_prints_what_to_type_and_skips_citations_labelled_by_people(
     shown = capsys.readouterr()
     header, first, *_ = shown.out.splitlines()
     assert header.split("\t") == [
-        "place", "query_id", "doc_id", "item_id", "label", "p_change", "expected_change", "runs", "sentence",
-        "text",
+        "place", "query_id", "doc_id", "item_id", "label", "runs", "sentence", "text",
     ]  # fmt: skip
-    assert first.split("\t")[8:] == ["Odd 1", "Pumps cost money."]
+    assert first.split("\t")[6:] == ["Odd 1", "Pumps cost money."]
     assert "0 citations are labelled by people, 7 are not, 1 of these has no label" in shown.err
     assert "left out 1 citation of passages without a text" in shown.err
     assert not {"good", "poor"} & set(shown.out.replace("\t", "\n").splitlines())
@@ -144,20 +101,14 @@ def test_the_command_prints_what_to_type_and_skips_citations_labelled_by_people(
     capsys.readouterr()
     assert run(["judge-next", str(root), "--top", "3", "--json"]) == 0
     plan = json.loads(capsys.readouterr().out)
-    assert (plan["judged"], plan["candidates"], plan["ungraded"], len(plan["judgments"])) == (1, 6, 0, 3)
+    assert (plan["level"], plan["candidates"], len(plan["judgments"])) == ("citation", 6, 3)
     assert plan["judgments"][0]["sentence"] == plan["texts"][0]["sentence"] == "Pumps 0"
     assert plan["judgments"][0]["runs"] == 2
 
 
-@pytest.mark.parametrize(
-    "option",
-    [["--by", "swaps"], ["--level", "cell"], ["-m", "P@5"]],
-)
-def test_options_of_other_lists_are_rejected(
-    root: Path, option: list[str], capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert run(["judge-next", str(root), *option]) == 2
-    assert "the grader support labels citations: leave out measure, level, order" in capsys.readouterr().err
+def test_a_measure_is_rejected(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["judge-next", str(root), "-m", "P@5"]) == 2
+    assert "the grader support labels citations: leave out the measure" in capsys.readouterr().err
 
 
 def test_an_unknown_query_is_reported(root: Path) -> None:

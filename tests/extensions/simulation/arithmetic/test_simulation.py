@@ -68,24 +68,24 @@ def test_leave_one_out_equals_a_hand_computation() -> None:
     # a alone has q1's r2 and q2's r1, both relevant: 0.25 remains, and r1 comes back.
     a = rows["a"]
     assert (a.left_out, a.unique, a.relevant, a.filled) == ("a", 2, 2, 2)
-    assert a.full == RankAndMean(1, 0.75, 1.0)
-    assert a.holes == RankAndMean(2, 0.25, pytest.approx(0.0))
-    assert a.fill == RankAndMean(1, 0.5, pytest.approx(naive_tau(*np.array([[3, 1, 2], [2, 1, 2]]))))
+    assert a.by["full"] == RankAndMean(1, 0.75, 1.0)
+    assert a.by["holes"] == RankAndMean(2, 0.25, pytest.approx(0.0))
+    assert a.by["fill"] == RankAndMean(1, 0.5, pytest.approx(naive_tau(*np.array([[3, 1, 2], [2, 1, 2]]))))
     # c alone has r3 and r2: nothing remains, and r3 comes back, so that it ties with b.
     c = rows["c"]
     assert (c.unique, c.relevant, c.filled) == (2, 2, 2)
-    assert (c.full.rank, c.holes.rank, c.fill.rank) == (2, 3, 2)
-    assert (c.full.mean, c.holes.mean, c.fill.mean) == (0.5, 0.0, 0.25)
+    assert (c.by["full"].rank, c.by["holes"].rank, c.by["fill"].rank) == (2, 3, 2)
+    assert (c.by["full"].mean, c.by["holes"].mean, c.by["fill"].mean) == (0.5, 0.0, 0.25)
     # b alone has n2, which is not relevant: nothing moves.
     b = rows["b"]
     assert (b.unique, b.relevant, b.filled) == (1, 0, 1)
-    assert b.full == b.holes == b.fill == RankAndMean(3, 0.25, 1.0)
+    assert b.by["full"] == b.by["holes"] == b.by["fill"] == RankAndMean(3, 0.25, 1.0)
 
 
 def test_the_summary_has_means_and_extremes_of_the_rows() -> None:
     rows = leave_out(simulation(), depth=2)
     holes, fill = shift(rows, "holes"), shift(rows, "fill")
-    taus = [one.holes.tau for one in rows]
+    taus = [one.by["holes"].tau for one in rows]
     assert holes == Shift(
         pytest.approx(2 / 3), 1, "a", pytest.approx(1 / 3), pytest.approx(sum(taus) / 3), min(taus)
     )
@@ -104,8 +104,8 @@ def test_a_team_is_left_out_as_a_whole() -> None:
     assert [rows[run].left_out for run in "abc"] == ["T", "T", "c"]
     # r1 of q1 is in two runs of the same team.
     assert rows["a"].unique == rows["b"].unique == 4
-    assert (rows["a"].holes.mean, rows["b"].holes.mean) == (0.0, 0.0)
-    assert rows["c"].holes.mean == 0.0
+    assert (rows["a"].by["holes"].mean, rows["b"].by["holes"].mean) == (0.0, 0.0)
+    assert rows["c"].by["holes"].mean == 0.0
 
 
 @given(st.lists(st.integers(0, 4), max_size=8))
@@ -124,8 +124,8 @@ places = [(q, d) for q, by in OFFICIAL.items() for d in by]
 def test_dropping_no_judgments_changes_nothing() -> None:
     outcome = simulation(None).drop([])
     assert (outcome.dropped, outcome.filled) == (0, 0)
-    assert (outcome.holes == simulation().full).all()
-    assert (outcome.fill == simulation().full).all()
+    assert (outcome.boards["holes"] == simulation().full).all()
+    assert (outcome.boards["fill"] == simulation().full).all()
 
 
 @given(st.lists(st.sampled_from(places), unique=True))
@@ -145,8 +145,9 @@ def test_a_drop_equals_a_full_evaluation_of_all_queries(dropped: list[tuple[str,
     assert outcome.dropped == len(dropped)
     assert outcome.filled == sum(d in AUTOMATIC[q] for q, d in dropped)
     for index, name in enumerate(measures):
-        assert outcome.holes[index] == pytest.approx(naive_means(remain, name, ["q1", "q2"], RANKINGS))
-        assert outcome.fill[index] == pytest.approx(naive_means(filled, name, ["q1", "q2"], RANKINGS))
+        for how, labels in (("holes", remain), ("fill", filled)):
+            means = naive_means(labels, name, ["q1", "q2"], RANKINGS)
+            assert outcome.boards[how][index] == pytest.approx(means)
 
 
 @given(st.lists(st.sampled_from(places), unique=True))
@@ -156,7 +157,7 @@ def test_labels_equal_to_the_judgments_restore_the_full_scores(dropped: list[tup
         same = Simulation(RANKINGS, OFFICIAL, OFFICIAL, ("nDCG@2", "AP"), rule)
         outcome = same.drop(dropped)
         assert outcome.filled == len(dropped)
-        assert outcome.fill == pytest.approx(same.full)
+        assert outcome.boards["fill"] == pytest.approx(same.full)
 
 
 def test_the_map_is_fitted_only_on_the_remaining_judgments(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -184,8 +185,8 @@ def test_dropped_judgments_are_not_used(dropped: list[tuple[str, str]], rng: ran
         Simulation(RANKINGS, by, AUTOMATIC, ("nDCG@2", "P@2")).drop(dropped) for by in (OFFICIAL, other)
     ]
     assert outcomes[0].rule == outcomes[1].rule
-    assert (outcomes[0].holes == outcomes[1].holes).all()
-    assert (outcomes[0].fill == outcomes[1].fill).all()
+    assert (outcomes[0].boards["holes"] == outcomes[1].boards["holes"]).all()
+    assert (outcomes[0].boards["fill"] == outcomes[1].boards["fill"]).all()
 
 
 def test_if_no_map_can_be_fitted_labels_are_used_unchanged_with_a_note() -> None:
@@ -202,7 +203,7 @@ def test_without_passages_that_have_both_labels_all_holes_remain() -> None:
     assert one.n_both == 0
     for row in leave_out(one, depth=2):
         assert row.filled == 0
-        assert row.holes == row.fill
+        assert row.by["holes"] == row.by["fill"]
 
 
 def test_removal_equals_a_naive_computation(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -240,17 +241,19 @@ def test_removal_equals_a_naive_computation(monkeypatch: pytest.MonkeyPatch) -> 
             taus.append(naive_tau(full.round(12), means.round(12)))
             differences.append(np.abs(means - full).mean())
         assert row.filled == pytest.approx(np.mean(filled))
-        assert row.fill.tau == pytest.approx(np.mean(taus))
+        assert row.by["fill"].tau == pytest.approx(np.mean(taus))
         half = stats.t.ppf(0.975, len(taus) - 1) * np.std(taus, ddof=1) * math.sqrt(1 + 1 / len(taus))
-        assert row.fill.low == pytest.approx(max(-1, np.mean(taus) - half))
-        assert row.fill.high == pytest.approx(min(1, np.mean(taus) + half))
-        assert row.fill.difference == pytest.approx(np.mean(differences))
+        assert row.by["fill"].low == pytest.approx(max(-1, np.mean(taus) - half))
+        assert row.by["fill"].high == pytest.approx(min(1, np.mean(taus) + half))
+        assert row.by["fill"].difference == pytest.approx(np.mean(differences))
 
 
 def test_the_draws_depend_on_the_seed_and_not_on_the_labels() -> None:
     first = remove(simulation(), repeats=3, seed=1)
     assert first == remove(simulation(), repeats=3, seed=1)
-    assert [row.holes for row in first] == [row.holes for row in remove(simulation(IDENTITY), 3, 1)]
+    assert [row.by["holes"] for row in first] == [
+        row.by["holes"] for row in remove(simulation(IDENTITY), 3, 1)
+    ]
     assert first != remove(simulation(), repeats=3, seed=2)
 
 
@@ -273,16 +276,18 @@ def test_every_judgment_is_equally_likely_to_be_removed(monkeypatch: pytest.Monk
 def test_one_run_and_tied_runs_have_no_tau(recwarn: pytest.WarningsRecorder) -> None:
     single = Simulation({"a": RANKINGS["a"]}, OFFICIAL, AUTOMATIC, ("P@2",))
     (row,) = leave_out(single, depth=2)
-    assert (row.full.rank, row.holes.rank, row.fill.rank) == (1, 1, 1)
-    assert math.isnan(row.full.tau)
+    assert (row.by["full"].rank, row.by["holes"].rank, row.by["fill"].rank) == (1, 1, 1)
+    assert math.isnan(row.by["full"].tau)
     assert math.isnan(shift([row], "fill").tau)
-    assert all(math.isnan(one.holes.tau) and math.isnan(one.fill.high) for one in remove(single, 2))
+    assert all(
+        math.isnan(one.by["holes"].tau) and math.isnan(one.by["fill"].high) for one in remove(single, 2)
+    )
     tied = Simulation({"a": RANKINGS["a"], "b": RANKINGS["a"]}, OFFICIAL, AUTOMATIC, ("P@2",))
-    assert all(math.isnan(one.holes.tau_ap) for one in remove(tied, 2))
-    assert [one.full.rank for one in leave_out(tied, depth=2)] == [1, 1]
+    assert all(math.isnan(one.by["holes"].tau_ap) for one in remove(tied, 2))
+    assert [one.by["full"].rank for one in leave_out(tied, depth=2)] == [1, 1]
     none = Simulation({}, OFFICIAL, AUTOMATIC, ("P@2",))
     assert leave_out(none, depth=2) == ()
-    assert all(math.isnan(one.holes.tau) for one in remove(none, 2))
+    assert all(math.isnan(one.by["holes"].tau) for one in remove(none, 2))
     assert not recwarn.list
 
 

@@ -8,22 +8,13 @@ from trecexam.cli.lazy import LazyGroup
 
 #: sub-command -> (module, function, help line). The line stands here so that --help imports none of them.
 COMMANDS = {
-    "plan": (
-        f"{__name__}.plan",
-        "plan",
-        "Divide the passages to judge among assessors.",
-    ),
-    "agreement": (
-        f"{__name__}.standing",
-        "agreement",
-        "Show how far assessors agree, and where not.",
-    ),
-    "export": (
-        f"{__name__}.files",
-        "export",
-        "Write qrels, six-column qrels and all judgments.",
-    ),
-    "import": (f"{__name__}.files", "import_", "Add a table of judgments."),
+    name: (f"{__name__}.commands", function, help_line)
+    for name, function, help_line in (
+        ("plan", "plan", "Divide the passages to judge among assessors."),
+        ("agreement", "agreement", "Show how far assessors agree, and where not."),
+        ("export", "export", "Write qrels, six-column qrels and all judgments."),
+        ("import", "import_", "Add a table of judgments."),
+    )
 }
 
 

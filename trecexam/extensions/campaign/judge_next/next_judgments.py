@@ -1,138 +1,170 @@
-"""What to judge next: ranks possible judgments by their effect on the ranking of the runs."""
+"""What to judge next: the passages or citations whose judgment by a person helps most."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
-from typing import TYPE_CHECKING
+import shlex
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal
 
 from trecexam.errors import TrecexamError
-from trecexam.extensions.campaign.judge_next.arithmetic.next_judgments import By, Suggestion, ranked
-from trecexam.extensions.campaign.judge_next.cited import next_citations
-from trecexam.extensions.campaign.judge_next.search import Level, QuerySuggestions, Search
-from trecexam.extensions.campaign.judge_next.suggested import NextJudgments, SuggestedJudgment, how_to_judge
+from trecexam.extensions.campaign.judge_next.cited import unlabelled_citations
+from trecexam.extensions.campaign.judge_next.search import Search, SuggestedJudgment
+from trecexam.extensions.campaign.listed import read_columns
 from trecexam.line.diagnostics import is_graded
 from trecexam.line.loaded_track import asked_of
-from trecexam.tables.text import plural
+from trecexam.tables.result import Result
+from trecexam.tables.table import Layout, Table, Value
+from trecexam.tables.text import beginning, plural
 
 if TYPE_CHECKING:
     from trecexam.line.assessment import Assessment
     from trecexam.line.measure_names import MeasureLike
+
+#: What `learn` writes into out/.
+_LEARNED = "learned.tsv"
+
+
+@dataclass(frozen=True)
+class NextJudgments(Result):
+    """What a person should judge next.
+
+    Attributes:
+        level: "passage", or "citation" for a sentence with a passage that it cites.
+        rows: the suggestions, best first.
+        candidates: passages or citations that nobody judged.
+        measure: the measure that ranks the runs; "" for citations, and where no ranking can change.
+        could_change: how many of the candidates could change the ranking.
+        learned: (query_id, doc_id) -> gain and standard deviation in out/learned.tsv.
+    """
+
+    level: Literal["passage", "citation"]
+    rows: tuple[SuggestedJudgment, ...]
+    candidates: int
+    measure: str = ""
+    could_change: int = 0
+    learned: Mapping[tuple[str, str], tuple[float, float]] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+
+    def declare(self) -> dict[str, Table]:
+        """`judgments`, with shortened texts; `texts`, with whole ones."""
+        is_citation = self.level == "citation"
+        keys = ("query_id", "doc_id", *(("item_id",) if is_citation else ()))
+        texts = (*(("sentence",) if is_citation else ()), "text")
+        columns = (
+            *keys,
+            *(("label",) if is_citation or self.measure else ()),
+            *(("expected_change", "p_change") if self.measure else ()),
+            "runs",
+            *(("gain", "sd") if self.learned else ()),
+        )
+        values = [self._values(row) for row in self.rows]
+        judgments = (
+            (place, *(row[name] for name in columns), *(beginning(str(row[name])) for name in texts))
+            for place, row in enumerate(values, 1)
+        )
+        layout = Layout(("place", *keys), ("label", *texts, "expected_change", "p_change"))
+        header = (*keys, "query_text", *texts)
+        return {
+            "judgments": Table(("place", *columns, *texts), tuple(judgments), layout=layout),
+            "texts": Table(header, tuple(tuple(row[name] for name in header) for row in values)),
+        }
+
+    def _values(self, row: SuggestedJudgment) -> dict[str, Value]:
+        gain, sd = self.learned.get((row.query_id, row.doc_id), (None, None))
+        of_item = {"item_id": row.item.item_id, "sentence": row.item.text} if row.item else {}
+        return {**vars(row), **of_item, "gain": gain, "sd": sd}
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """What the list contains, and the number of candidates."""
+        ranked = ("measure", "could_change") if self.measure else ()
+        return {name: getattr(self, name) for name in ("level", *ranked, "candidates")}
 
 
 def _could_change_a_ranking(track: Assessment, *args: object, **kwargs: object) -> bool:
     return track.asked.citing is None and len(track.runs) > 1 and track.counts.cells > 0 and is_graded(track)
 
 
-@asked_of(_could_change_a_ranking)
+@asked_of(_could_change_a_ranking, bank_optional=True)
 def next_judgments(
     track: Assessment,
     measure: MeasureLike | None = None,
     *,
-    level: Level | None = None,
-    by: By = "change",
     query_ids: Collection[str] = (),
-    include_judged: bool = False,
     top: int | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> NextJudgments:
-    """The passages or cells whose judgment by a person would change the ranking most, largest effect first.
+    """List the unjudged passages whose judgment by a person would change the ranking most, best first.
 
-    Of a grader of support: the citations that a person should label, see `next_citations`.
+    Without grades, passages are in the order of retrieval, see `Search`. For a grader of support: the
+    citations that a person should label, see `unlabelled_citations`.
 
     Args:
-        measure: what runs are ranked by; None for the track's first.
-        level: "passage", or "cell" for (passage, item); None for what the measure is computed on.
-        by: "change": how far the differences of the runs' means are expected to move; "swaps": how many
-            pairs of runs are expected to swap.
+        measure: the measure that ranks the runs; None for the track's first on labels of passages.
         query_ids: only these queries; none for all.
-        include_judged: passages with official judgments too.
-        top: so many at the most; None for all.
+        top: at most this number of suggestions; None for all.
         progress: called after each query with (queries done, queries).
 
     Raises:
-        TrecexamError: `top` is below 1, fewer than two runs, nothing graded, a measure that cannot be
-            computed or that does not see what would be judged, an unknown query; or a measure, a level or an
-            order of citations.
+        TrecexamError: `top` is below 1, a measure that cannot be computed or that does not use labels of
+            passages, an unknown query; a measure of citations.
     """
     if top is not None and top < 1:
         raise TrecexamError(f"top {top}: give 1 or more, or None for all")
     if track.asked.citing is not None:
-        if measure is not None or level is not None or by != "change" or include_judged:
-            raise TrecexamError(
-                f"the grader {track.name} labels citations: leave out measure, level, order and official "
-                f"judgments, which apply to passages"
-            )
-        return next_citations(track, query_ids, top)
-    name = None if measure is None else str(measure)
-    search = Search(track, name, level, include_judged=include_judged)
-    by_query: list[QuerySuggestions] = []
-    chosen = search.chosen(query_ids)
-    for of_query in search.looks(chosen):
-        by_query.append(of_query)
-        if progress:
-            progress(len(by_query), len(chosen))
-    listed = ranked((suggestion for of_query in by_query for suggestion in of_query.suggestions), by)
-    result = NextJudgments(
-        level=search.level,
-        measure=search.measure,
-        by=by,
-        n_runs=search.n_runs,
-        tied=search.tied,
-        candidates=sum(of_query.candidates for of_query in by_query),
-        judged=sum(of_query.judged for of_query in by_query),
-        ungraded=sum(of_query.ungraded for of_query in by_query),
-        could_change=len(listed),
-        rows=tuple(_with_texts(track, suggestion) for suggestion in listed[:top]),
+        if measure is not None:
+            raise TrecexamError(f"the grader {track.name} labels citations: leave out the measure")
+        citations, notes = unlabelled_citations(track, query_ids)
+        found = NextJudgments("citation", tuple(citations[:top]), len(citations))
+        return found.noted(*notes, *_how_to_judge(track, found))
+    search = Search(track, None if measure is None else str(measure))
+    ranked = search.ranked(query_ids, progress)
+    found = NextJudgments(
+        "passage",
+        tuple(ranked[:top]),
+        len(ranked),
+        search.measure,
+        sum(row.order[0] < 0 for row in ranked),
+        _learned(track),
     )
-    return result.noted(*_notes(track, result, include_judged=include_judged))
+    return found.noted(*_notes(search, found), *_how_to_judge(track, found))
 
 
-def _with_texts(track: Assessment, suggestion: Suggestion) -> SuggestedJudgment:
-    query_id, doc_id = suggestion.query_id, suggestion.doc_id
-    return SuggestedJudgment(
-        query_id,
-        doc_id,
-        None if suggestion.item is None else track.bank.items[query_id][suggestion.item],
-        suggestion.now,
-        suggestion.runs,
-        suggestion.chances,
-        suggestion.expected_change,
-        suggestion.p_change,
-        track.query_texts.get(query_id, ""),
-        track.sheets[query_id].text_of(doc_id) or "",
-        suggestion.expected_swaps,
-        suggestion.source,
-    )
+def _learned(track: Assessment) -> dict[tuple[str, str], tuple[float, float]]:
+    """Read gains and standard deviations from out/learned.tsv; empty if nothing was learned."""
+    path = track.folder.out / _LEARNED
+    if not path.exists():
+        return {}
+    rows = read_columns(path, ("query_id", "doc_id", "gain", "sd"))
+    try:
+        return {(query_id, doc_id): (float(gain), float(sd)) for query_id, doc_id, gain, sd in rows}
+    except ValueError as error:
+        raise TrecexamError(f"{error}; run `trecexam learn` again", path=path) from None
 
 
-def _notes(track: Assessment, result: NextJudgments, *, include_judged: bool) -> Iterator[str]:
-    """Notes: what was left out, how many judgments could change the ranking, and how to judge."""
-    n_listed, candidates = len(result.rows), plural(result.candidates, result.level)
-    if result.judged:
-        more = result.level == "passage" and not include_judged
-        yield (
-            f"{plural(result.judged, result.level)} {_are(result.judged)} left out: judged by a person"
-            + ("; --include-judged lists those with official judgments, too" if more else "")
-        )
-    if result.ungraded:
-        yield (
-            f"{plural(result.ungraded, result.level)} {_are(result.ungraded)} left out: not graded yet; run "
-            f"`trecexam watch`"
-        )
-    if result.tied:
-        yield f"all {result.n_runs} runs are tied on {result.measure}"
-    if result.rows:
-        first = f"; these are the first {n_listed:,}" if n_listed < result.could_change else ""
-        yield f"{result.could_change:,} of {candidates} could change the ranking by {result.measure}{first}"
-        yield how_to_judge(track, result.rows[0])
-    elif result.candidates:
-        yield (
-            f"no judgment of the {candidates} would change the ranking: the graders agree on them, or the "
-            f"runs rank them alike"
-        )
+def _notes(search: Search, found: NextJudgments) -> Iterator[str]:
+    candidates = plural(found.candidates, "unjudged passage")
+    if not found.candidates:
+        yield "no passage is left to judge"
+    elif found.measure:
+        yield f"{found.could_change:,} of {candidates} could change the ranking by {found.measure}"
     else:
-        yield f"no {result.level} is left to judge"
+        yield f"{candidates}, in the order of retrieval: {search.why}"
+    ungraded = sum(row.label is None for row in found.rows) if found.measure else 0
+    if ungraded:
+        yield f"{plural(ungraded, 'listed passage')} without a grade; `trecexam watch` grades"
 
 
-def _are(count: int) -> str:
-    return "is" if count == 1 else "are"
+def _how_to_judge(track: Assessment, found: NextJudgments) -> Iterator[str]:
+    """Yield a note with the commands to judge the first suggestion."""
+    for row in found.rows[:1]:
+        root = shlex.quote(str(track.folder.root))
+        where = [str(track.folder.root), "--query", row.query_id, "--doc", row.doc_id]
+        where += ["--item", row.item.item_id] if row.item else []
+        where += ["--grader", track.folder.grader] if track.folder.grader else []
+        ratings = "full|partial|no" if row.item else "N"
+        yield (
+            f"to judge: trecexam serve {root}, or "
+            f"trecexam override {shlex.join(where)} --rating {ratings} --who NAME --why TEXT"
+        )

@@ -1,223 +1,190 @@
-"""Searches for judgments that would change the ranking, given ratings, runs and existing judgments."""
+"""The unjudged passages of a track in the order in which a person should judge them."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from functools import partial
+from typing import TYPE_CHECKING
 
-from converters.records import judgment
+import numpy as np
+
+from converters.records import Item, judgment
 from trecexam.errors import TrecexamError, did_you_mean
-from trecexam.extensions.campaign.judge_next.arithmetic.chances import cell_chances, passage_chances
-from trecexam.extensions.campaign.judge_next.arithmetic.next_judgments import Suggestion, suggestions
-from trecexam.extensions.campaign.judge_next.arithmetic.what_if import Board, PossibleJudgments, Scoring
-from trecexam.extensions.campaign.judge_next.grader_probabilities import grader_probabilities
+from trecexam.extensions.campaign.judge_next.expected_change import expected_change
 from trecexam.line.diagnostics import nothing_graded
 from trecexam.line.evaluation import leaderboard
 from trecexam.line.track_graders import check_names
+from trecexam.scores.labels import labels
 from trecexam.scores.measures import COVER, DIVERSITY, measure
+from trecexam.scores.retrieved import retrieved_weights
 from trecexam.scores.support import SUPPORT
+from trecexam.scores.values import TIE_DECIMALS
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
+    from ir_measures import Measure
 
-    from trecexam.extensions.campaign.judge_next.arithmetic.chances import Opinions
     from trecexam.line.assessment import Assessment
-    from trecexam.scores.ratings import QueryRatings
 
-Level = Literal["passage", "cell"]
+#: Measures that a judgment of a passage does not change, and the measure for tracks that have only these.
+_NOT_ON_LABELS, _ON_LABELS = COVER | DIVERSITY | {*SUPPORT}, "nDCG@10"
 
 
 @dataclass(frozen=True)
-class QuerySuggestions:
-    """Suggestions for one query; `candidates`, `judged` and `ungraded` as in `NextJudgments`."""
+class SuggestedJudgment:
+    """A passage, or a sentence with a cited passage, for a person to judge.
+
+    Attributes:
+        runs: how many runs have the passage's text among their pooled ranks, or cite it for the sentence.
+        label: the current label of the passage or citation; None if missing.
+        item: the sentence; None for a passage.
+        order: suggestions with a smaller value come first.
+        expected_change: expected change of the difference of two runs, averaged over all pairs of runs.
+        p_change: the probability that a person's judgment changes the label.
+    """
 
     query_id: str
-    suggestions: tuple[Suggestion, ...]
-    candidates: int
-    judged: int
-    ungraded: int
+    doc_id: str
+    runs: int
+    label: int | str | None
+    query_text: str
+    text: str
+    item: Item | None = None
+    order: tuple[float, ...] = ()
+    expected_change: float | None = None
+    p_change: float | None = None
 
 
 class Search:
     """Searches query by query, because a query can take seconds.
 
+    Passages are ordered by the expected change of the runs' differences. Passages with an equal change, which
+    are all passages of a track without grades, are ordered by retrieval: queries take turns, and the passage
+    that most runs rank highest is a query's first. Of equal texts the first passage is suggested.
+
     Attributes:
-        level, measure, n_runs, tied: as in `NextJudgments`.
+        measure: the measure that ranks the runs; "" where no ranking can change.
+        why: why no ranking can change; "" where it can.
 
     Args:
-        track: a loaded one.
-        measure, level, include_judged: as in `next_judgments`.
+        name: the measure that ranks the runs; None for the track's first on labels of passages.
+        with_judged: suggest passages that people judged, too.
 
     Raises:
-        TrecexamError: as `next_judgments`.
+        TrecexamError: the measure cannot be computed, or does not use labels of passages.
     """
 
-    def __init__(
-        self, track: Assessment, measure: str | None, level: Level | None, *, include_judged: bool = False
-    ) -> None:
+    def __init__(self, track: Assessment, name: str | None = None, *, with_judged: bool = False) -> None:
         self._track = track
-        self._scoring = _scoring(track, measure, level)
-        on_items = self._scoring.on_items
-        self.level: Level = level or ("cell" if on_items else "passage")
-        self.measure = str(self._scoring.measure)
-        if self.level == "passage" and on_items:
-            raise TrecexamError(
-                f"{self.measure} is computed from the items' ratings, and a rating of a whole passage would "
-                f"not change it: use --level cell, or a measure on labels (P, nDCG, AP)"
-            )
-        self._queries = {q.query_id: q for q in track.ratings()}
-        _check(track, list(self._queries.values()))
-        self._board = _board(track, self.measure)
-        means = self._board.means.round(12)
-        self.n_runs, self.tied = len(means), bool((means == means[0]).all())
-        self._judged = _judged(track, officially=not include_judged) if self.level == "passage" else {}
+        metric = None if name is None else _measure(track, name)
+        self.measure, self.why = "", ""
+        if len(track.runs) < 2:
+            self.why = "the track has fewer than two runs"
+        elif not any(q.rated.any() for q in track.ratings()):
+            self.why = nothing_graded(track) if track.counts.cells else "the track has no test bank"
+        else:
+            self._metric = metric or _measure(track)
+            self.measure = str(self._metric)
+            self._n_queries = {row.run: row.n_queries for row in leaderboard(track, [self.measure]).rows}
+        self._judged = {} if with_judged else _judged(track)
 
     def chosen(self, query_ids: Collection[str] = ()) -> list[str]:
-        """These queries, or all, in the bank's order.
+        """Return these queries, or all, in the track's order.
 
         Raises:
-            TrecexamError: one is not in the bank.
+            TrecexamError: the track lacks one.
         """
         for query_id in query_ids:
-            if query_id not in self._queries:
-                hint = did_you_mean(query_id, self._queries, before="; ")
-                root = self._track.folder.root
-                raise TrecexamError(f"no query '{query_id}' in the bank{hint}", path=root)
-        return [query_id for query_id in self._queries if not query_ids or query_id in query_ids]
+            if query_id not in self._track.pool:
+                hint = did_you_mean(query_id, self._track.pool, before="; ")
+                raise TrecexamError(f"no query '{query_id}'{hint}", path=self._track.folder.root)
+        return [query_id for query_id in self._track.pool if not query_ids or query_id in query_ids]
 
-    def looks(self, query_ids: Sequence[str]) -> Iterator[QuerySuggestions]:
-        """The suggestions for each of these queries."""
-        track, level = self._track, self.level
-        queries = [self._queries[query_id] for query_id in query_ids]
-        for q, opinions in zip(queries, grader_probabilities(track, queries), strict=True):
-            possible, judged = _possible_judgments(
-                track, q, opinions, level, self._judged.get(q.query_id, ())
+    def ranked(
+        self, query_ids: Collection[str] = (), progress: Callable[[int, int], None] | None = None
+    ) -> list[SuggestedJudgment]:
+        """Return the suggestions of these queries, or of all, best first."""
+        chosen = self.chosen(query_ids)
+        found: list[SuggestedJudgment] = []
+        for done, query_id in enumerate(chosen, 1):
+            found += self.of_query(query_id)
+            if progress:
+                progress(done, len(chosen))
+        return sorted(found, key=lambda row: row.order)
+
+    def of_query(self, query_id: str) -> Iterator[SuggestedJudgment]:
+        """Yield the suggestions for one query, in the order of retrieval."""
+        track, pooled = self._track, self._track.pool[query_id]
+        q, sheet = track.ratings((query_id,))[0], track.sheets[query_id]
+        numbers: dict[str, int] = {}
+        # Passages without a text are never equal to others.
+        texts = (text or f"\0{doc_id}" for doc_id, text in zip(q.doc_ids, sheet.texts, strict=True))
+        alike = np.array([numbers.setdefault(text, len(numbers)) for text in texts], np.int64)
+        wanted = np.zeros(len(alike), np.bool_)
+        wanted[np.unique(alike, return_index=True)[1]] = True
+        is_judged = np.array([doc_id in self._judged.get(query_id, ()) for doc_id in q.doc_ids], np.bool_)
+        wanted &= ~np.isin(alike, alike[is_judged])
+        now, change, p_change = np.full(len(alike), -1), np.zeros(len(alike)), np.zeros(len(alike))
+        if self.measure:
+            scores = track.config.scores
+            average_all = scores.average != "answered"
+            now, change, p_change = expected_change(
+                q,
+                alike,
+                wanted,
+                [run.ranking(query_id) for run in track.runs.values()],
+                np.array(
+                    [
+                        (average_all or query_id in run) / self._n_queries[name]
+                        for name, run in track.runs.items()
+                    ]
+                ),
+                self._metric,
+                partial(
+                    labels, rule=scores.label, min_rating=scores.min_rating, min_answers=scores.min_answers
+                ),
             )
-            ungraded = int((~q.rated if level == "passage" else q.ratings < 0).sum())
-            of_query = suggestions(q, possible, self._board, self._scoring, track.config.track.depth)
-            yield QuerySuggestions(
-                q.query_id, tuple(of_query), int(possible.included.sum()), judged, ungraded
+        ranks = np.where(pooled.ranks >= 0, alike[pooled.ranks], -1)
+        weights, number = retrieved_weights(ranks, len(alike))[alike], list(track.pool).index(query_id)
+        order = np.argsort(-weights, kind="stable")
+        for turn, doc in enumerate(order[wanted[order]].tolist()):
+            yield SuggestedJudgment(
+                query_id,
+                q.doc_ids[doc],
+                int((ranks == alike[doc]).any(axis=1).sum()),
+                None if now[doc] < 0 else int(now[doc]),
+                track.query_texts.get(query_id, ""),
+                sheet.texts[doc] or "",
+                order=(-round(float(change[doc]), TIE_DECIMALS), turn, number),
+                expected_change=float(change[doc]) if self.measure else None,
+                p_change=float(p_change[doc]) if self.measure else None,
             )
 
 
-def _scoring(track: Assessment, name: str | None, level: Level | None) -> Scoring:
-    """The score that ranks runs: this measure, or the track's first that a judgment of this level changes."""
-    scores = track.config.scores
+def _measure(track: Assessment, name: str | None = None) -> Measure:
+    """Return this measure, or the track's first measure on labels of passages."""
+    names = track.measures if name is None else (name,)
+    check_names(track.folder, names)
     try:
-        names = track.measures if name is None else (name,)
-        check_names(track.folder, names)
-        if measure(names[0]).NAME in SUPPORT:
-            raise TrecexamError(
-                f"{names[0]} is computed from citations, and no judgment of a passage changes it: use a "
-                f"measure on labels of passages, or --grader support"
-            )
-        if level == "passage":
-            on_labels = (each for each in names if measure(each).NAME not in COVER | DIVERSITY)
-            names = (next(on_labels, names[0]),)
-        if measure(names[0]).NAME == "ECover":
-            raise ValueError(
-                f"{names[0]} uses probabilities, and a judgment is tried out as a certain "
-                f"rating: use Cover instead"
-            )
-        return Scoring(measure(names[0]), scores.label, scores.min_rating, scores.min_answers)
+        metrics = [measure(each) for each in names]
     except ValueError as error:
         raise TrecexamError(str(error)) from None
-
-
-def _check(track: Assessment, queries: Sequence[QueryRatings]) -> None:
-    runs, root = track.runs, track.folder.root
-    if len(runs) < 2:
-        n_runs = f"only one run, '{next(iter(runs))}'" if runs else "no runs yet"
+    on_labels = [metric for metric in metrics if metric.NAME not in _NOT_ON_LABELS]
+    if name is not None and not on_labels:
         raise TrecexamError(
-            f"{n_runs}, so there is no ranking to change: drop {'another' if runs else 'two or more'} into "
-            f"{track.folder.runs}",
-            path=root,
+            f"{metrics[0]} does not use labels of passages, and a judgment of a passage would not change it: "
+            f"use P, nDCG or AP"
         )
-    if not any(q.rated.any() for q in queries):
-        raise TrecexamError(nothing_graded(track), path=root)
+    return on_labels[0] if on_labels else measure(_ON_LABELS)
 
 
-def _board(track: Assessment, measure: str) -> Board:
-    import numpy as np
-
-    runs, query_ids = track.runs, track.bank.query_ids
-    rows = {row.run: row for row in leaderboard(track, [measure]).rows}
-    answered_only = track.config.scores.average == "answered"
-    return Board(
-        np.array([rows[name].scores[0].mean for name in runs]),
-        {query_id: [run.ranking(query_id) for run in runs.values()] for query_id in query_ids},
-        {
-            query_id: np.array(
-                [
-                    0.0 if answered_only and query_id not in run else 1 / rows[name].n_queries
-                    for name, run in runs.items()
-                ]
-            )
-            for query_id in query_ids
-        },
-    )
-
-
-def _judged(track: Assessment, *, officially: bool) -> dict[str, set[str]]:
-    """query_id -> the passages judged on the scale of [judging], or also officially."""
-    judged = {query_id: set(people.passages) for query_id, people in track.judgments.queries.items()}
-    for row in (track.official if officially else None) or ():
+def _judged(track: Assessment) -> dict[str, set[str]]:
+    """Return query_id -> passages with an official judgment or a person's rating of the whole passage."""
+    judged: dict[str, set[str]] = {}
+    for row in track.official or ():
         if judgment(row.relevance) is not None:
             judged.setdefault(row.query_id, set()).add(row.doc_id)
+    for people in (track.overrides, track.judgments):
+        for query_id, of_query in people.queries.items():
+            judged.setdefault(query_id, set()).update(of_query.passages)
     return judged
-
-
-def _possible_judgments(
-    track: Assessment,
-    q: QueryRatings,
-    opinions: Opinions,
-    level: Level,
-    elsewhere: Collection[str],
-) -> tuple[PossibleJudgments, int]:
-    """The possible judgments of a query, and how many passages or cells a person judged already."""
-    alike, first = _equal_texts(track, q)
-    if level == "passage":
-        judged = _judged_passages(q, elsewhere, alike)
-        rated = (q.ratings >= 0).any(axis=1) & first
-        chances = passage_chances(q, opinions, track.config.scores.min_answers)
-    else:
-        judged = _judged_cells(track, q)
-        rated = (q.ratings >= 0) & first[:, None]
-        chances = cell_chances(q, opinions)
-    return PossibleJudgments(chances, rated & ~judged, alike), int((rated & judged).sum())
-
-
-def _equal_texts(track: Assessment, q: QueryRatings) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-    """An index for each passage's text, and which passages are the first with their text."""
-    import numpy as np
-
-    numbers: dict[str, int] = {}
-    # Passages without a text are never equal to others.
-    texts = [track.sheets[q.query_id].text_of(doc_id) or f"\0{doc_id}" for doc_id in q.doc_ids]
-    alike = np.array([numbers.setdefault(text, len(numbers)) for text in texts], np.int64)
-    first = np.zeros(len(alike), np.bool_)
-    first[np.unique(alike, return_index=True)[1]] = True
-    return alike, first
-
-
-def _judged_passages(
-    q: QueryRatings, elsewhere: Collection[str], alike: NDArray[np.int64]
-) -> NDArray[np.bool_]:
-    """Which passages a person judged as a whole, or one with the same text."""
-    import numpy as np
-
-    judged = np.array([doc_id in q.human or doc_id in elsewhere for doc_id in q.doc_ids], np.bool_)
-    return np.isin(alike, alike[judged])
-
-
-def _judged_cells(track: Assessment, q: QueryRatings) -> NDArray[np.bool_]:
-    """Which cells a person rated, shape (n_docs, n_items)."""
-    import numpy as np
-
-    human = track.overrides.queries.get(q.query_id)
-    cells = human.cells if human else {}
-    items = track.bank.items[q.query_id]
-    judged = np.array([[(doc_id, item.item_id) in cells for item in items] for doc_id in q.doc_ids], np.bool_)
-    return judged.reshape(q.ratings.shape)

@@ -30,8 +30,6 @@ if TYPE_CHECKING:
 
 #: The cookie of a browser's trail; seconds that the first list is waited for.
 TRAIL, FIRST_LOOK = "trecexam-trail", 0.1
-#: What can be judged.
-LEVELS = ("passage", "cell")
 #: The reason that is proposed.
 WHY = "asked by judge-next"
 
@@ -95,7 +93,7 @@ def back_to(request: Request, key: Key, message: str) -> Response:
 
 
 def _judgment_page(request: Request, view: View, queue: JudgmentQueue, trail: Trail, key: Key) -> Response:
-    """A cell or passage to rate; citations show others' labels only after one's own."""
+    """A passage to rate, or a citation, which shows others' labels only after one's own."""
     state = view.query(key.query_id)
     row_index = None if state is None else state.place(key.doc_id)
     if state is None or row_index is None:
@@ -107,7 +105,7 @@ def _judgment_page(request: Request, view: View, queue: JudgmentQueue, trail: Tr
     if is_blind:
         cells = [replace(each, rating=None, machine=None, status="", human=None) for each in cells]
     cell = next((candidate for candidate in cells if candidate.item.item_id == key.item_id), None)
-    if cell is None and (key.item_id or view.is_cited):
+    if (cell is not None) != view.is_cited or (cell is None and key.item_id):
         raise NotFoundError(f"Query '{key.query_id}' has no item '{key.item_id}' to judge here.")
     text = state.texts[row_index] or ""
     best = max(
@@ -181,13 +179,12 @@ def _queue(request: Request, view: View) -> JudgmentQueue:
 def wish_of(request: Request) -> Wish:
     """The list selected by the address or form."""
     params = request.scope["form"] if request.method == "POST" else request.query_params
-    level = params.get("level", "")
-    return Wish(params.get("by", "")[:200], level if level in LEVELS else "", bool(params.get("judged", "")))
+    return Wish(params.get("by", "")[:200])
 
 
 def wish_fields(wish: Wish) -> dict[str, str | None]:
     """The selected list as fields of an address or form; None for defaults."""
-    return {"by": wish.measure or None, "level": wish.level or None, "judged": "yes" if wish.judged else None}
+    return {"by": wish.measure or None}
 
 
 def _open(

@@ -6,12 +6,11 @@ See `simulation.py` beside this.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from trecexam.extensions.simulation.arithmetic.simulation import Floats, Place, Simulation, ranks
+from trecexam.extensions.simulation.arithmetic.simulation import Place, Simulation, ranks
 from trecexam.features.fill.arithmetic.scale_map import ScaleMap
 from trecexam.features.holes.arithmetic import contributed_alone
 from trecexam.scores.rank_correlation.tau import tau_b_columns
@@ -42,10 +41,10 @@ class LeftOut:
         unique: judged passages that nobody else has in the first ranks; their judgments were dropped.
         relevant: how many of these are judged relevant.
         filled: how many of these have an automatic label.
-        full, holes, fill: its standing with all judgments, without the dropped ones, with these filled.
+        by: "full" with all judgments, "holes" without the dropped ones, "fill" with these filled, and the
+            other methods.
         rule: the rule that mapped automatic labels.
         unfitted: as in `trecexam.extensions.simulation.arithmetic.simulation.Outcome`.
-        others: its standing by the other ways, each under its name.
     """
 
     measure: str
@@ -54,16 +53,9 @@ class LeftOut:
     unique: int
     relevant: int
     filled: int
-    full: RankAndMean
-    holes: RankAndMean
-    fill: RankAndMean
+    by: Mapping[str, RankAndMean]
     rule: ScaleMap
     unfitted: str | None
-    others: Mapping[str, RankAndMean] = field(default_factory=dict)
-
-    def by(self, method: str) -> RankAndMean:
-        """Its rank and mean with "holes", with "fill", or with another method."""
-        return {"holes": self.holes, "fill": self.fill, **self.others}[method]
 
 
 @dataclass(frozen=True)
@@ -115,34 +107,32 @@ def leave_out(
         relevant = sum(simulation.label(passage) >= min_relevant for passage in unique[name])
         for index, measure in enumerate(simulation.measures):
             full = simulation.full[index]
-            other_means = [means[index] for means in outcome.others.values()]
-            boards = (full, outcome.holes[index], outcome.fill[index], *other_means)
-            at = [_ranked(board, full) for board in boards]
-            for row in rows:
-                full_rank, holes, fill, *rest = (
-                    RankAndMean(int(rank[row]), float(board[row]), tau)
-                    for board, (rank, tau) in zip(boards, at, strict=True)
+            boards = {how: means[index] for how, means in outcome.boards.items()}
+            standings = {
+                how: (ranks(board), board, float(tau_b_columns(full[:, None], board[:, None])[0]))
+                for how, board in {"full": full, **boards}.items()
+            }
+            left_out += (
+                LeftOut(
+                    measure,
+                    simulation.runs[row],
+                    name,
+                    outcome.dropped,
+                    relevant,
+                    outcome.filled,
+                    {
+                        how: RankAndMean(int(rank[row]), float(board[row]), tau)
+                        for how, (rank, board, tau) in standings.items()
+                    },
+                    outcome.rule,
+                    outcome.unfitted,
                 )
-                left_out.append(
-                    LeftOut(
-                        measure,
-                        simulation.runs[row],
-                        name,
-                        outcome.dropped,
-                        relevant,
-                        outcome.filled,
-                        full_rank,
-                        holes,
-                        fill,
-                        outcome.rule,
-                        outcome.unfitted,
-                        dict(zip(outcome.others, rest, strict=True)),
-                    )
-                )
+                for row in rows
+            )
         if progress:
             progress(done, len(members))
     order = {measure: index for index, measure in enumerate(simulation.measures)}
-    return tuple(sorted(left_out, key=lambda entry: (order[entry.measure], entry.full.rank, entry.run)))
+    return tuple(sorted(left_out, key=lambda entry: (order[entry.measure], entry.by["full"].rank, entry.run)))
 
 
 def shift(rows: Sequence[LeftOut], method: str) -> Shift:
@@ -150,17 +140,17 @@ def shift(rows: Sequence[LeftOut], method: str) -> Shift:
 
     Args:
         rows: of one measure.
-        method: as of `LeftOut.by`.
+        method: a key of `LeftOut.by`.
     """
-    pairs = [(row, row.by(method)) for row in rows]
-    moves = {row.run: abs(now.rank - row.full.rank) for row, now in pairs}
+    pairs = [(row.by["full"], row.by[method]) for row in rows]
+    moves = {row.run: abs(row.by[method].rank - row.by["full"].rank) for row in rows}
     greatest = max(moves.values(), default=0)
     taus = [now.tau for _, now in pairs if not np.isnan(now.tau)]
     return Shift(
         sum(moves.values()) / len(moves) if moves else 0.0,
         greatest,
         min((run for run, move in moves.items() if move == greatest), default="") if greatest else "",
-        sum(abs(now.mean - row.full.mean) for row, now in pairs) / len(pairs) if pairs else 0.0,
+        sum(abs(now.mean - full.mean) for full, now in pairs) / len(pairs) if pairs else 0.0,
         sum(taus) / len(taus) if taus else float("nan"),
         min(taus, default=float("nan")),
     )
@@ -182,8 +172,3 @@ def _unique(
         for name, doc_ids in contributed_alone(rankings).items():
             unique[name] += ((query_id, doc_id) for doc_id in sorted(doc_ids & docs))
     return unique
-
-
-def _ranked(board: Floats, full: Floats) -> tuple[NDArray[np.int64], float]:
-    """Ranks of all runs, and tau-b with the full leaderboard."""
-    return ranks(board), float(tau_b_columns(full[:, None], board[:, None])[0])

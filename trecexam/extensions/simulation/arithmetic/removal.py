@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -51,8 +51,7 @@ class Removed:
         n_removed: how many judgments that are, in each repeat.
         filled: how many of them have an automatic label; mean over the repeats.
         unfitted: in how many repeats no rule could be fitted, so that the identity stood in.
-        holes, fill: agreement without the removed judgments, and with these filled.
-        others: the same by the other ways, each under its name.
+        by: "holes" without the removed judgments, "fill" with these filled, and the other methods.
     """
 
     measure: str
@@ -60,9 +59,7 @@ class Removed:
     n_removed: int
     filled: float
     unfitted: int
-    holes: TauAgreement
-    fill: TauAgreement
-    others: Mapping[str, TauAgreement] = field(default_factory=dict)
+    by: Mapping[str, TauAgreement]
 
 
 def remove(
@@ -103,16 +100,12 @@ def remove(
             outcomes[step][0].dropped,
             sum(outcome.filled for outcome in outcomes[step]) / repeats,
             sum(outcome.unfitted is not None for outcome in outcomes[step]),
-            _agreement(
-                simulation.full[index], np.array([outcome.holes[index] for outcome in outcomes[step]])
-            ),
-            _agreement(simulation.full[index], np.array([outcome.fill[index] for outcome in outcomes[step]])),
             {
-                name: _agreement(
+                how: _agreement(
                     simulation.full[index],
-                    np.array([outcome.others[name][index] for outcome in outcomes[step]]),
+                    np.array([outcome.boards[how][index] for outcome in outcomes[step]]),
                 )
-                for name in outcomes[step][0].others
+                for how in outcomes[step][0].boards
             },
         )
         for index, measure in enumerate(simulation.measures)

@@ -14,7 +14,7 @@ judgment was dropped.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,18 +43,15 @@ class Outcome:
         filled: how many of these have an automatic label in its place; the others stay holes.
         rule: the rule that mapped these labels.
         unfitted: why no rule could be fitted and the identity is in; None where one was, or was given.
-        holes: the runs' means with the judgments that remain; shape (measures, runs).
-        fill: the same with the dropped ones filled.
-        others: the same by other ways, each under its name.
+        boards: means of shape (measures, runs): "holes" with the judgments that remain, "fill" with the
+            dropped ones filled, and the other methods.
     """
 
     dropped: int
     filled: int
     rule: ScaleMap
     unfitted: str | None
-    holes: Floats
-    fill: Floats
-    others: Mapping[str, Floats] = field(default_factory=dict)
+    boards: Mapping[str, Floats]
 
 
 class Simulation:
@@ -161,17 +158,11 @@ class Simulation:
             new = {doc_id: rule(new_labels[doc_id]) for doc_id in docs if doc_id in new_labels}
             n_filled += len(new)
             filled[query_id] = remain[query_id] | new
-        n_dropped = sum(map(len, dropped_docs.values()))
-        holes = self._changed(remain)
-        return Outcome(
-            n_dropped,
-            n_filled,
-            rule,
-            unfitted,
-            holes,
-            self._changed(filled) if n_filled else holes,
-            {name: self._by(filler, dropped_docs, remain) for name, filler in self._others.items()},
-        )
+        boards = {"holes": self._changed(remain)}
+        boards["fill"] = self._changed(filled) if n_filled else boards["holes"]
+        for name, filler in self._others.items():
+            boards[name] = self._by(filler, dropped_docs, remain)
+        return Outcome(sum(map(len, dropped_docs.values())), n_filled, rule, unfitted, boards)
 
     def _by(self, filler: Filler, dropped: Mapping[str, set[str]], remain: Labels) -> Floats:
         """The means with another method, with dropped and remaining judgments."""

@@ -1,0 +1,172 @@
+"""`trecexam judge`: a plan for assessors, their agreement, and judgments as files."""
+
+from __future__ import annotations
+
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+import trecexam
+from trecexam.cli import bars
+from trecexam.cli.options import track_argument
+from trecexam.cli.reading import reading, writing
+from trecexam.tables.terminal import printable
+from trecexam.tables.text import plural
+
+if TYPE_CHECKING:
+    from trecexam.tables.result import Result
+
+#: The number of topics to list with undecided passages.
+_TOPICS = 10
+
+
+def _share(ctx: click.Context, param: click.Parameter, text: str) -> float:
+    """Reads a share: `10%` and `0.1` are 0.1."""
+    try:
+        share = float(text.removesuffix("%")) / (100 if text.endswith("%") else 1)
+    except ValueError:
+        share = -1.0
+    if not 0 <= share <= 1:
+        raise click.BadParameter(f"'{text}': a share, 10% or 0.1")
+    return share
+
+
+@click.command(
+    epilog="Example: trecexam judge plan mytrack --assessors ada,bob,eve --topics-each 10 --overlap 10% "
+    "--budget 500"
+)
+@track_argument
+@click.option(
+    "--assessors",
+    metavar="NAMES",
+    required=True,
+    help="Divide the work among these people, separated by commas.",
+)
+@click.option(
+    "--topics-each",
+    type=click.IntRange(1),
+    metavar="N",
+    help="Give each at most N topics [default: no limit].",
+)
+@click.option(
+    "--overlap",
+    callback=_share,
+    metavar="SHARE",
+    default="0",
+    help="Have a second assessor judge this share of the passages, drawn at random: 10%.",
+)
+@click.option(
+    "--budget",
+    type=click.IntRange(1),
+    metavar="N",
+    help="Plan N judgments in total, evenly over topics [default: the whole pool]. A passage for two "
+    "assessors counts twice.",
+)
+@click.option(
+    "--passages",
+    type=click.Path(path_type=Path, exists=True, dir_okay=False),
+    metavar="FILE",
+    help="Plan only the passages of this table with columns query_id and doc_id, in its order, as "
+    "`judge-next -o` writes it [default: the whole pool, in the order of judge-next].",
+)
+@writing
+def plan(
+    track: Path,
+    assessors: str,
+    topics_each: int | None,
+    overlap: float,
+    budget: int | None,
+    passages: Path | None,
+) -> tuple[Result, int]:
+    """Divide the passages of TRACK among assessors, each topic to one, with equal work for all.
+
+    Writes TRACK/judging.tsv, one passage per line, which you may edit. Run it again to change the plan:
+    finished work stays, and topics stay with who began them. Open topics of assessors that you no longer
+    name go to others.
+    """
+    names = [name.strip() for name in assessors.split(",")]
+    with trecexam.open_track(track) as opened, bars.grading("ordering", "ordered", "queries") as bar:
+        planned = opened.judging.plan(
+            names,
+            topics_each=topics_each,
+            overlap=overlap,
+            budget=budget,
+            passages=passages,
+            progress=bars.steps(bar),
+        )
+    return planned, 0
+
+
+@click.command(epilog="Example: trecexam judge agreement mytrack")
+@track_argument
+@reading
+def agreement(track: Path) -> Result:
+    """Show how far the assessors of TRACK agree on passages that at least two judged, and where not.
+
+    alpha is Krippendorff's, for ordered ratings of any number of people; kappa is Cohen's, of two;
+    weighted_kappa has quadratic weights. Each person's last rating counts. A pipe gets the first table,
+    --json the judgments on which people differ, too.
+    """
+    with trecexam.open_track(track) as opened:
+        result: Result = opened.judging.agreement()
+    return result
+
+
+@click.command(epilog="Example: trecexam judge export mytrack -o judged")
+@track_argument
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path, file_okay=False),
+    required=True,
+    metavar="DIR",
+    help="Write into this folder.",
+)
+def export(track: Path, output: Path) -> int:
+    """Write what people judged of TRACK: qrels.txt, qrels-6.txt and judgments.tsv.
+
+    qrels.txt has the labels that count, for trec_eval; qrels-6.txt adds the share of assessors who agree,
+    and their names; judgments.tsv has every judgment, with time and note.
+
+    Exit status: 0, or 1 if passages wait for a decision between assessors, or lines are not exported.
+    """
+    with trecexam.open_track(track) as opened:
+        done = opened.judging.export(output)
+    for row in done.refused:
+        click.echo(f"not exported: {printable(str(row))}", err=True)
+    click.echo(
+        f"{plural(done.n_judged, 'judged passage')}, {plural(done.n_lines, 'judgment')}: "
+        + ", ".join(map(str, done.paths)),
+        err=True,
+    )
+    if done.undecided:
+        waiting, more = sum(done.undecided.values()), max(0, len(done.undecided) - _TOPICS)
+        by_topic = ", ".join(f"{topic}: {n}" for topic, n in islice(done.undecided.items(), _TOPICS))
+        click.echo(
+            printable(
+                f"{plural(waiting, 'passage')} {'waits' if waiting == 1 else 'wait'} for a decision: "
+                f"assessors differ on them (topic {by_topic}{f', and {more:,} more' if more else ''}). "
+                f"`trecexam judge agreement {track}` lists them; decide on the page /campaign"
+            ),
+            err=True,
+        )
+    return 1 if done.refused or done.undecided else 0
+
+
+@click.command(name="import", epilog="Example: trecexam judge import mytrack judged/judgments.tsv")
+@track_argument
+@click.argument("table", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE")
+def import_(track: Path, table: Path) -> int:
+    """Add the judgments in FILE, a table in the form of `judge export`, to TRACK.
+
+    FILE needs the columns query_id, doc_id, assessor and rating; other columns are kept. Judgments that
+    TRACK has already are skipped.
+    """
+    with trecexam.open_track(track) as opened:
+        done = opened.judging.take_in(table)
+    for row in done.refused:
+        click.echo(f"rejected: {printable(str(row))}", err=True)
+    click.echo(f"{plural(done.n_new, 'new judgment')}, {done.n_known:,} already in the track", err=True)
+    return 1 if done.refused else 0

@@ -1,1 +1,0 @@
-"""Which judgment by a person would most change the ranking."""

@@ -1,0 +1,144 @@
+"""How far a person's judgment of a passage is expected to change the differences between runs.
+
+Choosing what to judge by the differences of systems follows Carterette, Allan & Sitaraman, "Minimal Test
+Collections for Retrieval Evaluation", SIGIR 2006. There the weight of a document in the difference of two
+systems' average precision decides; here the measure itself is computed, over all pairs of runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+from ir_measures import Measure
+from numpy.typing import NDArray
+
+from converters.records import Qrel
+from trecexam.scores.evaluate import OfficialJudgments
+from trecexam.scores.ratings import MAX_RATING, MISSING, QueryRatings
+
+#: The number of ratings: 0..5.
+RATINGS = MAX_RATING + 1
+#: The number of (label, passage) rows that are evaluated at a time: about 50 MB.
+_ROWS = 200_000
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+
+class Expected(NamedTuple):
+    """Expected effects of judging each passage of a query; each array has the shape (n_docs,).
+
+    Attributes:
+        labels: the current labels; -1 if missing.
+        change: mean absolute change of the difference of two runs' means, over all pairs of runs.
+        p_change: the probability of another label.
+    """
+
+    labels: Ints
+    change: Floats
+    p_change: Floats
+
+
+def probabilities(q: QueryRatings) -> Floats:
+    """Return the probability that a person gives a passage each rating, shape (n_docs, 6).
+
+    The probability of a rating is its share of the passage's ratings on the query's items; it is 0 for a
+    passage without a rating. This is a rule for choosing what to judge, not a claim about people.
+    """
+    counts = (q.ratings[..., None] == np.arange(RATINGS)).sum(axis=1).astype(np.float64)
+    total = counts.sum(axis=1, keepdims=True)
+    shares: Floats = np.divide(counts, total, out=np.zeros_like(counts), where=total > 0)
+    return shares
+
+
+def expected_change(
+    q: QueryRatings,
+    alike: Ints,
+    wanted: NDArray[np.bool_],
+    rankings: Sequence[Sequence[str]],
+    weights: Floats,
+    measure: Measure,
+    label_of: Callable[[QueryRatings], Mapping[str, int]],
+) -> Expected:
+    """Return the expected effects of judging each passage of a query, one judgment at a time.
+
+    With P(r) the probability of rating r, and m(r) the runs' means after this judgment,
+
+        change = sum over r of P(r) * mean over pairs of runs of |(m_a(r) - m_b(r)) - (m_a - m_b)|
+
+    Args:
+        alike: a number for each passage; a judgment counts for all passages with an equal number (text).
+        wanted: the passages that a person may judge; the change of others is 0.
+        rankings: each run's doc_ids for the query, best first.
+        weights: the share of the query in each run's mean.
+        measure: a measure on labels.
+        label_of: computes the labels of the passages.
+    """
+
+    def labels(ratings: QueryRatings) -> Ints:
+        found = label_of(ratings)
+        return np.array([found.get(doc_id, MISSING) for doc_id in q.doc_ids], np.int64)
+
+    now, chances = labels(q), probabilities(q)
+    after = np.stack(
+        [labels(replace(q, human=dict.fromkeys(q.doc_ids, rating))) for rating in range(RATINGS)], axis=1
+    )
+    differs = after != now[:, None]
+    docs, ratings = np.nonzero(differs & (chances > 0) & wanted[:, None])
+    # Several ratings can lead to one label, which is evaluated once.
+    outcomes, of_try = np.unique(np.stack([docs, after[docs, ratings]]), axis=1, return_inverse=True)
+    labellings = [(np.flatnonzero(alike == alike[doc]).tolist(), label) for doc, label in outcomes.T.tolist()]
+    changes = _changes(q.doc_ids, now, labellings, rankings, weights, measure)
+    expected = chances[docs, ratings] * changes[of_try.ravel()]
+    change: Floats = np.bincount(docs, expected, len(now)).astype(np.float64)
+    return Expected(now, change, np.where(differs, chances, 0).sum(axis=1))
+
+
+def _changes(
+    doc_ids: Sequence[str],
+    now: Ints,
+    labellings: Sequence[tuple[Sequence[int], int]],
+    rankings: Sequence[Sequence[str]],
+    weights: Floats,
+    measure: Measure,
+) -> Floats:
+    """Return the mean absolute change of two runs' difference for each changed label of some passages."""
+    # judged_only skips unjudged passages before it counts.
+    depth = None if measure.params.get("judged_only") else measure.params.get("cutoff")
+    cut = [tuple(ranking[:depth]) for ranking in rankings]
+    # Runs of one group often agree on a query.
+    different = {ranking: index for index, ranking in enumerate(dict.fromkeys(cut))}
+    of_run, n_runs = [different[ranking] for ranking in cut], len(cut)
+    current = {doc_id: label for doc_id, label in zip(doc_ids, now.tolist(), strict=True) if label >= 0}
+    (before,) = _values([current], list(different), measure)
+    # Of sorted numbers, the sum of all pairs' differences.
+    pairs = (2 * np.arange(n_runs) - n_runs + 1) / (n_runs * (n_runs - 1) / 2)
+    changes = np.zeros(len(labellings))
+    step = max(1, _ROWS // max(1, len(doc_ids) + max(map(len, different))))
+    for start in range(0, len(labellings), step):
+        part = slice(start, start + step)
+        labels = [current | {doc_ids[doc]: label for doc in docs} for docs, label in labellings[part]]
+        moved = (_values(labels, list(different), measure) - before)[:, of_run] * weights
+        changes[part] = np.sort(moved, axis=1) @ pairs
+    return changes
+
+
+def _values(
+    labels: Sequence[Mapping[str, int]], rankings: Sequence[Sequence[str]], measure: Measure
+) -> Floats:
+    """Return the value of each ranking by each labelling, shape (n_labellings, n_rankings)."""
+    query_ids = [str(number) for number in range(len(labels))]
+    rows = (
+        Qrel(query_id, doc_id, label)
+        for query_id, of_query in zip(query_ids, labels, strict=True)
+        for doc_id, label in of_query.items()
+    )
+    evaluate = OfficialJudgments(rows).evaluator([measure], query_ids)
+    values = np.empty((len(labels), len(rankings)))
+    for column, ranking in enumerate(rankings):
+        by_query = evaluate(dict.fromkeys(query_ids, ranking))
+        values[:, column] = [by_query[query_id][str(measure)] for query_id in query_ids]
+    return values
