@@ -14,7 +14,7 @@ DATA = Path(__file__).with_name("demo_track")
 RAG_CONFIG = "rag.toml"
 RAG_FILES = frozenset({"bank.nuggets.jsonl", "nuggets.jsonl", "support.tsv", "umbrela.qrels"})
 #: Settings of a grader whose ratings `embedding` gave.
-_RECORDED = re.compile(r'# [^\n]* `embedding` gave [^\n]*\nname = "recorded"\nrecorded = "[^"]*"\n')
+_RECORDED = re.compile(r'# [^\n]* `embedding` gave[^\n]*\nname = "recorded"\nrecorded = "[^"]*"\n')
 _EMBEDDING = 'name = "embedding"\n'
 
 
