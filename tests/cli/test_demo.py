@@ -38,9 +38,7 @@ def contents(folder: Path) -> dict[str, bytes]:
 
 
 def packaged() -> dict[str, bytes]:
-    return {
-        name: content for name, content in contents(DATA).items() if name not in {RAG_CONFIG, *RAG_FILES}
-    }
+    return {name: content for name, content in contents(DATA).items() if name not in {RAG_CONFIG, *RAG_FILES}}
 
 
 def test_the_readme_shows_the_output_of_its_recipes(
@@ -88,7 +86,9 @@ def test_the_rag_demo_has_the_four_graders_of_a_rag_track_and_needs_no_network(
     demo = tmp_path / "d"
     assert run(["demo", "--rag", str(demo)]) == 0
     header, *lines = capsys.readouterr().out.splitlines()
-    rows = {line.split("\t")[0]: dict(zip(header.split("\t"), line.split("\t"), strict=True)) for line in lines}
+    rows = {
+        line.split("\t")[0]: dict(zip(header.split("\t"), line.split("\t"), strict=True)) for line in lines
+    }
     vital = "Cover(rel=5,partial=3,weights='vital')@10"
     columns = ("nuggets:Cover(rel=5,partial=3)@10", f"nuggets:{vital}", "support:SupportF1")
     columns += ("umbrela:nDCG@10", "rubric:Cover(rel=4)@10")
@@ -142,11 +142,25 @@ def test_a_table_ordered_by_another_measure_says_so(
 ) -> None:
     demo = tmp_path / "d"
     trecexam.make_demo_track(demo, rag=True)
+
+    def told() -> str:
+        capsys.readouterr()
+        assert run(["compare", str(demo), "--grader", "rubric"]) == 0
+        return capsys.readouterr().err
+
+    assert "the leaderboard of all graders goes by" not in told()
     config = demo / "trecexam.toml"
-    # Without the graders of responses, `rubric` is the first that ranks runs.
-    text = config.read_text()
-    assert 'measures = ["Cover(rel=4)@10"]' in text
-    config.write_text(text.replace('measures = ["Cover(rel=4)@10"]', 'measures = ["P(rel=4)@10", "Cover(rel=4)@10"]'))
+    first = 'measures = ["Cover(rel=4)@10"]'
+    assert first in config.read_text()
+    both = 'measures = ["P(rel=4)@10", "Cover(rel=4)@10"]'
+    config.write_text(config.read_text().replace(first, both))
+    note = "by P(rel=4)@10, the first measure of [graders.rubric]; the leaderboard of all graders goes by "
+    assert f"{note}Cover(rel=4)@10" in told()
+    for words in (["-m", "Cover(rel=4)@10"], ["-m", "P(rel=4)@10"]):
+        assert run(["compare", str(demo), "--grader", "rubric", *words]) == 0
+        assert "the leaderboard of all graders goes by" not in capsys.readouterr().err
+
+
 def test_a_second_demo_prints_the_same_and_changes_no_file(
     demo: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

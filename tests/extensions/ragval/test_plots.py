@@ -1,11 +1,9 @@
 from __future__ import annotations
 
 import xml.etree.ElementTree as ET
-from io import BytesIO
 
 import numpy as np
 import pytest
-from matplotlib.image import imread
 
 from trecexam.extensions.ragval.formats.answers import JudgedAnswer
 from trecexam.extensions.ragval.judged_scores import System, swept, systems_of
@@ -41,10 +39,9 @@ def test_every_plot_is_drawn_for_any_system_names_and_values(values: str) -> Non
         assert "script" not in {
             element.tag.rpartition("}")[2] for element in ET.fromstring(drawing.svg).iter()
         }
-        picture = imread(BytesIO(drawing.png))
         # Something is drawn, and no name enlarges it.
-        assert picture.std() > 0.05
-        assert picture.shape[1] < 900
+        assert drawing.svg.count(b"<path") > 10
+        assert float(ET.fromstring(drawing.svg).get("viewBox", "").split()[2]) < 500
 
 
 def test_of_many_systems_only_the_best_histograms_are_drawn_and_the_table_has_all() -> None:
