@@ -27,6 +27,19 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.fixture(scope="module")
+def made_with_four_graders(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("rag") / "rag-demo"
+    trecexam.make_demo_track(folder, rag=True)
+    assert run(["watch", str(folder), "--once"]) == 0
+    return folder
+
+
+@pytest.fixture
+def rag_demo(made_with_four_graders: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(made_with_four_graders, tmp_path / "rag-demo"))
+
+
 @pytest.fixture
 def demo(made: Path, tmp_path: Path) -> Path:
     return Path(shutil.copytree(made, tmp_path / "mydemo"))
@@ -43,14 +56,14 @@ def packaged() -> dict[str, bytes]:
 
 def test_the_readme_shows_the_output_of_its_recipes(
     demo: Path,
+    rag_demo: Path,
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
     on_terminal: Terminal,
 ) -> None:
     monkeypatch.chdir(demo.parent)
+    assert rag_demo.parent == demo.parent
     demo.rename("trecexam-demo")
-    trecexam.make_demo_track("rag-demo", rag=True)
-    assert run(["watch", "rag-demo", "--once"]) == 0
     shown = re.findall(r"```sh\ntrecexam ([^\n]*)\n```\n\n```text\n(.*?)\n```", README.read_text(), re.DOTALL)
     assert [line.split()[0] for line, _ in shown] == ["leaderboard", "leaderboard", "fill"]
     for line, table in shown:
@@ -138,26 +151,23 @@ def test_the_demo_table_is_in_leaderboard_order(demo: Path, capsys: pytest.Captu
 
 
 def test_a_table_ordered_by_another_measure_says_so(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    rag_demo: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    demo = tmp_path / "d"
-    trecexam.make_demo_track(demo, rag=True)
-
-    def told() -> str:
+    def said() -> str:
         capsys.readouterr()
-        assert run(["compare", str(demo), "--grader", "rubric"]) == 0
+        assert run(["compare", str(rag_demo), "--grader", "rubric"]) == 0
         return capsys.readouterr().err
 
-    assert "the leaderboard of all graders goes by" not in told()
-    config = demo / "trecexam.toml"
+    assert "the leaderboard of all graders goes by" not in said()
+    config = rag_demo / "trecexam.toml"
     first = 'measures = ["Cover(rel=4)@10"]'
     assert first in config.read_text()
     both = 'measures = ["P(rel=4)@10", "Cover(rel=4)@10"]'
     config.write_text(config.read_text().replace(first, both))
     note = "by P(rel=4)@10, the first measure of [graders.rubric]; the leaderboard of all graders goes by "
-    assert f"{note}Cover(rel=4)@10" in told()
+    assert f"{note}Cover(rel=4)@10" in said()
     for words in (["-m", "Cover(rel=4)@10"], ["-m", "P(rel=4)@10"]):
-        assert run(["compare", str(demo), "--grader", "rubric", *words]) == 0
+        assert run(["compare", str(rag_demo), "--grader", "rubric", *words]) == 0
         assert "the leaderboard of all graders goes by" not in capsys.readouterr().err
 
 
