@@ -10,6 +10,7 @@ from typing import Any
 
 import click
 import pytest
+from rag_track import make_demo_with_two_graders
 
 import trecexam
 from trecexam import accessors
@@ -50,7 +51,8 @@ CALLS: dict[str, Callable[[Any], Result]] = {
 @pytest.fixture(scope="module")
 def demo(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = tmp_path_factory.mktemp("results") / "demo"
-    assert run(["demo", str(root)]) == 0
+    make_demo_with_two_graders(root)
+    assert run(["watch", str(root), "--once"]) == 0
     assert run(["judge", "plan", str(root), "--assessors", "ada,bob"]) == 0
     return root
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 import pytest
+from rag_track import make_demo_with_two_graders
 
 pytest.importorskip("starlette", reason="the extra `serve` is not installed")
 
@@ -263,7 +264,8 @@ def test_another_site_can_neither_frame_the_page_nor_submit_its_forms(
 
 
 def test_the_header_links_a_list_of_one_grader_to_that_of_another(page: Page, tmp_path: Path) -> None:
-    assert run(["demo", str(tmp_path / "demo")]) == 0
+    make_demo_with_two_graders(tmp_path / "demo")
+    assert run(["watch", str(tmp_path / "demo"), "--once"]) == 0
     with serving(tmp_path / "demo") as running:
         page.goto(running.url)
         assert page.inner_text("h1") == "All graders"

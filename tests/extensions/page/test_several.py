@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from rag_track import make_demo_with_two_graders
 from served import client_of, csrf_of
 from starlette.testclient import TestClient
 from team import Team, users_file
@@ -32,7 +33,8 @@ LISTS = ("", "/queries", "/disagreements", "/holes")
 def demo(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Seven runs; `rubric` rates all, and `support` labels what the one run of responses cites."""
     folder = tmp_path_factory.mktemp("demo") / "demo"
-    assert run(["demo", str(folder)]) == 0
+    make_demo_with_two_graders(folder)
+    assert run(["watch", str(folder), "--once"]) == 0
     return folder
 
 

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from cited import GOOD, PASSAGES, POOR, label_of, make_cited_track, response, write_responses
 from outside import outside
+from rag_track import make_demo_with_two_graders
 from scripted_server import Scripted, serving
 from support import tsv_rows
 
@@ -492,7 +493,7 @@ def test_a_track_without_the_section_has_no_trace_of_support(graded: Path) -> No
 
 
 def test_from_python_the_grader_of_support_is_found(tmp_path: Path) -> None:
-    trecexam.make_demo_track(tmp_path / "demo")
+    make_demo_with_two_graders(tmp_path / "demo")
     with trecexam.open_track(tmp_path / "demo") as track:
         track.grading.grade()
         assert track.support().table == track["support"].support().table
