@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pandas
 import pytest
+from rag_track import make_demo_with_two_graders
 from support import ROOT
 
 import trecexam
@@ -21,7 +22,7 @@ LINES = 40
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("natural") / "mytrack"
-    trecexam.make_demo_track(folder)
+    make_demo_with_two_graders(folder)
     with trecexam.open_track(folder) as track:
         track.update()
     return folder
