@@ -11,7 +11,7 @@ from dataclasses import replace
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from trecexam.tables.plots.model import Drawing, Plot
 from trecexam.tables.plots.style import own_settings
@@ -70,7 +70,8 @@ def _saved(figure: Figure) -> bytes:
     buffer = io.BytesIO()
     # As `figure.savefig`, which draws everything once more before, to no end.
     figure.dpi = _DPI
-    FigureCanvasSVG(figure).print_svg(buffer, metadata={"Date": None, "Creator": None})
+    canvas: Any = FigureCanvasSVG(figure)
+    canvas.print_svg(buffer, metadata={"Date": None, "Creator": None})
     return buffer.getvalue()
 
 
