@@ -24,7 +24,6 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 from xml.parsers import expat
-from xml.sax.saxutils import unescape
 
 from converters.errors import ConversionError
 from converters.fields import a_text, an_id
@@ -306,6 +305,8 @@ class _Topic:
             self._field.append(text)
 
     def query(self, path: str | os.PathLike[str]) -> Query:
+        from xml.sax.saxutils import unescape
+
         fields = {name: unescape("".join(parts), _ENTITIES) for name, parts in self._fields.items()}
         for name, label in _LABELS.items():
             if name in fields:

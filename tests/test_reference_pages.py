@@ -11,6 +11,7 @@ from types import ModuleType
 import click
 import ir_measures
 import pytest
+from rag_track import make_demo_with_two_graders
 from support import ROOT
 
 import trecexam
@@ -68,7 +69,7 @@ def test_each_setting_is_on_the_page() -> None:
 
 
 def test_each_file_of_the_demo_track_is_on_the_page(tmp_path: Path) -> None:
-    trecexam.make_demo_track(tmp_path / "demo")
+    make_demo_with_two_graders(tmp_path / "demo")
     with trecexam.open_track(tmp_path / "demo") as track:
         track.update()
     page = (COMMANDS.parent / "files.md").read_text()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 from trecexam.config import CONFIG_NAME
@@ -9,62 +10,54 @@ from trecexam.errors import TrackError
 from trecexam.files import atomic as files
 
 DATA = Path(__file__).with_name("demo_track")
-#: How the demo's trecexam.toml says that its ratings are recorded, and how that they are to be made.
-RECORDED = """\
-# Ratings that `embedding` gave, for all passages and all items here.
-name = "recorded"
-recorded = "grades.jsonl.gz"
-"""
-GRADED_HERE = 'name = "embedding"\n'
-RECORDED_SUPPORT = """\
-# Labels that `embedding` gave to what rag-demo cites.
-name = "recorded"
-recorded = "support.tsv"
-"""
+#: The settings of a track with four graders, and the files that only these graders read.
+RAG_CONFIG = "rag.toml"
+RAG_FILES = frozenset({"bank.nuggets.jsonl", "nuggets.jsonl", "support.tsv", "umbrela.qrels"})
+#: Settings of a grader whose ratings `embedding` gave.
+_RECORDED = re.compile(r'# [^\n]* `embedding` gave[^\n]*\nname = "recorded"\nrecorded = "[^"]*"\n')
+_EMBEDDING = 'name = "embedding"\n'
 
 
-def make_demo_track(root: Path | str, *, grade: bool = False) -> list[Path]:
-    """Makes the demo track in folder `root`: eight queries, 96 passages, 80 items, seven runs, judgments.
+def make_demo_track(root: Path | str, *, grade: bool = False, rag: bool = False) -> list[Path]:
+    """Make the demo track in folder `root`: eight queries, 96 passages, 48 questions, seven runs, judgments.
 
-    Doing it again puts back what is missing, and leaves what was edited unchanged.
+    A second call restores missing files, and leaves edited files unchanged.
 
     Args:
-        grade: has the grader `embedding`, which needs the extra `offline`, in place of recorded ratings.
+        grade: Grade with `embedding`, which needs the extra `offline`, instead of recorded ratings.
+        rag: Make a track with the four graders of a RAG track, and 32 nuggets.
 
     Returns:
         The files that were made.
 
     Raises:
-        TrackError: the folder holds something else, or cannot be written.
+        TrackError: The folder holds something else, or cannot be written.
     """
     root = Path(root)
     config = root / CONFIG_NAME
+    settings = (DATA / (RAG_CONFIG if rag else CONFIG_NAME)).read_bytes()
     try:
-        if root.exists() and not _is_demo(config) and (not root.is_dir() or any(root.iterdir())):
-            raise TrackError("is not empty and is not a demo track; give another folder", path=root)
-        # The settings first: by them a folder that was made in part is known.
-        sources = sorted(DATA.rglob("*"), key=lambda path: (path.name != CONFIG_NAME, path))
-        made = []
-        for source in filter(Path.is_file, sources):
-            target = root / source.relative_to(DATA)
-            if not target.exists():
-                target.parent.mkdir(parents=True, exist_ok=True)
-                files.replace(target, source.read_bytes())
-                made.append(target)
+        if root.exists() and not _is_demo(config, settings) and (not root.is_dir() or any(root.iterdir())):
+            command = "trecexam demo --rag" if rag else "trecexam demo"
+            raise TrackError(f"is not empty and is no track of `{command}`; give another folder", path=root)
+        left_out = {RAG_CONFIG, CONFIG_NAME} | (set() if rag else RAG_FILES)
+        sources = (path for path in sorted(DATA.rglob("*")) if path.is_file() and path.name not in left_out)
+        # Settings first: they identify a folder that was made in part.
+        contents = {config: settings} | {root / path.relative_to(DATA): path.read_bytes() for path in sources}
+        made = [target for target in contents if not target.exists()]
+        for target in made:
+            target.parent.mkdir(parents=True, exist_ok=True)
+            files.replace(target, contents[target])
         if grade:
-            text = config.read_text(encoding="utf-8")
-            text = text.replace(RECORDED, GRADED_HERE).replace(RECORDED_SUPPORT, GRADED_HERE)
-            if f"[graders.rubric]\n{GRADED_HERE}" not in text:
-                raise TrackError(
-                    "names a grader of your own; set its `name` in [graders.rubric]", path=config
-                )
+            text = _RECORDED.sub(_EMBEDDING, config.read_text(encoding="utf-8"))
+            if _EMBEDDING not in text:
+                raise TrackError("names a grader of your own; set its `name` to embedding", path=config)
             config.write_text(text, encoding="utf-8")
     except OSError as error:
         raise TrackError(f"cannot be written: {error.strerror}", path=error.filename or root) from None
     return made
 
 
-def _is_demo(config: Path) -> bool:
-    """Whether a trecexam.toml is the demo track's, edited or not: its first line is the same."""
-    first = (DATA / CONFIG_NAME).read_bytes().splitlines()[0]
-    return config.is_file() and config.read_bytes().startswith(first)
+def _is_demo(config: Path, settings: bytes) -> bool:
+    """Return True if the first line of a trecexam.toml is that of these settings."""
+    return config.is_file() and config.read_bytes().startswith(settings.splitlines()[0])

@@ -6,6 +6,8 @@ import json
 import re
 import shlex
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -13,7 +15,7 @@ from support import ROOT, Terminal, write_run
 
 import trecexam
 from trecexam.cli.main import run
-from trecexam.demo import DATA
+from trecexam.demo import DATA, RAG_CONFIG, RAG_FILES
 
 README = ROOT / "README.md"
 
@@ -23,6 +25,19 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("demo") / "mydemo"
     assert run(["demo", str(folder)]) == 0
     return folder
+
+
+@pytest.fixture(scope="module")
+def made_with_four_graders(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("rag") / "rag-demo"
+    trecexam.make_demo_track(folder, rag=True)
+    assert run(["watch", str(folder), "--once"]) == 0
+    return folder
+
+
+@pytest.fixture
+def rag_demo(made_with_four_graders: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(made_with_four_graders, tmp_path / "rag-demo"))
 
 
 @pytest.fixture
@@ -35,13 +50,19 @@ def contents(folder: Path) -> dict[str, bytes]:
     return {str(path.relative_to(folder)): path.read_bytes() for path in files}
 
 
+def packaged() -> dict[str, bytes]:
+    return {name: content for name, content in contents(DATA).items() if name not in {RAG_CONFIG, *RAG_FILES}}
+
+
 def test_the_readme_shows_the_output_of_its_recipes(
     demo: Path,
+    rag_demo: Path,
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
     on_terminal: Terminal,
 ) -> None:
     monkeypatch.chdir(demo.parent)
+    assert rag_demo.parent == demo.parent
     demo.rename("trecexam-demo")
     shown = re.findall(r"```sh\ntrecexam ([^\n]*)\n```\n\n```text\n(.*?)\n```", README.read_text(), re.DOTALL)
     assert [line.split()[0] for line, _ in shown] == ["leaderboard", "leaderboard", "fill"]
@@ -51,27 +72,73 @@ def test_the_readme_shows_the_output_of_its_recipes(
         assert [row.rstrip() for row in capsys.readouterr().out.splitlines()] == table.splitlines()
 
 
-def test_demo_responses_have_a_label_per_citation_and_the_report_shows_them(demo: Path) -> None:
+def test_the_demo_has_columns_without_a_prefix_and_two_notes(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["demo", str(tmp_path / "d")]) == 0
+    printed = capsys.readouterr()
+    header = printed.out.splitlines()[0].split("\t")
+    assert [name for name in header if not name.endswith(".stderr")] == [
+        *("run", "queries", "Cover(rel=4)@10", "P(rel=4)@10", "nDCG@10"),
+    ]
+    made, summary, *notes, _, report, _ = printed.err.partition("next:")[0].split("\n")
+    assert made.startswith("made ")
+    assert summary.startswith("7 runs; 1,764 cells graded; ")
+    assert report.startswith("report: ")
+    assert [note.split(" ")[0] for note in notes] == ["title-only", "do"]
+    assert not list((tmp_path / "d").rglob("support*"))
+
+
+def test_the_rag_demo_has_the_four_graders_of_a_rag_track_and_needs_no_network(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def no_network(*_: object) -> None:
+        raise AssertionError("a connection")
+
+    monkeypatch.setattr("socket.socket.connect", no_network)
+    demo = tmp_path / "d"
+    assert run(["demo", "--rag", str(demo)]) == 0
+    header, *lines = capsys.readouterr().out.splitlines()
+    rows = {
+        line.split("\t")[0]: dict(zip(header.split("\t"), line.split("\t"), strict=True)) for line in lines
+    }
+    vital = "Cover(rel=5,partial=3,weights='vital')@10"
+    columns = ("nuggets:Cover(rel=5,partial=3)@10", f"nuggets:{vital}", "support:SupportF1")
+    columns += ("umbrela:nDCG@10", "rubric:Cover(rel=4)@10")
+    assert [name for name in header.split("\t") if not name.endswith(".stderr")][2:7] == [*columns]
+    assert all(rows["rag-demo"][name] for name in columns)
+    assert [bool(rows["dense"][name]) for name in columns] == [False] * 3 + [True] * 2
+
     recorded = (demo / "support.tsv").read_text()
     assert (demo / "out" / "support" / "support.tsv").read_text() == recorded
     weights = {"full_support": 1, "partial_support": 0.5, "no_support": 0}
-    rows = [line.split("\t") for line in recorded.splitlines()[1:]]
     of_query: dict[str, list[float]] = {}
-    for row in rows:
-        of_query.setdefault(row[1], []).append(weights[row[4]])
+    for _, query_id, _, _, label in (line.split("\t") for line in recorded.splitlines()[1:]):
+        of_query.setdefault(query_id, []).append(weights[label])
     mean = sum(sum(each) / len(each) for each in of_query.values()) / len(of_query)
-    boards = {}
-    for name in ("rubric", "support"):
-        header, *lines = (demo / "out" / name / "leaderboard.tsv").read_text().splitlines()
-        boards[name] = {
-            line.split("\t")[0]: dict(zip(header.split("\t"), line.split("\t"), strict=True))
-            for line in lines
-        }
-    assert float(boards["support"]["rag-demo"]["SupportP"]) == pytest.approx(mean, abs=1e-6)
-    assert float(boards["rubric"]["rag-demo"]["Cover(rel=5,partial=3,weights='vital')@10"]) > 0
-    assert "Support by cited passages" in (demo / "out" / "support" / "report.html").read_text()
-    assert "vital_score@10" in (demo / "out" / "rubric" / "report.html").read_text()
+    assert float(rows["rag-demo"]["support:SupportP"]) == pytest.approx(mean, abs=1e-6)
     assert 'href="rubric/report.html"' in (demo / "out" / "report.html").read_text()
+
+
+def test_a_demo_of_one_grader_is_not_made_into_a_rag_demo(
+    demo: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = contents(demo)
+    assert run(["demo", "--rag", str(demo)]) == 2
+    said = f"trecexam: {demo}: is not empty and is no track of `trecexam demo --rag`; give another folder\n"
+    assert capsys.readouterr().err == said
+    assert contents(demo) == before
+
+
+def test_the_demo_imports_neither_torch_nor_pandas(tmp_path: Path) -> None:
+    code = (
+        "import sys; from trecexam.cli.main import run; run(['demo', sys.argv[1]]); "
+        "print(*{name.split('.')[0] for name in sys.modules})"
+    )
+    done = subprocess.run([sys.executable, "-c", code, str(tmp_path / "d")], capture_output=True, text=True)
+    imported = {*done.stdout.splitlines()[-1].split()}
+    assert "numpy" in imported
+    assert not imported & {"torch", "pandas", "sklearn", "ir_datasets", "sentence_transformers", "asyncio"}
 
 
 def test_the_demo_table_is_in_leaderboard_order(demo: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -83,21 +150,24 @@ def test_the_demo_table_is_in_leaderboard_order(demo: Path, capsys: pytest.Captu
     assert orders[0] == orders[1]
 
 
-def test_a_table_ordered_by_another_measure_says_so(demo: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    def told() -> str:
+def test_a_table_ordered_by_another_measure_says_so(
+    rag_demo: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def said() -> str:
         capsys.readouterr()
-        assert run(["compare", str(demo)]) == 0
+        assert run(["compare", str(rag_demo), "--grader", "rubric"]) == 0
         return capsys.readouterr().err
 
-    assert "the leaderboard of all graders goes by" not in told()
-    config = demo / "trecexam.toml"
-    first = '"Cover(rel=4)@10", "P(rel=4)@10"'
+    assert "the leaderboard of all graders goes by" not in said()
+    config = rag_demo / "trecexam.toml"
+    first = 'measures = ["Cover(rel=4)@10"]'
     assert first in config.read_text()
-    config.write_text(config.read_text().replace(first, '"P(rel=4)@10", "Cover(rel=4)@10"'))
+    both = 'measures = ["P(rel=4)@10", "Cover(rel=4)@10"]'
+    config.write_text(config.read_text().replace(first, both))
     note = "by P(rel=4)@10, the first measure of [graders.rubric]; the leaderboard of all graders goes by "
-    assert f"{note}Cover(rel=4)@10" in told()
+    assert f"{note}Cover(rel=4)@10" in said()
     for words in (["-m", "Cover(rel=4)@10"], ["-m", "P(rel=4)@10"]):
-        assert run(["compare", str(demo), *words]) == 0
+        assert run(["compare", str(rag_demo), "--grader", "rubric", *words]) == 0
         assert "the leaderboard of all graders goes by" not in capsys.readouterr().err
 
 
@@ -108,9 +178,9 @@ def test_a_second_demo_prints_the_same_and_changes_no_file(
     assert run(["demo", str(demo)]) == 0
     printed = capsys.readouterr()
     assert contents(demo) == before
-    assert printed.out.startswith("run\tqueries\trubric:Cover(rel=4)@10\t")
-    assert "dense-rerank\t8\t0.600000\t" in printed.out
-    assert f"all graders on one page: {demo / 'out' / 'report.html'}\n" in printed.err
+    assert printed.out.startswith("run\tqueries\tCover(rel=4)@10\t")
+    assert "dense-rerank\t8\t0.541667\t" in printed.out
+    assert f"report: {demo / 'out' / 'report.html'}\n" in printed.err
     assert (demo / "out" / "report.html").is_file()
     assert f"trecexam correlate {demo} " in printed.err
 
@@ -126,7 +196,7 @@ def test_all_passages_of_the_demo_have_grades_for_any_run(
     assert run(["demo", str(demo)]) == 0
     assert "\nall\t" in capsys.readouterr().out
     with trecexam.open_track(demo) as track:
-        assert (track.grading.counts().cells, track.grading.counts().missing) == (7760, 0)
+        assert (track.grading.counts().cells, track.grading.counts().missing) == (4656, 0)
 
 
 def test_edited_files_are_kept_and_missing_files_are_restored(demo: Path) -> None:
@@ -139,8 +209,8 @@ def test_edited_files_are_kept_and_missing_files_are_restored(demo: Path) -> Non
 def test_a_partly_made_demo_folder_is_completed(tmp_path: Path) -> None:
     shutil.copy(DATA / "trecexam.toml", tmp_path)
     made = trecexam.make_demo_track(tmp_path)
-    assert len(made) == len(contents(DATA)) - 1
-    assert contents(tmp_path) == contents(DATA)
+    assert len(made) == len(packaged()) - 1
+    assert contents(tmp_path) == packaged()
 
 
 @pytest.mark.parametrize("name", ["trecexam.toml", "passages.jsonl"])
@@ -160,7 +230,7 @@ def test_an_interrupted_copy_leaves_no_partial_file(
             trecexam.make_demo_track(tmp_path / "demo")
     assert not (tmp_path / "demo" / name).exists()
     trecexam.make_demo_track(tmp_path / "demo")
-    assert contents(tmp_path / "demo") == contents(DATA)
+    assert contents(tmp_path / "demo") == packaged()
 
 
 def test_a_folder_with_other_content_is_rejected_and_left_unchanged(
@@ -169,7 +239,7 @@ def test_a_folder_with_other_content_is_rejected_and_left_unchanged(
     (tmp_path / "thesis.tex").write_text("chapter 1")
     assert run(["demo", str(tmp_path)]) == 2
     assert capsys.readouterr().err == (
-        f"trecexam: {tmp_path}: is not empty and is not a demo track; give another folder\n"
+        f"trecexam: {tmp_path}: is not empty and is no track of `trecexam demo`; give another folder\n"
     )
     assert contents(tmp_path) == {"thesis.tex": b"chapter 1"}
 

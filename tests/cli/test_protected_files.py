@@ -7,6 +7,7 @@ import shutil
 from pathlib import Path
 
 import pytest
+from rag_track import make_demo_with_two_graders
 
 import trecexam
 from trecexam.cli.main import run
@@ -16,7 +17,8 @@ from trecexam.errors import TrecexamError
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = tmp_path_factory.mktemp("made") / "t"
-    assert run(["demo", str(root)]) == 0
+    make_demo_with_two_graders(root)
+    assert run(["watch", str(root), "--once"]) == 0
     with trecexam.open_track(root) as track:
         track["rubric"].override("q01", "heat-pump-01", 5, item=1, who="me", why="it does")
     return root
@@ -35,7 +37,7 @@ def contents(root: Path) -> dict[str, bytes]:
 @pytest.mark.parametrize(
     "target",
     [
-        "trecexam.toml", "queries.tsv", "passages.jsonl", "bank.nuggets.jsonl", "qrels.txt", "support.tsv",
+        "trecexam.toml", "queries.tsv", "passages.jsonl", "bank.questions.jsonl", "qrels.txt", "support.tsv",
         "grades.jsonl.gz", "overrides.tsv", "runs/bm25.run", "runs/new.run", ".trecexam/grades.sqlite",
         "out/rubric.qrels",
     ],
@@ -78,7 +80,7 @@ def test_a_link_to_an_input_and_an_input_that_is_a_link_are_not_replaced(
 ) -> None:
     (track / "queries.tsv").rename("queries.tsv")
     (track / "queries.tsv").symlink_to(Path("queries.tsv").absolute())
-    Path("link").symlink_to(track / "bank.nuggets.jsonl")
+    Path("link").symlink_to(track / "bank.questions.jsonl")
     for target in ("t/queries.tsv", "link"):
         assert run(["leaderboard", "t", "-o", target]) == 2
         assert "is one of the track's own files" in capsys.readouterr().err

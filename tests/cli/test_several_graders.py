@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from rag_track import make_demo_with_two_graders
 from scripted_server import Exchange, Scripted, serving
 from support import Terminal, make_small_track
 
@@ -406,7 +407,7 @@ def tau_b(one: dict[str, float], other: dict[str, float]) -> float:
 
 def test_a_grader_without_grades_has_empty_columns_not_zeros(tmp_path: Path) -> None:
     folder = tmp_path / "demo"
-    trecexam.make_demo_track(folder)
+    make_demo_with_two_graders(folder)
     with (folder / "trecexam.toml").open("a") as settings:
         settings.write(
             '\n[graders.x]\nkind = "rubric"\nname = "openai"\nmodel = "m"\nbase_url = "http://127.0.0.1:9/v1"\n'

@@ -143,9 +143,9 @@ def test_the_installed_program_makes_and_grades_the_demo_track(installed: Path, 
         f"trecexam, version {trecexam.__version__}\n"
     )
     printed = run(installed / "trecexam", "demo", cwd=tmp_path)
-    assert "dense-rerank\t8\t0.600000\t" in printed
+    assert "dense-rerank\t8\t0.541667\t" in printed
     report = tmp_path / "trecexam-demo" / "out" / "report.html"
-    assert f"page: {report.resolve()}" in printed
+    assert f"report: {report.resolve()}" in printed
     assert "<svg" in report.read_text()
 
 

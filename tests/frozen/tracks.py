@@ -11,6 +11,7 @@ import material
 from learnable import WordEncoder
 from material import toml
 from outside import outside
+from rag_track import make_demo_with_two_graders
 from recorder import Recorder
 
 from trecexam.extensions.learn import learned_pool
@@ -54,9 +55,11 @@ def lay_out_rag(of: Recorder) -> None:
 
 @track
 def demo(of: Recorder) -> None:
-    """The demo; people's ratings of cells, passages and sentences; settings that go and come back."""
+    """The demo with two graders; ratings of cells, passages and sentences; settings that go and come back."""
     track = of.track
-    of.does("demo", track)
+    of.does("demo", of.root / "of-one-grader")
+    make_demo_with_two_graders(track)
+    of.does("watch", track, "--once")
     of.made()
     for words in (
         ["status"],

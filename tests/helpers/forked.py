@@ -55,7 +55,7 @@ def trecexam(arguments: list[str]) -> int:
 
     if arguments[0] != "plot":
         # Drawing plots does not affect the status; tests with the mark `plots` check it.
-        canvas._drawn = lambda plot: Drawing(b"<svg/>", b"not drawn")  # type: ignore[assignment]
+        canvas._drawn = lambda plot: Drawing(b"<svg/>")  # type: ignore[assignment]
     sys.argv = ["trecexam", *arguments]
     return run(arguments)
 

@@ -36,7 +36,7 @@ def say(**values: object) -> None:
 
 def update_with_each_kind(root: Path, name: str) -> int:
     """Prints a line of JSON before and after each kind, so that the last line shows where it hangs."""
-    canvas._drawn = lambda plot: Drawing(b"<svg/>", b"not drawn")  # type: ignore[assignment]
+    canvas._drawn = lambda plot: Drawing(b"<svg/>")  # type: ignore[assignment]
     content = (root / name).read_bytes()
     for kind, make in KINDS.items():
         say(begins=kind)

@@ -12,11 +12,42 @@ from cited import judging
 from scripted_server import Exchange
 from support import ROOT
 
+import trecexam
+
 #: Arguments of `init --rag` besides a grader.
 FILES = ("--queries", "queries.tsv", "--passages", "passages.jsonl", "--runs", "runs/")
 
 #: Topics of questions.
 PARTS = ("cause", "cost", "risk", "price", "rule")
+
+
+TWO_GRADERS = """\
+[track]
+queries = "queries.tsv"
+passages = "passages.jsonl"
+bank = ["bank.questions.jsonl"]
+qrels = "qrels.txt"
+depth = 10
+
+[graders.rubric]
+name = "recorded"
+recorded = "grades.jsonl.gz"
+min_rating = 4
+measures = ["Cover(rel=4)@10", "P(rel=4)@10", "nDCG@10", "AP(rel=4)", "nCover(rel=4)@10", "alpha_nDCG@10"]
+
+[graders.support]
+name = "recorded"
+recorded = "support.tsv"
+
+[scores]
+official_measures = ["nDCG@10", "P(rel=2)@10"]
+"""
+
+
+def make_demo_with_two_graders(folder: Path) -> None:
+    """Make the demo track with recorded ratings of `rubric` and labels of `support`, not graded yet."""
+    trecexam.make_demo_track(folder, rag=True)
+    (folder / "trecexam.toml").write_text(TWO_GRADERS)
 
 
 def lay_out_two_queries(folder: Path) -> None:

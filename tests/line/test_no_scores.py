@@ -11,6 +11,7 @@ from pathlib import Path
 
 import ir_measures
 import pytest
+from rag_track import make_demo_with_two_graders
 from served import client_of
 from support import HashGrader, make_small_track
 
@@ -183,7 +184,7 @@ def test_a_run_of_which_nothing_is_judged_is_named(graded: Path) -> None:
 
 def test_a_grader_without_grades_is_named_in_the_joint_correlation_and_plot(tmp_path: Path) -> None:
     folder = tmp_path / "demo"
-    trecexam.make_demo_track(folder)
+    make_demo_with_two_graders(folder)
     settings = (folder / "trecexam.toml").read_text()
     empty = (
         '[graders.x]\nkind = "rubric"\nname = "openai"\nmodel = "m"\nbase_url = "http://127.0.0.1:9/v1"\n\n'

@@ -10,13 +10,6 @@ import click
 from trecexam.cli.scores import leaderboard
 from trecexam.cli.watch import watch
 
-MEASURES = ("Cover(rel=4)@10", "P(rel=4)@10", "nDCG@10")
-#: Of generated responses above all: nuggets, and support by what is cited.
-OF_RESPONSES = (
-    *("all_score@10", "vital_score@10", "weighted_score@10"),
-    *("support:SupportP", "support:SupportR", "support:SupportF1"),
-)
-
 
 @click.command(epilog="Example: trecexam demo mydemo")
 @click.argument(
@@ -31,18 +24,23 @@ OF_RESPONSES = (
     is_flag=True,
     help="Grade with the sentence embedder of the extra `offline` instead of recorded ratings.",
 )
+@click.option(
+    "--rag",
+    is_flag=True,
+    help="Make a RAG track: four graders for nuggets, support, retrieval and coverage.",
+)
 @click.pass_context
-def demo(context: click.Context, folder: Path, grade: bool) -> int:
+def demo(context: click.Context, folder: Path, grade: bool, rag: bool) -> int:
     """Make a small graded track in FOLDER [default: trecexam-demo] and print its leaderboard.
 
     The track comes with the program and needs no network: eight queries, seven runs, judgments, and a bank
-    of 80 questions and nuggets with recorded ratings. Run it again to restore missing files and grade new
-    ones; files that you edited stay.
+    of 48 questions with recorded ratings. Run it again to restore missing files and grade new ones; files
+    that you edited stay.
     """
     # Imports pydantic, which --help must not load.
     from trecexam.demo import make_demo_track
 
-    made = make_demo_track(folder, grade=grade)
+    made = make_demo_track(folder, grade=grade, rag=rag)
     if made:
         click.echo(
             f"made {folder} with {len(made)} files; {folder / 'README.md'} says what they are", err=True
@@ -50,7 +48,7 @@ def demo(context: click.Context, folder: Path, grade: bool) -> int:
     status: int = context.invoke(watch, track=folder, once=True)
     if status == 130:
         return status
-    context.invoke(leaderboard, track=folder, measures=MEASURES + OF_RESPONSES)
+    context.invoke(leaderboard, track=folder, measures=())
     track = shlex.quote(str(folder))
     following = (
         (f"correlate {track}", "how far this agrees with the official judgments"),
@@ -60,7 +58,7 @@ def demo(context: click.Context, folder: Path, grade: bool) -> int:
     )
     width = max(len(command) for command, _ in following)
     report = (folder / "out" / "report.html").resolve()
-    click.echo(f"\nall graders on one page: {report}\nnext:", err=True)
+    click.echo(f"\nreport: {report}\nnext:", err=True)
     for command, what in following:
         click.echo(f"  trecexam {command:<{width}}  {what}", err=True)
     return status

@@ -224,7 +224,7 @@ class ReportPageSection(Section):
     )
     pdf: bool = Field(
         False,
-        description="Write each plot as PDF too, beside SVG and PNG. `trecexam plot` does it for a paper.",
+        description="Write each plot as PDF too, beside SVG. `trecexam plot` does it for a paper.",
     )
     title: str = Field("Evaluation report", description="The title of the report.")
     baseline: str | None = Field(None, description="The run that the report compares all others with.")

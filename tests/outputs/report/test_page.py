@@ -99,7 +99,7 @@ def drawn(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
     def draw(plot: Plot) -> Drawing:
         found.append(plot.name)
-        return Drawing(f"<svg id='{plot.name}'></svg>".encode(), b"png")
+        return Drawing(f"<svg id='{plot.name}'></svg>".encode())
 
     monkeypatch.setattr(canvas, "_drawn", draw)
     return found
@@ -108,9 +108,7 @@ def drawn(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 def test_every_plot_has_a_picture_and_numbers(small_track: Path) -> None:
     done = update(small_track)
     out = small_track / "out"
-    assert sorted(plots(small_track)) == [
-        f"{name}.{kind}" for name in PLOTS for kind in ("png", "svg", "tsv")
-    ]
+    assert sorted(plots(small_track)) == [f"{name}.{kind}" for name in PLOTS for kind in ("svg", "tsv")]
     assert {path for path in done.written if path.parent == out / "plots"} == set((out / "plots").iterdir())
     assert out / "report.html" in done.written
     assert done.written[-1] == out / "manifest.json"
@@ -159,7 +157,7 @@ def shared_track(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root
 
 
-@pytest.mark.parametrize("name", ["report.html", "plots/scatter.svg", "plots/items.tsv", "plots/grades.png"])
+@pytest.mark.parametrize("name", ["report.html", "plots/scatter.svg", "plots/items.tsv", "plots/grades.svg"])
 @pytest.mark.parametrize("change", [Path.unlink, lambda path: path.write_bytes(b"edited")])
 def test_removed_or_edited_files_are_restored(
     shared_track: Path, name: str, change: Callable[[Path], object]
@@ -197,14 +195,14 @@ def test_a_plot_that_cannot_be_drawn_stops_nothing_else(
     def draw(plot: Plot) -> Drawing:
         if plot.name == "scatter":
             raise MemoryError("<b>no room</b>")
-        return Drawing(b"<svg></svg>", b"png")
+        return Drawing(b"<svg></svg>")
 
     monkeypatch.setattr(canvas, "_drawn", draw)
     write_run(updated / "runs" / "new.run", {"q1": ["q1-d03"]})
     done = update(updated)
     assert done.complete
     assert done.runs == 4
-    assert set(whole) - set(plots(updated)) == {"scatter.svg", "scatter.png"}
+    assert set(whole) - set(plots(updated)) == {"scatter.svg"}
     assert "could not be drawn: MemoryError: &lt;b&gt;no room&lt;/b&gt;" in page(updated)
     assert 'href="plots/scatter.svg"' not in page(updated)
     assert 'href="plots/scatter.tsv"' in page(updated)

@@ -20,7 +20,7 @@ from trecexam.tables.plots.drawings import drawn
 from trecexam.tables.table import to_json, to_tsv
 from trecexam.tables.text import plural
 
-_PLOTS = ("plots/*.svg", "plots/*.png", "plots/*.tsv")
+_PLOTS = ("plots/*.svg", "plots/*.tsv")
 #: What `write_fit` always writes, and what it may write.
 _ALWAYS_OF_FIT = ("items.tsv", "examinees.tsv", "information.tsv", "item_quality.tsv", "fit.json")
 _OF_FIT = (*_ALWAYS_OF_FIT, "components.tsv", "correlation.tsv", "matrix.tsv", *_PLOTS)

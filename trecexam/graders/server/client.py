@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
 import datetime
-import email.utils
 import json
 import logging
 import re
@@ -105,6 +103,8 @@ class Client:
             RefusedError: it does not take this body.
             GraderError: it takes nothing from us: the key, the address or the model is wrong.
         """
+        import asyncio
+
         import httpx2
 
         url = f"{self.base_url}/{path}"
@@ -191,6 +191,8 @@ def _json(content: bytes) -> object:
 
 def retry_after(headers: httpx2.Headers) -> float | None:
     """Seconds that a server asks to wait (RFC 9110, section 10.2.3); None where it says nothing readable."""
+    import email.utils
+
     value = headers.get("retry-after", "").strip()
     if re.fullmatch(r"\d{1,9}(\.\d{1,9})?", value):
         return float(value)

@@ -6,7 +6,6 @@ What is told apart: a server that is down or busy (wait, then give up for now), 
 
 from __future__ import annotations
 
-import asyncio
 import re
 import time
 from collections.abc import Callable
@@ -57,6 +56,8 @@ class Exchange:
         logprobs: bool,
         at_once: int,
     ) -> None:
+        import asyncio
+
         self._meter = meter
         self._client = client
         self._form = form
@@ -167,6 +168,8 @@ class Exchange:
                     raise
 
     async def _once(self, form: Form, text: str, answers: list[str]) -> Reply:
+        import asyncio
+
         while True:
             async with self._places:
                 closed = self._closed_until - time.monotonic()

@@ -1,8 +1,9 @@
-"""Draws a plot as SVG, PNG and PDF: the same bytes for the same plot, whatever the user's settings are."""
+"""Draws a plot as SVG and PDF: the same bytes for the same plot, whatever the user's settings are."""
 
 from __future__ import annotations
 
 import hashlib
+import html
 import io
 import re
 import sys
@@ -10,8 +11,7 @@ from dataclasses import replace
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING
-from xml.sax.saxutils import escape
+from typing import TYPE_CHECKING, Any
 
 from trecexam.tables.plots.model import Drawing, Plot
 from trecexam.tables.plots.style import own_settings
@@ -20,7 +20,7 @@ from trecexam.tables.terminal import printable
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-#: Dots an inch of the PNG: sharp in print at the width of a column.
+#: Dots an inch of images within the SVG: sharp in print at the width of a column.
 _DPI = 160
 _PROLOGUE = re.compile(r"\A.*?(?=<svg )", re.DOTALL)
 _METADATA = re.compile(r"\s*<metadata>.*?</metadata>", re.DOTALL)
@@ -28,7 +28,7 @@ _ID = re.compile(r'(\bid="|\bhref="#|url\(#)')
 
 
 def draw(plot: Plot, *, pdf: bool = False) -> Drawing:
-    """The plot as SVG and PNG, with `pdf` as PDF too, as far as it could be drawn, and why not where not."""
+    """Draw the plot as SVG, with `pdf` as PDF too; `why` of the result says what could not be drawn."""
     drawing = Drawing()
     try:
         drawing = _drawn(plot)
@@ -60,22 +60,18 @@ def _drawn(plot: Plot) -> Drawing:
     with own_settings():
         figure = Figure(plot.size[:2], layout="constrained")
         plot.draw(figure, plot)
-        svg = _saved(figure, "svg")
-        # Where everything goes is settled by now.
-        figure.set_layout_engine("none")
-        png = _saved(figure, "png")
-    return Drawing(named(svg.decode(), plot).encode(), png)
+        svg = _saved(figure)
+    return Drawing(named(svg.decode(), plot).encode())
 
 
-def _saved(figure: Figure, kind: str) -> bytes:
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
+def _saved(figure: Figure) -> bytes:
     from matplotlib.backends.backend_svg import FigureCanvasSVG
 
-    buffer, canvas = io.BytesIO(), FigureCanvasAgg(figure) if kind == "png" else FigureCanvasSVG(figure)
+    buffer = io.BytesIO()
     # As `figure.savefig`, which draws everything once more before, to no end.
     figure.dpi = _DPI
-    metadata = {"Date": None, "Creator": None} if kind == "svg" else {"Software": None}
-    getattr(canvas, f"print_{kind}")(buffer, metadata=metadata)
+    canvas: Any = FigureCanvasSVG(figure)
+    canvas.print_svg(buffer, metadata={"Date": None, "Creator": None})
     return buffer.getvalue()
 
 
@@ -91,7 +87,7 @@ def named(svg: str, plot: Plot) -> str:
     start = start.replace("<svg ", f'<svg id="{name}" role="img" aria-labelledby="{name}-title" ', 1)
     start = start.replace(" aria", f' aria-describedby="{name}-desc" aria', 1)
     words = (
-        f'<title id="{name}-title">{escape(printable(plot.title))}</title>'
-        f'<desc id="{name}-desc">{escape(printable(plot.summary))}</desc>'
+        f'<title id="{name}-title">{html.escape(printable(plot.title), quote=False)}</title>'
+        f'<desc id="{name}-desc">{html.escape(printable(plot.summary), quote=False)}</desc>'
     )
     return f"{start}>\n {words}{rest}"

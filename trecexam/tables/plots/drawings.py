@@ -18,7 +18,7 @@ from trecexam.tables.table import to_tsv
 FOLDER = "plots"
 #: In .trecexam/.
 MEMORY = "plots.json"
-KINDS = ("svg", "png", "pdf", "tsv")
+KINDS = ("svg", "pdf", "tsv")
 
 
 class Drawings:
@@ -51,16 +51,16 @@ class Drawings:
 
     def _earlier(self, name: str, digests: tuple[str, ...]) -> Drawing | None:
         try:
-            files = [read_regular(self._folder / f"{name}.{kind}") for kind in KINDS[: 2 + self._pdf]]
+            files = [read_regular(self._folder / f"{name}.{kind}") for kind in KINDS[: 1 + self._pdf]]
         except OSError:
             return None
         if tuple(map(sha256, files)) != digests:
             return None
-        svg, png, *pdf = files
-        return Drawing(svg, png, pdf[0] if pdf else b"")
+        svg, *pdf = files
+        return Drawing(svg, pdf[0] if pdf else b"")
 
     def _contents(self, drawing: Drawing) -> Sequence[bytes]:
-        return (drawing.svg, drawing.png, drawing.pdf)[: 2 + self._pdf]
+        return (drawing.svg, drawing.pdf)[: 1 + self._pdf]
 
 
 def drawn(plots: Iterable[Plot]) -> tuple[dict[str, bytes], list[str]]:
@@ -77,7 +77,7 @@ def drawn(plots: Iterable[Plot]) -> tuple[dict[str, bytes], list[str]]:
 
 def plot_files(plot: Plot, drawing: Drawing) -> Iterator[tuple[str, bytes]]:
     """The files of a plot, by their names in out/."""
-    contents = (drawing.svg, drawing.png, drawing.pdf, to_tsv(plot.table).encode())
+    contents = (drawing.svg, drawing.pdf, to_tsv(plot.table).encode())
     for kind, content in zip(KINDS, contents, strict=True):
         if content:
             yield f"{FOLDER}/{plot.name}.{kind}", content

@@ -62,6 +62,5 @@ class Drawing:
     was asked for."""
 
     svg: bytes = b""
-    png: bytes = b""
     pdf: bytes = b""
     why: str = ""
