@@ -43,6 +43,7 @@ from converters.passages import ID_KEYS
 from converters.ragas import as_report, is_sample
 from converters.records import Citation, Passage, Response, Sentence
 from converters.registry import Format
+from converters.unpacking import without_ending
 
 EXAMPLE = (
     '{"run_id": "mysys", "topic_id": "q1", "references": ["doc42"], "answer": [{"text": "Heat pumps ...", '
@@ -87,7 +88,7 @@ def numbered_responses(
         ConversionError: the file cannot be read to its end, or no line of it is good; or, without `on_error`,
             with the line: bad JSON, no query, no text, a second response of the run to the same query.
     """
-    stem = Path(path).name.removesuffix(".gz").rsplit(".", 1)[0]
+    stem = without_ending(Path(path).name).rsplit(".", 1)[0]
     first_lines: dict[tuple[str, str], int] = {}
     failed: list[ConversionError] = []
     over: list[tuple[int, str]] = []

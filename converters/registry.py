@@ -37,6 +37,7 @@ BUILT_IN = {
     "ragtime": "converters.rag_responses:RAGTIME",
     "nuggets-v3": "converters.bank:V3",
     "nuggets-ragtime": "converters.bank:RAGTIME",
+    "workbench": "converters.workbench",
 }
 
 

@@ -84,7 +84,8 @@ def rows_of(start: Head) -> Kind:
 def has_texts(start: Head) -> bool:
     """Whether a file in one of these forms has the texts of its queries and passages."""
     row = _first_row(start)
-    return rows_of(start) == "run" and ("candidates" in row or {"query", "text"} <= row.keys())
+    has = "candidates" in row or "paragraphs" in row or {"query", "text"} <= row.keys()
+    return has and rows_of(start) == "run"
 
 
 def _first_row(start: Head) -> Mapping[str, Any]:
@@ -184,16 +185,18 @@ def _rows(path: Source, number: int, row: Mapping[str, Any], tag: str) -> Iterat
         query = row.get("query")
         fields = query if isinstance(query, dict) else {**row, "text": query}
         query_id = an_id(path, number, fields, ("qid", "query_id", "id"))
-        for place, candidate in enumerate(_objects(path, number, row, "candidates")):
+        for place, candidate in enumerate(_objects(path, number, row, "candidates"), 1):
             document = candidate.get("doc") or {}
             texts = document if isinstance(document, dict) else {"text": document}
             fields = {**texts, **candidate, "qid": query_id, "query": _text(query)}
             yield _row(path, number, fields, tag, place)
     elif "paragraphs" in row:
-        for place, paragraph in enumerate(_objects(path, number, row, "paragraphs")):
+        for place, paragraph in enumerate(_objects(path, number, row, "paragraphs"), 1):
             body = "".join(_text(part) for part in _objects(path, number, paragraph, "para_body"))
             fields = {"qid": row.get("squid"), "docid": paragraph.get("para_id"), "text": body}
-            yield _row(path, number, {**fields, "tag": row.get("run_id")}, tag, place)
+            yield _row(
+                path, number, {**fields, "query": row.get("title"), "tag": row.get("run_id")}, tag, place
+            )
     else:
         yield _row(path, number, row, tag)
 

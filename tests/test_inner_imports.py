@@ -83,7 +83,6 @@ PERMITTED = {
         "trecexam.cli.options",
         "trecexam.cli.working",
         "trecexam.extensions.exams.cli.scoring",
-        "trecexam.extensions.workbench.cli",
         "trecexam.tables.terminal",
     },
 }

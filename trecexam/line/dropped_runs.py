@@ -15,6 +15,7 @@ from converters.errors import ConversionError
 from converters.lines import iter_lines
 from converters.records import Response
 from converters.run import Run
+from converters.unpacking import without_ending
 from trecexam.bank import Bank
 from trecexam.files.cache import FileCache
 from trecexam.files.stamps import Rejected, Stamp, dangling_link, located
@@ -374,7 +375,7 @@ def name_runs(tags: Mapping[Path, str], folder: Path) -> dict[Path, str]:
     used = set(names.values())
     for path in sorted(tags.keys() - names.keys()):
         full = path.relative_to(folder).as_posix()
-        short = full.removesuffix(".gz")
+        short = without_ending(full)
         short = short.rsplit(".", 1)[0] if "." in Path(short).name else short
         names[path] = short if short not in used else full
         while names[path] in used:

@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING
 
 from converters.errors import ConversionError
 from converters.fields import counted
-from converters.lines import Head, is_gzip, iter_lines
+from converters.lines import Head, iter_lines, packing
 from converters.records import NOT_JUDGED
 from converters.trec_qrels import FORMAT as QRELS
 from converters.trec_run import FORMAT as RUN
+from converters.unpacking import without_ending
 from trecexam.extensions.check.mending import fix_qrels, fix_run
 from trecexam.extensions.check.trec_eval_rules import (
     BOM,
@@ -85,7 +86,7 @@ def kind_of(path: Path) -> str:
         if any(map(file_format.sniff, heads)):
             return file_format.name
     for file_format in (RUN, QRELS):
-        if name.removesuffix(".gz").endswith(file_format.extensions[0]):
+        if without_ending(name).endswith(file_format.extensions[0]):
             return file_format.name
     raise failure
 
@@ -199,8 +200,8 @@ def check_qrels(
 
 def _lines(path: Path, findings: PreflightFindings) -> Iterator[tuple[int, bytes]]:
     """The lines as trec_eval sees them: with a byte-order mark if there is one."""
-    if is_gzip(path):
-        findings.add("gzip", None, "fatal", "is gzipped; trec_eval reads only plain text: gunzip it first")
+    if kind := packing(path):
+        findings.add("gzip", None, "fatal", f"is {kind}; trec_eval reads only plain text: unpack it first")
     with_mark = has_mark(path)
     try:
         for number, line in iter_lines(path):
