@@ -172,7 +172,7 @@ def test_a_packed_file_that_ends_early_gives_its_whole_lines_and_then_an_error(
 
 @pytest.mark.parametrize("start", [b"\x1f\x8b", b"BZh9", b"\xfd7zXZ\x00", b"\x28\xb5\x2f\xfd", b"PAR1"])
 def test_a_damaged_packed_file_is_named_as_such(tmp_path: Path, start: bytes) -> None:
-    with pytest.raises(ConversionError, match="data (is damaged|ends early).*copy it again"):
+    with pytest.raises(ConversionError, match=r"data (is damaged|ends early).*copy it again"):
         converters.read(put(tmp_path, start + b"no more of this kind" * 9), "run")
 
 

@@ -375,7 +375,9 @@ def test_ids_with_a_number_sign_are_one_finding_with_a_count(tmp_path: Path) -> 
     assert finding.reason.endswith("(and 29 more such lines)")
 
 
-@pytest.mark.parametrize("odd", ["", "q9 Q0 x\n", "q9 Q0 dé 1 2 t0\n", "q9 Q0 d# 1 nan t0\n", '# "x"\n', "\n"])
+@pytest.mark.parametrize(
+    "odd", ["", "q9 Q0 x\n", "q9 Q0 dé 1 2 t0\n", "q9 Q0 d# 1 nan t0\n", '# "x"\n', "\n"]
+)
 def test_one_odd_line_changes_nothing_that_is_found_of_the_others(tmp_path: Path, odd: str) -> None:
     """Plain lines are looked at together, in thousands; an odd one makes them be looked at one by one."""
     lines = [f"q{n // 9} Q0 d{n % 8} {n % 9 + 1} {-(n % 4)}.5 t{n // 4000}\n" for n in range(6000)]
