@@ -141,7 +141,9 @@ def read_qrels(path: str | os.PathLike[str]) -> Iterator[Qrel]:
                 if is_comment(line):
                     n_comments += 1
                     continue
-                width = width or (len(columns) if len(columns) in (3, 6) else 4)
+                # MS MARCO's runs have three columns, too; BEIR's judgments have tabs.
+                by_tabs = len(columns) == 3 and line.count(b"\t") == 2
+                width = width or (3 if by_tabs else 6 if len(columns) == 6 else 4)
                 judgment = _judgment(path, number, columns, width)
                 _refuse_twice(path, number, judgment, seen)
             except ConversionError as error:
