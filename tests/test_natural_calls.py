@@ -181,7 +181,6 @@ def test_a_track_has_few_public_names() -> None:
     [
         ("groups", r"use track\.compare\(\)\.groups"),
         ("judge", r".*track\.judging"),
-        ("cross_validate", r"use track\.learn\.cross_validate\(\)"),
         ("fit_exam", r"use track\.exam\.fit\(\)"),
         ("generate_bank", r"use track\.bank\.generate\(\)"),
         ("export_qrels", r"use track\.qrels\(\)"),

@@ -85,13 +85,13 @@ def test_commands_settings_and_files_of_other_packages_are_left_out(
 ) -> None:
     whole = reference.commands(), reference.settings(), reference.outputs()
     assert "## trecexam audit\n" in whole[0]
-    assert "## [exam]\n" in whole[1]
+    assert "## [learn]\n" in whole[1]
     assert "`support_runs.tsv`" in whole[2]
     monkeypatch.setattr(
-        reference, "is_ours", lambda at: at.split(".")[2] not in ("audit", "exams", "support")
+        reference, "is_ours", lambda at: at.split(".")[2] not in ("audit", "learn", "support")
     )
     assert "## trecexam audit\n" not in reference.commands()
-    assert "## [exam]\n" not in reference.settings()
+    assert "## [learn]\n" not in reference.settings()
     assert "`support_runs.tsv`" not in reference.outputs()
 
 

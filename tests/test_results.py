@@ -96,7 +96,6 @@ def test_a_call_returns_tables_by_name_notes_and_facts(track: trecexam.Track, ca
         (("graders", "--prompts"), 0),
         (("formats",), 0),
         (("check", "RUN"), 1),
-        (("serve-user", "list", "USERS"), 0),
         (("judge-next", "TRACK", "--top", "3"), 0),
         (("judge-next", "TRACK", "--grader", "support"), 0),
         (("bank", "check", "TRACK"), 1),
@@ -108,11 +107,8 @@ def test_a_reading_command_has_every_format_and_an_output_file(
     demo: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], words: tuple[str, ...], status: int
 ) -> None:
     files = {"LABELS": demo / "support.tsv", "BANK": demo / "bank.nuggets.jsonl"}
-    files |= {"RUN": tmp_path / "bad.run", "USERS": tmp_path / "users"}
+    files |= {"RUN": tmp_path / "bad.run"}
     (tmp_path / "bad.run").write_text("q1 Q0 a 1 2 t\nq1 Q0 a 2 1 t\n")
-    if "USERS" in words:
-        pytest.importorskip("starlette")
-        assert run(["serve-user", "add", str(files["USERS"]), "ada", "--role", "reader"]) == 0
     places = {"TRACK": str(demo), **{name: str(path) for name, path in files.items()}}
     command = [places.get(word, word) for word in words]
     capsys.readouterr()
@@ -129,7 +125,7 @@ def test_a_reading_command_has_every_format_and_an_output_file(
 
 #: Commands that write, run or serve something. Their output is not their only purpose.
 WRITE = {
-    *("demo", "init", "watch", "serve", "serve-user add", "serve-user remove", "learn", "fill"),
+    *("demo", "init", "watch", "serve", "learn", "fill"),
     *("convert", "plot", *(f"export {what}" for what in ("qrels", "official", "grades"))),
     *("export pool", "export runs", "judge plan", "judge export", "judge import", "bank generate"),
     *("export leaderboard", "autojudge", "export pack"),
@@ -176,7 +172,7 @@ OTHERWISE = {
     "names of files and lines, for `for`": ("files.runs", "files.rejected", "bank.edits"),
     "what something would take, to be summed up": (
         *("track.estimate", "grading.estimate_banks", "grading.estimate_time", "bank.estimate"),
-        *("exam.estimate", "exam.estimate_refilling", "erag.estimate"),
+        *("exam.estimate", "erag.estimate"),
         *("ragval.estimate_answers", "ragval.estimate_questions", "ragval.estimate_known"),
     ),
     "it writes, grades or asks a model, and gives what was done": (
@@ -184,7 +180,7 @@ OTHERWISE = {
         "export.qrels",
         *("override.__call__", "fill.__call__", "fill.find", "bank.add_item", "bank.edit_item"),
         *("bank.retire_item", "bank.generate", "judging.export", "judging.take_in", "exam.generate"),
-        *("exam.refill", "learn.write", "ragval.answer", "ragval.write_questions", "ragval.without_known"),
+        *("learn.write", "ragval.answer", "ragval.write_questions", "ragval.without_known"),
     ),
 }
 

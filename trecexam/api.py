@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import reduce
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from converters.errors import ConversionError
 from trecexam import accessors as groups
@@ -18,6 +18,7 @@ from trecexam.errors import TrackError, TrecexamError, did_you_mean
 from trecexam.extension import accessors, named
 from trecexam.features.agreement.agreement import agreements
 from trecexam.features.exporting import exports
+from trecexam.features.fill.teaching import learned_leaderboard
 from trecexam.features.holes.holes import holes_report
 from trecexam.features.leaderboard.differences import differences
 from trecexam.features.leaderboard.joint import joint_leaderboard
@@ -32,11 +33,13 @@ from trecexam.of_extensions import OfExtensions
 from trecexam.outputs.plotting import plot, plot_of_all
 from trecexam.outputs.update_all import update_all
 from trecexam.outputs.updates import Update
+from trecexam.scores.leaderboard import Leaderboard
 from trecexam.scores.measures import measure
 from trecexam.track import TrackFolder
 
 if TYPE_CHECKING:
     from trecexam.graders import Grader
+    from trecexam.line.measure_names import MeasureLike
 
 
 #: What people try -> what there is.
@@ -190,7 +193,6 @@ class Track(OfExtensions):
         *,
         progress: Callable[[Progress], None] | None = None,
         stop: Callable[[], bool] | None = None,
-        encoding: Callable[[int, int], None] | None = None,
         doing: Callable[[str], None] = lambda stage: None,
         regrade: bool = False,
     ) -> Update:
@@ -198,8 +200,6 @@ class Track(OfExtensions):
 
         Args:
             progress: called after each graded batch.
-            encoding: called with how many passages are encoded, and of how many, where `order` in [cells]
-                asks for the most promising items first.
             doing: called with what is done next: reading, grading, each output.
             regrade: where the store is gone, cells that were graded once may be graded again by a grader that
                 costs.
@@ -215,7 +215,6 @@ class Track(OfExtensions):
                 progress,
                 stop,
                 only=self._grader,
-                encoding=encoding,
                 doing=doing,
                 regrade=regrade,
             )
@@ -278,7 +277,46 @@ class Track(OfExtensions):
 
     # Scores, and how far they agree with the official side.
 
-    leaderboard = on_track(joint_leaderboard, leaderboard)
+    _graded_leaderboard = on_track(joint_leaderboard, leaderboard)
+    _learned_leaderboard = on_loaded(learned_leaderboard)
+
+    def leaderboard(
+        self,
+        measures: Sequence[MeasureLike] | None = None,
+        *,
+        official: bool = False,
+        runs: Collection[str] | None = None,
+        labels: Literal["learned"] | None = None,
+    ) -> Leaderboard:
+        """Return means and standard errors per run, best first.
+
+        Means are over all queries of the bank (official: of the judgments), as trec_eval -c. Of several
+        graders the columns of each stand side by side, each over that grader's own queries.
+
+        Args:
+            measures: the columns; None for the track's own. Of several graders `NAME:MEASURE`.
+            official: use the official judgments instead of the grades.
+            runs: the runs that are shown, None for all.
+            labels: "learned": expected nDCG@10 and AP, with the labels that `track.learn` wrote for missing
+                judgments.
+
+        Raises:
+            TrecexamError: there is no such run; there are no official judgments or learned labels; or the
+                arguments do not go together.
+            ValueError: a measure cannot be computed.
+        """
+        if labels is None:
+            return self._graded_leaderboard(measures, official=official, runs=runs)
+        if labels != "learned":
+            raise TrecexamError(f"labels = {labels!r}: give 'learned'")
+        if measures is not None:
+            raise TrecexamError("learned labels give expected nDCG@10 and AP alone: leave out the measures")
+        if official:
+            raise TrecexamError(
+                "learned labels are added to the official judgments: ask for `labels` or `official`, not both"
+            )
+        return self._learned_leaderboard(runs=runs)
+
     compare = on_graded(differences)
     per_query = on_loaded(exports.per_query)
     qrels = on_loaded(exports.qrels)

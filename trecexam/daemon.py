@@ -37,7 +37,7 @@ class Daemon:
         poll: True to look every few seconds only, without the operating system's file events.
         settle: seconds a file must be still; None for the track's setting.
         log: takes one line for each thing worth saying.
-        progress, encoding: as in `trecexam.outputs.update.update`.
+        progress: as in `trecexam.outputs.update.update`.
         regrade: as in `trecexam.outputs.update.update`, for the first update that is done.
         look_ended: called after each look with why it cannot go on, or ended early; "" where all is done.
     """
@@ -50,7 +50,6 @@ class Daemon:
         settle: float | None = None,
         log: Callable[[str], None],
         progress: Callable[[Progress], None] | None = None,
-        encoding: Callable[[int, int], None] | None = None,
         regrade: bool = False,
         look_ended: Callable[[str], None] | None = None,
     ) -> None:
@@ -59,7 +58,6 @@ class Daemon:
         self.settle = settle
         self.log = log
         self.progress = progress
-        self.encoding = encoding
         self.regrade = regrade
         self.look_ended = look_ended or (lambda reason: None)
         self.updates = 0
@@ -173,7 +171,6 @@ class Daemon:
                     self._stop.is_set,
                     hold,
                     only=self._only,
-                    encoding=self.encoding,
                     doing=self._is_doing,
                     regrade=self.regrade,
                 )

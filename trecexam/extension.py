@@ -52,9 +52,6 @@ class Extension:
         kinds: each a `trecexam.line.kind.Kind`, by the name that `kind` in [graders.NAME] has for it.
         item_values: facts about items beside their grades ("discrimination"): each a function of an
             `Assessment` and a min_rating or None, which gives (query_id, item_id) -> value.
-        promise: says which items are most promising for which passage, so that these are graded first: a
-            function of an `Assessment`, `stop` and `progress`, which gives `ItemPlaces` of
-            `trecexam.line.cell_order`, or None.
         teacher: fills holes by what judgments teach: see `trecexam.features.fill.teaching.Teacher`.
         elsewhere: has graders' work done on other machines: see `trecexam.graders.elsewhere.Elsewhere`.
         models: has language models of this process write: see `trecexam.graders.writing.base.ModelsHere`.
@@ -71,7 +68,6 @@ class Extension:
     settings: Mapping[str, str] = field(default_factory=dict)
     kinds: Mapping[str, str] = field(default_factory=dict)
     item_values: Mapping[str, str] = field(default_factory=dict)
-    promise: str | None = None
     teacher: str | None = None
     elsewhere: str | None = None
     models: str | None = None
@@ -91,7 +87,7 @@ class Extension:
         yield from self.settings.values()
         yield from self.kinds.values()
         yield from self.item_values.values()
-        single = (self.promise, self.teacher, self.elsewhere, self.models, self.answers, self.bank_writer)
+        single = (self.teacher, self.elsewhere, self.models, self.answers, self.bank_writer)
         yield from (address for address in single if address is not None)
 
 

@@ -343,21 +343,6 @@ class TrackFolder:
         )
 
 
-def folder_of_track(path: Path, *tracks: TrackFolder) -> Path | None:
-    """The drop folder, `out` or `.trecexam` of a track that a path is in; None where it is in none.
-
-    Args:
-        tracks: looked at beside those whose folders the path is in.
-    """
-    for start in dict.fromkeys((Path(os.path.abspath(path)), path.resolve())):  # noqa: PTH100
-        around = [root for root in (start, *start.parents) if (root / CONFIG_NAME).is_file()]
-        for track in (*tracks, *map(as_far_as_readable, around)):
-            for folder in (track.runs, track.out, track.state):
-                if start.is_relative_to(os.path.abspath(folder)) or start.is_relative_to(folder.resolve()):  # noqa: PTH100
-                    return folder
-    return None
-
-
 def as_far_as_readable(root: Path) -> TrackFolder:
     """The track, with the default settings where its own cannot be read."""
     try:

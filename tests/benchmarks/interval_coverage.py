@@ -232,7 +232,7 @@ def gain_section() -> str:
         [f"{noise[0]:g} and {noise[1]:g}", n, *map(percent, gain_cell(noise, n))]
         for noise in ((0.5, 0.5), (0.3, 0.8), (0.1, 1.0)) for n in (10, 21)
     ]  # fmt: skip
-    return f"""## `cross-validate`: tau of one way less that of another
+    return f"""## Cross-validation of `learn`: tau of one way less that of another
 
 Student's t with the delete-d jackknife's standard error. 20 drawn runs, true means of each way and of the official side normal with a
 correlation of 0.9; what a query adds is shared with the official side, twice as large, but for each way's own noise (as a share of that). 400 samples each.
@@ -391,7 +391,7 @@ The populations, of which the truth is known:
 - **Means of few and skewed values**: Student's t with five queries, single runs that fail on one or two of the queries (the least of a run), and RAGVAL's
   scores near the top of their scale with 20 or 50 questions, where a sample may have no bad answer at all.
 - **Kappa where few queries have nearly all labels of 5**: a sample without those queries cannot know of them. And with five queries.
-- **Tau of one way less that of another** (`cross-validate`) where one of them is far noisier: 84 to 86%.
+- **Tau of one way less that of another** (the cross-validation of `learn`) where one of them is far noisier: 84 to 86%.
 - Abilities of `exam fit` were measured by themselves: [item response models](irt.md) (column 95% of theta).
 
 ## Rank correlations

@@ -102,7 +102,7 @@ def pages(names: Names, chance: random.Random) -> dict[str, Callable[[], str]]:
 @contextmanager
 def served(root: Path) -> Iterator[tuple[str, int]]:
     """The page, in a process of its own: its address and pid."""
-    command = [sys.executable, "-m", "trecexam", "serve", str(root), "--port", "0", "--no-grade"]
+    command = [sys.executable, "-m", "trecexam", "serve", str(root), "--port", "0"]
     env = {**os.environ, "PYTHONPATH": str(ROOT)}
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=env) as child:
         assert child.stderr is not None

@@ -19,11 +19,10 @@ from pathlib import Path
 import numpy as np
 from scipy.stats import kendalltau
 
-from trecexam.extensions.learn.promise import promising_places
 from trecexam.files.cache import Cache
 from trecexam.graders.base import Answer, Cell, Grader
 from trecexam.line.assessment import Assessment
-from trecexam.line.cell_order import ItemPlaces, item_places, useful_cells
+from trecexam.line.cell_order import useful_cells
 from trecexam.line.evaluation import rubric_values
 from trecexam.line.grading import missing_cells
 from trecexam.line.loader import TrackLoader
@@ -126,18 +125,10 @@ def main(root: str) -> None:
     with TrackLoader(TrackFolder.open(root)) as loader:
         full = loader.load()
         blank = ungraded(full)
-        by_words, by_embedder = item_places(full), promising_places(blank)
-        assert by_embedder is not None
-
-        def made(places: ItemPlaces | None, share: str = "nothing"):
-            track = ungraded(full, share)
-            return revealed(useful_cells(track, None, places), full)
-
         orders = {
             "bank": revealed(missing_cells(blank), full),
-            "whole passages by rank": made(None, "answer"),
-            "useful, items by words": made(by_words),
-            "useful, items by embedder": made(by_embedder),
+            "whole passages by rank": revealed(useful_cells(ungraded(full, "answer")), full),
+            "useful, items by words": revealed(useful_cells(ungraded(full, "nothing")), full),
         }
         total = len(orders["bank"])
         rows = [

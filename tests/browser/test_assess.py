@@ -23,7 +23,7 @@ from trecexam.extensions.page.users import Users
 from trecexam.track import TrackFolder
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser, Page
+    from playwright.sync_api import Page
 
 SCALE = '[judging]\nscale = ["off topic", "related", "to the point"]\n'
 
@@ -121,21 +121,3 @@ def test_no_element_is_too_wide_unnamed_or_low_in_contrast(
         assert page.evaluate("document.documentElement.scrollWidth") <= width
         assert page.evaluate(NAMELESS) == []
         assert page.evaluate(FAINT) == []
-
-
-def test_the_form_works_without_javascript(graded_once: Path, tmp_path: Path, browser: Browser) -> None:
-    context = browser.new_context(java_script_enabled=False)
-    context.set_default_timeout(60_000)
-    page = context.new_page()
-    with opened(graded_once, tmp_path, SCALE) as (served, token):
-        log_in(page, served, token)
-        address = page.url
-        page.get_by_role("button", name="to the point").click()
-        page.wait_for_url(lambda url: url.split("?")[0] != address)
-        page.get_by_role("button", name="Undo your last judgment").click()
-        page.wait_for_url(address)
-        page.get_by_text("I cannot judge it").click()
-        page.get_by_label("Why not").fill("in Greek")
-        page.get_by_role("button", name="Say so").click()
-        page.wait_for_url(lambda url: url.split("?")[0] != address)
-    context.close()

@@ -90,9 +90,7 @@ def test_no_command_runs_code_of_an_untrusted_track(
 @pytest.mark.parametrize(
     "words",
     [
-        ["serve", "TRACK", "--export", "copy"],
         ["serve", "TRACK", "--port", "0"],
-        ["serve", "TRACK", "--port", "0", "--no-grade"],
         ["watch", "TRACK", "--once"],
         ["watch", "TRACK", "--estimate"],
         ["watch", "TRACK", "--poll"],
@@ -149,12 +147,6 @@ def test_code_is_trusted_for_one_command_only(track: Path, words: list[str]) -> 
     assert run(command) == 0
     assert (track / "ran").exists()
     assert run(["leaderboard", str(track)]) == 2
-
-
-def test_a_copy_of_the_page_runs_trusted_code(track: Path, tmp_path: Path) -> None:
-    pytest.importorskip("starlette")
-    assert run(["serve", str(track), "--export", str(tmp_path / "copy"), "--trust-code"]) == 0
-    assert (track / "ran").exists()
 
 
 def test_code_can_be_trusted_by_environment_variable_and_from_python(

@@ -29,8 +29,7 @@ MODES: Mapping[tuple[str, str], tuple[tuple[str, ...], tuple[str, ...]]] = {
     ("leaderboard", "--groups"): (("compare",), ()),
     ("leaderboard", "--baseline"): (("compare",), ("--baseline",)),
     ("leaderboard", "--pairs"): (("compare",), ("--pairs",)),
-    ("leaderboard", "--learned"): (("learned-leaderboard",), ()),
-    ("learn", "--cross-validate"): (("cross-validate",), ()),
+    ("leaderboard", "--learned"): (("leaderboard",), ("--labels", "learned")),
     ("judge-next", "--budget"): (("judge-next",), ("--top",)),
 }
 #: Options that are gone, as JSON has what they chose: command -> option -> how many words follow it.
@@ -40,8 +39,6 @@ GONE: Mapping[tuple[str, ...], Mapping[str, int]] = {
     ("simulate", "runs"): {"--summary": 0},
     ("bank", "diff"): {"--all": 0},
 }
-#: Of commands that are given the track in place of its file and an option.
-OF_TRACK: Mapping[tuple[str, ...], str] = {("exam", "filter"): "--track"}
 #: An output file's name as it was frozen -> as it is now.
 OUTPUTS: Mapping[str, str] = {}
 #: A column of a result as it is now -> as it was frozen, for all commands.
@@ -69,12 +66,10 @@ MANY = 60
 #: And stores with more grades as one.
 MANY_GRADES = 400
 #: Commands and files whose numbers an optimiser made: their last digits hang on the processor.
-_FIT_COMMANDS = frozenset(
-    {"exam", "learn", "cross-validate", "learned-leaderboard", "learned-next", "settle"}
-)
+_FIT_COMMANDS = frozenset({"exam", "learn"})
 _FIT_FILES = re.compile(
     r"(^|/)(((?<!plots/)items|examinees|item_quality|components|steps|information\w*|item_curves|abilities)\.tsv"
-    r"|(fit|improve|learned)\.json|learned(-leaderboard)?\.tsv)$"
+    r"|(fit|learned)\.json|learned(-leaderboard)?\.tsv)$"
 )
 #: How far such numbers may be from the frozen ones: by more than one of the last printed digit, see
 #: `CERTAIN_DIGITS` in extensions/exams/irt/settings.py, learn/learn.py and learn/learned_board.py.
@@ -106,11 +101,6 @@ def command(words: Sequence[str]) -> list[str]:
             if tuple(words[: len(first)]) == first and option in words:
                 place = words.index(option)
                 words = [*words[:place], *words[place + 1 + more :]]
-    for first, option in OF_TRACK.items():
-        if tuple(words[: len(first)]) == first and option in words:
-            place = words.index(option)
-            rest = [*words[len(first) + 1 : place], *words[place + 2 :]]
-            words = [*first, words[place + 1], *rest]
     for place, word in enumerate(words):
         if mode := MODES.get((str(words[0]), str(word))):
             first, instead = mode
@@ -230,7 +220,8 @@ def _notes(value: Any, inside: bool = False) -> Iterator[str]:
 
 def of_fit(line: str) -> bool:
     """Whether an optimiser has a say in what a command line prints; `line` as it was frozen."""
-    return command(line.split())[0] in _FIT_COMMANDS
+    words = command(line.split())
+    return words[0] in _FIT_COMMANDS or "--labels" in words
 
 
 def apart(text: str) -> dict[str, Any]:

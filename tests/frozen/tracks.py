@@ -515,8 +515,10 @@ def exam(of: Recorder) -> None:
         rows.append(
             {
                 "question_id": f"x{n}",
-                "question": f"{asks[n % 4]} is it that part {n} of such a heat pump does in winter?",
-                "choices": choices if n != 7 else [*choices[:3], "right answer 7 of pumps"],
+                "question": f"{asks[n % 4]} is it that part {n} of such a heat pump does in winter?"
+                if n != 7
+                else "According to the documentation, what does part 7 of such a heat pump do?",
+                "choices": choices,
                 "correct_answer": 0,
                 "doc_id": f"d{n}",
                 "documentation": f"Passage {n} about right answer {n} of pumps and their coil.",
@@ -540,8 +542,7 @@ def exam(of: Recorder) -> None:
     ]
     source.write_text("".join(json.dumps(question.row()) + "\n" for question in questions))
     kept, taken, fitted = of.root / "filtered", of.root / "taken", of.root / "fitted"
-    of.write("trecexam.toml", '[exam]\nwithout = ["duplicates", "extra-candidate-jaccard"]\n')
-    of.says("exam", "filter", source, "-o", kept, "--track", of.track)
+    of.says("exam", "filter", source, "-o", kept)
     for model in ("small", "middle", "large"):
         words = ("--model", model, "--base-url", url, "--retriever", "closed-book", "--retriever", "oracle")
         of.says("exam", "score", kept / "kept.jsonl", "-o", taken, *words)
@@ -577,7 +578,7 @@ def exam(of: Recorder) -> None:
 
 @track
 def learn(of: Recorder) -> None:
-    """Labels that judgments teach; the leaderboard, the comparison and the plan by them.
+    """Labels that judgments teach; and the leaderboard by them.
 
     Texts are encoded by their words: a model's vectors in bfloat16 differ from machine to machine, and what
     is learned of them in the third digit.
@@ -588,13 +589,7 @@ def learn(of: Recorder) -> None:
     of.does("learn", of.track)
     of.made()
     of.says("leaderboard", of.track, "--learned")
-    of.says("leaderboard", of.track, "--learned", "--insist")
-    of.says("learned-next", of.track, "--per-query", "2")
-    of.says("learned-next", of.track, "--by", "mtc", "--budget", "5")
-    of.says("settle", of.track, "a > b")
-    of.says("settle", of.track, "the first two", "--most", "5")
     of.does("fill", of.track, "--by", "learned", "-o", of.root / "filled.qrels")
-    of.says("learn", of.track, "--cross-validate")
     of.does("fill", of.track, "-o", of.root / "filled.qrels")
     of.made()
 

@@ -31,7 +31,6 @@ http {{
         location /trec/ {{
             proxy_pass {page}{stripped};
             {host}
-            proxy_set_header X-Remote-User "{person}";
         }}
     }}
 }}
@@ -49,15 +48,12 @@ def free_port() -> int:
 
 
 @contextmanager
-def nginx(
-    folder: Path, port: int, page: str, *, preserved: bool, stripped: bool = False, person: str = ""
-) -> Iterator[str]:
+def nginx(folder: Path, port: int, page: str, *, preserved: bool, stripped: bool = False) -> Iterator[str]:
     """nginx on a port of 127.0.0.1, which forwards requests below /trec/ to the page.
 
     Args:
         preserved: the page gets the Host of the browser; else nginx's default, the page's address.
         stripped: the page gets paths without the prefix.
-        person: the user, as nginx sets it; "" for nobody.
 
     Yields:
         The address of the page below nginx.
@@ -72,7 +68,6 @@ def nginx(
             page=page,
             stripped="/" if stripped else "",
             host="proxy_set_header Host $http_host;" if preserved else "",
-            person=person,
         )
     )
     program = shutil.which("nginx", path=_path())

@@ -20,7 +20,7 @@ from support import ROOT
 
 from converters.overrides import read_overrides
 from trecexam.extensions.campaign.plan import JudgingPlan, PlannedTask, write_plan
-from trecexam.extensions.page.users import Role, add_user
+from trecexam.extensions.page.users import Role, add_tokens
 from trecexam.track import TrackFolder
 
 
@@ -42,14 +42,15 @@ class Load:
 
 def team_of(folder: Path, people: int, role: Role = "organizer") -> tuple[Path, dict[str, str]]:
     """A users file, and the token of each user."""
-    path = folder / "users.toml"
-    return path, {f"p{n}": add_user(path, f"p{n}", role, token=True) for n in range(people)}
+    path, names = folder / "users.toml", [f"p{n}" for n in range(people)]
+    path.write_text("".join(f'{name} = "{role}"\n' for name in names))
+    return path, add_tokens(path, names)
 
 
 @contextmanager
 def served_apart(track: Path, *options: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
     """`trecexam serve` in a separate process: the process and its address."""
-    command = [sys.executable, "-m", "trecexam", "serve", str(track), "--port", "0", "--no-grade", *options]
+    command = [sys.executable, "-m", "trecexam", "serve", str(track), "--port", "0", *options]
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment) as child:
         assert child.stderr is not None

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from html import unescape
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -28,6 +30,13 @@ def client_of(root: Path, **options: object) -> Iterator[TestClient]:
 def csrf_of(client: TestClient) -> str:
     """The token that the page's forms carry."""
     return str(client.get("/state").json()["csrf"])
+
+
+def rows_of(page: str) -> list[list[str]]:
+    """The rows of the page's table: the words of each cell."""
+    body = page.partition('id="table"')[2].partition("<tbody>")[2].partition("</tbody>")[0]
+    rows = (re.findall(r"<t[dh][^>]*>(.*?)</t[dh]>", row, re.DOTALL) for row in body.split("<tr>")[1:])
+    return [[" ".join(unescape(re.sub(r"<[^>]*>", " ", cell)).split()) for cell in row] for row in rows]
 
 
 class Served(NamedTuple):

@@ -59,11 +59,6 @@ def grading(
         finish()
 
 
-def counted(done: str, what: str) -> Callable[[Progress], None]:
-    """The same where nobody knows how much work there is in all: now and then a line."""
-    return _Lines(done, what)
-
-
 def steps(progress: Callable[[Progress], None]) -> Callable[[int, int], None]:
     """The same for work that is told as (how many are done, of how many)."""
     # Imports numpy, which --help must not load.

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     "--by",
     type=click.Choice(["grader", "learned"]),
     help="Take labels from the grader, or learn them from the judgments [default: the best by "
-    "`cross-validate`, else grader].",
+    "`trecexam learn`, else grader].",
 )
 @click.option("--as-unjudged", is_flag=True, help="Give new lines the label -1: in the pool, not judged.")
 @click.option("--dry-run", is_flag=True, help="Print the number of holes and cells; grade and write nothing.")
@@ -58,8 +58,8 @@ def fill(
     and prompt with rating, confidence and rule; MERGED.json says in short whose labels MERGED holds. Prints
     the number of lines by label and source; with --dry-run, the holes of each query.
 
-    If `cross-validate` found holes better than any label, --by is needed to write files. Exit status: 0, or
-    1 if holes remain (no text, no grade) or a run was rejected.
+    If the cross-validation of `trecexam learn` found holes better than any label, --by is needed to write
+    files. Exit status: 0, or 1 if holes remain (no text, no grade) or a run was rejected.
     """
     if output is None and not dry_run:
         raise click.UsageError("name the merged file with -o, or ask for --dry-run")

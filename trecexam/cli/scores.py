@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import click
 
+import trecexam
 from trecexam.chosen import chosen_grader
 from trecexam.cli.options import measure_option, track_argument
 from trecexam.cli.reading import reading
@@ -24,8 +25,15 @@ if TYPE_CHECKING:
 @track_argument
 @measure_option
 @click.option("--official", is_flag=True, help="Use the official judgments instead of the grades.")
+@click.option(
+    "--labels",
+    type=click.Choice(["learned"]),
+    help="Show expected nDCG@10 and AP, with the labels of `trecexam learn` for missing judgments.",
+)
 @reading
-def leaderboard(track: Path, measures: tuple[str, ...], official: bool) -> Result:
+def leaderboard(
+    track: Path, measures: tuple[str, ...], official: bool, labels: Literal["learned"] | None
+) -> Result:
     """Show runs of TRACK, best first, with standard errors.
 
     Uses existing grades; `trecexam watch` makes new ones. Runs are sorted by the first measure. Means are
@@ -34,8 +42,14 @@ def leaderboard(track: Path, measures: tuple[str, ...], official: bool) -> Resul
     A track with several graders shows the first measures of each, as GRADER:MEASURE; -m takes these names,
     and --grader shows one grader's leaderboard. Each mean is over the queries of its grader.
 
+    With --labels learned, AP counts the pool's depth, and Judged@10 is the judged share of the first ten
+    passages. A note says so if the cross-validation of `trecexam learn` found a better order of the runs.
+
     On a terminal, the first three measures are shown, or all that -m names; a pipe gets all.
     """
+    if labels is not None:
+        with trecexam.open_track(track) as opened:
+            return opened.leaderboard(measures or None, official=official, labels=labels)
     # Not by `trecexam.open_track`: most of what that imports, a tenth of this command's time, is other
     # commands'. Imports numpy, which --help must not load.
     from trecexam.features.leaderboard.joint import joint_leaderboard

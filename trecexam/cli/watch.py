@@ -93,14 +93,13 @@ def watch(
     regrade = regrade or _may_regrade(track)
     if once:
         return _once(track, regrade=regrade)
-    with bars.grading("encoding", "encoded", "texts") as encoding, bars.grading() as progress:
+    with bars.grading() as progress:
         daemon = Daemon(
             track,
             poll=poll,
             settle=settle,
             log=bars.log,
             progress=progress,
-            encoding=bars.steps(encoding),
             regrade=regrade,
         )
         with signals(daemon.stop, lambda: daemon.doing) as caught:
@@ -152,14 +151,12 @@ def _once(root: Path, *, regrade: bool) -> int:
     stages = [""]
     with (
         trecexam.open_track(root) as track,
-        bars.grading("encoding", "encoded", "texts") as encoding,
         bars.grading() as progress,
         signals(lambda: stopped.append(True), lambda: stages[-1]) as caught,
     ):
         update = track.update(
             progress=progress,
             stop=lambda: bool(stopped),
-            encoding=bars.steps(encoding),
             doing=stages.append,
             regrade=regrade,
         )

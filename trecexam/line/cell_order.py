@@ -19,10 +19,6 @@ from trecexam.scores.retrieved import retrieved_weights
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-#: query_id -> int of shape (passages, items): the place of the item among those of the passage, the most
-#: promising one at 0.
-ItemPlaces = Mapping[str, "NDArray[np.intp]"]
-
 #: Is added to all weights, so that of passages that no run has the most promising items come first, too.
 _LEAST = 0.1
 
@@ -110,29 +106,26 @@ def ranks_items(track: Assessment) -> bool:
     return is_useful(track) and track.traits.cells_share not in ("prompts", "answer")
 
 
-def cell_scores(track: Assessment, item_ranks: ItemPlaces) -> Mapping[str, NDArray[np.float64]]:
+def cell_scores(track: Assessment) -> Mapping[str, NDArray[np.float64]]:
     """query_id -> how useful each cell is, shape (passages, items): the weight of the passage, see
     `retrieved_weights`, divided by the place of the item among those of the passage, counted from 1.
     """
     return {
         query_id: (_weights(track.pool[query_id]) + _LEAST)[:, None] / (ranks + 1)
-        for query_id, ranks in item_ranks.items()
+        for query_id, ranks in item_places(track).items()
     }
 
 
-def places_by(promise: NDArray[np.floating]) -> NDArray[np.intp]:
-    """The place of each item among those of its passage, by falling promise; equals in the bank's order."""
-    return np.argsort(np.argsort(-promise, axis=1, kind="stable"), axis=1, kind="stable")
+def item_places(track: Assessment) -> Mapping[str, NDArray[np.intp]]:
+    """Rank the items of each passage by the words that both share; arrays of shape (passages, items).
 
-
-def item_places(track: Assessment) -> ItemPlaces:
-    """Items by the words that they share with a passage; those that few passages have weigh more."""
-    return {
-        query_id: places_by(
-            _common_words([text or "" for text in sheet.texts], [item.text for item in sheet.items])
-        )
-        for query_id, sheet in track.sheets.items()
-    }
+    Words that few passages have weigh more. The first rank is 0; equal items keep the bank's order.
+    """
+    places = {}
+    for query_id, sheet in track.sheets.items():
+        common = _common_words([text or "" for text in sheet.texts], [item.text for item in sheet.items])
+        places[query_id] = np.argsort(np.argsort(-common, axis=1, kind="stable"), axis=1, kind="stable")
+    return places
 
 
 def _common_words(passages: Sequence[str], items: Sequence[str]) -> NDArray[np.float64]:
@@ -156,7 +149,6 @@ def _words(text: str) -> list[str]:
 def useful_cells(
     track: Assessment,
     only: Mapping[str, Collection[str]] | None = None,
-    item_ranks: ItemPlaces | None = None,
 ) -> Iterator[Cell]:
     """The missing cells of a track, the most useful ones first.
 
@@ -165,7 +157,6 @@ def useful_cells(
 
     Args:
         only: query_id -> the doc_ids whose cells are meant; None for all.
-        item_ranks: see `ItemPlaces`; None for `item_places`.
     """
     rows = list(missing_rows(track, only))
     lengths = [len(row.columns) for row in rows]
@@ -173,7 +164,7 @@ def useful_cells(
     passage = np.repeat(np.arange(len(rows)), lengths)
     column = np.concatenate([np.empty(0, np.intp), *(row.columns for row in rows)])
     if ranks_items(track):
-        scores = cell_scores(track, item_places(track) if item_ranks is None else item_ranks)
+        scores = cell_scores(track)
         of_rows = (scores[row.sheet.query_id][row.row, row.columns] for row in rows)
         useful = np.concatenate([np.empty(0), *of_rows])
     else:

@@ -29,7 +29,7 @@ from trecexam.graders.base import (
 from trecexam.graders.first_replies import FirstReplies
 from trecexam.graders.traits import UsageMeter, traits_of
 from trecexam.line.assessment import Assessment
-from trecexam.line.cell_order import ItemPlaces, is_useful, missing_rows, useful_cells
+from trecexam.line.cell_order import is_useful, missing_rows, useful_cells
 from trecexam.line.diagnostics import none_is_read
 from trecexam.line.paces import paced_time, remember_pace
 from trecexam.line.sheets import CODES, ERROR, MISSING, UNREAD
@@ -148,7 +148,6 @@ class Grading:
         progress: Callable[[Progress], None] | None = None,
         stop: Callable[[], bool] | None = None,
         only: Mapping[str, Collection[str]] | None = None,
-        item_ranks: ItemPlaces | None = None,
     ) -> Graded:
         """Grades the cells that have no grade yet, committing batch by batch.
 
@@ -160,7 +159,6 @@ class Grading:
             stop: asked between batches; when it says True, grading ends after the batch in hand. Requests
                 that are on their way to a server get `LAST_ANSWERS` seconds.
             only: query_id -> the doc_ids whose cells are meant; None for all.
-            item_ranks: which items are most promising for which passage, see `useful_cells`.
 
         Raises:
             GraderError: the grader cannot go on; what it graded is stored.
@@ -170,7 +168,7 @@ class Grading:
         replies = FirstReplies(track.counts.ok, track.counts.unparsed) if track.traits.free_text else None
         if replies is not None and replies.are_unread and total:
             return Graded(0, complete=False)
-        missing = useful_cells(track, only, item_ranks) if is_useful(track) else missing_cells(track, only)
+        missing = useful_cells(track, only) if is_useful(track) else missing_cells(track, only)
         return self.run_cells(missing, total, progress, stop, replies)
 
     def run_cells(

@@ -26,7 +26,6 @@ from trecexam.graders.traits import GraderTraits
 from trecexam.graders.writing.base import naming
 from trecexam.graders.writing.create import spent_by_writers
 from trecexam.line.assessment import Assessment
-from trecexam.line.cell_order import ItemPlaces
 from trecexam.line.diagnostics import none_is_read, nothing_read
 from trecexam.line.grading import Graded, Grading, Progress, without_codes, without_errors
 from trecexam.line.inputs import InputReader
@@ -353,7 +352,6 @@ class TrackLoader:
         progress: Callable[[Progress], None] | None = None,
         stop: Callable[[], bool] | None = None,
         only: Mapping[str, Collection[str]] | None = None,
-        item_ranks: ItemPlaces | None = None,
     ) -> tuple[Assessment, Graded]:
         """Grades the cells that have no grade yet, see `Grading.run`; the track with its new grades.
 
@@ -361,7 +359,7 @@ class TrackLoader:
         """
         track, section = self.with_new_settings(track), self.folder.section
         with naming(section):
-            outcome = self.grading.run(track, progress, stop, only, item_ranks)
+            outcome = self.grading.run(track, progress, stop, only)
         self.shared.graded[identity_digest(self.grader.identity)] += outcome.cells
         self._seen_graded = self._graded
         if self.purse == section:

@@ -15,12 +15,11 @@ from pathlib import Path
 
 from converters.errors import StoppedError
 from converters.lines import stoppable
-from trecexam.extension import extensions, named
 from trecexam.files.stamps import fingerprint
 from trecexam.graders.base import identity_json
 from trecexam.line.assessment import Assessment
 from trecexam.line.cautions import answered_cautions
-from trecexam.line.cell_order import ItemPlaces, is_useful, item_places, ranks_items
+from trecexam.line.cell_order import is_useful
 from trecexam.line.evaluation import official_values, own_leaderboard, rubric_values
 from trecexam.line.grading import Progress
 from trecexam.line.loader import TrackLoader
@@ -58,12 +57,11 @@ def update(
     stop: Callable[[], bool] | None = None,
     hold: Collection[Path] = (),
     *,
-    encoding: Callable[[int, int], None] | None = None,
     doing: Callable[[str], None] = lambda stage: None,
     regrade: bool = False,
 ) -> Update:
     """As `updated`, of a track with one grader."""
-    done = updated(loader, progress, stop, hold, encoding=encoding, doing=doing, regrade=regrade)
+    done = updated(loader, progress, stop, hold, doing=doing, regrade=regrade)
     done.remember()
     return done.update
 
@@ -74,7 +72,6 @@ def updated(
     stop: Callable[[], bool] | None = None,
     hold: Collection[Path] = (),
     *,
-    encoding: Callable[[int, int], None] | None = None,
     doing: Callable[[str], None] = lambda stage: None,
     regrade: bool = False,
     written: Callable[[Assessment], None] = lambda track: None,
@@ -88,7 +85,6 @@ def updated(
             first time while outputs are written, it ends that after the one in hand: the next update writes
             the others.
         hold: run files that are being written now.
-        encoding: called after each passage that is encoded, where the order of cells asks for that.
         doing: called with what is done next, in words that follow "finishing".
         regrade: cells that were graded once may be graded again, by a grader that costs, where the store is
             gone or an older one.
@@ -120,9 +116,8 @@ def updated(
     except StoppedError:
         return Updated(Update(True, 0, 0, Counts(), (), complete=False, written=()))
     doing("the batch in hand, then all of out/")
-    item_ranks = _promising(track, stop, encoding)
     along = _AlongTheWay(loader, outputs, track, progress, written)
-    track, outcome = loader.grade(track, along.progress, stop, item_ranks=item_ranks)
+    track, outcome = loader.grade(track, along.progress, stop)
     ungraded = tuple(left_out(track)) if outcome.complete else ()
     rejected = rejected_rows(track, ungraded)
     # Imports numpy's BLAS, whose threads take more time to wait for one another than to multiply.
@@ -219,17 +214,6 @@ class _AlongTheWay:
             self._written(track)
         took = time.monotonic() - begun
         self._due = time.monotonic() + max(track.config.cells.outputs_every, _LESS_OFTEN * took)
-
-
-def _promising(
-    track: Assessment, stop: Callable[[], bool] | None, encoding: Callable[[int, int], None] | None
-) -> ItemPlaces | None:
-    """Which items are most promising for which passage; None where their order does not matter."""
-    at = next((extension.promise for extension in extensions() if extension.promise is not None), None)
-    if at is None:
-        return item_places(track) if ranks_items(track) and track.counts.missing else None
-    item_ranks: ItemPlaces | None = named(at)(track, stop, encoding)
-    return item_ranks
 
 
 @contextlib.contextmanager

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import fields, replace
 from pathlib import Path
-from typing import Any
 
 from converters.errors import ConversionError
 from trecexam.errors import LackingError, LockedError, StoreError, TrecexamError, cannot_go_on
@@ -29,7 +28,6 @@ def update_all(
     hold: Collection[Path] = (),
     *,
     only: str | None = None,
-    encoding: Callable[[int, int], None] | None = None,
     doing: Callable[[str], None] = lambda stage: None,
     regrade: bool = False,
 ) -> Update:
@@ -40,7 +38,7 @@ def update_all(
     missing, that is a note.
 
     Args:
-        progress, stop, hold, encoding, doing, regrade: as in `trecexam.outputs.update.updated`. A stop ends
+        progress, stop, hold, doing, regrade: as in `trecexam.outputs.update.updated`. A stop ends
             all of them.
         only: the grader that is meant; what is of all graders is brought up to date, too. None for all.
 
@@ -49,14 +47,13 @@ def update_all(
         TrecexamError, ConversionError: with the reason, if no grader can go on.
     """
     remove_gone(loaders.folder, tuple(loaders))
-    options: dict[str, Any] = {"encoding": encoding, "regrade": regrade}
     names = tuple(loaders) if only is None else (only,)
     # All of them first: other graders ask about the queries that have items.
     banks = write_missing_banks(loaders, names, progress, stop, hold, doing)
     if len(loaders) == 1:
         for error in banks.errors.values():
             raise error
-        result = update(loaders.first, progress, stop, hold, doing=doing, **options)
+        result = update(loaders.first, progress, stop, hold, doing=doing, regrade=regrade)
         return replace(result, notes=(*banks.notes, *result.notes))
     tracks: dict[str, Assessment] = {}
     errors = dict(banks.errors)
@@ -80,7 +77,7 @@ def update_all(
             joint.write_leaderboard(_loaded(loaders, tracks, errors, hold))
 
         try:
-            done[name] = updated(loaders[name], named, stop, hold, doing=at, written=written, **options)
+            done[name] = updated(loaders[name], named, stop, hold, doing=at, written=written, regrade=regrade)
         except (StoreError, LockedError):
             raise
         except (TrecexamError, ConversionError) as error:

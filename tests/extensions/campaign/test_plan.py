@@ -6,7 +6,6 @@ import pytest
 from campaign import campaign, to_rate
 from hypothesis import given
 from hypothesis import strategies as st
-from learnable import WordEncoder
 from support import make_small_track
 
 from trecexam.errors import TrecexamError
@@ -175,19 +174,12 @@ def test_an_unusable_list_is_reported(
     assert (caught.value.path, caught.value.line) == (str(listed), line)
 
 
-def test_judge_next_does_not_suggest_passages_judged_on_the_scale(
-    graded: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("trecexam.extensions.learn.learned_pool.TextEncoder", WordEncoder)
+def test_judge_next_does_not_suggest_passages_judged_on_the_scale(graded: Path) -> None:
     with campaign(graded) as track:
         best = track.judge_next(level="passage").rows[0]
-        planned = track.learn.next(per_query=1).rows[0]
-        for row in (best, planned):
-            record_assessment(track.folder, to_rate(track, row.query_id), row.doc_id, "", 1, who="ada")
+        record_assessment(track.folder, to_rate(track, best.query_id), best.doc_id, "", 1, who="ada")
         left = {(row.query_id, row.doc_id) for row in track.judge_next(level="passage").rows}
         assert (best.query_id, best.doc_id) not in left
-        again = track.learn.next(per_query=30)
-        assert (planned.query_id, planned.doc_id) not in {(row.query_id, row.doc_id) for row in again.rows}
 
 
 def test_an_assessor_who_leaves_is_replaced_and_done_tasks_stay(graded: Path) -> None:

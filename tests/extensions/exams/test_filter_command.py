@@ -6,13 +6,10 @@ import json
 from pathlib import Path
 
 import pytest
-from exams import CHOICES, PASSAGE, STEM, question, write_exam
+from exams import CHOICES, STEM, question, write_exam
 
 from trecexam.cli.main import run
-from trecexam.extensions.exams import filter_exam
 from trecexam.extensions.exams.exam_file import read_exam
-from trecexam.extensions.exams.settings import ExamSection
-from trecexam.graders.weights import offline_folder
 
 
 @pytest.fixture
@@ -23,8 +20,7 @@ def exam(tmp_path: Path) -> Path:
             question(0, raw="as it \u00fc was"),
             question(1, STEM.replace("a heat", "the heat")),
             question(2, "According to the documentation, what is needed to defrost the coil?"),
-            question(3, "Why so?", ["no", "no", "yes", "why"]),
-            question(4, "How would you demonstrate that the coil of a pump is frozen?", CHOICES, 3),
+            question(3, "How would you demonstrate that the coil of a pump is frozen?", CHOICES, 3),
         ],
     )
 
@@ -37,52 +33,31 @@ def test_kept_and_removed_questions_are_written_with_reasons(
     exam: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     out = exam.parent / "filtered"
-    track = of_track(exam, 'without = ["extra-candidate-jaccard"]')
-    assert run(["exam", "filter", track, "-o", str(out)]) == 0
+    assert run(["exam", "filter", str(exam), "-o", str(out)]) == 0
     kept, dropped = lines(out / "kept.jsonl"), lines(out / "dropped.jsonl")
-    assert [row["question_id"] for row in kept] == ["x0", "x4"]
+    assert sorted(path.name for path in out.iterdir()) == [
+        "dropped.jsonl", "groups.tsv", "kept.jsonl", "queries.tsv",
+    ]  # fmt: skip
+    assert [row["question_id"] for row in kept] == ["x0", "x1", "x3"]
     assert kept[0]["raw"] == "as it \u00fc was"
-    assert (kept[1]["bloom"], kept[1]["question_type"]) == (["Applying"], "how")
-    assert [row["filters"] for row in dropped] == [
-        ["duplicates"],
-        ["self-contained"],
-        ["length", "intra-candidate-jaccard"],
-    ]
-    assert str(dropped[0]["reason"]).startswith("duplicates: like 'x0'")
-    stats = json.loads((out / "stats.json").read_bytes())
-    assert (stats["questions"], stats["kept"], stats["dropped"]) == (5, 2, 3)
-    assert stats["filters"]["length"] == {"dropped": 1, "alone": 0}
-    assert stats["after"]["fixed_answer"] == {"letter": "A", "accuracy": 0.5}
-    assert (out / "groups.tsv").read_text() == "item\tbloom\tquestion_type\nx0\t\twhat\nx4\tApplying\thow\n"
+    assert (kept[2]["bloom"], kept[2]["question_type"]) == (["Applying"], "how")
+    reason = "refers to the text that it was made from: 'documentation'"
+    assert [(row["question_id"], row["reason"]) for row in dropped] == [("x2", reason)]
+    assert (out / "groups.tsv").read_text().splitlines() == [
+        "item\tbloom\tquestion_type", "x0\t\twhat", "x1\t\twhat", "x3\tApplying\thow",
+    ]  # fmt: skip
     queries = (out / "queries.tsv").read_text().splitlines()
     assert queries[0] == f"x0\t{STEM}"
-    assert len(queries) == 2
+    assert len(queries) == 3
     said = capsys.readouterr()
-    assert said.out.splitlines()[1].split("\t") == ["self-contained", "1", "1", ""]
-    assert "5 questions: 3 dropped, 2 kept" in said.err
+    assert said.out.splitlines() == ["question_id\treason", f"x2\t{reason}"]
+    assert "4 questions: 1 dropped, 3 kept" in said.err
+    assert "66.7% of these can be answered by always choosing A" in said.err
     # The kept questions are an exam again, and none is removed a second time.
     exam.write_bytes((out / "kept.jsonl").read_bytes())
-    assert run(["exam", "filter", track, "-o", str(out / "again")]) == 0
+    assert run(["exam", "filter", str(exam), "-o", str(out / "again")]) == 0
     assert lines(out / "again" / "kept.jsonl") == kept
-    assert [each.rest["bloom"] for each in read_exam(out / "kept.jsonl")] == [[], ["Applying"]]
-
-
-def of_track(exam: Path, text: str) -> str:
-    """The track that has the exam, with these settings of [exam]."""
-    (exam.parent / "trecexam.toml").write_text(f"[exam]\n{text}\n")
-    return str(exam.parent)
-
-
-def test_thresholds_are_read_from_the_track(exam: Path) -> None:
-    text = (
-        'without = ["duplicates", "extra-candidate-jaccard"]\nmin_question = 3\nintra_candidate_jaccard = 1'
-    )
-    out = exam.parent / "filtered"
-    assert run(["exam", "filter", of_track(exam, text), "-o", str(out)]) == 0
-    assert [row["question_id"] for row in lines(out / "dropped.jsonl")] == ["x2"]
-    stats = json.loads((out / "stats.json").read_bytes())
-    assert stats["settings"]["without"] == ["duplicates", "extra-candidate-jaccard"]
-    assert stats["filters"]["intra-candidate-jaccard"]["threshold"] == 1
+    assert [each.rest["bloom"] for each in read_exam(out / "kept.jsonl")] == [[], [], ["Applying"]]
 
 
 def test_a_topic_is_one_group(tmp_path: Path) -> None:
@@ -99,50 +74,19 @@ def test_a_topic_is_one_group(tmp_path: Path) -> None:
     ]
 
 
-def test_candidates_are_compared_by_a_real_sentence_embedder(exam: Path) -> None:
-    pytest.importorskip("sentence_transformers")
-    if offline_folder() is None:
-        pytest.skip("the extra `offline` is not installed")
-    sound = question(0, choices=["Heat", "Tap water", "Sunlight", "Noise"])
-    twins = question(1, choices=["Warmth of the outdoor air", "The outdoor air's warmth", "Fish", "Bread"])
-    wrong = question(2, choices=["Warm tea", "Bread", "Music", PASSAGE], correct=2)
-    found = filter_exam(
-        write_exam(exam, [sound, twins, wrong]),
-        ExamSection.model_validate(
-            {
-                "embedding": "offline",
-                "intra_candidate_embedding": 0.9,
-                "without": ["length", "duplicates", "extra-candidate-jaccard", "intra-candidate-jaccard"],
-            }
-        ),
-    )
-    assert [list(found.filtered.reasons(place)) for place in range(3)] == [
-        [],
-        ["intra-candidate-embedding"],
-        ["extra-candidate-embedding"],
-    ]
-
-
-def test_no_model_is_loaded_if_no_filter_needs_it(exam: Path) -> None:
-    model = 'embedding = "nowhere/at-all-x/y"\n'
-    off = ["extra-candidate-embedding", "intra-candidate-embedding"]
-    for without, status in ((off, 0), (off[:1], 2)):
-        track = of_track(exam, f"{model}without = {without}")
-        assert run(["exam", "filter", track, "-o", str(exam.parent / "filtered")]) == status
-
-
 def test_generation_metadata_is_reported_if_present(exam: Path, capsys: pytest.CaptureFixture[str]) -> None:
     noted = {"generated": 9, "badly_parsed": {"no answer letter": 4}}
     exam.with_name("exam.generation.json").write_text(json.dumps(noted))
-    assert run(["exam", "filter", str(exam), "-o", str(exam.parent / "filtered")]) == 0
-    stats = json.loads((exam.parent / "filtered" / "stats.json").read_bytes())
-    assert {key: stats[key] for key in noted} == noted
-    assert "9 questions generated, 4 badly parsed" in capsys.readouterr().err
+    assert run(["exam", "filter", str(exam), "-o", str(exam.parent / "filtered"), "--json"]) == 0
+    said = capsys.readouterr()
+    shown = json.loads(said.out)
+    assert {key: shown[key] for key in noted} == noted
+    assert "9 questions generated, 4 badly parsed" in said.err
 
 
 def test_an_exam_with_no_question_left_gives_status_1(exam: Path) -> None:
-    track = of_track(exam, "min_question = 900")
-    assert run(["exam", "filter", track, "-o", str(exam.parent / "filtered")]) == 1
+    write_exam(exam, [question(0, "What does the documentation say of the coil of a heat pump?")])
+    assert run(["exam", "filter", str(exam), "-o", str(exam.parent / "filtered")]) == 1
     assert (exam.parent / "filtered" / "kept.jsonl").read_bytes() == b""
 
 
@@ -174,30 +118,6 @@ def test_a_line_that_is_not_a_question_is_reported(
     assert err.startswith(f"trecexam: {path}:2: ")
     assert reason in err
     assert not (tmp_path / "out").exists()
-
-
-def test_a_folder_without_a_track_is_a_one_line_error(exam: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["exam", "filter", str(exam.parent), "-o", str(exam.parent / "filtered")]) == 2
-    assert "no trecexam.toml" in capsys.readouterr().err
-
-
-@pytest.mark.parametrize(
-    ("text", "reason"),
-    [
-        ("min_question = 9\nmax_question = 8", "min_question is 9 and max_question 8: no question"),
-        ("min_choice = 9\nmax_choice = 8", "min_choice is 9 and max_choice 8"),
-        ("duplicates = 2.0", "duplicates"),
-        ('embedding = "nowhere/at-all-x/y"', "name a folder with a sentence-transformers model"),
-        ('without = ["lenght"]', "without"),
-    ],
-)
-def test_invalid_settings_are_a_one_line_error(
-    exam: Path, capsys: pytest.CaptureFixture[str], text: str, reason: str
-) -> None:
-    assert run(["exam", "filter", of_track(exam, text), "-o", str(exam.parent / "filtered")]) == 2
-    error = capsys.readouterr().err
-    assert reason in error
-    assert error.count("\n") == 1
 
 
 def test_a_duplicate_question_id_is_reported(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

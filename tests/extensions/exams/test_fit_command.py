@@ -66,7 +66,7 @@ def test_fit_writes_the_documented_files_and_columns(
     )
     shown = capsys.readouterr()
     items = tsv_rows(out / "items.tsv")
-    assert list(items[0]) == ["item", "a", "b", "c", "se_a", "se_b", "se_c", "infit", "outfit", "n"]
+    assert list(items[0]) == ["item", "a", "b", "c", "se_a", "se_b", "se_c", "n"]
     assert [row["item"] for row in items] == [f"q{i}" for i in range(12)]
     assert items[5]["n"] == "14"
     assert list(tsv_rows(out / "examinees.tsv")[0]) == ["examinee", "theta", "se", "accuracy"]
@@ -92,16 +92,13 @@ def test_fit_writes_the_documented_files_and_columns(
     assert set(needed.split()) <= set(fit)
     assert (fit["model"], fit["n_items"], fit["n_examinees"], fit["converged"]) == ("3pl", 12, 15, True)
     assert not any(cell.lower() in ("nan", "inf") for row in items for cell in row.values())
-    assert all(
-        math.isfinite(float(row[name])) for row in items for name in ("a", "b", "c", "infit", "outfit")
-    )
+    assert all(math.isfinite(float(row[name])) for row in items for name in ("a", "b", "c"))
     assert items[3]["se_a"] == items[3]["se_b"] == ""
-    names = {"item_curves", "information", "abilities", "components", "information_by_bloom_level"}
+    names = {"item_curves", "information", "abilities", "information_by_bloom_level"}
     for name in names:
         ElementTree.fromstring((out / "plots" / f"{name}.svg").read_text())
         assert (out / "plots" / f"{name}.png").read_bytes().startswith(b"\x89PNG")
     assert {path.stem for path in (out / "plots").iterdir()} == names
-    assert "clipped" not in shown.err
     for said in ("2 of 180 responses are missing", "everyone got right",
                  "component 'lang'",
                  "the released a^2 p (1 - p), which ignores guessing, has"):  # fmt: skip
@@ -138,7 +135,6 @@ def test_a_second_fit_removes_the_files_of_the_first(matrix: Path, tmp_path: Pat
     assert run([*call, "--components", str(tmp_path / "components.tsv")]) == 0
     assert run([*call, "--model", "1pl"]) == 0
     assert not (out / "components.tsv").exists()
-    assert not (out / "plots" / "components.svg").exists()
     assert {row["a"] for row in tsv_rows(out / "items.tsv")} == {"1.000"}
     assert {row["c"] for row in tsv_rows(out / "items.tsv")} == {"0.000"}
 
@@ -212,7 +208,6 @@ def test_improve_writes_a_folder_per_step_and_the_curve_of_every_step(
     assert [row["n_items"] for row in steps] == ["12", "10", "8"]
     assert [row["folder"] for row in steps] == ["step-0", "step-1", "step-2"]
     assert sorted(path.name for path in out.iterdir()) == [
-        "improve.json",
         "plots",
         "step-0",
         "step-1",
@@ -223,9 +218,7 @@ def test_improve_writes_a_folder_per_step_and_the_curve_of_every_step(
     gone = " ".join(row["dropped"] for row in steps).split()
     assert sorted(left + gone) == sorted(f"q{i}" for i in range(12))
     assert gone[0] == "q3"
-    told = json.loads((out / "improve.json").read_text())["steps"]
-    assert [name for step in told for name in step["dropped"]] == gone
-    assert [step["converged"] for step in told] == [True, True, True]
+    assert [row["converged"] for row in steps] == ["true", "true", "true"]
     assert "step 2: 8 items" in tsv_rows(out / "plots" / "information_by_step.tsv")[0]
     assert shown.out.splitlines()[-3:] == (out / "steps.tsv").read_text().splitlines()[-3:]
     again = improve_exam(matrix, steps=2, drop=0.2)

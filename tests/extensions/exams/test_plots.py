@@ -11,7 +11,7 @@ from trecexam.extensions.exams.irt.fitting import fit
 from trecexam.extensions.exams.irt.improvement import improve
 from trecexam.extensions.exams.irt.model import probability
 from trecexam.extensions.exams.irt.settings import Settings
-from trecexam.extensions.exams.plots import exam_plots, groups_plot, radar_plot, steps_plot
+from trecexam.extensions.exams.plots import groups_plot, steps_plot
 from trecexam.tables.plots.model import Plot
 
 pytestmark = pytest.mark.plots
@@ -53,47 +53,3 @@ def test_each_of_many_groups_has_a_distinct_line_style(values: np.ndarray) -> No
     assert [text.get_text() for text in axes.get_legend().get_texts()] == [f"_t{n} (2)" for n in range(10)]
     curves = [line for line in axes.get_lines() if line.get_marker() == "None"]
     assert len({(line.get_color(), line.get_linestyle()) for line in curves}) == 10
-
-
-def grouped(values: np.ndarray, groups: dict[str, list[int]], grouping: str = "question type") -> FittedExam:
-    names = tuple(f"s{n}" for n in range(len(values))), tuple(map(str, range(values.shape[1])))
-    return FittedExam(Exam(*names, values, groups={grouping: groups}), fit(values, Settings.of("1pl")))
-
-
-def test_the_radar_plot_shows_the_share_of_right_responses_per_group(values: np.ndarray) -> None:
-    values = values.copy()
-    values[3, 5:10] = values[4, 2] = np.nan
-    groups = {"what": [0, 1, 2], "how": [5, 6, 7, 8, 9], "why": [2, 11], "other": [20]}
-    fitted = grouped(values, groups)
-    plot = radar_plot(fitted, "question type")
-    assert plot.name == "accuracy_by_question_type"
-    assert plot.table.header == ("group", *fitted.exam.examinees)
-    assert [row[0] for row in plot.table.rows] == ["what (3)", "how (5)", "why (2)", "other (1)"]
-    for row, places in zip(plot.table.rows, groups.values(), strict=True):
-        for system, share in enumerate(row[1:]):
-            given = [values[system, n] for n in places if not np.isnan(values[system, n])]
-            assert share == (pytest.approx(sum(given) / len(given)) if given else None)
-    assert plot.table.rows[1][4] is None
-    figure = drawn(plot)
-    axes = figure.axes[0]
-    lines = axes.get_lines()
-    named = [text.get_text() for text in axes.get_legend().get_texts()]
-    ablest = [fitted.exam.examinees[n] for n in fitted.order]
-    assert len(lines) == len(named) == 6
-    assert (named[0], named[-1]) == (ablest[0], ablest[-1])
-    for name, line in zip(named, lines, strict=True):
-        radii = np.asarray(line.get_ydata(), float)
-        told = [row[plot.table.header.index(name)] for row in plot.table.rows]
-        expected = np.array([*told, told[0]], float)
-        assert radii == pytest.approx(expected, nan_ok=True)
-    assert "6 of the 25 systems are drawn" in plot.caption
-
-
-def test_a_few_systems_are_all_drawn_and_two_groups_give_no_radar_plot(values: np.ndarray) -> None:
-    few = values[:3]
-    plots = exam_plots(grouped(few, {"a": [0, 1], "b": [2], "c": [3, 4]}))
-    assert "accuracy_by_question_type" in plots
-    assert "information_by_question_type" in plots
-    assert "systems are drawn" not in plots["accuracy_by_question_type"].caption
-    assert len(drawn(plots["accuracy_by_question_type"]).axes[0].get_lines()) == 3
-    assert "accuracy_by_question_type" not in exam_plots(grouped(few, {"a": [0, 1], "b": [2]}))

@@ -205,7 +205,7 @@ def test_a_question_that_fills_the_context_is_asked_without_its_passage(
     assert "documents cut to fit the model: 1 question" in capsys.readouterr().err
     write_exam(exam, [question(0, "z" * (length + 40))])
     assert run([*start, "-o", str(exam.parent / "other")]) == 2
-    assert "use fewer --examples, or leave out long questions" in capsys.readouterr().err
+    assert "use fewer --examples, or leave out this question" in capsys.readouterr().err
 
 
 def test_the_top_documents_of_a_run_are_taken_from_the_corpus_or_the_exam(exam: Path) -> None:

@@ -1,4 +1,4 @@
-"""`cross-validate`: comparisons, messages, and what is stored for `fill`."""
+"""The cross-validation of `learn`: comparisons, messages, and what is stored for `fill`."""
 
 from __future__ import annotations
 
@@ -21,13 +21,12 @@ from trecexam.extensions.learn.arithmetic.learning import Learned, fit, predict
 from trecexam.extensions.learn.arithmetic.passages import QueryPassages
 from trecexam.extensions.learn.learned_pool import gather_data
 from trecexam.extensions.learn.validation import Validation
-from trecexam.files.kept import read_kept
 from trecexam.line.loader import opened
 
 ROWS = [
-    ("learned-leaderboard", "learned"),
-    ("learned-leaderboard", "unjudged = 0"),
-    ("learned-leaderboard", "condensed"),
+    ("leaderboard", "learned"),
+    ("leaderboard", "unjudged = 0"),
+    ("leaderboard", "condensed"),
     ("fill", "learned"),
     ("fill", "none"),
 ]
@@ -35,7 +34,9 @@ ROWS = [
 
 def validated(root: Path) -> Validation:
     with trecexam.open_track(root) as track:
-        return track.learn.cross_validate()  # type: ignore[no-any-return]
+        learned = track.learn.labels()
+        track.learn.write(learned)
+        return learned.validation
 
 
 def queries_of(root: Path) -> tuple[QueryPassages, ...]:
@@ -43,17 +44,13 @@ def queries_of(root: Path) -> tuple[QueryPassages, ...]:
         return gather_data(loader.load(), encoder=WordEncoder()).queries
 
 
-def verdict(root: Path) -> dict[str, Any]:
-    content = read_kept(root / ".trecexam" / "verdict.json")
-    assert content is not None
-    return dict(json.loads(content))
+def stored(root: Path) -> dict[str, Any]:
+    return dict(json.loads((root / "out" / "learned.json").read_text())["cross_validation"])
 
 
-def test_the_command_shows_every_method_and_writes_nothing_to_out(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_learn_shows_every_method_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     root = make_learnable(tmp_path / "track", queries=6)
-    assert run(["cross-validate", str(root), "--json"]) == 0
+    assert run(["learn", str(root), "--json"]) == 0
     shown = capsys.readouterr()
     value = json.loads(shown.out)
     assert [(row["used_by"], row["way"]) for row in value["ways"]] == ROWS
@@ -66,7 +63,6 @@ def test_the_command_shows_every_method_and_writes_nothing_to_out(
     for row in value["ways"]:
         assert 0 <= row["loss"] <= 2
         assert (row["kappa"] is None) == ((row["used_by"], row["way"]) != ("fill", "learned"))
-    assert not (root / "out").exists()
 
 
 def test_losses_and_kappa_use_only_hidden_judgments(
@@ -125,48 +121,30 @@ def test_a_threshold_reached_by_no_or_every_judgment_is_reported(
         (learnable / "trecexam.toml").write_text(config.replace("min_relevant = 2", "min_relevant = 1"))
         text = (learnable / "qrels.txt").read_text()
         (learnable / "qrels.txt").write_text(text.replace(" 0\n", " 1\n"))
-    assert run(["cross-validate", str(learnable)]) == 0
+    assert run(["learn", str(learnable)]) == 0
     which = "no judgment reaches `min_relevant = 3`" if least else "every judgment reaches `min_relevant = 1`"
     assert f"{which}, so kappa says nothing" in capsys.readouterr().err
 
 
-def test_too_few_judgments_to_hide_any_are_reported(
+def test_too_few_judgments_to_hide_any_are_reported_and_nothing_is_stored(
     learnable: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    for text, why in (
-        ("q0 0 q0-d01 0\nq1 0 q1-d01 2\n", "too few judgments to hide half of them: "),
-        ("q0 0 q0-d01 2\n", "nothing to validate on: the only judgment is 2"),
-        ("q0 0 nowhere 2\n", "nothing to validate on"),
-    ):
-        (learnable / "qrels.txt").write_text(text)
-        assert run(["cross-validate", str(learnable)]) == 2
-        error = capsys.readouterr().err
-        assert why in error
-        assert "learned-next" in error
-        assert not (learnable / ".trecexam" / "verdict.json").exists()
+    (learnable / "qrels.txt").write_text("q0 0 q0-d01 0\nq1 0 q1-d01 2\n")
+    assert run(["learn", str(learnable)]) == 0
+    shown = capsys.readouterr()
+    assert "not cross-validated: too few judgments to hide half of them: " in shown.err
+    assert len(shown.out.splitlines()) == 1
+    assert "cross_validation" not in json.loads((learnable / "out" / "learned.json").read_text())
 
 
-def test_without_runs_or_judgments_the_command_says_so(
-    learnable: Path, capsys: pytest.CaptureFixture[str]
+def test_with_another_track_its_judgments_are_never_hidden_and_nothing_is_stored_for_fill(
+    learnable: Path, tmp_path: Path
 ) -> None:
-    (learnable / "qrels.txt").unlink()
-    assert run(["cross-validate", str(learnable)]) == 2
-    assert "no official judgments" in capsys.readouterr().err
-    for path in (learnable / "runs").iterdir():
-        path.unlink()
-    assert run(["cross-validate", str(learnable)]) == 2
-    assert "no runs" in capsys.readouterr().err
-
-
-def test_progress_is_reported_step_by_step(learnable: Path) -> None:
-    told: list[tuple[int, int]] = []
+    other = make_learnable(tmp_path / "other", queries=6)
     with trecexam.open_track(learnable) as track:
-        track.learn.cross_validate(steps=lambda done, of: told.append((done, of)))
-    assert told == [(at, 5) for at in range(1, 6)]
-    most_retrieved_alone(learnable, 5)
-    with trecexam.open_track(learnable) as track:
-        track.learn.cross_validate(steps=lambda done, of: told.append((done, of)))
-    assert told[5:] == [(1, 1)]
+        learned = track.learn.labels(source=other)
+    assert learned.validation.judged == sum(query.judged.sum() for query in queries_of(learnable))
+    assert "cross_validation" not in learned.identity
 
 
 # The best method to fill.
@@ -195,41 +173,35 @@ def test_if_learned_labels_mislead_leaving_holes_is_best_and_stored(
     root = make_misleading(tmp_path / "track")
     validation = validated(root)
     assert validation.best == "none"
-    assert verdict(root)["best"] == "none"
+    assert stored(root)["best"] == "none"
     losses = {row[1]: row[2] for row in validation.rows if row[0] == "fill"}
-    assert verdict(root)["losses"] == pytest.approx(losses)
+    assert stored(root)["losses"] == pytest.approx(losses)
     figures = f"losses: none {losses['none']:.3f}, learned {losses['learned']:.3f}"
     assert f"method to fill holes: none; {figures}" in validation.notes
     assert [row[-1] for row in validation.rows] == ["", "best", "", "", "best"]
 
 
-def test_a_method_better_only_by_chance_is_shown_with_the_selection_rule(tmp_path: Path) -> None:
+def test_a_method_better_only_by_chance_does_not_replace_learned_labels(tmp_path: Path) -> None:
     root = make_learnable(tmp_path / "track", queries=6, docs=8, labels=2)
     config = root / "trecexam.toml"
     config.write_text(config.read_text().replace("min_relevant = 2", "min_relevant = 1"))
     validation = validated(root)
     losses = {row[:2]: row[2] for row in validation.rows}
     best = {row[0]: row[1] for row in validation.rows if row[-1] == "best"}
-    assert best == {"learned-leaderboard": "learned", "fill": "learned"}
-    learned, condensed = (losses["learned-leaderboard", way] for way in ("learned", "condensed"))
-    assert condensed < learned
+    assert best == {"leaderboard": "learned", "fill": "learned"}
+    assert losses["leaderboard", "condensed"] < losses["leaderboard", "learned"]
     assert losses["fill", "learned"] < losses["fill", "none"]
     rule = "verdict: learned labels, unless another method has a lower loss beyond chance (95%, over queries)"
     assert rule in json.loads(validation.to_json())["notes"]
-    less = f"`condensed` loses less here ({condensed:.4f} against {learned:.4f}), but not beyond chance, so "
-    assert [note for note in validation.notes if "loses less here" in note] == [
-        f"learned-leaderboard: {less}learned labels are used"
-    ]
     with trecexam.open_track(root) as track:
-        notes = track.learn.leaderboard().notes
-    assert f"with half of the judgments hidden {less}learned labels are used" in notes
+        assert not any("better" in note for note in track.leaderboard(labels="learned").notes)
 
 
 def test_a_more_accurate_grader_is_the_best_method(tmp_path: Path) -> None:
     root = with_grades(make_misleading(tmp_path / "track"), lambda label, doc: 5 * label)
     validation = validated(root)
     assert [row[:2] for row in validation.rows] == [*ROWS, ("fill", "grader")]
-    assert (validation.best, verdict(root)["best"]) == ("grader", "grader")
+    assert (validation.best, stored(root)["best"]) == ("grader", "grader")
     (row,) = (row for row in validation.rows if row[1] == "grader")
     assert (row[2], row[3]) == (pytest.approx(0), pytest.approx(1))
 
@@ -269,13 +241,6 @@ def test_labels_of_a_grader_are_cut_where_they_agree_best_with_the_judgments(tmp
 def _kappa(judged: np.ndarray, said: np.ndarray) -> float:
     value = cohen_kappa_score(judged, said)
     return 0.0 if math.isnan(value) else float(value)
-
-
-def test_results_are_shown_even_if_they_cannot_be_stored(learnable: Path) -> None:
-    (learnable / ".trecexam" / "verdict.json" / "not ours").mkdir(parents=True)
-    validation = validated(learnable)
-    assert any("not stored for `trecexam fill`" in note for note in validation.notes)
-    assert len(validation.rows) == 5
 
 
 @pytest.mark.slow

@@ -1,4 +1,4 @@
-"""`learned-leaderboard`: its output, when it is withheld, and what `learn` writes of it."""
+"""`leaderboard --labels learned`: its output and notes, and what `learn` writes of it."""
 
 from __future__ import annotations
 
@@ -33,6 +33,19 @@ def printed(capsys: pytest.CaptureFixture[str], *arguments: str | Path, status: 
     return capsys.readouterr()
 
 
+def board_of(root: Path, source: Path | None = None) -> trecexam.Leaderboard:
+    """Learn, and read the leaderboard."""
+    with trecexam.open_track(root) as track:
+        track.learn.write(track.learn.labels(source=source))
+        return track.leaderboard(labels="learned")
+
+
+def shown(root: Path, capsys: pytest.CaptureFixture[str], *options: str) -> tuple[str, str]:
+    """Learn, and print the leaderboard."""
+    assert run(["learn", str(root)]) == 0
+    return printed(capsys, "leaderboard", root, "--labels", "learned", *options)
+
+
 def contents(root: Path) -> dict[str, bytes]:
     return {
         str(path): path.read_bytes()
@@ -42,11 +55,14 @@ def contents(root: Path) -> dict[str, bytes]:
 
 
 def test_with_most_of_the_pool_judged_intervals_are_shown_and_nothing_is_written(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], encoder: WordEncoder
 ) -> None:
     track = make_learnable(tmp_path / "track", hidden=7)
+    assert run(["learn", str(track)]) == 0
     before = contents(track)
-    out, err = printed(capsys, "learned-leaderboard", track)
+    encoder.encoded.clear()
+    out, err = printed(capsys, "leaderboard", track, "--labels", "learned")
+    assert encoder.encoded == []
     rows = table(out)
     columns = [f"{measure}{end}" for measure in MEASURES for end in ("", ".low", ".high")]
     assert list(rows[0]) == ["run", *columns, "Judged@10"]
@@ -65,7 +81,7 @@ def test_with_most_of_the_pool_judged_intervals_are_shown_and_nothing_is_written
 def test_with_less_judged_no_interval_is_shown_and_the_share_is_reported(
     learnable: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    out, err = printed(capsys, "learned-leaderboard", learnable)
+    out, err = shown(learnable, capsys)
     assert "a random 64% of the pool is judged" in err
     assert not any(
         row[f"{measure}{end}"] for row in table(out) for measure in MEASURES for end in (".low", ".high")
@@ -74,12 +90,11 @@ def test_with_less_judged_no_interval_is_shown_and_the_share_is_reported(
 
 def test_the_judged_share_is_that_of_the_first_ten_passages(learnable: Path) -> None:
     judged = {tuple(line.split()[0:3:2]) for line in (learnable / "qrels.txt").read_text().splitlines()}
-    with trecexam.open_track(learnable) as track:
-        board = track.learn.leaderboard(draws=2)
-    for name, share in zip(board.runs, board.judged, strict=True):
+    board = board_of(learnable)
+    for name, share in zip(board["run"], board["Judged@10"], strict=True):
         lines = [line.split() for line in (learnable / "runs" / f"{name}.run").read_text().splitlines()]
         top = [(line[0], line[2]) for line in lines if int(line[3]) <= 10]
-        assert share == pytest.approx(sum(pair in judged for pair in top) / len(top))
+        assert share == pytest.approx(sum(pair in judged for pair in top) / len(top), abs=5e-4)
 
 
 @pytest.mark.slow
@@ -93,48 +108,71 @@ def test_with_few_or_only_most_retrieved_judgments_there_are_no_intervals(
         (root / "qrels.txt").write_text("".join(lines[::2]))
     else:
         most_retrieved_alone(root, 6)
-    out, err = printed(capsys, "learned-leaderboard", root, "--insist")
+    out, err = shown(root, capsys)
     how = "a random 3" if design == "few" else "the most retrieved 6.0 passages of a query are judged"
     assert how in err
     assert "no intervals, because too few of them would contain the true value" in err
     for row in table(out):
         assert {row[f"{measure}.{end}"] for measure in MEASURES for end in ("low", "high")} == {""}
-    out, _ = printed(capsys, "learned-leaderboard", root, "--insist", "--json")
+    out, _ = printed(capsys, "leaderboard", root, "--labels", "learned", "--json")
     assert {row[f"{measure}.low"] for row in json.loads(out)["leaderboard"] for measure in MEASURES} == {None}
 
 
-@pytest.mark.slow
-def test_json_has_the_certain_digits_and_the_measures(
+def test_json_has_the_certain_digits_of_the_expected_scores(
     learnable: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    out, _ = printed(capsys, "learned-leaderboard", learnable, "--json")
-    value = json.loads(out)
-    assert (value["measures"], value["n_queries"], value["doubts"]) == ([*MEASURES], 5, None)
-    with trecexam.open_track(learnable) as track:
-        board = track.learn.leaderboard()
-    assert [row["run"] for row in value["leaderboard"]] == list(board.runs)
-    means = [row["nDCG@10"] for row in value["leaderboard"]]
-    assert means == pytest.approx(board.scores.means[0], abs=1e-3)
-    assert means == [round(mean, 3) for mean in means]
+    value = json.loads(shown(learnable, capsys, "--json")[0])
+    assert (value["measures"], value["n_queries"]) == ([*MEASURES], 5)
+    with opened(learnable) as loader:
+        loaded = loader.load()
+        queries = gather_data(loaded, encoder=WordEncoder()).queries
+        scores = expected_scores(fit(queries), queries, 10, 2, fits=False)
+    means = dict(zip(loaded.runs, scores.means.T.tolist(), strict=True))
+    for row in value["leaderboard"]:
+        figures = [row[measure] for measure in MEASURES]
+        assert figures == pytest.approx(means[row["run"]], abs=1e-3)
+        assert figures == [round(figure, 3) for figure in figures]
 
 
-def test_without_runs_or_judgments_the_command_says_so(
+def test_a_track_where_nothing_was_learned_says_what_to_run(
     learnable: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    (learnable / "qrels.txt").write_text("")
-    printed(capsys, "learned-leaderboard", learnable, status=2)
+    def error() -> str:
+        (line,) = printed(capsys, "leaderboard", learnable, "--labels", "learned", status=2)[1].splitlines()
+        return line
+
+    assert error().endswith(f"no learned labels: run `trecexam learn {learnable}`")
+    assert run(["learn", str(learnable)]) == 0
+    (learnable / "qrels.txt").write_text((learnable / "qrels.txt").read_text() + "q0 0 q0-d00 2\n")
+    assert "judgments changed since labels were learned: run `trecexam learn" in error()
     for path in (learnable / "runs").iterdir():
         path.unlink()
-    assert "runs" in printed(capsys, "learned-leaderboard", learnable, status=2)[1]
+    assert "runs" in error()
+
+
+def test_arguments_that_learned_labels_do_not_take_are_refused(
+    learnable: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    command = ["leaderboard", learnable, "--labels", "learned"]
+    assert "leave out the measures" in printed(capsys, *command, "-m", "P@5", status=2)[1]
+    assert "`labels` or `official`, not both" in printed(capsys, *command, "--official", status=2)[1]
+    with trecexam.open_track(learnable) as track:
+        with pytest.raises(TrecexamError, match="give 'learned'"):
+            track.leaderboard(labels="people")  # type: ignore[arg-type]
+        track.learn.write(track.learn.labels())
+        assert [row.run for row in track.leaderboard(labels="learned", runs=["b"]).rows] == ["b"]
+        with pytest.raises(TrecexamError, match="no run 'z'"):
+            track.leaderboard(labels="learned", runs=["z"])
 
 
 def test_an_unjudged_query_is_scored_from_the_judgments_of_other_queries(learnable: Path) -> None:
     lines = (learnable / "qrels.txt").read_text().splitlines(keepends=True)
     (learnable / "qrels.txt").write_text("".join(line for line in lines if not line.startswith("q4")))
-    with trecexam.open_track(learnable) as track:
-        board = track.learn.leaderboard(draws=20)
-    assert board.query_ids == ("q0", "q1", "q2", "q3", "q4")
-    assert (board.scores.values[0, :, 4] > 0).all()
+    board = board_of(learnable)
+    assert board.n_queries == 5
+    with opened(learnable) as loader:
+        queries = gather_data(loader.load(), encoder=WordEncoder()).queries
+    assert (expected_scores(fit(queries), queries, 10, 2, draws=20).values[0, :, 4] > 0).all()
 
 
 # A track on which another method orders the runs better.
@@ -142,68 +180,26 @@ def test_an_unjudged_query_is_scored_from_the_judgments_of_other_queries(learnab
 DOUBTS = "with half of the judgments hidden `unjudged = 0` orders the runs better than learned labels"
 
 
-def test_if_learned_labels_mislead_the_better_method_is_named_and_nothing_is_shown(
+def test_if_learned_labels_mislead_one_note_names_the_better_method_in_every_format(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     root = make_misleading(tmp_path / "track")
-    for form in ([], ["--json"]):
-        out, err = printed(capsys, "learned-leaderboard", root, *form, status=1)
-        assert out == ""
-        (line,) = err.splitlines()
-        assert line.startswith(f"trecexam: {root}: {DOUBTS} (loss 0.")
-        assert f"use `trecexam leaderboard {root} --official`" in line
-        assert line.endswith("or show this leaderboard with --insist")
-    output = tmp_path / "board.tsv"
-    printed(capsys, "learned-leaderboard", root, "-o", output, status=1)
-    assert not output.exists()
-    with trecexam.open_track(root) as track, pytest.raises(TrecexamError, match="orders the runs better"):
-        track.learn.leaderboard()
-
-
-@pytest.mark.slow
-def test_insist_shows_the_leaderboard_with_the_warning_in_every_format(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    root = make_misleading(tmp_path / "track")
-    insisting = ["learned-leaderboard", root, "--insist"]
-    out, err = printed(capsys, *insisting)
+    out, err = shown(root, capsys)
     assert len(table(out)) == 8
-    assert err.startswith(DOUBTS)
-    out, _ = printed(capsys, *insisting, "--json")
-    value = json.loads(out)
+    assert err.startswith(f"{DOUBTS} (loss 0.")
+    assert err.count("orders the runs better") == 1
+    assert f"use `trecexam leaderboard {root} --official`" in err
+    value = json.loads(printed(capsys, "leaderboard", root, "--labels", "learned", "--json")[0])
     assert value["notes"][0].startswith(DOUBTS)
-    assert value["doubts"].startswith(DOUBTS)
     assert len(value["leaderboard"]) == 8
-    output = tmp_path / "board.tsv"
-    _, err = printed(capsys, *insisting, "-o", output)
-    assert DOUBTS in err
-    assert len(table(output.read_text())) == 8
-    with trecexam.open_track(root) as track:
-        board = track.learn.leaderboard(insist=True)
-    assert board.notes[0] == board.doubts
-    assert DOUBTS in " ".join(repr(board).split())
-    assert "orders the runs better than learned labels" in board._repr_html_()
-
-
-def test_learn_writes_no_untrusted_leaderboard_and_says_why(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    root = make_misleading(tmp_path / "track")
-    board = root / "out" / "learned-leaderboard.tsv"
-    board.parent.mkdir()
-    # Judgments changed since.
-    board.write_text("run\n")
-    _, err = printed(capsys, "learn", root)
-    assert f"no leaderboard by learned labels: {DOUBTS}" in err
-    assert not board.exists()
-    assert "learned-leaderboard.tsv" not in json.loads((root / "out" / "learned.json").read_text())["outputs"]
-    assert (root / "out" / "learned.tsv").exists()
     with opened(root) as loader:
-        assert learned_report(loader.load()) == ()
+        (part,) = learned_report(loader.load())
+    assert part.result is not None
+    assert part.result.notes[0].startswith(DOUBTS)
 
 
 @pytest.mark.parametrize("of_each", [False, True])
-def test_with_too_few_judgments_to_hide_the_leaderboard_is_not_shown(
+def test_with_too_few_judgments_to_hide_the_leaderboard_says_that_nothing_was_checked(
     learnable: Path, capsys: pytest.CaptureFixture[str], of_each: bool
 ) -> None:
     if of_each:
@@ -212,23 +208,20 @@ def test_with_too_few_judgments_to_hide_the_leaderboard_is_not_shown(
         (learnable / "qrels.txt").write_text(labels.replace(" 2\n", " 0\n", 1))
     else:
         (learnable / "qrels.txt").write_text("q0 0 q0-d01 0\nq1 0 q1-d01 2\n")
-    err = printed(capsys, "learned-leaderboard", learnable, status=1)[1]
-    assert "too few judgments to see whether learned labels order the runs well" in err
-    assert f"see `trecexam learned-next {learnable}`" in err
-    assert len(table(printed(capsys, "learned-leaderboard", learnable, "--insist")[0])) == 4
+    out, err = shown(learnable, capsys)
+    assert "not cross-validated: " in err
+    assert "`trecexam judge-next` names passages to judge" in err
+    assert len(table(out)) == 4
 
 
 @pytest.mark.slow
 def test_judgments_of_another_track_alone_are_reported_as_unchecked(learnable: Path, tmp_path: Path) -> None:
     new = make_learnable(tmp_path / "new", queries=3)
     (new / "qrels.txt").unlink()
-    with trecexam.open_track(new) as track:
-        with pytest.raises(TrecexamError, match="judge at least two passages of a query"):
-            track.learn.leaderboard(source=learnable)
-        board = track.learn.leaderboard(source=learnable, draws=10, insist=True)
-    assert set(board.judged) == {0.0}
+    board = board_of(new, source=learnable)
+    assert any("judge at least two passages of a query" in note for note in board.notes)
+    assert set(board["Judged@10"]) == {0.0}
     assert any("nothing in the pool is judged; no intervals" in note for note in board.notes)
-    assert np.isnan(board.ends[0]).all()
 
 
 def test_if_all_is_judged_it_equals_the_official_leaderboard_without_uncertainty(
@@ -242,7 +235,7 @@ def test_if_all_is_judged_it_equals_the_official_leaderboard_without_uncertainty
     (learnable / "qrels.txt").write_text(
         "".join(f"{query} 0 {doc} {int(doc[-2:]) % 3}\n" for query, doc in sorted(pooled))
     )
-    out, err = printed(capsys, "learned-leaderboard", learnable)
+    out, err = shown(learnable, capsys)
     assert "all of the pool is judged" in err
     import ir_measures
 
@@ -282,8 +275,7 @@ def test_a_run_similar_to_the_encoder_is_listed_with_its_rank_without_the_cosine
     tmp_path: Path,
 ) -> None:
     root = make_of_the_encoder(tmp_path / "track")
-    with trecexam.open_track(root) as track:
-        board = track.learn.leaderboard(insist=True)
+    board = board_of(root)
     with opened(root) as loader:
         track_ = loader.load()
         queries = gather_data(track_, encoder=WordEncoder()).queries
@@ -291,7 +283,7 @@ def test_a_run_similar_to_the_encoder_is_listed_with_its_rank_without_the_cosine
     blind = fit(queries, without=("cosine",))
     means = expected_scores(blind, queries, 10, 2, draws=100, fits=False).means[0]
     without = sorted(names, key=lambda name: -means[names.index(name)]).index("cosine") + 1
-    here = board.ranks[board.runs.index("cosine")]
+    here = board.ranks[list(board["run"]).index("cosine")]
     (note,) = (note for note in board.notes if "encoder" in note)
     assert note.startswith("1 run ranks passages much like the encoder of these labels")
     assert f"cosine {here} ({without});" in note
@@ -301,19 +293,16 @@ def test_a_run_similar_to_the_encoder_is_listed_with_its_rank_without_the_cosine
 def test_without_a_run_similar_to_the_encoder_there_is_no_note(tmp_path: Path) -> None:
     root = make_of_the_encoder(tmp_path / "track")
     (root / "runs" / "cosine.run").unlink()
-    with trecexam.open_track(root) as track:
-        assert not any("encoder" in note for note in track.learn.leaderboard(insist=True).notes)
+    assert not any("encoder" in note for note in board_of(root).notes)
 
 
 # The output of `learn`.
 
 
-@pytest.mark.slow
-def test_learn_writes_the_same_leaderboard_and_prints_its_name(
+def test_learn_writes_the_leaderboard_that_is_printed(
     learnable: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert run(["learn", str(learnable)]) == 0
-    out, _ = printed(capsys, "learned-leaderboard", learnable)
+    out, _ = shown(learnable, capsys)
     assert (learnable / "out" / "learned-leaderboard.tsv").read_text() == out
     assert (
         "learned-leaderboard.tsv" in json.loads((learnable / "out" / "learned.json").read_text())["outputs"]

@@ -15,13 +15,7 @@ Change = Callable[[Path], object]
 #: The statuses below belong to these commands, in this order.
 COMMANDS = (
     ["learn"],
-    ["learned-leaderboard"],
-    ["learned-leaderboard", "--insist"],
-    ["cross-validate"],
-    ["learned-next"],
-    ["learned-next", "--by", "mtc"],
-    ["settle", "a > b"],
-    ["settle", "the first two"],
+    ["leaderboard", "--labels", "learned"],
     ["fill", "--by", "learned", "-o", "FILLED"],
 )
 
@@ -90,14 +84,14 @@ def both(*changes: Change) -> Change:
     return lambda root: [change(root) for change in changes]
 
 
-FINE = [0] * 9
-NOTHING_TO_LEARN = [2, 2, 2, 2, 0, 2, 2, 2, 2]
+FINE = [0] * 3
+NOTHING_TO_LEARN = [2] * 3
 ODD: dict[str, tuple[Change, list[int]]] = {
-    "one query": (one_query, [0, 1, 0, 2, 0, 0, 0, 0, 0]),
+    "one query": (one_query, FINE),
     "one judgment": (labels(lambda doc, label: 1 if doc == "q0-d01" else None), NOTHING_TO_LEARN),
     "one judgment a query": (
         labels(lambda doc, label: int(doc[1]) % 3 if doc.endswith("d01") else None),
-        [0, 1, 0, 2, 0, 0, 0, 0, 0],
+        FINE,
     ),
     "all judgments the same": (labels(lambda doc, label: 1), NOTHING_TO_LEARN),
     "nothing relevant": (labels(lambda doc, label: 0), NOTHING_TO_LEARN),
@@ -109,17 +103,17 @@ ODD: dict[str, tuple[Change, list[int]]] = {
         both(all_judged, labels(lambda doc, label: label if doc.startswith("q0") else None)),
         FINE,
     ),
-    "one run": (one_run, [0, 0, 0, 0, 0, 2, 2, 2, 0]),
+    "one run": (one_run, FINE),
     "a run without a query": (without("runs/a.run", "q0 "), FINE),
     "no queries with a text": (lambda root: (root / "queries.tsv").unlink(), FINE),
     "no passages with a text": (without("passages.jsonl"), FINE),
     "a query that no run has": (query_that_no_run_has, FINE),
-    "one rank": (one_rank, [0, 1, 0, 2, 0, 0, 0, 0, 0]),
+    "one rank": (one_rank, FINE),
     "a query with one passage": (one_passage, FINE),
 }
 
 
-#: The others run with `--all`: each has nine commands.
+#: The others run with `--all`: each has three commands.
 AT_EVERY_COMMIT = ("one query", "one judgment", "a run without a query")
 
 
@@ -145,14 +139,3 @@ def test_an_incomplete_track_is_processed_or_rejected_in_one_line(
             assert len(shown.err.splitlines()) == 1
         assert "nan" not in shown.out.lower().split()
     assert found == expected
-
-
-def test_for_a_single_query_a_note_says_that_probabilities_are_overconfident(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    root = make_learnable(tmp_path / "track", queries=4, docs=10)
-    assert run(["settle", str(root), "a > b"]) == 0
-    assert "too sure" not in capsys.readouterr().err
-    one_query(root)
-    assert run(["settle", str(root), "a > b"]) == 0
-    assert "the probability is too extreme" in capsys.readouterr().err

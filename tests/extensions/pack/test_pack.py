@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import io
 import json
+import shutil
 import tarfile
 from collections.abc import Callable
 from hashlib import sha256
@@ -178,6 +179,15 @@ def test_peoples_ratings_and_a_recording_are_packed(tmp_path: Path, capsys: Capt
     (tmp_path / "again" / ".trecexam" / "pack.json").write_text("{")
     assert run(["watch", str(tmp_path / "again"), "--once"]) == 0
     assert ".trecexam/pack.json is damaged: out/ is not compared" in capsys.readouterr().err
+
+
+def test_the_inputs_of_a_grader_whose_model_is_missing_are_packed(packed: Path, tmp_path: Path) -> None:
+    root = Path(shutil.copytree(packed.parent / "track", tmp_path / "track"))
+    with (root / "trecexam.toml").open("a") as settings:
+        settings.write('[grader]\nmodel = "nowhere/at-all-x/y"\n')
+    with trecexam.open_track(root) as track:
+        track.export.pack(tmp_path / "p.tar.gz")
+    assert members(tmp_path / "p.tar.gz").keys() == members(packed).keys()
 
 
 def test_graders_with_the_same_settings_keep_their_own_answers(

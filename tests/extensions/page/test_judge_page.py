@@ -1,23 +1,20 @@
 from __future__ import annotations
 
 import re
-import time
 from collections.abc import Iterator
 from html import unescape
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from served import client_of, csrf_of
 from starlette.testclient import TestClient
+from support import until
 
 from trecexam.extensions.page import child
 from trecexam.extensions.page.judging import JudgeNext, Key, Wish, look
-from trecexam.extensions.page.trails import Trail, Trails
+from trecexam.extensions.page.trails import Trails
 
 
 @pytest.fixture
@@ -125,10 +122,7 @@ def test_the_number_left_is_unchanged_when_a_page_is_fetched_again(client: TestC
     address = first(client)
     # The list grows until every query was searched.
     looks = client.app.state.judging.of(Wish(judged=True, grader="rubric"))  # type: ignore[attr-defined]
-    until = time.monotonic() + 30
-    while (queue := looks.want(1)).total or len(queue.as_of) < queue.queries:
-        assert time.monotonic() < until
-        time.sleep(0.02)
+    until(lambda: not (queue := looks.want(1)).total and len(queue.as_of) >= queue.queries)
     number = left(address)
     assert left(address) == number
     skipped = client.get(re.sub(r"/judge\?", "/judge/next?", address)).headers["location"]
@@ -193,34 +187,6 @@ def test_unusual_urls_get_a_response(client: TestClient, address: str, status: i
 def test_a_page_without_judge_next_says_so(track: Path) -> None:
     with client_of(track) as client:
         assert "started without judge-next" in client.get("/judge").text
-
-
-KEYS = [Key("q", str(n), "") for n in range(5)]
-
-
-@given(st.lists(st.tuples(st.sampled_from(("visit", "rate", "forget")), st.sampled_from(KEYS))))
-def test_a_trail_goes_back_along_the_visited_passages(steps: list[tuple[str, Key]]) -> None:
-    trail, order, rated = Trail(), [], []
-    for what, key in steps:
-        if what == "visit":
-            trail.visit(key)
-            order += [key] if key not in order else []
-        elif what == "rate":
-            trail.rate(key, "w")
-            rated = [one for one in rated if one != key] + [key]
-        else:
-            trail.forget(key)
-            rated = [one for one in rated if one != key]
-    assert list(trail.seen) == order
-    assert trail.rated == rated
-    for one, other in pairwise(order):
-        assert trail.after(one) == other
-        assert trail.before(other) == one
-    if order:
-        assert trail.after(order[-1]) is None
-        assert trail.before(order[0]) is None
-    if set(KEYS) - set(order) and order:
-        assert trail.before(next(key for key in KEYS if key not in order)) == order[-1]
 
 
 def test_inactive_browsers_are_forgotten_and_only_our_cookies_are_accepted() -> None:

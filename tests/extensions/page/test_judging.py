@@ -2,11 +2,10 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from support import graded_track
+from support import graded_track, until
 
 import trecexam
 from trecexam.extensions.page import child
@@ -29,13 +28,6 @@ def row(query_id: str, doc_id: str, change: float) -> QueuedJudgment:
     return QueuedJudgment(Key(query_id, doc_id, ""), (-change,), change, 2, (0.5, 0.5))
 
 
-def until(holds: Callable[[], bool], seconds: float = 60.0) -> None:
-    end = time.monotonic() + seconds
-    while not holds():
-        assert time.monotonic() < end
-        time.sleep(0.01)
-
-
 class Scripted:
     """A search whose queries are found when the test says so."""
 
@@ -45,7 +37,7 @@ class Scripted:
         self.looks = 0
 
     def __call__(self, root: Path, receive: child.Receive, say: child.Say) -> None:
-        asked = receive(10)
+        asked = receive(60)
         self.asked.append(asked)
         self.looks += 1
         say(Began("passage", "P@20", 3, False, ("q1", "q2")))

@@ -1,4 +1,4 @@
-"""The page behind a real nginx: below a prefix, with Host kept or rewritten, and users named by nginx."""
+"""The page behind a real nginx: below a prefix, with Host kept or rewritten."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def behind_nginx(track: Path, tmp_path: Path) -> Iterator[Callable[..., Behind]]
 
         def made(**options: object) -> Behind:
             port = free_port()
-            front = Front.of(f"http://127.0.0.1:{port}/trec", "", ["127.0.0.1"], "X-Remote-User")
+            front = Front.of(f"http://127.0.0.1:{port}/trec")
             page = stack.enter_context(serving(track, users=Users(path), front=front))
             url = stack.enter_context(nginx(tmp_path / "nginx", port, page.url, **options))  # type: ignore[arg-type]
             return Behind(url, page.url, tokens, track)
@@ -74,14 +74,3 @@ def test_a_user_logs_in_rates_and_logs_out(
         assert browser.get(f"{place.url}queries/").url.host == "127.0.0.1"
     ((_, row),) = read_overrides(place.track / "judgments.tsv", lambda refused: None)
     assert (row.who, row.doc_id, row.rating) == ("orla", "q1-d00", 2)
-
-
-def test_nginx_authenticates_the_user_and_a_forged_header_is_ignored(
-    behind_nginx: Callable[..., Behind],
-) -> None:
-    place = behind_nginx(preserved=True, person="ada")
-    with httpx.Client(follow_redirects=True, headers={"x-remote-user": "orla"}) as browser:
-        page = browser.get(place.url)
-        assert str(page.url).startswith(f"{place.url}assess/passage/")
-        assert "ada" in page.text
-        assert browser.get(f"{place.url}queries").status_code == 403

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from served import client_of, csrf_of
+from served import client_of, csrf_of, rows_of
 from starlette.testclient import TestClient
 from team import Team, users_file
 
@@ -20,7 +20,6 @@ import trecexam
 from trecexam.cli.main import run
 from trecexam.extensions.campaign.plan import JudgingPlan, PlannedTask, write_plan
 from trecexam.extensions.page import child, urls
-from trecexam.extensions.page.export.exporting import export
 from trecexam.extensions.page.judging import JudgeNext, look
 from trecexam.extensions.page.users import Users
 from trecexam.track import TrackFolder
@@ -59,10 +58,8 @@ def here(page: str) -> list[str]:
 def test_the_first_page_is_the_table_of_all_graders(demo: Path, pages: TestClient) -> None:
     with trecexam.open_track(demo) as track:
         board = track.leaderboard()
-    table = list(csv.DictReader(pages.get("/?format=csv").text.splitlines()))
-    assert [row["run"] for row in table] == [row.run for row in board.rows]
-    assert list(table[0]) == list(board.table.header)
     page = pages.get("/").text
+    assert [row[1] for row in rows_of(page)] == [row.run for row in board.rows]
     assert all(note in words(page) for note in board.notes)
     assert 'href="/grader/rubric/run/dense"' in page
     heads = re.findall(r'<th scope="col"[^>]*>\s*<a [^>]*>([^<]*)', page)
@@ -130,10 +127,10 @@ def test_links_stay_with_the_grader(pages: TestClient) -> None:
 def test_the_leaderboard_of_a_grader_has_its_own_values(demo: Path, pages: TestClient) -> None:
     with trecexam.open_track(demo) as track:
         own = track["support"].leaderboard()
-    table = list(csv.DictReader(pages.get("/grader/support?format=csv").text.splitlines()))
-    assert {row["run"]: float(row["SupportF1"]) for row in table} == pytest.approx(
-        {row.run: row.scores["SupportF1"].mean for row in own.rows}
-    )
+    page = pages.get("/grader/support?sort=-SupportF1").text
+    assert re.findall(r'/grader/support/run/[^"]*"><bdi>([^<]*)', page) == [row.run for row in own.rows]
+    for row, shown in zip(own.rows, rows_of(page), strict=True):
+        assert any(cell.startswith(f"{row.scores['SupportF1'].mean:.4f}") for cell in shown)
 
 
 def _cells_of(pages: TestClient, grader: str) -> Iterator[dict[str, str]]:
@@ -261,9 +258,7 @@ def test_a_plan_belongs_to_the_grader_whose_pool_has_its_passages(track: Path, t
         assert ada.get("/", follow_redirects=True).url.path.startswith("/grader/rubric/assess/passage/")
         assert "0 of 1 in all" in ada.get("/assess", follow_redirects=True).text
         assert orla.get("/campaign").headers["location"] == "/grader/rubric/campaign"
-        table = orla.get("/grader/rubric/campaign?table=assessors&format=csv").text
-        progress = [(row["assessor"], row["tasks"]) for row in csv.DictReader(table.splitlines())]
-        assert progress == [("ada", "1")]
+        assert "0 of 1 task done" in orla.get("/grader/rubric/campaign").text
         assert "There is no plan" in orla.get("/grader/support/campaign").text
 
 
@@ -294,33 +289,6 @@ def test_a_grader_that_cannot_go_on_is_shown_with_the_reason(demo: Path, tmp_pat
         assert "support.tsv" in words(page.text)
         assert header(page.text) == {"All graders": "/", "rubric": "/grader/rubric"}
         assert "support.tsv" in words(pages.get("/grader/support").text)
-
-
-@pytest.mark.slow
-def test_an_exported_copy_has_the_pages_of_all_graders(demo: Path, tmp_path: Path) -> None:
-    export(demo, tmp_path / "site")
-    for grader in ("rubric", "support"):
-        assert (tmp_path / "site" / "grader" / grader / "campaign.html").is_file()
-    index = (tmp_path / "site" / "index.html").read_text()
-    assert "All graders" in index
-    assert header(index) == {
-        "All graders": "index.html",
-        "rubric": "grader/rubric.html",
-        "support": "grader/support.html",
-    }
-    for page in (tmp_path / "site").rglob("*.html"):
-        for link in re.findall(r'href="([^"#]+)', page.read_text()):
-            assert (page.parent / unescape(link)).is_file(), (page, link)
-
-
-@pytest.mark.slow
-def test_a_blind_copy_names_no_run_of_any_grader_and_has_no_campaigns(demo: Path, tmp_path: Path) -> None:
-    export(demo, tmp_path / "site", blind=True)
-    assert not list((tmp_path / "site").rglob("campaign*"))
-    for path in (tmp_path / "site").rglob("*"):
-        if path.is_file() and path.suffix in {".html", ".csv", ".json"} and "static" not in path.parts:
-            assert "rag-demo" not in path.read_text(), path
-            assert "rag-demo" not in str(path.relative_to(tmp_path))
 
 
 def test_if_the_first_grader_cannot_go_on_people_rate_for_the_next(demo: Path, tmp_path: Path) -> None:

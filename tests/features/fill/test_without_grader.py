@@ -17,7 +17,6 @@ import trecexam
 import trecexam.extensions.learn.learned_pool as learning
 from trecexam.cli.main import run
 from trecexam.errors import TrecexamError
-from trecexam.files.kept import read_kept, write_kept
 
 
 @pytest.fixture(autouse=True)
@@ -44,7 +43,6 @@ def validated_once(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         with trecexam.open_track(root) as opened:
             opened.grading.grade()
         assert run(["learn", str(root)]) == 0
-        assert run(["cross-validate", str(root)]) == 0
     return root
 
 
@@ -56,12 +54,17 @@ def validated(validated_once: Path, tmp_path: Path) -> Path:
 @pytest.fixture
 def track(validated: Path) -> Path:
     """The same without the stored cross-validation."""
-    verdict_file(validated).unlink()
+    change_stored(validated, None)
     return validated
 
 
-def verdict_file(root: Path) -> Path:
-    return root / ".trecexam" / "verdict.json"
+def identity_of(root: Path) -> dict[str, Any]:
+    return dict(json.loads((root / "out" / "learned.json").read_text()))
+
+
+def change_stored(root: Path, cross_validation: object) -> None:
+    identity = {**identity_of(root), "cross_validation": cross_validation}
+    (root / "out" / "learned.json").write_text(json.dumps(identity))
 
 
 def fill(capsys: pytest.CaptureFixture[str], root: Path, *arguments: str, status: int = 0) -> str:
@@ -89,21 +92,7 @@ def pooled(root: Path, depth: int = 12) -> set[tuple[str, ...]]:
 def prefer(root: Path, way: str) -> None:
     """Makes another method the best one of the stored cross-validation."""
     losses = {"learned": 0.9, "grader": 0.8, "none": 0.7, way: 0.1}
-    write_kept(
-        verdict_file(root), json.dumps({**stored_verdict(root), "best": way, "losses": losses}).encode()
-    )
-
-
-def stored_verdict(root: Path) -> dict[str, Any]:
-    content = read_kept(verdict_file(root))
-    assert content is not None
-    return dict(json.loads(content))
-
-
-def flip_a_bit(path: Path) -> None:
-    content = bytearray(path.read_bytes())
-    content[-40] ^= 1
-    path.write_bytes(content)
+    change_stored(root, {**identity_of(root)["cross_validation"], "best": way, "losses": losses})
 
 
 def learned_table(root: Path) -> dict[tuple[str, str], dict[str, str]]:
@@ -270,7 +259,7 @@ def test_the_grader_fills_without_a_cross_validation(track: Path, capsys: pytest
 def test_learned_labels_fill_if_cross_validation_found_them_the_best(
     validated: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    losses = stored_verdict(validated)["losses"]
+    losses = identity_of(validated)["cross_validation"]["losses"]
     said = fill(capsys, validated)
     assert f"filled by learned labels; cross-validation here: learned {losses['learned']:.3f}, " in said
     assert {row["source"] for row in sources(validated)} == {"human", "learned"}
@@ -337,8 +326,6 @@ def change_grader(root: Path) -> None:
     [
         (change_judgments, "was made with another set of judgments"),
         (change_grader, "was made with another grader"),
-        (lambda root: verdict_file(root).write_text("{"), "cannot be read"),
-        (lambda root: flip_a_bit(verdict_file(root)), "cannot be read"),
     ],
 )
 def test_an_outdated_cross_validation_is_ignored_with_a_note(
@@ -348,9 +335,21 @@ def test_an_outdated_cross_validation_is_ignored_with_a_note(
     change(validated)
     # The ratings of judged passages by another grader are not known yet.
     told = fill(capsys, validated, "--dry-run", status=2 if change is change_grader else 0)
-    assert f"the stored cross-validation {said}: run `trecexam cross-validate {validated}` again" in told
+    assert f"the stored cross-validation {said}: run `trecexam learn {validated}` again" in told
     assert "until then the grader fills" in told
     assert "labels, as of now: learned" not in told
+
+
+@pytest.mark.parametrize(
+    "damaged", [[], {"best": "learned"}, {"best": 1, "losses": 2}, {"best": "x", "losses": {"x": 0.1}}]
+)
+def test_a_damaged_cross_validation_counts_as_none(
+    validated: Path, capsys: pytest.CaptureFixture[str], damaged: object
+) -> None:
+    basis = identity_of(validated)["cross_validation"]["basis"]
+    change_stored(validated, {**damaged, "basis": basis} if isinstance(damaged, dict) else damaged)
+    fill(capsys, validated)
+    assert {row["source"] for row in sources(validated)} == {"human", "model"}
 
 
 def test_another_encoder_invalidates_the_cross_validation(
@@ -370,7 +369,7 @@ def test_the_order_of_the_judgments_does_not_invalidate_the_cross_validation(
 
 def test_unchecked_learned_labels_give_a_warning(track: Path, capsys: pytest.CaptureFixture[str]) -> None:
     said = fill(capsys, track, "--by", "learned")
-    check = f"`trecexam cross-validate {track}`"
+    check = f"run `trecexam learn {track}`"
     assert f"nobody has checked that learned labels are good here: {check}" in said
 
 

@@ -23,7 +23,6 @@ EXTENSION = Extension(
     },
     accessors={"exam": f"{__name__}.accessor:ExamAccessor"},
     features=(f"{__name__}.outputs:EXAMS",),
-    settings={"exam": f"{__name__}.settings:ExamSection"},
     item_values={"discrimination": f"{__name__}.rubric:discriminations"},
 )
 _HOME = {"filter_exam": "filtering", "fit_exam": "fitting", "improve_exam": "fitting"}

@@ -6,7 +6,6 @@ from pathlib import Path
 
 from trecexam.calls import Accessor, asking, estimating, named_as_called, on_graded
 from trecexam.extensions.exams.generating import exam_job
-from trecexam.extensions.exams.refilling import refilling_job
 from trecexam.extensions.exams.rubric import fit_track, improve_track
 
 
@@ -18,8 +17,6 @@ class ExamAccessor(Accessor):
     improve = on_graded(improve_track)
     generate = asking(exam_job)
     estimate = estimating(exam_job)
-    refill = asking(refilling_job)
-    estimate_refilling = estimating(refilling_job)
 
     @property
     def out(self) -> Path:

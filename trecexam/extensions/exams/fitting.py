@@ -12,7 +12,7 @@ from trecexam.extensions.exams.irt.fitting import fit
 from trecexam.extensions.exams.irt.improvement import ImprovementStep, improve
 from trecexam.extensions.exams.irt.settings import Settings
 from trecexam.extensions.exams.plots import exam_plots, steps_plot
-from trecexam.extensions.exams.responses import ExamResponses, LabelFiles, from_file
+from trecexam.extensions.exams.responses import ExamResponses, from_file
 from trecexam.extensions.exams.results import ExamFit, ImprovedExam, told
 from trecexam.files.atomic import replace_all
 from trecexam.line.protected import refuse_folder
@@ -25,7 +25,7 @@ _PLOTS = ("plots/*.svg", "plots/*.png", "plots/*.tsv")
 _ALWAYS_OF_FIT = ("items.tsv", "examinees.tsv", "information.tsv", "item_quality.tsv", "fit.json")
 _OF_FIT = (*_ALWAYS_OF_FIT, "components.tsv", "correlation.tsv", "matrix.tsv", *_PLOTS)
 #: The same of `write_improvement`.
-_ALWAYS_OF_IMPROVEMENT = ("steps.tsv", "improve.json")
+_ALWAYS_OF_IMPROVEMENT = ("steps.tsv",)
 _OF_IMPROVEMENT = (*_ALWAYS_OF_IMPROVEMENT, *_PLOTS, *(f"step-*/{name}" for name in _OF_FIT))
 
 
@@ -47,9 +47,7 @@ def fit_exam(
     Raises:
         TrecexamError, ConversionError: with the reason, file and line.
     """
-    return fitted(
-        from_file(Path(source), LabelFiles(components, groups)), settings or Settings.of(priors=True)
-    )
+    return fitted(from_file(Path(source), components, groups), settings or Settings.of(priors=True))
 
 
 def improve_exam(
@@ -71,7 +69,7 @@ def improve_exam(
         TrecexamError, ConversionError: as `fit_exam`.
     """
     return improved(
-        from_file(Path(source), LabelFiles(components)),
+        from_file(Path(source), components),
         settings or Settings.of(priors=True),
         steps=steps,
         drop=drop,
@@ -85,7 +83,7 @@ def fitted(responses: ExamResponses, settings: Settings) -> ExamFit:
     Raises:
         TrecexamError: a model cannot be fitted to it.
     """
-    exam = replace(responses.exam, notes=responses.notes)
+    exam = responses.exam
     try:
         result = fit(exam.values, settings, exam.components)
     except ValueError as error:
@@ -107,7 +105,7 @@ def improved(
     Raises:
         TrecexamError: a model cannot be fitted to it, or an argument is impossible.
     """
-    exam = replace(responses.exam, notes=responses.notes)
+    exam = responses.exam
     try:
         improvement = improve(
             exam.values, settings, exam.components, steps=steps, drop=drop, progress=progress
@@ -162,7 +160,6 @@ def write_improvement(improved_exam: ImprovedExam, out: Path) -> list[str]:
         contents |= {f"{folder}/{name}": content for name, content in of_step.items()}
         why += undrawn
     contents["steps.tsv"] = improved_exam.to_tsv().encode()
-    contents["improve.json"] = to_json(improvement_json(improved_exam)).encode()
     replace_all(out, contents, _OF_IMPROVEMENT)
     return why
 
@@ -174,17 +171,3 @@ def _fit_files(exam: ExamFit) -> tuple[dict[str, bytes], list[str]]:
             contents[f"{name}.tsv"] = to_tsv(table).encode()
     contents["fit.json"] = to_json(tables.fit_json(exam)).encode()
     return contents, why
-
-
-def improvement_json(improved_exam: ImprovedExam) -> dict[str, object]:
-    """The steps, and the reason why they end."""
-    steps = [
-        {
-            **row,
-            "converged": step.fit.converged,
-            "dropped": [improved_exam.exam.items[item_index] for item_index in step.dropped],
-        }
-        for row, step in zip(improved_exam.table.records(), improved_exam.improvement.steps, strict=True)
-    ]
-    notes = [*improved_exam.exam.notes, *improved_exam.fits[0].fit.notes]
-    return {"stopped": improved_exam.improvement.stopped, "steps": steps, "notes": notes}

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 from converters.fields import made_id
 from trecexam.errors import TrecexamError
-from trecexam.extensions.exams.exam_file import ExamQuestion, Source, exam_line, read_exam, read_sources
+from trecexam.extensions.exams.exam_file import ExamQuestion, Source, exam_line, read_sources
 from trecexam.extensions.exams.filtering import GENERATION, companion_file
 from trecexam.extensions.exams.questions import prompts as published
 from trecexam.extensions.exams.questions.reading import read_question, shuffled
-from trecexam.extensions.exams.settings import ExamSection
 from trecexam.files.atomic import replace_together, sha256
 from trecexam.files.kept import read_object
 from trecexam.graders.writing import Writer, keeping_writers
@@ -27,8 +26,6 @@ from trecexam.track import TrackFolder
 UNREAD = ".unread.jsonl"
 #: Of the order of the candidates.
 _SEED = 0
-#: Of a question: whose wrong candidates were refilled, and what they were; beside the exam how many have it.
-REFILLED = "refilled"
 
 
 @dataclass(frozen=True)
@@ -37,15 +34,11 @@ class ExamPlan:
 
     Attributes:
         output: the exam's file; what cannot be read goes beside it.
-        min_question: characters that a stem has at least.
-        refilled: question_id -> the question of the exam that is there, where wrong candidates were refilled.
     """
 
     sources: tuple[Source, ...]
     task_domain: str
     output: Path
-    min_question: int
-    refilled: Mapping[str, ExamQuestion] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,27 +69,20 @@ def exam_job(
         ConversionError: the passages cannot be read.
         TrecexamError: there are no passages, no model can be called, or the existing exam was edited.
     """
-    passages, exam = folder.passages(), exam_path(folder, output)
+    passages = folder.passages()
+    exam = folder.root / "exam.jsonl" if output is None else Path(output)
     if passages is None:
         raise TrecexamError("no passages: put passages.jsonl here", path=folder.root)
     if exam.suffix == ".gz":
         raise TrecexamError("is compressed and could not be edited: give another name with -o", path=exam)
     sources = tuple(read_sources(passages))
-    refilled: dict[str, ExamQuestion] = {}
     if exam.exists():
-        check_ours(exam)
-        refilled = {each.question_id: each for each in read_exam(exam) if REFILLED in each.rest}
-    least = folder.config.section(ExamSection).min_question
-    plan = ExamPlan(sources, task_domain, exam, least, refilled)
+        _check_ours(exam)
+    plan = ExamPlan(sources, task_domain, exam)
     return Job(generate(plan, *keeping_writers(folder)))
 
 
-def exam_path(folder: TrackFolder, output: Path | str | None = None) -> Path:
-    """The exam's file."""
-    return folder.root / "exam.jsonl" if output is None else Path(output)
-
-
-def check_ours(exam: Path) -> None:
+def _check_ours(exam: Path) -> None:
     """Raises an error for an edited exam.
 
     Raises:
@@ -136,11 +122,11 @@ def _write(plan: ExamPlan, prompts: PromptSet[str]) -> tuple[tuple[ExamQuestion,
     questions: list[ExamQuestion] = []
     failed: list[tuple[str, str, Kept]] = []
     for doc_id, answer in prompts.answered():
-        question = _question(plan, writer, sources[doc_id], answer)
+        question = _question(writer, sources[doc_id], answer)
         if isinstance(question, Unread):
             failed.append((doc_id, question.reason, answer))
         else:
-            questions.append(_as_refilled(question, plan.refilled.get(question.question_id)))
+            questions.append(question)
     if not questions and not failed:
         return (), {}
     badly_parsed = dict(Counter(reason for _, reason, _ in failed).most_common())
@@ -163,7 +149,6 @@ def _write(plan: ExamPlan, prompts: PromptSet[str]) -> tuple[tuple[ExamQuestion,
         "model": writer.model,
         "seed": writer.seed,
         "shuffle_seed": _SEED,
-        **noted_refilling(questions),
         "exam_sha256": sha256(exam),
     }
     replace_together(
@@ -177,22 +162,8 @@ def _write(plan: ExamPlan, prompts: PromptSet[str]) -> tuple[tuple[ExamQuestion,
     return tuple(questions), badly_parsed
 
 
-def noted_refilling(questions: Sequence[ExamQuestion]) -> dict[str, int]:
-    """Stored number of questions with rewritten candidates; empty if there are none."""
-    number = sum(REFILLED in question.rest for question in questions)
-    return {REFILLED: number} if number else {}
-
-
-def _as_refilled(question: ExamQuestion, before: ExamQuestion | None) -> ExamQuestion:
-    """The question with its rewritten candidates, if these belong to the same answer and order."""
-    same = before is not None and all(
-        before.rest.get(name) == question.rest[name] for name in ("raw", "shuffle")
-    )
-    return before if before is not None and same else question
-
-
-def _question(plan: ExamPlan, writer: Writer, source: Source, answer: Kept) -> ExamQuestion | Unread:
-    read = read_question(answer.text, cut=answer.cut, min_question=plan.min_question)
+def _question(writer: Writer, source: Source, answer: Kept) -> ExamQuestion | Unread:
+    read = read_question(answer.text, cut=answer.cut)
     if isinstance(read, Unread):
         return read
     question, order = shuffled(read, _SEED, source.doc_id)

@@ -1,4 +1,4 @@
-"""Plots of a fitted exam: item curves, information, right responses by group, abilities."""
+"""Plots of a fitted exam: item curves, information, abilities."""
 
 from __future__ import annotations
 
@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from trecexam.extensions.exams.irt.estimation.marginal import Z_95
 from trecexam.extensions.exams.irt.model import GRID, exam_information, probability
 from trecexam.extensions.exams.irt.settings import CERTAIN_DIGITS
-from trecexam.extensions.exams.tables import abilities_table, components_table, information_curves
+from trecexam.extensions.exams.tables import abilities_table, information_curves
 from trecexam.tables.plots.model import Plot, Size
 from trecexam.tables.plots.rows import draw_rows
 from trecexam.tables.plots.style import (
@@ -45,24 +44,17 @@ _COLOURS = (BLUE, ORANGE, GREEN, PURPLE, MUTED, "#56b4e9", "#e69f00", "#999933")
 _ROW, _MOST = 0.155, 8.2
 #: So many names stand within a plot, more beside it; so many curves are named, the first and last included.
 _INSIDE, _TOLD = 4, 12
-#: The minimum number of spokes, and the maximum number of systems, of a radar plot.
-_LEAST_SPOKES, _STARS = 3, 6
 
 
 def exam_plots(fitted: FittedExam) -> dict[str, Plot]:
     """All plots of a fit, by name."""
     plots = [curves_plot(fitted), information_plot(fitted), abilities_plot(fitted)]
-    if fitted.fit.components:
-        plots.append(components_plot(fitted))
     by_name = {plot.name: plot for plot in plots}
-    for number, (grouping, groups) in enumerate(fitted.exam.groups.items(), 1):
-        made = [groups_plot(fitted, grouping)]
-        if len(groups) >= _LEAST_SPOKES:
-            made.append(radar_plot(fitted, grouping))
-        for plot in made:
-            # Two names may have the same letters and digits in them.
-            name = plot.name if plot.name not in by_name else f"{plot.name}_{number}"
-            by_name[name] = replace(plot, name=name)
+    for number, grouping in enumerate(fitted.exam.groups, 1):
+        plot = groups_plot(fitted, grouping)
+        # Two names may have the same letters and digits in them.
+        name = plot.name if plot.name not in by_name else f"{plot.name}_{number}"
+        by_name[name] = replace(plot, name=name)
     return by_name
 
 
@@ -156,93 +148,6 @@ def groups_plot(fitted: FittedExam, grouping: str) -> Plot:
         f"{len(curves)} groups; the curve of {cut(best, 40)} is the highest.",
         labelled_curves,
         fitted.fit.theta.tolist(),
-    )
-
-
-def radar_plot(fitted: FittedExam, grouping: str) -> Plot:
-    """Each system's share of right responses in each group of one grouping, as a star.
-
-    Guinet et al., "Automated Evaluation of Retrieval-Augmented Language Models with Task-Specific Exam
-    Generation", ICML 2024, draw question types by system so.
-    """
-    exam = fitted.exam
-    groups = {group: list(item_indices) for group, item_indices in exam.groups[grouping].items()}
-    shares = []
-    for item_indices in groups.values():
-        values = exam.values[:, item_indices]
-        n_given = (~np.isnan(values)).sum(axis=1)
-        rights = np.nansum(values, axis=1).tolist()
-        # None: a system that responded to nothing of the group.
-        shares.append([right / n if n else None for right, n in zip(rights, n_given.tolist(), strict=True)])
-    drawn = fitted.order[
-        np.unique(
-            np.linspace(0, len(exam.examinees) - 1, min(_STARS, len(exam.examinees))).round().astype(int)
-        )
-    ]
-    some = (
-        ""
-        if len(drawn) == len(exam.examinees)
-        else f" {len(drawn)} of the {len(exam.examinees)} systems are drawn, from the ablest to the least "
-        "able; the table has all."
-    )
-    best = int(fitted.order[0])
-    of_best = [(row[best], group) for group, row in zip(groups, shares, strict=True)]
-    least, worst = min((each for each in of_best if each[0] is not None), default=(None, ""))
-    weakness = f" is right least often in {cut(worst, 40)}: {least:.0%}" if least is not None else " has none"
-    return Plot(
-        f"accuracy_by_{_file_name(grouping)}",
-        f"Right responses by {cut(grouping, 40)}",
-        "Each system's share of right responses in each group of questions; the number of questions is "
-        f"behind its name.{some}",
-        f"{len(groups)} groups; the ablest system, {cut(exam.examinees[best], 60)},{weakness}.",
-        Table(
-            ("group", *exam.examinees),
-            tuple(
-                (f"{group} ({len(item_indices)})", *row)
-                for (group, item_indices), row in zip(groups.items(), shares, strict=True)
-            ),
-        ),
-        _draw_radar,
-        Size(WIDTH, 3.9),
-        {"drawn": " ".join(map(str, drawn.tolist()))},
-    )
-
-
-def _draw_radar(figure: Figure, plot: Plot) -> None:
-    axes: Any = figure.add_subplot(projection="polar")
-    axes.set_theta_offset(np.pi / 2)
-    axes.set_theta_direction(-1)
-    angles = np.linspace(0, 2 * np.pi, len(plot.table.rows), endpoint=False)
-    drawn = [int(examinee_index) for examinee_index in str(plot.settings["drawn"]).split()]
-    lines = []
-    for n, examinee_index in enumerate(drawn):
-        shares = np.array(
-            [
-                np.nan if row[examinee_index + 1] is None else row[examinee_index + 1]
-                for row in plot.table.rows
-            ],
-            float,
-        )
-        lines += axes.plot(
-            np.append(angles, angles[0]),
-            np.append(shares, shares[0]),
-            color=_COLOURS[n % len(_COLOURS)],
-            linewidth=1.5,
-        )
-    axes.set_ylim(0, 1)
-    axes.set_yticks((0.25, 0.5, 0.75, 1.0), ("25%", "50%", "75%", "100%"), fontsize=letters(6.5))
-    axes.set_xticks(angles, [short(str(row[0])) for row in plot.table.rows], fontsize=letters(7.5))
-    axes.spines["polar"].set_visible(False)
-    # It is below: groups' names are on both sides.
-    names = [short(plot.table.header[examinee_index + 1]) for examinee_index in drawn]
-    axes.legend(
-        lines,
-        names,
-        frameon=False,
-        fontsize=letters(7.5),
-        loc="upper center",
-        bbox_to_anchor=(0.5, -0.12),
-        ncols=2,
     )
 
 
@@ -347,34 +252,8 @@ def abilities_plot(fitted: FittedExam) -> Plot:
         f"{len(rows)} examinees; the ablest is {cut(str(rows[0][0]), 60)} with {rows[0][1]:.2f}.",
         rounded(Table(("examinee", "theta", "theta.low", "theta.high"), rows), CERTAIN_DIGITS),
         _draw_abilities,
-        _rows(len(rows)),
+        Size(WIDTH, min(_MOST, 0.7 + _ROW * max(len(rows), 3)), rows=True),
     )
-
-
-def components_plot(fitted: FittedExam) -> Plot:
-    """The abilities of the components' levels with their intervals."""
-    rows = []
-    for component, level, theta, se in components_table(fitted).rows:
-        assert isinstance(theta, float)
-        assert isinstance(se, float)
-        ends = (None, None) if se != se else (theta - Z_95 * se, theta + Z_95 * se)
-        rows.append((f"{component}: {level}", theta, *ends))
-    rows.sort(key=lambda row: (str(row[0]).split(": ")[0], -row[1]))
-    best = max(rows, key=lambda row: row[1])
-    return Plot(
-        "components",
-        "Component abilities",
-        "An examinee's ability is the general mean and its components' abilities, which sum to 0 over each "
-        "component's levels; lines are 95% intervals.",
-        f"{len(rows)} levels; the largest share is that of {cut(str(best[0]), 60)} with {best[1]:.2f}.",
-        rounded(Table(("level", "theta", "theta.low", "theta.high"), tuple(rows)), CERTAIN_DIGITS),
-        _draw_abilities,
-        _rows(len(rows)),
-    )
-
-
-def _rows(n: int) -> Size:
-    return Size(WIDTH, min(_MOST, 0.7 + _ROW * max(n, 3)), rows=True)
 
 
 def _draw_abilities(figure: Figure, plot: Plot) -> None:

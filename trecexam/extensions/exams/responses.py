@@ -38,39 +38,28 @@ class ExamResponses:
 
     Attributes:
         source: where it comes from, as people know it.
-        notes: what was left out and what else one must know, one per line.
     """
 
     source: str
     exam: Exam
-    notes: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
-class LabelFiles:
-    """Optional tables next to a matrix.
-
-    Attributes:
-        components: what each examinee is made of.
-        groups: which groups each item is in.
-    """
-
-    components: Path | None = None
-    groups: Path | None = None
-
-
-def from_file(path: Path, labels: LabelFiles | None = None) -> ExamResponses:
+def from_file(path: Path, components: Path | None = None, groups: Path | None = None) -> ExamResponses:
     """Reads an exam from a matrix file or a folder of response files.
 
     Raises:
         ConversionError: a file cannot be read; with its line.
         TrecexamError: the tables do not fit the matrix, or nothing is left to be fitted.
     """
-    return usable_responses(str(path), read_matrix(path), labels or LabelFiles())
+    return usable_responses(str(path), read_matrix(path), components, groups)
 
 
 def from_track(
-    track: Assessment, labels: LabelFiles | None = None, *, min_rating: int | None = None
+    track: Assessment,
+    components: Path | None = None,
+    groups: Path | None = None,
+    *,
+    min_rating: int | None = None,
 ) -> ExamResponses:
     """A loaded track's runs as examinees, and its items as questions.
 
@@ -106,8 +95,9 @@ def from_track(
             names.append(name)
             texts[name], queries[name] = item.text, q.query_id
     matrix = ResponseMatrix(tuple(runs), tuple(names), np.concatenate(blocks, axis=1), texts)
-    responses = usable_responses(str(root), matrix, labels or LabelFiles(), queries=queries)
-    return replace(responses, notes=(*_unanswered(runs, n_unanswered), *responses.notes))
+    exam = usable_responses(str(root), matrix, components, groups, queries).exam
+    notes = (*_unanswered(runs, n_unanswered), *exam.notes)
+    return ExamResponses(str(root), replace(exam, notes=notes))
 
 
 def _unanswered(runs: Sequence[str], n_unanswered: NDArray[np.int64]) -> Iterator[str]:
@@ -150,7 +140,8 @@ def response_matrix(q: QueryRatings, ranks: NDArray[np.int32], min_rating: int) 
 def usable_responses(
     source: str,
     matrix: ResponseMatrix,
-    labels: LabelFiles,
+    components: Path | None,
+    groups: Path | None,
     queries: Mapping[str, str] | None = None,
 ) -> ExamResponses:
     """The part of a matrix that can be fitted, with its tables.
@@ -180,10 +171,10 @@ def usable_responses(
     if missing:
         notes.append(f"{missing:,} of {values.size:,} responses are missing and are ignored")
     notes += _remarks(values, examinees, items)
-    made_of = _components(labels.components, examinees, notes, source)
-    groups = _groups(labels.groups, items, notes)
-    exam = Exam(examinees, items, values, made_of, matrix.texts, groups, queries or {})
-    return ExamResponses(source, exam, tuple(notes))
+    made_of = _components(components, examinees, notes, source)
+    members = _groups(groups, items, notes)
+    exam = Exam(examinees, items, values, made_of, matrix.texts, members, queries or {}, tuple(notes))
+    return ExamResponses(source, exam)
 
 
 def _remarks(values: NDArray[np.float64], examinees: Sequence[str], items: Sequence[str]) -> list[str]:

@@ -24,7 +24,7 @@ class ExamFit(Result, FittedExam):
     """A fitted exam: abilities of examinees, difficulty and discrimination of items.
 
     Attributes:
-        notes: what one must know to read it, how well it fits, and how many items are doubted.
+        notes: what one must know to read it, and how well it fits.
         official: of a track, ("theta" or "accuracy", official measure, how far the two agree); () without an
             official side, as abilities have no values per query there are no intervals.
     """
@@ -80,8 +80,6 @@ def told(fitted: ExamFit) -> Iterator[str]:
         f"{f.errors.model:.3f}, of the examinees' means {f.errors.baseline:.3f}"
     )
     yield tables.information_line(fitted)
-    doubted = sum(bool(item.note) for item in fitted.quality)
-    yield f"{plural(doubted, 'question')} doubted; `item_quality` says why"
     taus = [
         f"{correlation.kendall_tau:.3f} with {theirs}"
         for ours, theirs, correlation in fitted.official

@@ -12,7 +12,7 @@ from trecexam.errors import TrecexamError
 from trecexam.extensions.exams.fitting import fitted, improved
 from trecexam.extensions.exams.irt import fitting
 from trecexam.extensions.exams.irt.settings import CERTAIN_DIGITS, Settings
-from trecexam.extensions.exams.responses import LabelFiles, from_track, item_names
+from trecexam.extensions.exams.responses import from_track, item_names
 from trecexam.extensions.exams.results import ExamFit, ImprovedExam, told
 from trecexam.line.evaluation import official_values
 from trecexam.line.loaded_track import asked_of
@@ -62,7 +62,7 @@ def fit_track(
     Raises:
         TrecexamError, ConversionError: nothing is graded, or no model can be fitted.
     """
-    responses = from_track(track, LabelFiles(components, groups))
+    responses = from_track(track, components, groups)
     exam_fit = fitted(responses, settings or default_settings())
     exam_fit = replace(exam_fit, official=tuple(_against_official(track, exam_fit)))
     return replace(exam_fit, notes=(*told(exam_fit), *_never_judged(track, exam_fit)))
@@ -87,7 +87,7 @@ def improve_track(
     Raises:
         TrecexamError, ConversionError: as `fit`.
     """
-    responses = from_track(track, LabelFiles(components))
+    responses = from_track(track, components)
     return improved(responses, settings or default_settings(), steps=steps, drop=drop, progress=progress)
 
 

@@ -25,6 +25,10 @@ from trecexam.graders.writing.kept_answers import KeepingWriter, Kept
 from trecexam.tables.text import plural
 
 CLOSED_BOOK, ORACLE = "closed-book", "oracle"
+#: The documents of a run that are shown.
+_DOCUMENTS = 3
+#: Draws the in-context examples.
+_SEED = 0
 
 
 @dataclass(frozen=True)
@@ -33,12 +37,10 @@ class Retriever:
 
     Attributes:
         run: None for closed-book and oracle.
-        documents: how many of the first are shown.
     """
 
     name: str
     run: Run | None = None
-    documents: int = 3
 
     @property
     def kind(self) -> ContextKind:
@@ -47,7 +49,7 @@ class Retriever:
     def context(self, question: ExamQuestion, texts: Mapping[str, str]) -> str:
         """The context that the examinee reads; "" if it reads nothing."""
         if self.run is not None:
-            ranking = self.run.ranking(question.question_id, self.documents)
+            ranking = self.run.ranking(question.question_id, _DOCUMENTS)
             return "\n".join(texts[doc_id] for doc_id in ranking if doc_id in texts)
         return question.documentation if self.name == ORACLE else ""
 
@@ -58,7 +60,7 @@ class ExamSetup:
 
     Attributes:
         model: its name, as a component of the examinee's.
-        examples: how many in-context examples each question is sent with; `seed` draws them.
+        examples: how many in-context examples each question is sent with.
         texts: doc_id -> what the retriever shows of it.
     """
 
@@ -67,7 +69,6 @@ class ExamSetup:
     retriever: Retriever
     examples: int
     texts: Mapping[str, str]
-    seed: int = 0
 
     @property
     def components(self) -> dict[str, str]:
@@ -84,7 +85,7 @@ class ExamSetup:
             TrecexamError: there are too few questions for the examples.
         """
         try:
-            examples = examples_for(self.questions, self.examples, self.seed)
+            examples = examples_for(self.questions, self.examples, _SEED)
         except ValueError as error:
             raise TrecexamError(str(error)) from None
         kind = self.retriever.kind
@@ -95,9 +96,7 @@ class ExamSetup:
         if self.retriever.run is None:
             return []
         notes = []
-        rankings = [
-            self.retriever.run.ranking(each.question_id, self.retriever.documents) for each in self.questions
-        ]
+        rankings = [self.retriever.run.ranking(each.question_id, _DOCUMENTS) for each in self.questions]
         without = sum(doc_id not in self.texts for ranking in rankings for doc_id in ranking)
         empty = sum(not ranking for ranking in rankings)
         if without:
@@ -145,7 +144,7 @@ class Examinee:
         }
 
 
-def retrievers(named: Sequence[str], documents: int = 3) -> list[Retriever]:
+def retrievers(named: Sequence[str]) -> list[Retriever]:
     """The retrievers: closed-book, oracle, or run files, named by their tags (by file if tags repeat).
 
     Raises:
@@ -160,7 +159,7 @@ def retrievers(named: Sequence[str], documents: int = 3) -> list[Retriever]:
         display_name = name if run is None else _tag(run.name, tags, Path(name))
         if display_name in named_so:
             raise TrecexamError(f"two retrievers are called '{display_name}': rename a file", path=name)
-        named_so[display_name] = Retriever(display_name, run, documents)
+        named_so[display_name] = Retriever(display_name, run)
     return list(named_so.values())
 
 
@@ -184,9 +183,7 @@ def texts_of(
     texts = {each.doc_id: each.documentation for each in questions}
     ranked = {
         retriever.name: {
-            doc_id
-            for each in questions
-            for doc_id in retriever.run.ranking(each.question_id, retriever.documents)
+            doc_id for each in questions for doc_id in retriever.run.ranking(each.question_id, _DOCUMENTS)
         }
         for retriever in retrievers
         if retriever.run is not None
@@ -226,7 +223,7 @@ def exam_prompts(source: KeepingWriter, setup: ExamSetup) -> PromptSet[str]:
         except NoRoomError as lengths:
             raise TrecexamError(
                 f"question '{question.question_id}' with its {setup.examples:,} examples has {lengths}: use "
-                f"fewer --examples, or leave out long questions (`max_question` in [exam], `exam filter`)"
+                f"fewer --examples, or leave out this question"
             ) from None
     return PromptSet.of_fitted(source, prompt_texts)
 

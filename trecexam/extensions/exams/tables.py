@@ -8,6 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from trecexam.extensions.exams.irt.exam import rest_correlations
+from trecexam.extensions.exams.irt.fitting import constant
+from trecexam.extensions.exams.irt.improvement import least_discriminating
 from trecexam.extensions.exams.irt.model import GRID, item_information
 from trecexam.extensions.exams.irt.model import exam_information as of_all
 from trecexam.extensions.exams.irt.settings import CERTAIN_DIGITS
@@ -17,7 +20,7 @@ if TYPE_CHECKING:
     from trecexam.extensions.exams.irt.exam import FittedExam
     from trecexam.extensions.exams.irt.improvement import Improvement
 
-ITEM_COLUMNS = ("item", "a", "b", "c", "se_a", "se_b", "se_c", "infit", "outfit", "n")
+ITEM_COLUMNS = ("item", "a", "b", "c", "se_a", "se_b", "se_c", "n")
 QUALITY_COLUMNS = (
     "rank",
     "item",
@@ -27,9 +30,6 @@ QUALITY_COLUMNS = (
     "share",
     "rest_correlation",
     "information",
-    "twin",
-    "twin_phi",
-    "note",
     "text",
 )
 STEP_COLUMNS = (
@@ -52,7 +52,7 @@ STEP_COLUMNS = (
 def items_table(fitted: FittedExam) -> Table:
     """A row per item, in the exam's order. A parameter at a bound or not fitted has no standard error."""
     f = fitted.fit
-    columns = (f.a, f.b, f.c, f.se_a, f.se_b, f.se_c, f.infit, f.outfit)
+    columns = (f.a, f.b, f.c, f.se_a, f.se_b, f.se_c)
     rows = zip(fitted.exam.items, *(column.tolist() for column in columns), f.n.tolist(), strict=True)
     return Table(ITEM_COLUMNS, tuple(rows))
 
@@ -119,26 +119,21 @@ def information_curves(fitted: FittedExam) -> Iterator[tuple[str, Any]]:
 
 
 def quality_table(fitted: FittedExam) -> Table:
-    """A row per item, least discriminating first."""
+    """A row per item, least discriminating first (`least_discriminating`).
+
+    `rest_correlation` is NaN where an item's responses are the same for all. Below 0, weaker examinees get
+    the item right more often. `information` is the mean at the examinees' abilities.
+    """
     exam, f = fitted.exam, fitted.fit
-    rows: list[tuple[Value, ...]] = [
-        (
-            quality.rank,
-            item,
-            exam.queries.get(item, ""),
-            float(f.a[n]),
-            float(f.b[n]),
-            quality.share,
-            quality.rest_correlation,
-            quality.information,
-            quality.twin,
-            quality.twin_phi,
-            quality.note,
-            exam.texts.get(item, ""),
-        )
-        for n, (item, quality) in enumerate(zip(exam.items, fitted.quality, strict=True))
-    ]
-    return Table(QUALITY_COLUMNS, tuple(sorted(rows, key=lambda row: int(row[0] or 0))))
+    information = item_information(f.theta, f.a, f.b, f.c).mean(axis=0).tolist()
+    rest = rest_correlations(exam.values).tolist()
+    shares = np.nanmean(exam.values, axis=0).tolist()
+    rows: list[tuple[Value, ...]] = []
+    for rank, n in enumerate(least_discriminating(f, constant(exam.values)).tolist(), 1):
+        item = exam.items[n]
+        values = float(f.a[n]), float(f.b[n]), shares[n], rest[n], information[n]
+        rows.append((rank, item, exam.queries.get(item, ""), *values, exam.texts.get(item, "")))
+    return Table(QUALITY_COLUMNS, tuple(rows))
 
 
 def fit_json(fitted: FittedExam) -> dict[str, Any]:

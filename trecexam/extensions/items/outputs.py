@@ -47,15 +47,15 @@ def _plots(track: Assessment) -> _Plots:
         return _Plots({}, NO_RUNS, NO_RUNS)
     bank = quality(track, runs)
     plots: list[Plot] = []
-    total = bank.grades.sum(axis=0)
-    if total.sum():
-        plots.append(grades_plot(total))
+    is_graded = bool(bank.grades.sum())
+    if is_graded:
+        plots.append(grades_plot(bank.grades))
     rated = any(item.rated for item in bank.live)
     if rated:
         plots.append(items_plot(bank.items, scores.min_rating, depth))
     why = nothing_graded(track)
     by_name = {plot.name: plot for plot in plots}
-    return _Plots(by_name, "" if total.sum() else why, "" if rated else why, bank if rated else None)
+    return _Plots(by_name, "" if is_graded else why, "" if rated else why, bank if rated else None)
 
 
 def items_report(track: Assessment) -> tuple[ReportPart, ...]:

@@ -30,8 +30,7 @@ class Quality:
 
     Attributes:
         items: all, retired ones last.
-        grades: how often each of GRADES was given to each item that is not retired; int64 of shape
-            (n_items, len(GRADES)).
+        grades: how often each of GRADES was given to items that are not retired; shape (len(GRADES),).
     """
 
     items: tuple[ItemSummary, ...]
@@ -52,7 +51,7 @@ def quality(track: Assessment, runs: Sequence[str]) -> Quality:
     scores = track.config.scores
     depth = track.config.track.depth
     items: list[ItemSummary] = []
-    grades: list[NDArray[np.int64]] = []
+    grades = np.zeros(len(GRADES), np.int64)
     discriminations = item_values(track, "discrimination")
     row_of = {run: row for row, run in enumerate(track.runs)}
     rows = [row_of[run] for run in runs]
@@ -86,11 +85,10 @@ def quality(track: Assessment, runs: Sequence[str]) -> Quality:
                     discrimination=round(discriminations.get((q.query_id, item.item_id), math.nan), 3),
                 )
             )
-        grades.append(counts)
+        grades += counts.sum(axis=0)
     retired = [
         ItemSummary(query_id, item.item_id, item.text, item.kind, item.importance, retired=True)
         for query_id, retired_items in track.bank.retired.items()
         for item in retired_items
     ]
-    counted = np.concatenate(grades) if grades else np.zeros((0, len(GRADES)), np.int64)
-    return Quality((*items, *retired), counted)
+    return Quality((*items, *retired), grades)

@@ -10,24 +10,9 @@ EXTENSION = Extension(
         "learn": Command(
             f"{__name__}.cli.learn:learn", "Learn labels for unjudged passages from judgments.", "holes"
         ),
-        "learned-leaderboard": Command(
-            f"{__name__}.cli.boards:learned_leaderboard", "Show runs by learned labels.", "holes"
-        ),
-        "cross-validate": Command(
-            f"{__name__}.cli.boards:cross_validate",
-            "Check learned labels on hidden judgments.",
-            "holes",
-        ),
-        "learned-next": Command(
-            f"{__name__}.cli.next:learned_next", "List what people should judge to learn most.", "people"
-        ),
-        "settle": Command(
-            f"{__name__}.cli.next:settle", "Test whether a claim survives full judging.", "holes"
-        ),
     },
     accessors={"learn": f"{__name__}.accessor:LearnAccessor"},
     features=(f"{__name__}.outputs:LEARNING",),
     settings={"learn": f"{__name__}.settings:LearnSection"},
     teacher=f"{__name__}.teaching:TEACHER",
-    promise=f"{__name__}.promise:promising_places",
 )

@@ -10,10 +10,8 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from trecexam.errors import TrecexamError
 from trecexam.extensions.learn.arithmetic.passages import Vectors
 from trecexam.graders.kept_vectors import FILE, KeptVectors
-from trecexam.tables.text import plural
 
 #: Texts that are encoded until they are kept and counted. With 512 encoding takes 4% less.
 BLOCK = 64
@@ -31,40 +29,6 @@ class Encoder(Protocol):
     def encode(self, texts: Sequence[str]) -> Vectors: ...
 
 
-class NoEncoder:
-    """An encoder that only uses cached vectors and raises an error for others.
-
-    Args:
-        encoder: made the vectors.
-    """
-
-    def __init__(self, encoder: Encoder) -> None:
-        self.encoder, self.identity = encoder, encoder.identity
-        self.name = getattr(encoder, "name", None)
-
-    @property
-    def maker(self) -> Mapping[str, Any]:
-        """What the vectors are kept by."""
-        return _maker(self.encoder)
-
-    def encode(self, texts: Sequence[str]) -> Vectors:
-        """Never encodes.
-
-        Raises:
-            TrecexamError: always.
-        """
-        raise TrecexamError(
-            f"{plural(len(texts), 'text')} not encoded yet: run `trecexam learn` or `trecexam learned-next` "
-            f"first"
-        )
-
-
-def _maker(encoder: Encoder) -> Mapping[str, Any]:
-    """What the vectors of an encoder are kept by."""
-    maker: Mapping[str, Any] = getattr(encoder, "maker", encoder.identity)
-    return maker
-
-
 class TrackVectors:
     """The vectors of texts, kept beside those of the `embedding` grader; where that has them, they are taken.
 
@@ -78,7 +42,7 @@ class TrackVectors:
 
     @cached_property
     def _kept(self) -> KeptVectors:
-        return KeptVectors(self._folder / FILE, _maker(self.encoder))
+        return KeptVectors(self._folder / FILE, getattr(self.encoder, "maker", self.encoder.identity))
 
     def encode(self, texts: Collection[str], progress: Encoded | None = None) -> int:
         """Encodes texts without a vector; returns their number."""

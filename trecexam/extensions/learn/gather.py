@@ -12,14 +12,11 @@ from trecexam.errors import TrecexamError
 from trecexam.extensions.learn.arithmetic.features import Lexical, query_features
 from trecexam.extensions.learn.arithmetic.passages import Floats, QueryPassages, Vectors
 from trecexam.extensions.learn.encoding import Encoded, TrackVectors
-from trecexam.extensions.learn.language import odd_languages
 from trecexam.extensions.learn.ratings import cell_ratings, mean_ratings
 from trecexam.line.assessment import Assessment
 from trecexam.line.official import Official
 from trecexam.tables.text import plural, shorten_list
 
-#: So many passages of each query are looked at for their language.
-_SAMPLE = 5
 #: Passages of other queries that mean what no run retrieves, of each query, at most.
 BACKGROUND = 20
 
@@ -135,8 +132,8 @@ def odd_judgments(track: Assessment, official: Official) -> Iterator[str]:
         )
 
 
-def odd_texts(track: Assessment, model: str) -> Iterator[str]:
-    """Notes on passages without a text, or in a language unsuited for the encoder, one per line."""
+def odd_texts(track: Assessment) -> Iterator[str]:
+    """Notes on passages and queries without a text, one per line."""
     docs = {doc for of in track.pool.values() for doc in of.doc_ids}
     without = [doc for doc in sorted(docs) if not track.texts.get(doc, "").strip()]
     if without:
@@ -150,10 +147,3 @@ def odd_texts(track: Assessment, model: str) -> Iterator[str]:
             f"{plural(len(mute), 'query')} ({shorten_list(mute, 3, dots=True)}) without a text: labels come "
             f"from votes and length alone"
         )
-    sample = [
-        text
-        for of in track.pool.values()
-        for doc in of.doc_ids[:_SAMPLE]
-        if (text := track.texts.get(doc, "").strip())
-    ]
-    yield from odd_languages(sample, model)

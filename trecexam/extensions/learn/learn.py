@@ -2,25 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+import math
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from converters.records import Qrel
 from converters.trec_qrels import qrels_line
+from trecexam.errors import TrecexamError
 from trecexam.extensions.learn.arithmetic.learning import Prediction
 from trecexam.extensions.learn.arithmetic.passages import QueryPassages
 from trecexam.extensions.learn.encoding import Encoded, Encoder
+from trecexam.extensions.learn.learned_board import CERTAIN_DIGITS as MEAN_DIGITS
 from trecexam.extensions.learn.learned_board import LearnedBoard, board_of
-from trecexam.extensions.learn.learned_pool import learn_pool
+from trecexam.extensions.learn.learned_pool import LearnedPool, learn_pool
+from trecexam.extensions.learn.validation import Validation, cross_validate, validation_basis
 from trecexam.files.atomic import make_folder, remove, replace_together, sha256
+from trecexam.files.kept import read_object, read_regular
 from trecexam.line.assessment import Assessment, Part
+from trecexam.line.diagnostics import NO_RUNS
+from trecexam.line.evaluation import check_runs
 from trecexam.line.loaded_track import of_judgments
 from trecexam.line.official import Official
 from trecexam.line.sources import LEARNED_IDENTITY, LEARNED_QRELS
 from trecexam.tables.result import Result
-from trecexam.tables.table import Table, rounded, to_json
+from trecexam.tables.table import Table, Value, rounded, to_json
 from trecexam.tables.text import plural
 
 TABLE, QRELS, IDENTITY = "learned.tsv", LEARNED_QRELS, LEARNED_IDENTITY
@@ -41,6 +48,7 @@ class LearnedLabels(Result):
         rows: query, passage, gain, standard deviation, label, judged or not; one for each pooled passage.
         qrels: the official judgments as they are, people's, and after them a line for each other row.
         board: the runs by expected nDCG and AP; None where there are no runs.
+        validation: how well hidden judgments are predicted.
         identity: what it was learned by and from; `track` are digests of the track's parts.
         notes: what a reader must know, and how much was learned from how much.
         n_encoded: how many passages were encoded for it.
@@ -49,15 +57,17 @@ class LearnedLabels(Result):
     rows: tuple[tuple[str, str, float, float, int, str], ...]
     qrels: bytes
     board: LearnedBoard | None
+    validation: Validation
     identity: dict[str, Any]
     notes: tuple[str, ...]
     n_encoded: int
 
     def declare(self) -> dict[str, Table]:
-        """`labels`, as in learned.tsv; `leaderboard`, if there are runs."""
+        """`labels`, as in learned.tsv; `ways`, the cross-validation; `leaderboard`, if there are runs."""
         labels = Table(("query_id", "doc_id", "gain", "sd", "label", "judged"), self.rows)
         return {
             "labels": rounded(labels, CERTAIN_DIGITS),
+            **self.validation.tables,
             **({} if self.board is None else self.board.tables),
         }
 
@@ -104,29 +114,82 @@ def learn(
 ) -> LearnedLabels:
     """Learns gains and labels of the whole pool from the track's judgments; grades nothing.
 
-    Arguments, and what is raised, are those of `learn_pool`.
+    Half of the judgments are hidden, to see how well they are predicted (`cross_validate`). Arguments, and
+    what is raised, are those of `learn_pool`.
     """
     pool = learn_pool(track, source=source, encoder=encoder, progress=progress)
-    board = board_of(track, pool) if track.runs else None
+    validation = cross_validate(track, pool.data)
+    board = board_of(track, pool, validation.doubt) if track.runs else None
     rows = tuple(_rows(pool.data.queries, pool.predictions))
     judged = sum(row[-1] == "yes" for row in rows)
+    identity = {**pool.identity, "track": {part: track.part_digests[part] for part in PARTS}}
+    if board is not None:
+        identity["leaderboard"] = {"n_queries": board.n_queries, "notes": board.notes}
+    # `fill` learns from this track alone.
+    if validation.rows and source is None:
+        identity["cross_validation"] = _for_fill(track, pool, validation)
     return LearnedLabels(
         rows,
         _qrels(pool.data.official, rows),
-        board if board is not None and not board.doubts else None,
-        {**pool.identity, "track": {part: track.part_digests[part] for part in PARTS}},
+        board,
+        validation,
+        identity,
         (
             *pool.notes,
-            *(
-                [f"no leaderboard by learned labels: {board.doubts}"]
-                if board is not None and board.doubts
-                else []
-            ),
             f"learned from {plural(pool.identity['judgments']['count'], 'judgment')}: {judged:,} passages "
             f"are judged, {len(rows) - judged:,} have learned labels",
         ),
         pool.data.n_encoded,
     )
+
+
+def stored_board(track: Assessment) -> LearnedBoard | None:
+    """Read the leaderboard that `learn` wrote; None if it is missing, or of another state of the track."""
+    learned = read_object(track.folder.out / IDENTITY)
+    try:
+        content = read_regular(track.folder.out / BOARD)
+        digests = learned["outputs"][BOARD], learned["track"]
+        n_queries = int(learned["leaderboard"]["n_queries"])
+        notes = tuple(map(str, learned["leaderboard"]["notes"]))
+    except (OSError, KeyError, TypeError, ValueError):
+        return None
+    if digests != (sha256(content), {part: track.part_digests[part] for part in PARTS}):
+        return None
+    header, *lines = content.decode().splitlines()
+    rows: list[tuple[Value, ...]] = []
+    for line in lines:
+        run, *figures = line.split("\t")
+        rows.append((run, *(float(figure) if figure else math.nan for figure in figures)))
+    values = rounded(Table(tuple(header.split("\t")), tuple(rows)), MEAN_DIGITS)
+    return LearnedBoard.of(values, n_queries, notes)
+
+
+def learned_leaderboard(track: Assessment, runs: Collection[str] | None = None) -> LearnedBoard:
+    """Return the leaderboard that `learn` wrote, of these runs.
+
+    Raises:
+        TrecexamError: nothing was learned, or from another state of the track; there is no such run.
+    """
+    check_runs(track, runs)
+    if not track.runs:
+        raise TrecexamError(NO_RUNS, path=track.folder.runs)
+    board = stored_board(track)
+    if board is None:
+        again = (track.folder.out / IDENTITY).exists()
+        why = "runs, grades or judgments changed since labels were learned" if again else "no learned labels"
+        raise TrecexamError(f"{why}: run `trecexam learn {track.folder.root}`", path=track.folder.root)
+    if runs is None:
+        return board
+    values = replace(board.values, rows=tuple(row for row in board.values.rows if row[0] in set(runs)))
+    return LearnedBoard.of(values, board.n_queries, board.notes)
+
+
+def _for_fill(track: Assessment, pool: LearnedPool, validation: Validation) -> dict[str, Any]:
+    """Return what `fill` needs of a cross-validation, see `trecexam.extensions.learn.teaching`."""
+    assert pool.data.official is not None
+    encoder = {name: value for name, value in pool.data.encoder.items() if name != "model"}
+    basis = validation_basis(track, pool.data.official, encoder)
+    return {"best": validation.best, "losses": validation.losses, "basis": basis}
 
 
 def _rows(

@@ -24,7 +24,7 @@ from trecexam.extensions.learn.text_encoder import TextEncoder
 from trecexam.graders.embedding import dtype_of
 from trecexam.line.assessment import Assessment
 from trecexam.line.loader import TrackLoader
-from trecexam.line.official import Official, PeoplesJudgment, no_overlap, track_judgments
+from trecexam.line.official import Official, no_overlap, track_judgments
 from trecexam.line.stored_grades import unusable_lines
 from trecexam.packages import install
 from trecexam.tables.text import plural, shorten_list
@@ -33,7 +33,7 @@ from trecexam.track import TrackFolder
 #: Of fewer judgments it is said that they are few.
 FEW = 50
 #: What to do about too few judgments.
-MORE = "`trecexam learned-next` names passages to judge"
+MORE = "`trecexam judge-next` names passages to judge"
 
 
 @dataclass(frozen=True, eq=False)
@@ -170,7 +170,7 @@ def gather_data(
     n_encoded, unusable = track_data.n_encoded, track_data.unusable
     notes = [
         *([] if official is None else odd_judgments(track, official)),
-        *odd_texts(track, str(getattr(encoder, "name", "the encoder"))),
+        *odd_texts(track),
     ]
     if source is not None:
         with ExitStack() as stack:
@@ -225,28 +225,6 @@ def track_encoder(track: Assessment, model: str | None = None) -> TextEncoder:
     return TextEncoder(model, track.folder.root, settings.device)
 
 
-def people_judgments(track: Assessment) -> tuple[Official | None, int]:
-    """Return the track's judgments and the number of those by its people; None where there are none.
-
-    Without official judgments they are people's ratings of whole passages: on the scale of [judging], else on
-    the grader's.
-
-    Raises:
-        TrecexamError: a machine wrote the judgments.
-    """
-    official = _official(track, needed=False)
-    if official is not None:
-        return official, len(official.people)
-    on_scale = track.judging_scale is not None
-    source, human = ("judgments.tsv", track.judgments) if on_scale else ("overrides.tsv", track.overrides)
-    people = tuple(
-        PeoplesJudgment(query_id, doc_id, label, (), ())
-        for query_id, of_query in human.queries.items()
-        for doc_id, label in of_query.passages.items()
-    )
-    return (Official(source, (), people=people), len(people)) if people else (None, 0)
-
-
 def _official(track: Assessment, *, needed: bool) -> Official | None:
     """The track's judgments, see `track_judgments`.
 
@@ -296,8 +274,7 @@ def _few(
     judged = [query for query in queries if query.judged.any()]
     if learned.n_judgments < FEW:
         notes.append(
-            f"learned from only {plural(learned.n_judgments, 'judgment')}: check the labels with `trecexam "
-            f"cross-validate`"
+            f"learned from only {plural(learned.n_judgments, 'judgment')}: `trecexam learn` shows how well"
         )
     if len(judged) == 1 and not other_queries:
         notes.append(

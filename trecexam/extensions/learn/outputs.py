@@ -5,16 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from trecexam.errors import TrecexamError
-from trecexam.extensions.learn.learn import BOARD, IDENTITY, PARTS, learn
-from trecexam.extensions.learn.learned_board import CERTAIN_DIGITS
+from trecexam.extensions.learn.learn import BOARD, IDENTITY, learn, stored_board
 from trecexam.extensions.learn.settings import LearnSection
-from trecexam.files.atomic import sha256
-from trecexam.files.kept import read_object, read_regular
+from trecexam.files.kept import read_object
 from trecexam.line.assessment import Assessment
 from trecexam.line.output_files import AfterUpdate, Feature
-from trecexam.tables.result import Tables
 from trecexam.tables.section import ReportPart
-from trecexam.tables.table import Layout, Table, Value, rounded
 from trecexam.track import TrackFolder
 
 _LEAD = (
@@ -28,12 +24,12 @@ _LEAD = (
 
 def learned_report(track: Assessment) -> tuple[ReportPart, ...]:
     """The section "learned"; empty if nothing was learned on the current runs, grades and judgments."""
-    board = _up_to_date(track)
+    board = stored_board(track)
     if board is None:
         return ()
     part = ReportPart(
         "learned",
-        Tables({"leaderboard": board}),
+        board,
         "Leaderboard by learned labels",
         _LEAD,
         files=(BOARD,),
@@ -41,24 +37,6 @@ def learned_report(track: Assessment) -> tuple[ReportPart, ...]:
         after="leaderboard",
     )
     return (part,)
-
-
-def _up_to_date(track: Assessment) -> Table | None:
-    """The leaderboard that `learn` wrote; None if missing or from another state of the track."""
-    learned = read_object(track.folder.out / IDENTITY)
-    try:
-        content = read_regular(track.folder.out / BOARD)
-        digests = learned["outputs"][BOARD], learned["track"]
-    except (OSError, KeyError, TypeError):
-        return None
-    if digests != (sha256(content), {part: track.part_digests[part] for part in PARTS}):
-        return None
-    header, *lines = content.decode().splitlines()
-    rows: list[tuple[Value, ...]] = []
-    for line in lines:
-        run, *figures = line.split("\t")
-        rows.append((run, *(float(figure) if figure else None for figure in figures)))
-    return rounded(Table(tuple(header.split("\t")), tuple(rows), layout=Layout(("run",))), CERTAIN_DIGITS)
 
 
 def in_manifest(folder: TrackFolder) -> dict[str, Any]:

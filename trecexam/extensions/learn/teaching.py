@@ -9,12 +9,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 from threadpoolctl import threadpool_limits
 
+from trecexam.errors import TrecexamError
 from trecexam.extensions.learn.arithmetic.learning import fit, predict
-from trecexam.extensions.learn.learn import CERTAIN_DIGITS
-from trecexam.extensions.learn.learned_pool import LearnedPool, gather_data, learn_pool
-from trecexam.extensions.learn.verdict import CHECK, kept_verdict
+from trecexam.extensions.learn.learn import CERTAIN_DIGITS, learned_leaderboard
+from trecexam.extensions.learn.learned_pool import LearnedPool, gather_data, learn_pool, track_encoder
+from trecexam.extensions.learn.validation import losses_in_words, validation_basis
 from trecexam.features.fill.arithmetic.merging import HoleLabel, Machine
-from trecexam.features.fill.teaching import LEARNED, Advice, Labels, TaughtLabels
+from trecexam.features.fill.teaching import GRADER, LEARNED, NOTHING, Advice, Labels, TaughtLabels
+from trecexam.files.kept import read_object
+from trecexam.line.sources import LEARNED_IDENTITY
 
 if TYPE_CHECKING:
     from trecexam.extensions.learn.arithmetic.learning import Prediction
@@ -22,17 +25,38 @@ if TYPE_CHECKING:
     from trecexam.extensions.learn.encoding import Encoded
     from trecexam.line.assessment import Assessment
     from trecexam.line.official import Official
+    from trecexam.scores.leaderboard import Leaderboard
 
 
 class JudgmentsTeach:
     """Implements `trecexam.features.fill.teaching.Teacher`."""
 
     def advice(self, track: Assessment, official: Official) -> Advice:
-        verdict, why = kept_verdict(track, official)
-        check = CHECK.format(track.folder.root)
-        if verdict is None:
-            return Advice(None, "", why, check)
-        return Advice(verdict.best, verdict.summary, None, check)
+        check = f"`trecexam learn {track.folder.root}`"
+        stored = read_object(track.folder.out / LEARNED_IDENTITY).get("cross_validation")
+        try:
+            best, losses, basis = stored["best"], stored["losses"], stored["basis"]  # type: ignore[index]
+            summary = losses_in_words(best, losses)
+            now = validation_basis(track, official, track_encoder(track).identity)
+            other = [name for name, digest in now.items() if basis.get(name) != digest]
+            if best not in losses or not {LEARNED, GRADER, NOTHING}.issuperset(losses):
+                raise KeyError(best)
+        except (TypeError, KeyError, ValueError, AttributeError):
+            # None, or damaged.
+            return Advice(None, "", None, check)
+        except TrecexamError as error:
+            return Advice(None, "", f"the stored cross-validation is not used: {error}", check)
+        why = ""
+        if other:
+            why = f"was made with another {' and '.join(other)}"
+        elif best == GRADER and not track.counts.ok:
+            why = "was made with grades that no longer exist"
+        if why:
+            return Advice(None, "", f"the stored cross-validation {why}: run {check} again", check)
+        return Advice(best, summary, None, check)
+
+    def leaderboard(self, track: Assessment, runs: Collection[str] | None = None) -> Leaderboard:
+        return learned_leaderboard(track, runs)
 
     def labels(self, track: Assessment, official: Official, progress: Encoded | None = None) -> TaughtLabels:
         pool = learn_pool(track, official=official, progress=progress)

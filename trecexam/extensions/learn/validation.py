@@ -1,9 +1,10 @@
-"""`cross-validate`: tests learned labels on hidden judgments."""
+"""Cross-validation: learned labels and simple methods on hidden judgments."""
 
 from __future__ import annotations
 
+import hashlib
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -11,10 +12,9 @@ from typing import Any
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from trecexam.errors import TrecexamError
 from trecexam.extensions.learn.arithmetic.check import (
-    REPEATS,
     Comparison,
+    Design,
     Way,
     compare,
     condensed,
@@ -25,24 +25,31 @@ from trecexam.extensions.learn.arithmetic.check import (
 )
 from trecexam.extensions.learn.arithmetic.learning import Learned
 from trecexam.extensions.learn.arithmetic.passages import Floats, QueryPassages
-from trecexam.extensions.learn.arithmetic.regression import scale_of
-from trecexam.extensions.learn.encoding import Encoded, Encoder
-from trecexam.extensions.learn.learned_board import CONDENSED, LEARNED, ZERO, unproven_note
-from trecexam.extensions.learn.learned_pool import MORE, LearningData, gather_data, why_nothing
-from trecexam.extensions.learn.verdict import Verdict, keep_verdict, verdict_basis
+from trecexam.extensions.learn.learned_pool import MORE, LearningData
 from trecexam.features.fill.arithmetic import scale_map
-from trecexam.features.fill.teaching import GRADER, NOTHING
+from trecexam.features.fill.teaching import GRADER, LEARNED, NOTHING
+from trecexam.graders.base import identity_digest
 from trecexam.line.assessment import Assessment
-from trecexam.line.loaded_track import of_judgments
+from trecexam.line.official import Official
 from trecexam.scores.kappa import kappa
 from trecexam.scores.labels import labels as grader_labels
 from trecexam.tables.result import Result
 from trecexam.tables.table import Layout, Table
 
 #: Column `used_by`.
-BOARD, FILL = "learned-leaderboard", "fill"
-#: How the verdict is made of the losses, see `Comparison.best`.
+BOARD, FILL = "leaderboard", "fill"
+#: The ways to order runs beside learned labels.
+ZERO, CONDENSED = "unjudged = 0", "condensed"
+#: Rankings by each of them.
+_INSTEAD = {
+    ZERO: "`trecexam leaderboard {root} --official`, which counts unjudged passages as not relevant",
+    CONDENSED: "lists without unjudged passages: `nDCG(judged_only=True)@10` with ir_measures",
+}
+#: How the best way is chosen by the losses, see `Comparison.best`.
 RULE = "learned labels, unless another method has a lower loss beyond chance (95%, over queries)"
+
+#: (used by, way, loss, kappa, low, high, verdict)
+WayRow = tuple[str, str, float, float, float, float, str]
 
 
 @dataclass(frozen=True)
@@ -50,24 +57,26 @@ class Validation(Result):
     """Comparison of methods for unjudged passages: order of runs, and quality of labels.
 
     Attributes:
-        rows: (used by, way, loss, kappa, low, high, verdict).
+        rows: a row for each method; none where too little is judged to hide half of it.
         design: how the judged passages came to be judged: all of the pool, at random, the most retrieved.
         share: of pairs of a judged and an unjudged passage, in which the judged one is retrieved more.
         judged, hidden: how many judgments there are, and how many were hidden at once.
-        best: which way to fill is the best: "learned", "grader" or "none".
+        best: which way to fill is the best: "learned", "grader" or "none"; "" without rows.
+        doubt: a note on a method that orders the runs better than learned labels; "" for none.
         notes: what a reader must know to read the numbers.
     """
 
-    rows: tuple[tuple[str, str, float, float, float, float, str], ...]
-    design: str
+    rows: tuple[WayRow, ...]
+    design: Design
     share: float
     judged: int
     hidden: float
     best: str
+    doubt: str
     notes: tuple[str, ...]
 
     def declare(self) -> dict[str, Table]:
-        """A row per method: first those of the learned leaderboard, then those of `fill`."""
+        """A row per method: first those of the leaderboard, then those of `fill`."""
         header = ("used_by", "way", "loss", "kappa", "kappa.low", "kappa.high", "verdict")
         layout = Layout(("used_by", "way"), ("loss", "kappa", "verdict"))
         return {"ways": Table(header, self.rows, layout=layout)}
@@ -83,98 +92,88 @@ class Validation(Result):
             "best": self.best,
         }
 
+    @property
+    def losses(self) -> dict[str, float]:
+        """The loss of each method of `fill`."""
+        return {way: loss for used_by, way, loss, *_ in self.rows if used_by == FILL}
 
-@of_judgments
-def cross_validate(
-    track: Assessment,
-    *,
-    encoder: str | Encoder | None = None,
-    progress: Encoded | None = None,
-    steps: Callable[[int, int], None] | None = None,
-) -> Validation:
-    """Hides half of the track's judgments, and compares their predicted labels with them.
 
-    Judged passages alone are looked at. What the learned leaderboard prints is compared with giving 0 to
+def cross_validate(track: Assessment, data: LearningData) -> Validation:
+    """Hide half of the track's judgments, and compare their predicted labels with them.
+
+    Judged passages alone are looked at. The leaderboard by learned labels is compared with giving 0 to
     unjudged passages and with leaving them out; what `fill` writes with leaving holes, and with the labels of
     the track's grader, cut where they agree best with the known judgments. Nothing that is hidden is seen by
-    what is fitted. Which way to fill holes is best is kept for `fill`: learned labels, unless another way is
-    better by more than chance.
-
-    Args:
-        encoder, progress: as of `track.learn.labels`.
-        steps: called with how many fits are done, and of how many.
-
-    Raises:
-        TrecexamError: as `track.learn.labels`; or no runs.
+    what is fitted. Learned labels are the best way, unless another one is better by more than chance.
     """
-    if not track.runs:
-        raise TrecexamError("no runs to rank: drop some into the track first", path=track.folder.runs)
-    data = gather_data(track, encoder=encoder, progress=progress)
-    assert data.official is not None
     queries, least = data.queries, track.config.scores.min_relevant
     kind, share = design(queries)
+    judged = sum(int(query.judged.sum()) for query in queries)
     of_board: dict[str, Way] = {LEARNED: expectations, ZERO: zeros, CONDENSED: condensed}
     of_fill: dict[str, Way] = {LEARNED: labels, NOTHING: zeros}
     automatic = _grader_labels(track, queries)
     if any((~np.isnan(of)).any() for of in automatic):
         of_fill[GRADER] = partial(_by_grader, automatic)
-    total = 1 if kind == "most retrieved" else REPEATS
-    done = 0
-
-    def step() -> None:
-        nonlocal done
-        done += 1
-        if steps is not None:
-            steps(done, total)
-
     # Of the same fits.
     ways = {(BOARD, name): method for name, method in of_board.items()}
     ways |= {(FILL, name): method for name, method in of_fill.items()}
     named = {f"{used_by}\t{name}": method for (used_by, name), method in ways.items()}
-    try:
-        scale_of(queries)
-    except ValueError as error:
-        why = why_nothing(track, data, error)
-        raise TrecexamError(f"nothing to validate on: {why}; {MORE}", path=track.folder.root) from None
+    why = "" if track.runs else "there are no runs"
     try:
         with threadpool_limits(1):
-            compared = compare(queries, named, least, step=step)
+            compared = compare(queries, named, least, data.others)
+        if compared.hidden < 1:
+            why = f"judge at least two passages of a query; {MORE}"
     except ValueError as error:
-        raise TrecexamError(
-            f"too few judgments to hide half of them: {error} then; {MORE}", path=track.folder.root
-        ) from None
-    if compared.hidden < 1:
-        raise TrecexamError(
-            f"too few judgments to hide half of them: judge at least two passages of a query; {MORE}",
-            path=track.folder.root,
-        )
-    rows: list[tuple[str, str, float, float, float, float, str]] = []
+        why = f"too few judgments to hide half of them: {error} then; {MORE}"
+    if why:
+        why = f"not cross-validated: {why}"
+        return Validation((), kind, share, judged, 0.0, "", "" if kind == "all" else why, (why,))
+    rows: list[WayRow] = []
     best: dict[str, str] = {}
-    unproven: list[str] = []
     for used_by, of in ((BOARD, of_board), (FILL, of_fill)):
         first, *other_methods = (f"{used_by}\t{name}" for name in of)
         chosen = compared.best(first, other_methods)
-        if (less := compared.unproven(first, other_methods)) is not None:
-            _, _, name = less.partition("\t")
-            unproven.append(f"{used_by}: {unproven_note(compared, less, name, first)}")
         best[used_by] = chosen.split("\t")[1]
-        for name in of:
-            rows.append(_row(compared, used_by, name, chosen))
-    validation = Validation(
-        tuple(rows),
-        kind,
-        share,
-        sum(int(query.judged.sum()) for query in queries),
-        compared.hidden,
-        best[FILL],
-        data.notes,
-    )
+        rows += [_row(compared, used_by, name, chosen) for name in of]
+    doubt = ""
+    if best[BOARD] != LEARNED and kind != "all":
+        loss = {way: loss for used_by, way, loss, *_ in rows if used_by == BOARD}
+        doubt = (
+            f"with half of the judgments hidden `{best[BOARD]}` orders the runs better than learned labels "
+            f"(loss {loss[best[BOARD]]:.3f} against {loss[LEARNED]:.3f}): use "
+            f"{_INSTEAD[best[BOARD]].format(root=track.folder.root)}"
+        )
+    validation = Validation(tuple(rows), kind, share, judged, compared.hidden, best[FILL], doubt, ())
     return validation.noted(
         *_notes(validation, least, queries),
         f"verdict: {RULE}",
-        *unproven,
-        *_keep(track, data, compared, best[FILL]),
+        f"method to fill holes: {best[FILL]}; losses: {losses_in_words(best[FILL], validation.losses)}",
     )
+
+
+def losses_in_words(best: str, losses: Mapping[str, float]) -> str:
+    """Name the methods with their losses, best first."""
+    ordered = sorted(losses, key=lambda method: (method != best, losses[method]))
+    return ", ".join(f"{method} {losses[method]:.3f}" for method in ordered)
+
+
+def validation_basis(track: Assessment, official: Official, encoder: Mapping[str, Any]) -> dict[str, str]:
+    """Return digests of all that a cross-validation depends on, by what it is in words.
+
+    Args:
+        encoder: its identity.
+    """
+    rows = sorted(
+        f"{query_id}\0{doc_id}\0{label}\n"
+        for query_id, judged in official.judged.items()
+        for doc_id, label in judged.items()
+    )
+    return {
+        "set of judgments": hashlib.sha256("".join(rows).encode(errors="surrogatepass")).hexdigest(),
+        "encoder": identity_digest(encoder).hex(),
+        "grader": identity_digest(track.grader.identity).hex(),
+    }
 
 
 def _row(
@@ -243,19 +242,3 @@ def _notes(validation: Validation, least: int, queries: Sequence[QueryPassages])
             f"{which} judgment reaches `min_relevant = {least}`, so kappa says nothing: set it in [scores]"
         )
     return notes
-
-
-def _keep(track: Assessment, data: LearningData, compared: Comparison, best: str) -> list[str]:
-    """Stores the verdict for `fill`; returns notes."""
-    assert data.official is not None
-    encoder = {name: value for name, value in data.encoder.items() if name != "model"}
-    losses = {
-        name.split("\t")[1]: of.loss for name, of in compared.ways.items() if name.startswith(f"{FILL}\t")
-    }
-    verdict = Verdict(best=best, basis=verdict_basis(track, data.official, encoder), losses=losses)
-    line = f"method to fill holes: {best}; losses: {verdict.summary}"
-    try:
-        keep_verdict(track.folder.state, verdict)
-    except TrecexamError as error:
-        return [f"{line}; not stored for `trecexam fill`: {error}"]
-    return [line]

@@ -13,7 +13,6 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from converters.errors import ConversionError
 from converters.lines import open_input
 from trecexam.errors import TrecexamError
 
@@ -65,10 +64,6 @@ def read_archive(path: Path) -> tuple[dict[str, Any], dict[str, bytes]]:
             raise ValueError(f'its {MANIFEST} has no "format": "{FORMAT}"')
         if manifest.get("files") != {name: sha256(content).hexdigest() for name, content in files.items()}:
             raise ValueError(f"its files are not those that {MANIFEST} lists")
-    except ConversionError as error:
-        raise TrecexamError(error.reason, path=path) from None
-    except FileNotFoundError:
-        raise TrecexamError("no such file", path=path) from None
     except _DAMAGE as error:
         raise TrecexamError(
             f"is no pack of `trecexam export pack`, or is damaged ({error}); nothing was unpacked", path=path

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
@@ -19,8 +19,8 @@ from trecexam.extensions.pack.stored import About, PackedAnswer, PackedGrader, S
 from trecexam.files import atomic
 from trecexam.files.kept import read_object, read_regular
 from trecexam.graders.base import identity_digest, identity_json
+from trecexam.line.inputs import InputReader
 from trecexam.line.loaded_track import TrackLoaders
-from trecexam.line.sources import provenance_beside, sources_beside
 from trecexam.line.store import GradeRow, GradeStore
 from trecexam.line.track_graders import usable_folders
 from trecexam.outputs.outputs import MANIFEST
@@ -64,9 +64,11 @@ def pack_track(loaders: TrackLoaders, output: Path) -> Tables:
         # A grader that cannot go on has no grades that count.
         with suppress(TrecexamError, ConversionError):
             inputs |= loaders[name].load().digests
-            graders[name] = packed_grader(loaders[name])
+            # A recording is packed itself, and needs no model.
+            if loaders[name].traits.known_passages is None:
+                graders[name] = packed_grader(loaders[name])
     sources, answers = _answers(loaders.shared.store)
-    files = {f"{TRACK}{name}": content for name, content in _inputs(folder)}
+    files = {f"{TRACK}{name}": content for name, content in _inputs(loaders)}
     files[GRADES] = "".join(answers).encode()
     about = About(
         graders=graders,
@@ -106,31 +108,21 @@ def _answers(store: GradeStore) -> tuple[tuple[Source, ...], list[str]]:
     ]
 
 
-def _inputs(folder: TrackFolder) -> Iterator[tuple[str, bytes]]:
+def _inputs(loaders: TrackLoaders) -> Iterator[tuple[str, bytes]]:
     """Each input file of the track by its name there, and its content.
 
     Raises:
         TrackError: a file cannot be packed under its name.
+        TrecexamError: a file that the settings name is missing.
     """
-    paths = {folder.config_path, *folder.root.glob("judg*.tsv"), *folder.root.glob("overrides*.tsv")}
-    for view in usable_folders(folder).values() or [folder]:
-        paths |= {*view.run_files(), *view.bank(optional=True)}
-        named = (view.queries, view.passages, view.qrels, view.official_leaderboard, view.recorded)
-        found = [_named(method) for method in (*named, view.prompt, view.metric)]
-        beside = [] if found[2] is None else [sources_beside(found[2]), provenance_beside(found[2])]
-        paths |= {path for path in (*found, *beside) if path is not None}
-    for path in sorted(paths):
-        name = folder.shown(path)
+    views = usable_folders(loaders.folder).values() or [loaders.folder]
+    readers = [InputReader(view, shared=loaders.shared) for view in views]
+    for path in sorted({path for reader in readers for path, _ in reader.state()}):
+        name = loaders.folder.shown(path)
         if not is_safe(name):
             raise TrackError("cannot be packed because of its name: rename it", path=path)
         with suppress(OSError):
             yield name, read_regular(path)
-
-
-def _named(method: Callable[[], Path | None]) -> Path | None:
-    with suppress(TrecexamError):
-        return method()
-    return None
 
 
 def unpack(path: Path, root: Path) -> int:

@@ -68,7 +68,6 @@ class PackedGrader(_Record):
     free_text: bool | None = None
     cells_share: Literal["nothing", "prompts", "answer"] | None = None
     model_and_prompt: tuple[str | None, str | None] | None = None
-    known: bool = False
     reads: tuple[str, ...] = ()
 
 
@@ -84,7 +83,6 @@ def packed_grader(loader: TrackLoader) -> PackedGrader:
         item_kinds=tuple(sorted(traits.item_kinds)),
         scale=(traits.scale.max_rating, traits.scale.min_rating),
         model_and_prompt=names,
-        known=traits.known_passages is not None,
         reads=tuple(each for each in _READERS if getattr(traits, each) is not None),
         **{name: getattr(traits, name) for name in _SAID},
     )
@@ -143,10 +141,10 @@ class About(_Record):
 
 
 def stored_grader(folder: TrackFolder, model: Callable[[], Grader]) -> Grader | None:
-    """Return the pack's grader; None if its settings changed, or if it needs no model."""
+    """Return the pack's grader; None if its settings changed, or if the pack has none."""
     about = _about(folder)
     packed = None if about is None else about.graders.get(folder.grader or ONLY)
-    if packed is None or packed.known or packed.settings != _settings_digest(folder):
+    if packed is None or packed.settings != _settings_digest(folder):
         return None
     return StoredGrader(packed, folder, model)
 

@@ -7,8 +7,6 @@ from importlib.util import find_spec
 from trecexam.extension import Command, Extension
 from trecexam.packages import install
 
-#: What a user may be: see `users.Role`.
-ROLES = ("assessor", "organizer", "reader")
 #: What the extra `serve` brings.
 PACKAGES = ("starlette", "uvicorn")
 
@@ -24,11 +22,6 @@ EXTENSION = Extension(
     commands={
         "serve": Command(
             f"{__name__}.cli.serve:serve", "Serve a live page of the track, for people.", "people"
-        ),
-        "serve-user": Command(
-            f"{__name__}.cli.serve_user:serve_user",
-            "Manage who may log in to the page.",
-            "people",
         ),
     },
 )

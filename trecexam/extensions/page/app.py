@@ -18,17 +18,15 @@ from starlette.staticfiles import StaticFiles
 from trecexam.errors import TrecexamError
 from trecexam.extensions.page import urls
 from trecexam.extensions.page.front import Front
-from trecexam.extensions.page.grading import Regrader
 from trecexam.extensions.page.guard import Guard
 from trecexam.extensions.page.judging import JudgeNext
-from trecexam.extensions.page.learning import LearnAgain
 from trecexam.extensions.page.listing import Address
 from trecexam.extensions.page.live import LiveTrack
 from trecexam.extensions.page.pages import routes
 from trecexam.extensions.page.rendering import NotFoundError, NotReadyError, live_of, render
 from trecexam.extensions.page.sessions import Sessions
 from trecexam.extensions.page.trails import Trails
-from trecexam.extensions.page.users import Role, Users, user_of
+from trecexam.extensions.page.users import Users, user_of
 from trecexam.outputs.page.render import LOOK
 
 if TYPE_CHECKING:
@@ -54,29 +52,23 @@ class _Name(Convertor[str]):
 def create_app(
     live: LiveTrack,
     *,
-    grader: Regrader | None = None,
     judging: JudgeNext | None = None,
-    learning: LearnAgain | None = None,
     token: str | None = None,
     hosts: Iterable[str] = (),
     cookie: str = "trecexam",
     front: Front | None = None,
     users: Users | None = None,
-    trusted_role: Role | None = None,
 ) -> Starlette:
     """The page of a track.
 
     Args:
-        live: running already, and stopped by who started it; so are the next three.
-        grader: grades what changes; None where that is left to others.
+        live: running already, and stopped by who started it; so is the next one.
         judging: what to judge next; None for none.
-        learning: learns from what is judged; None where nothing is to be said of it.
         token, hosts, cookie, front: see `Guard`.
         users: who may log in; None where nobody has to.
-        trusted_role: see `Sessions`.
     """
     front = front or Front()
-    sessions = None if users is None else Sessions(users, front, cookie, trusted_role)
+    sessions = None if users is None else Sessions(users, front, cookie)
     CONVERTOR_TYPES["name"] = _Name()
     static = StaticFiles(directory=Path(__file__).parent / "static")
     static.all_directories.append(LOOK)
@@ -93,9 +85,7 @@ def create_app(
         },
     )
     app.state.live = live
-    app.state.grader = grader
     app.state.judging = judging
-    app.state.learning = learning
     app.state.trails = Trails()
     app.state.sessions = sessions
     app.state.judged = {}

@@ -54,12 +54,8 @@ class Link(Protocol):
     def start(self) -> None:
         """Starts the work; once."""
 
-    def stop(self, patience: float = 0.0) -> None:
-        """Stops the work; `receive` returns None from then on.
-
-        Args:
-            patience: seconds that it has to end by itself, before it is ended.
-        """
+    def stop(self) -> None:
+        """Stops the work; `receive` returns None from then on."""
 
     def send(self, message: Any) -> None:
         """Sends a message; it is lost if the worker ended."""
@@ -104,12 +100,8 @@ class Process:
         )
         theirs.close()
 
-    def stop(self, patience: float = 0.0) -> None:
+    def stop(self) -> None:
         self._ending = True
-        if patience:
-            self.send(None)
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                self._process.wait(patience)
         self._process.kill()
         self._process.wait(LEAVING)
 
@@ -163,7 +155,7 @@ class Thread:
             raise EOFError
         return message
 
-    def stop(self, patience: float = 0.0) -> None:
+    def stop(self) -> None:
         self._ending = True
         self._to.put(None)
         self._thread.join()
@@ -186,12 +178,7 @@ def main(name: tuple[str, str], root: str, fd: int, nice: int) -> None:
     connection = Connection(fd)
 
     def receive(seconds: float) -> Any:
-        if not connection.poll(seconds):
-            return None
-        message = connection.recv()
-        if message is None:
-            raise EOFError
-        return message
+        return connection.recv() if connection.poll(seconds) else None
 
     os.nice(nice)
     # What libraries print must not end up where the page's address is read.

@@ -319,7 +319,6 @@ def _view(
         words=track.kind.words,
         scale=track.judging_scale,
         is_cited=track.asked.citing is not None,
-        of_documents=track.of_documents,
         sections=tuple(_without_links(section) for section in rendered(_added(track))),
         own=track.name,
     )

@@ -237,8 +237,6 @@ def _closed() -> Response:
 
 def _refused_to(visitor: Visitor, scope: Scope, path: str) -> Response | None:
     """The response to a user without permission."""
-    if visitor.unknown and not _says_nothing(path):
-        return plain_page(403, "You are not a user of this page. Ask the organizer to add you.")
     roles = roles_for(scope["method"], path)
     if visitor.user.role in roles:
         return None

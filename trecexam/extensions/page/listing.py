@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from trecexam.extensions.page.urls import Value, with_query
@@ -59,7 +59,6 @@ class ListedRows(Generic[T]):
         rows: those of this page; `first` is the place of the first of them among all `total`, from 1.
         page, pages: from 1; there is always one.
         sort: the column that orders it; `down`: highest first.
-        every: all rows, in order, and `columns` what they have as a file; see `downloads`.
     """
 
     rows: Sequence[T]
@@ -70,46 +69,26 @@ class ListedRows(Generic[T]):
     size: int
     sort: str = ""
     down: bool = False
-    every: Sequence[Any] = ()
-    columns: Mapping[str, Callable[[Any], Any]] = field(default_factory=dict)
 
 
-def listed(
-    rows: Sequence[T],
-    address: Address,
-    sort: str = "",
-    *,
-    down: bool = False,
-    columns: Mapping[str, Callable[[T], Any]] | None = None,
-) -> ListedRows[T]:
-    """The requested page of these rows, or the nearest existing one.
-
-    Args:
-        columns: what the table has as a file.
-    """
+def listed(rows: Sequence[T], address: Address, sort: str = "", *, down: bool = False) -> ListedRows[T]:
+    """The requested page of these rows, or the nearest existing one."""
     requested_size = address.number("size")
     size = requested_size if requested_size in SIZES else SIZE
     pages = max(1, math.ceil(len(rows) / size))
     page = min(max(1, address.number("page") or 1), pages)
     start = (page - 1) * size
-    return ListedRows(
-        rows[start : start + size], len(rows), start + 1, page, pages, size, sort, down, rows, columns or {}
-    )
+    return ListedRows(rows[start : start + size], len(rows), start + 1, page, pages, size, sort, down)
 
 
 def in_order(
-    rows: Iterable[T],
-    address: Address,
-    keys: Mapping[str, Callable[[T], Any]],
-    default: str,
-    columns: Mapping[str, Callable[[T], Any]] | None = None,
+    rows: Iterable[T], address: Address, keys: Mapping[str, Callable[[T], Any]], default: str
 ) -> ListedRows[T]:
     """The requested page of these rows, sorted by `sort=COLUMN` or `sort=-COLUMN` of the address.
 
     Args:
         keys: column -> what it is ordered by; rows without a value (None, NaN) come last either way.
         default: as `sort`.
-        columns: what the table has as a file; None for the keys.
     """
     requested_sort = address.get("sort")
     sort = requested_sort if requested_sort.removeprefix("-") in keys else default
@@ -122,4 +101,4 @@ def in_order(
         missing = value is None or (isinstance(value, float) and math.isnan(value))
         (unknown if missing else rows_with_value).append(row)
     ordered = [*sorted(rows_with_value, key=key, reverse=down), *unknown]
-    return listed(ordered, address, column, down=down, columns=keys if columns is None else columns)
+    return listed(ordered, address, column, down=down)

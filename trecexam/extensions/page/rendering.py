@@ -13,10 +13,7 @@ from starlette.responses import HTMLResponse, RedirectResponse
 
 from trecexam.extensions.campaign.plan import PLAN
 from trecexam.extensions.page import cookies, drawing, urls
-from trecexam.extensions.page.downloads import as_file
-from trecexam.extensions.page.grading import GradingState
-from trecexam.extensions.page.listing import SIZES, Address, ListedRows
-from trecexam.extensions.page.tabled import Tabled
+from trecexam.extensions.page.listing import SIZES, Address
 from trecexam.extensions.page.users import VISITOR, user_of
 from trecexam.line.track_graders import grader_names, open_folder
 from trecexam.outputs.page import render as macros
@@ -27,7 +24,6 @@ if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.responses import Response
 
-    from trecexam.extensions.page.grading import Regrader
     from trecexam.extensions.page.live import LiveTrack
     from trecexam.extensions.page.view import QueryView, View
     from trecexam.outputs.page.render import Section
@@ -57,12 +53,6 @@ def live_of(request: Request) -> LiveTrack:
     """The track of the page."""
     live: LiveTrack = request.app.state.live
     return live
-
-
-def grading_of(request: Request) -> GradingState | None:
-    """The state of grading; None if the page does not grade."""
-    grader: Regrader | None = request.app.state.grader
-    return None if grader is None else grader.now
 
 
 def view_of(request: Request) -> View:
@@ -132,8 +122,6 @@ class NotFoundError(Exception):
 def render(request: Request, template: str, status: int = 200, **values: Any) -> Response:
     """Renders a template. Users' text is escaped; characters that cannot be encoded are replaced.
 
-    Where the address asks for the page's table as a file, that (see `downloads`): it is `table`, or `rows`.
-
     Templates have, beside `values`: `live`, `view` (None while loading), `urls`, `csrf()`, `at` (this page's
     `Address`; `here` as text), `is_here(href)`, `messages`, and the macros of parts.html, which they import;
     and of the user `user` (None without users), `sees_all` and `may_change`; `campaign`: whether there is
@@ -141,12 +129,6 @@ def render(request: Request, template: str, status: int = 200, **values: Any) ->
     """
     user = user_of(request)
     live, at = live_of(request), Address.of(request)
-    table = values.get("table")
-    rows = table.rows if isinstance(table, Tabled) else values.get("rows")
-    if isinstance(rows, ListedRows):
-        file = as_file(at, rows, template.removesuffix(".html"))
-        if file is not None:
-            return file
     first: View | None = request.scope.get("view", live.view)
     view = first and (first.of(request.path_params.get("grader")) or first)
     # An unknown user sees no more than an assessor.
@@ -165,13 +147,11 @@ def render(request: Request, template: str, status: int = 200, **values: Any) ->
                 "here": str(at),
                 "is_here": lambda href: href in {at.path, urls.of_grader(at.path)},
                 "messages": [unquote(message)] if message else [],
-                "grading": grading_of(request) or GradingState(),
-                "grading_off": request.app.state.grader is None,
                 "user": user,
                 "campaign": user is not None or (live.root / PLAN).exists(),
                 "sees_all": sees_all,
                 "may_change": user is None or user.role == "organizer",
-                "may_log_out": user not in {None, VISITOR} and not request.scope["visitor"].by_proxy,
+                "may_log_out": user not in {None, VISITOR},
                 **values,
             }
         )

@@ -14,14 +14,12 @@ from trecexam.errors import TrecexamError
 from trecexam.extensions.campaign.guidelines import guidelines_warning
 from trecexam.extensions.campaign.plan import PLAN, read_plan
 from trecexam.extensions.page.front import Front, address_of
-from trecexam.extensions.page.grading import Regrader
 from trecexam.extensions.page.judging import JudgeNext
-from trecexam.extensions.page.learning import LearnAgain
 from trecexam.extensions.page.live import LiveTrack
 from trecexam.extensions.page.rendering import warm_up
 from trecexam.extensions.page.server import Server, bound
 from trecexam.extensions.page.urls import segment
-from trecexam.extensions.page.users import TOKEN_BYTES, Role, Users
+from trecexam.extensions.page.users import TOKEN_BYTES, Users
 from trecexam.line.track_graders import open_folder
 from trecexam.tables.terminal import printable
 from trecexam.tables.text import shorten_list
@@ -39,9 +37,7 @@ def serve(
     *,
     users_file: Path | None = None,
     front: Front | None = None,
-    trusted_role: Role | None = None,
     open_browser: bool = False,
-    grade: bool = True,
 ) -> None:
     """Serves a track's page until a signal.
 
@@ -49,9 +45,7 @@ def serve(
         port: 0 for any that is free.
         token: None for none on this machine, and a new one beyond it.
         users_file: who may log in; no token is needed then.
-        front: how people reach the page, and which proxies are believed.
-        trusted_role: of people whom such a proxy names, and the file does not.
-        grade: let updates be run here where no daemon runs them.
+        front: how people reach the page.
 
     Raises:
         TrecexamError: there is no such track, or no such place to listen at; or it has code that is not
@@ -67,15 +61,13 @@ def serve(
             f"the token has fewer than {SHORTEST_TOKEN} characters and could be guessed: use one from "
             f"`openssl rand -hex 16`"
         )
-    users = Users(users_file, _log) if users_file or trusted_role else None
+    users = None if users_file is None else Users(users_file, _log)
     if users is None and token is None and not is_loopback(host):
         token = secrets.token_urlsafe(TOKEN_BYTES)
     with ExitStack() as stack:
         listening = stack.enter_context(bound(host, port))
         live = stack.enter_context(LiveTrack(root))
         judging = stack.enter_context(JudgeNext(root))
-        learning = stack.enter_context(LearnAgain(root))
-        grader = stack.enter_context(Regrader(root, log=_log)) if grade else None
         actual = listening.getsockname()[1]
         chosen = chosen_grader.get()
         first = f"grader/{segment(chosen)}" if chosen is not None else ""
@@ -87,22 +79,21 @@ def serve(
         print(f"{root} is at {page_url} (Ctrl-C ends it{behind})", file=sys.stderr, flush=True)
         if users is not None and not (front.place.secure or is_loopback(host)):
             _log("tokens go over the network unencrypted: put an https proxy in front, see --public-url")
-        if users is not None and not trusted_role and (warning := unknown_assessors(folder, users)):
-            _log(warning)
+        if users is not None:
+            users.make_links(f"{front.url}login" if front.url else address(host, actual, None, "login"))
+            if warning := unknown_assessors(folder, users):
+                _log(warning)
         if warning := guidelines_warning(folder):
             _log(warning)
         warm_up()
         server = Server(
             live,
             listening,
-            grader=grader,
             judging=judging,
-            learning=learning,
             token=token,
             hosts=(host,),
             front=front,
             users=users,
-            trusted_role=trusted_role,
         )
         if open_browser:
             webbrowser.open(page_url)

@@ -1,4 +1,4 @@
-"""Finds the user of a request from a login cookie or a trusted proxy."""
+"""Finds the user of a request from a login cookie."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 from trecexam.extensions.page import cookies
-from trecexam.extensions.page.users import VISITOR, Role, User, UserEntry, Users, checked_name
+from trecexam.extensions.page.users import VISITOR, User, UserEntry, Users
 
 if TYPE_CHECKING:
     from starlette.types import Scope
@@ -30,15 +30,11 @@ class Visitor(NamedTuple):
         user: `VISITOR` where nobody is logged in.
         key: what the tokens of this one's forms are made of; no two browsers or people have the same.
         fresh: a cookie to be kept by a browser that has none, so that its login form is its own.
-        by_proxy: a proxy says who it is, so that there is nothing to log out of.
-        unknown: a proxy says a name that is none of ours.
     """
 
     user: User
     key: str
     fresh: str = ""
-    by_proxy: bool = False
-    unknown: bool = False
 
 
 @dataclass
@@ -53,17 +49,14 @@ class Sessions:
 
     Args:
         users: who may log in.
-        front: which proxies are believed.
+        front: how people reach the page.
         cookie: the cookie's name, to which a prefix comes that browsers hold it to, where they can.
-        trusted_role: of people whom a proxy names and who are not in `users`; None: they may not enter.
     """
 
-    def __init__(self, users: Users, front: Front, cookie: str, trusted_role: Role | None = None) -> None:
+    def __init__(self, users: Users, front: Front, cookie: str) -> None:
         prefix, secure = front.place
         self.users = users
         self.cookie = ("__Secure-" if prefix else "__Host-") * secure + cookie
-        self._front = front
-        self._trusted_role = trusted_role
         # By a digest: how long it takes to look up says nothing of an id.
         self._logins: OrderedDict[bytes, _Login] = OrderedDict()
 
@@ -83,9 +76,6 @@ class Sessions:
 
     def visitor(self, scope: Scope) -> Visitor:
         """The user of a request, from the current users file."""
-        name = self._front.person(scope)
-        if name is not None:
-            return self._named(name)
         sent = cookies.sent(scope, self.cookie)
         for cookie in sent:
             user = self._logged_in(cookie, is_click=not _has(scope, b"x-refresh"))
@@ -95,19 +85,6 @@ class Sessions:
             return Visitor(VISITOR, f"visitor {sent[0]}")
         fresh = secrets.token_urlsafe(32)
         return Visitor(VISITOR, f"visitor {fresh}", fresh)
-
-    def _named(self, name: str) -> Visitor:
-        entry = self.users.named_by_proxy(name)
-        try:
-            if entry is not None:
-                user = entry.user
-            elif self._trusted_role is not None:
-                user = User(checked_name(name), self._trusted_role)
-            else:
-                return Visitor(VISITOR, "", by_proxy=True, unknown=True)
-        except ValueError:
-            return Visitor(VISITOR, "", by_proxy=True, unknown=True)
-        return Visitor(user, f"proxy {user.name}", by_proxy=True)
 
     def _logged_in(self, cookie: str, *, is_click: bool) -> User | None:
         key = _digest(cookie)

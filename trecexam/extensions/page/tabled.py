@@ -1,4 +1,4 @@
-"""Tables of results for the page: layout of the report, links, sorting, search and downloads."""
+"""Tables of results for the page: layout of the report, links, sorting and search."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Tabled:
     name: int | None
 
     def with_drawn(self, heading: str, draw: Draw) -> Tabled:
-        """Adds a column that files do not have: before the first shortened column, or at the end."""
+        """Adds a column: before the first shortened column, or at the end."""
         kinds = [column.kind for column in self.columns]
         at = kinds.index(_BEGINNING) if _BEGINNING in kinds else len(kinds)
         cells = (
@@ -65,13 +65,11 @@ def tabled(
 ) -> Tabled:
     """The rows that contain `q`, in the order of `sort`, both from the address.
 
-    As a file it has all columns of the table but for `beginnings`.
-
     Args:
         sort: where the address does not say; "" for the order of the table.
         links: gives the address of what a row is about, by its name.
         draw: column -> what is drawn in it.
-        beginnings: columns of long texts, whose beginnings the page shows.
+        beginnings: columns of long texts, whose beginnings the page shows, and by which nobody sorts.
     """
     search_text = address.get("q").casefold()
     row_indices = [
@@ -79,8 +77,8 @@ def tabled(
         for row_index, values in enumerate(table.rows)
         if any(search_text in value.casefold() for value in values if isinstance(value, str))
     ]
-    files = {name: _of(table, name) for name in table.header if name not in beginnings}
-    rows = in_order(row_indices, address, {"": lambda row_index: row_index, **files}, sort, files)
+    keys = {name: _of(table, name) for name in table.header if name not in beginnings}
+    rows = in_order(row_indices, address, {"": lambda row_index: row_index, **keys}, sort)
     excerpted = drawn(table, rows.rows, links=links, draw=draw, beginnings=beginnings)
     return Tabled(excerpted.columns, rows, excerpted.rows, excerpted.name)
 

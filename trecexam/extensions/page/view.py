@@ -225,7 +225,6 @@ class View:
         words: what people call the ratings 0, 1, 2 ...; () where they say the number. `scale` is that of
             judgments of passages as a whole; None where these have the grader's scale.
         is_cited: items are sentences of responses, and are graded with the passages that they cite.
-        of_documents: labels are of documents that runs rank: the judgments of a campaign can be theirs.
         own: the grader that this is of; `graders` are all of the track, () where it is the only one.
         joint: the leaderboard of all graders, `others` the views of the others, and `unable` says why some
             have none; in the first grader's view alone.
@@ -261,7 +260,6 @@ class View:
     words: tuple[str, ...] = ()
     scale: JudgingScale | None = None
     is_cited: bool = False
-    of_documents: bool = True
     own: str = ""
     graders: tuple[str, ...] = ()
     joint: Leaderboard | None = None

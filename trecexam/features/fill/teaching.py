@@ -1,4 +1,4 @@
-"""Who fills holes in the grader's place by what the track's judgments teach: an extension, if one does."""
+"""Labels learned from a track's judgments, for holes and leaderboards: an extension's, if one learns."""
 
 from __future__ import annotations
 
@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from trecexam.errors import TrecexamError
 from trecexam.extension import extensions, named
+from trecexam.line.assessment import Assessment
+from trecexam.line.loaded_track import of_judgments
 
 if TYPE_CHECKING:
     from trecexam.features.fill.arithmetic.merging import HoleLabel, Machine
-    from trecexam.line.assessment import Assessment
     from trecexam.line.official import Official
+    from trecexam.scores.leaderboard import Leaderboard
 
 #: Ways to fill, and to leave holes; in comparisons beside them "label:1", the same label for each passage.
 LEARNED, GRADER, NOTHING, LABEL = "learned", "grader", "none", "label:"
@@ -84,6 +86,14 @@ class Teacher(Protocol):
         """
         ...
 
+    def leaderboard(self, track: Assessment, runs: Collection[str] | None = None) -> Leaderboard:
+        """Return the runs by expected measures, with learned labels for missing judgments.
+
+        Raises:
+            TrecexamError: nothing was learned, or from another state of the track.
+        """
+        ...
+
     def learner(self, track: Assessment, official: Official, progress: Encoded | None = None) -> Learner:
         """What learns anew in each step of a simulation.
 
@@ -108,5 +118,11 @@ def the_teacher() -> Teacher:
     """
     installed = teacher()
     if installed is None:
-        raise TrecexamError("--by learned: no extension that is installed here learns from judgments")
+        raise TrecexamError("learned: no extension that is installed here learns from judgments")
     return installed
+
+
+@of_judgments
+def learned_leaderboard(track: Assessment, *, runs: Collection[str] | None = None) -> Leaderboard:
+    """Return the runs by expected measures, with learned labels, see `Teacher.leaderboard`."""
+    return the_teacher().leaderboard(track, runs)

@@ -56,7 +56,7 @@ def choose_way(track: Assessment, official: Official, request: FillRequest) -> t
         notes = []
         if verdict.best is None:
             notes.append(
-                verdict.why or f"nobody has checked that learned labels are good here: {verdict.check}"
+                verdict.why or f"nobody has checked that learned labels are good here: run {verdict.check}"
             )
         elif verdict.best != LEARNED:
             notes.append(f"learned labels are not the best way here; cross-validation: {verdict.summary}")

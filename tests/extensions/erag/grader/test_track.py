@@ -27,7 +27,6 @@ import trecexam
 from trecexam.cli.main import run
 from trecexam.daemon import Daemon
 from trecexam.errors import GraderError, LockedError
-from trecexam.extensions.page import grading
 from trecexam.files.track_lock import TrackLock
 from trecexam.track import TrackFolder
 
@@ -124,25 +123,6 @@ def test_the_track_may_be_the_working_directory(
     (root / "mine.py").write_text(LEAVES_A_TRACE)
     assert run(["watch", ".", "--once"]) == 2
     assert "--trust-code" in capsys.readouterr().err
-
-
-def test_grading_on_the_page_does_not_load_code_added_to_the_track_later(
-    tmp_path: Path, server: Scripted, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    root = erag_track(tmp_path / "track", server.url, metric="mine:metric")
-    (root / "mine.py").write_text(LEAVES_A_TRACE)
-    for value, runs in (("0", False), ("1", True)):
-        monkeypatch.setenv("TRECEXAM_TRUST_CODE", value)
-        said: list[object] = []
-
-        def receive(seconds: float, said: list[object] = said) -> None:
-            time.sleep(0.05)
-            if any(isinstance(each, grading.GradingEnded) for each in said):
-                raise EOFError
-
-        grading.grade(root, receive, said.append)
-        assert ("--trust-code" in str(said)) is not runs
-        assert (root / "ran").exists() is runs
 
 
 def test_a_daemon_does_not_load_code_added_to_the_track_later(tmp_path: Path, server: Scripted) -> None:

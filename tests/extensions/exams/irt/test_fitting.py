@@ -66,47 +66,6 @@ def test_no_slow_optimiser_finds_a_higher_likelihood(
     assert fit(values, settings).log_likelihood >= reference(values, settings) - 1e-4
 
 
-def best_of_many(values: np.ndarray, bounds: dict[str, tuple[float, float]], starts: int) -> float:
-    """The best log-likelihood of the 3PL that scipy finds from starts drawn at random."""
-    m, n = values.shape
-    limits = [bounds[name] for name, size in (("a", n), ("b", n), ("c", n), ("t", m)) for _ in range(size)]
-    low, high = np.array(limits).T
-
-    def negative(vector: np.ndarray) -> tuple[float, np.ndarray]:
-        a, b, c, theta = np.split(vector, [n, 2 * n, 3 * n])
-        d = theta[:, None] - b
-        s = 1 / (1 + np.exp(-a * d))
-        p = c + (1 - c) * s
-        by_p = np.nan_to_num((values - p) / (p * (1 - p)))
-        by_z = by_p * (1 - c) * s * (1 - s)
-        slopes = ((by_z * d).sum(0), (-by_z * a).sum(0), (by_p * (1 - s)).sum(0), (by_z * a).sum(1))
-        total = np.nansum(values * np.log(p) + (1 - values) * np.log(1 - p))
-        return -float(total), -np.concatenate(slopes)
-
-    rng = np.random.default_rng(99)
-    ends = [
-        minimize(negative, low + (high - low) * rng.random(len(low)), jac=True, method="TNC", bounds=limits)
-        for _ in range(starts)
-    ]
-    return -min(float(end.fun) for end in ends)
-
-
-@pytest.mark.parametrize(
-    ("shape", "seed", "missing"),
-    [((10, 10), 504, 0.0), ((20, 15), 509, 0.1), pytest.param((30, 20), 502, 0.0, marks=pytest.mark.slow)],
-)
-def test_in_a_small_matrix_many_starts_hardly_improve_the_likelihood(
-    simulate,
-    shape: tuple[int, int],
-    seed: int,
-    missing: float,  # type: ignore[no-untyped-def]
-) -> None:
-    values = simulate("3pl", *shape, seed).responses
-    values[np.random.default_rng(seed).random(shape) < missing] = np.nan
-    bounds = {"a": (0.5, 1.5), "b": (0.01, 1.0), "c": (0.2, 0.4), "t": (-3.0, 3.0)}
-    assert fit(values).log_likelihood >= best_of_many(values, bounds, 12) - 1e-3
-
-
 def test_the_same_matrix_gives_the_same_estimates(simulate) -> None:  # type: ignore[no-untyped-def]
     values = simulate("3pl", 10, 10, 504).responses
     one, other = fit(values), fit(values)
@@ -150,13 +109,6 @@ def test_parameters_are_recovered(simulate, model: str, least: dict[str, float])
     )
 
 
-def test_the_start_value_of_b_is_clipped_with_a_note_only_for_other_bounds(simulate) -> None:  # type: ignore[no-untyped-def]
-    values, plain = simulate("3pl", 10, 8, 5).responses, Settings.of("3pl")
-    assert not any("clipped" in note for note in fit(values, plain).notes)
-    other = replace(plain, bounds={**plain.bounds, "b": (0.02, 1.0)})
-    assert any("start 0 of b" in note and "clipped to 0.02" in note for note in fit(values, other).notes)
-
-
 def test_the_2pl_is_anchored_at_mean_0_and_sd_1_and_the_1pl_at_mean_0(simulate) -> None:  # type: ignore[no-untyped-def]
     made = simulate("2pl", 60, 40, 6, theta=np.random.default_rng(0).normal(1.5, 0.7, 60))
     two = fit(made.responses, Settings.of("2pl"))
@@ -190,7 +142,7 @@ def test_constant_items_and_perfect_examinees_give_nan_only_in_standard_errors(
     values[0, 1], values[1, 0] = 0, 1
     for model in ("1pl", "2pl", "3pl"):
         found = fit(values, Settings.of(model, priors=priors))
-        for part in (found.a, found.b, found.c, found.theta, found.infit, found.outfit, found.accuracy):
+        for part in (found.a, found.b, found.c, found.theta, found.accuracy):
             assert np.isfinite(part).all()
         assert np.isnan(found.se_b[:2]).all()
         assert np.isnan(found.se_a[:2]).all()
@@ -253,19 +205,3 @@ def test_the_baseline_is_the_mean_of_each_examinee(simulate) -> None:  # type: i
                 plain.append((response - mean) ** 2)
     assert found.errors.model == pytest.approx(math.sqrt(np.mean(squares)))
     assert found.errors.baseline == pytest.approx(math.sqrt(np.mean(plain)))
-
-
-def test_infit_and_outfit_equal_a_naive_loop(simulate) -> None:  # type: ignore[no-untyped-def]
-    values = simulate("2pl", 12, 9, 2).responses
-    values[3, 4] = np.nan
-    found = fit(values, Settings.of("2pl", priors=True))
-    for i in range(9):
-        squares, variances, ratios = 0.0, 0.0, []
-        for j in range(12):
-            if not math.isnan(values[j, i]):
-                p = 1 / (1 + math.exp(-found.a[i] * (found.theta[j] - found.b[i])))
-                squares += (values[j, i] - p) ** 2
-                variances += p * (1 - p)
-                ratios.append((values[j, i] - p) ** 2 / (p * (1 - p)))
-        assert found.infit[i] == pytest.approx(squares / variances)
-        assert found.outfit[i] == pytest.approx(sum(ratios) / len(ratios))

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trecexam.extensions.exams.irt.exam import likest, rest_correlations
+from trecexam.extensions.exams.irt.exam import rest_correlations
 from trecexam.extensions.exams.irt.fitting import fit
 from trecexam.extensions.exams.irt.improvement import improve, least_discriminating, n_dropped
 from trecexam.extensions.exams.irt.model import exam_information, item_information
@@ -106,27 +106,6 @@ def test_rest_correlations_equal_a_naive_loop(simulate) -> None:  # type: ignore
         rest = [np.nanmean(np.delete(values[j], i)) for j in rows]
         assert found[i] == pytest.approx(np.corrcoef(values[rows, i], rest)[0, 1])
     assert np.isnan(found[7])
-
-
-def test_the_most_similar_item_equals_a_naive_loop(simulate) -> None:  # type: ignore[no-untyped-def]
-    values = simulate("2pl", 60, 9, 5).responses
-    values[:, 1] = values[:, 0]
-    values[2, 3] = np.nan
-    places, phis = likest(values)
-    assert (places[0], phis[0]) == (1, pytest.approx(1))
-    for i in range(9):
-        best = {}
-        for k in range(9):
-            both = ~np.isnan(values[:, i]) & ~np.isnan(values[:, k])
-            if k != i:
-                best[k] = np.corrcoef(values[both, i], values[both, k])[0, 1]
-        assert phis[i] == pytest.approx(max(best.values()))
-
-
-def test_one_outlying_examinee_does_not_make_items_redundant() -> None:
-    values = np.ones((20, 4))
-    values[0] = 0
-    assert likest(values)[0].tolist() == [-1] * 4
 
 
 def test_rounding_at_a_bound_does_not_change_the_order() -> None:

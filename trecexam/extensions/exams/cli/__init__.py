@@ -16,7 +16,7 @@ COMMANDS = {
     "filter": (
         f"{__name__}.filtering",
         "filtering",
-        "Remove bad questions, and say why.",
+        "Remove questions that refer to their text, and say why.",
     ),
     "score": (
         f"{__name__}.scoring",

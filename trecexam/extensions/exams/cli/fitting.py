@@ -94,8 +94,8 @@ def fit(
     the first K passages has the rating.
 
     Prints the examinees, best first, with 95% intervals. DIR gets items.tsv, examinees.tsv, components.tsv,
-    information.tsv, item_quality.tsv (worst first, and why), fit.json and plots/. Exit status 1: the fit did
-    not converge.
+    information.tsv, item_quality.tsv (least discriminating first), fit.json and plots/. Exit status 1:
+    the fit did not converge.
     """
     from trecexam.extensions.exams import fitting
 
@@ -142,8 +142,8 @@ def improve(
     Step 0 is the whole exam. Questions that all or none got right go first, then those with the lowest
     discrimination; ties are broken by information at the examinees' abilities.
 
-    DIR gets a folder per step in the form of `exam fit`, steps.tsv (which is printed), improve.json and the
-    information curve of every step. Exit status 1: a fit did not converge.
+    DIR gets a folder per step in the form of `exam fit`, steps.tsv (which is printed) and the information
+    curve of every step. Exit status 1: a fit did not converge.
     """
     from trecexam.extensions.exams import fitting
 

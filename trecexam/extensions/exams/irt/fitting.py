@@ -15,7 +15,7 @@ from trecexam.extensions.exams.irt.estimation.marginal import AbilityPosterior, 
 from trecexam.extensions.exams.irt.estimation.objective import Objective, ParameterPoint
 from trecexam.extensions.exams.irt.estimation.optimising import optimum
 from trecexam.extensions.exams.irt.estimation.uncertainty import StandardErrors, at_bound, standard_errors
-from trecexam.extensions.exams.irt.model import Errors, Floats, errors, item_fit
+from trecexam.extensions.exams.irt.model import Errors, Floats, errors
 from trecexam.extensions.exams.irt.settings import Settings
 
 
@@ -35,7 +35,6 @@ class Fit:
 
     Attributes:
         a, b, c, se_a, se_b, se_c: of each item; the standard errors are of the observed information.
-        infit, outfit: of each item.
         n: responses to each item.
         theta, se_theta, accuracy: of each examinee; the share of right responses among those given. A 95%
             interval is theta +- 1.96 se_theta: it reaches to the farther end of the 95% of the marginal
@@ -45,7 +44,7 @@ class Fit:
         log_likelihood: of all responses, in nats, without priors.
         errors: root mean square errors, beside those of a baseline.
         bound: for "a", "b", "c" (items) and "theta" (examinees, or levels), which lie at a bound.
-        converged, iterations, why: what L-BFGS-B said.
+        converged, iterations: of L-BFGS-B.
         seconds: of wall-clock time.
         notes: what one must know to read the estimates, one per line.
     """
@@ -59,8 +58,6 @@ class Fit:
     se_b: Floats
     se_c: Floats
     se_theta: Floats
-    infit: Floats
-    outfit: Floats
     n: NDArray[np.intp]
     accuracy: Floats
     components: tuple[LevelAbilities, ...]
@@ -71,7 +68,6 @@ class Fit:
     bound: Mapping[str, NDArray[np.bool_]]
     converged: bool
     iterations: int
-    why: str
     seconds: float
     notes: tuple[str, ...]
 
@@ -94,12 +90,7 @@ def fit(responses: ArrayLike, settings: Settings | None = None, components: Comp
 
     values, settings = check(responses), settings or Settings.of()
     began = time.perf_counter()
-    notes = [
-        f"the start {start:g} of {name} is outside its bounds "
-        f"{settings.bounds[name][0]:g} to {settings.bounds[name][1]:g} and is clipped to "
-        f"{settings.start[name]:g}"
-        for name, start in settings.clipped.items()
-    ]
+    notes: list[str] = []
     if components is not None:
         components, dropped = _varying(components, len(values))
         notes += dropped
@@ -132,8 +123,7 @@ def fit(responses: ArrayLike, settings: Settings | None = None, components: Comp
         _levels(components, point, se, posterior, notes) if components else ((), np.nan, np.nan)
     )
     if not done.converged:
-        notes.append(f"not converged after {done.iterations:,} iterations: {done.why}; try more iterations")
-    quality = item_fit(values, theta, point.a, point.b, point.c)
+        notes.append(f"not converged after {done.iterations:,} iterations: {done.why}")
     se_a, se_b, se_c = se.items.T
     return Fit(
         settings=settings,
@@ -145,8 +135,6 @@ def fit(responses: ArrayLike, settings: Settings | None = None, components: Comp
         se_b=se_b,
         se_c=se_c,
         se_theta=se_theta,
-        infit=quality.infit,
-        outfit=quality.outfit,
         n=np.asarray((~np.isnan(values)).sum(axis=0), np.intp),
         accuracy=np.nanmean(values, axis=1),
         components=parts,
@@ -157,7 +145,6 @@ def fit(responses: ArrayLike, settings: Settings | None = None, components: Comp
         bound=at_bound(objective, point),
         converged=done.converged,
         iterations=done.iterations,
-        why=done.why,
         seconds=time.perf_counter() - began,
         notes=tuple(notes),
     )

@@ -1,4 +1,4 @@
-"""Logistic models: probabilities of responses, information, and fit statistics.
+"""Logistic models: probabilities of responses, information, and prediction errors.
 
 The 1PL, 2PL and 3PL, each a special case of the next:
 
@@ -106,21 +106,6 @@ def exam_information(
     return information
 
 
-class ItemFit(NamedTuple):
-    """Mean squares of each item's residuals, shape (n_items,) each; 1 is as the model expects.
-
-    Below 1 responses are more regular than the model has it, above 1 less. Wright & Masters, "Rating Scale
-    Analysis", 1982, chapter 5:
-
-        outfit = mean of (r - p)^2 / (p (1 - p))      infit = sum of (r - p)^2 / sum of p (1 - p)
-
-    over the examinees that responded. Surprises far from an item's difficulty weigh most in outfit.
-    """
-
-    infit: Floats
-    outfit: Floats
-
-
 class Errors(NamedTuple):
     """Root mean square errors of predicting responses, 0..1.
 
@@ -135,18 +120,6 @@ class Errors(NamedTuple):
     baseline: float
     model_items: float
     baseline_items: float
-
-
-def item_fit(responses: Floats, theta: Floats, a: Floats, b: Floats, c: Floats) -> ItemFit:
-    """Infit and outfit of each item."""
-    expected = cells(theta, a, b, c)
-    responded = ~np.isnan(responses)
-    variance = expected.p * expected.q
-    squares = np.where(responded, (responses - expected.p) ** 2, 0.0)
-    # An item that the model is sure of has no variance to speak of.
-    least = np.maximum(variance, np.finfo(float).tiny)
-    outfit = (squares / least).sum(axis=0) / responded.sum(axis=0)
-    return ItemFit(squares.sum(axis=0) / np.where(responded, least, 0.0).sum(axis=0), outfit)
 
 
 def errors(responses: Floats, theta: Floats, a: Floats, b: Floats, c: Floats) -> Errors:

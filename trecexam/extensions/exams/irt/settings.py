@@ -47,14 +47,12 @@ class Settings:
             those of theta are of each component's ability.
         priors: of those that have one; see `PRIORS` for what the two numbers are.
         max_iterations: of L-BFGS-B.
-        tolerance: it stops where an iteration gains less than this share of the log-likelihood.
     """
 
     model: ModelName
     bounds: Mapping[str, Pair]
     priors: Mapping[str, Pair] = field(default_factory=dict)
     max_iterations: int = 5000
-    tolerance: float = 1e-11
 
     @classmethod
     def of(cls, model: ModelName = "3pl", *, priors: bool = False) -> Settings:
@@ -72,13 +70,6 @@ class Settings:
     def start(self) -> Mapping[str, float]:
         """Start values of a, b, c and theta, within the bounds."""
         return {name: min(max(STARTS[name], low), high) for name, (low, high) in self.bounds.items()}
-
-    @property
-    def clipped(self) -> Mapping[str, float]:
-        """The published starts outside bounds that are not the published ones."""
-        fitted = (*FREE[self.model], "theta")
-        changed = (name for name in fitted if self.bounds[name] != BOUNDS[self.model][name])
-        return {name: STARTS[name] for name in changed if self.start[name] != STARTS[name]}
 
     @property
     def anchor(self) -> Anchor:

@@ -20,7 +20,7 @@ from trecexam.graders.replies import read_reply
 from trecexam.graders.writing.reading import ENDED_EARLY, Unread
 
 #: Characters that a stem has at least, as published.
-MIN_STEM = 50
+_MIN_STEM = 50
 #: What candidates are marked with; a fifth one tells that there are too many.
 _FAMILIES = ("ABCDE", "abcde", "12345")
 _QUESTION = re.compile(
@@ -78,12 +78,11 @@ class Read(NamedTuple):
     correct: int
 
 
-def read_question(answer: str, *, cut: bool = False, min_question: int = MIN_STEM) -> Read | Unread:
+def read_question(answer: str, *, cut: bool = False) -> Read | Unread:
     """The first question in an answer.
 
     Args:
         cut: the model was stopped before its end.
-        min_question: characters that the stem has at least.
     """
     reply = read_reply(answer.rpartition("### Assistant:")[2], cut=cut)
     if reply.ends_early:
@@ -101,7 +100,7 @@ def read_question(answer: str, *, cut: bool = False, min_question: int = MIN_STE
         return Unread("no question")
     if not stem.rstrip("\"'\u201d)").endswith("?"):
         return Unread("question without a question mark at its end")
-    if len(stem) < min_question:
+    if len(stem) < _MIN_STEM:
         return Unread("question too short")
     raw, tail = _candidates(text, marks)
     right = [choice_index for choice_index, choice in enumerate(raw) if _MARKED.search(choice)]

@@ -83,12 +83,6 @@ class Comparison:
         difference = self.ways[than].loss - self.ways[method].loss
         return difference > float(half_width(error, self.n_queries))
 
-    def unproven(self, method: str, other_methods: Sequence[str]) -> str | None:
-        """The method with the lowest loss, if lower than this method's, but not significantly."""
-        least = min(other_methods, key=lambda other: self.ways[other].loss)
-        less = self.ways[least].loss < self.ways[method].loss
-        return least if less and self.best(method, other_methods) == method else None
-
     def best(self, method: str, other_methods: Sequence[str]) -> str:
         """This method, or the one with the lowest loss among those that are `better`."""
         beating = [other for other in other_methods if self.better(other, method)]
@@ -154,7 +148,6 @@ def compare(
     ways: Mapping[str, Way],
     min_relevant: float,
     other_queries: Sequence[QueryPassages] = (),
-    step: Callable[[], None] | None = None,
 ) -> Comparison:
     """Compares all methods with half of the judgments hidden.
 
@@ -170,7 +163,6 @@ def compare(
     Args:
         min_relevant: from this label on a passage is relevant.
         other_queries: of another track, which are learned from, too.
-        step: called after each repeat.
 
     Raises:
         ValueError: the rest cannot be learned from.
@@ -197,8 +189,6 @@ def compare(
             for at, (query, of_query, hide) in enumerate(zip(queries, gains, repeat, strict=True)):
                 pair = 2 * (query.judgments[hide] >= min_relevant) + (of_query[hide] >= min_relevant)
                 counts[name][at] += np.bincount(pair.astype(int), minlength=4).reshape(2, 2)
-        if step is not None:
-            step()
     return Comparison(
         kind,
         {

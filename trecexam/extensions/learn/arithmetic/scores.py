@@ -47,10 +47,6 @@ class ExpectedScores:
         groups = len(self.left)
         return np.asarray((groups - 1) * self.left.var(axis=0)) if groups > 1 else np.zeros(self.means.shape)
 
-    def of_runs(self, order: Sequence[int]) -> ExpectedScores:
-        """The scores of these runs, in this order."""
-        return ExpectedScores(self.values[:, order], self.left[..., order])
-
 
 def expected_scores(
     learned: Learned,

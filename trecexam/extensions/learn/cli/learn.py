@@ -3,33 +3,38 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 import trecexam
 from trecexam.cli.options import track_argument
-from trecexam.cli.reading import say
+from trecexam.cli.reading import writing
 
-source_option = click.option(
+if TYPE_CHECKING:
+    from trecexam.tables.result import Result
+
+
+@click.command(epilog="Example: trecexam learn mytrack; then trecexam leaderboard mytrack --labels learned")
+@track_argument
+@click.option(
     "--from",
     "source",
     type=click.Path(path_type=Path, file_okay=False),
     metavar="TRACK",
     help="Learn from the judgments of this other track, too [default: none].",
 )
-
-
-@click.command(
-    epilog="Example: trecexam learn mytrack  and, to see how good that is, trecexam cross-validate mytrack"
-)
-@track_argument
-@source_option
-def learn(track: Path, source: Path | None) -> None:
+@writing
+def learn(track: Path, source: Path | None) -> tuple[Result, int]:
     """Learn from TRACK's judgments which labels its unjudged passages would get.
 
     Writes out/learned.tsv (per pooled passage: expected judgment, standard deviation, label, judged or not),
-    out/learned.qrels (the official judgments, unchanged, and labels for the rest) and out/learned.json (how
-    they were made). Changes no judgment of people; grades nothing.
+    out/learned.qrels (the official judgments, unchanged, and labels for the rest), learned-leaderboard.tsv
+    and learned.json (how they were made). Changes no judgment of people; grades nothing.
+
+    Shows a cross-validation: half of the judgments are hidden and predicted. The order of the runs is
+    compared with counting unjudged passages as 0 and with leaving these out; the labels for `fill` with open
+    holes and with the grader's labels. `trecexam fill` uses the best method.
 
     Needs the extras `learn` and `offline`. The first call encodes each passage: a few dozen per second on a
     CPU. `encoder` in [learn] of trecexam.toml names another model.
@@ -38,5 +43,4 @@ def learn(track: Path, source: Path | None) -> None:
         learned = opened.learn.labels(source=source)
         opened.learn.write(learned)
         out = opened.folder.out
-    say(learned)
-    click.echo(f"see {out / 'learned.tsv'}, learned.qrels", err=True)
+    return learned.validation.noted(*learned.notes, f"see {out / 'learned.tsv'}, learned.qrels"), 0

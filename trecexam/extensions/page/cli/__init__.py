@@ -1,1 +1,1 @@
-"""`trecexam serve` and `trecexam serve-user`."""
+"""`trecexam serve`."""

@@ -3,21 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
-from trecexam.cli import bars
 from trecexam.cli.options import track_argument
 from trecexam.errors import TrecexamError
-from trecexam.extensions.page import ROLES, missing_packages
+from trecexam.extensions.page import missing_packages
 from trecexam.extensions.page.front import Front
 
-if TYPE_CHECKING:
-    from trecexam.extensions.page.users import Role
 
-
-@click.command(epilog="Example: trecexam serve mytrack --open; trecexam serve mytrack --export copy --blind")
+@click.command(epilog="Example: trecexam serve mytrack --open")
 @track_argument
 @click.option("--host", default="127.0.0.1", show_default=True, help="Listen at this address.")
 @click.option(
@@ -39,8 +34,9 @@ if TYPE_CHECKING:
     "users_file",
     type=click.Path(path_type=Path, dir_okay=False),
     metavar="FILE",
-    help="Read who may log in, and their roles, from this file: see `trecexam serve-user`. Replaces the "
-    "token.",
+    help='Let the people in this file log in. A line is ada = "assessor"; the roles are assessor (judges), '
+    "reader (sees all) and organizer (does all). Each new person's login link is printed once. Replaces "
+    "the token.",
 )
 @click.option(
     "--public-url",
@@ -48,45 +44,7 @@ if TYPE_CHECKING:
     metavar="URL",
     help="Set the address of the page behind a proxy: https://nuggets.uni.edu/trec.",
 )
-@click.option(
-    "--root-path",
-    default="",
-    metavar="PATH",
-    help="Set the path before the page's own, without --public-url.",
-)
-@click.option(
-    "--trusted-proxy",
-    "trusted_proxies",
-    multiple=True,
-    metavar="ADDRESS|NETWORK",
-    help="Trust the --trust-header of this proxy. May be repeated.",
-)
-@click.option(
-    "--trust-header",
-    default="",
-    metavar="NAME",
-    help="Read the user's name from this header of the proxy: X-Remote-User.",
-)
-@click.option(
-    "--trusted-role",
-    type=click.Choice(ROLES),
-    help="Give this role to people whom the proxy names and FILE does not [default: they may not enter].",
-)
-@click.option(
-    "--export",
-    "export_folder",
-    type=click.Path(path_type=Path),
-    metavar="DIR",
-    help="Write a read-only copy of all pages into DIR, for any web server, and serve nothing. An earlier "
-    "copy there is replaced.",
-)
-@click.option(
-    "--blind",
-    is_flag=True,
-    help="Replace names of runs, passages, people and files with neutral ones (with --export).",
-)
 @click.option("--open", "open_browser", is_flag=True, help="Open the page in a browser.")
-@click.option("--no-grade", is_flag=True, help="Grade nothing, even if no `trecexam watch` is running.")
 def serve(
     track: Path,
     host: str,
@@ -94,35 +52,18 @@ def serve(
     token: str | None,
     users_file: Path | None,
     public_url: str,
-    root_path: str,
-    trusted_proxies: tuple[str, ...],
-    trust_header: str,
-    trusted_role: Role | None,
-    export_folder: Path | None,
-    blind: bool,
     open_browser: bool,
-    no_grade: bool,
 ) -> None:
     """Serve a live page of TRACK: leaderboard, passages, grades, and what to judge next.
 
-    It runs at http://127.0.0.1:8377 until Ctrl-C. On a shared machine use --token: everybody there can reach
-    that address. For a team, use --users. --export DIR writes a read-only copy for any web server, and
-    grades nothing.
+    It runs at http://127.0.0.1:8377 until Ctrl-C, and grades nothing: run `trecexam watch TRACK` beside it.
+    On a shared machine use --token: everybody there can reach that address. For a team, use --users.
     """
-    if blind and export_folder is None:
-        raise click.UsageError("--blind is for a copy: give --export DIR too")
-    if token is not None and (users_file or trust_header):
+    if token is not None and users_file:
         raise click.UsageError("--users replaces the token: leave --token and TRECEXAM_TOKEN out")
-    if trusted_role and not trust_header:
-        raise click.UsageError("--trusted-role needs --trust-header")
-    if trust_header and not (users_file or trusted_role):
-        raise click.UsageError("--trust-header names users: say by --users or --trusted-role what they may")
     missing = missing_packages()
     if missing:
         raise TrecexamError(f"`trecexam serve` {missing}")
-    if export_folder is not None:
-        _export(track, export_folder, blind)
-        return
     from trecexam.extensions.page.running import serve as run
 
     run(
@@ -131,15 +72,6 @@ def serve(
         port,
         token,
         users_file=users_file,
-        front=Front.of(public_url, root_path, trusted_proxies, trust_header),
-        trusted_role=trusted_role,
+        front=Front.of(public_url),
         open_browser=open_browser,
-        grade=not no_grade,
     )
-
-
-def _export(track: Path, folder: Path, blind: bool) -> None:
-    from trecexam.extensions.page.export.exporting import export
-
-    written = export(track, folder, blind=blind, progress=bars.steps(bars.counted("copied", "files")))
-    click.echo(f"{folder}: {written:,} files; begin with index.html", err=True)

@@ -213,8 +213,6 @@ def _judged(request: Request, desk: Desk) -> Response:
         return _conflict(request, _desk(request), task, wishes)
     if new:
         live_of(request).reload(wait=0)
-        if request.app.state.grader is not None:
-            request.app.state.grader.ask()
     return _gone_on(request, desk, task, new, judgments.get(""))
 
 

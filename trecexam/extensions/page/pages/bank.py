@@ -60,8 +60,6 @@ def change(request: Request) -> Response:
         return _page(request, query_id, 422, trouble=str(error), typed=form)
     if done.written:
         live.reload(wait=SOON)
-        if request.app.state.grader is not None:
-            request.app.state.grader.ask()
     verb = {"item": "Added", "edit": "Changed"}.get(what, "Retired" if done.item.retired else "Taken back")
     message = f"{verb}: {done.item.text}" if done.written else f"No change: {done.item.text}"
     if done.warnings:

@@ -16,7 +16,6 @@ from trecexam.extensions.campaign.assessments import CellKey, ratings_by_assesso
 from trecexam.extensions.campaign.progress import judging_progress
 from trecexam.extensions.page import urls
 from trecexam.extensions.page.assessing import choices_of, guidelines, plan_of
-from trecexam.extensions.page.downloads import table_file
 from trecexam.extensions.page.drawing import bar, link
 from trecexam.extensions.page.listing import Address, listed
 from trecexam.extensions.page.pages.assess import to_planned
@@ -81,9 +80,6 @@ def campaign(request: Request) -> Response:
     if plan_of(folder, view) is not None:
         progress = live_of(request).call(view.own, judging_progress)
     tables = {} if progress is None else dict(progress.tables)
-    file = table_file(Address.of(request), tables)
-    if file is not None:
-        return file
     if progress is not None:
         tables["sums"] = _by_topic(progress.topics)
     work = () if progress is None else progress.assessors
@@ -123,14 +119,10 @@ def agreement(request: Request) -> Response:
     """Agreement of assessors, and the cells on which they differ."""
     view, address = view_of(request), Address.of(request)
     agreed = live_of(request).call(view.own, assessor_agreement)
-    tables = dict(agreed.tables)
-    file = table_file(address, tables)
-    if file is not None:
-        return file
     lines = [line for row in agreed.disagreements if (line := _line(view, row)) is not None]
     lines_listed = lines if address.get("which") == "all" else [line for line in lines if not line.is_decided]
     return render(
-        request, "campaign_agreement.html", agreed=agreed, agreement=drawn(tables["agreement"]),
+        request, "campaign_agreement.html", agreed=agreed, agreement=drawn(agreed.tables["agreement"]),
         rows=listed(lines_listed, address), n_all=len(lines),
         elsewhere=_elsewhere(agreed.disagreements, {line.row[:4] for line in lines}),
         n_open=sum(not line.is_decided for line in lines), who=who_of(request),
@@ -157,8 +149,6 @@ def adjudicate(request: Request) -> Response:
         live.reload()
         return go(request, back, "Nothing was saved: the ratings changed meanwhile. Look at both again.")
     live.patch(view.own, key.query_id, lambda view, state: with_people(folder, view, state))
-    if request.app.state.grader is not None:
-        request.app.state.grader.ask()
     rating_text = "" if rating is None else text_of(rating, choices_of(_item(state, key.item_id), view))
     message = f"{rating_text} counts now, by your decision." if rating_text else "The decision is withdrawn."
     return remember(go(request, back, message), decision.row.who)

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from markupsafe import Markup
@@ -21,7 +20,7 @@ if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.responses import Response
 
-    from trecexam.extensions.page.view import JudgedTable, QueryView, View
+    from trecexam.extensions.page.view import JudgedTable, View
     from trecexam.tables.table import Table
 
 
@@ -135,16 +134,11 @@ def _listed(
     sort = address.get("sort") or "-gap"
     # Places first: only the passages of this page are opened.
     page = listed(range(len(table_rows)), address, sort.removeprefix("-"), down=sort.startswith("-"))
-    query_ids = view.query_ids
     rows = []
-
-    def passage(at: int) -> tuple[QueryView, int]:
-        state = view.query(query_ids[int(table.query[at])])
-        assert state is not None
-        return state, int(table.doc[at])
-
     for at in table_rows[list(page.rows)].tolist():
-        state, passage_index = passage(at)
+        state = view.query(view.query_ids[int(table.query[at])])
+        assert state is not None
+        passage_index = int(table.doc[at])
         rows.append(
             Disagreement(
                 state.query_id,
@@ -155,27 +149,7 @@ def _listed(
                 int(table.runs[at]),
             )
         )
-
-    file_columns: dict[str, Callable[[Any], Any]] = {
-        "query": lambda at: query_ids[int(table.query[at])],
-        "doc": lambda at: passage(at)[0].doc_ids[passage(at)[1]],
-        "label": lambda at: table.label[at],
-        "judgment": lambda at: table.judgment[at],
-        "runs": lambda at: table.runs[at],
-    }
-    every = table_rows.tolist()
-    return ListedRows(
-        rows,
-        page.total,
-        page.first,
-        page.page,
-        page.pages,
-        page.size,
-        page.sort,
-        page.down,
-        every,
-        file_columns,
-    )
+    return ListedRows(rows, page.total, page.first, page.page, page.pages, page.size, page.sort, page.down)
 
 
 def _items(request: Request, view: View, address: Address) -> Response:
@@ -186,7 +160,7 @@ def _items(request: Request, view: View, address: Address) -> Response:
             "item_id": lambda at: link(urls.item(queries[at], ids[at]), texts[at]),
             **{f"{side}_reached": _share(view.items, side) for side in ("relevant", "nonrelevant")},
         }
-        # What people see first is enough here; the file has the other counts.
+        # What people see first is enough here; `verify spurious` has the other counts.
         layout_full = view.items.layout
         without, short = (*layout_full.without, "item"), {**layout_full.short, "item_id": "item"}
         layout = replace(layout_full, most=len(layout_full.first) - 1, without=without, short=short)

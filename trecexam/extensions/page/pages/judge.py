@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from starlette.responses import Response
 
     from trecexam.extensions.page.judging import JudgeNext
-    from trecexam.extensions.page.learning import LearnAgain, Learnt
     from trecexam.extensions.page.trails import Trail
     from trecexam.extensions.page.view import View
 
@@ -142,7 +141,6 @@ def _judgment_page(request: Request, view: View, queue: JudgmentQueue, trail: Tr
         back=trail.before(key),
         left=len(_open(request, view, queue, trail, displayed_key=key)),
         stale=queue.stale(view.version),
-        learnt=_learnt(request, view),
     )
 
 
@@ -168,7 +166,6 @@ def _nothing(request: Request, view: View, queue: JudgmentQueue, trail: Trail) -
         skipped=skipped,
         undo=_undone(view, trail),
         stale=queue.stale(view.version),
-        learnt=_learnt(request, view),
     )
 
 
@@ -179,12 +176,6 @@ def _queue(request: Request, view: View) -> JudgmentQueue:
     judge_list = judging.of(wish_of(request)._replace(grader=view.own))
     judge_list.want(view.version)
     return judge_list.wait(FIRST_LOOK)
-
-
-def _learnt(request: Request, view: View) -> tuple[Learnt | None, bool] | None:
-    """The last result of learning, and whether it is current; None if learning is off."""
-    learning: LearnAgain | None = request.app.state.learning
-    return learning.want(view.own, view.version) if learning is not None and view.of_documents else None
 
 
 def wish_of(request: Request) -> Wish:

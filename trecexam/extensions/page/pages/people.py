@@ -70,8 +70,6 @@ def override(request: Request) -> Response:
         )  # fmt: skip
     if outcome.written:
         live.patch(view.own, key.query_id, lambda view, state: with_people(folder, view, state))
-        if request.app.state.grader is not None:
-            request.app.state.grader.ask()
     message = said_of(outcome, words_of(view, whole=not key.item_id))
     if form.get("from") == "judge":
         return remember(judge.rated(request, key, rating, form.get("why", ""), message), outcome.row.who)

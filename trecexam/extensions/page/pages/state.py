@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from starlette.responses import JSONResponse, PlainTextResponse
 from starlette.routing import Route
 
-from trecexam.extensions.page.rendering import grading_of, live_of
+from trecexam.extensions.page.rendering import live_of
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 async def state(request: Request) -> Response:
     """The state's version, whether it is being read, errors, and progress of grading."""
     live = live_of(request)
-    work, grading = live.work, grading_of(request)
+    work = live.work
     return JSONResponse(
         {
             "version": live.version,
@@ -28,7 +28,6 @@ async def state(request: Request) -> Response:
             "graded": None if work is None else work.graded,
             "cells": None if work is None else work.cells,
             "watched_by": None if work is None else work.watched_by,
-            "grading": "" if grading is None else grading.failure,
         }
     )
 

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 from markupsafe import Markup
 from starlette.routing import Route
 
-from trecexam.extensions.page.downloads import table_file
 from trecexam.extensions.page.drawing import count, number
 from trecexam.extensions.page.listing import Address
 from trecexam.extensions.page.rendering import live_of, render, view_of
@@ -40,9 +39,6 @@ def work(request: Request) -> Response:
     shares = [100 * n / counts.cells if counts.cells else None for n in outcomes.values()]
     rows = tuple((*outcome, share) for outcome, share in zip(outcomes.items(), shares, strict=True))
     table = Table(("cells", "number", "share, %"), rows, layout=Layout(("cells",)))
-    file = table_file(Address.of(request), {"outcomes": table})
-    if file is not None:
-        return file
     used = None if now is None else now.usage
     usage = [(name, used[key]) for key, name in USAGE.items() if used and used.get(key) is not None]
     amounts = Table(("used", "amount"), tuple(usage), layout=Layout(("used",)))

@@ -123,7 +123,7 @@
       }
       return;
     }
-    const now = JSON.stringify([state.version, state.trouble, state.graded, state.cells, state.watched_by, state.grading]);
+    const now = JSON.stringify([state.version, state.trouble, state.graded, state.cells, state.watched_by]);
     if (lost || (known && now !== known) || state.version !== shown) {
       lost = false;
       known = now;

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,12 +12,12 @@ from trecexam.extensions.exams.irt.model import Floats
 
 #: Corrections that L-BFGS-B keeps: twice the usual, as far fewer iterations cost more than a little memory.
 _KEPT = 20
+#: L-BFGS-B stops where an iteration gains less than this share of the log-likelihood.
+_TOLERANCE = 1e-11
 #: Iterations that an item gets from a corner; it has three parameters.
 _CORNER_ITERATIONS = 40
 #: Responses, with which a second way to the maximum takes a fraction of a second.
 _SMALL = 20_000
-#: Starts drawn at random within the bounds: with as many, few maxima that a dozen others find are missed.
-_MOST_DRAWN = 8
 #: Which ends of the bounds of a, b and c (1 is the upper one) an item with guessing is tried from again.
 _CORNERS = ({"a": 1, "b": 1, "c": 0}, {"a": 1, "b": 0, "c": 1})
 
@@ -43,32 +42,17 @@ def optimum(objective: Objective) -> Optimum:
     The likelihood can have several maxima where items differ in a, and at given abilities that of an item
     with guessing can, too: a harder item that is guessed less, or an easier one that is guessed more. So with
     guessing every item is tried again from two corners of its bounds, the better one is kept, and all
-    parameters go on from there. A small matrix, where single items weigh most, is gone at from other starts
-    than the settings', too.
+    parameters go on from there. For a small matrix, where single items weigh most, a second way with all
+    parameters in their own units is tried.
     """
     best, best_value = _climbed(objective, objective.start(), _scale(objective))
-    if best.converged and "a" in objective.free:
-        for start, scale in _other_ways(objective):
-            other, value = _climbed(objective, start, scale)
-            # By more than rounding: the first way is the one that can be retold.
-            if other.converged and value < best_value - 1e-7:
-                best, best_value = other, value
+    if best.converged and "c" in objective.free and objective.responses.right.size <= _SMALL:
+        start = objective.start()
+        other, value = _climbed(objective, start, np.ones_like(start))
+        # By more than rounding: the first way is the one that can be retold.
+        if other.converged and value < best_value - 1e-7:
+            best = other
     return best
-
-
-def _other_ways(objective: Objective) -> Iterator[tuple[Floats, Floats]]:
-    """Further starts and units to try, fewer for larger matrices, so that all take about a second."""
-    size = objective.responses.right.size
-    if size > _SMALL:
-        return
-    start, scale = objective.start(), _scale(objective)
-    if "c" in objective.free:
-        yield start, np.ones_like(scale)
-    low, high = objective.bounds().T
-    # The same for the same matrix: a fit must give the same files again.
-    draw = np.random.default_rng(0)
-    for _ in range(min(_MOST_DRAWN, _SMALL // (2 * size))):
-        yield low + (high - low) * draw.random(len(low)), scale
 
 
 def _climbed(objective: Objective, start: Floats, scale: Floats) -> tuple[Optimum, float]:
@@ -103,7 +87,7 @@ def _minimised(
         bounds=bounds * scale[:, None],
         options={
             "maxcor": _KEPT,
-            "ftol": objective.settings.tolerance,
+            "ftol": _TOLERANCE,
             "gtol": 1e-8,
             "maxiter": most,
             "maxfun": 2 * most,

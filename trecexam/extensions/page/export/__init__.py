@@ -1,1 +1,0 @@
-"""A read-only copy of the page in files, which any web server shows: `trecexam serve --export`."""
