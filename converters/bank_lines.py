@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -15,10 +16,10 @@ from converters.lines import (
     Head,
     first_object,
     head,
-    is_one_object,
+    is_json_document,
     iter_filled,
+    iter_objects,
     parse_object,
-    read_whole,
 )
 from converters.nugget_banks import is_nugget_bank, nugget_bank_items, nugget_bank_query
 from converters.nuggets import (
@@ -109,8 +110,9 @@ def scan_bank(path: Path) -> Iterator[BankLine]:
     """
     forgiving = _of_gold(path)
     try:
-        whole = is_one_object(head(path))
-        lines = [(1, read_whole(path).encode())] if whole else iter_filled(path)
+        lines: Iterable[tuple[int, bytes]] = iter_filled(path)
+        if is_json_document(head(path)):
+            lines = ((number, json.dumps(row).encode()) for number, row in iter_objects(path))
         for number, line in lines:
             yield scan_line(path, number, line, forgiving=forgiving)
     except ConversionError as error:

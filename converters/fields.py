@@ -15,6 +15,8 @@ from converters.lines import Head
 from converters.records import Origin
 
 Path = str | os.PathLike[str]
+#: Where passages have their texts.
+TEXT_KEYS = ("text", "contents", "segment", "passage", "body")
 #: Weights are at most so much, so that sums of them are finite.
 MOST_WEIGHT = 1_000_000_000
 # What C's isspace, bytes.split and so the readers split at; str.split would split at a no-break space too.
@@ -59,6 +61,27 @@ def a_text(
         if blank or value.strip():
             return value
     raise ConversionError(path, line, f"{what} has no text ({_or(keys)})")
+
+
+def a_passage(path: Path, line: int, row: Mapping[str, Any], what: str, *, blank: bool = False) -> str:
+    """Return a passage's text: title, headings and text, one space between, as ir_datasets' `default_text`.
+
+    Anserini's `contents` have the title in them.
+
+    Args:
+        blank: return "" for a passage without a text.
+
+    Raises:
+        ConversionError: it has no text, or one that is not text.
+    """
+    before = [part for key in ("title", "headings") if isinstance(part := row.get(key), str) and part.strip()]
+    if blank and not before and not any(row.get(key) for key in TEXT_KEYS):
+        return ""
+    text = a_text(path, line, row, TEXT_KEYS, what, blank=bool(before))
+    is_titled = text is row.get("contents") and bool(before) and text.startswith(before[0])
+    if is_titled:
+        return text
+    return " ".join([*before, text] if text.strip() else before)
 
 
 def a_flag(path: Path, line: int, row: Mapping[str, Any], key: str) -> bool:

@@ -1,20 +1,20 @@
-"""Reads bytes and lines, plain or gzip (detected by content), in bounded memory."""
+"""Reads bytes and lines, plain or packed (detected by content), in bounded memory."""
 
 from __future__ import annotations
 
-import gzip
 import io
+import json
 import os
 import re
 import stat
-import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any, NamedTuple
 
 from converters.errors import ConversionError, StoppedError
+from converters.unpacking import UnpackingError, packed_as, unpacked
 
 #: The longest line a reader takes, in bytes: a graded pool has all passages of a query on one.
 MAX_LINE = 64 * 1024 * 1024
@@ -28,9 +28,10 @@ MAX_WHOLE = 64 * 1024 * 1024
 #: So much of a file is read, in bytes, before `stop` is called: that takes no time.
 BEFORE_STOP = 16 * 1024 * 1024
 
-_GZIP = b"\x1f\x8b"
 _UTF8_BOM = b"\xef\xbb\xbf"
 _UTF16_BOMS = (b"\xff\xfe", b"\xfe\xff")
+_LIST = re.compile(rb"\s*\[\s*(\{|\]|$)")
+_SPACE = re.compile(r"[ \t\r\n]*")
 _TOKEN = re.compile(rb'"(?P<key>(?:[^"\\]|\\.)*+)"\s*+:|"(?:[^"\\]|\\.)*+"?|[{}\[\]]')
 
 
@@ -89,18 +90,6 @@ def stoppable(asked_to_stop: Callable[[], bool] | None) -> Iterator[None]:
         _asked_to_stop.reset(token)
 
 
-class _Packed(gzip.GzipFile):
-    """A gzip reader that returns all available data before it reports a truncated file.
-
-    GzipFile fills whole buffers: where the end is missing, lines that are there are lost with the last one.
-    """
-
-    def readinto(self, buffer: Any) -> int:
-        data = self.read1(len(buffer))
-        buffer[: len(data)] = data
-        return len(data)
-
-
 class Head(NamedTuple):
     """The beginning of a file, for sniffing: its name, its first non-blank lines, decompressed."""
 
@@ -124,11 +113,8 @@ def open_bytes(path: str | os.PathLike[str]) -> Iterator[io.BufferedReader]:
     except OSError as error:
         raise ConversionError(path, None, f"cannot be opened: {error.strerror}") from None
     with raw:
-        stream: Any = raw
         with reading(path, None):
-            packed = raw.peek(2)[:2] == _GZIP
-        if packed:
-            stream = io.BufferedReader(_Packed(fileobj=raw), 1 << 20)
+            stream = unpacked(raw)
         with reading(path, 1):
             start = stream.peek(3)[:3]
         if start[:2] in _UTF16_BOMS:
@@ -143,24 +129,20 @@ def reading(path: str | os.PathLike[str], line: int | None) -> Iterator[None]:
     """Converts errors while reading bytes to a ConversionError."""
     try:
         yield
-    except EOFError:
-        raise ConversionError(
-            path, line, "the gzip data ends early: the copy is incomplete; copy it again"
-        ) from None
-    except (gzip.BadGzipFile, zlib.error) as error:
-        raise ConversionError(path, line, f"the gzip data is damaged ({error}); copy it again") from None
+    except UnpackingError as error:
+        raise ConversionError(path, line, str(error)) from None
     except OSError as error:
         raise ConversionError(path, line, f"cannot be read: {error.strerror or error}") from None
 
 
-def is_gzip(path: str | os.PathLike[str]) -> bool:
-    """Whether a file's content is gzip, whatever its name.
+def packing(path: str | os.PathLike[str]) -> str:
+    """Return what a file is packed as by its content: "gzip", "xz", "parquet" ..., or "" for plain text.
 
     Raises:
         ConversionError: it cannot be read, perhaps because it has been taken away meanwhile.
     """
     with reading(path, None), open_input(path) as file:
-        return file.read(2) == _GZIP
+        return packed_as(file.read(8))
 
 
 def iter_lines(
@@ -318,13 +300,74 @@ def iter_json(path: str | os.PathLike[str]) -> Iterator[tuple[int, Any]]:
 
 
 def iter_objects(path: str | os.PathLike[str]) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Like `iter_json`, for lines that must be objects.
+    """Yield (line number, object): one a line, or those of one JSON document.
 
     Raises:
-        ConversionError: one is not.
+        ConversionError: with the line: not JSON, not an object; there is none.
     """
+    if is_json_document(head(path)):
+        text = read_document(path)
+        whole = is_list(text)
+        for number, value in json_values(path, text) if whole else [(1, parse_json(path, 1, text.encode()))]:
+            if not isinstance(value, dict):
+                raise ConversionError(path, number, "an entry of the list is not a JSON object")
+            yield number, value
+        return
     for number, line in iter_filled(path):
         yield number, parse_object(path, number, line)
+
+
+def is_json_document(start: Head) -> bool:
+    """Whether a file is one JSON document: a list of objects, or one object over several lines."""
+    return is_list(start.lines[0]) or is_one_object(start)
+
+
+def is_list(text: str | bytes) -> bool:
+    """Whether a text begins as a JSON list of objects does."""
+    return bool(_LIST.match(text[:HEAD].encode() if isinstance(text, str) else text))
+
+
+def read_document(path: str | os.PathLike[str]) -> str:
+    """Return the text of a file that is one JSON document.
+
+    Raises:
+        ConversionError: with the line: bad JSON.
+    """
+    import orjson
+
+    text = read_whole(path)
+    try:
+        # For its reasons, and because json takes NaN and halves of surrogate pairs.
+        orjson.loads(text)
+    except orjson.JSONDecodeError as error:
+        reason = f"not valid JSON: {error.msg} (column {error.colno})"
+        raise ConversionError(path, error.lineno, reason) from None
+    return text
+
+
+def json_values(path: str | os.PathLike[str], text: str, start: int = 0) -> Iterator[tuple[int, Any]]:
+    """Yield (line, value) of what is in the brackets of valid JSON from `start` on: entries, or keys and
+    values.
+    """
+    decode = json.JSONDecoder().raw_decode
+    line, counted = 1, 0
+    position = _after_space(text, _after_space(text, start) + 1)
+    while text[position] not in "]}":
+        line += text.count("\n", counted, position)
+        counted = position
+        try:
+            value, position = decode(text, position)
+        except RecursionError:
+            raise ConversionError(path, line, "nested too deeply") from None
+        yield line, value
+        position = _after_space(text, position)
+        if text[position] in ",:":
+            position = _after_space(text, position + 1)
+
+
+def _after_space(text: str, position: int) -> int:
+    space = _SPACE.match(text, position)
+    return space.end() if space else position
 
 
 def iter_filled(path: str | os.PathLike[str]) -> Iterator[tuple[int, bytes]]:
@@ -360,8 +403,17 @@ def is_one_object(head: Head) -> bool:
 
 
 def head_object(head: Head) -> dict[str, Any] | None:
-    """Like `first_object`, but also for one JSON object over several lines."""
-    return first_object(Head(head.name, (b"\n".join(head.lines),)) if is_one_object(head) else head)
+    """Like `first_object`, but also for one JSON object over several lines, and the first one of a list."""
+    if not is_json_document(head):
+        return first_object(head)
+    text = b"\n".join(head.lines).lstrip()
+    if not text.startswith(b"["):
+        return first_object(Head(head.name, (text,)))
+    try:
+        value, _ = json.JSONDecoder().raw_decode(text[1:].lstrip().decode(errors="replace"))
+    except (ValueError, RecursionError):
+        return dict.fromkeys(top_level_keys(text[1:]))
+    return value if isinstance(value, dict) else None
 
 
 def top_level_keys(line: bytes) -> Iterator[str]:
@@ -385,14 +437,3 @@ def first_json(head: Head) -> Any:
         return orjson.loads(head.lines[0])
     except orjson.JSONDecodeError:
         return None
-
-
-@contextmanager
-def open_write(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
-    """Opens a file for writing; gzip without time and name if its name ends in .gz."""
-    with Path(path).open("wb") as raw:
-        if not str(path).endswith(".gz"):
-            yield raw
-            return
-        with gzip.GzipFile(filename="", fileobj=raw, mode="wb", mtime=0) as packed:
-            yield packed  # type: ignore[misc]

@@ -1,24 +1,35 @@
-"""Passages: JSON Lines with an id and a text, or MS MARCO's TSV `doc_id<TAB>text`.
+"""Passages: JSON with an id and a text, tables (DPR's), or MS MARCO's TSV without a header.
 
-A title is not put before the text, but in BEIR's corpora (`_id`, `title`, `text`), as BEIR does.
+A title goes before the text, as ir_datasets has it. Runs with texts are read, too.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator
-from typing import BinaryIO
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, BinaryIO
 
-from converters.errors import ConversionError
-from converters.fields import a_text, an_id
-from converters.lines import Head, decode, first_object, head, iter_filled, parse_object
+from converters.errors import BadLines, ConversionError
+from converters.fields import TEXT_KEYS, a_passage, an_id
+from converters.lines import (
+    Head,
+    decode,
+    head,
+    head_object,
+    is_json_document,
+    iter_filled,
+    iter_objects,
+    parse_object,
+)
 from converters.records import Passage
 from converters.registry import Format
+from converters.scored_rows import has_texts, header, scored_rows, table_row
 
 EXAMPLE = '{"docid": "doc42", "text": "Heat pumps move heat ..."}'
-ID_KEYS = ("docid", "doc_id", "id", "_id")
-TEXT_KEYS = ("text", "contents", "segment")
-_TSV_IDS, _TSV_TEXTS = {"id", "pid", "docid", "doc_id"}, {"text", "passage", "contents"}
+#: A segment of MS MARCO v2 has its document's id as `docid`, and its own as `pid`.
+ID_KEYS = ("pid", "docid", "doc_id", "docno", "id", "_id")
+#: MS MARCO's documents, a TSV without a header.
+_DOCUMENT_COLUMNS = ("docid", "url", "title", "body")
 #: Names of files of texts that could be queries or passages, and of how many words these are on average.
 _QUERIES, _PASSAGES, _WORDS = ("quer", "topic"), ("corpus", "collection", "passages", "documents"), 40
 
@@ -41,29 +52,23 @@ def numbered_passages(
     path: str | os.PathLike[str], on_error: Callable[[ConversionError], None] | None = None
 ) -> Iterator[tuple[int, Passage]]:
     """Yields the passages of a file with their line numbers."""
-    import orjson
-
-    first = head(path).lines[0].lstrip()
-    if b"\t" in first and not first.startswith((b"{", b"[")):
-        yield from _tsv_passages(path, on_error)
+    start = head(path)
+    if has_texts(start):
+        with BadLines() as bad:
+            rows = {row.doc_id: row for row in scored_rows(path, bad) if row.text}
+        yield from ((row.line, Passage(row.doc_id, row.text)) for row in rows.values())
         return
-    for number, line in iter_filled(path):
+    columns, is_named = _columns(start)
+    lines: Iterator[tuple[int, Any]] = iter_objects(path) if is_json_document(start) else iter_filled(path)
+    if is_named:
+        next(lines)
+    for number, line in lines:
+        passage = None if columns else _plain(line)
         try:
-            # Nearly all lines of nearly all files; what is anything else is looked at closely.
-            row = orjson.loads(line)
-            doc_id, text = row["docid"], row["text"]
-            plain = doc_id.strip() and text.strip()
-        except (ValueError, LookupError, TypeError, AttributeError):
-            plain = False
-        if plain:
-            yield number, Passage(doc_id, text)
-            continue
-        try:
-            row = parse_object(path, number, line)
-            doc_id = an_id(path, number, row, ID_KEYS)
-            if "_id" in row and isinstance(row.get("title"), str):
-                row = {**row, "text": f"{row['title']} {row.get('text') or ''}".strip()}
-            passage = Passage(doc_id, a_text(path, number, row, TEXT_KEYS, f"passage '{doc_id}'"))
+            if passage is None:
+                row = line if isinstance(line, dict) else _row(path, number, line, columns, quoted=is_named)
+                doc_id = an_id(path, number, row, ID_KEYS).strip()
+                passage = Passage(doc_id, a_passage(path, number, row, f"passage '{doc_id}'"))
         except ConversionError as error:
             if on_error is None:
                 raise
@@ -72,23 +77,40 @@ def numbered_passages(
         yield number, passage
 
 
-def _tsv_passages(
-    path: str | os.PathLike[str], on_error: Callable[[ConversionError], None] | None
-) -> Iterator[tuple[int, Passage]]:
-    for number, line in iter_filled(path):
-        try:
-            doc_id, *texts = decode(path, number, line).split("\t")
-            if len(texts) != 1:
-                raise ConversionError(path, number, f"has {len(texts)} tabs: a line is `doc_id<TAB>text`")
-            if not doc_id.strip() or not texts[0].strip():
-                raise ConversionError(path, number, f"passage '{doc_id}' has no text, or no id")
-        except ConversionError as error:
-            if on_error is None:
-                raise
-            on_error(error)
-            continue
-        if number > 1 or doc_id.strip().lower() not in _TSV_IDS or texts[0].strip().lower() not in _TSV_TEXTS:
-            yield number, Passage(doc_id.strip(), texts[0].strip())
+def _columns(start: Head) -> tuple[tuple[str, ...], bool]:
+    """Return the columns of a table, and whether its first line names them; () for JSON."""
+    if start.lines[0].lstrip().startswith((b"{", b"[")):
+        return (), False
+    names = tuple(name.strip().lower() for name in start.lines[0].decode(errors="replace").split("\t"))
+    if header(start) or (len(names) == 2 and {names[0]} <= set(ID_KEYS) and {names[1]} <= set(TEXT_KEYS)):
+        return header(start) or names, True
+    return (_DOCUMENT_COLUMNS if len(names) == len(_DOCUMENT_COLUMNS) else ("docid", "text")), False
+
+
+def _plain(line: bytes | dict[str, Any]) -> Passage | None:
+    """Return the passage of nearly all lines of nearly all files; None where one has to look closely."""
+    import orjson
+
+    try:
+        row = orjson.loads(line) if isinstance(line, bytes) else line
+        doc_id, text = row["docid"], row["text"]
+        plain = row.keys().isdisjoint(("pid", "title", "headings")) and doc_id.strip() and text.strip()
+    except (ValueError, LookupError, TypeError, AttributeError):
+        return None
+    return Passage(doc_id, text) if plain else None
+
+
+def _row(
+    path: str | os.PathLike[str], number: int, line: bytes, columns: tuple[str, ...], *, quoted: bool
+) -> Mapping[str, Any]:
+    if quoted:
+        return table_row(path, number, line, columns)
+    if not columns:
+        return parse_object(path, number, line)
+    fields = decode(path, number, line).split("\t")
+    if len(fields) != len(columns):
+        raise ConversionError(path, number, f"has {len(fields) - 1} tabs: a line is `doc_id<TAB>text`")
+    return dict(zip(columns, map(str.strip, fields), strict=True))
 
 
 def named_as(name: str) -> str:
@@ -108,18 +130,24 @@ def write_passages(passages: Iterable[Passage], file: BinaryIO) -> None:
 
 
 def _sniff(start: Head) -> bool:
-    row = first_object(start)
-    if row is None:
+    columns, is_named = _columns(start)
+    if columns:
         line = start.lines[0].lstrip()
-        return named_as(start.name) == "passages" and line.count(b"\t") == 1 and line[:1] not in b"{[<"
+        if is_named:
+            return len(columns) > 2 and not set(columns).isdisjoint(TEXT_KEYS)
+        if columns == _DOCUMENT_COLUMNS:
+            return all(line.split(b"\t")[1:2] == [] or b"://" in line.split(b"\t")[1] for line in start.lines)
+        return named_as(start.name) == "passages" and line.count(b"\t") == 1 and line[:1] != b"<"
+    row = head_object(start) or {}
     if "_id" in row and "text" in row:
         return "title" in row or named_as(start.name) == "passages" or _is_long(start)
-    if not any(key in row for key in ID_KEYS):
+    if row.keys().isdisjoint(ID_KEYS):
         return False
-    if any(key in row for key in ("docid", "doc_id", "contents", "segment")):
-        return any(key in row for key in TEXT_KEYS)
-    # {"id", "text"} may be either; people name query files so.
-    return "text" in row and named_as(start.name) != "queries" and "query_id" not in row and "qid" not in row
+    if not row.keys().isdisjoint(("pid", "docid", "doc_id", "docno", "contents", "segment")):
+        return not row.keys().isdisjoint(TEXT_KEYS)
+    # {"id", "text"} may be either; people name query files so. A list of them is topics.
+    of_queries = named_as(start.name) == "queries" or "query_id" in row or "qid" in row
+    return "text" in row and not of_queries and not is_json_document(start)
 
 
 def _is_long(start: Head) -> bool:
@@ -130,11 +158,11 @@ def _is_long(start: Head) -> bool:
 FORMAT = Format(
     "passages",
     (".jsonl", ".tsv"),
-    "passages: JSONL, BEIR's corpus (the title goes before the text), MS MARCO's TSV",
+    "passages: JSON, DPR's and MS MARCO's TSV; the title goes before the text",
     EXAMPLE,
     _sniff,
     read_passages,
     write_passages,
-    told_by='"docid" or "id" and "text"; "_id" with a "title" or long texts; TSV named collection or corpus',
-    written_as="JSONL",
+    told_by='"docid", "docno", "pid" or "id" and "text", "contents", "segment", "passage" or "body"; "_id" '
+    'with a "title" or long texts; TSV with such a header, with addresses, or named collection or corpus',
 )

@@ -15,6 +15,7 @@ from converters.lines import Head, decode, first_object, head, iter_lines, iter_
 from converters.measure_values import looks_like_values
 from converters.records import Query
 from converters.registry import Format
+from converters.scored_rows import has_texts, scored_rows
 from converters.topics import (
     ID_KEYS,
     TEXT_KEYS,
@@ -68,6 +69,8 @@ def write_queries(queries: Iterable[Query], file: BinaryIO) -> None:
 
 
 def _reader(start: Head) -> Callable[[str | os.PathLike[str]], Iterator[tuple[int, Query]]]:
+    if has_texts(start):
+        return _of_rows
     if is_document(start):
         return json_topics
     if start.lines[0].lstrip().startswith(b"{"):
@@ -76,6 +79,13 @@ def _reader(start: Head) -> Callable[[str | os.PathLike[str]], Iterator[tuple[in
     if marked_up is None or (marked_up == "other" and b"\t" in start.lines[0]):
         return _tsv_rows
     return sgml_topics if marked_up == "sgml" else xml_topics
+
+
+def _of_rows(path: str | os.PathLike[str]) -> Iterator[tuple[int, Query]]:
+    """Yield the queries of a run with texts."""
+    with BadLines() as bad:
+        rows = {row.query_id: row for row in scored_rows(path, bad) if row.query_text}
+    yield from ((row.line, Query(row.query_id, row.query_text)) for row in rows.values())
 
 
 def _is_header(query_id: str, text: str) -> bool:

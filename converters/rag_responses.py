@@ -8,6 +8,7 @@ One line is one system's answer to one query. They differ in names and in how th
 | TREC RAG 2025, 2026 | `metadata.narrative_id` | `answer: [{text, citations}]` | places, or ids |
 | RAGTIME, NeuCLIR, DRAGUN | `topic_id`, `request_id`, `metadata` | `responses` | `{id: confidence}`, ids |
 | BioGen | `topic_id` of each of the `results` of one JSON document | `answer`, `responses` | ids |
+| iKAT | `turn_id` of each of the `turns` of one JSON document | `responses` | passages that are `used` |
 | ragas samples | `user_input`, the query's text | `response` | all `retrieved_contexts` |
 | plain | `query_id`; or `prompt`, the query's text | `text`, `response` or `answer` | none |
 
@@ -26,21 +27,23 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from converters.errors import ConversionError
-from converters.fields import an_id
+from converters.fields import TEXT_KEYS, an_id
+from converters.ikat import as_turn
 from converters.lines import (
     Head,
     first_object,
     head,
     head_object,
-    is_one_object,
+    is_json_document,
     iter_lines,
+    iter_objects,
     parse_object,
-    read_whole,
 )
-from converters.passages import ID_KEYS, TEXT_KEYS
+from converters.passages import ID_KEYS
 from converters.ragas import as_report, is_sample
 from converters.records import Citation, Passage, Response, Sentence
 from converters.registry import Format
+from converters.unpacking import without_ending
 
 EXAMPLE = (
     '{"run_id": "mysys", "topic_id": "q1", "references": ["doc42"], "answer": [{"text": "Heat pumps ...", '
@@ -51,6 +54,8 @@ QUERY_TEXT_KEYS = ("topic", "narrative", "query", "prompt", "question", "problem
 RUN_KEYS = ("run_id", "run", "team_run_id", "run_name")
 #: What BioGen's one JSON document has its responses under.
 _DOCUMENT = "results"
+#: The same in runs of iKAT.
+_TURNS = "turns"
 #: Words that TREC RAG takes in a response.
 WORDS = 400
 _LISTS = ("answer", "responses", "sentences")
@@ -83,7 +88,7 @@ def numbered_responses(
         ConversionError: the file cannot be read to its end, or no line of it is good; or, without `on_error`,
             with the line: bad JSON, no query, no text, a second response of the run to the same query.
     """
-    stem = Path(path).name.removesuffix(".gz").rsplit(".", 1)[0]
+    stem = without_ending(Path(path).name).rsplit(".", 1)[0]
     first_lines: dict[tuple[str, str], int] = {}
     failed: list[ConversionError] = []
     over: list[tuple[int, str]] = []
@@ -125,23 +130,28 @@ def numbered_responses(
 def _lines(path: str | os.PathLike[str], *, nul: bool) -> Iterator[tuple[int, bytes | dict[str, Any]]]:
     """Yields (line number, line), or the responses of one JSON document with its common fields."""
     try:
-        document = _is_document(head(path, nul=True))
+        start = head(path, nul=True)
+        document = is_json_document(start) or bool({_DOCUMENT, _TURNS} & (first_object(start) or {}).keys())
     except ConversionError:
         document = False
     if not document:
         yield from ((number, line) for number, line in iter_lines(path, nul=nul) if line.strip())
         return
-    whole = parse_object(path, 1, read_whole(path).encode())
-    listed = whole.pop(_DOCUMENT, None)
-    rows = [whole] if listed is None else listed
-    if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
-        raise ConversionError(path, 1, f'"{_DOCUMENT}" is not a list of responses', "file")
-    yield from ((1, {**whole, **row}) for row in rows)
+    for number, row in iter_objects(path):
+        yield from ((number, response) for response in _of_document(path, number, row))
 
 
-def _is_document(start: Head) -> bool:
-    """Whether a file is one JSON document: a bare bracket first, or the responses in a list."""
-    return is_one_object(start) or _DOCUMENT in (first_object(start) or {})
+def _of_document(path: str | os.PathLike[str], number: int, row: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """Yield the responses of a JSON document with its common fields: BioGen's `results`, iKAT's `turns`."""
+    key = next((key for key in (_DOCUMENT, _TURNS) if key in row), None)
+    if key is None:
+        yield row
+        return
+    listed = row.pop(key)
+    if not isinstance(listed, list) or not all(isinstance(each, dict) for each in listed):
+        raise ConversionError(path, number, f'"{key}" is not a list of responses', "file")
+    for each in listed:
+        yield {**row, **(as_turn(path, number, each) if key == _TURNS else each)}
 
 
 def second_response(
@@ -374,9 +384,11 @@ def _sniff(start: Head) -> bool:
     row = head_object(start)
     if row is None:
         return False
-    if is_sample(row) or (_DOCUMENT in row and any(key in row for key in (*RUN_KEYS, "team_id"))):
-        return True
     named_run = any(key in row for key in RUN_KEYS)
+    if is_sample(row) or (_DOCUMENT in row and (named_run or "team_id" in row)):
+        return True
+    if _TURNS in row and named_run:
+        return True
     # Of a long line only the first keys are seen, each with None.
     cut = bool(row) and all(value is None for value in row.values())
     if cut and (("metadata" in row and "_id" not in row) or ("references" in row and named_run)):
@@ -393,12 +405,12 @@ def _never(_: Head) -> bool:
 FORMAT = Format(
     "responses",
     (".jsonl",),
-    "generated responses, JSONL: TREC RAG, RAGTIME, NeuCLIR, DRAGUN, BioGen, LongEval, plain; ragas samples",
+    "generated responses, JSON: TREC RAG, RAGTIME, NeuCLIR, DRAGUN, BioGen, LongEval, iKAT, plain, ragas",
     EXAMPLE,
     _sniff,
     read_responses,
     write_rag24,
-    told_by='an answer beside the id of a run or query; ragas by "user_input" and "response"',
+    told_by='an answer beside the id of a run or query; ragas by "user_input" or "contexts"',
     written_as="TREC RAG 2024's",
 )
 RAG24 = Format(

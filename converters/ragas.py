@@ -1,5 +1,6 @@
 """ragas samples, JSON Lines: `user_input`, `response`, `retrieved_contexts`, `reference`.
 
+Before ragas 0.2 they were `question`, `answer`, `contexts` and `ground_truth`.
 A sample is a response to a query that is known by its text. It is one sentence that cites all contexts.
 """
 
@@ -12,10 +13,12 @@ from typing import Any
 
 from converters.errors import ConversionError
 
+_OLD_NAMES = {"question": "user_input", "answer": "response", "contexts": "retrieved_contexts"}
+
 
 def is_sample(row: Mapping[str, Any]) -> bool:
     """Whether a line is a ragas sample with a response."""
-    return "user_input" in row and "response" in row
+    return {"user_input", "response"} <= row.keys() or _OLD_NAMES.keys() <= row.keys()
 
 
 def as_report(path: str | os.PathLike[str], number: int, row: Mapping[str, Any]) -> dict[str, Any]:
@@ -26,6 +29,8 @@ def as_report(path: str | os.PathLike[str], number: int, row: Mapping[str, Any])
     Raises:
         ConversionError: several turns, no response, contexts that are not texts, or more ids than contexts.
     """
+    if "user_input" not in row:
+        row = {**row, **{name: row[old] for old, name in _OLD_NAMES.items()}}
     if not isinstance(row["user_input"], str) or not isinstance(row["response"], str):
         reason = "a ragas sample of several turns, or without a response: give samples of one turn"
         raise ConversionError(path, number, reason)

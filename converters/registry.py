@@ -15,8 +15,9 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from converters.errors import ConversionError
-from converters.lines import Head, head, open_write
+from converters.lines import Head, head
 from converters.records import Item
+from converters.unpacking import open_write
 
 #: Formats that come with the package, in the order in which they are tried on a file.
 BUILT_IN = {
@@ -36,6 +37,7 @@ BUILT_IN = {
     "ragtime": "converters.rag_responses:RAGTIME",
     "nuggets-v3": "converters.bank:V3",
     "nuggets-ragtime": "converters.bank:RAGTIME",
+    "workbench": "converters.workbench",
 }
 
 
@@ -142,7 +144,7 @@ def read(path: str | os.PathLike[str], format: str | None = None) -> Any:  # noq
 
 
 def write(records: Iterable[Any], path: str | os.PathLike[str], format: str) -> None:  # noqa: A002
-    """Writes records to a file; gzip where its name ends in .gz.
+    """Write records to a file, compressed where its name ends in .gz, .bz2, .xz or .zst.
 
     Raises:
         ConversionError: the format is unknown or cannot be written.
@@ -151,7 +153,7 @@ def write(records: Iterable[Any], path: str | os.PathLike[str], format: str) -> 
     file_format = _format(format, path)
     if file_format.write is None:
         raise ConversionError(path, None, f"the format '{format}' is only read, not written")
-    with open_write(path) as file:
+    with open_write(Path(path)) as file:
         file_format.write(records, file)
 
 

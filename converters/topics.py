@@ -18,7 +18,6 @@ title alone does not say the question. The background describes the user, and is
 
 from __future__ import annotations
 
-import json
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -27,7 +26,18 @@ from xml.parsers import expat
 
 from converters.errors import ConversionError
 from converters.fields import a_text, an_id
-from converters.lines import Head, decode, first_object, iter_lines, read_whole, top_level_keys
+from converters.lines import (
+    Head,
+    decode,
+    first_object,
+    head,
+    is_list,
+    iter_lines,
+    json_values,
+    read_document,
+    read_whole,
+    top_level_keys,
+)
 from converters.records import Query
 
 ID_KEYS = ("query_id", "qid", "id", "_id", "request_id", "topic_id", "narrative_id")
@@ -35,17 +45,19 @@ TEXT_KEYS = ("text", "title", "query", "narrative", "problem_statement")
 #: In a list, where it is clear what each object is, these may name the id and the text as well.
 LIST_ID_KEYS = (*ID_KEYS, "number", "num")
 LIST_TEXT_KEYS = (*TEXT_KEYS[:3], "question", "topic", "description", *TEXT_KEYS[3:])
+_UTTERANCES = (
+    *("resolved_utterance", "manual_rewritten_utterance", "automatic_rewritten_utterance"),
+    *("utterance", "raw_utterance"),
+)
 _PASSAGE_KEYS = ("docid", "doc_id", "contents", "segment")
-_LIST = re.compile(rb"\s*\[\s*(\{|\]|$)")
 _FIRST_TEXT = re.compile(rb'\s*\{\s*"(?:[^"\\]|\\.)*"\s*:\s*"')
-_SPACE = re.compile(r"[ \t\r\n]*")
 
 
 def is_document(start: Head) -> bool:
     """Whether a file of queries is one JSON document, and not JSON Lines or text."""
     line = start.lines[0]
     if not line.lstrip().startswith(b"{"):
-        return bool(_LIST.match(line))
+        return is_list(line)
     row = first_object(start)
     if not row:
         return True
@@ -85,14 +97,8 @@ def json_topics(path: str | os.PathLike[str]) -> Iterator[tuple[int, Query]]:
     """
     import orjson
 
-    text = read_whole(path)
-    try:
-        # For its reasons, and because json takes NaN and halves of surrogate pairs.
-        whole = orjson.loads(text)
-    except orjson.JSONDecodeError as error:
-        raise ConversionError(
-            path, error.lineno, f"not valid JSON: {error.msg} (column {error.colno})"
-        ) from None
+    text = read_document(path)
+    whole = orjson.loads(text)
     if isinstance(whole, dict) and _is_topics_list(whole) and isinstance(whole["topics"], list):
         return _rows(path, text, text.index("["))
     if isinstance(whole, dict):
@@ -104,7 +110,7 @@ def json_topics(path: str | os.PathLike[str]) -> Iterator[tuple[int, Query]]:
 
 def _pairs(path: str | os.PathLike[str], text: str) -> Iterator[tuple[int, Query]]:
     key = None
-    for line, value in _values(path, text):
+    for line, value in json_values(path, text):
         if key is None:
             key = value
             continue
@@ -127,11 +133,24 @@ def _is_topics_list(row: Mapping[str, Any]) -> bool:
 
 
 def _rows(path: str | os.PathLike[str], text: str, start: int = 0) -> Iterator[tuple[int, Query]]:
-    for line, row in _values(path, text, start):
+    for line, row in json_values(path, text, start):
         if not isinstance(row, dict):
             raise ConversionError(path, line, "an entry of the list is not a JSON object")
         query_id = an_id(path, line, row, LIST_ID_KEYS)
+        if isinstance(row.get("turns"), list):
+            yield from ((line, query) for query in _turns(path, line, query_id, row["turns"]))
+            continue
         yield line, Query(query_id, topic_text(path, line, row, query_id, LIST_TEXT_KEYS))
+
+
+def _turns(path: str | os.PathLike[str], line: int, topic: str, turns: list[Any]) -> Iterator[Query]:
+    """Yield the turns of a conversation (CAsT, iKAT), which are queries `TOPIC_TURN`."""
+    for turn in turns:
+        if not isinstance(turn, dict):
+            raise ConversionError(path, line, f"a turn of topic '{topic}' is not a JSON object")
+        turn_id = an_id(path, line, turn, ("turn_id", "number"))
+        query_id = turn_id if turn_id.startswith(topic) else f"{topic}_{turn_id}"
+        yield Query(query_id, a_text(path, line, turn, _UTTERANCES, f"turn '{query_id}'"))
 
 
 def topic_text(
@@ -148,31 +167,6 @@ def topic_text(
         return text
     title = text.strip()
     return f"{title}{' ' if title.endswith(('.', '?', '!', ':')) else '. '}{problem.strip()}"
-
-
-def _values(path: str | os.PathLike[str], text: str, start: int = 0) -> Iterator[tuple[int, Any]]:
-    """(line, value) of what is in the brackets of valid JSON from `start` on: entries, or keys and
-    values.
-    """
-    decode = json.JSONDecoder().raw_decode
-    line, counted = 1, 0
-    position = _after_space(text, _after_space(text, start) + 1)
-    while text[position] not in "]}":
-        line += text.count("\n", counted, position)
-        counted = position
-        try:
-            value, position = decode(text, position)
-        except RecursionError:
-            raise ConversionError(path, line, "nested too deeply") from None
-        yield line, value
-        position = _after_space(text, position)
-        if text[position] in ",:":
-            position = _after_space(text, position + 1)
-
-
-def _after_space(text: str, position: int) -> int:
-    space = _SPACE.match(text, position)
-    return space.end() if space else position
 
 
 #: How deep elements may be in each other, and how much text one SGML topic may have, in characters.
@@ -194,6 +188,7 @@ _OTHER_NAMES = (
     "querytweettime",
 )
 _TOPICS = ("topic", "top", "query")
+_ENCODING = re.compile(rb"""\s*<\?xml\b[^>]*\bencoding\s*=\s*["']([\w.-]+)["']""")
 _MARKUP = re.compile(rb"\s*<[A-Za-z!?]")
 _OPENED = re.compile(rb"<([A-Za-z][\w.:-]*+)[^<>]*+>")
 _TAG = re.compile(r"<(/?)([A-Za-z][\w-]*)(?:\s[^<>]*)?>")
@@ -265,13 +260,21 @@ def sgml_topics(path: str | os.PathLike[str]) -> Iterator[tuple[int, Query]]:
 
 
 def xml_topics(path: str | os.PathLike[str]) -> Iterator[tuple[int, Query]]:
-    """Yields (line, query) of an XML file, read as UTF-8 and without external entities.
+    """Yields (line, query) of an XML file, in the encoding that it declares, without external entities.
 
     Raises:
         ConversionError: with the line: bad XML, declared entities, a topic without number or text, elements
             more than `MAX_DEPTH` deep.
     """
-    return iter(_Xml(path).read(read_whole(path)))
+    declared = _ENCODING.match(head(path).lines[0])
+    encoding = declared[1].decode() if declared else "UTF-8"
+    if encoding.lower() in ("utf-8", "utf8", "ascii", "us-ascii"):
+        return iter(_Xml(path).read(read_whole(path)))
+    try:
+        document = b"\n".join(line for _, line in iter_lines(path)).decode(encoding)
+    except (LookupError, UnicodeDecodeError) as error:
+        raise ConversionError(path, 1, f"is not in the encoding that it declares: {error}") from None
+    return iter(_Xml(path).read(document))
 
 
 def _nothing(path: str | os.PathLike[str], number: int, text: str) -> None:

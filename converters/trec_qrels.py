@@ -1,7 +1,7 @@
 """TREC qrels: `query_id 0 doc_id label`; in diversity qrels (ndeval) the second column is the subtopic.
 
 TREC RAG 2025 has six columns: `query_id Q0 doc_id label confidence run_id`. Prels, the five columns of
-sampled judgments, are told and refused. BEIR has three under a header: `query-id corpus-id score`. Lines
+sampled judgments, are told and refused. BEIR has three, and a header (see `converters.scored_rows`). Lines
 whose first character is `#` are comments, as in trec_eval 10.
 """
 
@@ -27,6 +27,7 @@ from converters.lines import Head, columns_of, decode, head, iter_lines, open_by
 from converters.measure_values import looks_like_values
 from converters.records import Qrel
 from converters.registry import Format
+from converters.scored_rows import rows_of, scored_rows
 
 #: After so many returns to an earlier query a file is not grouped by query, and packing only costs time.
 _PATIENCE = 1000
@@ -92,7 +93,6 @@ class QrelRow(Protocol):
 
 
 EXAMPLE = "q1 0 doc42 3"
-_BEIR = ["query-id", "corpus-id", "score"]
 #: The highest label that judgments with confidences have.
 MAX_LABEL = 4
 #: The highest label that is read. trec_eval clears 8 bytes a label for each query of each run: 8 MB here.
@@ -128,6 +128,9 @@ def read_qrels(path: str | os.PathLike[str]) -> Iterator[Qrel]:
         return
     seen = Seen()
     width = n_comments = 0
+    if rows_of(head(path)):
+        yield from _of_rows(path, seen)
+        return
     with BadLines() as bad:
         for number, line in iter_lines(path):
             try:
@@ -138,19 +141,11 @@ def read_qrels(path: str | os.PathLike[str]) -> Iterator[Qrel]:
                 if is_comment(line):
                     n_comments += 1
                     continue
-                if not width and [name.lower() for name in columns] == _BEIR:
-                    width = 3
-                    continue
-                width = width or (6 if len(columns) == 6 else 4)
+                # MS MARCO's runs have three columns, too; BEIR's judgments have tabs.
+                by_tabs = len(columns) == 3 and line.count(b"\t") == 2
+                width = width or (3 if by_tabs else 6 if len(columns) == 6 else 4)
                 judgment = _judgment(path, number, columns, width)
-                first = seen.first(judgment.query_id, f"{judgment.iteration} {judgment.doc_id}", number)
-                if first != number:
-                    raise ConversionError(
-                        path,
-                        number,
-                        f"document '{judgment.doc_id}' is judged twice for query '{judgment.query_id}' "
-                        f"(first on line {first}); keep one",
-                    )
+                _refuse_twice(path, number, judgment, seen)
             except ConversionError as error:
                 if isinstance(error, _LikeRunError) and not judged_with_confidence(head(path)):
                     # All its other lines are alike.
@@ -166,6 +161,32 @@ def read_qrels(path: str | os.PathLike[str]) -> Iterator[Qrel]:
     if width == 6:
         logging.getLogger("converters").info(
             "%s: confidences and run ids (columns 5 and 6) are left out", os.fspath(path)
+        )
+
+
+def _of_rows(path: str | os.PathLike[str], seen: Seen) -> Iterator[Qrel]:
+    """Read qrels that are JSON, or a table with a header."""
+    with BadLines() as bad:
+        for row in scored_rows(path, bad):
+            try:
+                label = _read_label(path, row.line, str(row.value), f"the label of document '{row.doc_id}'")
+                judgment = Qrel(row.query_id, row.doc_id, label)
+                _refuse_twice(path, row.line, judgment, seen)
+            except ConversionError as error:
+                bad.add(error)
+                continue
+            if not bad:
+                yield judgment
+
+
+def _refuse_twice(path: str | os.PathLike[str], number: int, judgment: Qrel, seen: Seen) -> None:
+    first = seen.first(judgment.query_id, f"{judgment.iteration} {judgment.doc_id}", number)
+    if first != number:
+        raise ConversionError(
+            path,
+            number,
+            f"document '{judgment.doc_id}' is judged twice for query '{judgment.query_id}' "
+            f"(first on line {first}); keep one",
         )
 
 
@@ -210,7 +231,7 @@ def _judgment(path: str | os.PathLike[str], number: int, columns: Sequence[str],
     if len(columns) != width:
         lays_out = "query_id 0 doc_id label" + (" confidence run_id" if width == 6 else "")
         if width == 3:
-            lays_out = "query-id corpus-id score"
+            lays_out = "query_id doc_id label"
         raise ConversionError(path, number, f"has {counted(columns)}, a qrels line has {width}: {lays_out}")
     query_id, iteration, doc_id, text = (columns[0], "0", *columns[1:]) if width == 3 else columns[:4]
     if width == 6:
@@ -221,13 +242,13 @@ def _judgment(path: str | os.PathLike[str], number: int, columns: Sequence[str],
                 reason = f"this looks like a run: column 5 is '{score}', and a confidence is in 0..1"
                 raise _LikeRunError(path, number, reason)
             raise ConversionError(path, number, f"the confidence (column 5) is not in 0..1: '{score}'")
-    return Qrel(query_id, doc_id, _read_label(path, number, text, min(width, 4)), iteration)
+    where = f"the label (column {min(width, 4)})"
+    return Qrel(query_id, doc_id, _read_label(path, number, text, where), iteration)
 
 
-def _read_label(path: str | os.PathLike[str], number: int, text: str, column_number: int) -> int:
+def _read_label(path: str | os.PathLike[str], number: int, text: str, where: str) -> int:
     whole = _WHOLE.fullmatch(text)
     label = int(whole[1]) if whole else None
-    where = f"the label (column {column_number})"
     if label is None and not (text.isascii() and text.isdigit()):
         raise ConversionError(path, number, f"{where} is not a whole number: '{text[:40]}'")
     if label is None or label > HIGHEST_LABEL:
@@ -349,6 +370,8 @@ def _sniff(start: Head) -> bool:
     start = without_comments(start)
     if not start.lines:
         return False
+    if rows_of(start):
+        return rows_of(start) == "qrels"
     line = start.lines[0]
     columns = line.decode(errors="replace").split()
     # A query of three words after its tab has four columns too.
@@ -356,18 +379,28 @@ def _sniff(start: Head) -> bool:
         return False
     if looks_like_values(start):
         return False
-    beir = [name.lower() for name in columns] == _BEIR
-    return len(columns) == 4 or beir or _is_prel(columns) or judged_with_confidence(start)
+    if len(columns) == 3:
+        return _are_three_columns(start)
+    return len(columns) == 4 or _is_prel(columns) or judged_with_confidence(start)
+
+
+def _are_three_columns(start: Head) -> bool:
+    """Whether a file looks like BEIR's qrels without a header: a query, a document and a label, by tabs."""
+    whole_lines = start.lines[:-1] or start.lines
+    rows = [line.decode(errors="replace").rstrip("\r").split("\t") for line in whole_lines]
+    return all(len(row) == 3 and " " not in row[1] and _WHOLE.fullmatch(row[2].strip()) for row in rows)
 
 
 FORMAT = Format(
     "qrels",
     (".qrels", ".txt", ".tsv"),
-    "TREC qrels, ndeval's with subtopics, TREC RAG 2025's six columns, BEIR's with a header",
+    "TREC qrels, ndeval's with subtopics, TREC RAG 2025's six columns, BEIR's three; JSON; tables with a "
+    "header",
     EXAMPLE,
     _sniff,
     read_qrels,
     write_qrels,
-    told_by="four columns that are not a run; six with labels in column 4; `query-id corpus-id score` above",
+    told_by="four columns that are not a run; six with labels in column 4; three by tabs, a label last; "
+    "columns or keys of a query, a document and a label",
     written_as="TREC qrels",
 )

@@ -29,10 +29,11 @@ from converters.fields import (
     warn_of_skipped_comments,
     without_comments,
 )
-from converters.lines import Head, columns_of, decode, head, is_gzip, iter_lines, open_bytes, reading
+from converters.lines import Head, columns_of, decode, head, iter_lines, open_bytes, packing, reading
 from converters.records import RunEntry
 from converters.registry import Format
 from converters.run import DuplicateError, Run, ordered
+from converters.scored_rows import rows_of, scored_rows, tag_of
 from converters.trec_qrels import judged_with_confidence
 
 EXAMPLE = "q1 Q0 doc42 1 17.25 myrun"
@@ -64,6 +65,8 @@ def read_run(path: str | os.PathLike[str]) -> Run:
             header without its end.
     """
     path = Path(path)
+    if rows_of(head(path)):
+        return _of_rows(path)
     metadata, skip = _header(path)
     try:
         name, query_ids, codes, doc_ids, scores = _fast(path, skip)
@@ -73,6 +76,27 @@ def read_run(path: str | os.PathLike[str]) -> Run:
         return replace(ordered(name, query_ids, codes, doc_ids, scores), metadata=metadata)
     except DuplicateError as error:
         raise _name_duplicate(path, error, skip) from None
+
+
+def _of_rows(path: Path) -> Run:
+    """Read a run that is JSON, or a table with a header."""
+    entries: dict[tuple[str, str], float] = {}
+    tag = ""
+    with BadLines() as bad:
+        for row in scored_rows(path, bad):
+            try:
+                score = _number(path, row.line, str(row.value).encode(), "the score")
+                if (row.query_id, row.doc_id) in entries:
+                    reason = f"document '{row.doc_id}' occurs twice for query '{row.query_id}'; keep one"
+                    raise ConversionError(path, row.line, reason)
+            except ConversionError as error:
+                bad.add(error)
+                continue
+            entries[row.query_id, row.doc_id] = score
+            tag = row.tag
+    if not entries:
+        raise ConversionError(path, None, "no document in it")
+    return Run.from_entries(tag, ((*key, score) for key, score in entries.items()))
 
 
 def _header(path: Path) -> tuple[str, int]:
@@ -117,7 +141,7 @@ def write_run(entries: Iterable[RunEntry], file: BinaryIO, metadata: str = "") -
 
 
 def _sniff(start: Head) -> bool:
-    if start.lines[0].rstrip() == b"# " + _METADATA[0]:
+    if start.lines[0].rstrip() == b"# " + _METADATA[0] or rows_of(start) == "run":
         return True
     start = without_comments(start)
     if (
@@ -250,7 +274,7 @@ def _fast(path: Path, skip: int = 0) -> tuple[str, tuple[str, ...], Any, Any, An
             raise _RefusedError
         plain = _Plain(stream, path, delimiter)
         source: Any
-        if is_gzip(path):
+        if packing(path):
             source, skip = pa.PythonFile(plain, mode="r"), 0
         else:
             # pyarrow reads a file by its name faster than through Python.
@@ -383,11 +407,11 @@ def _warn_of_width(path: Path, width: int) -> None:
         logging.getLogger("converters").warning("%s: %s", path, reason)
 
 
-def _number(path: Path, number: int, text: bytes) -> float:
+def _number(path: Path, number: int, text: bytes, what: str = "the score (column 5)") -> float:
     """Return a line's score; infinite ones have an order, NaN has none."""
     score = _score(text)
     if score is None or math.isnan(score):
-        raise ConversionError(path, number, f"the score (column 5) is not a number: {_shown(text)}")
+        raise ConversionError(path, number, f"{what} is not a number: {_shown(text)}")
     return score
 
 
@@ -396,8 +420,7 @@ def _six(path: Path, number: int, columns: list[bytes]) -> list[bytes]:
     query_id, doc_id, rank, *score = columns
     if not rank.isdigit():
         raise ConversionError(path, number, f"the rank (column 3) is not a whole number: {_shown(rank)}")
-    name = path.name.removesuffix(".gz").rsplit(".", 1)[0]
-    tag = "_".join(name.split()) or "run"
+    tag = tag_of(path)
     return [query_id, b"Q0", doc_id, rank, score[0] if score else b"-" + rank, tag.encode()]
 
 
@@ -433,11 +456,13 @@ def _name_duplicate(path: Path, error: DuplicateError, skip: int) -> ConversionE
 FORMAT = Format(
     "run",
     (".run", ".txt", ".trec", ".tsv"),
-    "TREC run, with an ir_metadata header or without; MS MARCO run `query doc rank`, with a score or without",
+    "TREC run, with an ir_metadata header or without; MS MARCO run `query doc rank`, with a score or "
+    "without; JSON; tables with a header",
     EXAMPLE,
     _sniff,
     read_run,
     write_run,
-    told_by="six columns, a number in the fifth; or three or four, where ranks of a query count up",
+    told_by="six columns, a number in the fifth; or three or four, where ranks of a query count up; columns "
+    "or keys of a query, a document and a score or rank",
     written_as="TREC run; `export runs --metadata` writes headers",
 )

@@ -79,7 +79,6 @@ PERMITTED = {
         "trecexam.extensions.exams.cli.filtering",
         "trecexam.extensions.exams.cli.generating",
         "trecexam.extensions.exams.cli.scoring",
-        "trecexam.extensions.workbench.cli",
         "trecexam.tables.terminal",
     },
 }

@@ -20,6 +20,7 @@ from trecexam.features.correlation.comparison import compare
 from trecexam.features.correlation.joint import compare_all
 from trecexam.features.exporting import exports
 from trecexam.features.exporting.exports import without_facet
+from trecexam.features.exporting.pool import pooled_passages
 from trecexam.features.fill import fill as filling
 from trecexam.features.override import overriding
 from trecexam.features.verification import verification
@@ -184,3 +185,4 @@ class Export(Group):
     subtopics = on_loaded(exports.subtopics)
     leaderboard_values = on_loaded(exports.leaderboard_values, exports.joint_leaderboard_values)
     items_without_facet = on_loaded(without_facet)
+    pool = on_loaded(pooled_passages)

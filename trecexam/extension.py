@@ -42,7 +42,7 @@ class Extension:
 
     Attributes:
         name: of the extension, for messages.
-        commands: of `trecexam`, by name; "export pool" is one more in the group `export`.
+        commands: of `trecexam`, by name; "export pack" is one more in the group `export`.
         accessors: what a `Track` has by this name (`track.exam`): a subclass of `trecexam.calls.Accessor`.
         calls: what a group of a track's calls has more ("verify"): a subclass of the same, with these.
         features: each a `trecexam.line.output_files.Feature`: files in out/, sections of the report and

@@ -14,9 +14,10 @@ from pathlib import Path
 from typing import Any, Literal
 
 import converters
-from converters.errors import ConversionError
+from converters.errors import BadLines, ConversionError
 from converters.lines import head
 from converters.rag_responses import read_responses
+from converters.scored_rows import rows_of, scored_rows
 from trecexam.config import CONFIG_NAME
 from trecexam.errors import TrackError
 from trecexam.track import IGNORED_SUFFIXES
@@ -143,8 +144,11 @@ def _ids(path: Path, kind: str) -> tuple[frozenset[str], frozenset[str]]:
     Raises:
         ConversionError: not one record can be read.
     """
-    if kind == "run":
-        rows = [line.decode(errors="replace").split() for line in head(path).lines if line[:1] != b"#"]
+    start = head(path)
+    if rows_of(start):
+        pairs = [(row.query_id, row.doc_id) for row in _first(scored_rows(path, BadLines()))]
+    elif kind == "run":
+        rows = [line.decode(errors="replace").split() for line in start.lines if line[:1] != b"#"]
         pairs = [(row[0], row[2] if len(row) > 4 else row[1]) for row in rows if len(row) > 2]
     elif kind == "responses":
         responses = _first(read_responses(path, lambda error: None))

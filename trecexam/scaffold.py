@@ -16,6 +16,8 @@ from converters.bank import read_bank
 from converters.errors import ConversionError
 from converters.lines import first_object, head
 from converters.passages import named_as
+from converters.scored_rows import has_texts
+from converters.unpacking import without_ending
 from trecexam.config import CONFIG_NAME, render_config
 from trecexam.errors import TrackError
 
@@ -231,6 +233,8 @@ def _mistaken(option: str, path: Path, grader: str | None) -> str:
     """
     try:
         kind = converters.sniff(path)
+        if option in ("queries", "passages") and has_texts(head(path)):
+            return ""
     except ConversionError:
         return ""
     if kind not in _NOT_OF[option] or not (kind == "run" or _reads(path, kind)):
@@ -275,8 +279,7 @@ def _plan(root: Path, sources: Sources) -> list[tuple[Path, Path]]:
     if sources.passages:
         plan.append((sources.passages, root / _named("passages", sources.passages, ".jsonl")))
     if sources.qrels:
-        gz = ".gz" if sources.qrels.name.endswith(".gz") else ""
-        target = root / f"qrels.txt{gz}"
+        target = root / f"qrels.txt{_packed_ending(sources.qrels)}"
         plan.append((sources.qrels, target))
         if sources.provenance:
             plan.append((sources.provenance, root / f"{target.name}.json"))
@@ -310,10 +313,13 @@ def _plan(root: Path, sources: Sources) -> list[tuple[Path, Path]]:
 
 def _named(stem: str, source: Path, default: str) -> str:
     """`stem` with the source's own extension, so that its format stays visible."""
-    name = source.name.removesuffix(".gz")
-    suffix = Path(name).suffix
-    extension = suffix if suffix in {".tsv", ".jsonl", ".json", ".xml"} else default
-    return stem + extension + (".gz" if source.name.endswith(".gz") else "")
+    suffix = Path(without_ending(source.name)).suffix
+    extension = suffix if suffix in {".tsv", ".jsonl", ".json", ".xml", ".parquet"} else default
+    return stem + extension + _packed_ending(source)
+
+
+def _packed_ending(source: Path) -> str:
+    return source.name.removeprefix(without_ending(source.name))
 
 
 def _recorded_name(source: Path) -> str:
@@ -324,9 +330,9 @@ def _recorded_name(source: Path) -> str:
 def _bank_name(source: Path) -> str:
     if source.name.startswith("bank.") and ".jsonl" in source.name:
         return source.name
-    gz = ".gz" if source.name.endswith(".gz") else ""
-    stem = source.name.removesuffix(".gz").removesuffix(".jsonl").removesuffix(".json").strip(".")
-    return f"bank.jsonl{gz}" if stem == "bank" else f"bank.{stem}.jsonl{gz}"
+    ending = _packed_ending(source)
+    stem = without_ending(source.name).removesuffix(".jsonl").removesuffix(".json").strip(".")
+    return f"bank.jsonl{ending}" if stem == "bank" else f"bank.{stem}.jsonl{ending}"
 
 
 def _config(root: Path, sources: Sources, plan: list[tuple[Path, Path]]) -> str:

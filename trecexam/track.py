@@ -8,13 +8,14 @@ from dataclasses import dataclass
 from glob import escape
 from pathlib import Path, PurePath
 
+from converters.unpacking import ENDINGS
 from trecexam.config import CONFIG_NAME, TrackConfig, TrackSection, load_config
 from trecexam.errors import LackingError, TrackError, TrecexamError
 
 #: A prompt of this ending is a file of the user's, not a published one.
 PROMPT_SUFFIXES = (".toml", ".jinja", ".jinja2", ".j2")
 #: Where a track's bank is, if its settings do not say.
-BANK_PATTERNS = ("bank.*jsonl", "bank.*jsonl.gz")
+BANK_PATTERNS = ("bank.*jsonl", *(f"bank.*jsonl{ending}" for ending in ENDINGS))
 #: The variable of the environment that trusts the code of tracks, as `--trust-code` does.
 TRUST_CODE = "TRECEXAM_TRUST_CODE"
 #: Outputs that a track with several graders has of all of them in out/.

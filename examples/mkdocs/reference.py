@@ -18,6 +18,8 @@ from pydantic.fields import FieldInfo
 
 import converters
 from converters.convert import targets
+from converters.lines import head
+from converters.scored_rows import has_texts
 from trecexam.cli.main import cli
 from trecexam.config.file import toml_value
 from trecexam.config.graders import GraderSection
@@ -255,6 +257,18 @@ def formats() -> str:
     ).replace("| --- | --- | --- | --- | --- |", "|---|---|---|---|---|")
 
 
+def files_of_the_field() -> str:
+    """Return whose files are read, and as what: each of the fuzz corpus that has a name there."""
+    fuzz = ROOT / "tests" / "fuzz"
+    rows = []
+    for line in (fuzz / "corpus.tsv").read_text().splitlines()[1:]:
+        name, whose = line.split("\t")
+        path = fuzz / "corpus" / name
+        kinds = [converters.sniff(path), *(("queries", "passages") if has_texts(head(path)) else ())]
+        rows.append((cell(whose), ", ".join(f"`{kind}`" for kind in kinds), f"`{name}`"))
+    return table(("file", "read as", "example in tests/fuzz/corpus"), rows)
+
+
 def measures() -> str:
     """Every measure that a command accepts, with its parameters and its citation."""
     kinds = {each.NAME: each for _, each in sorted(ir_measures.measures.registry.items())}
@@ -293,7 +307,7 @@ def nugget_scores() -> str:
 
 #: Page -> the names of its generated parts -> what makes them.
 PAGES: dict[str, dict[str, Callable[[], str]]] = {
-    "examples/formats.md": {"formats": formats},
+    "examples/formats.md": {"formats": formats, "files": files_of_the_field},
     "examples/reference/commands.md": {"output_options": output_options, "commands": commands},
     "examples/reference/files.md": {"outputs": outputs, "plots": plots},
     "examples/reference/measures.md": {"measures": measures, "nugget_scores": nugget_scores},

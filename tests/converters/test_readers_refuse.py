@@ -156,7 +156,7 @@ def test_a_missing_file_and_a_folder_are_rejected(tmp_path: Path, name: str) -> 
         ("queries", "q2\tagain", "query 'q2' occurs twice (first on line 2)"),
         ("passages", '{"docid": "d3"}', "passage 'd3' has no text"),
         ("passages", '{"docid": "d3", "text": "  "}', "passage 'd3' has no text"),
-        ("passages", '{"text": "x"}', 'no "docid" or "doc_id" or "id"'),
+        ("passages", '{"text": "x"}', 'no "pid" or "docid" or "doc_id"'),
         ("passages", '{"docid": 1.5, "text": "x"}', '"docid" is not an id'),
         ("passages", '{"docid": "d3", "text": 5}', "is not text"),
         ("passages", "[1, 2]", "not a JSON object"),

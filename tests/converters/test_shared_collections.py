@@ -75,7 +75,12 @@ def test_similar_formats_are_told_apart_by_content(tmp_path: Path, text: str, ki
         ("run", "# ir_metadata.start\n# tag: x\nq Q0 d 1 1 t\n", 3, "no line `# ir_metadata.end`"),
         ("run", "# ir_metadata.start\n# tag: x\n", None, "ends within its ir_metadata header"),
         ("run", "# ir_metadata.start\n# ir_metadata.end\nq Q0 d 1 1 t\nq Q0 d 2 0 t\n", 4, "first on line 3"),
-        ("qrels", "query-id\tcorpus-id\tscore\nq\td\t1\t0\n", 2, "line has 3: query-id corpus-id score"),
+        (
+            "qrels",
+            "query-id\tcorpus-id\tscore\nq\td\t1\t0\n",
+            2,
+            "4 fields, and the header names 3: query-id",
+        ),
         ("queries", '{"_id": "d", "title": "t", "text": "x"}\n', 1, "looks like BEIR's corpus.jsonl"),
         ("passages", "q\tQ0\td\t1\t2.5\ttag\n", 1, "has 5 tabs: a line is `doc_id<TAB>text`"),
         ("umbrela", '{"query": "q", "passage": "p", "judgment": 4}\n', 1, '"judgment" is not 0..3: 4'),

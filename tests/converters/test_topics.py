@@ -261,7 +261,7 @@ def test_a_document_has_a_maximum_size(tmp_path: Path) -> None:
         ("x.json", '[{"id": "1", "text": "' + "word " * 20_000, "queries"),
         ("x.json", '{"name": "x", "body": "y"}', None),
         ("x.json", '{"bm25": 1, "dense": 2}', "leaderboard"),
-        ("x.json", '[{"docid": "1", "text": "x"}]', None),
+        ("x.json", '[{"docid": "1", "text": "x"}]', "passages"),
         ("x.txt", "<DOC>\n<DOCNO> 1 </DOCNO>\n<TITLE>x</TITLE>\n</DOC>\n", None),
         (
             "x.txt",

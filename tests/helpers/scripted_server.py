@@ -44,7 +44,7 @@ class Exchange(BaseHTTPRequestHandler):
 
     @property
     def prompt(self) -> str:
-        if self.path.endswith("/chat/completions"):
+        if "/chat/completions" in self.path:
             return str(self.body["messages"][-1]["content"])
         return str(self.body["prompt"])
 
@@ -70,7 +70,7 @@ class Exchange(BaseHTTPRequestHandler):
         """A proper answer; without a text, a rating that depends on the prompt."""
         said = str(hashed_rating(self.prompt, "")) if text is None else text
         choice: dict[str, Any] = {"index": 0, "finish_reason": finish, "logprobs": logprobs}
-        if self.path.endswith("/chat/completions"):
+        if "/chat/completions" in self.path:
             choice["message"] = {"role": "assistant", "content": said, **message}
         else:
             choice["text"] = said

@@ -54,8 +54,8 @@ def convert(
 ) -> int:
     """Convert the file IN to another format and write it to OUT.
 
-    OUT may end in .gz; an existing file is replaced. IN may be a folder of QUERY_ID.txt files: the generated
-    responses of one run, named like the folder.
+    OUT may end in .gz, .bz2, .xz or .zst; an existing file is replaced. IN may be a folder of QUERY_ID.txt
+    files: the generated responses of one run, named like the folder.
 
     Exit status: 0, or 1 if a line of responses was skipped.
     """
@@ -69,7 +69,7 @@ def convert(
         raise click.UsageError("IN and OUT are the same file")
     refuse_protected(target, runs=True)
     format_name = target_format or _format_of_name(target)
-    part = target.with_name(f".{target.name}.{os.getpid()}" + (".gz" if target.name.endswith(".gz") else ""))
+    part = target.with_name(f".{os.getpid()}.{target.name}")
     skipped: list[converters.ConversionError] = []
     try:
         records = converted(source, source_format, format_name, pool, run, skipped.append)
@@ -96,8 +96,9 @@ def convert(
 
 def _format_of_name(target: Path) -> str:
     import converters
+    from converters.unpacking import without_ending
 
-    suffix = Path(target.name.removesuffix(".gz")).suffix
+    suffix = Path(without_ending(target.name)).suffix
     matching = [
         file_format.name
         for file_format in converters.formats()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import glob
+import gzip
 import io
 import sys
 from pathlib import Path
@@ -226,6 +227,28 @@ def leaderboard(track: Path, form: str, output: Path | None) -> None:
         path = output / name.replace("/", "_")
         contents[path] = _value_lines([row for row in rows if row.run == name], form, track)
     _write_files(contents, output, track)
+
+
+@export.command(epilog="Example: trecexam export pool mytrack -o graded.jsonl.gz")
+@track_argument
+@output_option
+def pool(track: Path, output: Path | None) -> None:
+    """Write TRACK's pool with its grades in the format of the Rubric workbench.
+
+    One line per query, with texts, ranks in the runs, official judgments and the grader's own grades of
+    every pooled passage. End FILE in .gz for the workbench; it reads no other. The `recorded` grader reads
+    this file.
+    """
+    # The formats are half of --help's time.
+    from converters.workbench import write_pool
+
+    buffer = io.BytesIO()
+    with trecexam.open_track(track) as opened:
+        write_pool(opened.export.pool(), buffer)
+    content = buffer.getvalue()
+    if output is not None and output.suffix == ".gz":
+        content = gzip.compress(content, mtime=0)
+    emit(content, output)
 
 
 def _write_files(contents: Mapping[Path, bytes], folder: Path, track: Path) -> None:

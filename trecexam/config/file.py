@@ -34,7 +34,7 @@ _FIRST = {
 _FIRST_OF_SEVERAL = _FIRST | {"grader": ("name", "budget"), "scores": ("min_relevant",)}
 #: Characters of a line of a comment.
 _WIDTH = 100
-_MAY_HOLD_A_KEY = frozenset({"base_url", "key_env", "extra"})
+_MAY_HOLD_A_KEY = frozenset({"base_url", "key_env", "extra", "headers", "query"})
 
 
 def load_config(path: Path) -> TrackConfig:

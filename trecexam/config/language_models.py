@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any, ClassVar, Literal
 from urllib.parse import urlsplit
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validator
 
 #: Fields of a request that must not be set behind a setting's back -> that setting.
 _OWN_SETTINGS = {
@@ -17,6 +17,9 @@ _OWN_SETTINGS = {
     "temperature": "temperature",
     "seed": "seed",
 }
+
+
+_MAY_BE_A_KEY = re.compile(r"(key|token|secret|password|authorization)", re.IGNORECASE)
 
 
 class Section(BaseModel):
@@ -93,7 +96,29 @@ class LanguageModelSection(Section):
         {},
         description='openai: extra fields of a request, such as { reasoning_effort = "low" }.',
     )
-    concurrency: int = Field(8, ge=1, le=4096, description="openai: requests at a time.")
+    headers: dict[str, str] = Field(
+        {},
+        description='openai: more headers of each request: { "api-key" = "$AZURE_KEY" }. A value with '
+        "$ is read from the environment.",
+    )
+    query: dict[str, str] = Field(
+        {},
+        description='openai: what follows "?" in the address, such as { api-version = "2025-04-01" }.',
+    )
+    concurrency: int | None = Field(
+        None,
+        ge=1,
+        le=4096,
+        examples=[16],
+        description="openai: requests at a time. Unset: 64 where the server's /models names vllm or sglang, "
+        "which batch them; else 8.",
+    )
+    requests_per_minute: int | None = Field(
+        None, ge=1, examples=[500], description="openai: requests a minute at most, evenly spaced."
+    )
+    tokens_per_minute: int | None = Field(
+        None, ge=1, examples=[200000], description="openai: the same in tokens, input and output."
+    )
     timeout: float = Field(120.0, gt=0, description="openai: seconds to wait for an answer.")
     retries: int = Field(
         5,
@@ -141,6 +166,26 @@ class LanguageModelSection(Section):
             )
         return None if value is None else value.rstrip("/")
 
+    @field_validator("headers", "query")
+    @classmethod
+    def _no_secrets(cls, value: dict[str, str], info: ValidationInfo) -> dict[str, str]:
+        for name, text in value.items():
+            if (
+                not re.fullmatch(r"[A-Za-z][A-Za-z0-9_-]*", name)
+                or not text.isascii()
+                or not text.isprintable()
+            ):
+                raise ValueError(f"`{name}` or its value has characters that no address and no header has")
+            is_variable = re.fullmatch(r"\$[A-Z_][A-Z0-9_]{0,63}", text) is not None
+            if info.field_name == "headers" and (is_variable or not _MAY_BE_A_KEY.search(name)):
+                continue
+            if is_variable or _MAY_BE_A_KEY.search(name):
+                raise ValueError(
+                    f"`{name}` may be a key: put it into an environment variable and write "
+                    'headers = { "NAME-OF-THE-HEADER" = "$VARIABLE" }'
+                )
+        return value
+
     @field_validator("extra")
     @classmethod
     def _no_keys(cls, value: dict[str, Any]) -> dict[str, Any]:
@@ -148,7 +193,7 @@ class LanguageModelSection(Section):
             text = json.dumps(value, allow_nan=False)
         except (TypeError, ValueError):
             raise ValueError("holds a value that JSON does not have (a date, a time, nan, inf)") from None
-        if re.search(r'"[^"]*(key|token|secret|password|authorization)":', text, re.I):
+        if re.search(rf'"[^"]*{_MAY_BE_A_KEY.pattern}":', text, re.I):
             raise ValueError("holds what may be a key: keys are read from the variable that `key_env` names")
         ours = {"model", "messages", "prompt", "stream", "n", "logprobs", "top_logprobs"} & value.keys()
         if ours:

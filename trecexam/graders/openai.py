@@ -14,7 +14,7 @@ from trecexam.graders.prompts import chosen_prompts
 from trecexam.graders.prompts.prompted import PromptedGrader
 from trecexam.graders.server.grader import ServerGrader, check_structured
 from trecexam.graders.server.messages import Form, Structured
-from trecexam.graders.server.meter import Prices
+from trecexam.graders.server.meter import Pace, Prices
 from trecexam.graders.server.session import ServerAccess
 from trecexam.packages import install, missing_packages
 
@@ -41,6 +41,9 @@ def server_of(settings: LanguageModelSection, *, logprobs: bool) -> ServerAccess
         settings.timeout,
         settings.retries,
         logprobs,
+        settings.headers,
+        settings.query,
+        Pace(settings.requests_per_minute, settings.tokens_per_minute),
     )
 
 

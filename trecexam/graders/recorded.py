@@ -13,6 +13,7 @@ import converters
 from converters.lines import open_input
 from converters.records import RecordedGrade, judgment
 from converters.umbrela import HIGHEST
+from converters.unpacking import without_ending
 from trecexam.config import GraderSection
 from trecexam.errors import GraderError
 from trecexam.files.stamps import sniffed
@@ -199,7 +200,7 @@ def _labels(path: Path) -> dict[tuple[str, str], Answer]:
 
 def _stem(path: Path) -> str:
     """The file's name without the endings of qrels."""
-    name = path.name.removesuffix(".gz")
+    name = without_ending(path.name)
     return name.removesuffix(".txt").removesuffix(".qrels") or name
 
 

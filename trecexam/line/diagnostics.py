@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from trecexam.errors import TrecexamError
 from trecexam.files.stamps import Rejected
 from trecexam.graders.first_replies import unread_line
+from trecexam.line.normal_forms import differing_in_form
 from trecexam.tables.terminal import printable
 from trecexam.tables.text import plural
 
@@ -29,13 +30,18 @@ POLICY = {
 
 
 def without_text(
-    folder: TrackFolder, inputs: TrackInputs, ids_with_text: Collection[str], depth: int
+    folder: TrackFolder,
+    inputs: TrackInputs,
+    ids_with_text: Collection[str],
+    depth: int,
+    other_ids: Collection[str] = (),
 ) -> Iterator[Rejected]:
     """A row for each run with pooled documents that no passages file has.
 
     Args:
         ids_with_text: ids of the documents that have a text.
         depth: ranks of each run that are pooled.
+        other_ids: ids that have a text, and are those of lost documents in another normal form.
     """
     for name, run in inputs.runs.items():
         pooled = [
@@ -50,7 +56,8 @@ def without_text(
                 folder.shown(inputs.run_files[name]),
                 None,
                 f"{len(lost):,} of its {len(pooled):,} pooled passages have no text and count as not "
-                f"relevant, '{doc_id}' of query '{query_id}' among them",
+                f"relevant, '{doc_id}' of query '{query_id}' among them"
+                f"{differing_in_form(dict.fromkeys(doc for _, doc in lost), other_ids)}",
                 "cell",
             )
 

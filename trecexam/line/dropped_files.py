@@ -1,4 +1,4 @@
-"""What was dropped: a TREC run, or generated responses, which amount to a run over passages of their own.
+"""What was dropped: a run, or generated responses, which amount to a run over passages of their own.
 
 Answers that nuggetizer judged are responses, too; each stays whole, since as a whole it was judged. So do
 answers that as a whole will be, which an extension reads.
@@ -19,6 +19,7 @@ from converters.nuggets import assigned_answer, has_nuggets
 from converters.rag_responses import numbered_responses, second_response
 from converters.records import Response
 from converters.run import Run
+from converters.scored_rows import has_texts
 from converters.segment import Pool, Unit, response_passages, response_ranking, safe_name
 from trecexam.bank import Bank
 from trecexam.extension import extensions, named
@@ -37,7 +38,7 @@ class Dropped:
         refused: lines of these that were rejected.
         responses: where it holds generated responses, these, with the ids of their queries.
         generated: whether a system wrote it as its responses; it is no ranked run.
-        documents: doc_id -> text of the documents that come with its responses.
+        documents: doc_id -> text of the documents that come with it.
         documents_twice: those of them that come with another text before; the last one counts.
     """
 
@@ -154,7 +155,10 @@ def read_dropped(
             f"neither a run nor generated responses: this looks like the format '{kind}'; "
             "a run has lines `query_id Q0 doc_id rank score tag`",
         )
-    return Dropped(converters.read(path, "run") if read_run is None else read_run(path), generated=False)
+    run = converters.read(path, "run") if read_run is None else read_run(path)
+    with_texts = kind == "run" and has_texts(head(path))
+    documents = dict(converters.read(path, "passages")) if with_texts else {}
+    return Dropped(run, generated=False, documents=documents)
 
 
 def _judged_answers(path: Path) -> Dropped | None:

@@ -15,6 +15,7 @@ from converters.errors import ConversionError
 from converters.lines import iter_lines
 from converters.records import Response
 from converters.run import Run
+from converters.unpacking import without_ending
 from trecexam.bank import Bank
 from trecexam.files.cache import FileCache
 from trecexam.files.stamps import Rejected, Stamp, dangling_link, located
@@ -26,6 +27,7 @@ from trecexam.line.dropped_files import (
     nothing_pooled,
     read_dropped,
 )
+from trecexam.line.normal_forms import differing_in_form
 from trecexam.line.run_columns import RunColumns
 from trecexam.line.track_graders import usable_folders
 from trecexam.tables.text import plural, shorten_list
@@ -234,7 +236,7 @@ class DroppedRuns:
             {name: dropped.answers for name, dropped in of.items() if dropped.answers},
             frozenset(name for name, dropped in of.items() if dropped.generated),
             {name: dropped.responses for name, dropped in of.items() if dropped.responses},
-            (*incomplete, *twice, *self._left_out(left_out, runs), *self._twice(runs)),
+            (*incomplete, *twice, *self._left_out(left_out, runs, bank), *self._twice(runs)),
         )
 
     def stamp_of(self, path: Path) -> Stamp | None:
@@ -300,11 +302,15 @@ class DroppedRuns:
         place = places.pop() if len(places) == 1 else IN_GRADER
         of_facets = any(query_id.partition("/")[0] in run for query_id in bank.items)
         hint = "; the bank's are query/facet: set facets = true in [track]" if of_facets else ""
+        hint += differing_in_form(unknown, bank.items)
         reason = f"none of its queries {place.is_there}: {shorten_list(unknown, dots=True)}{hint}"
         return Rejected(self.folder.shown(path), self._line_of(path, unknown[0]), reason, "file")
 
     def _left_out(
-        self, left_out: Mapping[tuple[Lacking, tuple[str, ...]], Sequence[Path]], runs: Mapping[Path, Run]
+        self,
+        left_out: Mapping[tuple[Lacking, tuple[str, ...]], Sequence[Path]],
+        runs: Mapping[Path, Run],
+        bank: Bank,
     ) -> Iterator[str]:
         """A line for each set of queries that some runs have and that are not graded."""
         for (place, unknown), paths in left_out.items():
@@ -315,6 +321,7 @@ class DroppedRuns:
                     f"{plural(len(unknown), 'query')} of this run and of {plural(len(other_paths), 'other')}"
                 )
             reason = f"{some} {place.are_not}, and were left out: {shorten_list(unknown, dots=True)}"
+            reason += differing_in_form(unknown, bank.items)
             yield located(self.folder.shown(path), self._line_of(path, unknown[0]), reason)
 
     def _twice(self, runs: Mapping[Path, Run]) -> Iterator[str]:
@@ -374,7 +381,7 @@ def name_runs(tags: Mapping[Path, str], folder: Path) -> dict[Path, str]:
     used = set(names.values())
     for path in sorted(tags.keys() - names.keys()):
         full = path.relative_to(folder).as_posix()
-        short = full.removesuffix(".gz")
+        short = without_ending(full)
         short = short.rsplit(".", 1)[0] if "." in Path(short).name else short
         names[path] = short if short not in used else full
         while names[path] in used:

@@ -7,6 +7,8 @@ from collections.abc import Iterator
 import converters
 from converters.errors import ConversionError
 from converters.gold import KIND as GOLD
+from converters.lines import head
+from converters.scored_rows import has_texts
 from trecexam.bank.model import QUERY
 from trecexam.errors import TrecexamError
 from trecexam.graders.base import ITEM_KINDS
@@ -87,9 +89,9 @@ def _query_texts(folder: TrackFolder, kinds: frozenset[str], why: str) -> Iterat
 
 
 def _brings_texts(folder: TrackFolder) -> Iterator[bool]:
-    """Of each file in the drop folder, whether it is no ranked run."""
+    """Of each file in the drop folder, whether it is more than a ranking of ids."""
     for path in folder.run_files():
         try:
-            yield converters.sniff(path) != "run"
+            yield converters.sniff(path) != "run" or has_texts(head(path))
         except ConversionError:
             yield False

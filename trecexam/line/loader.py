@@ -45,7 +45,9 @@ from trecexam.line.track_pool import TrackPool, cited_pool, track_pool
 from trecexam.track import TrackFolder
 
 #: Settings of a grader that change no answer.
-_PACE = frozenset(("concurrency", "timeout", "retries", "max_batch_tokens"))
+_PACE = frozenset(
+    ("concurrency", "timeout", "retries", "max_batch_tokens", "requests_per_minute", "tokens_per_minute")
+)
 _MONEY = frozenset(("price_in", "price_out", "budget", "budget_tokens"))
 
 

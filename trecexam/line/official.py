@@ -14,6 +14,7 @@ import converters
 from converters.records import NOT_JUDGED, Qrel, judgment
 from trecexam.errors import TrecexamError
 from trecexam.files.stamps import located
+from trecexam.line.normal_forms import differing_in_form
 from trecexam.line.sources import provenance_notes, written_by
 from trecexam.tables.text import plural, shorten_list
 
@@ -115,7 +116,8 @@ class Official:
         if not common:
             return (
                 f"{self.source}: none of its {plural(len(self.judged), 'query')} ({_some(self.judged)}) is "
-                f"among the track's ({_some(pool)}); are query ids written in another form?"
+                f"among the track's ({_some(pool)})"
+                f"{differing_in_form(self.judged, pool) or '; are query ids written in another form?'}"
             )
         if any(not self.judged[query_id].keys().isdisjoint(pool[query_id]) for query_id in common):
             return None
@@ -128,7 +130,8 @@ class Official:
                 f"{self.source}: no passage that it judges for a query is in the pool of that query, only in "
                 "that of another one; are query ids those of another file?"
             )
-        why = ": these are whole responses" if of_responses else "; are document ids written in another form?"
+        why = differing_in_form(judged, pooled) or "; are document ids written in another form?"
+        why = ": these are whole responses" if of_responses else why
         return (
             f"{self.source}: no passage that it judges ({_some(judged)}) is in the pool "
             f"({_some(sorted(pooled))}){why}"

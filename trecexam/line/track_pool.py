@@ -12,6 +12,7 @@ from trecexam.graders.traits import GraderTraits
 from trecexam.line.diagnostics import without_text
 from trecexam.line.dropped_files import judges_answers
 from trecexam.line.judged_pool import judged_outside, judged_without_text
+from trecexam.line.normal_forms import other_forms
 from trecexam.line.pool import PooledQuery, pool_with_ranks
 from trecexam.line.texts import Texts
 from trecexam.line.track_inputs import TrackInputs
@@ -76,7 +77,10 @@ def track_pool(
     least = 0 if by_id else folder.config.track.min_text
     gradable = {doc_id: key for doc_id, key in keys.items() if len(key) >= least}
     added = {query_id: ids & gradable.keys() for query_id, ids in outside.items()}
-    no_text = without_text(folder, inputs, keys, depth) if doc_ids - keys.keys() else ()
+    lost = doc_ids - keys.keys()
+    other_ids = {other for _, other in other_forms(lost)}
+    known = texts_of.of(other_ids)[0].keys() & other_ids if other_ids and texts_of.has_source else ()
+    no_text = without_text(folder, inputs, keys, depth, known) if lost else ()
     return TrackPool(
         {query_id: of_query.with_judged(added.get(query_id, ())) for query_id, of_query in queries.items()},
         texts,

@@ -67,7 +67,7 @@ class ItemRows(NamedTuple):
             params = {key: value for key, value in measure.params.items() if key != "partial"}
             raise ValueError(
                 f"{measure}: these qrels have 0 or 1 for each item, not its rating: use "
-                f"{type(measure)(**{**params, 'rel': 1})}with rows made for that rating (trecexam export "
+                f"{type(measure)(**{**params, 'rel': 1})} with rows made for that rating (trecexam export "
                 f"subtopics --min-rating), or pass track.qrels() of trecexam"
             )
 

@@ -154,8 +154,8 @@ def test_a_missing_judged_topic_stops_trec_eval_10_and_no_common_topic_stops_bot
 
 def test_the_reason_for_a_comment_is_a_whole_sentence(tmp_path: Path) -> None:
     (first, second) = check_qrels(put(tmp_path, "# by hand\n# twice\n" + QRELS, "qrels"))
-    assert "trec_eval 9 does not support comments, and stops at this line" in first.reason
-    assert "trec_eval does not support two comments in a row, and stops at this line" in second.reason
+    assert "trec_eval 9 does not support comments; reading stops at this line" in first.reason
+    assert "neither version of trec_eval supports two comments in a row; reading stops" in second.reason
 
 
 def test_ties_that_only_trec_eval_9_has_are_found_beyond_the_range_of_floats(tmp_path: Path) -> None:
@@ -373,3 +373,26 @@ def test_ids_with_a_number_sign_are_one_finding_with_a_count(tmp_path: Path) -> 
     (finding,) = check_qrels(path)
     assert finding.line == 1
     assert finding.reason.endswith("(and 29 more such lines)")
+
+
+@pytest.mark.parametrize(
+    "odd", ["", "q9 Q0 x\n", "q9 Q0 dé 1 2 t0\n", "q9 Q0 d# 1 nan t0\n", '# "x"\n', "\n"]
+)
+def test_one_odd_line_changes_nothing_that_is_found_of_the_others(tmp_path: Path, odd: str) -> None:
+    """Plain lines are looked at together, in thousands; an odd one makes them be looked at one by one."""
+    lines = [f"q{n // 9} Q0 d{n % 8} {n % 9 + 1} {-(n % 4)}.5 t{n // 4000}\n" for n in range(6000)]
+    found = []
+    for place in (0, 3000, 6000):
+        path = tmp_path / "x.run"
+        path.write_text("".join([*lines[:place], odd, *lines[place:]]))
+        at = place + 1 if odd else 10**9
+        found.append(
+            [
+                (each.line - (each.line > at) if each.line else None, each.kind)
+                for each in check_run(path, docs=["d1", "dé", "d#"])
+                if each.line != at
+            ]
+        )
+    kinds = {"duplicate", "ties", "mixed run ids", "unknown docno", "scores against ranks"}
+    assert {kind for _, kind in found[0]} >= kinds
+    assert found[0] == found[1] == found[2]

@@ -109,7 +109,7 @@ def test_permanent_failures_are_a_one_line_error_and_nothing_is_stored(
     ("status", "headers", "message"),
     [
         (401, {}, r"refuses the key in TEST_KEY \(HTTP 401\)$"),
-        (403, {}, r"refuses the key in TEST_KEY \(HTTP 403\)$"),
+        (403, {}, r"refuses the key in TEST_KEY \(HTTP 403\): it broke$"),
         (404, {}, "HTTP 404: it broke: see `base_url`, `api` and `model`"),
         (402, {}, "HTTP 402: it broke"),
         (301, {"location": "https://b/v1"}, "leads to https://b/v1 .* set `base_url`"),

@@ -14,6 +14,7 @@ import converters
 from converters.arrow import strings
 from converters.label_table import read_teams
 from converters.records import judgment
+from converters.unpacking import without_ending
 from trecexam.errors import TrecexamError
 from trecexam.extensions.audit.records import DEPTH, AuditInputs, Rows, Side
 from trecexam.line.dropped_runs import equal_runs, name_runs
@@ -87,7 +88,7 @@ def read_inputs(
             f"{shorten_list(some)}: skipped up to {plural(int(skipped.max()), 'query')}; a skipped query "
             "scores 0"
         )
-    short = [path.name.removesuffix(".gz").rsplit(".", 1)[0] for path in qrels]
+    short = [without_ending(path.name).rsplit(".", 1)[0] for path in qrels]
     if len(set(short)) < len(short):
         short = [f"{name} ({number})" for number, name in enumerate(short, 1)]
     return AuditInputs(

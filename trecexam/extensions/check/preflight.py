@@ -5,16 +5,18 @@ The file is read once, line by line; of its lines only packed docnos and numbers
 
 from __future__ import annotations
 
+import itertools
 import re
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from converters.errors import ConversionError
 from converters.fields import counted
-from converters.lines import Head, is_gzip, iter_lines
+from converters.lines import Head, iter_lines, packing
 from converters.records import NOT_JUDGED
 from converters.trec_qrels import FORMAT as QRELS
 from converters.trec_run import FORMAT as RUN
+from converters.unpacking import without_ending
 from trecexam.extensions.check.mending import fix_qrels, fix_run
 from trecexam.extensions.check.trec_eval_rules import (
     BOM,
@@ -58,6 +60,14 @@ _WHOLE = re.compile(rb"[+-]?[0-9]+\.0*")
 MOST_LINES = 1000
 #: The number of lines read to distinguish runs from qrels.
 _LOOKED_AT = 5
+#: Lines that are looked at together.
+_PIECE = 5_000
+#: Lines as nearly all are: printable ASCII, a plain number, a label that trec_eval takes as it is.
+_WORD = rb"[!$-~][!#-~]*+[ \t]++(?:[!#-~]++[ \t]++)"
+_PLAIN_RUN = re.compile(
+    rb"(?:" + _WORD + rb"{3}-?[0-9]{1,15}+(?:\.[0-9]{0,30}+)?+[ \t]++[!#-~]++[ \t]*+(?:\n|\Z))++"
+)
+_PLAIN_QRELS = re.compile(rb"(?:" + _WORD + rb"{2}[0-9]{1,9}+[ \t]*+(?:\n|\Z))++")
 # Ids cannot contain trec_eval's white space; other characters outside of printable ASCII may be a mistake.
 _UNUSUAL = re.compile(rb'[^\t-\r -~]|["#]')
 
@@ -85,7 +95,7 @@ def kind_of(path: Path) -> str:
         if any(map(file_format.sniff, heads)):
             return file_format.name
     for file_format in (RUN, QRELS):
-        if name.removesuffix(".gz").endswith(file_format.extensions[0]):
+        if without_ending(name).endswith(file_format.extensions[0]):
             return file_format.name
     raise failure
 
@@ -112,32 +122,47 @@ def check_run(
     unknown: dict[bytes, int] = {}
     tag: tuple[bytes, int] | None = None
     mixed: tuple[bytes, int] | None = None
-    for number, line in _lines(path, findings):
-        columns = line.split()
-        if not columns:
+    for start, lines in _pieces(path, findings):
+        plain = _plain_columns(_PLAIN_RUN, findings, start, lines)
+        if plain is not None:
+            topic_ids, _, doc_ids, ranks, scores, tags = plain
+            tag = tag or (tags[0], start)
+            if mixed is None and tags.count(tag[0]) < len(tags):
+                mixed = next((other, at) for at, other in enumerate(tags, start) if other != tag[0])
+            values = list(map(float, scores))
+            for topic_id, entries in _of_topics(topic_ids):
+                numbers = range(start + entries.start, start + entries.stop)
+                of_topic = by_topic.setdefault(topic_id, RunTopic())
+                of_topic.extend(doc_ids[entries], values[entries], ranks[entries], numbers)
+            if docs is not None:
+                _note_first_lines(unknown, doc_ids, start)
             continue
-        if columns[0].startswith(b"#"):
-            _comment(findings, number, len(columns) >= 6, (9,))
-            continue
-        if len(columns) < 6:
-            reason = f"has {counted(columns)}; trec_eval wants six: topic Q0 docno rank score run_id"
-            findings.add("too few columns", number, "fatal", reason)
-            continue
-        _look_at_line(findings, number, line, columns[0], columns[2])
-        if len(columns) > 6:
-            reason = f"has {counted(columns)}; trec_eval ignores what comes after the sixth"
-            findings.add("extra columns", number, "silent", reason)
-        score = _score(findings, number, columns[4])
-        if tag is None:
-            tag = columns[5], number
-        elif mixed is None and columns[5] != tag[0]:
-            mixed = columns[5], number
-        topic = by_topic.get(columns[0])
-        if topic is None:
-            topic = by_topic[columns[0]] = RunTopic()
-        topic.add(columns[2], score, columns[3], number)
-        if docs is not None:
-            unknown.setdefault(columns[2], number)
+        for number, line in enumerate(lines, start):
+            columns = line.split()
+            if not columns:
+                continue
+            if columns[0].startswith(b"#"):
+                _comment(findings, number, len(columns) >= 6, (9,))
+                continue
+            if len(columns) < 6:
+                reason = f"has {counted(columns)}; trec_eval wants six: topic Q0 docno rank score run_id"
+                findings.add("too few columns", number, "fatal", reason)
+                continue
+            _look_at_line(findings, number, line, columns[0], columns[2])
+            if len(columns) > 6:
+                reason = f"has {counted(columns)}; trec_eval ignores what comes after the sixth"
+                findings.add("extra columns", number, "silent", reason)
+            score = _score(findings, number, columns[4])
+            if tag is None:
+                tag = columns[5], number
+            elif mixed is None and columns[5] != tag[0]:
+                mixed = columns[5], number
+            topic = by_topic.get(columns[0])
+            if topic is None:
+                topic = by_topic[columns[0]] = RunTopic()
+            topic.add(columns[2], score, columns[3], number)
+            if docs is not None:
+                unknown.setdefault(columns[2], number)
     if tag and mixed:
         reason = f"run id {shown(mixed[0])}, before it {shown(tag[0])}; trec_eval takes the last line's"
         findings.add("mixed run ids", mixed[1], "warning", reason)
@@ -165,25 +190,38 @@ def check_qrels(
     by_topic: dict[bytes, QrelsTopic] = {}
     unknown: dict[bytes, int] = {}
     comment: int | None = None
-    for number, line in _lines(path, findings):
-        columns = line.split()
-        if line.startswith(b"#"):
-            # trec_eval 10 checks for one comment before each judgment, and reads a second one as a judgment.
-            _comment(findings, number, len(columns) == 4, (9,) if comment is None else VERSIONS)
-            comment = number if comment is None else None
+    for start, lines in _pieces(path, findings):
+        plain = _plain_columns(_PLAIN_QRELS, findings, start, lines)
+        if plain is not None:
+            topic_ids, iterations, doc_ids, labels = plain
+            values = list(map(int, labels))
+            for topic_id, entries in _of_topics(topic_ids):
+                numbers = range(start + entries.start, start + entries.stop)
+                of_topic = by_topic.setdefault(topic_id, QrelsTopic())
+                of_topic.extend(doc_ids[entries], iterations[entries], values[entries], numbers)
+            if docs is not None:
+                _note_first_lines(unknown, doc_ids, start)
+            comment = None
             continue
-        comment = None
-        if len(columns) != 4:
-            findings.add("malformed", number, "fatal", _malformed(line, columns))
-            continue
-        _look_at_line(findings, number, line, columns[0], columns[2])
-        label = _label(findings, number, columns[3])
-        topic = by_topic.get(columns[0])
-        if topic is None:
-            topic = by_topic[columns[0]] = QrelsTopic()
-        topic.add(columns[2], columns[1], label, number)
-        if docs is not None:
-            unknown.setdefault(columns[2], number)
+        for number, line in enumerate(lines, start):
+            columns = line.split()
+            if line.startswith(b"#"):
+                # trec_eval 10 checks for one comment before each judgment, and reads a second one as one.
+                _comment(findings, number, len(columns) == 4, (9,) if comment is None else VERSIONS)
+                comment = number if comment is None else None
+                continue
+            comment = None
+            if len(columns) != 4:
+                findings.add("malformed", number, "fatal", _malformed(line, columns))
+                continue
+            _look_at_line(findings, number, line, columns[0], columns[2])
+            label = _label(findings, number, columns[3])
+            topic = by_topic.get(columns[0])
+            if topic is None:
+                topic = by_topic[columns[0]] = QrelsTopic()
+            topic.add(columns[2], columns[1], label, number)
+            if docs is not None:
+                unknown.setdefault(columns[2], number)
     if comment is not None:
         findings.add(
             "comment", comment, "fatal", "a comment at the end: trec_eval 10 reads on after it", (10,)
@@ -199,8 +237,8 @@ def check_qrels(
 
 def _lines(path: Path, findings: PreflightFindings) -> Iterator[tuple[int, bytes]]:
     """The lines as trec_eval sees them: with a byte-order mark if there is one."""
-    if is_gzip(path):
-        findings.add("gzip", None, "fatal", "is gzipped; trec_eval reads only plain text: gunzip it first")
+    if kind := packing(path):
+        findings.add("gzip", None, "fatal", f"is {kind}; trec_eval reads only plain text: unpack it first")
     with_mark = has_mark(path)
     try:
         for number, line in iter_lines(path):
@@ -213,14 +251,55 @@ def _lines(path: Path, findings: PreflightFindings) -> Iterator[tuple[int, bytes
         )
 
 
+def _pieces(path: Path, findings: PreflightFindings) -> Iterator[tuple[int, list[bytes]]]:
+    """Yield the lines in lists, with the number of each first one."""
+    numbered = _lines(path, findings)
+    while piece := list(itertools.islice(numbered, _PIECE)):
+        yield piece[0][0], [line for _, line in piece]
+
+
+def _plain_columns(
+    pattern: re.Pattern[bytes], findings: PreflightFindings, start: int, lines: Sequence[bytes]
+) -> list[list[bytes]] | None:
+    """Return the columns of lines as nearly all are; None where one has to be looked at alone."""
+    text = b"\n".join(lines)
+    if not lines[-1] or not pattern.fullmatch(text):
+        return None
+    if b"#" in text:
+        with_sign = [number for number, line in enumerate(lines, start) if b"#" in line]
+        _number_sign(findings, with_sign[0], len(with_sign))
+    words = text.split()
+    width = len(lines[0].split())
+    return [words[column::width] for column in range(width)]
+
+
+def _note_first_lines(first_lines: dict[bytes, int], doc_ids: Sequence[bytes], start: int) -> None:
+    for line, doc_id in enumerate(doc_ids, start):
+        first_lines.setdefault(doc_id, line)
+
+
+def _of_topics(topic_ids: Sequence[bytes]) -> Iterator[tuple[bytes, slice]]:
+    """Yield (topic, its entries) of entries that follow each other."""
+    end = 0
+    for topic_id, group in itertools.groupby(topic_ids):
+        start, end = end, end + len(list(group))
+        yield topic_id, slice(start, end)
+
+
+def _number_sign(findings: PreflightFindings, line: int, n_lines: int) -> None:
+    # github.com/usnistgov/trec_eval/issues/46; support for comments was removed because of it.
+    reason = "'#' inside: trec_eval 10 reserves no memory for such lines, and may crash"
+    findings.add("number sign", line, "warning", reason, (10,), once=True, n_lines=n_lines)
+
+
 def _comment(findings: PreflightFindings, line: int, enough: bool, versions: tuple[int, ...]) -> None:
-    two = "trec_eval does not support two comments in a row"
+    two = "neither version of trec_eval supports two comments in a row"
     who = "trec_eval 9 does not support comments" if versions == (9,) else two
     if enough:
-        reason = f"a comment with as many words as columns: {who}, and reads it as an entry of topic '#...'"
+        reason = f"a comment with as many words as columns: {who}; it is read as an entry of topic '#...'"
         findings.add("comment", line, "silent", reason, versions)
     else:
-        findings.add("comment", line, "fatal", f"a comment: {who}, and stops at this line", versions)
+        findings.add("comment", line, "fatal", f"a comment: {who}; reading stops at this line", versions)
 
 
 def _malformed(line: bytes, columns: list[bytes]) -> str:
@@ -254,9 +333,7 @@ def _look_at_line(findings: PreflightFindings, number: int, line: bytes, topic: 
                 "unusual characters", number, "warning", f"unusual characters in {name} {shown(value)}"
             )
     if b"#" in line:
-        # github.com/usnistgov/trec_eval/issues/46; support for comments was removed because of it.
-        reason = "'#' inside: trec_eval 10 reserves no memory for such lines, and may crash"
-        findings.add("number sign", number, "warning", reason, (10,), once=True)
+        _number_sign(findings, number, 1)
 
 
 def _score(findings: PreflightFindings, number: int, text: bytes) -> float:
@@ -287,7 +364,7 @@ def _label(findings: PreflightFindings, number: int, text: bytes) -> int:
         findings.add("negative label", number, "silent", reason)
     if label > MOST_LABEL:
         reason = (
-            f"the label {label}is too high: trec_eval reserves 8 bytes for each label up to the highest, "
+            f"the label {label} is too high: trec_eval reserves 8 bytes for each label up to the highest, "
             f"and stops"
         )
         findings.add("label too high", number, "fatal", reason)

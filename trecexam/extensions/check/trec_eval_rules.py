@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import re
 from array import array
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal
 
@@ -86,12 +86,14 @@ class PreflightFindings:
         versions: tuple[int, ...] = VERSIONS,
         *,
         once: bool = False,
+        n_lines: int = 1,
     ) -> None:
-        """Adds a finding; with `once`, all lines of this kind are one finding with a count."""
+        """Add a finding; with `once`, all lines of this kind are one finding with a count."""
         if once:
             self._once.add(kind)
-        count = self._counts[kind, severity, versions] = self._counts.get((kind, severity, versions), 0) + 1
-        if count <= (1 if once else LISTED):
+        before = self._counts.get((kind, severity, versions), 0)
+        self._counts[kind, severity, versions] = before + n_lines
+        if before < (1 if once else LISTED):
             self._listed.append(Finding(line, severity, versions, kind, reason))
 
     def stopped(self) -> set[int]:
@@ -177,10 +179,20 @@ class RunTopic:
     ranks: array[int] = field(default_factory=lambda: array("q"))
 
     def add(self, doc: bytes, score: float, rank: bytes, line: int) -> None:
-        self.docs += doc + b" "
-        self.scores.append(score)
-        self.ranks.append(int(rank) if rank.isdigit() and len(rank) <= 18 else NO_RANK)
-        self.lines.append(line)
+        self.extend([doc], [score], [rank], [line])
+
+    def extend(
+        self,
+        docs: Sequence[bytes],
+        scores: Iterable[float],
+        ranks: Iterable[bytes],
+        lines: Iterable[int],
+    ) -> None:
+        """Add entries that follow each other in the file."""
+        self.docs += b" ".join(docs) + b" "
+        self.scores.extend(scores)
+        self.ranks.extend(int(rank) if rank.isdigit() and len(rank) <= 18 else NO_RANK for rank in ranks)
+        self.lines.extend(lines)
 
     def doc_ids(self) -> list[bytes]:
         return bytes(self.docs).split()
@@ -199,10 +211,20 @@ class QrelsTopic:
         return bytes(self.docs).split()
 
     def add(self, doc: bytes, iteration: bytes, label: int, line: int) -> None:
-        self.docs += doc + b" "
-        self.iterations += iteration + b" "
-        self.labels.append(label)
-        self.lines.append(line)
+        self.extend([doc], [iteration], [label], [line])
+
+    def extend(
+        self,
+        docs: Sequence[bytes],
+        iterations: Iterable[bytes],
+        labels: Iterable[int],
+        lines: Iterable[int],
+    ) -> None:
+        """Add judgments that follow each other in the file."""
+        self.docs += b" ".join(docs) + b" "
+        self.iterations += b" ".join(iterations) + b" "
+        self.labels.extend(labels)
+        self.lines.extend(lines)
 
 
 def repeated(docs: list[bytes]) -> list[tuple[int, int]]:

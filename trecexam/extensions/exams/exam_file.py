@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from converters.errors import ConversionError
-from converters.fields import a_text, an_id
+from converters.fields import TEXT_KEYS, a_text, an_id
 from converters.lines import iter_objects
-from converters.passages import ID_KEYS, TEXT_KEYS
+from converters.passages import ID_KEYS
 
 #: Candidates of a question, and the letters that they are known by.
 LETTERS = "ABCD"

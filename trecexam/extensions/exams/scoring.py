@@ -12,6 +12,7 @@ from typing import Any
 from converters.passages import read_passages
 from converters.run import Run
 from converters.trec_run import read_run
+from converters.unpacking import without_ending
 from trecexam.errors import TrecexamError
 from trecexam.extensions.exams.choosing import ChoosingWriter
 from trecexam.extensions.exams.exam_file import ExamQuestion
@@ -164,7 +165,7 @@ def retrievers(named: Sequence[str]) -> list[Retriever]:
 
 def _tag(tag: str, tags: Sequence[str], path: Path) -> str:
     alone = tags.count(tag) == 1 and tag not in (CLOSED_BOOK, ORACLE)
-    return tag if alone else path.name.removesuffix(".gz").removesuffix(".run")
+    return tag if alone else without_ending(path.name).removesuffix(".run")
 
 
 def texts_of(

@@ -6,6 +6,8 @@ import datetime
 import json
 import logging
 import re
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from trecexam.errors import GraderError
@@ -18,7 +20,10 @@ if TYPE_CHECKING:
 LARGEST = 4 * 2**20
 #: Seconds until a server must have taken a connection.
 CONNECT = 10.0
-_KEY_REFUSED = frozenset({401, 403})
+_FORBIDDEN = 403
+_KEY_REFUSED = frozenset({401, _FORBIDDEN})
+#: Engines that take many requests at a time, as `/models` names them, and how many others are sent.
+_BATCHING, MANY, FEW = frozenset(("vllm", "sglang")), 64, 8
 _PASSING = frozenset({408, 409, 421, 425, 429, 500, 502, 503, 504, 520, 521, 522, 523, 524, 529})
 _ABOUT_THE_REQUEST = frozenset({400, 413, 422})
 
@@ -59,12 +64,20 @@ class Client:
     Args:
         base_url: such as "http://localhost:8000/v1".
         timeout: seconds for a whole answer, first byte to last.
+        query: what follows "?" in each address.
 
     Raises:
         GraderError: the address or the environment's proxies are wrong.
     """
 
-    def __init__(self, base_url: str, secret: Secret, key_env: str | None, timeout: float) -> None:
+    def __init__(
+        self,
+        base_url: str,
+        secret: Secret,
+        key_env: str | None,
+        timeout: float,
+        query: Mapping[str, str] = MappingProxyType({}),
+    ) -> None:
         import httpx2
 
         # At DEBUG these log what a server sends, and that may hold the key.
@@ -74,6 +87,7 @@ class Client:
         self._secret = secret
         self._key_env = key_env
         self._timeout = timeout
+        self._query = dict(query) or None
         # The deadline is on the whole answer: a server that sends a byte now and then keeps to any other.
         try:
             self._http = httpx2.AsyncClient(
@@ -95,6 +109,26 @@ class Client:
     async def close(self) -> None:
         await self._http.aclose()
 
+    async def places(self) -> int:
+        """Return how many requests the server gets at a time: many if it names an engine that batches."""
+        import asyncio
+
+        import httpx2
+
+        url = f"{self.base_url}/models"
+        try:
+            async with (
+                asyncio.timeout(min(self._timeout, CONNECT)),
+                self._http.stream("GET", url, params=self._query) as response,
+            ):
+                listed = _json(await _whole(response)) if response.status_code == 200 else None
+        except (TimeoutError, PassingError, httpx2.HTTPError):
+            return FEW
+        models = listed.get("data") if isinstance(listed, dict) else None
+        named = models if isinstance(models, list) else []
+        owners = {str(model.get("owned_by")) for model in named if isinstance(model, dict)}
+        return MANY if owners & _BATCHING else FEW
+
     async def post(self, path: str, body: dict[str, Any]) -> dict[str, Any]:
         """The JSON object that the server answers with.
 
@@ -111,7 +145,7 @@ class Client:
         try:
             async with (
                 asyncio.timeout(self._timeout),
-                self._http.stream("POST", url, json=body) as response,
+                self._http.stream("POST", url, json=body, params=self._query) as response,
             ):
                 content = await _whole(response)
         except TimeoutError:
@@ -126,15 +160,16 @@ class Client:
 
     def _checked(self, response: httpx2.Response, content: bytes) -> dict[str, Any]:
         status = response.status_code
+        parsed = _json(content)
+        complaint, code = self._complaint(parsed)
         if status in _KEY_REFUSED:
-            # What the server says here may hold a part of the key.
             how = f"the key in {self._key_env}" if self._key_env else "requests without a key: set `key_env`"
-            raise GraderError(f"{self.base_url} refuses {how} (HTTP {status})")
+            # A 403 may be of the model or the region. What is said of a wrong key may hold a part of it.
+            said = complaint if status == _FORBIDDEN else ""
+            raise GraderError(f"{self.base_url} refuses {how} (HTTP {status}){said}")
         if 300 <= status < 400:
             location = self._line(response.headers.get("location", "elsewhere"))
             raise GraderError(f"{self.base_url} leads to {location} (HTTP {status}): set `base_url` to that")
-        parsed = _json(content)
-        complaint, code = self._complaint(parsed)
         if 200 <= status < 300:
             if isinstance(parsed, dict) and not complaint:
                 return parsed

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from trecexam.errors import GraderError
 from trecexam.graders.server.client import Client, PassingError, RefusedError
 from trecexam.graders.server.messages import Form, Reply, reply, tokens
-from trecexam.graders.server.meter import Meter
+from trecexam.graders.server.meter import Meter, Pace, guessed
 
 if TYPE_CHECKING:
     from tenacity import RetryCallState
@@ -55,6 +55,7 @@ class Exchange:
         retries: int,
         logprobs: bool,
         at_once: int,
+        pace: Pace,
     ) -> None:
         import asyncio
 
@@ -67,6 +68,8 @@ class Exchange:
         self._new_limit = False
         self._places = asyncio.Semaphore(at_once)
         self._closed_until = 0.0
+        self._pace = pace
+        self._free_at = 0.0
         self._last_success: float | None = None
         self._probing = asyncio.Lock()
 
@@ -155,6 +158,9 @@ class Exchange:
                     self._logprobs = False
                 elif not new_limit and "max_completion_tokens" in reason:
                     self._new_limit = True
+                elif "temperature" in reason and self._form.temperature != 1:
+                    hint = "set `temperature = 1` in [grader]"
+                    raise GraderError(f"{self._client.base_url} {error.reason}: {hint}") from None
                 elif (self._form.structured or self._form.schema) and re.search(
                     r"response_format|json_schema|structured_outputs", reason
                 ):
@@ -177,7 +183,18 @@ class Exchange:
                     return await self._posted(form, text, answers)
             await asyncio.sleep(closed)
 
+    async def _in_turn(self, tokens: int) -> None:
+        """Wait until a server that takes so much a minute takes so many tokens more."""
+        import asyncio
+
+        now = time.monotonic()
+        start = max(now, self._free_at)
+        self._free_at = start + self._pace.seconds(tokens)
+        await asyncio.sleep(start - now)
+
     async def _posted(self, form: Form, text: str, answers: list[str]) -> Reply:
+        expected = guessed(text) + self._meter.expected_out(form.max_tokens, short=bool(answers))
+        await self._in_turn(expected)
         body: dict[str, Any] = form.body(text, answers, logprobs=self._logprobs, new_limit=self._new_limit)
         try:
             response = await self._client.post(form.path, body)
@@ -187,6 +204,8 @@ class Exchange:
                 self._closed_until = max(self._closed_until, time.monotonic() + error.wait)
             raise
         used = tokens(response)
+        if used != (None, None):
+            self._free_at += self._pace.seconds(sum(n or 0 for n in used)) - self._pace.seconds(expected)
         try:
             answer = reply(response, form.api)
         except PassingError:

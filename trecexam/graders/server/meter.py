@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from trecexam.graders.base import NOTHING_SPENT, Spent, Usage
 
@@ -14,6 +14,7 @@ LONG = 1_000
 #: Bytes of a token in common tokenizers, and tokens that a chat adds to a prompt: for guesses.
 _BYTES, _AROUND = 4, 8
 _MILLION = 1_000_000
+_MINUTE = 60.0
 #: Between two limits.
 _AND = " and "
 
@@ -60,6 +61,18 @@ def reached(limits: str, then: str) -> str:
     """That limits, as `Prices.over` names them, are in the way of going on."""
     verb, them = ("are", "both") if _AND in limits else ("is", "it")
     return f"{limits} in [grader] {verb} reached; raise {them} {then}"
+
+
+class Pace(NamedTuple):
+    """How much a server takes in a minute; None for any number."""
+
+    requests: int | None = None
+    tokens: int | None = None
+
+    def seconds(self, tokens: int) -> float:
+        """Return the seconds that a request of so many tokens takes up."""
+        of_request = _MINUTE / self.requests if self.requests else 0.0
+        return max(of_request, _MINUTE * tokens / self.tokens if self.tokens else 0.0)
 
 
 class Meter:

@@ -7,8 +7,10 @@ import html
 import json
 import os
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from types import MappingProxyType
 from urllib.parse import quote
 
 from trecexam.errors import GraderError
@@ -27,19 +29,31 @@ _TAIL = 8
 
 @dataclass(frozen=True)
 class Secret:
-    """A key, or none. Shown, printed or formatted it is empty of content; only `headers` gives it away."""
+    """A key, or none, and other headers. Shown, printed or formatted it is empty of content; only `headers`
+    gives it away.
+    """
 
     _key: str = field(default="", repr=False)
+    _others: tuple[tuple[str, str, bool], ...] = field(default=(), repr=False)
 
     @classmethod
-    def from_environment(cls, name: str | None) -> Secret:
-        """The key in the environment variable `name`; none where no name is given.
+    def from_environment(cls, name: str | None, headers: Mapping[str, str] = MappingProxyType({})) -> Secret:
+        """Return the key in the environment variable `name`; none where no name is given.
+
+        Args:
+            headers: more of them; the value "$NAME" is read from the environment, and as secret as a key.
 
         Raises:
-            GraderError: the variable is not set, or holds what no key can be.
+            GraderError: a variable is not set, or holds what no key can be.
         """
-        if name is None:
-            return cls()
+        others = (
+            (header, cls._read(value[1:]) if value.startswith("$") else value, value.startswith("$"))
+            for header, value in headers.items()
+        )
+        return cls("" if name is None else cls._read(name), tuple(others))
+
+    @staticmethod
+    def _read(name: str) -> str:
         key = os.environ.get(name, "").strip()
         if not key:
             raise GraderError(
@@ -55,35 +69,43 @@ class Secret:
                 f"the environment variable {name} holds no key: it has less than {_SHORTEST} characters; "
                 "leave `key_env` out of [grader] where the server wants none"
             )
-        return cls(key)
+        return key
 
     def headers(self) -> dict[str, str]:
-        """The authentication for the server."""
-        return {"Authorization": f"Bearer {self._key}"} if self._key else {}
+        """Return the authentication for the server, and the other headers, which may be another one."""
+        bearer = {"Authorization": f"Bearer {self._key}"} if self._key else {}
+        return {**bearer, **{name: value for name, value, _ in self._others}}
 
     def hidden(self, text: str) -> str:
-        """The text without the key, plain or encoded, in any case; also where just its beginning or its
-        end is in it."""
-        return self._pattern.sub(HIDDEN, text) if self._key else text
+        """Return the text without a key, plain or encoded, in any case; also where just its beginning or its
+        end is in it.
+        """
+        for pattern in self._patterns:
+            text = pattern.sub(HIDDEN, text)
+        return text
 
     @cached_property
-    def _pattern(self) -> re.Pattern[str]:
-        key = self._key
-        forms = {
-            key,
-            quote(key),
-            quote(key, safe=""),
-            json.dumps(key)[1:-1],
-            html.escape(key),
-            base64.b64encode(key.encode()).decode().rstrip("="),
-            base64.urlsafe_b64encode(key.encode()).decode().rstrip("="),
-        }
-        if len(key) >= _NO_WORD:
-            forms |= {form[start:] for form in tuple(forms) for start in range(len(form) - _TAIL + 1)}
-        whole = "|".join(re.escape(form) for form in sorted(forms, key=len, reverse=True))
-        if len(key) < _NO_WORD:
-            return re.compile(rf"(?<![A-Za-z0-9])(?:{whole})(?![A-Za-z0-9])", re.IGNORECASE)
-        if len(key) < 2 * _BEGINNING:
-            return re.compile(rf"(?:{whole})=*", re.IGNORECASE)
-        begun = rf"(?<![A-Za-z0-9]){re.escape(key[:_BEGINNING])}|{re.escape(key[:_LONG_BEGINNING])}"
-        return re.compile(rf"(?:{whole}|{begun})[^\s\"',;<>]*", re.IGNORECASE)
+    def _patterns(self) -> tuple[re.Pattern[str], ...]:
+        keys = (self._key, *(value for _, value, is_secret in self._others if is_secret))
+        return tuple(_pattern(key) for key in keys if key)
+
+
+def _pattern(key: str) -> re.Pattern[str]:
+    forms = {
+        key,
+        quote(key),
+        quote(key, safe=""),
+        json.dumps(key)[1:-1],
+        html.escape(key),
+        base64.b64encode(key.encode()).decode().rstrip("="),
+        base64.urlsafe_b64encode(key.encode()).decode().rstrip("="),
+    }
+    if len(key) >= _NO_WORD:
+        forms |= {form[start:] for form in tuple(forms) for start in range(len(form) - _TAIL + 1)}
+    whole = "|".join(re.escape(form) for form in sorted(forms, key=len, reverse=True))
+    if len(key) < _NO_WORD:
+        return re.compile(rf"(?<![A-Za-z0-9])(?:{whole})(?![A-Za-z0-9])", re.IGNORECASE)
+    if len(key) < 2 * _BEGINNING:
+        return re.compile(rf"(?:{whole})=*", re.IGNORECASE)
+    begun = rf"(?<![A-Za-z0-9]){re.escape(key[:_BEGINNING])}|{re.escape(key[:_LONG_BEGINNING])}"
+    return re.compile(rf"(?:{whole}|{begun})[^\s\"',;<>]*", re.IGNORECASE)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Coroutine, Generator, Iterable, Iterator
+from collections.abc import Callable, Coroutine, Generator, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -13,7 +13,7 @@ from trecexam.graders.server.client import Client
 from trecexam.graders.server.exchange import Exchange
 from trecexam.graders.server.flow import BEAT, flow
 from trecexam.graders.server.messages import Form
-from trecexam.graders.server.meter import Meter, reached
+from trecexam.graders.server.meter import Meter, Pace, reached
 from trecexam.graders.server.secret import Secret
 
 if TYPE_CHECKING:
@@ -32,29 +32,35 @@ class ServerAccess:
 
     Attributes:
         key_env: the environment variable with the key; None where none is sent.
-        concurrency: requests at a time.
+        concurrency: requests at a time; None for what suits the server.
         timeout: seconds for one answer.
         retries: how often a request that failed is sent again.
         logprobs: ask for the probabilities of tokens.
+        headers, query: of each request.
+        pace: requests and tokens a minute.
     """
 
     base_url: str
     key_env: str | None
-    concurrency: int
+    concurrency: int | None
     timeout: float
     retries: int
     logprobs: bool
+    headers: Mapping[str, str]
+    query: Mapping[str, str]
+    pace: Pace
 
 
 @contextlib.contextmanager
 def _session(
     server: ServerAccess, form: Form, meter: Meter, probe: tuple[str, list[str]], secret: Secret
-) -> Iterator[tuple[BlockingPortal, Exchange]]:
+) -> Iterator[tuple[BlockingPortal, Exchange, int]]:
     """A thread with an event loop, and a server to ask in it; at the end all that still runs is cancelled."""
     from anyio.from_thread import start_blocking_portal
 
     with start_blocking_portal() as portal:
-        client = portal.call(Client, server.base_url, secret, server.key_env, server.timeout)
+        client = portal.call(Client, server.base_url, secret, server.key_env, server.timeout, server.query)
+        at_once = portal.call(client.places) if server.concurrency is None else server.concurrency
         exchange = Exchange(
             client,
             form,
@@ -62,10 +68,11 @@ def _session(
             probe,
             retries=server.retries,
             logprobs=server.logprobs,
-            at_once=server.concurrency,
+            at_once=at_once,
+            pace=server.pace,
         )
         try:
-            yield portal, exchange
+            yield portal, exchange, at_once
         finally:
             with contextlib.suppress(TimeoutError):
                 portal.start_task_soon(client.close).result(_CLOSING)
@@ -101,7 +108,7 @@ def asked(
         UngradedError: a limit is in the way of the next job.
         GraderError: the server answers to nothing.
     """
-    secret = Secret.from_environment(server.key_env)
+    secret = Secret.from_environment(server.key_env, server.headers)
     rest, waiting, limit = iter(jobs), list[Job](), ""
 
     def surely(job: Job) -> Usage:
@@ -113,7 +120,7 @@ def asked(
         return job, await ask(exchange, secret, job)
 
     meter.begin()
-    with _session(server, form, meter, probe, secret) as (portal, exchange):
+    with _session(server, form, meter, probe, secret) as (portal, exchange, at_once):
 
         def work() -> Callable[[], Coroutine[Any, Any, tuple[Job, Result]]] | None:
             nonlocal limit
@@ -129,7 +136,7 @@ def asked(
             meter.start(surely(job))
             return partial(done, exchange, job)
 
-        with contextlib.closing(flow(portal, work, server.concurrency * ahead, gather=gather)) as batches:
+        with contextlib.closing(flow(portal, work, at_once * ahead, gather=gather)) as batches:
             for results in batches:
                 for job, _ in results:
                     meter.end(surely(job))

@@ -20,7 +20,7 @@ from converters.lines import Head
 from converters.records import Passage
 from converters.registry import Format
 from converters.rubric_jsonl import a_rating, objects, query_lines, read_graded_pool
-from trecexam.extensions.workbench.records import (
+from converters.workbench_records import (
     DirectGrade,
     Judgment,
     PooledGrading,

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from trecexam.bank.model import QUERY
-from trecexam.extensions.workbench.records import (
+from converters.workbench_records import (
     DirectGrade,
     Judgment,
     PooledGrading,
@@ -14,6 +13,7 @@ from trecexam.extensions.workbench.records import (
     Ranking,
     SelfRating,
 )
+from trecexam.bank.model import QUERY
 
 if TYPE_CHECKING:
     from trecexam.line.assessment import Assessment

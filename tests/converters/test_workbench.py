@@ -20,8 +20,8 @@ from outside import outside
 
 import converters
 from converters import ConversionError, Qrel, RunEntry
-from trecexam.extensions.workbench.format import read_pool, write_pool
-from trecexam.extensions.workbench.records import (
+from converters.workbench import read_pool, write_pool
+from converters.workbench_records import (
     DirectGrade,
     Judgment,
     PooledGrading,

@@ -1,0 +1,117 @@
+"""Servers behind gateways: other headers, addresses with a query, limits a minute, engines that batch."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import time
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+from scripted_server import Exchange, serving
+
+from trecexam.errors import GraderError
+from trecexam.graders import Answer, Cell
+from trecexam.graders.server.grader import ServerGrader
+from trecexam.graders.server.secret import HIDDEN
+
+Make = Callable[..., ServerGrader]
+
+
+def graded(grader: ServerGrader, cells: list[Cell]) -> list[tuple[Cell, Answer]]:
+    return [answer for batch in grader.grade(cells) for answer in batch]
+
+
+def test_headers_and_query_are_sent_and_a_header_from_the_environment_is_never_shown(
+    make: Make, cells: list[Cell], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AZURE_KEY", "azure-secret-42")
+    seen: list[tuple[str, str | None, str | None]] = []
+
+    def script(exchange: Exchange) -> None:
+        headers = exchange.headers
+        seen.append((exchange.path, headers.get("api-key"), headers.get("x-team")))
+        exchange.say(f"4 with {headers.get('api-key')}")
+
+    with serving(script) as server:
+        headers = {"api-key": "$AZURE_KEY", "x-team": "ir"}
+        grader = make(server.url, key_env=None, headers=headers, query={"api-version": "2025-04-01"})
+        ((_, answer),) = graded(grader, cells[:1])
+    assert seen == [("/v1/chat/completions?api-version=2025-04-01", "azure-secret-42", "ir")]
+    assert answer.raw == f"4 with {HIDDEN}"
+
+
+def test_a_header_whose_variable_is_not_set_is_named(make: Make, cells: list[Cell]) -> None:
+    with serving() as server, pytest.raises(GraderError, match="environment variable NO_SUCH_KEY is not set"):
+        graded(make(server.url, headers={"api-key": "$NO_SUCH_KEY"}), cells[:1])
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"headers": {"api-key": "abc123"}},
+        {"headers": {"Authorization": "Bearer abc"}},
+        {"query": {"subscription-key": "abc"}},
+        {"query": {"version": "$AZURE_KEY"}},
+    ],
+)
+def test_what_may_be_a_key_is_refused_in_the_settings(make: Make, settings: dict[str, Any]) -> None:
+    with pytest.raises(ValidationError, match="may be a key: put it into an environment variable"):
+        make("http://127.0.0.1:9/v1", **settings)
+
+
+@pytest.mark.parametrize(("owner", "fewest", "most"), [("vllm", 20, 64), ("openai", 1, 8), (None, 1, 8)])
+def test_an_engine_that_batches_gets_more_requests_at_a_time(
+    make: Make, cells: list[Cell], monkeypatch: pytest.MonkeyPatch, owner: str | None, fewest: int, most: int
+) -> None:
+    def listing(exchange: Exchange) -> None:
+        models = {"object": "list", "data": [{"id": "tiny", "owned_by": owner}]}
+        exchange.send(200 if owner else 404, json.dumps(models).encode())
+
+    def script(exchange: Exchange) -> None:
+        until = time.monotonic() + 20
+        while exchange.server.most < fewest and time.monotonic() < until:
+            time.sleep(0.01)
+        exchange.say()
+
+    monkeypatch.setattr(Exchange, "do_GET", listing, raising=False)
+    with serving(script) as server:
+        assert len(graded(make(server.url), cells)) == len(cells)
+    assert fewest <= server.most <= most
+
+
+@pytest.mark.parametrize("settings", [{"requests_per_minute": 300}, {"tokens_per_minute": 3000}])
+def test_requests_are_spaced_as_the_server_takes_them(
+    make: Make, cells: list[Cell], settings: dict[str, int]
+) -> None:
+    came: list[float] = []
+
+    def script(exchange: Exchange) -> None:
+        came.append(time.monotonic())
+        exchange.say()
+
+    with serving(script) as server:
+        graded(make(server.url, **settings), cells[:4])
+    # 300 a minute are one in .2 seconds; some ten tokens at 3,000 a minute take as long.
+    assert len(came) == 4
+    assert all(later - earlier > 0.05 for earlier, later in itertools.pairwise(came))
+
+
+def test_a_403_shows_what_the_server_says(make: Make, cells: list[Cell]) -> None:
+    said = "model tiny is not available in your region"
+    with (
+        serving(lambda exchange: exchange.fail(403, said)) as server,
+        pytest.raises(GraderError, match=rf"refuses the key in TEST_KEY \(HTTP 403\): {said}$"),
+    ):
+        graded(make(server.url), cells[:1])
+
+
+def test_a_model_that_takes_one_temperature_says_what_to_set(make: Make, cells: list[Cell]) -> None:
+    said = "Unsupported value: 'temperature' does not support 0.0 with this model. Only the default (1)"
+    with (
+        serving(lambda exchange: exchange.fail(400, said, "unsupported_value")) as server,
+        pytest.raises(GraderError, match=r"Only the default \(1\): set `temperature = 1` in \[grader\]$"),
+    ):
+        graded(make(server.url), cells[:1])
