@@ -66,7 +66,7 @@ as_older_processor() {
     return 0
   fi
   bash tests/older_processor.sh .venv/bin/python -m pytest --quiet --numprocesses 2 --dist loadscope --no-loadscope-reorder \
-    -m "not slow and not browser and not ray and not benchmark and not gpu" "${NUMERIC[@]}"
+    -m "not slow and not browser and not ray and not gpu" "${NUMERIC[@]}"
 }
 
 # The page's tests drive a real browser, and a real nginx; without one they say so and are skipped.
@@ -88,7 +88,7 @@ case "${1-}" in
   "")
     step ruff style
     step mypy .venv/bin/mypy
-    step tests pytest_by_files -m "not slow and not browser and not ray and not benchmark and not gpu"
+    step tests pytest_by_files -m "not slow and not browser and not ray and not gpu"
     ;;
   --all)
     shift
