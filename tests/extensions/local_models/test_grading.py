@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import torch
 from exhaustive import made
 from support import ask, make_small_track
 
@@ -123,47 +122,6 @@ def test_running_out_of_memory_loses_no_grade(
         monkeypatch.setattr(grader.backend, "score", short)
         assert same(grades(grader, cells), expected)
         assert max(tried) > 900 >= tried[-1]
-
-
-def test_the_out_of_memory_error_of_torch_is_recognised(
-    models: dict[str, Path],
-    cells: list[Cell],
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    grader = made(models["t5"], "seq2seq", max_batch_tokens=4_000)
-    # Simulates a machine with many cores.
-    monkeypatch.setattr(grader.backend, "reading_tokens", {"cpu": 4_000})
-    scorer: Any = grader.backend.scorer  # type: ignore[attr-defined]
-    encode, failures = scorer.encode, []
-
-    def short(tokens: Any, mask: Any) -> Any:
-        if len(tokens) > 1 and tokens.numel() > 60:
-            failures.append(tokens.shape)
-            if len(failures) % 2:
-                raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2 GiB")
-            raise RuntimeError(
-                "[enforce fail at alloc_cpu.cpp:127] DefaultCPUAllocator: can't allocate memory"
-            )
-        return encode(tokens, mask)
-
-    monkeypatch.setattr(scorer, "encode", short)
-    assert same(grades(grader, cells), grades(made(models["t5"], "seq2seq"), cells))
-    assert len(failures) >= 2
-
-
-def test_a_prompt_too_large_for_the_device_is_reported(
-    models: dict[str, Path], cells: list[Cell], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    grader = made(models["t5"], "seq2seq")
-
-    def short(jobs: Any, answers: Any) -> Any:
-        raise OutOfMemoryError
-
-    monkeypatch.setattr(grader.backend, "score", short)
-    with pytest.raises(
-        GraderError, match=r"a single prompt of \d+ tokens does not fit into the memory of the"
-    ):
-        grades(grader, cells)
 
 
 def test_other_failures_of_a_model_reach_the_caller(

@@ -175,16 +175,3 @@ def test_values_equal_those_of_rubric_judgments(
     expected = evaluate({query_id: run.ranking(query_id) for query_id in run.query_ids})
     for query_id, row in zip(judged.query_ids, values.tolist(), strict=True):
         assert dict(zip(NAMES, row, strict=True)) == expected[query_id]
-
-
-@settings(deadline=None)
-@given(queries=rated_queries(weighed=True), by_run=scores)
-def test_a_selection_of_queries_has_their_values(queries: list[QueryRatings], by_run: Scores) -> None:
-    judged, run = Judged.from_ratings(queries), run_of(by_run)
-    chosen = [measure(name) for name in (*NAMES, "Cover(weights=vital)@3")]
-    query_ids = ("unknown", *reversed(judged.query_ids))
-    selected = judged.select(query_ids)
-    assert selected.query_ids == query_ids
-    values = ColumnEvaluator(chosen, selected).values(run)
-    assert not values[0].any()
-    np.testing.assert_array_equal(values[:0:-1], ColumnEvaluator(chosen, judged).values(run))
