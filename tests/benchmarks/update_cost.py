@@ -528,8 +528,8 @@ def with_ratios(records: Sequence[dict[str, str]]) -> list[dict[str, str]]:
 def report(records: Sequence[dict[str, str]]) -> str:
     return (
         f"# What an update costs\n\n{os.cpu_count()} cores of a virtual machine that others use too. "
-        "Made by\n`python tests/benchmarks/update_cost.py --label LABEL --json FILE.jsonl --out FILE.md`; its "
-        f"head\nsays how it is measured.\n\n{table(with_ratios(records))}{NOTES}"
+        "Made by\n`python tests/benchmarks/update_cost.py --label LABEL --json FILE.jsonl --out FILE.md`; "
+        f"its head\nsays how it is measured.\n\n{table(with_ratios(records))}{NOTES}"
     )
 
 

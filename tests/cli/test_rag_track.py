@@ -187,7 +187,7 @@ def check_by_hand(root: Path, board: Board) -> None:
             assert float(board[name][column]) == pytest.approx(sum(values) / 2, abs=1e-6), (name, column)
 
 
-@pytest.mark.parametrize("at", ["Updated Nugget List:", "concise insightful", "Nugget List: [", "##final"])
+@pytest.mark.parametrize("at", ["Updated Nugget List:", "Nugget List: ["])
 def test_a_killed_update_resumes_at_any_stage_and_sends_no_prompt_twice(desk: Path, at: str) -> None:
     def hanging(exchange: Exchange) -> None:
         exchange.hang() if at in exchange.prompt else answer_as_a_judge(exchange)
