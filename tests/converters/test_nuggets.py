@@ -292,14 +292,3 @@ row = st.fixed_dictionaries(
     {"qid": values, "nuggets": st.lists(nugget | values, max_size=3) | values},
     optional=dict.fromkeys(("query", "docid", "run_id", "answer_text", "model"), values),
 )
-
-
-@given(st.lists(row, min_size=1, max_size=3))
-def test_any_row_of_nuggets_gives_records_or_a_conversion_error(tmp_path: Path, rows: list[Any]) -> None:
-    path = put(tmp_path, *rows)
-    for name in ("bank", "grades", None):
-        try:
-            taken = list(converters.read(path, name))
-        except ConversionError:
-            continue
-        assert taken

@@ -19,7 +19,6 @@ from trecexam.cli.main import run
 from trecexam.line.loader import opened
 from trecexam.line.value_cache import ValueCache
 from trecexam.outputs.update import update
-from trecexam.scores import Cover, nCover
 
 Ratings = Mapping[str, Mapping[str, Mapping[str, int]]]
 Rankings = Mapping[str, Mapping[str, list[str]]]
@@ -88,20 +87,6 @@ def test_values_equal_ir_measures_on_the_written_files(track: Path) -> None:
     board = {row["run"]: row for row in tsv_rows(track / "out" / "leaderboard.tsv")}
     expected = ir_measures.calc_aggregate([alpha], diversity, scored)[alpha]
     assert float(board["p_bert"]["alpha_nDCG@20"]) == pytest.approx(expected, abs=1e-6)
-
-
-def test_cover_works_next_to_ndcg_in_ir_measures(track: Path) -> None:
-    with trecexam.open_track(track) as opened:
-        qrels = list(opened.qrels())
-        board = opened.leaderboard(["nDCG@10", Cover(rel=4) @ 20, nCover(rel=5) @ 10])
-    best = board.rows[0]
-    scored = list(ir_measures.read_trec_run(str(track / "runs" / f"{best.run}.run")))
-    wanted = [ir_measures.nDCG @ 10, Cover(rel=4) @ 20, nCover(rel=5) @ 10]
-    values = ir_measures.calc_aggregate(wanted, qrels, scored)
-    assert (
-        [str(m) for m in wanted] == list(board.measures) == ["nDCG@10", "Cover(rel=4)@20", "nCover(rel=5)@10"]
-    )
-    assert [values[m] for m in wanted] == pytest.approx([score.mean for score in best.scores])
 
 
 def test_correlations_equal_scipy_on_the_two_leaderboards(track: Path, dl19: Path) -> None:

@@ -12,11 +12,8 @@ from trecexam.scores.correlation import correlate
 from trecexam.scores.cover_kernel import cover_values, trec_order
 from trecexam.scores.evaluate import RubricJudgments
 from trecexam.scores.labels import label_qrels
-from trecexam.scores.leaderboard import score
 from trecexam.scores.rank_correlation.tau import tau_ap
 from trecexam.scores.ratings import QueryRatings
-
-unit = st.floats(0, 1)
 
 
 @st.composite
@@ -120,14 +117,3 @@ def test_correlation(data: st.DataObject, n_runs: int, n_queries: int) -> None:
         assert turned.kendall_tau == found.kendall_tau
         np.testing.assert_allclose([turned.spearman_rho, turned.rbo], [found.spearman_rho, found.rbo])
         assert abs(correlate(rubric, rubric, resamples=5).kendall_tau - 1) < 1e-12
-
-
-@given(st.lists(unit, max_size=20), st.randoms(use_true_random=False))
-@settings(deadline=None)
-def test_scores_do_not_depend_on_the_order_of_queries(values: list[float], rng: object) -> None:
-    shuffled = list(values)
-    rng.shuffle(shuffled)  # type: ignore[attr-defined]
-    found = score(values)
-    assert found == score(shuffled)
-    assert 0 <= found.mean <= 1
-    assert 0 <= found.stderr <= 1 or (len(values) == 1 and not found.stderr >= 0)
