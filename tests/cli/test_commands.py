@@ -401,16 +401,6 @@ def test_init_prints_how_many_judged_passages_are_not_in_the_pool(
     assert load_config(tmp_path / "made" / "trecexam.toml").track.pool_judged is False
 
 
-def test_init_prints_no_note_where_the_judgments_are_of_other_documents(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    arguments = judged_track(tmp_path)
-    qrels = tmp_path / "source" / "qrels.txt"
-    qrels.write_text(qrels.read_text().replace("-d", "-other"))
-    assert run(arguments) == 0
-    assert "outside" not in capsys.readouterr().err
-
-
 def test_init_with_pool_judged_sets_it_and_prints_no_note(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -65,13 +65,6 @@ def test_a_retired_item_is_neither_a_problem_nor_a_duplicate(tmp_path: Path) -> 
     assert found.problems == ()
 
 
-@pytest.mark.parametrize("text", ["", "  "])
-def test_an_empty_item_has_only_this_problem(tmp_path: Path, text: str) -> None:
-    found = checked(tmp_path, question(text), {"query_id": "q1", "question": text}, question("b?", 3))
-    assert {row.problem for row in found.problems} == {"empty text"}
-    assert [row.line for row in found.problems] == [1, 2]
-
-
 def test_each_kind_has_its_own_maximum_of_words(tmp_path: Path) -> None:
     rows = [
         question(" ".join(["word"] * 30)),

@@ -515,15 +515,6 @@ def test_invalid_requests_are_a_one_line_error(
     assert len(err.splitlines()) == 1
 
 
-def test_a_broken_bank_is_not_extended(
-    track: Callable[..., Path], capsys: pytest.CaptureFixture[str]
-) -> None:
-    root = track("http://127.0.0.1:9/v1")
-    (root / "bank.questions.jsonl").write_text('{"query_id": "q1", "question": "Fine?"}\n{"query_id"\n')
-    assert run(["bank", "generate", str(root)]) == 2
-    assert "bank.questions.jsonl:2:" in capsys.readouterr().err
-
-
 @pytest.mark.parametrize("name", ["bank.questions.jsonl", "bank.mine.jsonl"])
 def test_an_unreadable_bank_is_a_one_line_error_and_no_prompt_is_sent(
     track: Callable[..., Path], name: str, capsys: pytest.CaptureFixture[str]
