@@ -50,15 +50,21 @@ without_outside() {
   (
     cd "$alone/trecexam"
     { grep -rlE --include='test_*.py' '^(from outside import|import outside)|\b(dl19|trec_eval): ' tests; ls tests/dl19/test_*.py; } |
-      sort -u | PYTHONPATH=$PWD xargs "$root/.venv/bin/python" -m pytest --quiet --numprocesses 2 --dist loadscope --no-loadscope-reorder
+      sort -u | PYTHONPATH=$PWD xargs "$root/.venv/bin/python" -m pytest --quiet --numprocesses 2 --dist loadscope --no-loadscope-reorder \
+      -m "not slow and not browser and not ray and not gpu"
   ) || result=$?
   rm -rf "$alone"
   return "$result"
 }
 
 # Where floats come from BLAS, torch, scipy or scikit-learn: no test may know their last digits.
-NUMERIC=(tests/outputs/test_golden.py tests/scores tests/graders tests/features tests/properties tests/frozen tests/dl19
-  tests/extensions/{audit,compare_graders,erag,exams,learn,local_models,simulation,support})
+NUMERIC=(tests/outputs/test_golden.py tests/frozen tests/dl19 tests/properties/test_scores.py
+  tests/scores/{rank_correlation,test_correlation.py,test_encoder_likeness.py,test_expected.py,test_interval_coverage.py}
+  tests/scores/{test_kappa.py,test_leaderboard.py,test_of_scores.py,test_paired_tests.py,test_top_and_symmetric.py}
+  tests/graders/{test_embedding.py,test_fixed_shapes.py,test_support.py}
+  tests/features/{agreement/test_arithmetic.py,fill/arithmetic,leaderboard/test_differences.py,verification/test_arithmetic.py}
+  tests/extensions/{audit,exams/irt,learn/arithmetic,learn/test_command.py,simulation/arithmetic}
+  tests/extensions/local_models/{test_grading.py,test_lists.py,test_scores.py})
 
 as_older_processor() {
   if ! grep -qw avx2 /proc/cpuinfo 2>/dev/null; then
@@ -66,7 +72,7 @@ as_older_processor() {
     return 0
   fi
   bash tests/older_processor.sh .venv/bin/python -m pytest --quiet --numprocesses 2 --dist loadscope --no-loadscope-reorder \
-    -m "not slow and not browser and not ray and not benchmark and not gpu" "${NUMERIC[@]}"
+    -m "not slow and not browser and not ray and not gpu" "${NUMERIC[@]}"
 }
 
 # The page's tests drive a real browser, and a real nginx; without one they say so and are skipped.
@@ -88,7 +94,7 @@ case "${1-}" in
   "")
     step ruff style
     step mypy .venv/bin/mypy
-    step tests pytest_by_files -m "not slow and not browser and not ray and not benchmark and not gpu"
+    step tests pytest_by_files -m "not slow and not browser and not ray and not gpu"
     ;;
   --all)
     shift

@@ -81,21 +81,6 @@ def test_the_full_run_repeats_each_file_that_uses_external_data_without_it() -> 
     assert users <= found
 
 
-@pytest.mark.parametrize(
-    "line",
-    [
-        'ROOT.parent / "shared" / "dl19"',
-        'ROOT.parent / "shared/dl19"',
-        'ROOT / f"../shared/{name}"',
-        'Path("../shared/prompts/support.txt").read_text()',
-        'ROOT.parent.joinpath("shared", "dl19")',
-        'ROOT.parent.glob("shared/*")',
-    ],
-)
-def test_other_uses_of_external_data_are_detected(line: str) -> None:
-    assert [*other_uses(line)] == [1]
-
-
 def test_a_test_without_its_data_is_skipped_with_the_reason(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

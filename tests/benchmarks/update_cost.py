@@ -1,6 +1,6 @@
 """Cost of an update: CPU seconds, memory, and time until the leaderboard. No model runs.
 
-    python tests/benchmarks/update_cost.py --label before [--only A1,B4] [--large]
+    python tests/benchmarks/update_cost.py --label before [--only A1,A2]
         [--work FOLDER] [--json FILE.jsonl] [--out FILE.md]
 
 Tracks are made once in the folder --work (by default a temporary one) and are reused by later calls,
@@ -9,10 +9,9 @@ checkout of this file, and counts its CPU seconds (user and system, with childre
 least. --json adds a line for each figure; the table has a column for each label in that file, so that calls
 with different labels can be compared.
 
-Measurements (--only): help; A1 (one run more, in a fresh process, then another one in the same process; A3 is
-the same); A1-noqrels; A1-grade (A7 is the same); A2 (trec_eval 10); A5 (commands); B4; C4; D4 (--large); E6
-(the daemon). Tracks, queries x runs x ranks: A 300 x 20 x 1,000, B 100 x 60 x 20, C 300 x 100 x 20, D
-1,000 x 200 x 20; E is TREC DL 2019 in ../shared/dl19.
+Measurements (--only): A1 (a first update; one run more in a fresh process, then another one in the same
+process); A2 (trec_eval 10 on A); C4, as A1; C2, as A2; F4 (many runs at once, and one more). Queries x runs
+x ranks: A 300 x 20 x 1,000, C 300 x 100 x 20 with 15 items, F 50 x 2,000 x 20.
 """
 
 from __future__ import annotations
@@ -27,14 +26,12 @@ import resource
 import select
 import shutil
 import signal
-import statistics
 import subprocess
 import sys
 import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -45,7 +42,6 @@ sys.path[:0] = [str(ROOT), str(ROOT / "tests" / "helpers")]
 from outside import outside as data_outside  # noqa: E402
 
 PYTHON = [sys.executable]
-TRECEXAM = [*PYTHON, "-m", "trecexam"]
 HZ = os.sysconf("SC_CLK_TCK")
 #: Seconds between two looks at out/leaderboard.tsv.
 LOOK = 0.005
@@ -75,14 +71,9 @@ NOTES = """
 - CPU seconds of the same work differ by up to a fifth with the load of the machine; wall seconds by more.
 - "First update" and "fresh process" count from the start of Python to the end of the update; "warm process"
   is the process that has just added another run.
-- The grader of A to D is one behind a server, whose answers (a digit, no probabilities) are stored and read
-  again; that of A1-grade gives six probabilities with each answer, as that of `track_size.py`.
+- The grader is one behind a server, whose answers (a digit, no probabilities) are stored and read again.
 - trec_eval is built by its own Makefile, without optimization (`-O2` saves a tenth). It scores one set
   of judgments; an update of A scores two.
-- From C to D there are 3.3 times the pooled passages, 2.2 the grades and 6.7 the runs x queries. Costs grow
-  3.4 times, one run more in a warm process 4.5 times, memory 2.5 to 2.9 times.
-- E: wall seconds are a median, with the fastest and the slowest; CPU seconds are all that the daemon takes
-  for that run, until it rests again.
 """
 
 
@@ -106,9 +97,8 @@ class Shape:
 
 SHAPES = {
     "A": Shape("six million", 300, 20, 1000, 400, 10),
-    "B": Shape("100 x 60", 100, 60, 20, 484, 10),
     "C": Shape("rag", 300, 100, 20, 504, 15),
-    "D": Shape("large", 1000, 200, 20, 420, 10),
+    "F": Shape("many runs", 50, 2000, 20, 420, 10),
 }
 
 
@@ -236,19 +226,17 @@ def made(work: Path, name: str) -> dict[str, int]:
     return {str(what): int(count) for what, count in counts.items()}
 
 
-def copied(work: Path, name: str, *, official: bool = True, graded: bool = True) -> Path:
+def copied(work: Path, name: str) -> Path:
     """A copy of the track to work on. Its inputs are hard links; its store, which is written to, is not."""
     made(work, name)
     pristine, root = work / "pristine" / name / "track", work / "state" / name
     shutil.rmtree(root, ignore_errors=True)
     root.parent.mkdir(parents=True, exist_ok=True)
-    left_out = shutil.ignore_patterns(".trecexam", *([] if official else ["qrels.txt"]))
-    shutil.copytree(pristine, root, copy_function=os.link, ignore=left_out)
+    shutil.copytree(pristine, root, copy_function=os.link, ignore=shutil.ignore_patterns(".trecexam"))
     # It is a text file that people edit.
     (root / "trecexam.toml").unlink()
     shutil.copy2(pristine / "trecexam.toml", root)
-    if graded:
-        shutil.copytree(pristine / ".trecexam", root / ".trecexam")
+    shutil.copytree(pristine / ".trecexam", root / ".trecexam")
     return root
 
 
@@ -270,7 +258,6 @@ class Cost(NamedTuple):
     peak_mib: float
     board_cpu: float | None = None
     board_wall: float | None = None
-    rate: float = 0.0
 
 
 def environment() -> dict[str, str]:
@@ -340,14 +327,13 @@ def command(words: Sequence[str | Path], limit: float) -> Cost:
 class Session:
     """A process that holds a track open and updates it each time it is told to."""
 
-    def __init__(self, root: Path, limit: float, *, instant: bool = False) -> None:
+    def __init__(self, root: Path, limit: float) -> None:
         self._board = root / "out" / "leaderboard.tsv"
         self._limit = limit
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115 - closed in __exit__
         self._is_fresh = True
-        words = [*PYTHON, __file__, "--session", str(root), *(["--instant"] if instant else [])]
         self._child = subprocess.Popen(
-            words,
+            [*PYTHON, __file__, "--session", str(root)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._errors,
@@ -391,35 +377,22 @@ class Session:
         reply = json.loads(answer)
         if not (reply["changed"] and reply["complete"]):
             raise RuntimeError(f"not a whole update: {reply}")
-        return Cost(cpu, wall, reply["peak_mib"], *(board or (None, None)), reply["rate"])
+        return Cost(cpu, wall, reply["peak_mib"], *(board or (None, None)))
 
 
-def session(root: Path, instant: bool) -> None:
+def session(root: Path) -> None:
     """The other side of `Session`; in this process."""
     import trecexam
 
     assert Path(trecexam.__file__).is_relative_to(ROOT), trecexam.__file__
-    grader = None
-    if instant:
-        from track_size import InstantGrader
-
-        grader = InstantGrader(plain=False)
-    with trecexam.open_track(root, grader=grader) as track:
+    with trecexam.open_track(root) as track:
         for _ in sys.stdin:
-            reports: list[tuple[float, int]] = []
-            result = track.update(
-                progress=lambda report, to=reports: to.append((time.perf_counter(), report.graded))
-            )
-            # As track_size.py has it: without the first batch, before which a process warms up.
-            rate = 0.0
-            if len(reports) > 1:
-                rate = (reports[-1][1] - reports[0][1]) / (reports[-1][0] - reports[0][0])
+            result = track.update()
             reply = {
                 "changed": result.changed,
-                "complete": result.complete and (instant or not result.graded),
+                "complete": result.complete and not result.graded,
                 "graded": result.graded,
                 "why": result.why,
-                "rate": rate,
                 "peak_mib": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
             }
             print(json.dumps(reply), flush=True)
@@ -439,95 +412,42 @@ class Figure(NamedTuple):
 class Bench:
     """The measurements, on the tracks in one folder."""
 
-    def __init__(self, work: Path, limit: float, rounds: int) -> None:
+    def __init__(self, work: Path, limit: float) -> None:
         self.work = work
         self.limit = limit
-        self.rounds = rounds
         self._updated: dict[str, Path] = {}
 
-    def help(self) -> Iterator[Figure]:
-        costs = [command([*TRECEXAM, "--help"], 60) for _ in range(2 * self.rounds)]
-        yield Figure("help", "`trecexam --help`: CPU s", seconds(median(costs), 3))
-        costs = [
-            command([*PYTHON, "-X", "importtime", *TRECEXAM[1:], "--help"], 60)
-            for _ in range(2 * self.rounds)
-        ]
-        yield Figure("help", "`python -X importtime -m trecexam --help`: CPU s", seconds(median(costs), 3))
-
-    def a1(self) -> Iterator[Figure]:
-        yield from self._grown("A", "A1", "A3")
-
-    def a1_noqrels(self) -> Iterator[Figure]:
-        yield from self._grown("A", "A1-noqrels", "A3-noqrels", official=False)
-
-    def a1_grade(self) -> Iterator[Figure]:
-        root = self._copy("A", graded=False)
-        with Session(root, self.limit, instant=True) as process:
+    def grown(self, name: str, cold: str, warm: str) -> Iterator[Figure]:
+        shape, counts = SHAPES[name], made(self.work, name)
+        what = f"{name} ({shape.title}): queries x runs x ranks; pooled passages; grades; judgments"
+        size = f"{shape.queries:,} x {shape.runs:,} x {shape.ranks:,}"
+        size += f"; {counts['pooled']:,}; {counts['grades']:,}; {counts['judgments']:,}"
+        yield Figure(f"{name}0", what, size)
+        root = copied(self.work, name)
+        with Session(root, self.limit) as process:
             cost = process.update()
-        yield from updated("A1-grade", "A, first update, a grader that answers at once", cost)
-        yield Figure("A7", "A, cells stored a second", f"{cost.rate:,.0f}")
-        shutil.rmtree(root)
+        yield from updated(f"{cold}-first", f"{name}, first update, all grades stored, `out/` empty", cost)
+        with Session(root, self.limit) as process:
+            add_late(self.work, name, root, 0)
+            yield from updated(cold, f"{name}, one run more, fresh process", process.update())
+            add_late(self.work, name, root, 1)
+            yield from updated(warm, f"{name}, one run more, warm process", process.update())
+        self._updated[name] = root
 
-    def a2(self) -> Iterator[Figure]:
+    def trec_eval(self, name: str, key: str) -> Iterator[Figure]:
         program = trec_eval(self.work)
-        root = self._whole("A")
+        root = self._whole(name)
         qrels = root / "out" / "rubric.qrels"
         runs = [*sorted((root / "runs").glob("run*.run")), root / "runs" / "late0.run"]
         options = ["-q", "-c", "-m", "map", "-m", "ndcg_cut", "-m", "P"]
-        costs = [command([program, *options, qrels, run], self.limit) for run in runs]
-        total = sum(cost.cpu for cost in costs)
-        what = f"A, trec_eval 10 `{' '.join(options)}` on {len(runs)} runs: CPU s"
-        yield Figure("A2", what, seconds(total))
-
-    def a5(self) -> Iterator[Figure]:
-        for name in ("leaderboard", "status", "holes"):
-            yield from self._command("A5", "A", name)
-
-    def b4(self) -> Iterator[Figure]:
-        yield from self._grown("B", "B4", "B4-warm")
-
-    def c4(self) -> Iterator[Figure]:
-        yield from self._grown("C", "C4", "C4-warm")
-        yield from self._command("C4", "C", "leaderboard")
-
-    def d4(self) -> Iterator[Figure]:
-        yield from self._grown("D", "D4", "D4-warm")
-        yield from self._command("D4", "D", "leaderboard")
-
-    def e6(self) -> Iterator[Figure]:
-        yield from daemon(self.work / "state" / "E", self.rounds)
-
-    def _grown(self, name: str, cold: str, warm: str, *, official: bool = True) -> Iterator[Figure]:
-        shape, counts = SHAPES[name], made(self.work, name)
-        title = name if official else f"{name} without official judgments"
-        if official:
-            what = f"{name} ({shape.title}): queries x runs x ranks; pooled passages; grades; judgments"
-            size = f"{shape.queries:,} x {shape.runs} x {shape.ranks:,}"
-            yield Figure(
-                f"{name}0",
-                what,
-                f"{size}; {counts['pooled']:,}; {counts['grades']:,}; {counts['judgments']:,}",
-            )
-        root = self._copy(name, official=official)
-        with Session(root, self.limit) as process:
-            cost = process.update()
-        yield from updated(f"{cold}-first", f"{title}, first update, all grades stored, `out/` empty", cost)
-        with Session(root, self.limit) as process:
-            add_late(self.work, name, root, 0)
-            yield from updated(cold, f"{title}, one run more, fresh process", process.update())
-            add_late(self.work, name, root, 1)
-            yield from updated(warm, f"{title}, one run more, warm process", process.update())
-        if official:
-            self._updated[name] = root
-
-    def _copy(self, name: str, *, official: bool = True, graded: bool = True) -> Path:
-        self._updated.pop(name, None)
-        return copied(self.work, name, official=official, graded=graded)
+        total = sum(command([program, *options, qrels, run], self.limit).cpu for run in runs)
+        what = f"{name}, trec_eval 10 `{' '.join(options)}` on {len(runs)} runs: CPU s"
+        yield Figure(key, what, seconds(total))
 
     def _whole(self, name: str) -> Path:
         """The track with its late runs, updated by this checkout's code."""
         if name not in self._updated:
-            root = self._copy(name)
+            root = copied(self.work, name)
             for number in range(SHAPES[name].late):
                 add_late(self.work, name, root, number)
             progress(f"updating track {name}, not measured")
@@ -536,28 +456,15 @@ class Bench:
             self._updated[name] = root
         return self._updated[name]
 
-    def _command(self, key: str, track: str, name: str) -> Iterator[Figure]:
-        root = self._whole(track)
-        costs = [command([*TRECEXAM, name, root], self.limit) for _ in range(min(3, self.rounds))]
-        what = f"{track}, `trecexam {name}`, fresh process"
-        yield Figure(key, f"{what}: CPU s", seconds(median(costs)))
-        yield Figure(key, f"{what}: wall s", seconds(statistics.median(cost.wall for cost in costs)))
-
 
 MEASUREMENTS: dict[str, Callable[[Bench], Iterator[Figure]]] = {
-    "help": Bench.help,
-    "A1": Bench.a1,
+    "A1": lambda bench: bench.grown("A", "A1", "A3"),
     # On the track that A1 left.
-    "A2": Bench.a2,
-    "A5": Bench.a5,
-    "A1-noqrels": Bench.a1_noqrels,
-    "A1-grade": Bench.a1_grade,
-    "B4": Bench.b4,
-    "C4": Bench.c4,
-    "D4": Bench.d4,
-    "E6": Bench.e6,
+    "A2": lambda bench: bench.trec_eval("A", "A2"),
+    "C4": lambda bench: bench.grown("C", "C4", "C4-warm"),
+    "C2": lambda bench: bench.trec_eval("C", "C2"),
+    "F4": lambda bench: bench.grown("F", "F4", "F4-warm"),
 }
-ALIASES = {"A3": "A1", "A7": "A1-grade"}
 
 
 def updated(key: str, what: str, cost: Cost) -> Iterator[Figure]:
@@ -570,13 +477,8 @@ def updated(key: str, what: str, cost: Cost) -> Iterator[Figure]:
     yield Figure(key, f"{what}: peak MiB", f"{cost.peak_mib:,.0f}")
 
 
-def seconds(value: float, digits: int = 2) -> str:
-    return f"{value:.{digits}f}"
-
-
-def median(costs: Sequence[Cost]) -> float:
-    """CPU seconds of the middle one."""
-    return statistics.median(cost.cpu for cost in costs)
+def seconds(value: float) -> str:
+    return f"{value:.2f}"
 
 
 def trec_eval(work: Path) -> Path:
@@ -589,141 +491,6 @@ def trec_eval(work: Path) -> Path:
     return program
 
 
-# --- the daemon ------------------------------------------------------------------------------------------
-
-
-def daemon(root: Path, rounds: int) -> Iterator[Figure]:
-    """How soon a running daemon has a dropped run on the leaderboard: TREC DL 2019, 37 runs."""
-    dl19 = data_outside("dl19")
-    shutil.rmtree(root, ignore_errors=True)
-    root.parent.mkdir(parents=True, exist_ok=True)
-    files = {
-        "--queries": "queries.tsv",
-        "--bank": "bank.questions.jsonl.gz",
-        "--passages": "passages.jsonl.gz",
-        "--qrels": "qrels.txt",
-        "--runs": "runs",
-        "--recorded": "graded.flan-t5-large.jsonl.gz",
-    }
-    options = [part for option, name in files.items() for part in (option, dl19 / name)]
-    command([*TRECEXAM, "init", root, *options], 60)
-    shutil.copy(dl19 / "official_leaderboard.json", root)
-    sources = sorted((dl19 / "runs").glob("*.run"))
-    outside = root.parent / "E-outside"
-    shutil.rmtree(outside, ignore_errors=True)
-    outside.mkdir()
-    command([*TRECEXAM, "watch", root, "--once"], 120)
-
-    def text(number: int, name: str) -> str:
-        """One of the runs under another name."""
-        rows = [line.split() for line in sources[number].read_text().splitlines()]
-        return "".join(f"{' '.join(row[:5])} {name}\n" for row in rows)
-
-    def moved(number: int, name: str, age: float) -> float:
-        path = outside / f"{name}.run"
-        path.write_text(text(number, name))
-        os.utime(path, (time.time() - age,) * 2)
-        began = time.monotonic()
-        path.rename(root / "runs" / path.name)
-        return began
-
-    def copied_in_pieces(number: int, name: str, _: float) -> float:
-        content = text(number, name)
-        half = len(content) // 2
-        with (root / "runs" / f"{name}.run").open("w") as file:
-            file.write(content[:half])
-            file.flush()
-            time.sleep(0.5)
-            file.write(content[half:])
-        return time.monotonic()
-
-    yield Figure("E6", "E (TREC DL 2019, 37 runs), `settle` in force: s", seconds(settle_of(root), 1))
-    ways = (
-        ("first", "the first run since the daemon's start, moved in, written a minute ago", moved, 60.0, 1),
-        ("old", "a run moved in that was written a minute ago", moved, 60.0, rounds),
-        ("new", "a run moved in that was written just before", moved, 0.0, rounds),
-        ("pieces", "a run copied in two pieces, from its last byte on", copied_in_pieces, 0.0, rounds),
-    )
-    with watching(root) as pid:
-        for word, what, drop, age, times in ways:
-            walls, cpus = [], []
-            for number in range(times):
-                name = f"{word}{number}"
-                base = cpu_of(pid)
-                began = drop(number, name, age)
-                wait_for(lambda name=name: name in on_board(root))
-                walls.append(time.monotonic() - began)
-                wait_until_idle(pid)
-                cpus.append(cpu_of(pid) - base)
-                # There are 37 runs before each.
-                (root / "runs" / f"{name}.run").unlink()
-                wait_for(lambda name=name: name not in on_board(root))
-                wait_until_idle(pid)
-            spread = seconds(statistics.median(walls))
-            if times > 1:
-                spread += f" ({min(walls):.2f} to {max(walls):.2f})"
-            yield Figure("E6", f"E, {what}: wall s until leaderboard.tsv names it", spread)
-            yield Figure("E6", f"E, {what}: CPU s of the daemon", seconds(statistics.median(cpus)))
-
-
-def settle_of(root: Path) -> float:
-    """Seconds that the track's settings, or else the program, let a file be still."""
-    from trecexam.track import TrackFolder
-
-    return TrackFolder.open(root).config.watch.settle
-
-
-def on_board(root: Path) -> set[str]:
-    try:
-        lines = (root / "out" / "leaderboard.tsv").read_text().splitlines()
-    except OSError:
-        return set()
-    return {line.split("\t", 1)[0] for line in lines[1:]}
-
-
-def wait_for(condition: Callable[[], bool], limit: float = 60.0) -> None:
-    end = time.monotonic() + limit
-    while not condition():
-        if time.monotonic() > end:
-            raise TimeoutError(f"the daemon did not come to it in {limit:.0f} s")
-        time.sleep(LOOK)
-
-
-def wait_until_idle(pid: int, limit: float = 60.0) -> None:
-    """Until the process did next to nothing for a second: what it had to write is written."""
-    end, before = time.monotonic() + limit, -1.0
-    while (now := cpu_of(pid)) > before + 0.05 and time.monotonic() < end:
-        before = now
-        time.sleep(1)
-
-
-@contextmanager
-def watching(root: Path) -> Iterator[int]:
-    """The daemon, in a process of its own; its pid."""
-    log = root.parent / "E.log"
-    with log.open("w") as errors:
-        child = subprocess.Popen(
-            [*TRECEXAM, "watch", str(root)],
-            stdout=errors,
-            stderr=errors,
-            cwd=ROOT,
-            env=environment(),
-            preexec_fn=die_with_parent,
-        )
-        try:
-            wait_for(lambda: "watching" in log.read_text())
-            time.sleep(1)
-            wait_until_idle(child.pid)
-            yield child.pid
-        finally:
-            child.terminate()
-            try:
-                child.wait(20)
-            except subprocess.TimeoutExpired:
-                child.kill()
-                child.wait()
-
-
 # --- the table -------------------------------------------------------------------------------------------
 
 
@@ -732,11 +499,9 @@ def table(records: Sequence[dict[str, str]]) -> str:
     labels = list(dict.fromkeys(record["label"] for record in records))
     values = {(record["what"], record["label"]): record["value"] for record in records}
     lines = dict.fromkeys((record["key"], record["what"]) for record in records)
-    # What belongs to no track first; then track by track, as measured.
-    ordered = sorted(lines, key=lambda line: line[0][0] if line[0][0] in SHAPES or line[0] == "E6" else "")
     rows = [
         f"| {key} | {what} | {' | '.join(values.get((what, label), '') for label in labels)} |"
-        for key, what in ordered
+        for key, what in lines
     ]
     head = [f"| | what | {' | '.join(labels)} |", "|---|---|" + "---:|" * len(labels)]
     return "\n".join([*head, *rows]) + "\n"
@@ -751,21 +516,20 @@ def with_ratios(records: Sequence[dict[str, str]]) -> list[dict[str, str]]:
             for record in records
             if record["label"] == label and record["what"].endswith(": CPU s")
         }
-        for key, what in (("A1", "fresh process"), ("A3", "warm process")):
-            if key in cpu and "A2" in cpu:
-                ratio = f"{cpu[key] / cpu['A2']:.1f}"
-                title = f"A, one run more, {what}: CPU s, times trec_eval's"
-                more.append({"label": label, "key": "A2", "what": title, "value": ratio})
+        for key, what in (("A1", "fresh"), ("A3", "warm"), ("C4", "fresh"), ("C4-warm", "warm")):
+            base = f"{key[0]}2"
+            if key in cpu and base in cpu:
+                ratio = f"{cpu[key] / cpu[base]:.2f}"
+                title = f"{key[0]}, one run more, {what} process: CPU s, times trec_eval's"
+                more.append({"label": label, "key": base, "what": title, "value": ratio})
     return [*records, *more]
 
 
 def report(records: Sequence[dict[str, str]]) -> str:
-    from track_size import machine
-
     return (
-        f"# What an update costs\n\n{machine()}, a virtual machine that others use too. Made by\n"
-        "`python tests/benchmarks/update_cost.py --label LABEL --json FILE.jsonl --out FILE.md`; its head\n"
-        f"says how it is measured.\n\n{table(with_ratios(records))}{NOTES}"
+        f"# What an update costs\n\n{os.cpu_count()} cores of a virtual machine that others use too. "
+        "Made by\n`python tests/benchmarks/update_cost.py --label LABEL --json FILE.jsonl --out FILE.md`; "
+        f"its head\nsays how it is measured.\n\n{table(with_ratios(records))}{NOTES}"
     )
 
 
@@ -799,27 +563,24 @@ def options() -> argparse.Namespace:
     )
     parser.add_argument("--label", default="now", help="Head of the column.")
     parser.add_argument("--only", help="Measurements, with commas between them.")
-    parser.add_argument("--large", action="store_true", help="D too: some four million grades.")
     parser.add_argument("--work", type=Path, help="Folder for the tracks, kept. Unset: a temporary one.")
-    parser.add_argument("--rounds", type=int, default=5, help="Of commands and of runs dropped.")
     parser.add_argument("--limit", type=float, default=900, help="Seconds that one update may take.")
     parser.add_argument("--json", type=Path, help="File to add the figures to, a line each.")
     parser.add_argument("--out", type=Path, help="Markdown file to write, of all figures in --json.")
     parser.add_argument("--make", help=argparse.SUPPRESS)
     parser.add_argument("--session", type=Path, help=argparse.SUPPRESS)
-    parser.add_argument("--instant", action="store_true", help=argparse.SUPPRESS)
     given = parser.parse_args()
-    names = [ALIASES.get(name, name) for name in given.only.split(",")] if given.only else list(MEASUREMENTS)
+    names = given.only.split(",") if given.only else list(MEASUREMENTS)
     if unknown := [name for name in names if name not in MEASUREMENTS]:
         parser.error(f"--only: no measurement {unknown[0]}; there are {', '.join(MEASUREMENTS)}")
-    given.names = [name for name in MEASUREMENTS if name in names and (name != "D4" or given.large)]
+    given.names = [name for name in MEASUREMENTS if name in names]
     return given
 
 
 def main() -> None:
     given = options()
     if given.session:
-        return session(given.session, given.instant)
+        return session(given.session)
     if given.make:
         print(json.dumps(make(given.work / "pristine" / given.make, SHAPES[given.make])))
         return None
@@ -832,7 +593,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as temporary:
         work = (given.work or Path(temporary)).resolve()
         work.mkdir(parents=True, exist_ok=True)
-        records = measure(Bench(work, given.limit, given.rounds), given.names, given.label, given.json)
+        records = measure(Bench(work, given.limit), given.names, given.label, given.json)
     text = report([*earlier, *records])
     if given.out:
         given.out.write_text(text)

@@ -3,7 +3,6 @@ from __future__ import annotations
 import gzip
 import json
 import os
-import re
 import shutil
 import subprocess
 import sys
@@ -16,8 +15,6 @@ from trecexam.cli.main import FIRST, commands, run
 from trecexam.config import load_config
 from trecexam.config.track_config import config_class
 from trecexam.files.track_lock import TrackLock
-
-STYLE = re.compile(r"\x1b\[[0-9;]*m")
 
 
 def out(capsys: pytest.CaptureFixture[str], *arguments: str | Path, status: int = 0) -> str:
@@ -52,13 +49,6 @@ def test_the_current_folder_is_the_default_track(
     assert run(["leaderboard", "."]) == 0
     assert capsys.readouterr().out == elsewhere
     assert run(["watch", ".", "--once"]) == 0
-
-
-def test_correlate_in_a_pipe_equals_the_file_in_out(graded: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert out(capsys, "correlate", graded) == (graded / "out" / "correlation.tsv").read_text()
-    assert json.loads(out(capsys, "correlate", graded, "--json")) == json.loads(
-        (graded / "out" / "correlation.json").read_text()
-    )
 
 
 def test_requested_measures_are_the_columns_and_the_first_one_sorts(
@@ -259,11 +249,6 @@ def test_export_does_not_create_folders(
     assert not target.parent.exists()
 
 
-def test_an_unknown_measure_is_reported(graded: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert "nDCG" in err(capsys, "leaderboard", graded, "-m", "nDGC@10")
-    assert "Cover" in err(capsys, "correlate", graded, "--official-measure", "Cover(rel=4)@20")
-
-
 def test_every_command_has_help_with_an_example(capsys: pytest.CaptureFixture[str]) -> None:
     text = out(capsys, "--help")
     for name, (_, _, line) in commands().items():
@@ -416,31 +401,12 @@ def test_init_prints_how_many_judged_passages_are_not_in_the_pool(
     assert load_config(tmp_path / "made" / "trecexam.toml").track.pool_judged is False
 
 
-def test_init_prints_no_note_where_the_judgments_are_of_other_documents(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    arguments = judged_track(tmp_path)
-    qrels = tmp_path / "source" / "qrels.txt"
-    qrels.write_text(qrels.read_text().replace("-d", "-other"))
-    assert run(arguments) == 0
-    assert "outside" not in capsys.readouterr().err
-
-
 def test_init_with_pool_judged_sets_it_and_prints_no_note(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run(judged_track(tmp_path, "--pool-judged")) == 0
     assert "outside" not in capsys.readouterr().err
     assert load_config(tmp_path / "made" / "trecexam.toml").track.pool_judged is True
-
-
-def test_init_with_an_unreadable_bank_prints_no_note_on_judged_passages(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    arguments = judged_track(tmp_path)
-    (tmp_path / "source" / "bank.questions.jsonl").write_text("{\n")
-    assert run(arguments) == 0
-    assert "outside" not in capsys.readouterr().err
 
 
 def test_init_without_files_makes_an_empty_track_and_lists_what_it_needs(
@@ -462,16 +428,6 @@ def test_debug_shows_the_traceback(tmp_path: Path) -> None:
     )
     assert "Traceback" in done.stderr
     assert done.returncode != 0
-
-
-def test_on_a_terminal_columns_are_aligned(
-    graded: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setattr("trecexam.cli.show.sys.stdout.isatty", lambda: True, raising=False)
-    *lines, legend = out(capsys, "leaderboard", graded, "-m", "P@3").splitlines()
-    assert "\t" not in lines[0]
-    assert len({len(STYLE.sub("", line)) for line in lines}) == 1
-    assert STYLE.sub("", legend) == "± standard error"
 
 
 def test_an_unwritable_output_is_a_one_line_error(small_track: Path) -> None:

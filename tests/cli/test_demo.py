@@ -206,13 +206,6 @@ def test_edited_files_are_kept_and_missing_files_are_restored(demo: Path) -> Non
     assert (demo / "qrels.txt").read_text() == "q01 0 heat-pump-01 1\n"
 
 
-def test_a_partly_made_demo_folder_is_completed(tmp_path: Path) -> None:
-    shutil.copy(DATA / "trecexam.toml", tmp_path)
-    made = trecexam.make_demo_track(tmp_path)
-    assert len(made) == len(packaged()) - 1
-    assert contents(tmp_path) == packaged()
-
-
 @pytest.mark.parametrize("name", ["trecexam.toml", "passages.jsonl"])
 def test_an_interrupted_copy_leaves_no_partial_file(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

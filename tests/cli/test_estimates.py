@@ -174,36 +174,6 @@ def test_json_for_a_server_has_no_minutes_before_it_graded_and_implies_estimate(
         assert server.bodies == []
 
 
-def test_all_commands_that_generate_text_have_the_same_estimate_json(
-    root: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    jsonl(root / "blocks.jsonl", {"content": "The tower is 300 metres high.", "block_id": "b1"})
-    commands = {
-        f"bank generate {root} -o {root}/bank.new.jsonl": 6,
-        f"exam generate {root} --domain heat -o {root}/new.jsonl": 7,
-        f"ragval questions {root} --blocks {root}/blocks.jsonl": 1,
-        f"ragval answers {root}": 6,
-    }
-    with serving() as server:
-        lines = f'[generator]\nname = "openai"\nmodel = "tiny"\nbase_url = "{server.url}"\n'
-        (root / "trecexam.toml").write_text(lines)
-        for command, prompts in commands.items():
-            assert run([*command.split(), "--estimate", "--json"]) == 0
-            printed = capsys.readouterr()
-            (value,) = json.loads(printed.out)
-            assert value["prompts"] == prompts
-            assert value["tokens_in"] > 0
-            # The speed of a writing server is not stored.
-            assert [*value][-2:] == ["minutes", "measured"]
-            assert (value["minutes"], value["measured"]) == (None, None)
-            assert "would take" not in printed.err
-        assert server.bodies == []
-        for command in commands:
-            assert run([*command.split(), "--json"]) == 0
-            assert "prompts" in json.loads(capsys.readouterr().out)[0]
-        assert server.bodies == []
-
-
 def test_support_estimates_the_time_of_a_local_model_and_stores_nothing(
     tmp_path: Path, model: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -31,30 +31,6 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-@pytest.mark.parametrize(
-    ("option", "file", "meant"),
-    [
-        ("queries", "bank.jsonl", "looks like a test bank, and was given as --queries; is --bank meant?"),
-        (
-            "queries",
-            "passages.jsonl",
-            "looks like passages, and was given as --queries; is --passages meant?",
-        ),
-        ("bank", "queries.tsv", "looks like queries, and was given as --bank; is --queries meant?"),
-        ("passages", "queries.tsv", "looks like queries, and was given as --passages; is --queries meant?"),
-        ("qrels", "queries.tsv", "looks like queries, and was given as --qrels; is --queries meant?"),
-        ("recorded", "queries.tsv", "looks like queries, and was given as --recorded; is --queries meant?"),
-        ("runs", "queries.tsv", "looks like queries, and was given as --runs; is --queries meant?"),
-    ],
-)
-def test_a_file_of_a_clearly_different_format_is_rejected(
-    here: Path, capsys: pytest.CaptureFixture[str], option: str, file: str, meant: str
-) -> None:
-    assert run(["init", "track", f"--{option}", file]) == 2
-    assert f"trecexam: {file}: {meant}" in capsys.readouterr().err
-    assert not (here / "track").exists()
-
-
 def warnings(capsys: pytest.CaptureFixture[str], *words: str) -> list[str]:
     capsys.readouterr()
     assert run(["init", "track", *words]) == 0

@@ -37,9 +37,8 @@ def contents(root: Path) -> dict[str, bytes]:
 @pytest.mark.parametrize(
     "target",
     [
-        "trecexam.toml", "queries.tsv", "passages.jsonl", "bank.questions.jsonl", "qrels.txt", "support.tsv",
-        "grades.jsonl.gz", "overrides.tsv", "runs/bm25.run", "runs/new.run", ".trecexam/grades.sqlite",
-        "out/rubric.qrels",
+        "trecexam.toml", "queries.tsv", "bank.questions.jsonl", "qrels.txt", "overrides.tsv", "runs/new.run",
+        ".trecexam/grades.sqlite", "out/rubric.qrels",
     ],
 )  # fmt: skip
 @pytest.mark.parametrize(

@@ -216,22 +216,6 @@ def test_graders_that_inherit_a_budget_share_it(server: Scripted, tmp_path: Path
     assert why == ""
 
 
-def test_an_unreachable_server_stops_only_its_own_grader(server: Scripted, tmp_path: Path) -> None:
-    sections = (
-        '[graders.gone]\nkind = "rubric"\nmodel = "k"\nbase_url = "http://127.0.0.1:9/v1"\nretries = 0\n'
-    )
-    root = make_small_track(
-        tmp_path / "track", config=settings(server, sections=f"{sections}[graders.rubric]\n"), queries=1
-    )
-    with trecexam.open_track(root) as track:
-        done = track.update()
-        assert track["rubric"].grading.counts().missing == 0
-        assert track["gone"].grading.counts().missing > 0
-    assert not done.complete
-    assert done.why.startswith("gone cannot go on: ")
-    assert done.graders["rubric"].complete
-
-
 def test_watch_reports_the_grader_that_cannot_go_on(
     root: Path, server: Scripted, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -315,14 +299,6 @@ def test_a_measure_with_a_grader_on_a_track_of_one_grader_names_that_one(
 ) -> None:
     assert run([words[0], str(updated), *words[1:]]) == 2
     assert f"measure '{words[-1]}': {said}" in capsys.readouterr().err
-
-
-def test_where_one_grader_is_needed_a_measure_with_a_grader_is_written_otherwise(
-    root: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert run(["leaderboard", str(root), "--grader", "rubric", "-m", "umbrela:P@5"]) == 2
-    said = "measure 'umbrela:P@5': measures of one grader are expected here: write P@5, with --grader umbrela"
-    assert said in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("words", [["exam", "fit"], ["bank", "check"], ["plot", "leaderboard"]])
@@ -420,12 +396,3 @@ def test_a_grader_without_grades_has_empty_columns_not_zeros(tmp_path: Path) -> 
     assert all(value != value for value in of_x)
     assert f"x: nothing is graded yet; `trecexam watch {folder} --once` grades" in board.notes
     assert not any(name.startswith("x:") for name in [*compared["measure"], *compared["other_measure"]])
-
-
-def test_an_output_file_in_a_missing_folder_is_rejected(
-    root: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    capsys.readouterr()
-    assert run(["leaderboard", str(root), "-o", str(root / "mising" / "board.tsv")]) == 2
-    assert "mising does not exist: make it" in capsys.readouterr().err
-    assert not (root / "mising").exists()

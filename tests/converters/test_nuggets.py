@@ -16,8 +16,6 @@ from outside import outside
 import converters
 from converters import ConversionError, Item, RecordedGrade
 from converters.bank import read_bank, read_bank_queries
-from converters.nuggets import assigned_answer
-from converters.records import Response, Sentence
 from trecexam.bank.model import Bank, item_digest
 
 
@@ -210,25 +208,9 @@ def test_answer_ids_are_unique_and_have_no_white_space(tmp_path: Path) -> None:
     assert doc_ids == ["my%20run/q1", "a%2Fb/c", "a/b%2Fc", "a%252Fb/c"]
 
 
-def test_an_answer_is_a_response_with_the_id_of_its_grades() -> None:
-    said = Response("q1", "r", (Sentence("it is"),), "what")
-    assert assigned_answer("f", 1, {**ANSWER, "nuggets": ASSIGNED}) == ("r/q1", said)
-    empty = assigned_answer("f", 1, {**ANSWER, "answer_text": " "})
-    assert empty == ("r/q1", Response("q1", "r", (), "what"))
-    assert assigned_answer("f", 1, {**PASSAGE, "nuggets": ASSIGNED}) is None
-    with pytest.raises(ConversionError, match='no "docid" or "segment_id", and no "run_id"'):
-        assigned_answer("f", 1, {"qid": "q1"})
-
-
 def test_the_failed_importance_of_nuggetizer_counts_as_none(tmp_path: Path) -> None:
     path = put(tmp_path, nuggets_of("q1", one="failed", two="vital"))
     assert [item.importance for item in converters.read(path)] == ["", "vital"]
-
-
-def test_a_bank_and_its_assignments_have_the_same_ids(tmp_path: Path) -> None:
-    items = list(converters.read(put(tmp_path, nuggets_of("q1", one="vital", two="okay")), "bank"))
-    grades = list(converters.read(put(tmp_path, {**ANSWER, "nuggets": ASSIGNED}), "grades"))
-    assert {item.item_id for item in items} < {grade.item_id for grade in grades}
 
 
 @pytest.mark.parametrize(
@@ -254,18 +236,6 @@ def test_a_bad_assignment_is_reported(tmp_path: Path, row: Any, reason: str) -> 
         list(converters.read(path, "grades"))
     assert caught.value.line == 2
     assert reason in caught.value.reason
-
-
-@pytest.mark.parametrize(
-    ("row", "kind"), [(nuggets_of("q1", one="vital"), "bank"), (ANSWER, "grades"), (PASSAGE, "grades")]
-)
-def test_a_very_long_first_line_is_recognised_by_its_keys(
-    tmp_path: Path, row: dict[str, Any], kind: str
-) -> None:
-    nuggets = [{"text": "word " * 20_000, "assignment": "support"}]
-    if kind == "bank":
-        del nuggets[0]["assignment"]
-    assert converters.sniff(put(tmp_path, {**row, "nuggets": nuggets})) == kind
 
 
 def test_the_recorded_grader_reads_recorded_assignments(tmp_path: Path) -> None:
@@ -322,14 +292,3 @@ row = st.fixed_dictionaries(
     {"qid": values, "nuggets": st.lists(nugget | values, max_size=3) | values},
     optional=dict.fromkeys(("query", "docid", "run_id", "answer_text", "model"), values),
 )
-
-
-@given(st.lists(row, min_size=1, max_size=3))
-def test_any_row_of_nuggets_gives_records_or_a_conversion_error(tmp_path: Path, rows: list[Any]) -> None:
-    path = put(tmp_path, *rows)
-    for name in ("bank", "grades", None):
-        try:
-            taken = list(converters.read(path, name))
-        except ConversionError:
-            continue
-        assert taken

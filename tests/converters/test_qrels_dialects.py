@@ -160,20 +160,6 @@ def test_diversity_judgments_keep_their_subtopics(tmp_path: Path) -> None:
     assert (again.line, "judged twice" in again.reason) == (2, True)
 
 
-cells = st.sampled_from(["q", "Q0", "d1", "d2", "0", "1", "3", "0.5", "1e9", "nan", "-1", "é"])
-
-
-@given(st.lists(st.lists(cells, max_size=7).map(" ".join), max_size=6).map("\n".join))
-def test_any_columns_give_judgments_or_a_conversion_error(tmp_path: Path, content: str) -> None:
-    path = put(tmp_path, content)
-    for name in ("qrels", None):
-        try:
-            taken = list(converters.read(path, name))
-        except ConversionError:
-            continue
-        assert taken
-
-
 spaces = st.sampled_from([" ", " ", " ", "\t", "  ", "\x1f", "\xa0", "\v"])
 ids = st.sampled_from(["q1", "q2", "é", "0", "1", "d1", "d2", "d\xa03", "\0", "\udcff"])
 labels = st.sampled_from(["0", "1", "-2", "007", "+1", "1.0", "1000001", "123456789", "٣", "1_0"])

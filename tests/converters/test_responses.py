@@ -164,25 +164,6 @@ def test_responses_in_trec_rag_2024_form_are_read_back(tmp_path: Path) -> None:
     assert again[1].references == ("a#1", "z")
 
 
-@given(st.binary(max_size=300) | st.recursive(
-    st.none() | st.integers() | st.text(max_size=8),
-    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(
-        st.sampled_from(["answer", "responses", "text", "citations", "references", "metadata", "topic_id",
-                         "run_id", "prompt"]), inner, max_size=5),
-    max_leaves=20,
-).map(lambda value: json.dumps(value).encode()))  # fmt: skip
-def test_any_bytes_give_responses_or_a_conversion_error(
-    tmp_path_factory: pytest.TempPathFactory, data: bytes
-) -> None:
-    path = tmp_path_factory.getbasetemp() / "fuzz.jsonl"
-    path.write_bytes(data)
-    try:
-        found = list(read_responses(path))
-    except ConversionError:
-        return
-    assert all(response.text for response in found)
-
-
 TEXTS = st.lists(
     st.sampled_from(["Dr. Smith went to Washington.", "It cost $3.50!", "no end", "\n\n", "Is it 5 p.m.?",
                      "\u4e2d\u6587\u53e5\u5b50\u3002", "caf\u00e9 \U0001f600", "e.g. this, i.e. that."]),

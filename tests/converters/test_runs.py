@@ -12,7 +12,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import converters
 from converters import ConversionError, Run
 from converters.run import DuplicateError, ordered
 from converters.trec_run import _careful, _fast, _RefusedError, read_run
@@ -146,13 +145,6 @@ def test_queries_may_be_interleaved_and_ids_keep_leading_zeros_quotes_and_hashes
     assert run.ranking("7") == []
     assert "07" in run
     assert "7" not in run
-
-
-def test_iterating_and_writing_gives_the_same_run(tmp_path: Path) -> None:
-    run = read_run(put(tmp_path, "q1 Q0 a 1 0.1 t\nq1 Q0 b 1 0.30000000000000004 t\nq2 Q0 a 3 -1e-300 t\n"))
-    converters.write(run, tmp_path / "b.run.gz", "run")
-    again = read_run(tmp_path / "b.run.gz")
-    assert list(again) == list(run)
 
 
 def test_the_order_equals_that_of_trec_eval(tmp_path: Path) -> None:

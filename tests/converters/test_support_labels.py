@@ -4,10 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-
 from converters import ConversionError
 from converters.support_labels import SupportLabel, read_support_labels
 
@@ -28,18 +24,3 @@ def test_labels_are_read_by_column_name(tmp_path: Path) -> None:
     assert [(error.line, error.reason) for error in errors] == [
         (4, "'no_support' has no passage: doc_id is empty")
     ]
-
-
-@given(st.binary(max_size=80) | st.lists(st.sampled_from(
-    ["run", "query_id", "sentence", "doc_id", "label", "full_support", "1", "", "\n", "\xb2", "x"])
-).map(lambda fields: b"run\tquery_id\tsentence\tdoc_id\tlabel\n" + "\t".join(fields).encode()))  # fmt: skip
-def test_any_bytes_give_labels_or_a_conversion_error(
-    tmp_path_factory: pytest.TempPathFactory, data: bytes
-) -> None:
-    path = tmp_path_factory.getbasetemp() / "labels.tsv"
-    path.write_bytes(data)
-    try:
-        labels, _ = read(path)
-    except ConversionError:
-        return
-    assert all(label.doc_id and label.place >= 1 for label in labels)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import ir_measures
 import pytest
-from ir_measures import Judged, nDCG
+from ir_measures import nDCG
 
 import trecexam
 
@@ -29,25 +29,6 @@ def means(qrels: Qrels, rankings: Rankings, measure: ir_measures.Measure) -> dic
         )[measure]
         for name, by in rankings.items()
     }
-
-
-def test_holes_equal_a_count_in_the_files(track: Path, rankings: Rankings, tmp_path: Path) -> None:
-    qrels = {
-        place: label for n, (place, label) in enumerate(read_qrels(track / "qrels.txt").items()) if n % 3
-    }
-    (tmp_path / "o.qrels").write_text("".join(f"{q} 0 {d} {label}\n" for (q, d), label in qrels.items()))
-    with trecexam.open_track(track) as opened:
-        report = opened.holes([10], qrels=tmp_path / "o.qrels")
-    judged = means(qrels, rankings, Judged @ 10)
-    assert len(report.rows) == 37 * 22
-    for row in report.rows:
-        by = rankings[row.run]
-        docs = [(q, d) for q in by if row.query_id in ("all", q) for d in by[q][:10]]
-        assert row.holes.retrieved == len(docs)
-        assert row.holes.unjudged == sum(place not in qrels for place in docs)
-        assert row.holes.ungraded == 0
-        if row.query_id == "all":
-            assert row.holes.judged == pytest.approx(judged[row.run])
 
 
 def test_leaving_out_a_run_equals_ir_measures_on_files_without_its_judgments(

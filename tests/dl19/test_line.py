@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import gzip
-import json
 import shutil
-import statistics
 from collections.abc import Mapping
 from pathlib import Path
 
-import ir_measures
 import pytest
 from drawn_texts import assert_readable
 from support import tsv_rows
@@ -19,7 +16,6 @@ from trecexam.cli.main import run
 from trecexam.line.loader import opened
 from trecexam.line.value_cache import ValueCache
 from trecexam.outputs.update import update
-from trecexam.scores import Cover, nCover
 
 Ratings = Mapping[str, Mapping[str, Mapping[str, int]]]
 Rankings = Mapping[str, Mapping[str, list[str]]]
@@ -55,82 +51,6 @@ def test_cover_and_precision_equal_a_naive_computation(
                 len(reached) / len(possible) if possible else 0, abs=1e-6
             )
             assert values[name, query_id, "P(rel=4)@20"] == pytest.approx(precision, abs=1e-6)
-
-
-def test_leaderboard_is_means_and_standard_errors_of_the_per_query_values(track: Path) -> None:
-    values: dict[tuple[str, str], list[float]] = {}
-    for row in tsv_rows(track / "out" / "per_query.tsv"):
-        values.setdefault((row["run"], row["measure"]), []).append(float(row["value"]))
-    board = tsv_rows(track / "out" / "leaderboard.tsv")
-    assert len(board) == 37
-    for row in board:
-        for measure in [m for m in row if m != "run" and not m.endswith(".stderr")]:
-            found = values[row["run"], measure]
-            assert len(found) == 21
-            assert float(row[measure]) == pytest.approx(statistics.mean(found), abs=2e-6)
-            stderr = statistics.stdev(found) / len(found) ** 0.5
-            assert float(row[f"{measure}.stderr"]) == pytest.approx(stderr, abs=2e-6)
-    first = [(-float(row["P(rel=4)@20"]), row["run"]) for row in board]
-    assert first == sorted(first)
-
-
-def test_values_equal_ir_measures_on_the_written_files(track: Path) -> None:
-    measures = [ir_measures.nDCG @ 20, ir_measures.AP(rel=4), ir_measures.P(rel=4) @ 20]
-    qrels = list(ir_measures.read_trec_qrels(str(track / "out" / "rubric.qrels")))
-    diversity = list(ir_measures.read_trec_qrels(str(track / "out" / "rubric.subtopics.qrels")))
-    for row in tsv_rows(track / "out" / "leaderboard.tsv"):
-        scored = list(ir_measures.read_trec_run(str(track / "runs" / f"{row['run']}.run")))
-        for measure, value in ir_measures.calc_aggregate(measures, qrels, scored).items():
-            assert float(row[str(measure)]) == pytest.approx(value, abs=1e-6)
-    # pyndeval breaks ties in the other direction, so a run without ties is used.
-    alpha = ir_measures.alpha_nDCG @ 20
-    scored = list(ir_measures.read_trec_run(str(track / "runs" / "p_bert.run")))
-    board = {row["run"]: row for row in tsv_rows(track / "out" / "leaderboard.tsv")}
-    expected = ir_measures.calc_aggregate([alpha], diversity, scored)[alpha]
-    assert float(board["p_bert"]["alpha_nDCG@20"]) == pytest.approx(expected, abs=1e-6)
-
-
-def test_cover_works_next_to_ndcg_in_ir_measures(track: Path) -> None:
-    with trecexam.open_track(track) as opened:
-        qrels = list(opened.qrels())
-        board = opened.leaderboard(["nDCG@10", Cover(rel=4) @ 20, nCover(rel=5) @ 10])
-    best = board.rows[0]
-    scored = list(ir_measures.read_trec_run(str(track / "runs" / f"{best.run}.run")))
-    wanted = [ir_measures.nDCG @ 10, Cover(rel=4) @ 20, nCover(rel=5) @ 10]
-    values = ir_measures.calc_aggregate(wanted, qrels, scored)
-    assert (
-        [str(m) for m in wanted] == list(board.measures) == ["nDCG@10", "Cover(rel=4)@20", "nCover(rel=5)@10"]
-    )
-    assert [values[m] for m in wanted] == pytest.approx([score.mean for score in best.scores])
-
-
-def test_correlations_equal_scipy_on_the_two_leaderboards(track: Path, dl19: Path) -> None:
-    from scipy import stats
-
-    board = {row["run"]: row for row in tsv_rows(track / "out" / "leaderboard.tsv")}
-    qrels = list(ir_measures.read_trec_qrels(str(dl19 / "qrels.txt")))
-    p20 = ir_measures.P @ 20
-    official = {
-        name: ir_measures.calc_aggregate(
-            [p20], qrels, ir_measures.read_trec_run(str(dl19 / "runs" / f"{name}.run"))
-        )[p20]
-        for name in board
-    }
-    found = {(r["measure"], r["official_measure"]): r for r in tsv_rows(track / "out" / "correlation.tsv")}
-    row = found["P(rel=4)@20", "P@20"]
-    ours = [float(board[name]["P(rel=4)@20"]) for name in sorted(board)]
-    theirs = [round(official[name], 12) for name in sorted(board)]
-    assert float(row["kendall_tau"]) == pytest.approx(stats.kendalltau(ours, theirs).statistic, abs=1e-6)
-    assert float(row["spearman_rho"]) == pytest.approx(stats.spearmanr(ours, theirs).statistic, abs=1e-6)
-    assert float(row["kendall_tau.low"]) < float(row["kendall_tau"]) < float(row["kendall_tau.high"])
-    ranks = json.loads((dl19 / "official_leaderboard.json").read_text())
-    row = found["nDCG@20", "official_leaderboard"]
-    common = sorted(set(ranks) & set(board))
-    tau = stats.kendalltau(
-        [float(board[n]["nDCG@20"]) for n in common], [-ranks[n] for n in common]
-    ).statistic
-    assert float(row["kendall_tau"]) == pytest.approx(tau, abs=1e-6)
-    assert int(row["n_runs"]) == len(common) == 36
 
 
 def test_a_scan_that_finds_nothing_new_calls_no_grader(track: Path, monkeypatch: pytest.MonkeyPatch) -> None:

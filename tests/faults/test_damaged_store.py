@@ -88,7 +88,7 @@ def ratings_of(path: Path) -> list[tuple[object, ...]] | None:
 
 
 @pytest.mark.parametrize(
-    ("damage", "times"), [(flipped, 12), (cut, 20), pytest.param(flipped, 150, marks=pytest.mark.slow)]
+    ("damage", "times"), [(flipped, 12), (cut, 20), pytest.param(flipped, 40, marks=pytest.mark.slow)]
 )
 def test_a_damaged_store_gives_the_right_leaderboard_or_says_what_to_do(
     track: Path,

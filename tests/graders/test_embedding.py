@@ -6,8 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from support import write_run
 
 import trecexam
@@ -76,17 +74,6 @@ def test_a_cell_is_the_cosine_of_its_two_texts_cut_into_a_rating(tiny_model: Pat
         cosine = float(np.dot(a, b) / np.linalg.norm(a) / np.linalg.norm(b))
         assert float(raw) == pytest.approx(cosine, abs=2e-4)
         assert value == sum(float(raw) >= cut for cut in grader.cut_points)
-
-
-def test_order_does_not_change_a_rating(tiny_model: Path) -> None:
-    asked = cells()
-    expected = graded(EmbeddingGrader(tiny_model, device="cpu"), asked)
-    found = graded(EmbeddingGrader(tiny_model, device="cpu"), asked[::-1])
-    assert {cell: rating for cell, (rating, _) in found.items()} == {
-        cell: rating for cell, (rating, _) in expected.items()
-    }
-    for cell, (_, cosine) in expected.items():
-        assert float(found[cell][1]) == pytest.approx(float(cosine), abs=2e-4)
 
 
 def test_each_passage_and_each_item_is_embedded_once(
@@ -187,12 +174,6 @@ def test_minilm_rates_a_passage_with_the_answer_above_one_without(tmp_path: Path
     bad = Cell("q", "", "bad", "The bakery opens at six and sells rye bread on Fridays.", item)
     found = {c.doc_id: a.rating for batch in grader.grade([good, bad]) for c, a in batch}
     assert found == {"good": 5, "bad": 0}
-
-
-@given(st.floats(-1, 1), st.floats(-1, 1))
-def test_ratings_are_monotone_and_within_0_to_5(a: float, b: float) -> None:
-    low, high = sorted((a, b))
-    assert 0 <= rating(low) <= rating(high) <= 5
 
 
 def test_a_cosine_equal_to_a_cut_point_gets_its_rating() -> None:

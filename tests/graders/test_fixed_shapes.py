@@ -28,11 +28,6 @@ def passages(number: int) -> list[str]:
     return [*dict.fromkeys(texts), " ".join(WORDS[:600])]
 
 
-def cells(number: int) -> list[Cell]:
-    items = [Item("q", f"q/{i}", question) for i, question in enumerate(("What is a run?", "Who grades?"))]
-    return [Cell("q", "", f"d{d}", text, item) for d, text in enumerate(passages(number)) for item in items]
-
-
 @pytest.fixture(scope="module", params=["float32", pytest.param("bfloat16", marks=pytest.mark.slow)])
 def grader(request: pytest.FixtureRequest) -> EmbeddingGrader:
     return _grader(request.param)
@@ -49,13 +44,6 @@ def _grader(dtype: str, **settings: object) -> EmbeddingGrader:
 def rounding(grader: EmbeddingGrader) -> float:
     """How far two ways to compute a unit vector may be apart."""
     return 1e-6 if grader.dtype == "float32" else 0.01
-
-
-def test_a_vector_does_not_depend_on_the_other_texts_up_to_rounding(grader: EmbeddingGrader) -> None:
-    texts = passages(5)
-    alone = np.array([grader.embed([text])[0] for text in texts])
-    assert np.abs(grader.embed(texts) - alone).max() < rounding(grader)
-    assert np.abs(grader.embed(texts[::-1])[::-1] - alone).max() < rounding(grader)
 
 
 def test_vectors_equal_those_of_sentence_transformers_up_to_rounding(grader: EmbeddingGrader) -> None:
@@ -117,7 +105,3 @@ def test_of_long_passages_fewer_are_embedded_before_storing(monkeypatch: pytest.
     assert largest(340) == 512
     assert largest(3_000) < 100
     assert largest(300_000) == 1
-
-
-def test_no_texts_give_no_vectors(grader: EmbeddingGrader) -> None:
-    assert len(grader.embed([])) == 0

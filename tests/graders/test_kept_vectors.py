@@ -47,27 +47,6 @@ def test_vectors_of_another_model_are_not_used(path: Path) -> None:
     assert KeptVectors(path, {"weights": "two"}).get(["a"]) == {}
 
 
-@pytest.mark.parametrize("damage", [b"", b"no database at all" * 300, None], ids=["empty", "junk", "torn"])
-def test_a_damaged_file_is_written_again(path: Path, damage: bytes | None) -> None:
-    kept = KeptVectors(path, MAKER)
-    kept.add(vectors(*map(str, range(2000))))
-    path.write_bytes(path.read_bytes()[:9000] if damage is None else damage)
-    kept.get(["1"])
-    kept.add(vectors("a"))
-    kept.add(vectors("a"))
-    assert same(kept.get(["a"]), vectors("a"))
-
-
-def test_a_vector_with_a_flipped_bit_is_not_used(path: Path) -> None:
-    kept = KeptVectors(path, MAKER)
-    kept.add(vectors("a", "b"))
-    with sqlite3.connect(path) as connection:
-        content = connection.execute("SELECT vector FROM vectors WHERE place = 1").fetchone()[0]
-        connection.execute("UPDATE vectors SET vector = ? WHERE place = 1", (b"\1" + content[1:],))
-    connection.close()
-    assert same(kept.get(["a", "b"]), vectors("b"))
-
-
 def test_after_any_damage_a_vector_is_unchanged_or_computed_again(path: Path) -> None:
     rng = random.Random(0)
     made = {f"text {number}": np.array([number, 0.1], np.float32) for number in range(60)}

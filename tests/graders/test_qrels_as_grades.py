@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import csv
-import gzip
 import html
 import json
-import math
 import random
 from pathlib import Path
 
 import ir_measures
 import pytest
-from outside import outside
 from support import write_run
 
 import trecexam
@@ -306,61 +303,6 @@ def test_the_page_shows_an_llm_label_next_to_the_text_of_the_passage(
         other = client.get(urls.passage("q1", "d02", "q1"))
     assert page.status_code == other.status_code == 200
     assert "something about d01" in page.text
-
-
-def test_umbrela_labels_of_rag_2025_alone_give_a_leaderboard(tmp_path: Path) -> None:
-    path = outside("rag25/umbrela.qwen3.5-9b.qrels.gz")
-    grades: dict[str, dict[str, int]] = {}
-    for line in gzip.decompress(path.read_bytes()).decode().splitlines():
-        query_id, _, doc_id, label = line.split()
-        grades.setdefault(query_id, {})[doc_id] = int(label)
-    # Without runs: two orders of the graded passages.
-    write_run(tmp_path / "runs" / "by-id.run", {q: sorted(of_query)[:100] for q, of_query in grades.items()})
-    best = {q: sorted(of_query, key=lambda d: (-of_query[d], d))[:100] for q, of_query in grades.items()}
-    write_run(tmp_path / "runs" / "best.run", best)
-    root = tmp_path / "track"
-    init(
-        root,
-        "--recorded",
-        path,
-        "--queries",
-        outside("rag25/topics.tsv"),
-        "--runs",
-        tmp_path / "runs",
-    )
-    with trecexam.open_track(root) as track:
-        assert track.grading.counts().ok == 26341
-        assert track.grading.thresholds() == (1, 2, 3, 4)
-        board = {row.run: row.scores[0].mean for row in track.leaderboard(["nDCG@10"]).rows}
-    expected = [
-        dcg([of_query[d] for d in sorted(of_query)]) / dcg(sorted(of_query.values(), reverse=True))
-        for of_query in grades.values()
-    ]
-    assert board == {"best": pytest.approx(1), "by-id": pytest.approx(sum(expected) / 22)}
-
-
-def dcg(gains: list[int]) -> float:
-    return sum(gain / math.log2(rank + 1) for rank, gain in enumerate(gains[:10], 1))
-
-
-def test_an_open_track_notices_a_changed_recording(tmp_path: Path, labels: Labels, runs: Path) -> None:
-    root = tmp_path / "track"
-    init(root, "--recorded", write_qrels(tmp_path / "umbrela.qrels", labels), "--runs", runs)
-    with trecexam.open_track(root) as track:
-        before = track.leaderboard()
-        others = {place: 4 - label for place, label in labels.items()}
-        write_qrels(root / "umbrela.qrels", others)
-        track.update()
-        assert {(row.query_id, row.doc_id): row.relevance for row in track.qrels()} == others
-        assert track.grading.thresholds() == (1, 2, 3, 4)
-        after = track.leaderboard()
-        assert after != before
-        # Switching back finds the stored values.
-        write_qrels(root / "umbrela.qrels", labels)
-        assert track.leaderboard() == before
-        assert track.update().graded == 0
-    with trecexam.open_track(root) as fresh:
-        assert fresh.leaderboard() == before
 
 
 def test_a_measure_with_a_threshold_above_the_scale_is_reported_as_zero(

@@ -7,7 +7,7 @@ import re
 import time
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from outside import outside
 from scripted_server import Exchange, serving
@@ -188,6 +188,7 @@ def test_each_prompt_reads_every_reply_as_a_rating_of_its_scale_or_not_at_all(re
 
 
 @pytest.mark.slow
+@settings(max_examples=30)
 @given(st.lists(_PIECES, min_size=1, max_size=4).map("".join))
 def test_time_grows_no_faster_than_the_reply(part: str) -> None:
     for prompt in (RATING, UMBRELA, SUPPORT):

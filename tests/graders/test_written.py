@@ -93,15 +93,6 @@ def test_a_missing_text_is_an_error_or_refusal_with_its_reason(grader: Digits) -
     }
 
 
-def test_truncated_texts_are_counted(grader: Digits) -> None:
-    list(grader.grade([cell("q", "a", "x" * 11), cell("q", "b", "y" * 10)]))
-    assert grader.cut == 1
-
-
-def test_an_empty_list_of_cells_gives_an_empty_batch(grader: Digits) -> None:
-    assert list(grader.grade([])) == [[]]
-
-
 def test_the_identity_has_the_writer_and_the_prompt(grader: Digits) -> None:
     assert grader.identity == {
         "grader": "digits",
@@ -109,7 +100,3 @@ def test_the_identity_has_the_writer_and_the_prompt(grader: Digits) -> None:
         "writer": {"writer": "echo"},
         "prompts": [{"name": "digits", "asks": "question"}],
     }
-
-
-def test_an_estimate_counts_cells_if_nothing_is_paid(grader: Digits) -> None:
-    assert grader.estimate([cell("q", "a", "x"), cell("q", "b", "y")]) == Estimate(2)

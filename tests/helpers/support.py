@@ -132,11 +132,6 @@ def tsv_rows(path: Path) -> list[dict[str, str]]:
         return list(csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE))
 
 
-def json_rows(path: Path) -> list[Any]:
-    """The parsed lines."""
-    return [json.loads(line) for line in path.read_text().splitlines()]
-
-
 def until(condition: Callable[[], bool], seconds: float = 60.0) -> None:
     """Waits until it is true."""
     end = time.monotonic() + seconds

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -211,27 +210,4 @@ def save_gpt2(folder: Path, seed: int = 0) -> Path:
     )
     GPT2LMHeadModel(config).eval().save_pretrained(folder)
     tokenizer.save_pretrained(folder)
-    return folder
-
-
-def teach(folder: Path, lessons: Sequence[tuple[str, str]], steps: int = 500, seed: int = 0) -> Path:
-    """Trains a saved T5 to give these answers to these prompts, and then to end."""
-    import torch
-    from transformers import AutoTokenizer, T5ForConditionalGeneration
-
-    torch.manual_seed(seed)
-    tokenizer = AutoTokenizer.from_pretrained(folder)
-    model = T5ForConditionalGeneration.from_pretrained(folder).train()
-    optimizer = torch.optim.AdamW(model.parameters(), lr=3e-3)
-    generator = torch.Generator().manual_seed(seed)
-    for _ in range(steps):
-        places = torch.randint(len(lessons), (16,), generator=generator).tolist()
-        prompts = tokenizer([lessons[place][0] for place in places], padding=True, return_tensors="pt")
-        wanted = tokenizer([lessons[place][1] for place in places], padding=True, return_tensors="pt")
-        labels = wanted["input_ids"].masked_fill(wanted["attention_mask"] == 0, -100)
-        loss = model(**prompts, labels=labels).loss
-        loss.backward()
-        optimizer.step()
-        optimizer.zero_grad()
-    model.eval().save_pretrained(folder)
     return folder

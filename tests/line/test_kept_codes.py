@@ -134,20 +134,6 @@ def test_an_update_that_grades_caches_its_codes_although_its_store_stays_open(
     assert values(root)[0] == expected
 
 
-def test_another_grader_has_separate_codes(root: Path) -> None:
-    with trecexam.open_track(root, grader=HashGrader(version=2)) as track:
-        assert track.grading.counts().ok == 0
-
-
-def test_a_changed_parser_reads_the_store_again_even_with_the_same_version(
-    root: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("trecexam.line.track_grader.reading_fingerprint", lambda: "another")
-    refuse_to_read(monkeypatch)
-    with pytest.raises(AssertionError, match="grades were read of the store"):
-        values(root)
-
-
 def test_damaged_codes_are_read_from_the_store_again(root: Path) -> None:
     expected, whole, rng = values(root), codes_of(root).read_bytes(), random.Random(0)
     for _ in range(12):
@@ -155,12 +141,6 @@ def test_damaged_codes_are_read_from_the_store_again(root: Path) -> None:
         changed = bytes([whole[place] ^ (1 << rng.randrange(8))])
         codes_of(root).write_bytes(whole[:place] + rng.choice([b"", changed + whole[place + 1 :]]))
         assert values(root) == expected
-
-
-def test_reading_a_track_caches_nothing(root: Path) -> None:
-    codes_of(root).unlink()
-    values(root)
-    assert not codes_of(root).exists()
 
 
 def test_a_track_is_loaded_once_while_none_of_its_files_changes(root: Path) -> None:

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from outside import outside
 from support import HashGrader, tsv_rows
 
 import converters
@@ -400,27 +399,3 @@ def test_files_of_answers_that_do_not_form_a_run_are_rejected(judged: Path, tmp_
     assert {row["run"] for row in tsv_rows(judged / "out" / "leaderboard.tsv")} == {
         "good", "fair%20one", "quiet", "short"
     }  # fmt: skip
-
-
-def test_nuggets_of_trec_rag_2025_are_weighted(tmp_path: Path, hash_grader: HashGrader) -> None:
-    source = outside("rag25/nuggets.jsonl.gz")
-    root = tmp_path / "track"
-    root.mkdir()
-    (root / "bank.jsonl.gz").write_bytes(source.read_bytes())
-    rows = [
-        {"topic_id": q, "run_id": "gen", "answer": [{"text": f"An answer to {q}."}]}
-        for q in sorted({item.query_id for item in converters.read(source)})
-    ]
-    lines(root / "runs" / "gen.jsonl", rows)
-    (root / "trecexam.toml").write_text(MEASURES)
-    with trecexam.open_track(root, grader=hash_grader) as track:
-        track.update()
-        (board,) = track.leaderboard().rows
-        rated = {(row["query_id"], row["item_id"]): row["rating"] for row in track.grades()}
-    expected = []
-    for query_id in {query_id for query_id, _ in rated}:
-        items = [item for item in converters.read(source) if item.query_id == query_id]
-        vital = [rated[item.query_id, item.item_id] for item in items if item.importance == "vital"]
-        expected.append(sum(1 if r >= 5 else 0.5 if r >= 3 else 0 for r in vital) / len(vital))
-    assert board.scores[2].mean == pytest.approx(sum(expected) / 22)
-    assert 0 < board.scores[0].mean < board.scores[2].mean < 1

@@ -73,30 +73,6 @@ def test_the_pool_has_the_sorted_top_passages_of_all_runs_with_their_ranks(
     assert dict(pool(iter(runs), iter(query_ids), depth)) == expected
 
 
-def test_a_query_without_results_has_an_empty_pool() -> None:
-    runs = [run_of("a", {"q1": ["d1"]}), run_of("b", {"q1": ["d2", "d1"]})]
-    pooled = pool_with_ranks(runs, ["q0", "q1", "q2"], 10)
-    assert list(pooled) == ["q0", "q1", "q2"]
-    assert pooled["q0"].doc_ids == pooled["q2"].doc_ids == ()
-    assert pooled["q0"].ranks.shape == (2, 0)
-    assert pooled["q1"].ranks.tolist() == [[0, -1], [1, 0]]
-
-
-def test_without_runs_every_query_has_an_empty_pool() -> None:
-    pooled = pool_with_ranks((), ["q1", "q2"], 10)
-    assert {q: of_query.doc_ids for q, of_query in pooled.items()} == {"q1": (), "q2": ()}
-    assert pooled["q1"].ranks.shape == (0, 0)
-    assert pool_with_ranks((run_of("a", {"q1": ["d1"]}),), [], 10) == {}
-
-
-def test_a_run_that_skips_a_query_has_no_rank_there() -> None:
-    ranked = [{"q1": ["d1", "d2"], "q2": ["d3"]}, {"q2": ["d1"]}]
-    runs = [run_of(name, each) for name, each in zip("ab", ranked, strict=True)]
-    pooled = pool_with_ranks(runs, ["q1", "q2"], 5)
-    assert pooled["q1"].ranks.tolist() == [[0, 1], [-1, -1]]
-    assert pooled["q2"].ranks.tolist() == [[1], [0]]
-
-
 @pytest.mark.parametrize("depth", [1, 99, 100, 101, 150, 1000])
 def test_runs_on_disk_and_in_memory_give_the_same_pool(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, depth: int

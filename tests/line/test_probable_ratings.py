@@ -9,7 +9,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-import ir_measures
 import numpy as np
 import pytest
 from ir_measures import nDCG
@@ -19,7 +18,6 @@ import trecexam
 from trecexam.cli.main import run
 from trecexam.graders import Answer, Cell
 from trecexam.scores import Cover, ECover
-from trecexam.scores.columns import provider
 
 EXPECTED = '[track]\ndepth = 8\n[scores]\nlabel = "expected"\n'
 
@@ -126,20 +124,6 @@ def test_the_number_of_ratings_without_probabilities_is_reported_where_they_matt
     assert none == ()
     report = (unsure / "out" / "report.html").read_text()
     assert f"{cells // 4} of the grader&#39;s {cells} ratings have no probabilities" in report
-
-
-def test_ir_measures_computes_ecover_from_the_rows_of_the_track(unsure: Path) -> None:
-    with trecexam.open_track(unsure, grader=UnsureGrader()) as track:
-        rows = list(track.qrels(probabilities=True))
-        board = track.leaderboard([ECover(rel=4) @ 8])
-        for row in board.rows:
-            run = list(track.export.runs()[row.run])
-            for calc in (ir_measures.calc_aggregate, provider.calc_aggregate):
-                assert calc([ECover(rel=4) @ 8], rows, run)[ECover(rel=4) @ 8] == pytest.approx(
-                    row.scores[0].mean
-                )
-        with pytest.raises(ValueError, match="probabilities=True"):
-            ir_measures.calc_aggregate([ECover @ 8], track.qrels(), run)
 
 
 def test_a_rating_by_a_person_is_certain(unsure: Path, tmp_path: Path) -> None:

@@ -8,7 +8,6 @@ import json
 from pathlib import Path
 
 import pytest
-from outside import outside
 from served import client_of
 from support import HashGrader, make_small_track, write_run
 
@@ -318,38 +317,6 @@ def test_a_conversion_skips_bad_lines_of_responses_and_reports_them(
     assert not (tmp_path / "none.run").exists()
 
 
-@pytest.mark.slow
-def test_real_responses_are_ranked_next_to_runs(tmp_path: Path) -> None:
-    """Responses of TREC RAG 2024 and a run that ranks them by the number of shared words."""
-    pytest.importorskip("sentence_transformers")
-    source = outside("rag24/responses.gpt-4o.jsonl.gz")
-    found = list(converters.read(source))[:15]
-    root = tmp_path / "track"
-    (root / "runs").mkdir(parents=True)
-    (root / "trecexam.toml").write_text("[track]\ndepth = 5\n")
-    bank = [
-        {"query_id": r.query_id, "query_text": r.query_text, "questions": [{"question_text": r.query_text}]}
-        for r in found
-    ]
-    (root / "bank.topics.jsonl").write_text("".join(json.dumps(row) + "\n" for row in bank))
-    converters.write(found, root / "runs" / "gpt-4o.jsonl.gz", "responses")
-    passages = [r._replace(run="corpus") for r in found]
-    converters.write(passages, tmp_path / "corpus.jsonl", "responses")
-    texts = list(converted(tmp_path / "corpus.jsonl", None, "passages"))
-    converters.write(texts, root / "passages.jsonl", "passages")
-    for name, shift in (("good", 0), ("bad", 7)):
-        docs = [text.doc_id for text in texts if text.doc_id.endswith("/1")]
-        write_run(
-            root / "runs" / f"{name}.run",
-            {r.query_id: [docs[(place + shift) % len(docs)]] for place, r in enumerate(found)},
-        )
-    assert run(["watch", str(root), "--once"]) == 0
-    rows = (root / "out" / "leaderboard.tsv").read_text().splitlines()[1:]
-    names = [row.split("\t")[0] for row in rows]
-    assert set(names) == {"baseline_rag24.test_gpt-4o_top20", "good", "bad"}
-    assert names[-1] == "bad"
-
-
 def test_a_pool_can_be_converted_to_each_of_its_parts(
     small_track: Path, hash_grader: HashGrader, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -546,30 +513,3 @@ def test_a_track_that_changes_its_unit_shows_the_new_texts_and_keeps_both_grades
         assert {doc_id for doc_id in doc_ids if doc_id.startswith("gen/")} == expected
     assert graded[1] > 0
     assert graded[2] == 0
-
-
-def test_the_leaderboard_of_another_track_can_be_the_official_one(
-    tmp_path: Path, hash_grader: HashGrader
-) -> None:
-    """The two units of one track, each in a separate folder."""
-    roots = [make_small_track(tmp_path / value) for value in ("passage", "response")]
-    for root in roots:
-        for number in range(4):
-            texts = {f"q{n}": f"Answer {number} to {n}. " * 150 for n in (1, 2, 3)}
-            responses(root / "runs" / f"gen{number}.jsonl", texts, f"gen{number}")
-        unit(root, root.name)
-    board = update(roots[0], hash_grader) and (roots[0] / "out" / "leaderboard.tsv")
-    with (roots[1] / "trecexam.toml").open("a") as file:
-        file.write('official_leaderboard = "../passage/out/leaderboard.tsv"\n')
-    update(roots[1], hash_grader)
-    with trecexam.open_track(roots[1], grader=hash_grader) as track:
-        compared = track.correlate(None, ["official_leaderboard"])
-    assert compared is not None
-    rows = [line.split("\t") for line in board.read_text().splitlines()[1:]]
-    values = {name: float(first) for name, first, *_ in rows}
-    ranks = {row.run: row.rank for row in converters.read(board, "leaderboard")}
-    assert ranks == {
-        name: 1 + sum(other > value for other in values.values()) for name, value in values.items()
-    }
-    # Ranked runs are excluded if whole responses are graded.
-    assert {correlation.n_runs for _, correlation in compared.pairs} == {4}

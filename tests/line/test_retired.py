@@ -109,23 +109,6 @@ def test_a_retired_item_is_in_no_file_and_no_denominator(small_track: Path) -> N
     assert (counts["items"], counts["retired_items"]) == (11, 1)
 
 
-def test_item_indices_count_the_remaining_items(small_track: Path) -> None:
-    retire(small_track, "q1/1")
-    updated(small_track)
-    texts = {
-        row["docid"]: row["text"]
-        for row in map(json.loads, (small_track / "passages.jsonl").read_text().splitlines())
-    }
-    left = {"1": "question 0 of q1?", "2": "question 2 of q1?", "3": "question 3 of q1?"}
-    lines = [
-        line.split(" ") for line in (small_track / "out/rubric.subtopics.qrels").read_text().splitlines()
-    ]
-    found = [line for line in lines if line[0] == "q1"]
-    assert {line[1] for line in found} == set(left)
-    for _, index, doc_id, reached in found:
-        assert int(reached) == (hashed_rating(texts[doc_id], left[index]) >= 4)
-
-
 def test_a_query_whose_items_are_all_retired_is_removed_and_reported_once(small_track: Path) -> None:
     _, before = updated(small_track)
     assert before.rejected == ()
@@ -159,16 +142,6 @@ def test_a_bank_whose_items_are_all_retired_is_a_one_line_error(
     error = capsys.readouterr().err
     assert "bank.questions.jsonl: every item that could be asked about is retired" in error
     assert len(error.splitlines()) == 1
-
-
-def test_a_duplicate_of_a_retired_id_is_still_an_error(small_track: Path) -> None:
-    bank = small_track / "bank.questions.jsonl"
-    bank.write_text(
-        bank.read_text()
-        + '{"query_id": "q1", "question_id": "q1/0", "question": "other?", "retired": true}\n'
-    )
-    with pytest.raises(Exception, match="'q1/0' occurs twice"):
-        updated(small_track)
 
 
 def test_a_retired_item_keeps_the_ratings_of_people(
@@ -267,10 +240,3 @@ def test_the_daemon_grades_only_the_items_that_an_editor_changed(small_track: Pa
         assert asked() == set()
         retire(small_track, query_id="q3", retired=False)
         assert asked() == set()
-
-
-def test_editing_a_retired_item_moves_no_run(small_track: Path) -> None:
-    retire(small_track, "q1/1")
-    updated(small_track)
-    edit(small_track, lambda item: item.update(question_text="?!") if item.get("retired") else None)
-    assert updated(small_track)[1].moved == ()

@@ -94,26 +94,6 @@ def test_a_run_of_5_000_entries_is_read_from_its_columns_from_the_second_read(
     assert all(again.ranking(q, 120) == expected.ranking(q, 120) for q in expected.query_ids)
 
 
-def test_a_smaller_run_gets_no_columns(tmp_path: Path, columns: Path) -> None:
-    path = run_file(tmp_path / "a.run", {f"q{number}": 250 for number in range(19)})
-    check_equal(RunColumns(columns).read(path), converters.read(path, "run"))
-    assert not columns.exists()
-
-
-@pytest.mark.usefixtures("_small")
-def test_a_memory_mapped_run_has_the_same_content(
-    tmp_path: Path, columns: Path, refused: Callable[[], None]
-) -> None:
-    path = run_file(tmp_path / "a.run")
-    expected = converters.read(path, "run")
-    check_equal(RunColumns(columns).read(path), expected)
-    refused()
-    mapped = RunColumns(columns).read(path)
-    check_equal(mapped, expected)
-    # Memory is released and read again.
-    check_equal(mapped, expected)
-
-
 @pytest.mark.usefixtures("_small")
 @given(
     st.dictionaries(
@@ -151,41 +131,6 @@ def test_any_run_is_the_same_from_its_columns_whatever_its_first_ranks(
 
 
 @pytest.mark.usefixtures("_small")
-def test_a_renamed_run_is_the_same_and_the_original_keeps_its_name(tmp_path: Path, columns: Path) -> None:
-    path = run_file(tmp_path / "a.run")
-    expected = converters.read(path, "run")
-    run = RunColumns(columns).read(path)
-    check_equal(run.renamed("other"), expected.renamed("other"))
-    check_equal(run.renamed("other").renamed("third"), expected.renamed("third"))
-    check_equal(run, expected)
-    assert {entry.run for entry in run.renamed("other")} == {"other"}
-
-
-@pytest.mark.usefixtures("_small")
-def test_two_files_with_the_same_tag_have_separate_columns(
-    tmp_path: Path, columns: Path, refused: Callable[[], None]
-) -> None:
-    paths = run_file(tmp_path / "a" / "x.run"), run_file(tmp_path / "b" / "x.run", seed=1)
-    expected = [converters.read(path, "run") for path in paths]
-    assert list(expected[0]) != list(expected[1])
-    for path in paths:
-        RunColumns(columns).read(path)
-    refused()
-    for path, run in zip(paths, expected, strict=True):
-        check_equal(RunColumns(columns).read(path), run)
-
-
-@pytest.mark.usefixtures("_small")
-def test_a_changed_file_is_read_again_and_open_runs_stay_unchanged(tmp_path: Path, columns: Path) -> None:
-    path = run_file(tmp_path / "a.run")
-    before, held = converters.read(path, "run"), RunColumns(columns).read(path)
-    run_file(path, {"q1": 120, "q9": 3}, seed=5)
-    check_equal(RunColumns(columns).read(path), converters.read(path, "run"))
-    check_equal(RunColumns(columns).read(path), converters.read(path, "run"))
-    check_equal(held, before)
-
-
-@pytest.mark.usefixtures("_small")
 def test_a_file_replaced_by_one_of_the_same_size_and_time_is_read_again(
     tmp_path: Path, columns: Path
 ) -> None:
@@ -197,37 +142,6 @@ def test_a_file_replaced_by_one_of_the_same_size_and_time_is_read_again(
     assert other.stat().st_size == path.stat().st_size
     other.replace(path)
     assert RunColumns(columns).read(path).name == "two"
-
-
-@pytest.mark.usefixtures("_small")
-def test_a_file_that_is_no_longer_a_run_is_rejected(tmp_path: Path, columns: Path) -> None:
-    path = run_file(tmp_path / "a.run")
-    RunColumns(columns).read(path)
-    path.write_text("q1 Q0 d1 1 high t\n")
-    with pytest.raises(ConversionError, match=r"a\.run:1: "):
-        RunColumns(columns).read(path)
-
-
-@pytest.mark.usefixtures("_small")
-def test_columns_of_removed_runs_are_deleted_and_the_others_stay(
-    tmp_path: Path, columns: Path, refused: Callable[[], None]
-) -> None:
-    kept, gone = run_file(tmp_path / "kept.run"), run_file(tmp_path / "gone.run")
-    expected = converters.read(kept, "run")
-    for path in (kept, gone):
-        RunColumns(columns).read(path)
-    (columns / "notes.txt").write_text("somebody's own")
-    assert len(list(columns.glob("*.arrow"))) == 2
-    RunColumns(columns).forget(but={kept})
-    assert len(list(columns.glob("*.arrow"))) == 1
-    assert (columns / "notes.txt").exists()
-    refused()
-    check_equal(RunColumns(columns).read(kept), expected)
-
-
-def test_without_columns_there_is_nothing_to_delete(columns: Path) -> None:
-    RunColumns(columns).forget(but=set())
-    assert not columns.exists()
 
 
 def truncate(path: Path) -> None:
@@ -292,20 +206,6 @@ def test_damaged_foreign_or_missing_columns_do_no_harm(
     (of_run,) = columns.iterdir()
     damage(of_run)
     check_equal(RunColumns(columns).read(path), expected)
-    check_equal(RunColumns(columns).read(path), expected)
-
-
-@pytest.mark.usefixtures("_small")
-def test_damaged_columns_are_written_again(
-    tmp_path: Path, columns: Path, refused: Callable[[], None]
-) -> None:
-    path = run_file(tmp_path / "a.run")
-    expected = converters.read(path, "run")
-    RunColumns(columns).read(path)
-    (of_run,) = columns.iterdir()
-    garbage(of_run)
-    RunColumns(columns).read(path)
-    refused()
     check_equal(RunColumns(columns).read(path), expected)
 
 

@@ -10,8 +10,7 @@ import pytest
 from support import HashGrader, make_small_track
 
 import trecexam
-from trecexam.config import load_config
-from trecexam.errors import ConfigError, GraderError, TrackError
+from trecexam.errors import ConfigError, TrackError
 from trecexam.line.loaded_track import TrackLoaders
 from trecexam.track import TrackFolder
 
@@ -87,19 +86,6 @@ def test_shared_inputs_are_read_once(two: Path) -> None:
         # Four ranks give another pool.
         assert all(len(other.pool[q].doc_ids) <= len(rubric.pool[q].doc_ids) for q in rubric.pool)
         assert other.pool is not rubric.pool
-
-
-def test_a_grader_that_cannot_go_on_stops_only_itself(two: Path) -> None:
-    with_sections(two, '\n[graders.third]\nkind = "rubric"\nname = "recorded"\nrecorded = "nowhere.jsonl"\n')
-    with TrackLoaders(TrackFolder.open(two)) as loaders:
-        loaded = loaders.load()
-        assert set(loaded.unable) == {"third"}
-        assert set(loaded.assessments) == {"rubric", "other"}
-        assert loaded.first.name == "rubric"
-        with pytest.raises(GraderError, match=r"nowhere\.jsonl: .* in \[graders\.third\]"):
-            loaded["third"]
-        with pytest.raises(TrackError, match="did you mean 'third'"):
-            loaded["thrid"]
 
 
 def test_ratings_by_people_belong_to_one_grader(track: trecexam.Track, two: Path) -> None:
@@ -212,14 +198,6 @@ def test_a_prompt_for_another_kind_of_item_is_rejected(small_track: Path) -> Non
     assert "of the kind nuggets, which asks about nugget, and its grader asks about query" in str(
         unable["nuggets"]
     )
-
-
-def test_a_plain_track_has_one_grader_with_unchanged_settings(small_track: Path) -> None:
-    assert load_config(small_track / "trecexam.toml").graders == {}
-    with trecexam.open_track(small_track, grader=HashGrader()) as track:
-        assert track.graders == ("rubric",)
-        track.grading.grade()
-        assert track["rubric"].leaderboard().rows == track.leaderboard().rows
 
 
 def test_a_copied_track_reads_its_own_files(two: Path, tmp_path: Path) -> None:

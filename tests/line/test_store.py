@@ -26,13 +26,6 @@ def test_a_grade_is_found_after_reopening(tmp_path: Path) -> None:
         assert store.answers(grader, item)[passage].probabilities == (0.0, 0.1, 0.1, 0.1, 0.6, 0.1)
 
 
-def test_ids_are_returned_in_the_requested_order_and_equal_digests_share_one(tmp_path: Path) -> None:
-    with GradeStore(tmp_path / "s") as store:
-        first = store.add_passages([b"a", b"b", b"a"])
-        assert first[0] == first[2] != first[1]
-        assert store.passage_ids([b"b", b"c", b"a"]) == [first[1], None, first[0]]
-
-
 def test_graders_do_not_see_grades_of_each_other(tmp_path: Path) -> None:
     with GradeStore(tmp_path / "s") as store:
         one, two = store.add_grader(b"1", "{}"), store.add_grader(b"2", "{}")
@@ -118,12 +111,6 @@ def test_reading_creates_no_file_and_writes_nothing(tmp_path: Path) -> None:
         assert store.count() == 1
         with pytest.raises(StoreError, match="readonly"):
             store.add(1, [GradeRow(1, 2, 3, "ok", "3")])
-
-
-def test_a_reader_sees_what_a_writer_commits_meanwhile(tmp_path: Path) -> None:
-    with GradeStore(tmp_path / "s") as writer, GradeStore(tmp_path / "s", write=False) as reader:
-        writer.add(1, [GradeRow(1, 1, 3, "ok", "3")])
-        assert reader.count() == 1
 
 
 @pytest.mark.parametrize("limit", [None, 130])

@@ -13,7 +13,6 @@ from support import HashGrader
 
 import trecexam
 from trecexam.cli.main import run
-from trecexam.graders.base import Scale
 
 
 def cautions(root: Path, measures: list[str | ir_measures.Measure] | None = None, **how: bool) -> list[str]:
@@ -86,25 +85,10 @@ def test_cover_without_rel_counts_from_4_whatever_the_threshold(small_track: Pat
     ]
 
 
-def test_count_labels_have_no_threshold(small_track: Path) -> None:
-    configure(small_track, 'label = "count"')
-    assert cautions(small_track, ["P@5", "AP"]) == []
-
-
 def test_measures_in_the_settings_are_checked_and_defaults_are_at_the_threshold(small_track: Path) -> None:
     assert cautions(small_track) == []
     configure(small_track, 'measures = ["P@8", "alpha_nDCG@8"]')
     assert cautions(small_track) == ["P@8 counts ratings from 1 on; this track's threshold is 4: P(rel=4)@8"]
-
-
-def test_a_shorter_scale_has_its_own_threshold(small_track: Path) -> None:
-    grader = HashGrader()
-    grader.scale = Scale.up_to(3)  # type: ignore[attr-defined]
-    grader.grade = lambda cells: iter([])  # type: ignore[method-assign]
-    with trecexam.open_track(small_track, grader=grader) as track:
-        missing, *lines = track.leaderboard(["RR@8"]).notes
-    assert missing.startswith("nothing is graded yet; `trecexam watch ")
-    assert tuple(lines) == ("RR@8 counts ratings from 1 on; this track's threshold is 2: RR(rel=2)@8",)
 
 
 def test_judgments_are_counted_from_1_if_min_relevant_is_2(small_track: Path) -> None:

@@ -1,4 +1,4 @@
-"""2,000 runs at once, and stopping between outputs."""
+"""Hundreds of runs at once, and stopping between outputs."""
 
 from __future__ import annotations
 
@@ -41,23 +41,23 @@ print(update.runs, at[after], time.process_time(), int(peak[1]) / 1024)
 
 @pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="no /proc")
-def test_2000_runs_give_a_leaderboard_in_little_time_and_memory(tmp_path: Path) -> None:
+def test_hundreds_of_runs_give_a_leaderboard_in_little_time_and_memory(tmp_path: Path) -> None:
     root = graded_track(tmp_path / "track", queries=20, docs=40)
     drawn = random.Random(3)
-    for number in range(2_000):
+    for number in range(500):
         docs = {q: drawn.sample([f"q{q}-d{d:02}" for d in range(40)], 20) for q in range(1, 21)}
         write_run(root / "runs" / f"flood{number}.run", {f"q{q}": docs[q] for q in docs})
     done = subprocess.run([sys.executable, "-c", MEASURED, root], capture_output=True, text=True, check=True)
     runs, leaderboard, end, peak = map(float, done.stdout.split())
-    assert runs == 2_003
-    assert leaderboard < 30
-    assert end < 100
+    assert runs == 503
+    assert leaderboard < 10
+    assert end < 30
     assert peak < 600
     compared = {line.split("\t")[0] for line in (root / "out" / "groups.tsv").read_text().splitlines()[1:]}
     assert len(compared) == MOST_RUNS
     board = [line.split("\t")[0] for line in (root / "out" / "leaderboard.tsv").read_text().splitlines()[1:]]
     assert compared == set(board[:MOST_RUNS])
-    assert f"the best {MOST_RUNS} of 2,003 runs" in (root / "out" / "report.html").read_text()
+    assert f"the best {MOST_RUNS} of 503 runs" in (root / "out" / "report.html").read_text()
     correlation = json.loads((root / "out" / "correlation.json").read_text())
     assert f"no intervals: they are computed for at most {MOST_RUNS} runs" in correlation["notes"]
     (first, *_) = correlation["correlations"]

@@ -17,7 +17,7 @@ from support import HashGrader, make_small_track, write_run
 
 import trecexam
 from converters import read
-from trecexam.errors import ConfigError, GraderError
+from trecexam.errors import GraderError
 
 TWO = '[track]\ndepth = 8\n[graders.rubric]\n[graders.other]\nkind = "rubric"\nmin_rating = 2\ndepth = 4\n'
 QUIET = "[report]\nwrite = false\n"
@@ -482,12 +482,6 @@ def test_files_of_a_single_grader_do_not_become_those_of_a_waiting_first_grader(
     assert "rubric/rubric.qrels" in files(root)
 
 
-def test_invalid_settings_of_one_grader_name_its_section(root: Path) -> None:
-    (root / "trecexam.toml").write_text(TWO.replace("min_rating = 2", 'min_rating = 2\nmeasures = ["x"]'))
-    with trecexam.open_track(root, graders=graders()) as track, pytest.raises(ConfigError):
-        track["other"].grading.counts()
-
-
 def test_a_history_moves_with_the_files_of_its_grader(root: Path) -> None:
     with trecexam.open_track(root, graders=graders()) as track:
         track.update()
@@ -530,14 +524,6 @@ def test_a_rating_belongs_to_the_first_grader_that_has_the_cell(root: Path) -> N
     assert not (root / "overrides.other.tsv").exists()
 
 
-def test_an_unqualified_measure_belongs_to_the_grader_that_has_the_column(root: Path) -> None:
-    with trecexam.open_track(root, graders=graders()) as track:
-        track.update()
-        # For both graders: the first. For a column of the second alone: the second.
-        assert track.leaderboard(["nDCG@10"]).measures == ("rubric:nDCG@10",)
-        assert track.leaderboard(["Cover(rel=2)@4"]).measures == ("other:Cover(rel=2)@4",)
-
-
 def test_if_the_first_grader_cannot_go_on_calls_use_the_next(root: Path) -> None:
     (root / "trecexam.toml").write_text(TWO.replace("[graders.rubric]", NUGGETS + "[graders.rubric]") + QUIET)
     with trecexam.open_track(root, graders=graders()) as track:
@@ -545,20 +531,6 @@ def test_if_the_first_grader_cannot_go_on_calls_use_the_next(root: Path) -> None
         assert track.graders[0] == "third"
         assert track.compare().measures[0].runs == track["rubric"].compare().measures[0].runs
         assert track.verify.grid()
-
-
-def test_runs_with_equal_means_share_a_rank(track: trecexam.Track, root: Path) -> None:
-    run = next((root / "runs").glob("*.run"))
-    for name in ("copy", "zopy"):
-        (root / "runs" / f"{name}.run").write_bytes(run.read_bytes())
-    track.update()
-    board = track.leaderboard()
-    ranks = dict(zip([row.run for row in board.rows], board.ranks, strict=True))
-    assert ranks["copy"] == ranks["zopy"]
-    means = [round(row.scores[0].mean, 12) for row in board.rows]
-    assert [*board.ranks] == [means.index(mean) + 1 for mean in means]
-    assert board.ranks == board.table.layout.ranks
-    assert sorted(set(board.ranks)) != list(range(1, len(ranks) + 1))
 
 
 def test_displayed_headings_are_valid_column_names(

@@ -255,20 +255,6 @@ def test_a_passage_with_two_texts_is_reported_with_both_lines_and_the_first_coun
     assert {cell.text for cell in hash_grader.asked if cell.doc_id == "q1-d00"} == {"passage 0 about q1"}
 
 
-def test_a_passage_with_two_texts_in_a_graded_pool_is_reported_too(tmp_path: Path) -> None:
-    root = make_small_track(tmp_path / "track")
-    (root / "passages.jsonl").unlink()
-    (root / "trecexam.toml").write_text('[track]\npassages = "pool.jsonl"\n')
-    rows_of = [
-        [q, [{"paragraph_id": d, "text": text, "exam_grades": []} for d, text in texts]]
-        for q, texts in (("q1", [("q1-d00", "a text")]), ("q2", [("q1-d00", "a text"), ("q2-d00", "b")]),
-                         ("q3", [("q1-d00", "other"), ("q2-d00", "b")]))
-    ]  # fmt: skip
-    (root / "pool.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows_of))
-    named = [(row.line, row.reason) for row in update(root, HashGrader()).rejected if "another" in row.reason]
-    assert named == [(3, "passage 'q1-d00' has another text on line 1, which counts; this one does not")]
-
-
 def test_files_with_the_same_tag_are_named_by_their_paths(small_track: Path, hash_grader: HashGrader) -> None:
     for name in ("bm25.run", "sub/dense.run.txt"):
         write_run(small_track / "runs" / name, {"q1": ["q1-d00"]}, tag="Anserini")
@@ -376,12 +362,6 @@ def test_comparison_files_are_deleted_when_the_official_judgments_are_removed(
     assert not kept & outputs(updated).keys()
 
 
-def test_judgments_of_other_queries_give_no_comparison(small_track: Path, hash_grader: HashGrader) -> None:
-    (small_track / "qrels.txt").write_text("other 0 q1-d00 1\n")
-    update(small_track, hash_grader)
-    assert "correlation.tsv" not in outputs(small_track)
-
-
 def test_bad_official_judgments_do_not_stop_the_leaderboard(
     small_track: Path, hash_grader: HashGrader
 ) -> None:
@@ -462,19 +442,6 @@ def test_an_unwritable_output_is_reported_and_the_old_one_is_kept(
     assert outputs(updated) == before
     update(updated, hash_grader)
     assert "new" in {row["run"] for row in tsv_rows(updated / "out" / "leaderboard.tsv")}
-
-
-def test_an_official_leaderboard_file_is_compared_with(small_track: Path, hash_grader: HashGrader) -> None:
-    (small_track / "official_leaderboard.json").write_text(
-        '{"run0": 1, "run2": 2, "elsewhere": 3, "run1": 4}'
-    )
-    update(small_track, hash_grader)
-    against = [
-        r
-        for r in tsv_rows(small_track / "out" / "correlation.tsv")
-        if r["official_measure"] == "official_leaderboard"
-    ]
-    assert {row["n_runs"] for row in against} == {"3"}
 
 
 def test_a_changed_passage_text_is_graded_again(updated: Path) -> None:

@@ -2,24 +2,18 @@
 
 from __future__ import annotations
 
-import itertools
-
 import ir_measures
 import numpy as np
-from hypothesis import assume, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from trecexam.scores import Cover, nCover
 from trecexam.scores.correlation import correlate
 from trecexam.scores.cover_kernel import cover_values, trec_order
 from trecexam.scores.evaluate import RubricJudgments
-from trecexam.scores.labels import binary_labels, label_qrels, labels, rating_qrels
-from trecexam.scores.leaderboard import leaderboard, score
+from trecexam.scores.labels import label_qrels
 from trecexam.scores.rank_correlation.tau import tau_ap
 from trecexam.scores.ratings import QueryRatings
-from trecexam.scores.values import MeasureValues
-
-unit = st.floats(0, 1)
 
 
 @st.composite
@@ -50,87 +44,11 @@ def test_cover_is_bounded_and_monotone(case: tuple[QueryRatings, np.ndarray], re
     assert cover_values(q.ratings, ranking, rel, len(ranking) + 1) == cover_values(q.ratings, ranking, rel)
 
 
-@st.composite
-def thresholds(draw: st.DrawFn) -> tuple[int, int | None]:
-    """(rel, partial)"""
-    rel = draw(st.integers(1, 5))
-    return rel, draw(st.none() | st.integers(1, rel - 1)) if rel > 1 else None
-
-
-@st.composite
-def weights_of(draw: st.DrawFn, n_items: int) -> np.ndarray:
-    return np.array([draw(st.sampled_from((0.0, 0.5, 1.0))) for _ in range(n_items)])
-
-
-@given(ranked(), thresholds(), st.none() | st.integers(1, 8), st.data())
-@settings(deadline=None)
-def test_weighted_cover_equals_a_naive_loop(
-    case: tuple[QueryRatings, np.ndarray], rels: tuple[int, int | None], k: int | None, data: st.DataObject
-) -> None:
-    (q, ranking), (rel, partial) = case, rels
-    weights = data.draw(weights_of(q.n_items))
-    found = cover_values(q.ratings, ranking, rel, k, partial, weights)
-
-    def total(rows: list[int]) -> float:
-        found = []
-        for item, weight in enumerate(weights.tolist()):
-            best = max((int(q.ratings[row, item]) for row in rows if row >= 0), default=-1)
-            found.append(weight * (1 if best >= rel else 0.5 if partial and best >= partial else 0))
-        return sum(found)
-
-    covered, whole = total(ranking[:k].tolist()), sum(weights.tolist())
-    reachable = total(list(range(len(q.doc_ids))))
-    assert found.cover == (covered / whole if covered else 0)
-    assert found.ncover == (covered / reachable if covered else 0)
-    assert 0 <= found.cover <= found.ncover <= 1
-    # More credit, a stricter threshold or one more rank never changes it in the other direction.
-    strict = cover_values(q.ratings, ranking, rel, k, None, weights)
-    assert (
-        strict.cover
-        <= found.cover
-        <= cover_values(q.ratings, ranking, partial or rel, k, None, weights).cover
-    )
-    if k is not None:
-        assert found.cover <= cover_values(q.ratings, ranking, rel, k + 1, partial, weights).cover
-
-
-@given(ranked(), thresholds(), st.integers(1, 8), st.sampled_from((0.5, 1.0, 3.0)))
-@settings(deadline=None)
-def test_equal_weights_equal_no_weights(
-    case: tuple[QueryRatings, np.ndarray], rels: tuple[int, int | None], k: int, weight: float
-) -> None:
-    (q, ranking), (rel, partial) = case, rels
-    equal = cover_values(q.ratings, ranking, rel, k, partial, np.full(q.n_items, weight))
-    np.testing.assert_allclose(equal, cover_values(q.ratings, ranking, rel, k, partial))
-
-
 @given(query_ratings(), st.integers(1, 5))
 @settings(deadline=None)
 def test_the_whole_pool_covers_all_reachable_items(q: QueryRatings, rel: int) -> None:
     values = cover_values(q.ratings, np.arange(len(q.doc_ids)), rel)
     assert values.ncover == float((q.ratings >= rel).any())
-
-
-@given(query_ratings(), st.integers(1, 5), st.integers(1, 6))
-@settings(deadline=None)
-def test_labels_equal_their_definitions(q: QueryRatings, min_rating: int, min_answers: int) -> None:
-    best = labels(q, "max", min_rating, min_answers)
-    count = labels(q, "count", min_rating, min_answers)
-    binary = binary_labels(q, min_rating, min_answers)
-    rated = [doc for doc, row in zip(q.doc_ids, q.ratings.tolist(), strict=True) if any(r >= 0 for r in row)]
-    assert list(best) == list(count) == list(binary) == rated
-    for doc_id in rated:
-        assert 0 <= best[doc_id] <= 5
-        assert count[doc_id] == 0 or min_answers <= count[doc_id] <= q.n_items
-        assert binary[doc_id] == (best[doc_id] >= min_rating) == (count[doc_id] > 0)
-        assert labels(q, "max", min_rating, min_answers + 1)[doc_id] <= best[doc_id]
-        if min_rating < 5:
-            assert labels(q, "count", min_rating + 1, min_answers)[doc_id] <= count[doc_id]
-    items = np.random.default_rng(0).permutation(q.n_items)
-    shuffled = QueryRatings(q.query_id, q.doc_ids, q.n_items, q.ratings[:, items])
-    assert labels(shuffled, "max", min_rating, min_answers) == best
-    assert labels(shuffled, "count", min_rating, min_answers) == count
-    assert {row.doc_id: row.relevance for row in rating_qrels(q)} == labels(q)
 
 
 @given(query_ratings("q1"), query_ratings("q2"), st.randoms(use_true_random=False))
@@ -152,14 +70,6 @@ def test_order_of_queries_and_rows_makes_no_difference(
     ours = judgments.evaluator(wanted, ["q1", "q2"])(rankings)
     judged = {row.query_id for row in rows}
     assert {(q, name): v for q in judged for name, v in ours[q].items()} == values(rows)
-
-
-@given(st.dictionaries(st.text(max_size=3), st.floats(width=64, allow_nan=False), max_size=8))
-@settings(deadline=None)
-def test_trec_order_sorts_by_score_then_docno_descending(scores: dict[str, float]) -> None:
-    order = [(scores[doc_id], doc_id.encode("utf-8", "surrogatepass")) for doc_id in trec_order(scores)]
-    assert order == sorted(order, reverse=True)
-    assert len(order) == len(scores)
 
 
 @given(st.lists(st.integers(0, 10**6), min_size=2, max_size=12, unique=True))
@@ -207,28 +117,3 @@ def test_correlation(data: st.DataObject, n_runs: int, n_queries: int) -> None:
         assert turned.kendall_tau == found.kendall_tau
         np.testing.assert_allclose([turned.spearman_rho, turned.rbo], [found.spearman_rho, found.rbo])
         assert abs(correlate(rubric, rubric, resamples=5).kendall_tau - 1) < 1e-12
-
-
-@given(st.lists(unit, max_size=20), st.randoms(use_true_random=False))
-@settings(deadline=None)
-def test_scores_do_not_depend_on_the_order_of_queries(values: list[float], rng: object) -> None:
-    shuffled = list(values)
-    rng.shuffle(shuffled)  # type: ignore[attr-defined]
-    found = score(values)
-    assert found == score(shuffled)
-    assert 0 <= found.mean <= 1
-    assert 0 <= found.stderr <= 1 or (len(values) == 1 and not found.stderr >= 0)
-
-
-@given(st.lists(st.lists(unit, min_size=3, max_size=3), min_size=1, max_size=5))
-@settings(deadline=None)
-def test_leaderboards_are_in_descending_order(table: list[list[float]]) -> None:
-    queries = ["a", "b", "c"]
-    values = {
-        f"r{n}": {q: {"M": v} for q, v in zip(queries, row, strict=True)} for n, row in enumerate(table)
-    }
-    assume(values)
-    rows = leaderboard(MeasureValues.from_mapping(values), ["M"], queries, {}).rows
-    means = [row.scores[0].mean for row in rows]
-    assert all(one >= other - 1e-11 for one, other in itertools.pairwise(means))
-    assert {row.run for row in rows} == values.keys()

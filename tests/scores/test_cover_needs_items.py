@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gzip
 from collections import namedtuple
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -53,15 +53,6 @@ def test_labels_without_items_are_rejected_by_every_api(way: Way, measure: Measu
     for qrels in forms:
         with pytest.raises(ValueError, match=r"query 'q1'.*track\.qrels\(\).*rubric\.subtopics\.qrels"):
             way(measure, qrels, RUN)
-
-
-def test_the_error_names_the_measure_and_a_row_without_an_item() -> None:
-    named = [Qrel("q0", "a", 1, "1"), Qrel("q0", "a", 0, "2")]
-    with pytest.raises(ValueError, match=r"^Cover\(rel=1\)@20 needs .* qrels of query 'q1' .*iteration 0"):
-        ir_measures.calc_aggregate([Cover(rel=1) @ 20], [*named, *LABELS], RUN)
-    # Even for one query, labels next to items would be an additional item.
-    with pytest.raises(ValueError, match="query 'q0'"):
-        ir_measures.calc_aggregate([Cover(rel=1)], [*named, Qrel("q0", "a", 5)], RUN)
 
 
 @pytest.mark.parametrize("suffix", ["", ".gz"])
@@ -177,22 +168,6 @@ def test_an_item_without_any_rating_is_represented_by_one_row_of_0() -> None:
     assert covered == {Cover(rel=1) @ 9: 2 / 3}
     unrated = QueryRatings("q", ("a",), 2, np.full((1, 2), -1, np.int8))
     assert list(subtopic_qrels(unrated)) == list(rating_qrels(unrated)) == []
-
-
-def _frames() -> Iterator[Any]:
-    pandas = pytest.importorskip("pandas")
-    yield pandas.DataFrame(LABELS)
-    yield pandas.DataFrame(LABELS)[["query_id", "doc_id", "relevance"]]
-    for nothing in (0, 0.0, None, float("nan"), ""):
-        yield pandas.DataFrame(LABELS).assign(iteration=nothing)
-
-
-def test_frames_of_labels_are_rejected() -> None:
-    for frame in _frames():
-        for way in WAYS.values():
-            with pytest.raises(ValueError, match="needs the rating of each item"):
-                way(Cover(rel=4) @ 20, frame, RUN)
-        assert ir_measures.calc_aggregate([nDCG @ 10], frame, RUN)[nDCG @ 10] > 0
 
 
 def test_frames_with_numeric_iterations_identify_items() -> None:

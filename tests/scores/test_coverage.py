@@ -35,10 +35,3 @@ def test_an_item_is_covered_if_a_passage_of_the_ranking_reaches_it(min_rating: i
     assert_array_equal(found, expected)
     rows = np.array([q.doc_ids.index(doc) for doc in rankings[3]])
     assert found[3].mean() == cover_values(q.ratings, rows, min_rating).cover
-
-
-def test_without_runs_nothing_is_covered() -> None:
-    q = QueryRatings("q", ("a",), 3, np.full((1, 3), 5, np.int8))
-    assert covered_items(q, ranks_of(q, []), 4).shape == (0, 3)
-    empty = QueryRatings("q", (), 3, np.zeros((0, 3), np.int8))
-    assert not covered_items(empty, ranks_of(empty, [[]]), 4).any()

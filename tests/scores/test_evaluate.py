@@ -14,7 +14,7 @@ import pytest
 from support import ROOT
 
 from converters.records import Qrel
-from trecexam.scores.evaluate import OfficialJudgments, RubricJudgments, measure
+from trecexam.scores.evaluate import OfficialJudgments, RubricJudgments
 from trecexam.scores.labels import binary_labels, labels
 from trecexam.scores.ratings import QueryRatings
 
@@ -134,25 +134,6 @@ ALL = ["nDCG@10", "nDCG(gains={5:100})@10", "P(rel=4)@20", "P(judged_only=True)@
        "Cover(rel=4)@20", "nCover(rel=4)@20", "Cover(rel=2)", "alpha_nDCG@20", "alpha_nDCG(rel=3)@20",
        "nNRBP", "NRBP", "ERR_IA@20", "nERR_IA@5", "AP_IA", "P_IA@5", "StRecall@10", "alpha_DCG@20", "Compat",
        "Accuracy", "infAP", "Bpref", "Rprec"]  # fmt: skip
-
-
-def test_measures_do_not_affect_each_other(queries: list[QueryRatings], rankings: Rankings) -> None:
-    judgments = RubricJudgments(queries)
-    together = judgments.evaluator(ALL, judgments.query_ids)(rankings)
-    for name in ALL:
-        alone = judgments.evaluator([name], judgments.query_ids)(rankings)
-        printed = str(measure(name))
-        for query_id, found in together.items():
-            assert alone[query_id] == {printed: found[printed]}
-    assert all(list(found) == [str(measure(name)) for name in ALL] for found in together.values())
-
-
-def test_queries_do_not_affect_each_other(queries: list[QueryRatings], rankings: Rankings) -> None:
-    everything = RubricJudgments(queries)
-    together = everything.evaluator(ALL, everything.query_ids)(rankings)
-    for q in queries:
-        for judgments in (everything, RubricJudgments([q])):
-            assert judgments.evaluator(ALL, [q.query_id])(rankings) == {q.query_id: together[q.query_id]}
 
 
 def test_values_depend_only_on_ranks(queries: list[QueryRatings]) -> None:

@@ -81,14 +81,6 @@ def test_labels_equal_a_computation_with_lists(
         assert binary_labels(q, min_rating, min_answers) == reached
 
 
-def test_no_items_or_no_passages_give_no_labels() -> None:
-    none = QueryRatings("q", ("a",), 0, np.empty((1, 0), np.int8))
-    empty = QueryRatings("q", (), 3, np.empty((0, 3), np.int8))
-    for q in (none, empty):
-        assert labels(q) == labels(q, "count") == binary_labels(q, 4) == {}
-        assert list(subtopic_qrels(q)) == list(rating_qrels(q)) == list(label_qrels([q])) == []
-
-
 def test_invalid_arguments_are_rejected() -> None:
     with pytest.raises(ValueError, match="at least 1"):
         labels(small(), min_answers=0)

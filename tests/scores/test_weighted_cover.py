@@ -80,23 +80,6 @@ def test_a_query_without_vital_items_scores_zero_and_counts(
     assert per_query(Cover(rel=1, weights="importance"), label_qrels(queries), as_run(rankings))[last] > 0
 
 
-def test_measures_together_and_alone_give_the_same(
-    queries: list[QueryRatings], rankings: dict[str, list[str]]
-) -> None:
-    wanted = [
-        Cover(rel=4) @ 5,
-        Cover(rel=4, weights="vital") @ 5,
-        Cover(rel=4, partial=2) @ 5,
-        Cover(rel=4, partial=2, weights="importance") @ 5,
-        nCover(rel=4, partial=2, weights="importance") @ 5,
-        ir_measures.nDCG @ 5,
-    ]
-    qrels, run = list(label_qrels(weighed(queries))), as_run(rankings)
-    together = ir_measures.calc_aggregate(wanted, qrels, run)
-    assert together == {one: ir_measures.calc_aggregate([one], qrels, run)[one] for one in wanted}
-    assert len(set(together.values())) == len(wanted)
-
-
 def nuggetizer_scores(nuggets: list[dict[str, str]]) -> dict[str, float]:
     """The scores of one answer by the published formulas: shares of nuggets, 1/2 for partial support.
 

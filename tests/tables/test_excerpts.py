@@ -4,32 +4,8 @@ import math
 
 import pytest
 
-from trecexam.tables.excerpt import Cell, excerpt, shown
+from trecexam.tables.excerpt import Cell, excerpt
 from trecexam.tables.table import Layout, Table
-
-TABLE = Table(
-    ("run", "n", "value", "reason"),
-    tuple((f"run{n}", n * 1000, n / 3 if n else math.nan, "why " * 100) for n in range(9)),
-)
-
-
-def test_an_excerpt_has_the_first_rows_and_the_total_number() -> None:
-    found = excerpt(TABLE, 2, "all.tsv")
-    assert [column.kind for column in found.columns] == ["name", "n", "n", "text"]
-    assert [[cell.text for cell in row[:3]] for row in found.rows] == [
-        ["run0", "0", "–"],  # noqa: RUF001
-        ["run1", "1,000", "0.333"],
-    ]
-    assert (found.total, found.file, found.name) == (9, "all.tsv", None)
-
-
-def test_values_are_formatted_for_readers() -> None:
-    assert [shown(value) for value in (None, 1234567, 0.12349, math.nan, -2.0)] == [
-        "", "1,234,567", "0.123", "", "-2.000",
-    ]  # fmt: skip
-    reason = excerpt(TABLE, 2).rows[0][3].text
-    assert reason.startswith("why why")
-    assert len(reason) == 160
 
 
 def test_a_column_of_numeric_names_is_not_a_column_of_numbers() -> None:

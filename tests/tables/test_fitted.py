@@ -55,15 +55,6 @@ def test_columns_without_room_go_to_another_table_if_none_may_be_omitted() -> No
     assert shown.left_out == ()
 
 
-def test_without_a_width_the_table_is_complete() -> None:
-    name = "x" * 200
-    shown = fitted(board([name]), None, Layout(("run",), most=3, without=("RR",)))
-    assert shown.tables[0][0].split() == ["run", *MEASURES]
-    assert name in shown.tables[0][1]
-    assert not shown.left_out
-    assert not shown.cut
-
-
 def test_intervals_are_behind_their_values_and_an_unknown_one_is_empty() -> None:
     table = Table(
         ("measure", "tau", "n", "tau.low", "tau.high"),
@@ -81,15 +72,6 @@ def test_intervals_are_behind_their_values_and_an_unknown_one_is_empty() -> None
     assert shown.legend == ("[95% interval]",)
     unknown = Table(table.header, (("AP", 0.5, 1, math.nan, math.nan),))
     assert fitted(unknown, 80).legend == ()
-
-
-def test_companion_columns_follow_their_column_and_are_omitted_with_it() -> None:
-    header = ("run", "A", "B", "A difference", "A p-value", "B difference", "A p-value corrected")
-    table = Table(header, (("x", 0.5, 0.5, 0.1, 0.2, 0.3, 0.4),))
-    shown = fitted(table, 80, Layout(most=1))
-    assert shown.tables[0][0] == "run       A  difference  p-value  p-value corrected"
-    assert shown.tables[0][1].split() == ["x", "0.5000", "0.1000", "0.2000", "0.4000"]
-    assert shown.left_out == ("B",)
 
 
 def test_columns_are_in_the_order_of_the_layout() -> None:
@@ -138,20 +120,11 @@ def test_with_many_measures_each_is_in_one_table_or_listed_as_omitted(width: int
     assert n_shown == {40: 1, 80: 1, 120: 3}[width]
 
 
-def test_names_that_differ_only_in_the_middle_are_cut_to_show_the_difference() -> None:
-    names = [f"{'a' * 40}-{which}-{'z' * 40}" for which in ("dense-11", "dense-12")]
-    assert cut_apart([*names, "short"], 20) == ["aaaaaaaa…e-11-zz…zzz", "aaaaaaaa…e-12-zz…zzz", "short"]
-
-
 def test_names_that_differ_in_two_distant_places_are_numbered() -> None:
     names = [f"{'a' * 40}{x}{'m' * 40}{y}{'z' * 40}" for x in "12" for y in "12"]
     shown = cut_apart(names, 16)
     assert len(set(shown)) == 4
     assert all(len(name) <= 16 for name in shown)
-
-
-def test_equal_names_are_shown_equally() -> None:
-    assert len(set(cut_apart(["x" * 50] * 3, 10))) == 1
 
 
 @given(

@@ -3,7 +3,6 @@ from __future__ import annotations
 import json
 import re
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -29,11 +28,6 @@ def test_printable_text_is_one_encodable_line(text: str) -> None:
     assert not STEERS.search(shown)
     assert len(shown.splitlines()) <= 1
     shown.encode()
-
-
-@pytest.mark.parametrize("text", ["naïve façade", "日本語", "می‌خواهم", "👩‍🚀"])
-def test_ordinary_texts_are_unchanged(text: str) -> None:
-    assert printable(text) == text
 
 
 @given(st.text(st.characters(codec=None)))
@@ -68,32 +62,11 @@ def test_wrapped_lines_fit_and_lose_only_blanks(text: str, width: int) -> None:
     assert "".join(lines).replace(" ", "") == shown.replace(" ", "")
 
 
-def test_wrapping_breaks_at_blanks_and_cuts_long_words() -> None:
-    assert wrapped("one two three", 7) == ["one two", "three"]
-    assert wrapped("a 日本語日本語", 6) == ["a", "日本語", "日本語"]
-    assert wrapped("", 7) == []
-
-
-def test_an_ellipsis_ends_a_cut_text() -> None:
-    assert wrapped("one two three four", 7, 2) == ["one two", "three…"]
-    assert wrapped("one two three", 7, 2) == ["one two", "three"]
-    assert wrapped("abcdefghijkl", 5, 2) == ["abcde", "fghi…"]
-
-
 def test_wide_characters_take_two_columns_and_combining_marks_none() -> None:
     assert columns("日本") == 4
     assert columns("e\u0301") == 1
     assert padded("日", 4) == "日  "
     assert padded("日", 4, right=True) == "  日"
-
-
-@given(st.text(st.characters(codec=None)), st.integers(4, 30), st.booleans())
-def test_a_cut_text_fits_its_width(text: str, width: int, middle: bool) -> None:
-    shown = cut(text, width, middle=middle)
-    assert columns(shown) <= width
-    assert len(shown) <= 4 * width + 1
-    if len(printable(text)) <= width // 2:
-        assert shown == printable(text)
 
 
 def test_a_name_cut_in_the_middle_keeps_its_end() -> None:

@@ -29,22 +29,6 @@ def test_each_kind_of_item_difference_has_a_name() -> None:
     assert changes([A, B, C], [C, A, B]) == []
 
 
-def test_retired_items_make_no_difference() -> None:
-    retired = B._replace(retired=True)
-    assert changes([A, retired], [A, retired._replace(text="edited while retired")]) == []
-    assert changes([A, retired], [A]) == []
-    assert changes([A], [A, retired]) == []
-
-
-def test_an_edited_item_without_an_id_counts_as_another_item() -> None:
-    assert changes([A], [Item("q1", "q1/made", "edited?")]) == [("q1/made", "added"), ("q1/a", "removed")]
-
-
-def test_an_id_that_moves_to_another_query_is_removed_and_added() -> None:
-    found = bank_changes(Bank.from_items([A]), Bank.from_items([A._replace(query_id="q2")]))
-    assert [(row.query_id, row.change) for row in found] == [("q1", "removed"), ("q2", "added")]
-
-
 ITEMS = st.lists(
     st.builds(
         lambda q, i, text, retired, importance: Item(

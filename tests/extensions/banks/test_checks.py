@@ -25,36 +25,6 @@ def problems_of(found: Checked) -> list[tuple[int | None, str, str]]:
     return [(row.line, row.item_id, row.problem) for row in found.problems]
 
 
-def test_a_clean_bank_has_no_problems_and_a_count_of_items(tmp_path: Path) -> None:
-    found = checked(
-        tmp_path, question("a?"), question("b?", 2), question("a?", 1, "q2"), question("c?", 3, retired=True)
-    )
-    assert (found.problems, found.edited) == ((), ())
-    assert (found.queries, found.items, found.retired) == (2, 3, 1)
-
-
-def test_every_unreadable_line_is_reported_and_the_rest_is_checked(tmp_path: Path) -> None:
-    found = checked(
-        tmp_path,
-        "{",
-        question("a?"),
-        "[]",
-        {"question": "no query"},
-        question("a?", 2),
-        {"query_id": "q1", "items": [{"question_text": "kept?"}, {"question_id": "no text"}]},
-        {"query_id": "q1", "items": []},
-    )
-    assert [row.line for row in found.problems] == [1, 3, 4, 5, 6, 7]
-    assert found.problems[3].problem == "duplicate of 'q1/1' on line 2"
-    assert found.items == 3
-
-
-def test_a_truncated_file_is_one_more_problem(tmp_path: Path) -> None:
-    found = checked(tmp_path, question("a?"), "x\0y")
-    assert [(row.line, row.problem) for row in found.problems] == [(2, "a NUL byte: this is not a text file")]
-    assert problems_of(checked(tmp_path)) == [(None, "", "the file is empty")]
-
-
 def test_duplicates_are_reported_once_with_the_first_one(tmp_path: Path) -> None:
     found = checked(
         tmp_path,
@@ -95,13 +65,6 @@ def test_a_retired_item_is_neither_a_problem_nor_a_duplicate(tmp_path: Path) -> 
     assert found.problems == ()
 
 
-@pytest.mark.parametrize("text", ["", "  "])
-def test_an_empty_item_has_only_this_problem(tmp_path: Path, text: str) -> None:
-    found = checked(tmp_path, question(text), {"query_id": "q1", "question": text}, question("b?", 3))
-    assert {row.problem for row in found.problems} == {"empty text"}
-    assert [row.line for row in found.problems] == [1, 2]
-
-
 def test_each_kind_has_its_own_maximum_of_words(tmp_path: Path) -> None:
     rows = [
         question(" ".join(["word"] * 30)),
@@ -135,37 +98,6 @@ def test_a_question_that_repeats_the_query_is_a_copy(
     assert (problems_of(checked(tmp_path, *rows)) == [(1, "q1/1", "a copy of the query")]) == copy
     rows = [question(text)]
     assert bool(checked(tmp_path, *rows, query_texts={"q1": query}).problems) == copy
-
-
-def test_queries_without_items_text_or_active_items_are_reported(tmp_path: Path) -> None:
-    rows = [
-        question("a?"),
-        question("b?", 1, "q2", query_text="two"),
-        question("c?", 1, "q3", retired=True),
-    ]
-    found = checked(tmp_path, *rows, query_texts={"q4": "four"}, expected={"q4": "queries.tsv"})
-    assert [tuple(row)[:5] for row in found.problems] == [
-        ("b", 1, "q1", "", "the track has no text of this query"),
-        ("b", 3, "q3", "", "all items of the query are retired"),
-        ("b", 3, "q3", "", "the track has no text of this query"),
-        ("queries.tsv", None, "q4", "", "a query without any items"),
-    ]
-    assert [row.problem for row in checked(tmp_path, *rows).problems] == [
-        "all items of the query are retired"
-    ]
-
-
-def test_an_item_edited_after_generation_is_not_a_problem(tmp_path: Path) -> None:
-    origin = {"prompt": "p", "model": "m", "seed": 1, "time": "t", "text": "was?"}
-    found = checked(
-        tmp_path,
-        question("is?", origin=origin),
-        question("was?", 2, origin=origin),
-        question("mine?", 3),
-        question("gone?", 4, origin=origin, retired=True),
-    )
-    assert found.problems == ()
-    assert [(row.line, row.problem) for row in found.edited] == [(1, "edited; the model wrote: was?")]
 
 
 @pytest.mark.parametrize(

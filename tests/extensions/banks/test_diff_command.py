@@ -320,17 +320,6 @@ def test_comparing_a_bank_with_itself_shows_no_change(recorded: Path, capsys: Ca
     assert "0 labels differ" in err
 
 
-def test_a_track_without_runs_still_lists_changed_items(
-    recorded: Path, tmp_path: Path, capsys: Capture
-) -> None:
-    shutil.rmtree(recorded / "runs")
-    new = variant(recorded, tmp_path / "new.jsonl", retire_two)
-    assert run(["bank", "diff", str(bank(recorded)), str(new), str(recorded)]) == 0
-    out, err = capsys.readouterr()
-    assert len(out.splitlines()) == 1
-    assert "items: 2 retired" in err
-
-
 @pytest.mark.parametrize(
     ("content", "said"),
     [
@@ -361,15 +350,6 @@ def test_invalid_arguments_are_a_one_line_error(recorded: Path, tmp_path: Path, 
     lines = capsys.readouterr().err.splitlines()
     assert len(lines) == 4
     assert all(line.startswith("trecexam: ") for line in lines)
-
-
-def test_skipped_blank_items_are_reported(recorded: Path, tmp_path: Path, capsys: Capture) -> None:
-    new = tmp_path / "new.jsonl"
-    new.write_text(bank(recorded).read_text() + '{"query_id": "q1", "question": " "}\n' * 2)
-    assert run(["bank", "diff", str(bank(recorded)), str(new), str(recorded)]) == 0
-    assert f"NEW: rejected {new}:4: an item of query 'q1' is blank: left out (lost: line), and 1 more" in (
-        capsys.readouterr().err
-    )
 
 
 def test_a_bank_without_the_importance_that_a_measure_needs_is_reported(

@@ -12,7 +12,6 @@ from support import HashGrader, make_small_track
 
 import trecexam
 from converters.bank import read_bank
-from converters.errors import ConversionError
 from trecexam.errors import ItemConflictError, LockedError, TrecexamError
 from trecexam.extensions.banks.editing import Edited, items_to_edit
 from trecexam.files.track_lock import TrackLock
@@ -207,15 +206,6 @@ def test_the_item_is_added_to_the_last_file_of_its_kind(small_track: Path) -> No
         assert (done.file, done.item.importance) == (nuggets, "okay")
         # A query that is new to the nuggets file is still added there.
         assert track.bank.add_item("q2", "a fact", who="A", kind="nugget").file == nuggets
-
-
-def test_an_unreadable_bank_is_left_unchanged(small_track: Path) -> None:
-    with (small_track / BANK).open("a") as file:
-        file.write("{}\n")
-    before = (small_track / BANK).read_bytes()
-    with trecexam.open_track(small_track) as track, pytest.raises(ConversionError, match=f"{BANK}:4"):
-        track.bank.edit_item("q1/0", "x", who="Ann")
-    assert (small_track / BANK).read_bytes() == before
 
 
 def test_edits_are_rejected_while_a_model_generates_the_bank(small_track: Path) -> None:

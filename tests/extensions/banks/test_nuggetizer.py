@@ -261,17 +261,6 @@ def test_lists_are_read_in_any_form(track: Callable[..., Path], form: Callable[[
     assert bank_of(root)["q1"] == [(told[0], "vital"), (told[2], "vital"), (told[1], "okay")]
 
 
-def test_only_the_first_thirty_of_a_longer_list_count(track: Callable[..., Path]) -> None:
-    many = [f"fact of text {n:02}" for n in range(50)]
-    with serving(
-        lambda exchange: exchange.say(json.dumps(many)) if is_creation(exchange) else extending(exchange)
-    ) as server:
-        root = track(server.url)
-        assert generated(root, "--query", "q1", "--passages", "10") == 0
-    assert bank_of(root)["q1"] == kept_by_nuggetizer(many[:30])
-    assert len(server.bodies) == 1 + 3
-
-
 def test_a_generation_killed_between_steps_resumes(track: Callable[..., Path]) -> None:
     def script(exchange: Exchange) -> None:
         if "Text 20." in exchange.prompt:

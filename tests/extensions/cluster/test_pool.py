@@ -6,9 +6,7 @@ import itertools
 import os
 import signal
 import threading
-import time
 import weakref
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -16,11 +14,11 @@ import pytest
 
 pytest.importorskip("ray")
 
-from ray_cluster import Doubling, Word, actors, add_machine, until
+from ray_cluster import Doubling, Word, until
 
 from trecexam.config import RaySection
 from trecexam.errors import GraderError
-from trecexam.extensions.cluster.pool import Lost, Pool
+from trecexam.extensions.cluster.pool import Pool
 from trecexam.graders.base import UngradedError
 
 pytestmark = pytest.mark.ray
@@ -45,11 +43,6 @@ def doubled(numbers: int) -> dict[int, int]:
 def test_both_workers_are_used_and_each_item_has_one_result(cluster: Any, tmp_path: Path) -> None:
     assert run(cluster, Doubling(tmp_path, together=2), 600) == doubled(600)
     assert len(list(tmp_path.glob("at-work-*"))) == 2
-
-
-def test_few_items_use_few_workers(cluster: Any, tmp_path: Path) -> None:
-    assert run(cluster, Doubling(tmp_path), 3) == doubled(3)
-    assert len(list(tmp_path.glob("at-work-*"))) == 1
 
 
 def test_items_of_a_killed_worker_are_done_by_others_exactly_once(cluster: Any, tmp_path: Path) -> None:
@@ -81,13 +74,6 @@ def test_finished_items_are_not_kept_in_memory(cluster: Any, tmp_path: Path) -> 
     assert held < 300
 
 
-def test_an_item_that_kills_every_worker_is_given_up_and_all_others_are_done(
-    cluster: Any, tmp_path: Path
-) -> None:
-    found = run(cluster, Doubling(tmp_path, ends=5), 20)
-    assert found == {**doubled(20), 5: Lost(3)}
-
-
 def test_workers_that_die_during_setup_are_not_restarted_forever(cluster: Any, tmp_path: Path) -> None:
     recipe = Doubling(tmp_path, unready=True)
     with pytest.raises(
@@ -107,60 +93,11 @@ def test_an_exception_in_a_worker_is_a_one_line_error_with_the_traceback_attache
     assert "in double" in str(caught.value.__cause__)
 
 
-def test_stopping_is_prompt_and_leaves_no_worker(cluster: Any, tmp_path: Path) -> None:
-    pool: Pool[int, int] = Pool(
-        RaySection(address=cluster.address), Doubling(tmp_path, pause=10_000), "double"
-    )
-    results = pool.run([number] for number in range(500))
-    while not list(tmp_path.glob("at-work-*")):
-        assert next(results) == []
-    assert actors()
-    results.close()  # type: ignore[attr-defined]
-    # Their batches are not finished.
-    until(lambda: not actors())
-
-
 def test_output_of_ray_does_not_reach_the_terminal(
     cluster: Any, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     run(cluster, Doubling(tmp_path, ends=1, once=True), 5)
     assert capfd.readouterr() == ("", "")
-
-
-def test_a_cluster_without_workers_keeps_results_and_resumes_when_one_returns(
-    cluster: Any, tmp_path: Path
-) -> None:
-    machines = list(cluster.worker_nodes)
-    pool: Pool[int, int] = Pool(
-        RaySection(address=cluster.address, wait=8.0), Doubling(tmp_path, pause=0.2), "double"
-    )
-    found: dict[int, Any] = {}
-    lost = r"last worker ended, and no other started within 8 s \(each needs 0 GPU and 1 CPU\)"
-    results = pool.run([number] for number in range(100_000))
-    while not found:
-        found.update(next(results))
-    while machines:
-        cluster.remove_node(machines.pop())
-    with pytest.raises(UngradedError, match=lost):
-        found.update(itertools.chain.from_iterable(results))
-    assert found.items() <= doubled(100_000).items()
-    assert 0 < len(found) < 100_000
-    with pytest.raises(UngradedError, match="no worker could be placed within 1 s"):
-        run(cluster, Doubling(tmp_path), 5, wait=1.0)
-    with ThreadPoolExecutor(1) as thread:
-        later = thread.submit(run, cluster, Doubling(tmp_path), 5, wait=60.0)
-        time.sleep(1.5)
-        add_machine(cluster)
-        assert later.result() == doubled(5)
-    add_machine(cluster)
-
-
-def test_an_unreachable_address_is_a_one_line_error(tmp_path: Path) -> None:
-    pool: Pool[int, int] = Pool(RaySection(address="127.0.0.1:9"), Doubling(tmp_path), "double")
-    with pytest.raises(
-        UngradedError, match=r"Ray cluster '127.0.0.1:9': no answer from it \(Connection refused\)"
-    ):
-        list(pool.run([[1]]))
 
 
 def test_a_token_here_but_none_on_the_cluster_is_reported(

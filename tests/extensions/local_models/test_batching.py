@@ -3,14 +3,13 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from itertools import pairwise
 from typing import NamedTuple
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trecexam.extensions.local_models.batching import Batcher, OutOfMemoryError, plan, windows
+from trecexam.extensions.local_models.batching import Batcher, OutOfMemoryError, plan
 
 
 class Prompt(NamedTuple):
@@ -36,31 +35,6 @@ def test_every_prompt_is_in_exactly_one_batch_within_the_budget(jobs: list[Promp
     assert sorted(place for batch in batches for place in batch) == list(range(len(jobs)))
     for batch in batches:
         assert len(batch) == 1 or tokens([jobs[place] for place in batch]) <= budget
-
-
-@given(JOBS, st.integers(1, 200))
-def test_longer_groups_come_first_and_groups_stay_together(jobs: list[Prompt], budget: int) -> None:
-    order = [jobs[place] for batch in plan(jobs, budget).batches for place in batch]
-    longest = {job.group: max(other.length for other in jobs if other.group == job.group) for job in jobs}
-    assert [longest[job.group] for job in order] == sorted((longest[job.group] for job in jobs), reverse=True)
-    seen = [
-        group
-        for place, group in enumerate(j.group for j in order)
-        if not place or order[place - 1].group != group
-    ]
-    assert len(seen) == len(set(seen))
-
-
-@given(JOBS, st.integers(1, 200))
-def test_no_batch_ends_while_the_next_prompt_would_fit(jobs: list[Prompt], budget: int) -> None:
-    batches = [[jobs[place] for place in batch] for batch in plan(jobs, budget).batches]
-    for batch, after in pairwise(batches):
-        assert tokens([*batch, after[0]]) > budget
-
-
-def test_the_first_window_is_short_and_later_ones_are_long() -> None:
-    assert list(windows(range(10), 2, 5)) == [[0, 1], [2, 3, 4, 5, 6], [7, 8, 9]]
-    assert list(windows([], 2, 5)) == []
 
 
 class Device:
@@ -101,12 +75,6 @@ def run(jobs: Sequence[Prompt], device: Device, budget: int, first: int = 512) -
     return found
 
 
-@given(JOBS, st.integers(1, 200), st.integers(1, 20))
-def test_every_prompt_gets_its_own_result_once(jobs: list[Prompt], budget: int, first: int) -> None:
-    named = [job._replace(name=place) for place, job in enumerate(jobs)]
-    assert run(named, Device(), budget, first) == {place: place * 10 for place in range(len(jobs))}
-
-
 @given(st.lists(st.integers(1, 30), max_size=30), st.integers(30, 90), st.booleans(), st.booleans())
 def test_a_batch_that_does_not_fit_is_halved_until_it_does(
     lengths: list[int], room: int, late: bool, together: bool
@@ -116,29 +84,11 @@ def test_a_batch_that_does_not_fit_is_halved_until_it_does(
     assert all(tokens(batch) <= room for batch in device.batches)
 
 
-def test_the_budget_stays_lowered_after_running_out_of_memory() -> None:
-    device = Device(40)
-    batcher: Batcher[Prompt, Prompt, int] = Batcher(lambda window: window, device.launch, 160)
-    assert len([job for batch in batcher.run(prompts(*[10] * 100), 20, 20) for job in batch]) == 100
-    assert batcher.max_tokens == 40
-    # 16 and 8 prompts did not fit; each size was tried once, not once per window.
-    assert device.calls == 25 + 2
-
-
 @pytest.mark.parametrize("late", [False, True])
 @pytest.mark.parametrize("lengths", [(50,), (10, 50, 10), (50, 50)])
 def test_a_prompt_that_does_not_fit_alone_is_an_error(lengths: tuple[int, ...], late: bool) -> None:
     with pytest.raises(OutOfMemoryError, match="a single prompt of 50 tokens does not fit"):
         run(prompts(*lengths), Device(40, late=late), 60)
-
-
-def test_one_batch_runs_on_the_device_while_the_previous_one_is_stored() -> None:
-    device = Device()
-    batcher: Batcher[Prompt, Prompt, int] = Batcher(lambda window: window, device.launch, 10)
-    running = []
-    for _ in batcher.run(prompts(10, 10, 10)):
-        running.append(device.calls - len(device.batches))
-    assert running == [1, 1, 0]
 
 
 def test_the_next_window_is_tokenised_in_another_thread_while_this_one_runs() -> None:

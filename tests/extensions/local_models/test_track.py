@@ -14,7 +14,6 @@ from support import make_small_track
 
 import trecexam
 from trecexam.cli.main import run
-from trecexam.errors import ConfigError, TrackError
 
 Make = Callable[..., Path]
 
@@ -64,26 +63,6 @@ def test_a_direct_prompt_grades_each_passage_once_on_its_own_scale(
     assert all(0 <= row["rating"] <= best for row in rows)
     assert len({(row["doc_id"], row["item_id"]) for row in rows}) == len(rows)
     assert labels(root) <= {str(rating) for rating in range(best + 1)}
-
-
-def test_a_direct_prompt_needs_queries_and_no_bank(track: Make) -> None:
-    root = track(prompt="Thomas")
-    (root / "bank.questions.jsonl").unlink()
-    assert run(["watch", str(root), "--once"]) == 0
-    (root / "queries.tsv").unlink()
-    with trecexam.open_track(root) as opened, pytest.raises(TrackError, match=r"put queries\.tsv here"):
-        opened.update()
-
-
-def test_the_threshold_follows_the_scale_of_the_prompt(
-    track: Make, models: dict[str, Path], capsys: pytest.CaptureFixture[str]
-) -> None:
-    root = track(prompt="Thomas")
-    assert run(["leaderboard", str(root), "--json"]) == 0
-    assert "Cover(rel=1)@4" in capsys.readouterr().out
-    configure(root, models["t5"], "min_rating = 4", prompt="Thomas")
-    with trecexam.open_track(root) as opened, pytest.raises(ConfigError, match="min_rating"):
-        opened.update()
 
 
 def test_free_text_is_parsed_again_when_the_parser_changes(track: Make, models: dict[str, Path]) -> None:
@@ -161,27 +140,6 @@ def test_an_item_that_cannot_be_graded_is_reported_once_and_the_rest_is_graded(
     (root / "bank.questions.jsonl").write_text(bank)
     assert run(["watch", str(root), "--once"]) == 0
     assert len((root / "out" / "rejected.tsv").read_text().splitlines()) == 1
-
-
-def test_graders_lists_what_each_grader_needs(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def missing() -> str:
-        assert run(["graders", "--json"]) == 0
-        rows = {row["grader"]: row for row in json.loads(capsys.readouterr().out)["graders"]}
-        assert rows["causal"]["missing"] == rows["seq2seq"]["missing"]
-        return str(rows["seq2seq"]["missing"])
-
-    assert missing() == ""
-    monkeypatch.setattr("trecexam.extensions.local_models.loading.version", lambda name: "4.57.1")
-    assert (
-        missing()
-        == "transformers 4.57.1 is too old; use version 5: pip install '.[models]' in a clone of trecexam"
-    )
-    monkeypatch.setattr("trecexam.packages.find_spec", lambda name: None)
-    assert (
-        missing() == "nltk, torch, transformers not installed: pip install '.[models]' in a clone of trecexam"
-    )
 
 
 def test_prompts_are_listed_with_their_sources(capsys: pytest.CaptureFixture[str]) -> None:

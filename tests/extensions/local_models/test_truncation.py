@@ -131,17 +131,6 @@ def test_no_prompt_is_longer_than_the_model_accepts(
     assert len(jobs[-1].tokens) >= grader.max_length - 3
 
 
-def test_max_length_in_the_settings_lowers_that_of_the_model(models: dict[str, Path]) -> None:
-    def made(limit: int) -> LanguageGrader:
-        grader = create(GraderSection(name="seq2seq", model=str(models["t5"]), max_length=limit), Path())
-        assert isinstance(grader, LanguageGrader)
-        return grader
-
-    assert made(300).max_length == 300
-    assert made(4096).max_length == 512
-    assert made(300).identity != made(299).identity
-
-
 def test_a_question_that_leaves_no_room_is_an_error_of_that_item(models: dict[str, Path]) -> None:
     grader = create(GraderSection(name="seq2seq", model=str(models["t5"])), Path())
     long = " ".join(f"word{number}" for number in range(600))
@@ -164,15 +153,6 @@ def test_a_passage_of_megabytes_is_cut_like_a_short_one_and_quickly(
     jobs = grader._prepare([(short,), *[(long,)] * 20], [])
     assert time.process_time() - began < 2
     assert all(job.tokens == jobs[0].tokens for job in jobs)
-
-
-def test_a_long_passage_of_few_tokens_is_not_cut_short(models: dict[str, Path]) -> None:
-    grader = create(GraderSection(name="seq2seq", model=str(models["t5"])), Path())
-    assert isinstance(grader, LanguageGrader)
-    blanks = ask("relevant" + " " * 50_000 + "complete", "Is it complete?")
-    apart = ask("relevant complete", "Is it complete?")
-    one, two = grader._prepare([(blanks,), (apart,)], [])
-    assert one.tokens == two.tokens
 
 
 @pytest.mark.parametrize(("kind", "model"), [("seq2seq", "t5"), ("causal", "llama"), ("causal", "gpt2")])

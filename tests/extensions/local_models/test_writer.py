@@ -84,33 +84,12 @@ def test_an_answer_that_reached_the_token_limit_is_marked_as_cut(
     assert not any(found.cut for found in texts(writer, PROMPTS).values() if isinstance(found, WrittenText))
 
 
-def test_an_empty_answer_is_not_marked_as_cut(
-    models: dict[str, Path], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    import torch
-
-    writer = made(models, "causal")
-    nothing = torch.tensor([[writer.backend.ends[0]]])
-    monkeypatch.setattr(
-        writer.backend, "continued", lambda rows, decoding, free: nothing.repeat(len(rows), 1)
-    )
-    assert texts(writer, PROMPTS) == dict.fromkeys(PROMPTS, WrittenText(""))
-
-
 def test_a_prompt_that_is_too_long_is_reported_and_the_others_are_answered(models: dict[str, Path]) -> None:
     long = "word " * 3000
     found = texts(made(models, "causal"), [long, *PROMPTS])
     assert isinstance(found[long], Unwritten)
     assert "and the prompt has" in found[long].reason
     assert all(isinstance(found[prompt], WrittenText) for prompt in PROMPTS)
-
-
-def test_settings_that_can_change_a_text_are_in_the_identity(models: dict[str, Path]) -> None:
-    base = made(models, "causal").identity
-    assert made(models, "causal", max_batch_tokens=7, dtype="auto").identity == base
-    for settings in ({"seed": 1}, {"temperature": 1.0}, {"max_new_tokens": 13}):
-        assert made(models, "causal", **settings).identity != base
-    assert made(models, "seq2seq").identity != base
 
 
 def test_a_batch_that_does_not_fit_is_halved(

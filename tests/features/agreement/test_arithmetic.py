@@ -116,12 +116,6 @@ def test_pairs_and_groups_equal_the_published_ones_of_dl19_and_car() -> None:
     assert pairs_of(car.merged) == {">=4": ">=2", "1..3": "1", "<1": "<1"}
 
 
-def test_different_scales_have_no_overall_kappa() -> None:
-    found = agree([(0, 5, 3), (1, 0, 0)], judgments=(0, 1, 2, 3)).graded
-    assert math.isnan(found.kappa.value)
-    assert math.isnan(found.quadratic)
-
-
 def test_equal_scales_pair_equal_values_and_have_an_overall_kappa() -> None:
     found = agree([(0, 3, 3), (0, 2, 1), (1, 0, -1), (1, 1, 1)], Thresholds(2, 1, 2), 3, same_scale=True)
     assert pairs_of(found.graded) == {"3": "3", "2": "2", "1": "1", "0": "0"}
@@ -129,12 +123,6 @@ def test_equal_scales_pair_equal_values_and_have_an_overall_kappa() -> None:
     # Labels 3, 2, 0, 1 against 3, 1, 0, 1: three of four agree, where 4/16 would by chance.
     assert found.graded.kappa.value == pytest.approx((3 / 4 - 4 / 16) / (1 - 4 / 16))
     assert found.graded.quadratic > found.graded.linear > found.graded.kappa.value
-
-
-def test_a_label_without_equal_judgments_has_no_kappa() -> None:
-    found = agree([(0, 3, 3), (1, 1, 0)], Thresholds(2, 1, 2), 3, (0, 3), same_scale=True)
-    assert pairs_of(found.graded) == {"3": "3", "2": None, "1": None, "0": "0"}
-    assert math.isnan(found.graded.kappas[1].value)
 
 
 def test_count_labels_are_merged_around_min_answers() -> None:
@@ -158,24 +146,6 @@ def test_with_fewer_than_three_groups_the_merged_table_is_the_binary_one() -> No
         assert found.merged.labels == found.binary.labels
         assert found.merged.judgments == found.binary.judgments
         assert found.merged.counts.tolist() == found.binary.counts.tolist()
-
-
-def test_negative_judgments_have_columns_and_are_not_relevant() -> None:
-    found = agree(
-        [(0, 5, 1), (0, 0, -2), (1, 4, -1), (1, 0, 0)], Thresholds(4, 1, 1), judgments=(-2, -1, 0, 1)
-    )
-    assert found.graded.judgments == ("1", "0", "-1", "-2")
-    assert pairs_of(found.graded)["0"] == "0"
-    assert found.binary.counts.tolist() == [[1, 1], [0, 2]]
-
-
-def test_without_relevant_judgments_the_column_is_empty() -> None:
-    found = agree([(0, 5, 0), (1, 0, 0)], judgments=(0,))
-    assert found.binary.counts.tolist() == [[0, 1], [0, 1]]
-    assert found.binary.kappa.value == 0
-    assert math.isnan(found.binary.kappa.low)
-    assert math.isnan(found.recall)
-    assert pairs_of(found.graded)["5"] is None
 
 
 def test_a_label_outside_the_scale_is_rejected() -> None:

@@ -5,7 +5,6 @@ import json
 from collections import Counter
 from pathlib import Path
 
-import click
 import pytest
 from support import RECORDED, HashGrader, switch_report_on
 
@@ -130,24 +129,6 @@ def test_json_has_the_same_content_as_the_table(graded: Path, capsys: pytest.Cap
                     assert same["count"] == str(count)
 
 
-def test_a_terminal_shows_crosstabs(
-    graded: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setattr("trecexam.cli.show.sys.stdout.isatty", lambda: True, raising=False)
-    assert run(["agreement", str(graded)]) == 0
-    shown = capsys.readouterr()
-    assert "binary table at min_rating 4, min_answers 1, min_relevant 1: accuracy 0." in shown.err
-    sections = [part.splitlines() for part in click.unstyle(shown.out).split("\n\n")]
-    assert [lines[0].split()[0] for lines in sections] == ["graded", "merged", "binary"]
-    counts = Counter((ratings[0], judgment) for ratings, judgment in both_labels(graded))
-    five = sections[0][1].split()
-    assert five[:6] == [
-        "5",
-        *[str(counts[5, j]) for j in (3, 2, 1, 0)],
-        str(sum(counts[5, j] for j in range(4))),
-    ]
-
-
 def test_an_undefined_share_is_a_dash_on_a_terminal(
     graded: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -156,18 +137,6 @@ def test_an_undefined_share_is_a_dash_on_a_terminal(
     shown = capsys.readouterr()
     assert "precision -, recall -, Cohen's kappa" in shown.err
     assert "nan" not in shown.err + shown.out
-
-
-def test_latex_and_output_files_work(
-    graded: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    named = graded.rename(graded.with_name("my_track"))
-    with trecexam.open_track(named) as track:
-        text = track.agreement().to_latex()
-    assert "% rows are labels of recorded, columns are people's judgments (qrels.txt)" in text
-    assert text.count(r"\begin{tabular}") == 3
-    assert out(capsys, "agreement", named, "-o", tmp_path / "a.tsv") == ""
-    assert (tmp_path / "a.tsv").read_text() == (named / "out" / "agreement.tsv").read_text()
 
 
 def test_count_labels_have_their_counts_as_rows(graded: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -263,26 +232,6 @@ def test_graded_and_judged_passages_that_differ_are_reported(
     assert "no passage has both an automatic label and an official judgment" in err(
         capsys, "agreement", graded
     )
-
-
-def test_a_single_label_is_reported_and_has_no_interval(
-    graded: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    options = ["agreement", graded, "--min-answers", "9"]
-    assert "every label is <4, so the binary kappa says nothing" in err(capsys, *options, status=0)
-    whole = next(
-        r
-        for r in rows_of(out(capsys, *options))
-        if (r["table"], r["label"], r["judgment"]) == ("binary", "all", "all")
-    )
-    assert (whole["kappa"], whole["kappa.low"]) == ("0.000000", "")
-    (graded / "qrels.txt").write_text("q1 0 q1-d00 0\nq2 0 q2-d01 0\n")
-    whole = next(
-        r
-        for r in rows_of(out(capsys, *options))
-        if (r["table"], r["label"], r["judgment"]) == ("binary", "all", "all")
-    )
-    assert whole["kappa"] == ""
 
 
 def test_few_queries_give_no_interval_and_a_note(graded: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -15,7 +15,6 @@ from support import HashGrader, write_run
 
 import trecexam
 from trecexam.cli.main import run
-from trecexam.features.correlation.paired_scores import NothingToCompareError
 from trecexam.graders.base import Scale
 from trecexam.line.evaluation import official_values, rubric_values
 from trecexam.line.loader import opened
@@ -331,32 +330,6 @@ def test_labels_below_minus_1_count_as_not_relevant(graded: Path, capsys: pytest
     assert table(capsys, *options) == expected
     (graded / "qrels.txt").write_text(re.sub(r" \d$", " -1", text, flags=re.M))
     assert "qrels.txt: all its labels are -1: pooled, not judged" in refusal(capsys, graded)
-
-
-def test_a_single_run_has_no_correlation(graded: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    for name in ("run1", "run2"):
-        (graded / "runs" / f"{name}.run").unlink()
-    text, said = run_command(capsys, "correlate", graded)
-    assert "a single run has no correlation" in said
-    assert all(row["n_runs"] == "1" and row["rbo"] == "" for row in rows(text))
-
-
-def test_all_runs_tied_have_no_correlation(graded: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    same = (graded / "runs" / "run0.run").read_text()
-    for name in ("run1", "run2"):
-        (graded / "runs" / f"{name}.run").write_text(same.replace("run0", name))
-    text, said = run_command(capsys, "correlate", graded)
-    assert "no correlation where all runs are tied: on P(rel=4)@8, nDCG@10 (official)" in said
-    assert {row["kendall_tau"] for row in rows(text)} == {row["rbo"] for row in rows(text)} == {""}
-
-
-def test_every_command_has_a_python_call(graded: Path) -> None:
-    with trecexam.open_track(graded) as track:
-        found = track.correlate(["P@5"], ["nDCG@10"], min_ratings=[3], rbo_p=0.5)
-        assert [key for key, _ in found.pairs] == [("P(rel=3)@5", "nDCG@10", 3)]
-        (graded / "qrels.txt").unlink()
-        with pytest.raises(NothingToCompareError, match="nothing to compare: it needs official judgments"):
-            track.correlate()
 
 
 def test_unsupported_official_measures_are_reported_and_stop_nothing_else(

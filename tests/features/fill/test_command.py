@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support import RECORDED, ROOT, HashGrader, Terminal, hashed_rating, make_small_track, write_run
+from support import RECORDED, ROOT, HashGrader, hashed_rating, make_small_track, write_run
 
 import trecexam
 from trecexam.cli.main import run
@@ -172,12 +172,6 @@ def test_the_depth_may_differ_from_that_of_the_track(tmp_path: Path, depth: int)
     assert {(cell.query_id, cell.doc_id) for cell in grader.asked} == expected
 
 
-def test_a_lower_depth_still_fits_on_all_grades_of_the_track(graded: Path, tmp_path: Path) -> None:
-    official = drop(graded, tmp_path / "half.qrels")
-    with trecexam.open_track(graded) as track:
-        assert track.fill.find(official, depth=1).rule == track.fill.find(official).rule
-
-
 def test_the_confidence_is_that_of_the_grader_and_stays_when_nothing_is_graded(tmp_path: Path) -> None:
     root = make_small_track(tmp_path / "track")
     official = drop(root, tmp_path / "half.qrels")
@@ -200,18 +194,6 @@ def test_the_confidence_is_that_of_the_grader_and_stays_when_nothing_is_graded(t
             expected *= sum(shares[: max(ratings) + 1])
             lower *= sum(shares[: max(ratings)])
         assert row.confidence == pytest.approx(expected - lower)
-
-
-def test_the_same_inputs_give_identical_bytes(
-    graded: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    official = drop(graded, tmp_path / "half.qrels")
-    for name in ("one", "two"):
-        fill(capsys, graded, "--qrels", official, "-o", tmp_path / f"{name}.qrels")
-    assert (tmp_path / "one.qrels").read_bytes() == (tmp_path / "two.qrels").read_bytes()
-    assert (tmp_path / "one.qrels.sources.tsv").read_bytes() == (
-        tmp_path / "two.qrels.sources.tsv"
-    ).read_bytes()
 
 
 def test_an_output_name_ending_in_gz_is_compressed(
@@ -254,32 +236,6 @@ def test_a_dry_run_reports_the_amount_of_work_and_writes_nothing(
     assert f"{holes} holes to fill, {4 * holes} cells to grade" in text
     assert "labels, as of now: identity" in text
     assert sorted(graded.rglob("*")) == before
-
-
-def test_the_plan_and_the_outcome_are_results_in_all_formats(
-    graded: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], on_terminal: Terminal
-) -> None:
-    official, merged = drop(graded, tmp_path / "half.qrels"), tmp_path / "merged.qrels"
-    with trecexam.open_track(graded) as track:
-        found = track.fill.find(official)
-        filled = track.fill(found, output=merged)
-    assert sum(found["holes"]) == found.n_holes == len(found.tables["holes"])
-    assert sum(filled["lines"]) == len(filled.rows) == len(merged.read_text().splitlines())
-    assert {row.source for row in filled} == {"human", "model"}
-    for result, words in ((found, ["--dry-run"]), (filled, ["-o", str(merged)])):
-        assert list(result.to_pandas().columns) == list(result.table.header)
-        assert len(repr(result).splitlines()) <= 40
-        assert "<table" in result._repr_html_()
-        for form, text in (([], result.to_tsv()), (["--json"], result.to_json())):
-            capsys.readouterr()
-            assert run(["fill", str(graded), "--qrels", str(official), *words, *form]) == 0
-            shown = capsys.readouterr()
-            assert shown.out == text
-            assert all(note in shown.err for note in result.notes)
-        with on_terminal():
-            assert run(["fill", str(graded), "--qrels", str(official), *words, "--wide"]) == 0
-        assert capsys.readouterr().out.split()[0] == result.table.header[0]
-    assert json.loads(filled.to_json())["filled"] == filled.filled
 
 
 def test_a_watched_track_is_filled_if_nothing_needs_grading(graded: Path, tmp_path: Path) -> None:
@@ -538,12 +494,6 @@ def test_a_track_without_runs_has_no_holes(
     text = fill(capsys, graded, "-o", tmp_path / "m")
     assert "no runs: drop some into" in text
     assert (tmp_path / "m").read_bytes() == (graded / "qrels.txt").read_bytes()
-
-
-def test_a_rejected_run_is_reported(graded: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (graded / "runs" / "bad.run").write_text("q1 Q0 d 1\n")
-    text = fill(capsys, graded, "-o", tmp_path / "m", status=1)
-    assert "rejected: runs/bad.run:1:" in text
 
 
 def test_subtopics_of_official_judgments_are_kept(

@@ -42,16 +42,6 @@ def test_judged_at_k_equals_ir_measures(rankings: list[list[str]], data: st.Data
         assert total(found).judged == pytest.approx(mean)
 
 
-def test_a_ranking_shorter_than_the_depth_is_divided_by_its_length() -> None:
-    assert holes(["a", "b"], frozenset("a"), frozenset("ab"), 10) == Holes(2, 1, 0, 0.5)
-    assert holes([], frozenset("a"), frozenset(), 10) == Holes(0, 0, 0, 0.0)
-
-
-def test_without_judgments_only_ungraded_passages_are_counted() -> None:
-    assert holes(["a", "b"], None, frozenset("b"), 10) == Holes(2, None, 1, None)
-    assert total([holes(["a"], None, frozenset(), 1), Holes(3, None, 2, None)]) == Holes(4, None, 3, None)
-
-
 def test_sums_are_over_queries_and_a_skipped_query_counts_as_zero_in_the_mean() -> None:
     parts = [Holes(4, 1, 0, 0.75), Holes(2, 0, 2, 1.0), Holes(0, 0, 0, 0.0)]
     assert total(parts) == Holes(6, 1, 2, 1.75 / 3)
@@ -73,7 +63,3 @@ def test_passages_unique_to_a_contributor_are_those_no_other_has() -> None:
             for team, mine in flat.items()
         }
         assert contributed_alone(pool) == expected
-
-
-def test_two_rankings_of_one_contributor_share_its_unique_passages() -> None:
-    assert contributed_alone({"t": [["a", "b"], ["a"]], "u": [["b", "c"]]}) == {"t": {"a"}, "u": {"c"}}

@@ -172,11 +172,3 @@ def test_without_official_judgments_grades_are_counted_and_the_requirement_is_na
 def test_a_depth_of_zero_is_rejected(graded: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["holes", str(graded), "--depth", "0"]) == 2
     assert "Traceback" not in capsys.readouterr().err
-
-
-def test_one_run_and_one_passage_are_singular(small_track: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    for path in (small_track / "runs").iterdir():
-        path.unlink()
-    write_run(small_track / "runs" / "only.run", {"q1": ["q1-d00"]})
-    _, said = table(capsys, small_track)
-    assert "ranks of 1 run have 1 passage: " in said

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import itertools
-import json
 import math
 import re
 from pathlib import Path
@@ -187,33 +186,6 @@ def test_pairs_in_a_pipe_equal_the_file_in_out_with_more_on_request(
             assert float(row["p_corrected"]) == pytest.approx(min(1, 15 * float(row["p"])), abs=1e-4)
 
 
-def test_python_and_json_give_the_same(track: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    with trecexam.open_track(track) as opened:
-        board = opened.leaderboard(["P@3", "nDCG@5"])
-        all_pairs = opened.compare(["P@3", "nDCG@5"])
-        baseline = opened.compare(["P@3", "nDCG@5"], baseline="run0", correction="fdr_bh")
-    assert [of.measure for of in all_pairs.measures] == ["P@3", "nDCG@5"]
-    assert all_pairs.measures[0].runs == tuple(row.run for row in board.rows)
-    assert baseline.groups == {}
-    capsys.readouterr()
-    assert run(["compare", str(track), "-m", "P@3", "--json"]) == 0
-    value = json.loads(capsys.readouterr().out)
-    assert {row["run"]: row["group"] for row in value["leaderboard"]} == all_pairs.groups
-    assert {row["run"]: row["group"] for row in value["groups"]} == all_pairs.groups
-    assert {name: value[name] for name in ("baseline", "test", "permutations", "correction", "alpha")} == {
-        "baseline": None, "test": "t", "permutations": None, "correction": "holm", "alpha": 0.05,
-    }  # fmt: skip
-    assert value["notes"][0] == "two-sided paired t test over queries, Holm over all pairs of runs, at 0.05"
-    words = ["-m", "P@3", "-m", "nDCG@5", "--baseline", "run0", "--correction", "fdr_bh", "--json"]
-    assert run(["compare", str(track), *words]) == 0
-    found = json.loads(capsys.readouterr().out)
-    by_run = {row["run"]: row for row in found["leaderboard"]}
-    assert by_run["run0"]["nDCG@5 p-value"] is None
-    for name, values in baseline.measures[1].of_baseline().items():
-        assert {column: by_run[name][f"nDCG@5 {column}"] for column in values} == values
-    assert len(found["differences"]) == 10
-
-
 def test_the_official_judgments_have_groups_too(track: Path, capsys: pytest.CaptureFixture[str]) -> None:
     _, shown = printed(capsys, track, "--official", "-m", "nDCG@5")
     with trecexam.open_track(track) as opened:
@@ -246,15 +218,6 @@ def test_a_track_of_one_run_or_none_has_nothing_to_compare(
     _, compared = printed(capsys, root, "--baseline", "run0") if runs else ([], [])
     assert len(compared) == runs
     assert {value for row in compared for name, value in row.items() if name.endswith("p-value")} <= {""}
-
-
-def test_a_single_query_separates_no_runs(tmp_path: Path) -> None:
-    root = make_small_track(tmp_path / "track", queries=1)
-    update(root)
-    assert {row["group"] for row in tsv_rows(root / "out" / "groups.tsv")} == {"a"}
-    assert {row["p"] for row in tsv_rows(root / "out" / "differences.tsv")} == {""}
-    with trecexam.open_track(root) as opened:
-        assert not opened.compare(test="randomisation").measures[0].reject.any()
 
 
 def test_a_run_with_an_undefined_value_is_last_and_differs_from_no_run() -> None:

@@ -62,18 +62,6 @@ def test_a_passage_label_by_a_person_is_in_the_qrels_next_to_that_of_the_grader(
     assert "overrides.tsv" in manifest["inputs"]
 
 
-def test_a_cell_rating_by_a_person_changes_cover_and_the_export_keeps_the_grade(graded: Path) -> None:
-    with trecexam.open_track(graded) as track:
-        grade = next(g for g in track.grades() if g["rating"] == 0)
-        query_id, doc_id, item_id = grade["query_id"], grade["doc_id"], grade["item_id"]
-        done = track.override(query_id, doc_id, 5, item=item_id, who="ann", why="it answers")
-        assert done.machine == 0
-        ratings = {q.doc_id: q.ratings for q in track.qrels() if q.query_id == query_id}
-        assert 5 in ratings[doc_id]
-        after = next(g for g in track.grades() if (g["query_id"], g["doc_id"], g["item_id"]) == done.row[:3])
-    assert after == grade | {"human_rating": 5, "who": "ann", "why": "it answers"}
-
-
 def test_the_rating_of_one_cell_changes_cover_as_a_recount_does(graded: Path) -> None:
     with trecexam.open_track(graded) as track:
         board = track.leaderboard([Cover(rel=5) @ 8])
@@ -418,21 +406,6 @@ def test_without_human_ratings_there_is_no_human_table(graded: Path) -> None:
     (graded / "overrides.tsv").unlink()
     run(["watch", str(graded), "--once"])
     assert not (graded / "out/human.tsv").exists()
-
-
-def test_filled_judgments_have_the_name_and_the_reason_of_the_person(graded: Path, tmp_path: Path) -> None:
-    kept = (graded / "aside.qrels").read_text().splitlines(keepends=True)
-    hole = kept.pop(0).split()
-    official = tmp_path / "official.qrels"
-    official.write_text("".join(kept))
-    merged = tmp_path / "merged.qrels"
-    rating = (labels(graded)[hole[0], hole[2]] + 1) % 6
-    give(graded, "--query", hole[0], "--doc", hole[2], "--rating", str(rating), *ANN)
-    assert run(["fill", str(graded), "--qrels", str(official), "-o", str(merged), "--map", "identity"]) == 0
-    assert merged.read_text() == "".join(kept) + f"{hole[0]} 0 {hole[2]} {rating}\n"
-    header, *_, last = merged.with_name("merged.qrels.sources.tsv").read_text().splitlines()
-    found = dict(zip(header.split("\t"), last.split("\t"), strict=True))
-    assert (found["source"], found["who"], found["why"]) == ("override", "ann", "read it")
 
 
 def test_a_cell_rating_that_does_not_change_the_label_does_not_count_as_human_label(

@@ -10,10 +10,7 @@ from scipy import stats
 
 from converters.records import Item
 from trecexam.features.verification.arithmetic import (
-    GradedCell,
     ItemReach,
-    best_first,
-    grid_order,
     item_reaches,
     relevant_passages,
     worst_first,
@@ -90,11 +87,6 @@ def test_phi_equals_the_pearson_correlation_of_reaching_and_relevance(passages: 
             assert not item.note
 
 
-def test_precision_is_the_share_of_relevant_passages_among_those_reaching_the_item() -> None:
-    assert reach(10, 3, 20, 1).precision == 0.75
-    assert math.isnan(reach(10, 0, 20, 0).precision)
-
-
 @pytest.mark.parametrize(
     ("counts", "note"),
     [
@@ -138,48 +130,3 @@ def test_every_relevant_passage_is_counted_once(
     assert {m.doc_id for m in found.missed} == {d for d, r in relevant if -1 < max(r) < min_rating}
     assert found.without_text == sum(max(r) == -1 and d in without_text for d, r in relevant)
     assert found.unrated == sum(max(r) == -1 and d not in without_text for d, r in relevant)
-
-
-def test_a_missed_passage_shows_its_best_rating_and_item() -> None:
-    q, judgments = made([((3, 3, -1), 1), ((0, 1, 2), 3), ((5, 0, 0), 3), ((0, 0, 0), 3), ((0, 0, 0), -1)])
-    found = relevant_passages(q, judgments, (), 4, 1)
-    assert [(m.doc_id, m.judgment, m.best_rating, m.best_items, m.n_rated) for m in found.missed] == [
-        ("d03", 3, 0, (0, 1, 2), 3),
-        ("d01", 3, 2, (2,), 3),
-        ("d00", 1, 3, (0, 1), 2),
-    ]
-    assert found.missed_share == 0.75
-
-
-def test_without_rated_passages_the_missed_share_is_undefined() -> None:
-    q, judgments = made([((-1, -1, -1), 1)])
-    assert math.isnan(relevant_passages(q, judgments, (), 4, 1).missed_share)
-
-
-def test_a_grid_lists_the_best_judged_first_and_unjudged_last() -> None:
-    q, judgments = made(
-        [((5, 5, 5), None), ((0, 0, 5), 0), ((4, 4, 4), 2), ((5, 0, 0), 2), ((5, 1, -1), 2), ((0, 0, 0), -1)]
-    )
-    labels = {d: int(row.max()) for d, row in zip(q.doc_ids, q.ratings, strict=True)}
-    rows = [
-        (doc_id, judgments.get(doc_id), labels[doc_id], ratings)
-        for doc_id, ratings in zip(q.doc_ids, q.ratings.tolist(), strict=True)
-    ]
-    ordered = sorted(rows, key=grid_order)
-    assert [doc_id for doc_id, *_ in ordered] == ["d04", "d03", "d02", "d01", "d05", "d00"]
-    assert [judgment for _, judgment, *_ in ordered] == [2, 2, 2, 0, -1, None]
-
-
-def test_cells_are_sorted_by_rating_then_by_answer_status() -> None:
-    cells = [
-        GradedCell("q1", 1, "i1", "item", doc_id, rating, "", rating, status, None, None, "", None)
-        for doc_id, rating, status in (
-            ("a", None, "no_text"),
-            ("b", None, "missing"),
-            ("c", None, "unparsed"),
-            ("d", 0, "ok"),
-            ("f", 5, "ok"),
-            ("e", 5, "ok"),
-        )
-    ]
-    assert "".join(cell.doc_id for cell in best_first(cells)) == "efdcba"

@@ -5,16 +5,13 @@ from __future__ import annotations
 import csv
 import io
 import json
-import os
 import re
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
-from support import ROOT, HashGrader, hashed_rating, make_small_track, write_run
+from support import HashGrader, hashed_rating, make_small_track, write_run
 
 import trecexam
 from trecexam.cli.main import run
@@ -412,29 +409,6 @@ def test_ratings_by_people_are_marked_and_count(
         assert "as a whole (Ann)" in json.loads(out(capsys, view, graded, "--json"))["notes"][0]
     before = {(r["doc_id"], r["item_id"]): r["rating"] for r in table(capsys, "grading", graded)}
     assert {key: int(rating) for key, rating in before.items()} == ratings | {(doc_id, "q1/2"): 5}
-
-
-def test_a_closed_pipe_is_not_an_error(graded: Path) -> None:
-    reading, writing = os.pipe()
-    os.close(reading)
-    done = subprocess.run(
-        [sys.executable, "-m", "trecexam", "verify", "grading", str(graded)],
-        stdout=writing,
-        stderr=subprocess.PIPE,
-        check=False,
-        cwd=ROOT,
-    )
-    os.close(writing)
-    assert (done.returncode, done.stderr) == (0, b"")
-
-
-def test_a_notebook_shows_the_first_rows_of_long_tables(graded: Path) -> None:
-    with trecexam.open_track(graded) as track:
-        found = track.verify.grading()
-    assert len(found.for_people()) == 12
-    assert found._repr_html_().count("<table") == 10
-    assert "2 more tables" in found._repr_html_()
-    assert "more tables: .tables has them" in repr(found)
 
 
 def test_verifying_writes_nothing(graded: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Callable, Iterable
 from math import log
 from typing import Any
@@ -12,7 +11,7 @@ from support import ask, hashed_rating
 
 from trecexam.errors import GraderError
 from trecexam.graders import Answer, Cell
-from trecexam.graders.base import UngradedError, identity_json
+from trecexam.graders.base import identity_json
 from trecexam.graders.prompts import DEFAULT, named
 from trecexam.graders.server.grader import ServerGrader, shortened
 
@@ -93,13 +92,6 @@ def test_an_answer_that_ends_within_a_character_is_stored_with_a_replacement(mak
     content = b'{"choices": [{"message": {"content": "4 \\ud83d"}}]}'
     with serving(lambda exchange: exchange.send(200, content)) as server:
         assert answer_of(make(server.url)) == Answer(4, "ok", "4 ?", None)
-
-
-def test_a_long_answer_of_blanks_is_read_quickly(make: Make) -> None:
-    with serving(lambda exchange: exchange.say("<think>" + " " * 100_000 + "x")) as server:
-        began = time.process_time()
-        assert answer_of(make(server.url)).status == "unparsed"
-        assert time.process_time() - began < 5
 
 
 def test_a_refusal_is_an_answer(make: Make) -> None:
@@ -301,21 +293,6 @@ def test_invalid_settings_are_rejected(make: Make, monkeypatch: pytest.MonkeyPat
 
 def test_identities_are_canonical_json(make: Make) -> None:
     assert json.loads(identity_json(make("http://a/v1").identity))["grader"] == "openai"
-
-
-def test_cells_without_an_answer_are_reported_at_the_end(make: Make, cells: list[Cell]) -> None:
-    def script(exchange: Exchange) -> None:
-        if "passage 3 " in exchange.prompt:
-            exchange.fail(500)
-        else:
-            exchange.say()
-
-    with serving(script) as server:
-        batches = make(server.url, retries=1).grade(cells)
-        found: list[Any] = []
-        with pytest.raises(UngradedError, match=r"no answer to 4 cells.* HTTP 500: it broke"):
-            found.extend(answer for batch in batches for answer in batch)
-    assert len(found) == len(cells) - 4
 
 
 VERIFIED = "QuestionCompleteConcisePromptWithT5VerifiedAnswerKey2"

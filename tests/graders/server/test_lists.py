@@ -15,7 +15,6 @@ from support import ask
 
 import trecexam
 from trecexam.cli.main import run
-from trecexam.errors import GraderError
 from trecexam.graders import Answer, Cell
 from trecexam.graders.base import UngradedError
 from trecexam.graders.server.grader import ServerGrader
@@ -134,16 +133,6 @@ def test_a_refusal_counts_for_all_nuggets_of_the_call(make: Make) -> None:
         answers = graded(list_grader(make, server.url), cells_of("a bad one", 3) + cells_of("fine", 3))
     assert [answer.status for answer in answers.values()] == ["refused"] * 3 + ["ok"] * 3
     assert len(server.bodies) == 2
-
-
-def test_a_busy_server_gets_the_same_call_again(make: Make) -> None:
-    def script(exchange: Exchange) -> None:
-        exchange.fail(429, "slow down") if exchange.again < 3 else assign(exchange)
-
-    with serving(script) as server:
-        answers = graded(list_grader(make, server.url), cells_of("a passage", 4))
-    assert len(server.bodies) == 3
-    assert {answer.status for answer in answers.values()} == {"ok"}
 
 
 def test_a_server_that_goes_down_midway_leaves_the_rest_for_the_next_update(make: Make) -> None:
@@ -313,8 +302,3 @@ def test_a_kill_keeps_the_received_lists_and_requests_the_others(tmp_path: Path)
             assert stored in {10, 20, 30}
             track.update()
         assert sum(server.seen.values()) - before == 3 - stored // 10
-
-
-def test_an_error_in_settings_is_reported_as_for_other_prompts(make: Make) -> None:
-    with pytest.raises(GraderError, match="`decode` in \\[grader\\] is for models in this process"):
-        list_grader(make, "http://127.0.0.1:9/v1", decode="choices")

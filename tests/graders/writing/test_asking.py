@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
@@ -10,9 +9,9 @@ from typing import Any, ClassVar
 import pytest
 
 from trecexam.errors import GraderError
-from trecexam.graders.base import Estimate, UngradedError, Usage
+from trecexam.graders.base import Estimate, Usage
 from trecexam.graders.writing import Fitted, Unwritten, WrittenText
-from trecexam.graders.writing.asking import AskingResult, Job, PromptSet, Rounds, ask_all, estimate
+from trecexam.graders.writing.asking import AskingResult, Job, PromptSet, Rounds, ask_all
 from trecexam.graders.writing.kept_answers import AnswerFile, KeepingWriter
 
 
@@ -67,45 +66,12 @@ def together(folder: Path, *asked: tuple[Echo, Mapping[str, str]]) -> list[Promp
     return [PromptSet(KeepingWriter(writer, file), prompts) for writer, prompts in asked]
 
 
-def test_a_prompt_is_sent_once_even_if_shared_and_never_again(tmp_path: Path) -> None:
-    shown: list[tuple[int, int]] = []
-    first = Echo()
-    result = ask_all([prompts_to(first, tmp_path, a="x", b="y", c="x")], lambda *counts: shown.append(counts))
-    assert (result.asked, result.reused, result.used, result.cost) == (2, 0, Usage(2, 4, 6), 0.2)
-    assert result.complete
-    assert shown == [(0, 2), (1, 2), (2, 2)]
-    again = Echo()
-    prompts = prompts_to(again, tmp_path, a="x", d="z")
-    assert estimate([prompts]) == Estimate(1, 2)
-    result = ask_all([prompts])
-    assert (again.prompts, again.before, result.asked, result.reused) == (["z"], [Usage(2, 4, 6)], 1, 1)
-    assert [(key, kept.text) for key, kept in prompts.answered()] == [("a", "x!"), ("d", "z!")]
-
-
-def test_writers_used_together_share_one_budget(tmp_path: Path) -> None:
-    writers = Echo(0), Echo(1)
-    sets = together(tmp_path, *((writer, {"a": "x", "b": "y"}) for writer in writers))
-    shown: list[tuple[int, int]] = []
-    result = ask_all(sets, lambda *counts: shown.append(counts))
-    assert [writer.before for writer in writers] == [[Usage()], [Usage(2, 4, 6)]]
-    assert (result.asked, result.used.requests, shown[-1]) == (4, 4, (4, 4))
-    assert estimate(sets) == Estimate(0, 8)
-
-
 def test_prompts_without_an_answer_are_reported_and_sent_again_next_time(tmp_path: Path) -> None:
     prompts = prompts_to(Echo(fails={"x": Unwritten("is silent")}), tmp_path, a="x", b="y")
     result = ask_all([prompts])
     assert result.unwritten == (("a", "the model is silent"),)
     assert not result.complete
     assert prompts.unanswered() == ["x"]
-
-
-def test_it_ends_early_when_stopped_or_when_the_writer_gives_up(tmp_path: Path) -> None:
-    writer = Echo()
-    result = ask_all([prompts_to(writer, tmp_path, a="x", b="y")], stop=lambda: bool(writer.prompts))
-    assert (result.why, result.asked) == ("stopped", 1)
-    result = ask_all([prompts_to(Echo(fails={"y": UngradedError("no money")}), tmp_path, a="x", b="y")])
-    assert (result.why, result.asked, result.reused) == ("no money", 0, 1)
 
 
 def test_a_refusal_is_an_answer_that_is_stored_and_reported_each_time(tmp_path: Path) -> None:
@@ -117,12 +83,6 @@ def test_a_refusal_is_an_answer_that_is_stored_and_reported_each_time(tmp_path: 
     assert (again.prompts, result.asked, result.reused) == ([], 0, 2)
     assert result.unwritten == (("a", "the model will not say"),)
     assert [key for key, _ in prompts.answered()] == ["b"]
-
-
-def test_an_answer_has_its_environment_and_finish_reason(tmp_path: Path) -> None:
-    ask_all([prompts_to(Echo(), tmp_path, a="x")])
-    row, used = map(json.loads, (tmp_path / "kept.jsonl").read_text().splitlines())
-    assert (row["status"], row["environment"], used["purse"]) == ("ok", {"device": "test"}, "generator")
 
 
 def two_rounds(writer: Echo, folder: Path, saved: list[str]) -> Rounds[tuple[AskingResult[str], list[str]]]:

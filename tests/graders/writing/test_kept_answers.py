@@ -51,16 +51,6 @@ def test_after_any_damage_an_answer_is_unchanged_or_missing(path: Path) -> None:
         assert number % 4 == 0 or len(found) >= len(ANSWERS) - 2
 
 
-def test_a_line_without_a_digest_or_nested_deeply_is_skipped(path: Path) -> None:
-    (first, *others) = path.read_bytes().splitlines()
-    path.write_bytes(b"\n".join([first.partition(b', "check"')[0] + b"}", b"[" * 200_000, *others]) + b"\n")
-    kept = AnswerFile(path)
-    assert [prompt for prompt in ANSWERS if kept.get(WRITER, prompt) is None] == ["prompt 0"]
-    kept.add(WRITER, [("prompt 0", ANSWERS["prompt 0"])], Usage())
-    again = AnswerFile(path)
-    assert {prompt: again.get(WRITER, prompt) for prompt in ANSWERS} == ANSWERS
-
-
 def test_an_irregular_file_is_reported_because_nothing_can_be_stored(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     with pytest.raises(TrecexamError, match=r"pipe: cannot be read: is a pipe or a device"):

@@ -15,7 +15,6 @@ import pytest
 from support import REPORTED, HashGrader, make_small_track, write_run
 
 import trecexam
-from trecexam.cli.main import run
 from trecexam.outputs.updates import Update
 from trecexam.tables.plots import canvas
 from trecexam.tables.plots.model import Drawing, Plot
@@ -246,12 +245,6 @@ def test_unreadable_judgments_are_reported_without_a_local_path(
         assert path.is_dir() or str(small_track).encode() not in path.read_bytes(), path
 
 
-def test_judgments_of_other_queries_are_reported(small_track: Path) -> None:
-    (small_track / "qrels.txt").write_text("other 0 d 1\n")
-    update(small_track)
-    assert "none of its 1 query ('other') is among the track's" in read(small_track).words["official"]
-
-
 def test_an_official_leaderboard_alone_is_compared(small_track: Path) -> None:
     (small_track / "qrels.txt").unlink()
     (small_track / "official_leaderboard.json").write_text('{"run0": 1, "run1": 2, "run2": 3}')
@@ -412,15 +405,6 @@ def test_long_tables_are_cut_with_a_note_on_length_and_file(small_track: Path) -
     assert "more69" in said["leaderboard"]
 
 
-def test_the_same_inputs_give_the_same_page(tmp_path: Path) -> None:
-    pages = set()
-    for name in ("one", "other"):
-        root = make_small_track(tmp_path / name, config=REPORTED)
-        update(root)
-        pages.add(page(root))
-    assert len(pages) == 1
-
-
 def test_the_manifest_names_the_plotting_library(small_track: Path) -> None:
     import matplotlib
 
@@ -430,16 +414,3 @@ def test_the_manifest_names_the_plotting_library(small_track: Path) -> None:
     provenance = html.unescape(page(small_track))
     assert manifest["inputs"]["qrels.txt"] in provenance
     assert '"grader": "hash"' in provenance
-
-
-def test_config_explains_the_report_settings(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["config"]) == 0
-    text = capsys.readouterr().out
-    assert "[report]\n# Write out/report.html and out/plots/" in text
-    assert "# write = true\n" in text
-
-
-def test_an_unknown_report_setting_suggests_the_known_one(small_track: Path) -> None:
-    (small_track / "trecexam.toml").write_text(REPORTED + "[report]\nwrites = false\n")
-    with pytest.raises(trecexam.errors.ConfigError, match="did you mean `write`"):
-        update(small_track)

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from column_cases import by_ir_measures
 from real_trec_eval import TrecEval
 
 from converters.records import Qrel
@@ -17,20 +16,8 @@ from converters.run import Run
 from converters.trec_qrels import read_qrels
 from converters.trec_run import read_run
 from trecexam.scores.columns import ColumnEvaluator, Judged
-from trecexam.scores.evaluate import OfficialJudgments, RubricJudgments
 from trecexam.scores.measures import measure
 from trecexam.scores.ratings import QueryRatings
-
-OFFICIAL = (
-    "nDCG@10", "nDCG", "AP(rel=2)", "AP(rel=2)@100", "P(rel=2)@10", "R(rel=2)@1000", "RR(rel=2)",
-    "RR(rel=2)@10", "Judged@10", "SetP", "SetR(rel=2)", "Success(rel=3)@5", "Rprec(rel=2)", "NumRet",
-    "NumRet(rel=2)", "nDCG(judged_only=True)@10", "AP(judged_only=True)",
-)  # fmt: skip
-RUBRIC = (
-    "Cover(rel=4)@20", "Cover(rel=5)", "nCover(rel=4)@5", "Cover(rel=5,partial=3)@10", "nDCG@20",
-    "P(rel=4)@20", "AP(rel=4)", "RR(rel=5)@10", "Judged@20", "alpha_nDCG@20",
-    "alpha_nDCG(rel=5,alpha=0.3)@10",
-)  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -55,32 +42,6 @@ def ratings(dl19: Path) -> list[QueryRatings]:
         matrix = np.array([[of_query[d].get(item, -1) for item in items] for d in doc_ids], np.int8)
         queries.append(QueryRatings(query_id, doc_ids, len(items), matrix))
     return queries
-
-
-def test_official_values_equal_ir_measures_bit_for_bit(runs: list[Run], qrels: list[Qrel]) -> None:
-    measures = [measure(name) for name in OFFICIAL]
-    judged = Judged.from_qrels(qrels)
-    evaluator = ColumnEvaluator(measures, judged)
-    evaluate = OfficialJudgments(qrels).evaluator(OFFICIAL, judged.query_ids)
-    for run in runs:
-        values = evaluator.values(run)
-        expected = evaluate({query_id: run.ranking(query_id) for query_id in run.query_ids})
-        assert values.tolist() == [[expected[q][name] for name in OFFICIAL] for q in judged.query_ids], (
-            run.name
-        )
-    for column, metric in enumerate(measures):
-        assert values[:, column].tolist() == by_ir_measures(metric, qrels, runs[-1], judged.query_ids), metric
-
-
-def test_rubric_values_equal_ir_measures_bit_for_bit(runs: list[Run], ratings: list[QueryRatings]) -> None:
-    judged = Judged.from_ratings(ratings)
-    evaluator = ColumnEvaluator([measure(name) for name in RUBRIC], judged)
-    evaluate = RubricJudgments(ratings).evaluator(RUBRIC, judged.query_ids)
-    for run in runs:
-        expected = evaluate({query_id: run.ranking(query_id) for query_id in run.query_ids})
-        assert evaluator.values(run).tolist() == [
-            [expected[q][str(measure(name))] for name in RUBRIC] for q in judged.query_ids
-        ], run.name
 
 
 def test_values_equal_the_output_of_trec_eval(dl19: Path, trec_eval: TrecEval, qrels: list[Qrel]) -> None:

@@ -24,7 +24,7 @@ from converters.records import Qrel
 from converters.run import Run
 from trecexam.scores.columns import UNJUDGED, ColumnEvaluator, Judged
 from trecexam.scores.evaluate import RubricJudgments
-from trecexam.scores.labels import LabelRule, label_qrels, rating_qrels, subtopic_qrels
+from trecexam.scores.labels import LabelRule, rating_qrels, subtopic_qrels
 from trecexam.scores.labels import labels as labels_of
 from trecexam.scores.measures import measure
 from trecexam.scores.ratings import QueryRatings
@@ -74,17 +74,6 @@ def test_cover_equals_a_count_item_by_item(queries: list[QueryRatings], by_run: 
             assert value == naive_cover(q, run.ranking(q.query_id), *parameters)[metric.NAME == "nCover"], (
                 metric
             )
-
-
-@given(queries=rated_queries(weighed=True), by_run=scores)
-def test_cover_equals_the_cover_provider(queries: list[QueryRatings], by_run: Scores) -> None:
-    judged, run = Judged.from_ratings(queries), run_of(by_run)
-    rows = list(label_qrels(queries))
-    from_rows = Judged.from_qrels(rows, judged.query_ids)
-    for metric in COVERS:
-        expected = by_ir_measures(metric, rows, run, judged.query_ids)
-        assert ColumnEvaluator([metric], judged).values(run)[:, 0].tolist() == expected
-        assert ColumnEvaluator([metric], from_rows).values(run)[:, 0].tolist() == expected
 
 
 def test_weighted_measures_need_importances() -> None:
@@ -175,16 +164,3 @@ def test_values_equal_those_of_rubric_judgments(
     expected = evaluate({query_id: run.ranking(query_id) for query_id in run.query_ids})
     for query_id, row in zip(judged.query_ids, values.tolist(), strict=True):
         assert dict(zip(NAMES, row, strict=True)) == expected[query_id]
-
-
-@settings(deadline=None)
-@given(queries=rated_queries(weighed=True), by_run=scores)
-def test_a_selection_of_queries_has_their_values(queries: list[QueryRatings], by_run: Scores) -> None:
-    judged, run = Judged.from_ratings(queries), run_of(by_run)
-    chosen = [measure(name) for name in (*NAMES, "Cover(weights=vital)@3")]
-    query_ids = ("unknown", *reversed(judged.query_ids))
-    selected = judged.select(query_ids)
-    assert selected.query_ids == query_ids
-    values = ColumnEvaluator(chosen, selected).values(run)
-    assert not values[0].any()
-    np.testing.assert_array_equal(values[:0:-1], ColumnEvaluator(chosen, judged).values(run))

@@ -57,11 +57,6 @@ def test_rbo_equals_the_mean_over_every_order_of_ties() -> None:
     )
 
 
-def test_a_swap_at_the_top_costs_more_than_one_at_the_bottom() -> None:
-    truth = [5, 4, 3, 2, 1]
-    assert rbo([4, 5, 3, 2, 1], truth) < rbo([5, 4, 3, 1, 2], truth) < 1
-
-
 @pytest.mark.parametrize(("n", "p"), [(2, 0.9), (6, 0.5), (37, 0.9)])
 def test_unrelated_leaderboards_have_a_positive_expected_rbo(n: int, p: float) -> None:
     expected = (1 - p**n) / (n * (1 - p))
@@ -88,11 +83,6 @@ def test_rbo_of_long_leaderboards_equals_a_sum_over_depths(n: int, p: float) -> 
 def test_p_outside_its_range_is_rejected(p: float) -> None:
     with pytest.raises(ValueError, match="between 0 and 1"):
         rbo([1, 2], [1, 2], p)
-
-
-def test_scores_of_different_lengths_are_rejected() -> None:
-    with pytest.raises(ValueError, match="don't fit"):
-        rbo([1, 2], [1, 2, 3])
 
 
 pairs = st.lists(st.tuples(st.integers(0, 5), st.integers(0, 5)), min_size=1, max_size=12)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import time
-from pathlib import Path
 
 import matplotlib
 import numpy as np
@@ -101,25 +100,6 @@ def test_a_pdf_embeds_its_fonts_as_true_type_and_contains_no_time(named_plots: d
     assert b"/Subtype /Type3" not in content
     assert not re.search(rb"/(CreationDate|ModDate|Producer|Creator)", content)
     assert b"/Title (Rank correlation by rating threshold" in content
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("kind", ["pdf", "svg", "png"])
-def test_the_same_plot_gives_the_same_bytes_with_any_user_settings(
-    named_plots: dict[str, Plot], tmp_path: Path, kind: str
-) -> None:
-    plot = named_plots["scatter"]
-    first = paper_figure(plot, width=3.33, letters=8).file(kind)
-    with matplotlib.rc_context(
-        {"font.size": 31, "pdf.fonttype": 3, "svg.fonttype": "none", "savefig.dpi": 9}
-    ):
-        figure = paper_figure(plot, width=3.33, letters=8)
-        figure.savefig(tmp_path / f"fig.{kind}")
-        assert matplotlib.rcParams["font.size"] == 31
-    assert (tmp_path / f"fig.{kind}").read_bytes() == first
-    assert figure.file(kind) == first, "saved twice"
-    if kind == "svg":
-        assert b"<text" not in first, "letters are paths"
 
 
 def test_a_notebook_shows_the_figure(named_plots: dict[str, Plot]) -> None:

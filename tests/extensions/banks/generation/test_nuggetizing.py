@@ -17,7 +17,6 @@ from trecexam.extensions.banks.generation.nuggetizing import (
     NuggetPrompt,
     Nuggets,
     nuggetize,
-    supposed_answer,
 )
 from trecexam.extensions.banks.generation.prompts import ItemRequest
 from trecexam.extensions.banks.generation.reading import tidy
@@ -91,18 +90,6 @@ def test_lists_are_read_leniently(said: str, texts: tuple[str, ...]) -> None:
     assert nuggets_of(answer_with(said)).texts == texts
 
 
-@pytest.mark.parametrize("said", ["No.", "", "[1, 2]", "<think>I wonder", "[1] says it all"])
-def test_an_unreadable_list_keeps_the_previous_list(said: str) -> None:
-    def answer(prompt: NuggetPrompt) -> Kept:
-        lists = prompt.stage == "creator" and "[1] second" in prompt.text
-        return Kept(said, cut=False, time="") if lists else answer_with('["a", "b"]')(prompt)  # type: ignore[return-value]
-
-    nuggets = nuggets_of(answer, [*["first"] * 10, "second"])
-    assert nuggets.texts == ("a", "b")
-    assert len(nuggets.unread) == 1
-    assert nuggets.unread[0].startswith("passages 11 to 11 changed no nugget: its answer ")
-
-
 @pytest.mark.parametrize(
     "labels",
     [
@@ -118,36 +105,3 @@ def test_labels_are_read_leniently(labels: str) -> None:
         return Kept('["a", "b"]' if prompt.stage == "creator" else labels, cut=False, time="")
 
     assert nuggets_of(answer).importances == ("vital", "okay")
-
-
-@pytest.mark.parametrize(
-    "labels", ['["vital"]', '["vital", "okay", "okay"]', '["vital", "fine"]', "both", ""]
-)
-def test_unknown_labels_count_as_none(labels: str) -> None:
-    asked = []
-
-    def answer(prompt: NuggetPrompt) -> Kept:
-        asked.append(prompt.stage)
-        return Kept('["a", "b"]' if prompt.stage == "creator" else labels, cut=False, time="")
-
-    nuggets = nuggets_of(answer)
-    assert (nuggets.texts, nuggets.importances) == (("a", "b"), ("", ""))
-    assert asked == ["creator", "scorer", "scorer"]
-    assert nuggets.unread[0].startswith("nuggets 1 to 2 got no importance")
-
-
-def test_prompts_without_an_answer_are_not_sent_again_and_are_reported() -> None:
-    asked = []
-
-    def answer(prompt: NuggetPrompt) -> Unread:
-        asked.append(prompt)
-        return Unread("the model refused")
-
-    nuggets = nuggets_of(answer)
-    assert nuggets == Nuggets((), (), "", ("passages 1 to 1 changed no nugget: the model refused",))
-    assert len(asked) == 1
-
-
-def test_an_assumed_answer_has_the_maximum_length() -> None:
-    nuggets = nuggets_of(supposed_answer, ["text"] * 25)
-    assert (len(nuggets.texts), nuggets.unread) == (MOST_CREATED, ())
