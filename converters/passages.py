@@ -79,7 +79,7 @@ def numbered_passages(
 
 def _columns(start: Head) -> tuple[tuple[str, ...], bool]:
     """Return the columns of a table, and whether its first line names them; () for JSON."""
-    if start.lines[0].lstrip().startswith((b"{", b"[")):
+    if start.lines[0].lstrip().startswith((b"{", b"[")) or not (b"\t" in start.lines[0] or header(start)):
         return (), False
     names = tuple(name.strip().lower() for name in start.lines[0].decode(errors="replace").split("\t"))
     if header(start) or (len(names) == 2 and {names[0]} <= set(ID_KEYS) and {names[1]} <= set(TEXT_KEYS)):

@@ -81,6 +81,14 @@ def rows_of(start: Head) -> Kind:
     return "qrels" if _key(row, _LABELS) else ""
 
 
+def in_rows(path: Source) -> bool:
+    """Whether a file is in one of these forms; False for one that cannot be read: its reader says why."""
+    try:
+        return bool(rows_of(head(path)))
+    except ConversionError:
+        return False
+
+
 def has_texts(start: Head) -> bool:
     """Whether a file in one of these forms has the texts of its queries and passages."""
     row = _first_row(start)

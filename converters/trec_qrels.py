@@ -27,7 +27,7 @@ from converters.lines import Head, columns_of, decode, head, iter_lines, open_by
 from converters.measure_values import looks_like_values
 from converters.records import Qrel
 from converters.registry import Format
-from converters.scored_rows import rows_of, scored_rows
+from converters.scored_rows import in_rows, rows_of, scored_rows
 
 #: After so many returns to an earlier query a file is not grouped by query, and packing only costs time.
 _PATIENCE = 1000
@@ -128,7 +128,7 @@ def read_qrels(path: str | os.PathLike[str]) -> Iterator[Qrel]:
         return
     seen = Seen()
     width = n_comments = 0
-    if rows_of(head(path)):
+    if in_rows(path):
         yield from _of_rows(path, seen)
         return
     with BadLines() as bad:

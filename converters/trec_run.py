@@ -33,7 +33,7 @@ from converters.lines import Head, columns_of, decode, head, iter_lines, open_by
 from converters.records import RunEntry
 from converters.registry import Format
 from converters.run import DuplicateError, Run, ordered
-from converters.scored_rows import rows_of, scored_rows, tag_of
+from converters.scored_rows import in_rows, rows_of, scored_rows, tag_of
 from converters.trec_qrels import judged_with_confidence
 
 EXAMPLE = "q1 Q0 doc42 1 17.25 myrun"
@@ -65,7 +65,7 @@ def read_run(path: str | os.PathLike[str]) -> Run:
             header without its end.
     """
     path = Path(path)
-    if rows_of(head(path)):
+    if in_rows(path):
         return _of_rows(path)
     metadata, skip = _header(path)
     try:

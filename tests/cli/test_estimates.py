@@ -67,7 +67,7 @@ def root(tmp_path: Path, model: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         ("exam generate TRACK --domain heat -o TRACK/new.jsonl", "asking", 7),
         ("exam score TRACK/exam.jsonl -o TRACK/new --model MODEL --examples 0 --examples 1",
          "answering", 12),
-        ("erag TRACK --gold TRACK/gold.jsonl --run one", "answering", 3),
+        ("erag TRACK --gold TRACK/gold.jsonl", "answering", 3),
         ("ragval answers TRACK", "asking", 6),
     ],
 )  # fmt: skip
@@ -134,7 +134,7 @@ def test_time_is_extrapolated_from_the_last_part_of_a_sample(monkeypatch: pytest
     assert sampling.measured(work, [7], 1) == (10.25, 10.25, 1, 1, 10.25, 0, "")
 
 
-@pytest.mark.parametrize("words", ["watch SMALL", "erag TRACK --gold TRACK/gold.jsonl --run one"])
+@pytest.mark.parametrize("words", ["watch SMALL", "erag TRACK --gold TRACK/gold.jsonl"])
 def test_json_has_the_minutes_and_the_number_of_measured_cells(
     root: Path,
     model: Path,
