@@ -8,12 +8,14 @@ from typing import Any
 
 from converters.bank import read_bank, read_bank_queries
 from converters.errors import ConversionError
+from converters.lines import head
 from converters.nugget_banks import with_queries
 from converters.rag_responses import read_responses
 from converters.ragas import prompt_id
 from converters.records import Passage, Query, Response, Sentence
 from converters.registry import Format, formats, read, sniff
 from converters.run import Run
+from converters.scored_rows import has_texts
 from converters.segment import Pool, response_passages, run_lines, safe_name
 
 #: Formats whose records can become those of others; further ones declare it themselves.
@@ -21,6 +23,7 @@ _WRITTEN = ("rag24", "rag25", "ragtime")
 TARGETS = {
     "responses": ("passages", "run", "queries", *_WRITTEN),
     "rubric": ("grades",),
+    "run": ("queries", "passages"),
     "bank": ("queries", "nuggets-v3", "nuggets-ragtime"),
 }
 
@@ -82,6 +85,12 @@ def converted(
         return with_queries(read_bank(path), read_bank_queries(path))
     if source == "responses":
         return _of_responses(path, records, target, pool)
+    if source == "run":
+        if not has_texts(head(path)):
+            reason = f"is a run without texts, and holds no {target}; files of castorini and TIREx do"
+            raise ConversionError(path, None, reason)
+        texts: Iterable[Any] = read(path, target)
+        return texts
     for reader in _readers(source):
         if target == reader.name:
             return reader.read(path)

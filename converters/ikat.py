@@ -9,7 +9,12 @@ from typing import Any
 from converters.errors import ConversionError
 
 
-def as_turn(path: str | os.PathLike[str], number: int, turn: Mapping[str, Any]) -> dict[str, Any]:
+def is_turn(row: Mapping[str, Any]) -> bool:
+    """Whether a response is a turn with its ranked responses."""
+    return "turn_id" in row and "responses" in row and "run_name" in row
+
+
+def as_report_of_turn(path: str | os.PathLike[str], number: int, turn: Mapping[str, Any]) -> dict[str, Any]:
     """Return a turn's first response as a report: it cites the passages that are `used`, or all if none is.
 
     Raises:

@@ -20,11 +20,13 @@ from converters.topics import (
     ID_KEYS,
     TEXT_KEYS,
     dialect,
+    has_turns,
     is_document,
     json_topics,
     looks_like_topics,
     sgml_topics,
     topic_text,
+    turns_of,
     xml_topics,
 )
 
@@ -123,6 +125,9 @@ def _tsv_row(path: str | os.PathLike[str], number: int, line: bytes) -> Query | 
 
 def _json_rows(path: str | os.PathLike[str]) -> Iterator[tuple[int, Query]]:
     for number, row in iter_objects(path):
+        if has_turns(row):
+            yield from ((number, query) for query in turns_of(path, number, row))
+            continue
         query_id = an_id(path, number, row, ID_KEYS)
         if "_id" in row and "title" in row and "text" in row:
             reason = "looks like BEIR's corpus.jsonl, not its queries: it has a title; give it as passages"
@@ -135,7 +140,7 @@ def _sniff(start: Head) -> bool:
         return looks_like_topics(start)
     row = first_object(start)
     if row is not None:
-        return any(key in row for key in ID_KEYS) and any(key in row for key in TEXT_KEYS)
+        return has_turns(row) or not (row.keys().isdisjoint(ID_KEYS) or row.keys().isdisjoint(TEXT_KEYS))
     marked_up = dialect(start)
     if marked_up in ("sgml", "xml"):
         return True

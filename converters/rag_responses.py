@@ -28,7 +28,7 @@ from typing import Any, BinaryIO
 
 from converters.errors import ConversionError
 from converters.fields import TEXT_KEYS, an_id
-from converters.ikat import as_turn
+from converters.ikat import as_report_of_turn, is_turn
 from converters.lines import (
     Head,
     first_object,
@@ -98,6 +98,8 @@ def numbered_responses(
             row = line if isinstance(line, dict) else parse_object(path, number, line)
             if is_sample(row):
                 row = as_report(path, number, row)
+            elif is_turn(row):
+                row = {**row, **as_report_of_turn(path, number, row)}
             response = _response(path, number, row, stem)
             key = response.run, response.query_id or response.query_text.strip()
             if key in first_lines:
@@ -150,8 +152,7 @@ def _of_document(path: str | os.PathLike[str], number: int, row: dict[str, Any])
     listed = row.pop(key)
     if not isinstance(listed, list) or not all(isinstance(each, dict) for each in listed):
         raise ConversionError(path, number, f'"{key}" is not a list of responses', "file")
-    for each in listed:
-        yield {**row, **(as_turn(path, number, each) if key == _TURNS else each)}
+    yield from ({**row, **each} for each in listed)
 
 
 def second_response(

@@ -42,8 +42,21 @@ _TAGS = ("tag", "run", "run_id", "name", "system")
 #: Rows with these are something else: grades, judged texts, answers, citations.
 _OTHERS = frozenset(("item_id", "judgment", "answer", "citation", "rating"))
 _MTEB = "mteb_model_meta"
-_NESTED = re.compile(rb'\{\s*"(?:[^"\\]|\\.)*"\s*:\s*\{\s*"(?:[^"\\]|\\.)*"\s*:\s*-?[0-9]')
-_FRACTION = re.compile(rb":\s*-?[0-9]+(?:\.[0-9]|[eE])")
+#: {query: {doc: number}}; of the first queries there may be no document.
+_NESTED = re.compile(
+    rb'\{\s*(?:"(?:[^"\\]|\\.)*+"\s*:\s*\{\s*\}\s*,\s*)*+'
+    rb'"(?:[^"\\]|\\.)*+"\s*:\s*\{\s*"(?:[^"\\]|\\.)*+"\s*:\s*-?[0-9]'
+)
+_NUMBER = re.compile(rb'":\s*"?(-?[0-9][0-9.eE+-]*)')
+_SCORE = re.compile(rb'"score"\s*:\s*"?(-?[0-9][0-9.eE+-]*)')
+_WHOLE = re.compile(rb"-?[0-9]+(?:\.0*)?")
+#: Words of a file's name that tell runs from judgments, where the numbers may be either.
+_NAMES: Mapping[str, Kind] = {
+    **dict.fromkeys(("qrel", "qrels", "judgments", "labels", "gold", "truth"), "qrels"),
+    **dict.fromkeys(("run", "runs", "result", "results", "prediction", "predictions"), "run"),
+}
+#: Whole numbers above this are scores, not labels.
+_HIGHEST_LABEL = 10
 _QUOTED = re.compile(r'"(?:[^"]|"")*"')
 _COLUMN = re.compile(r"[a-z_][a-z0-9_-]*")
 Source = str | os.PathLike[str]
@@ -66,19 +79,35 @@ def rows_of(start: Head) -> Kind:
     """Return what a file in one of these forms holds, judged by its beginning; "" for other files."""
     text = b"\n".join(start.lines)
     if _NESTED.match(text):
-        # Labels are whole numbers. So may scores be, and names tell them.
-        named = any(word in start.name.lower() for word in ("run", "result", "prediction"))
-        return "run" if named or _FRACTION.search(text) else "qrels"
+        return _numbers_are(_NUMBER.findall(text), start.name)
     row = _first_row(start)
     if _MTEB in row or {"query", "candidates"} <= row.keys() or {"squid", "paragraphs"} <= row.keys():
         return "run"
     if not _key(row, _QUERY_IDS) or not _key(row, _DOC_IDS) or row.keys() & _OTHERS:
         return ""
-    if row.keys() == {"query-id", "corpus-id", "score"}:
-        return "qrels"
-    if row.keys() & {"rank", "score"}:
+    if "rank" in row or ("score" in row and (_key(row, _TAGS) or "text" in row)):
         return "run"
-    return "qrels" if _key(row, _LABELS) else ""
+    if "score" not in row:
+        return "qrels" if _key(row, _LABELS) else ""
+    columns = header(start)
+    place = columns.index("score") if columns else 0
+    rows = [_fields(line.decode(errors="replace")) for line in start.lines[1:]] if columns else []
+    scores = [fields[place].encode() for fields in rows if len(fields) == len(columns)]
+    return _numbers_are(scores or _SCORE.findall(text), start.name)
+
+
+def _numbers_are(numbers: Sequence[bytes], name: str) -> Kind:
+    """Return whether numbers are scores of a run, or labels: whole, and not high. Names have precedence."""
+    named = [_NAMES[word] for word in re.findall("[a-z]+", name.lower()) if word in _NAMES]
+    if named:
+        return "qrels" if "qrels" in named else "run"
+    labels = all(_WHOLE.fullmatch(each) and float(each) <= _HIGHEST_LABEL for each in numbers)
+    return "qrels" if labels else "run"
+
+
+def is_ambiguous(start: Head) -> bool:
+    """Whether numbers alone tell what the file holds; in a folder of runs it is a run."""
+    return bool(_NESTED.match(b"\n".join(start.lines)))
 
 
 def in_rows(path: Source) -> bool:
@@ -108,7 +137,8 @@ def _key(row: Mapping[str, Any], keys: Sequence[str]) -> str:
 def header(start: Head) -> tuple[str, ...]:
     """Return the columns that the first line of a table names, in small letters; () if it names none."""
     names = tuple(name.strip().lower() for name in _fields(start.lines[0].decode(errors="replace")))
-    if len(names) < 3 or not all(map(_COLUMN.fullmatch, names)):
+    # pandas writes its index as a first column without a name.
+    if len(names) < 3 or not all(map(_COLUMN.fullmatch, names[not names[0] :])):
         return ()
     return names if _key(dict.fromkeys(names), (*_DOC_IDS, "id")) else ()
 
@@ -172,7 +202,8 @@ def _nested(path: Source, tag: str) -> Iterator[ScoredRow]:
     lines = [line for line, _ in json_values(path, text)]
     queries = list(zip(lines[::2], values[::2], values[1::2], strict=True))
     if _MTEB in values[::2]:
-        splits = [(name, split) for _, key, of in queries if key != _MTEB for name, split in _pairs(path, of)]
+        subsets = [(key, subset) for _, key, subset in queries if key != _MTEB]
+        splits = [(f"{key}/{name}", split) for key, subset in subsets for name, split in _pairs(path, subset)]
         if len(splits) != 1:
             names = ", ".join(name for name, _ in splits)
             raise ConversionError(path, 1, f"has {len(splits)} splits ({names}): keep one", "file")

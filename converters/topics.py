@@ -45,6 +45,8 @@ TEXT_KEYS = ("text", "title", "query", "narrative", "problem_statement")
 #: In a list, where it is clear what each object is, these may name the id and the text as well.
 LIST_ID_KEYS = (*ID_KEYS, "number", "num")
 LIST_TEXT_KEYS = (*TEXT_KEYS[:3], "question", "topic", "description", *TEXT_KEYS[3:])
+#: Where iKAT and CAsT have the turns of a topic, and what people type in them, rewritten first.
+_TURNS = ("turns", "turn")
 _UTTERANCES = (
     *("resolved_utterance", "manual_rewritten_utterance", "automatic_rewritten_utterance"),
     *("utterance", "raw_utterance"),
@@ -76,7 +78,7 @@ def looks_like_topics(start: Head) -> bool:
         keys = set(top_level_keys(text.lstrip()[1:]))
         return bool(
             keys.intersection(LIST_ID_KEYS)
-            and keys.intersection(LIST_TEXT_KEYS)
+            and keys.intersection((*LIST_TEXT_KEYS, *_TURNS))
             and not keys.intersection(_PASSAGE_KEYS)
         )
     keys = set(top_level_keys(text))
@@ -137,19 +139,25 @@ def _rows(path: str | os.PathLike[str], text: str, start: int = 0) -> Iterator[t
         if not isinstance(row, dict):
             raise ConversionError(path, line, "an entry of the list is not a JSON object")
         query_id = an_id(path, line, row, LIST_ID_KEYS)
-        if isinstance(row.get("turns"), list):
-            yield from ((line, query) for query in _turns(path, line, query_id, row["turns"]))
+        if has_turns(row):
+            yield from ((line, query) for query in turns_of(path, line, row))
             continue
         yield line, Query(query_id, topic_text(path, line, row, query_id, LIST_TEXT_KEYS))
 
 
-def _turns(path: str | os.PathLike[str], line: int, topic: str, turns: list[Any]) -> Iterator[Query]:
+def has_turns(row: Mapping[str, Any]) -> bool:
+    """Whether a topic is a conversation: its turns are the queries."""
+    return "number" in row and any(isinstance(row.get(key), list | None) and key in row for key in _TURNS)
+
+
+def turns_of(path: str | os.PathLike[str], line: int, row: Mapping[str, Any]) -> Iterator[Query]:
     """Yield the turns of a conversation (CAsT, iKAT), which are queries `TOPIC_TURN`."""
-    for turn in turns:
+    topic = an_id(path, line, row, ("number",))
+    for turn in row[next(key for key in _TURNS if key in row)] or ():
         if not isinstance(turn, dict):
             raise ConversionError(path, line, f"a turn of topic '{topic}' is not a JSON object")
         turn_id = an_id(path, line, turn, ("turn_id", "number"))
-        query_id = turn_id if turn_id.startswith(topic) else f"{topic}_{turn_id}"
+        query_id = turn_id if turn_id.startswith(f"{topic}_") else f"{topic}_{turn_id}"
         yield Query(query_id, a_text(path, line, turn, _UTTERANCES, f"turn '{query_id}'"))
 
 
@@ -268,7 +276,8 @@ def xml_topics(path: str | os.PathLike[str]) -> Iterator[tuple[int, Query]]:
     """
     declared = _ENCODING.match(head(path).lines[0])
     encoding = declared[1].decode() if declared else "UTF-8"
-    if encoding.lower() in ("utf-8", "utf8", "ascii", "us-ascii"):
+    # UTF-16 is refused before; who converts it leaves what it declares.
+    if encoding.lower().replace("-", "") in ("utf8", "ascii", "usascii", "utf16", "utf16le", "utf16be"):
         return iter(_Xml(path).read(read_whole(path)))
     try:
         document = b"\n".join(line for _, line in iter_lines(path)).decode(encoding)

@@ -24,6 +24,7 @@ from converters.errors import BadLines, ConversionError
 from converters.fields import (
     column,
     counted,
+    in_columns,
     is_comment,
     warn_of_comments,
     warn_of_skipped_comments,
@@ -85,6 +86,7 @@ def _of_rows(path: Path) -> Run:
     with BadLines() as bad:
         for row in scored_rows(path, bad):
             try:
+                in_columns(path, row.line, query_id=row.query_id, doc_id=row.doc_id)
                 score = _number(path, row.line, str(row.value).encode(), "the score")
                 if (row.query_id, row.doc_id) in entries:
                     reason = f"document '{row.doc_id}' occurs twice for query '{row.query_id}'; keep one"
@@ -154,13 +156,13 @@ def _sniff(start: Head) -> bool:
     return any(map(_looks_like_a_run, start.lines[:5])) or _short_width(start) > 0
 
 
-def _short_width(start: Head, least: int = 2) -> int:
+def _short_width(start: Head, *, asked: bool = False) -> int:
     """The number of columns of an MS MARCO run, 3 or 4; 0 if it is not clearly one.
 
     In each query ranks count up from 0 or 1 and scores fall, where qrels have documents and labels.
 
     Args:
-        least: lines that some query has.
+        asked: somebody says that it is a run, so one line of a query is enough; else two or three are.
     """
     lines = without_comments(start).lines[:_TOLD_BY]
     width = len(lines[0].split()) if lines else 0
@@ -179,12 +181,15 @@ def _short_width(start: Head, least: int = 2) -> int:
         if score is None or not in_order or (before and score > before[1]):
             return 0
         # Labels are whole numbers; scores that are whole, too, fall from line to line.
-        some_fraction = some_fraction or width == 3 or b"." in columns[3]
+        # The second column of qrels is a number or Q0.
+        named = b"\t" in line and not columns[1].isdigit() and columns[1].upper() != b"Q0"
+        some_fraction = some_fraction or width == 3 or b"." in columns[3] or named
         counts[query] = counts.get(query, 0) + (before is None or score < before[1] or some_fraction)
         last[query] = rank, score
         documents.add((query, columns[1]))
     most = max(counts.values(), default=0)
-    return width if most >= (least if some_fraction else 3) and len(documents) == len(lines) else 0
+    least = 1 if asked else 2 if some_fraction else 3
+    return width if most >= least and len(documents) == len(lines) else 0
 
 
 def _looks_like_a_run(line: bytes) -> bool:
@@ -360,7 +365,7 @@ def _careful(path: Path, skip: int = 0) -> tuple[str, tuple[str, ...], Any, Any,
                 if not tag and len(columns) in (3, 4):
                     # Nothing else has three columns; four may be qrels.
                     is_short = (
-                        columns[2].isdigit() if len(columns) == 3 else _short_width(head(path), least=1)
+                        columns[2].isdigit() if len(columns) == 3 else _short_width(head(path), asked=True)
                     )
                     short = len(columns) if is_short else 0
                 if short and len(columns) == short:

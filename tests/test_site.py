@@ -34,7 +34,7 @@ def test_every_page_of_the_repository_is_on_the_site_and_searchable(site: Path) 
         assert f"examples/{page.stem}/" in texts
     assert "drop run files into a folder" in texts[""]
     assert "opposite orders" in texts["examples/glossary/#against-the-official-side"]
-    assert "Means and standard errors per run" in texts["reference/#trecexam.Track.leaderboard"]
+    assert "means and standard errors per run" in texts["reference/#trecexam.Track.leaderboard"]
 
 
 def test_every_public_name_is_in_the_reference(site: Path) -> None:

@@ -17,7 +17,7 @@ import converters
 from converters.errors import BadLines, ConversionError
 from converters.lines import head
 from converters.rag_responses import read_responses
-from converters.scored_rows import rows_of, scored_rows
+from converters.scored_rows import is_ambiguous, rows_of, scored_rows
 from trecexam.config import CONFIG_NAME
 from trecexam.errors import TrackError
 from trecexam.track import IGNORED_SUFFIXES
@@ -126,6 +126,8 @@ def _looked_at(path: Path) -> Found:
         )
     try:
         kind = converters.sniff(path)
+        if kind == "qrels" and path.parent.name == "runs" and is_ambiguous(head(path)):
+            kind = "run"
         role = _ROLES.get(kind)
         if role is None:
             return Found(path, None, kind, f"looks like the format '{kind}', which `init` does not take")

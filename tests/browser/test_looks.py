@@ -14,6 +14,7 @@ import pytest
 
 pytest.importorskip("starlette", reason="the extra `serve` is not installed")
 
+from rag_track import make_demo_with_two_graders
 from readable import FAINT, NAMELESS, SQUEEZED
 from served import Served, serving
 from team import users_file
@@ -106,7 +107,8 @@ def track(tmp_path_factory: pytest.TempPathFactory, draw: Callable[[Plot], Drawi
 
 def make_track(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = tmp_path_factory.mktemp("looks") / "demo"
-    run(["demo", str(root)])
+    make_demo_with_two_graders(root)
+    run(["watch", "--once", str(root)])
     (root / "guidelines.md").write_text(GUIDELINES * 5)
     (root / "trecexam.toml").write_text((root / "trecexam.toml").read_text() + SCALE)
     (root / "runs" / "bad.run").write_text("no run\n")

@@ -45,11 +45,11 @@ def report(tmp_path_factory: pytest.TempPathFactory, draw: Callable[[Plot], Draw
     (root / "runs" / "<b>bad.run").write_text("no run\n")
     with (
         pytest.MonkeyPatch.context() as patch,
-        trecexam.open_track(root, graders={"rubric": HashGrader()}) as track,
+        trecexam.open_track(root, grader=HashGrader()) as track,
     ):
         patch.setattr("trecexam.tables.plots.canvas._drawn", draw)
         track.update()
-    return root / "out" / "rubric" / "report.html"
+    return root / "out" / "report.html"
 
 
 @pytest.fixture

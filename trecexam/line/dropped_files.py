@@ -19,7 +19,7 @@ from converters.nuggets import assigned_answer, has_nuggets
 from converters.rag_responses import numbered_responses, second_response
 from converters.records import Response
 from converters.run import Run
-from converters.scored_rows import has_texts
+from converters.scored_rows import has_texts, is_ambiguous
 from converters.segment import Pool, Unit, response_passages, response_ranking, safe_name
 from trecexam.bank import Bank
 from trecexam.extension import extensions, named
@@ -142,6 +142,8 @@ def read_dropped(
     if kind in {"queries", None} and _is_json(path):
         # Here, a text with a query's id is an answer to it; and JSON is never a run.
         kind = "responses"
+    if kind == "qrels" and is_ambiguous(head(path)):
+        kind = "run"
     if kind == "responses":
         return _responses(path, pool, unit, query_texts, words, strict=strict, warn=warn)
     if kind == "grades":
