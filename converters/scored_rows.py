@@ -85,7 +85,8 @@ def rows_of(start: Head) -> Kind:
         return "run"
     if not _key(row, _QUERY_IDS) or not _key(row, _DOC_IDS) or row.keys() & _OTHERS:
         return ""
-    if "rank" in row or ("score" in row and (_key(row, _TAGS) or "text" in row)):
+    with_text = "text" in row or ("query" in row and _key(row, _QUERY_IDS) != "query")
+    if "rank" in row or ("score" in row and (_key(row, _TAGS) or with_text)):
         return "run"
     if "score" not in row:
         return "qrels" if _key(row, _LABELS) else ""

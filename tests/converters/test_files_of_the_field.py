@@ -23,8 +23,10 @@ from pyarrow import parquet
 
 import converters
 from converters import ConversionError, Passage, Qrel, Query
+from converters.convert import converted
 from converters.lines import packing
 from converters.passages import read_passages
+from converters.rag_responses import read_responses
 
 CORPUS = Path(__file__).parents[1] / "fuzz" / "corpus"
 PACKED = ("run.txt.bz2", "run.txt.xz", "run.txt.zst", "run.parquet")
@@ -103,6 +105,38 @@ def test_a_run_of_another_tool_has_its_documents_and_scores(
 )
 def test_judgments_passages_and_queries_of_another_tool_are_read(name: str, expected: list[Any]) -> None:
     assert list(converters.read(CORPUS / name)) == expected
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        [{"number": 31, "title": "throat", "turn": [{"number": 1, "raw_utterance": "what is it"}]}],
+        [
+            {
+                "number": 31,
+                "turn": [{"number": 1, "raw_utterance": "it", "manual_rewritten_utterance": "what is it"}],
+            }
+        ],
+        {"number": "31", "title": "x", "turns": [{"turn_id": "31_1", "utterance": "what is it"}]},
+    ],
+)
+def test_the_turns_of_a_conversation_are_queries(tmp_path: Path, content: Any) -> None:
+    assert list(converters.read(put(tmp_path, json.dumps(content)))) == [Query("31_1", "what is it")]
+
+
+def test_a_turn_without_a_response_loses_nothing_else(tmp_path: Path) -> None:
+    turns = [{"turn_id": "1_1", "responses": []}, {"turn_id": "1_2", "responses": [{"text": "You may."}]}]
+    errors: list[ConversionError] = []
+    path = put(tmp_path, json.dumps({"run_name": "r", "turns": turns}))
+    assert [each.query_id for each in read_responses(path, errors.append)] == ["1_2"]
+    assert [error.reason for error in errors] == ["turn '1_1' has no responses"]
+
+
+def test_a_run_with_texts_is_converted_to_queries_and_passages_and_no_other_run_is(tmp_path: Path) -> None:
+    path = put(tmp_path, json.dumps(CASTORINI))
+    assert list(converted(path, None, "queries")) == [Query("7", "cats")]
+    with pytest.raises(ConversionError, match="is a run without texts, and holds no passages"):
+        converted(put(tmp_path, "q Q0 d 1 2 t\n", "x.run"), None, "passages")
 
 
 def test_an_ikat_run_is_each_turns_first_response_which_cites_what_it_used() -> None:
@@ -210,10 +244,12 @@ def test_a_table_without_scores_ranks_by_its_ranks(tmp_path: Path) -> None:
         ),
         ("run", "qid,docno,score\n1,a,2\n1,a,1\n", 3, "document 'a' occurs twice for query '1'"),
         ("run", '{"q": {"d": 1.5, "e": "x"}}', 1, "the score is not a number: 'x'"),
-        ("run", '{"mteb_model_meta": {}, "a": {"test": {}, "dev": {}}}', 1, "has 2 splits .test, dev."),
+        ("run", '{"mteb_model_meta": {}, "a": {"test": {}, "dev": {}}}', 1, "has 2 splits .a/test, a/dev."),
         ("run", '{"query": {"qid": "1"}, "candidates": 3}', 1, '"candidates" is not a list'),
         ("run", '{"query": {"text": "x"}, "candidates": []}', 1, 'no "qid" or "query_id" or "id"'),
         ("run", '{"query": {"qid": "1"}, "candidates": []}', None, "no document in it"),
+        ("run", "qid,docno,score\nq1,d 2,1\n", 2, "the document id 'd 2' has white space in it"),
+        ("qrels", '{"q 1": {"d": 1}}', 1, "the query id 'q 1' has white space in it"),
         (
             "qrels",
             '{"query-id": "q", "corpus-id": "d", "score": 0.5}',
@@ -244,6 +280,17 @@ def test_what_cannot_be_read_is_named(
         ("my-run.json", '{"q1": {"d1": 3, "d2": 1}}', "run"),
         ("truth.json", '{\n  "q1": {\n    "d1": 3,\n    "d2": 1\n  }\n}', "qrels"),
         ("x.tsv", "query_id\tdoc_id\trelevance\nq1\td1\t2\n", "qrels"),
+        ("pruned_qrels.json", '{"q1": {"d1": 1, "d2": 0}}', "qrels"),
+        ("brunch.json", '{"q1": {"d1": 1.0, "d2": 0.0}}', "qrels"),
+        ("x.json", '{"q1": {}, "q2": {"d1": 21, "d2": 20}}', "run"),
+        ("dev.csv", "query_id,doc_id,score\nq1,d1,1.0\nq1,d2,0.0\n", "qrels"),
+        ("x.csv", "query_id,doc_id,score\nq1,d1,1.25\n", "run"),
+        ("x.csv", ",qid,docno,score\n0,q1,d1,1.25\n", "run"),
+        ("x.jsonl", '{"query_id": "q", "corpus_id": "d", "score": 1}', "qrels"),
+        ("x.tsv", "1\td1\t1\t9\n1\td2\t2\t8\n", "run"),
+        ("x.tsv", "1\t0\td1\t1\n1\t0\td2\t0\n", "qrels"),
+        ("queries.dev.tsv", "1\tcats\t1\n", "queries"),
+        ("x.tsv", "1\tcats eat\t5\n", "queries"),
         ("x.tsv", "1\thow many cats\t3 and more\n", "queries"),
         ("x.tsv", "query_id\tquery\n1\tcats\n", "queries"),
         ("x.jsonl", '{"query_id": "q", "doc_id": "d", "item_id": "i", "rating": 3}', "grades"),
