@@ -22,7 +22,7 @@ EXTENSION = Extension(
         )
     },
     accessors={"exam": f"{__name__}.accessor:ExamAccessor"},
-    features=(f"{__name__}.plots:EXAMS",),
+    features=(f"{__name__}.outputs:EXAMS",),
     item_values={"discrimination": f"{__name__}.rubric:discriminations"},
 )
 _HOME = {"filter_exam": "filtering", "fit_exam": "fitting", "improve_exam": "fitting"}

@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from trecexam.extensions.exams.irt.exam import FittedExam
 from trecexam.extensions.exams.irt.model import GRID, exam_information, probability
 from trecexam.extensions.exams.irt.settings import CERTAIN_DIGITS
-from trecexam.extensions.exams.rubric import fit_track
 from trecexam.extensions.exams.tables import abilities_table, information_curves
-from trecexam.line.assessment import Assessment
-from trecexam.line.output_files import Feature, FeaturePlot, PlotMeasures
 from trecexam.tables.plots.model import Plot, Size
 from trecexam.tables.plots.rows import draw_rows
 from trecexam.tables.plots.style import (
@@ -270,18 +266,3 @@ def _draw_abilities(figure: Figure, plot: Plot) -> None:
     axes.axvline(0, color=PALE, linewidth=0.8, zorder=1)
     draw_rows(axes, [str(row[0]) for row in rows], theta, low, high)
     axes.set_xlabel("ability")
-
-
-def _of_fit(plot: Callable[[FittedExam], Plot]) -> Callable[[Assessment, PlotMeasures], Plot]:
-    return lambda track, plot_measures: plot(fit_track(track))
-
-
-EXAMS = Feature(
-    plots={
-        "abilities": FeaturePlot("exam: the runs' abilities with 95% intervals", _of_fit(abilities_plot)),
-        "information": FeaturePlot("exam: how much all items tell, by ability", _of_fit(information_plot)),
-        "item_curves": FeaturePlot(
-            "exam: the chance of covering each item, by ability", _of_fit(curves_plot)
-        ),
-    }
-)
