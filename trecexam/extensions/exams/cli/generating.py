@@ -1,7 +1,8 @@
-"""`trecexam exam generate`."""
+"""`trecexam exam generate` and `filter`."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -9,12 +10,14 @@ import click
 
 import trecexam
 from trecexam.cli.options import estimate_json_option, estimate_option, output_path, track_argument
+from trecexam.cli.reading import writing
 from trecexam.cli.signals import exit_status
 from trecexam.cli.working import ask, told
 from trecexam.tables.text import plural
 
 if TYPE_CHECKING:
     from trecexam.extensions.exams.generating import GeneratedExam
+    from trecexam.tables.result import Result
 
 _FILE = click.Path(path_type=Path, dir_okay=False)
 
@@ -87,3 +90,31 @@ def _without_questions(made: GeneratedExam) -> str:
         f"no answer could be read as a question; {unchanged}: look at the answers in {unread}, then name "
         "another model in [generator] or raise its max_new_tokens"
     )
+
+
+@click.command(
+    "filter",
+    epilog="Example: trecexam exam filter mytrack/exam.jsonl -o filtered",
+)
+@click.argument("exam", type=click.Path(path_type=Path, exists=True, dir_okay=False), metavar="EXAM.jsonl")
+@click.option(
+    "-o", "--output", type=click.Path(path_type=Path, file_okay=False), required=True, metavar="DIR",
+    help="Write kept.jsonl, dropped.jsonl, groups.tsv (for `exam fit --groups`) and queries.tsv (for "
+        "retrieval) into this folder.",
+)  # fmt: skip
+@writing
+def filtering(exam: Path, output: Path) -> tuple[Result, int]:
+    """Remove questions from EXAM.jsonl that refer to the text they were made from, and say why.
+
+    A line is {"question_id", "question", "choices": [4], "correct": 0..3, "doc_id", "documentation",
+    "topic"?}. Prints the removed questions. Exit status 1: no question is left.
+    """
+    # Imports pydantic.
+    from trecexam.extensions.exams.filtering import FILES, filter_exam, write_filtered
+    from trecexam.line.protected import refuse_folder
+
+    refuse_folder(output, (exam,), FILES, always=FILES)
+    filtered = filter_exam(exam)
+    write_filtered(filtered, output)
+    filtered = replace(filtered, notes=(*filtered.notes, f"written: {output}"))
+    return filtered, 0 if filtered.kept else 1
