@@ -55,7 +55,7 @@ def serving(root: Path, *, apart: bool = False, **options: Any) -> Iterator[Serv
     Args:
         options: of `create_app`.
     """
-    from trecexam.extensions.page.server import Server, bound
+    from trecexam.extensions.page.running import Server, bound
 
     with LiveTrack(root) if apart else live_track(root) as live, bound("127.0.0.1", 0) as socket:
         server = Server(live, socket, **options)

@@ -9,7 +9,13 @@ from typing import TYPE_CHECKING, Any
 import click
 
 import trecexam
-from trecexam.cli.options import estimate_json_option, estimate_option, output_path, track_argument
+from trecexam.cli.options import (
+    estimate_json_option,
+    estimate_option,
+    output_folder_option,
+    output_option,
+    track_argument,
+)
 from trecexam.cli.reading import writing
 from trecexam.cli.signals import exit_status
 from trecexam.cli.working import ask, told
@@ -18,8 +24,6 @@ from trecexam.tables.text import plural
 if TYPE_CHECKING:
     from trecexam.extensions.exams.generating import GeneratedExam
     from trecexam.tables.result import Result
-
-_FILE = click.Path(path_type=Path, dir_okay=False)
 
 
 @click.command(
@@ -30,14 +34,7 @@ _FILE = click.Path(path_type=Path, dir_okay=False)
     "--domain", required=True, metavar="TEXT", help="Describe the passages: `task_domain` of the prompt."
 )
 @estimate_option
-@click.option(
-    "-o",
-    "--output",
-    type=_FILE,
-    metavar="FILE",
-    callback=output_path,
-    help="Write the exam to this file [default: TRACK/exam.jsonl].",
-)
+@output_option("Write the exam to this file [default: TRACK/exam.jsonl].")
 @estimate_json_option
 def generating(
     track: Path,
@@ -97,11 +94,10 @@ def _without_questions(made: GeneratedExam) -> str:
     epilog="Example: trecexam exam filter mytrack/exam.jsonl -o filtered",
 )
 @click.argument("exam", type=click.Path(path_type=Path, exists=True, dir_okay=False), metavar="EXAM.jsonl")
-@click.option(
-    "-o", "--output", type=click.Path(path_type=Path, file_okay=False), required=True, metavar="DIR",
-    help="Write kept.jsonl, dropped.jsonl, groups.tsv (for `exam fit --groups`) and queries.tsv (for "
-        "retrieval) into this folder.",
-)  # fmt: skip
+@output_folder_option(
+    "Write kept.jsonl, dropped.jsonl, groups.tsv (for `exam fit --groups`) and queries.tsv (for retrieval) "
+    "into this folder.",
+)
 @writing
 def filtering(exam: Path, output: Path) -> tuple[Result, int]:
     """Remove questions from EXAM.jsonl that refer to the text they were made from, and say why.

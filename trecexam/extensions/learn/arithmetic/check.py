@@ -272,7 +272,7 @@ def _mask(query: QueryPassages, rows: NDArray[np.intp]) -> Bools:
     return mask
 
 
-def ndcg(ranks: NDArray[np.int32], gains: Floats, k: int, elsewhere: Floats | None = None) -> Floats:
+def ndcg(ranks: NDArray[np.int32], gains: Floats, k: int) -> Floats:
     """nDCG@k of each run for a query as in trec_eval: sum of gain / log2(rank + 1), over the best sum.
 
     Args:
@@ -280,7 +280,6 @@ def ndcg(ranks: NDArray[np.int32], gains: Floats, k: int, elsewhere: Floats | No
         gains: of the pooled passages; a negative one counts 0, and one that is NaN leaves its passage out of
             all rankings ("condensed list", Sakai, SIGIR 2007).
         k: ranks that count.
-        elsewhere: gains of passages that no run has, which count for the best sum.
 
     Returns:
         Shape (runs,); 0 where nothing is gained.
@@ -293,7 +292,6 @@ def ndcg(ranks: NDArray[np.int32], gains: Floats, k: int, elsewhere: Floats | No
     position = np.cumsum(in_list, axis=1) - 1
     counts = in_list & (position < k)
     sums = (at_rank * np.where(counts, discounts[np.where(counts, position, 0)], 0)).sum(axis=1)
-    every = np.concatenate([gains[has_gain], np.empty(0) if elsewhere is None else elsewhere])
-    best = np.sort(np.maximum(every, 0))[::-1][:k]
+    best = np.sort(np.maximum(gains[has_gain], 0))[::-1][:k]
     ideal = float((best * discounts[: len(best)]).sum())
     return np.asarray(sums / ideal if ideal else np.zeros(len(ranks)))
