@@ -22,6 +22,32 @@ from trecexam.tables.text import plural
 MAX_WORDS = {"question": 30, "nugget": 20}
 #: Kinds whose item is the query itself: not checked for copies of it and for length.
 OF_QUERY = frozenset({"truthfulness", "relevance"})
+#: Patterns before an item, with their descriptions. In the CAR Y3 bank: `['1. How`, `[2] What`, `- Why`.
+_BEFORE = (
+    (
+        "a number before it",
+        r"[\s\[(\"'*]*(?:\[\d{1,3}\]|\(?\d{1,3}[.)]|(?:Q|question|nugget|fact) ?\d{1,3} ?[.):])\s",
+    ),
+    ("a bullet before it", r"\s*[-*•\u2013\u2014·]\s"),
+    ("the beginning of a list", r"\s*\w+\s*=\s*[\[{]"),
+    ("a label before it", r"\s*(?:question|nugget|fact)s?\s*:\s*\S"),
+    (
+        "a reply of the model, not an item",
+        r"\s*(?:sure|certainly|of course)\b\s*[,!.:]|\s*here (?:are|is) .*:\s*$",
+    ),
+)
+_WITHIN = (
+    ("a reply of the model, not an item", r"\bas an ai\b"),
+    ("Markdown in it", r"```|\*\*\S.*\*\*"),
+    (
+        "a placeholder of the prompt in it",
+        r"\{(?:query|query_text|query_title|query_subtopic|subtopic|title|text|passage|context)\}",
+    ),
+    ("brackets, quotes or commas of a list around it", r"^[\[{]\s*[\"'{\[]|[\"']\s*[,\]}]+$"),
+)
+_COMPILED_BEFORE = tuple((what, re.compile(pattern, re.IGNORECASE)) for what, pattern in _BEFORE)
+_COMPILED_WITHIN = tuple((what, re.compile(pattern, re.IGNORECASE)) for what, pattern in _WITHIN)
+_LIST = _WITHIN[-1][0]
 
 
 class BankFinding(NamedTuple):
@@ -215,34 +241,6 @@ def _queries(
             yield BankFinding(file, line, query_id, "", "all items of the query are retired", "")
         if texts is not None and not texts.get(query_id, "").strip():
             yield BankFinding(file, line, query_id, "", "the track has no text of this query", "")
-
-
-#: Patterns before an item, with their descriptions. In the CAR Y3 bank: `['1. How`, `[2] What`, `- Why`.
-_BEFORE = (
-    (
-        "a number before it",
-        r"[\s\[(\"'*]*(?:\[\d{1,3}\]|\(?\d{1,3}[.)]|(?:Q|question|nugget|fact) ?\d{1,3} ?[.):])\s",
-    ),
-    ("a bullet before it", r"\s*[-*•\u2013\u2014·]\s"),
-    ("the beginning of a list", r"\s*\w+\s*=\s*[\[{]"),
-    ("a label before it", r"\s*(?:question|nugget|fact)s?\s*:\s*\S"),
-    (
-        "a reply of the model, not an item",
-        r"\s*(?:sure|certainly|of course)\b\s*[,!.:]|\s*here (?:are|is) .*:\s*$",
-    ),
-)
-_WITHIN = (
-    ("a reply of the model, not an item", r"\bas an ai\b"),
-    ("Markdown in it", r"```|\*\*\S.*\*\*"),
-    (
-        "a placeholder of the prompt in it",
-        r"\{(?:query|query_text|query_title|query_subtopic|subtopic|title|text|passage|context)\}",
-    ),
-    ("brackets, quotes or commas of a list around it", r"^[\[{]\s*[\"'{\[]|[\"']\s*[,\]}]+$"),
-)
-_COMPILED_BEFORE = tuple((what, re.compile(pattern, re.IGNORECASE)) for what, pattern in _BEFORE)
-_COMPILED_WITHIN = tuple((what, re.compile(pattern, re.IGNORECASE)) for what, pattern in _WITHIN)
-_LIST = _WITHIN[-1][0]
 
 
 def junk_in(text: str) -> str | None:

@@ -21,6 +21,7 @@ from trecexam.tables.text import plural
 GENERATION = ".generation.json"
 #: What `write_filtered` writes.
 FILES = ("kept.jsonl", "dropped.jsonl", "groups.tsv", "queries.tsv")
+_PATTERNS = Path(__file__).parent / "questions" / "texts" / "self-contained.txt"
 
 
 @dataclass(frozen=True)
@@ -140,9 +141,6 @@ def _queries(exam: FilteredExam) -> str:
 def companion_file(exam: Path, ending: str) -> Path:
     """The file with this ending next to an exam file."""
     return exam.with_name(exam.name.split(".jsonl")[0] + ending)
-
-
-_PATTERNS = Path(__file__).parent / "questions" / "texts" / "self-contained.txt"
 
 
 def read_patterns(path: Path) -> list[re.Pattern[str]]:

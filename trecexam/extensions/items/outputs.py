@@ -38,6 +38,8 @@ _LAYOUT = Layout(
 )
 #: Half of what is to be expected of an item before anything is known of it.
 _WEAK = 0.5
+#: The codes of a cell in the order of GRADES.
+_CODES = (*range(MAX_RATING + 1), UNPARSED, REFUSED, ERROR, MISSING)
 
 
 class _Plots(NamedTuple):
@@ -156,8 +158,6 @@ ITEMS = Feature(
 )
 
 
-#: The codes of a cell in the order of GRADES.
-_CODES = (*range(MAX_RATING + 1), UNPARSED, REFUSED, ERROR, MISSING)
 assert len(_CODES) == len(GRADES)
 
 

@@ -37,6 +37,8 @@ if TYPE_CHECKING:
 
 #: The least characters of a token that somebody chooses: so many hold 128 random bits.
 SHORTEST_TOKEN = 22
+#: Bytes of a request's head; requests at a time; seconds between two looks at the users file.
+MAX_HEAD, REQUESTS, FOLLOW_SECONDS = 32 << 10, 200, 1
 
 
 def serve(
@@ -148,10 +150,6 @@ def address(host: str, port: int, token: str | None, page: str = "") -> str:
 
 def _query(token: str | None) -> str:
     return f"?token={quote(token, safe='')}" if token else ""
-
-
-#: Bytes of a request's head; requests at a time; seconds between two looks at the users file.
-MAX_HEAD, REQUESTS, FOLLOW_SECONDS = 32 << 10, 200, 1
 
 
 @contextmanager

@@ -34,6 +34,8 @@ _MEANING = {
     "interval": "95%, Student's t over questions",
     "test": "two-sided paired t test over shared questions; p_holm: over all pairs of a score",
 }
+REPORT_COLUMNS = ("run_id", "n", "unparsed", *SCORES, "n_input_tokens", "n_output_tokens")
+RETRIEVED_COLUMNS = ("n_retrieved", "mean_blocks")
 
 
 class NoAnswersError(TrecexamError):
@@ -121,10 +123,6 @@ def report_of(rows: Iterable[JudgedAnswer]) -> RagvalReport:
     baseline, oracle = (name if name in names else None for name in (BASELINE, ORACLE))
     placed, notes = places(systems, baseline, oracle), tuple(remarks(systems))
     return RagvalReport(systems, compare(systems), placed, baseline, oracle, notes)
-
-
-REPORT_COLUMNS = ("run_id", "n", "unparsed", *SCORES, "n_input_tokens", "n_output_tokens")
-RETRIEVED_COLUMNS = ("n_retrieved", "mean_blocks")
 
 
 def report_table(systems: Iterable[System]) -> Table:

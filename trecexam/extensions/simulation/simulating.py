@@ -243,13 +243,6 @@ def _in_words(simulation: Simulation, rule: ScaleMap | None) -> str:
     return f"fitted in each step on the judgments that remain; on all of them: {why or fill_rule}"
 
 
-@named_as_called
-class SimulateAccessor(Accessor):
-    """Simulations of filled judgment holes."""
-
-    __call__ = on_loaded(simulate)
-
-
 def runs_table(rows: Sequence[LeftOut], methods: Sequence[str]) -> Table:
     """Return a row per measure and run: its rank and mean with all judgments and by each method."""
     header = ("official_measure", "run", "left_out", "unique", "relevant", "filled")
@@ -322,3 +315,10 @@ def removal_table(rows: Sequence[Removed], methods: Sequence[str], repeats: int)
             interval=f"95% range of a further repeat, from {plural(repeats, 'repeat')}",
         ),
     )
+
+
+@named_as_called
+class SimulateAccessor(Accessor):
+    """Simulations of filled judgment holes."""
+
+    __call__ = on_loaded(simulate)

@@ -27,6 +27,22 @@ if TYPE_CHECKING:
     from trecexam.features.fill.arithmetic.scale_map import RuleName, ScaleMap
     from trecexam.files.stamps import Rejected
 
+HEADER = (
+    "query_id",
+    "iteration",
+    "doc_id",
+    "label",
+    "source",
+    "grader",
+    "model",
+    "prompt",
+    "rating",
+    "confidence",
+    "rule",
+    "who",
+    "why",
+)
+
 
 @dataclass(frozen=True)
 class FillRequest:
@@ -226,23 +242,6 @@ class Filled(Result):
             UNJUDGED if row.qrel.relevance == NOT_JUDGED else row.source for row in self.rows
         )
         return write_with_provenance(output, contents, "fill", by, n_by_source)
-
-
-HEADER = (
-    "query_id",
-    "iteration",
-    "doc_id",
-    "label",
-    "source",
-    "grader",
-    "model",
-    "prompt",
-    "rating",
-    "confidence",
-    "rule",
-    "who",
-    "why",
-)
 
 
 def merged_qrels(rows: Sequence[MergedRow]) -> bytes:

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from trecexam.extensions.banks.checks import Checked
     from trecexam.tables.result import Result
 
+_FILE = click.Path(path_type=Path, exists=True, dir_okay=False)
+
 
 @click.command(epilog="Example: trecexam bank check bank.questions.jsonl")
 @click.argument(
@@ -45,9 +47,6 @@ def check(paths: tuple[Path, ...]) -> Result:
         checked = check_files(paths)
     # Findings make the exit status 1.
     return replace(checked, rejected=checked.problems)
-
-
-_FILE = click.Path(path_type=Path, exists=True, dir_okay=False)
 
 
 @click.command(epilog="Example: trecexam bank diff /tmp/old.jsonl mytrack/bank.questions.jsonl mytrack")

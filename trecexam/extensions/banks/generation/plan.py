@@ -22,6 +22,7 @@ from trecexam.track import TrackFolder
 
 #: (query_id, facet_id) -> numbers of lines, from 1.
 LineNumbers = Mapping[tuple[str, str | None], Sequence[int]]
+_HEADERS = (("query_id", "subtopic"), ("query_id", "facet_id", "subtopic"))
 
 
 @dataclass(frozen=True)
@@ -150,9 +151,6 @@ def _has_items(items: Collection[Item], request: ItemRequest, prompt: ItemPrompt
         item.kind == prompt.kind and (request.facet_id is None or item.facet_id == request.facet_id)
         for item in items
     )
-
-
-_HEADERS = (("query_id", "subtopic"), ("query_id", "facet_id", "subtopic"))
 
 
 class Subtopic(NamedTuple):
