@@ -63,9 +63,8 @@ PERMITTED = {
         "trecexam.cli.watch",
         "trecexam.cli.working",
         "trecexam.extensions.erag.cli",
-        "trecexam.extensions.exams.cli.filtering",
-        "trecexam.extensions.exams.cli.fitting",
         "trecexam.extensions.exams.cli.generating",
+        "trecexam.extensions.exams.cli.fitting",
         "trecexam.extensions.exams.cli.scoring",
     },
     "converters": {
@@ -76,7 +75,6 @@ PERMITTED = {
         "trecexam.cli.main",
         "trecexam.cli.options",
         "trecexam.cli.working",
-        "trecexam.extensions.exams.cli.filtering",
         "trecexam.extensions.exams.cli.generating",
         "trecexam.extensions.exams.cli.scoring",
         "trecexam.tables.terminal",

@@ -1,12 +1,12 @@
 from trecexam.extensions.banks.accessor import BankAccessor
 from trecexam.extensions.campaign.accessor import JudgeNextAccessor, JudgingAccessor
-from trecexam.extensions.compare_graders.accessor import CompareGradersAccessor
+from trecexam.extensions.compare_graders.compare import CompareGradersAccessor
 from trecexam.extensions.erag.accessor import EragAccessor
-from trecexam.extensions.evaluate.accessor import AddRunAccessor
+from trecexam.extensions.evaluate.runs import AddRunAccessor
 from trecexam.extensions.exams.accessor import ExamAccessor
 from trecexam.extensions.learn.accessor import LearnAccessor
 from trecexam.extensions.ragval.accessor import RagvalAccessor
-from trecexam.extensions.simulation.accessor import SimulateAccessor
+from trecexam.extensions.simulation.simulating import SimulateAccessor
 
 class OfExtensions:
     @property

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from starlette.testclient import TestClient
+from worker_thread import live_track
 
 from trecexam.extensions.page.app import create_app
 from trecexam.extensions.page.live import LiveTrack
@@ -20,7 +21,7 @@ from trecexam.extensions.page.live import LiveTrack
 @contextmanager
 def client_of(root: Path, **options: object) -> Iterator[TestClient]:
     """A client of the page of a track, which is already read."""
-    with LiveTrack(root, apart=False) as live:
+    with live_track(root) as live:
         assert live.wait_for(lambda one: one.view is not None or bool(one.trouble))
         app = create_app(live, **options)  # type: ignore[arg-type]
         with TestClient(app, base_url="http://127.0.0.1", follow_redirects=False) as client:
@@ -54,9 +55,9 @@ def serving(root: Path, *, apart: bool = False, **options: Any) -> Iterator[Serv
     Args:
         options: of `create_app`.
     """
-    from trecexam.extensions.page.server import Server, bound
+    from trecexam.extensions.page.running import Server, bound
 
-    with LiveTrack(root, apart=apart) as live, bound("127.0.0.1", 0) as socket:
+    with LiveTrack(root) if apart else live_track(root) as live, bound("127.0.0.1", 0) as socket:
         server = Server(live, socket, **options)
         thread = threading.Thread(target=server.run, name="page")
         thread.start()

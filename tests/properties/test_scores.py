@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from trecexam.scores import Cover, nCover
+from trecexam.scores.columns.provider import as_run
 from trecexam.scores.correlation import correlate
-from trecexam.scores.cover_kernel import cover_values, trec_order
 from trecexam.scores.evaluate import RubricJudgments
 from trecexam.scores.labels import label_qrels
 from trecexam.scores.rank_correlation.tau import tau_ap
@@ -25,30 +25,36 @@ def query_ratings(draw: st.DrawFn, query_id: str = "q") -> QueryRatings:
 
 
 @st.composite
-def ranked(draw: st.DrawFn) -> tuple[QueryRatings, np.ndarray]:
+def ranked(draw: st.DrawFn) -> tuple[QueryRatings, list[str]]:
     q = draw(query_ratings())
-    ranking = draw(st.permutations([*range(len(q.doc_ids)), -1, -1]))
-    return q, np.array(ranking[: draw(st.integers(0, len(ranking)))], np.intp)
+    ranking = draw(st.permutations([*q.doc_ids, "none", "no other"]))
+    return q, ranking[: draw(st.integers(0, len(ranking)))]
 
 
-@given(ranked(), st.integers(1, 5), st.integers(1, 8))
+def covers(q: QueryRatings, ranking: list[str], rel: int, k: int) -> tuple[float, float]:
+    """Cover and nCover of a ranking."""
+    wanted = [Cover(rel=rel) @ k, nCover(rel=rel) @ k]
+    values = RubricJudgments([q]).evaluator(wanted, ["q"])({"q": ranking})["q"]
+    return values[str(wanted[0])], values[str(wanted[1])]
+
+
+@given(ranked(), st.integers(1, 4), st.integers(1, 8))
 @settings(deadline=None)
-def test_cover_is_bounded_and_monotone(case: tuple[QueryRatings, np.ndarray], rel: int, k: int) -> None:
+def test_cover_is_bounded_and_monotone(case: tuple[QueryRatings, list[str]], rel: int, k: int) -> None:
     q, ranking = case
-    here = cover_values(q.ratings, ranking, rel, k)
-    assert 0 <= here.cover <= here.ncover <= 1
-    deeper = cover_values(q.ratings, ranking, rel, k + 1)
-    assert here.cover <= deeper.cover
-    assert here.ncover <= deeper.ncover
-    assert cover_values(q.ratings, ranking, rel + 1, k).cover <= here.cover
-    assert cover_values(q.ratings, ranking, rel, len(ranking) + 1) == cover_values(q.ratings, ranking, rel)
+    cover, ncover = covers(q, ranking, rel, k)
+    assert 0 <= cover <= ncover <= 1
+    deeper, deeper_ncover = covers(q, ranking, rel, k + 1)
+    assert cover <= deeper
+    assert ncover <= deeper_ncover
+    assert covers(q, ranking, rel + 1, k)[0] <= cover
+    assert covers(q, ranking, rel, len(ranking) + 1) == covers(q, ranking, rel, 1000)
 
 
 @given(query_ratings(), st.integers(1, 5))
 @settings(deadline=None)
 def test_the_whole_pool_covers_all_reachable_items(q: QueryRatings, rel: int) -> None:
-    values = cover_values(q.ratings, np.arange(len(q.doc_ids)), rel)
-    assert values.ncover == float((q.ratings >= rel).any())
+    assert covers(q, list(q.doc_ids), rel, 1000)[1] == float((q.ratings >= rel).any())
 
 
 @given(query_ratings("q1"), query_ratings("q2"), st.randoms(use_true_random=False))
@@ -65,7 +71,7 @@ def test_order_of_queries_and_rows_makes_no_difference(
         return {(m.query_id, str(m.measure)): m.value for m in ir_measures.iter_calc(wanted, qrels, run)}
 
     assert values(rows) == values(shuffled) == values(list(label_qrels([q2, q1])))
-    rankings = {query_id: trec_order(scores) for query_id, scores in run.items()}
+    rankings = {query_id: as_run(run).ranking(query_id) for query_id in run}
     judgments = RubricJudgments([q2, q1])
     ours = judgments.evaluator(wanted, ["q1", "q2"])(rankings)
     judged = {row.query_id for row in rows}

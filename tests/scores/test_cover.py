@@ -13,7 +13,7 @@ from ir_measures import AP, Measure, P, Qrel, nDCG
 from naive_cover import Frame
 
 from trecexam.scores import Cover, nCover
-from trecexam.scores.cover_kernel import cover_values, trec_order
+from trecexam.scores.columns.provider import as_run as ranked
 from trecexam.scores.labels import RubricQrel, label_qrels, rating_qrels, subtopic_qrels
 from trecexam.scores.ratings import QueryRatings
 
@@ -37,6 +37,10 @@ def naive_cover(q: QueryRatings, ranking: list[str], rel: int, k: int | None) ->
 
 def as_run(rankings: dict[str, list[str]]) -> Run:
     return {q: {d: float(-rank) for rank, d in enumerate(docs)} for q, docs in rankings.items()}
+
+
+def trec_order(scores: dict[str, float]) -> list[str]:
+    return ranked({"q": scores}).ranking("q")
 
 
 def per_query(measure: Measure, qrels: object, run: object) -> dict[str, float]:
@@ -143,12 +147,13 @@ def test_the_order_equals_that_of_pytrec_eval() -> None:
         assert per_query(Cover(rel=1) @ 1, [Qrel("q", top, 1, "item")], {"q": scores}) == {"q": 1.0}
 
 
-def test_the_kernel_equals_hand_computed_values() -> None:
-    ratings = np.array([[5, -1, 0], [4, 4, -1]], np.int8)
-    assert cover_values(ratings, np.array([-1, 0, 1]), 4, 1) == (0, 0)
-    assert cover_values(ratings, np.array([-1, 0, 1]), 4, 2) == (1 / 3, 1 / 2)
-    assert cover_values(ratings, np.array([-1, 0, 1]), 4) == (2 / 3, 1)
-    assert cover_values(ratings, np.array([], np.intp), 4) == (0, 0)
+def test_cover_equals_hand_computed_values() -> None:
+    rows = [RubricQrel("q", "a", 5, ratings=(5, -1, 0)), RubricQrel("q", "b", 4, ratings=(4, 4, -1))]
+    run = as_run({"q": ["none", "a", "b"]})
+    assert [per_query(each, rows, run)["q"] for each in (Cover @ 1, nCover @ 1)] == [0, 0]
+    assert [per_query(each, rows, run)["q"] for each in (Cover @ 2, nCover @ 2)] == [1 / 3, 1 / 2]
+    assert [per_query(each, rows, run)["q"] for each in (Cover, nCover)] == [2 / 3, 1]
+    assert [per_query(each, rows, {})["q"] for each in (Cover, nCover)] == [0, 0]
 
 
 def test_names_include_rel() -> None:

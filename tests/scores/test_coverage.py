@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
-from trecexam.scores.cover_kernel import cover_values
+from trecexam.scores import Cover, RubricJudgments
 from trecexam.scores.ratings import QueryRatings, covered_items
 
 
@@ -33,5 +33,6 @@ def test_an_item_is_covered_if_a_passage_of_the_ranking_reaches_it(min_rating: i
     ]
     found = covered_items(q, ranks_of(q, rankings), min_rating)
     assert_array_equal(found, expected)
-    rows = np.array([q.doc_ids.index(doc) for doc in rankings[3]])
-    assert found[3].mean() == cover_values(q.ratings, rows, min_rating).cover
+    cover = Cover(rel=min_rating)
+    values = RubricJudgments([q]).evaluator([cover], ["q"])({"q": rankings[3]})
+    assert found[3].mean() == values["q"][str(cover)]

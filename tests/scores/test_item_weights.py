@@ -15,7 +15,6 @@ from hypothesis import strategies as st
 from ir_measures import Measure
 
 from trecexam.scores import Cover, RubricJudgments, nCover
-from trecexam.scores.cover_kernel import cover_values
 from trecexam.scores.labels import label_qrels
 from trecexam.scores.measures import measure
 from trecexam.scores.ratings import QueryRatings
@@ -90,10 +89,11 @@ def test_for_any_weights_coverage_equals_the_formula_and_is_at_most_one(
 ) -> None:
     rows, weights = drawn
     ratings = np.array(rows, np.int8)
-    values = cover_values(ratings, np.arange(len(rows)), 5, None, 3, np.array(weights))
     q = QueryRatings("q", tuple(map(str, range(len(rows)))), len(weights), ratings, weights=tuple(weights))
-    assert values.cover == pytest.approx(naive(q, list(q.doc_ids), 5, None, 3), abs=1e-9)
-    assert values.cover <= 1 + 1e-12
+    docs = list(q.doc_ids)
+    value = RubricJudgments([q]).evaluator([COMPLIANCE], ["q"])({"q": docs})["q"][str(COMPLIANCE)]
+    assert value == pytest.approx(naive(q, docs, 5, None, 3), abs=1e-9)
+    assert value <= 1 + 1e-12
 
 
 def test_reaching_only_items_with_negative_weight_gives_a_negative_score() -> None:

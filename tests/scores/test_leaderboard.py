@@ -8,6 +8,7 @@ import random
 import statistics
 
 import pytest
+from measure_values import values_of
 
 from trecexam.scores.leaderboard import (
     NO_SCORE,
@@ -19,9 +20,6 @@ from trecexam.scores.leaderboard import (
     leaderboard,
     score,
 )
-from trecexam.scores.values import MeasureValues
-
-values_of = MeasureValues.from_mapping
 
 Values = dict[str, dict[str, dict[str, float]]]
 QUERIES = [f"q{n}" for n in range(9)]

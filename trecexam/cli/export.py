@@ -14,7 +14,7 @@ import click
 import trecexam
 from trecexam.cli import show
 from trecexam.cli.lazy import OpenGroup
-from trecexam.cli.options import output_path, track_argument
+from trecexam.cli.options import output_folder_option, output_option, output_path, track_argument
 from trecexam.errors import TrecexamError
 from trecexam.files import atomic as files
 from trecexam.tables.text import plural
@@ -30,14 +30,7 @@ def export() -> None:
     """Write qrels, runs and grades of a track for trec_eval, ndeval and other tools."""
 
 
-output_option = click.option(
-    "-o",
-    "--output",
-    type=click.Path(path_type=Path, dir_okay=False),
-    callback=output_path,
-    metavar="FILE",
-    help="Write to FILE instead of standard output; an existing file is replaced.",
-)
+file_option = output_option("Write to FILE instead of standard output; an existing file is replaced.")
 min_rating_option = click.option(
     "--min-rating",
     type=click.IntRange(1, 5),
@@ -48,7 +41,7 @@ min_rating_option = click.option(
 
 @export.command(epilog="Example: trecexam export qrels mytrack --label count --min-rating 4 -o rubric.qrels")
 @track_argument
-@output_option
+@file_option
 @click.option(
     "--label",
     type=click.Choice(["max", "count"]),
@@ -99,7 +92,7 @@ def qrels(
 
 @export.command(epilog="Example: trecexam export subtopics mytrack -o rubric.subtopics.qrels")
 @track_argument
-@output_option
+@file_option
 @min_rating_option
 def subtopics(track: Path, output: Path | None, min_rating: int | None) -> None:
     """Write which passage reaches which item, for ndeval: query, item index, document, 0 or 1."""
@@ -110,7 +103,7 @@ def subtopics(track: Path, output: Path | None, min_rating: int | None) -> None:
 
 @export.command(epilog="Example: trecexam export grades mytrack -o grades.jsonl")
 @track_argument
-@output_option
+@file_option
 def grades(track: Path, output: Path | None) -> None:
     """Write every grade of TRACK's pool as JSONL; the `recorded` grader reads this file.
 
@@ -123,14 +116,9 @@ def grades(track: Path, output: Path | None) -> None:
 
 @export.command(epilog="Example: trecexam export runs mytrack -o for-trec-eval")
 @track_argument
-@click.option(
-    "-o",
-    "--output",
-    type=click.Path(path_type=Path, file_okay=False),
-    required=True,
+@output_folder_option(
+    "Write one file NAME.run per run into FOLDER; it is made if needed, and existing files are replaced.",
     metavar="FOLDER",
-    help="Write one file NAME.run per run into FOLDER; it is made if needed, and existing files are "
-    "replaced.",
 )
 @click.option(
     "--metadata",
@@ -165,7 +153,7 @@ def runs(track: Path, output: Path, metadata: bool) -> None:
 @export.command(epilog="Example: trecexam export responses mytrack --run mysys -o scored.jsonl")
 @track_argument
 @click.option("--run", required=True, metavar="NAME", help="Export the run of this name on the leaderboard.")
-@output_option
+@file_option
 def responses(track: Path, run: str, output: Path | None) -> None:
     """Write the responses of one run of TRACK, line by line, with their scores.
 
@@ -180,7 +168,7 @@ def responses(track: Path, run: str, output: Path | None) -> None:
 
 @export.command(epilog="Example: trecexam export official mytrack -o official.qrels")
 @track_argument
-@output_option
+@file_option
 def official(track: Path, output: Path | None) -> None:
     """Write the official judgments of TRACK as qrels for trec_eval."""
     with trecexam.open_track(track) as opened:
@@ -231,7 +219,7 @@ def leaderboard(track: Path, form: str, output: Path | None) -> None:
 
 @export.command(epilog="Example: trecexam export pool mytrack -o graded.jsonl.gz")
 @track_argument
-@output_option
+@file_option
 def pool(track: Path, output: Path | None) -> None:
     """Write TRACK's pool with its grades in the format of the Rubric workbench.
 

@@ -198,3 +198,19 @@ def output_path(ctx: click.Context, param: click.Parameter, path: Path | None) -
 
         refuse_protected(path)
     return path
+
+
+def output_option(text: str, *, required: bool = False) -> Callable[[Command], Command]:
+    """The option -o for a file; `text` is its help."""
+    path = click.Path(path_type=Path, dir_okay=False)
+    return click.option(
+        "-o", "--output", type=path, required=required, metavar="FILE", callback=output_path, help=text
+    )
+
+
+def output_folder_option(
+    text: str, *, required: bool = True, metavar: str = "DIR"
+) -> Callable[[Command], Command]:
+    """The option -o for a folder; `text` is its help."""
+    path = click.Path(path_type=Path, file_okay=False)
+    return click.option("-o", "--output", type=path, required=required, metavar=metavar, help=text)

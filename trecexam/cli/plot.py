@@ -9,7 +9,7 @@ import click
 
 import trecexam
 from trecexam.cli import show
-from trecexam.cli.options import grader_option, output_path
+from trecexam.cli.options import grader_option, output_option
 from trecexam.cli.scores import bad_measures
 from trecexam.files import atomic as files
 from trecexam.tables.terminal import printable
@@ -25,14 +25,7 @@ KINDS = (".pdf", ".svg", ".png")
 @click.argument("name", required=False)
 @grader_option
 @click.argument("track", required=False, type=click.Path(path_type=Path, file_okay=False), metavar="[TRACK]")
-@click.option(
-    "-o",
-    "--output",
-    type=click.Path(path_type=Path, dir_okay=False),
-    callback=output_path,
-    metavar="FILE",
-    help="Write to this file: .pdf (for papers), .svg or .png; an existing file is replaced.",
-)
+@output_option("Write to this file: .pdf (for papers), .svg or .png; an existing file is replaced.")
 @click.option(
     "--width",
     default="single",

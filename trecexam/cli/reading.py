@@ -11,7 +11,7 @@ import click
 
 from trecexam.chosen import taken_notes
 from trecexam.cli import show
-from trecexam.cli.options import estimate_option, output_path, refuse_inputs
+from trecexam.cli.options import estimate_option, output_option, refuse_inputs
 from trecexam.tables.terminal import printable
 
 if TYPE_CHECKING:
@@ -23,14 +23,7 @@ _FORMS = (
         "--wide", is_flag=True, help="Print all columns and whole names, whatever the terminal's width."
     ),
 )
-_OUTPUT = click.option(
-    "-o",
-    "--output",
-    type=click.Path(path_type=Path, dir_okay=False),
-    metavar="FILE",
-    callback=output_path,
-    help="Write to this file; an existing file is replaced.",
-)
+_OUTPUT = output_option("Write to this file; an existing file is replaced.")
 
 
 def reading(function: Callable[..., Result | None]) -> Callable[..., int]:

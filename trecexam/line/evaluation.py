@@ -55,7 +55,7 @@ from trecexam.line.value_cache import ValueCache
 from trecexam.scores.columns.evaluator import ColumnEvaluator, supported
 from trecexam.scores.columns.judged import Judged
 from trecexam.scores.columns.ranked import Ranked
-from trecexam.scores.evaluate import Judgments, OfficialJudgments, RubricJudgments, measure
+from trecexam.scores.evaluate import OfficialJudgments, RubricJudgments, measure
 from trecexam.scores.leaderboard import Leaderboard
 from trecexam.scores.leaderboard import leaderboard as leaderboard_of
 from trecexam.scores.measures import DIVERSITY
@@ -401,7 +401,7 @@ class Evaluator:
         self,
         measures: Sequence[Measure],
         judged: Judged,
-        judgments: Callable[[], Judgments],
+        judgments: Callable[[], RubricJudgments | OfficialJudgments],
         *,
         subtopics: bool = True,
     ) -> None:

@@ -16,8 +16,7 @@ from trecexam.line.sheets import Counts
 from trecexam.line.versions import package_version, versions
 from trecexam.outputs.features import features
 from trecexam.outputs.history import HISTORY, MovedRun, log_moved_runs
-from trecexam.outputs.report.contents import UpdateFacts
-from trecexam.outputs.report.gather import report_files
+from trecexam.outputs.report.contents import UpdateFacts, report_files
 from trecexam.tables.plots.drawings import FOLDER as PLOTS
 from trecexam.tables.plots.drawings import KINDS
 from trecexam.tables.section import ExtraFiles

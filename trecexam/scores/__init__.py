@@ -16,8 +16,8 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from trecexam.scores.columns import Cover, ECover, nCover
     from trecexam.scores.correlation import Correlation, correlate
-    from trecexam.scores.cover import Cover, ECover, nCover
     from trecexam.scores.evaluate import OfficialJudgments, RubricJudgments
     from trecexam.scores.labels import RubricQrel
     from trecexam.scores.leaderboard import Leaderboard
@@ -38,15 +38,15 @@ __all__ = [
 
 _HOME = {
     "Correlation": "correlation",
-    "Cover": "cover",
-    "ECover": "cover",
+    "Cover": "columns",
+    "ECover": "columns",
     "Leaderboard": "leaderboard",
     "OfficialJudgments": "evaluate",
     "QueryRatings": "ratings",
     "RubricJudgments": "evaluate",
     "RubricQrel": "labels",
     "correlate": "correlation",
-    "nCover": "cover",
+    "nCover": "columns",
 }
 
 

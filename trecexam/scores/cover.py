@@ -4,27 +4,18 @@ All have a weighted form, `Cover(rel=5,partial=3,weights='vital')@20`, which giv
 `weights='item'`, the weights of the bank, Cover gives ResearchRubrics' compliance score.
 
 Importing this module registers them, and nuggetizer's names of its scores (`vital_score@20`), with
-`ir_measures.parse_measure` and with the pipeline behind
-`ir_measures.calc`, `calc_aggregate`, `iter_calc` and `evaluator`. Doing it again changes nothing.
+`ir_measures.parse_measure`; `trecexam.scores.columns.provider` computes them.
 """
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterable, Iterator
 from functools import cached_property
 from typing import Any
 
-import ir_measures
-import numpy as np
-from ir_measures import Measure, Metric, ParamInfo, measures, providers
+from ir_measures import Measure, ParamInfo, measures
 from ir_measures.providers import base as provider_base
-from ir_measures.util import TYPE_QREL, TYPE_RUN, RunConverter
-from numpy.typing import NDArray
 
-from trecexam.scores.cover_kernel import best_ratings, credit, expected_credit, shares, trec_order
-from trecexam.scores.from_rows import QueryJudgments, rows_of, tables, together
-from trecexam.scores.weights import EQUAL, ITEM, NO_WEIGHTS, WEIGHTS, item_weights, whole_weight
+from trecexam.scores.weights import EQUAL, ITEM, WEIGHTS
 
 DEFAULT_REL = 4
 NO_PROBABILITIES = (
@@ -117,7 +108,7 @@ class _Cover(_CoverBase):
     - rows that name no item (iteration 0, Q0 or none) and dicts have labels of passages alone, from which
       Cover cannot be computed: ValueError.
 
-    Computed by `trecexam.scores.cover_kernel.cover_values`.
+    Computed by `trecexam.scores.columns.measures.cover.cover`.
 
     .. cite.arxiv:: 2402.00309
     .. cite.arxiv:: 2411.09607
@@ -155,7 +146,7 @@ class _ECover(_CoverBase):
 
     Qrels have to carry the probabilities: rows of `Track.qrels(probabilities=True)`.
 
-    Computed by `trecexam.scores.cover_kernel.expected_credit`.
+    Computed by `trecexam.scores.columns.measures.cover.expected_credits`.
 
     .. cite.arxiv:: 2402.00309
     """
@@ -164,136 +155,6 @@ class _ECover(_CoverBase):
     NAME = "ECover"
     PRETTY_NAME = "Expected Rubric-Cover"
     SHORT_DESC = "The expected share of a query's test bank items that the top k passages reach."
-
-
-class _ItemTable:
-    """One query's ratings: a row for each passage of the qrels, a column for each item."""
-
-    def __init__(self, of_query: QueryJudgments) -> None:
-        self.ratings = of_query.ratings
-        self.importances = of_query.importances
-        self.at_least = of_query.at_least
-        self.own_weights = of_query.weights
-        self._weights: dict[str, NDArray[np.float64]] = {}
-        self._pooled: dict[tuple[int, int | None, str], tuple[float, float]] = {}
-        self.doc_ids = {doc_id: number for number, doc_id in enumerate(of_query.doc_ids)}
-
-    def weights(self, name: str) -> NDArray[np.float64] | None:
-        """The items' weights; None for equal ones."""
-        if name == EQUAL:
-            return None
-        if name not in self._weights:
-            importances = self.importances or ("",) * self.ratings.shape[1]
-            self._weights[name] = item_weights(name, importances, self.own_weights)
-        return self._weights[name]
-
-    def pooled(self, rel: int, partial: int | None, weights: str) -> tuple[float, float]:
-        """The credit of all passages together, and of all items."""
-        key = rel, partial, weights
-        if key not in self._pooled:
-            values = self.weights(weights)
-            whole = float(self.ratings.shape[1] if values is None else whole_weight(values))
-            best = self.ratings.max(axis=0, initial=-1)
-            self._pooled[key] = credit(best, rel, partial, values), whole
-        return self._pooled[key]
-
-    def expected(self, ranking: NDArray[np.intp], rel: int, partial: int | None, weights: str) -> float:
-        """ECover of a ranking, given the passages' row numbers."""
-        assert self.at_least is not None
-        at_least = self.at_least[ranking[ranking >= 0]]
-        whole = self.pooled(rel, partial, weights)[1]
-        return expected_credit(at_least, rel, partial, self.weights(weights)) / whole if whole else 0.0
-
-    def rows(self, ranking: Iterable[str]) -> NDArray[np.intp]:
-        """The passages' row numbers; -1 for a passage outside of the qrels."""
-        return np.array([self.doc_ids.get(doc_id, -1) for doc_id in ranking], np.intp)
-
-
-class CoverEvaluator(providers.Evaluator):
-    """Cover, nCover and ECover of runs on fixed qrels."""
-
-    def __init__(self, measures: Iterable[Measure], made: Iterable[QueryJudgments]) -> None:
-        made = list(made)
-        tables = {of_query.query_id: _ItemTable(of_query) for of_query in made}
-        super().__init__(list(measures), tables.keys())
-        self._tables = tables
-        item_rows = together([of_query.item_rows for of_query in made])
-        self._by_parameters: dict[tuple[int, int | None, int | None, str], list[Measure]] = defaultdict(list)
-        unknown = any(table.importances is None for table in tables.values())
-        unweighted = bool(tables) and all(table.own_weights is None for table in tables.values())
-        for metric in self.measures:
-            if metric["weights"] == ITEM and unweighted:
-                raise ValueError(NO_WEIGHTS.format(metric))
-            if metric["weights"] not in (EQUAL, ITEM) and unknown:
-                raise ValueError(
-                    f"{metric} needs the importance of items, and these qrels carry none: give rows of "
-                    "trecexam (`Track.qrels`, RubricQrel) of a bank whose items have it"
-                )
-            item_rows.check(metric)
-            if metric.NAME == ECover.NAME and any(table.at_least is None for table in tables.values()):
-                raise ValueError(NO_PROBABILITIES.format(metric))
-            cutoff = metric.params.get("cutoff")
-            self._by_parameters[metric["rel"], cutoff, metric["partial"], metric["weights"]].append(metric)
-        self._cutoffs = {cutoff for _, cutoff, _, _ in self._by_parameters}
-
-    def _iter_calc(self, run: TYPE_RUN) -> Iterator[Metric]:
-        scores = RunConverter(run).as_dict_of_dict()  # type: ignore[no-untyped-call]
-        _check_kinds("query_id", scores, self._tables)
-        for query_id, table in self._tables.items():
-            of_query = scores.get(query_id, {})
-            _check_kinds("doc_id", of_query, table.doc_ids)
-            ranking = table.rows(trec_order(of_query))
-            best = {cutoff: best_ratings(table.ratings, ranking, cutoff) for cutoff in self._cutoffs}
-            for (rel, cutoff, partial, weights), metrics in self._by_parameters.items():
-                covered = credit(best[cutoff], rel, partial, table.weights(weights))
-                values = shares(covered, *table.pooled(rel, partial, weights))
-                for metric in metrics:
-                    value = values.cover if metric.NAME == Cover.NAME else values.ncover
-                    if metric.NAME == ECover.NAME:
-                        value = table.expected(ranking[:cutoff], rel, partial, weights)
-                    yield Metric(query_id, metric, value)
-
-
-def _check_kinds(column: str, of_run: Iterable[Any], of_qrels: Iterable[Any]) -> None:
-    """Raises an error for ids that are numbers on one side only, as in data frames, since none would match.
-
-    Raises:
-        ValueError: with the first of each.
-    """
-    for ours, theirs in zip(of_run, of_qrels, strict=False):
-        if isinstance(ours, str) != isinstance(theirs, str):
-            raise ValueError(
-                f"{column} {ours!r} of the run and {theirs!r} of the qrels: one is text and one is not; read "
-                "both as text (in pandas, dtype=str)"
-            )
-        return
-
-
-class CoverProvider(providers.Provider):
-    """Computes Cover, nCover and ECover."""
-
-    NAME = "trecexam"
-    SUPPORTED_MEASURES = [  # noqa: RUF012
-        _Cover(cutoff=provider_base.Any(), rel=provider_base.Any()),  # type: ignore[no-untyped-call]
-        _nCover(cutoff=provider_base.Any(), rel=provider_base.Any()),  # type: ignore[no-untyped-call]
-        _ECover(cutoff=provider_base.Any(), rel=provider_base.Any()),  # type: ignore[no-untyped-call]
-    ]
-
-    def _evaluator(self, measures: Iterable[Measure], qrels: TYPE_QREL) -> CoverEvaluator:
-        return CoverEvaluator(measures, tables(rows_of(qrels)))
-
-    def qrel_inputs(self, measures: Iterable[Measure]) -> list[str]:
-        """The columns that qrels need."""
-        return ["query_id", "doc_id", "relevance", "iteration"]
-
-
-def register() -> None:
-    """Registers the measures and nuggetizer's names in `ir_measures`; called on import."""
-    measures.registry.update({each.NAME: each for each in (Cover, nCover, ECover)} | NUGGET_SCORES)
-    provider = CoverProvider()  # type: ignore[no-untyped-call]
-    providers.register(provider)  # type: ignore[no-untyped-call]
-    pipeline = ir_measures.DefaultPipeline.providers
-    pipeline[:] = [existing for existing in pipeline if existing.NAME != provider.NAME] + [provider]
 
 
 Cover = _Cover()  # type: ignore[no-untyped-call]
@@ -311,4 +172,4 @@ NUGGET_SCORES: dict[str, Measure] = {
     "compliance_score": Cover(rel=5, partial=3, weights=ITEM),
     "strict_compliance_score": Cover(rel=5, weights=ITEM),
 }
-register()
+measures.registry.update({each.NAME: each for each in (Cover, nCover, ECover)} | NUGGET_SCORES)

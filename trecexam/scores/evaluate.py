@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import cached_property
-from typing import Any, Protocol
+from functools import cache, cached_property
+from typing import Any
 
 import ir_measures
 from ir_measures import Measure, Metric
@@ -20,7 +20,7 @@ from trecexam.scores.labels import LabelRule, RubricQrel, label_qrels, rating_qr
 from trecexam.scores.measures import COVER, DIVERSITY, measure
 from trecexam.scores.ratings import QueryRatings
 
-__all__ = ["Evaluate", "Judgments", "OfficialJudgments", "RubricJudgments", "measure"]
+__all__ = ["Evaluate", "OfficialJudgments", "RubricJudgments", "measure"]
 
 #: query_id -> its doc_ids, best first.
 Rankings = Mapping[str, Sequence[str]]
@@ -39,32 +39,6 @@ _NO_SUBTOPIC = frozenset(("0", "Q0"))
 _DUMMY_QUERY = "trecexam: two subtopics"
 #: Judged not relevant where no label is 0 or more. No run has it: ids in runs have no spaces.
 _DUMMY_DOC = "trecexam: not relevant"
-
-
-class Judgments(Protocol):
-    """The interface of judgments for evaluation."""
-
-    @property
-    def query_ids(self) -> tuple[str, ...]:
-        """The judged queries, sorted."""
-        ...
-
-    def evaluator(
-        self, measures: Sequence[str | Measure], query_ids: Sequence[str], failures: Failures | None = None
-    ) -> Evaluate:
-        """A function that evaluates runs.
-
-        Its result has exactly these queries and measures. A query that a run skips, or that has no
-        judgments, gets 0, and so does an undefined (0/0) value. Where a provider of ir_measures fails, the
-        values are NaN.
-
-        Args:
-            failures: gets the measures whose provider fails.
-
-        Raises:
-            ValueError: a measure cannot be computed on these judgments; with the reason.
-        """
-        ...
 
 
 class RubricJudgments:
@@ -101,17 +75,28 @@ class RubricJudgments:
     def evaluator(
         self, measures: Sequence[str | Measure], query_ids: Sequence[str], failures: Failures | None = None
     ) -> Evaluate:
-        """See `Judgments.evaluator`."""
+        """A function that evaluates runs.
+
+        Its result has exactly these queries and measures. A query that a run skips, or that has no
+        judgments, gets 0, and so does an undefined (0/0) value. Where a provider of ir_measures fails, the
+        values are NaN.
+
+        Args:
+            failures: gets the measures whose provider fails.
+
+        Raises:
+            ValueError: a measure cannot be computed on these judgments; with the reason.
+        """
         metrics = [measure(name) for name in measures]
         queries = [self._queries[query] for query in dict.fromkeys(query_ids) if query in self._queries]
         rows: list[RubricQrel] = list(label_qrels(queries, self._rule, self._min_rating, self._min_answers))
-        subtopics = _Once(lambda: [row for q in queries for row in subtopic_qrels(q, self._min_rating)])
-        ratings = _Once(lambda: [row for q in queries for row in rating_qrels(q)])
+        subtopics = cache(lambda: [row for q in queries for row in subtopic_qrels(q, self._min_rating)])
+        ratings = cache(lambda: [row for q in queries for row in rating_qrels(q)])
         groups: list[_Group] = []
         for metric in metrics:
             if metric.NAME in DIVERSITY:
                 at_min_rating = metric["rel"] == 1
-                groups.append(([metric], _quiet(subtopics.get() if at_min_rating else ratings.get())))
+                groups.append(([metric], _quiet(subtopics() if at_min_rating else ratings())))
         groups += _grouped([metric for metric in metrics if metric.NAME not in DIVERSITY], rows)
         return _evaluate(groups, metrics, query_ids, {} if failures is None else failures)
 
@@ -141,7 +126,7 @@ class OfficialJudgments:
     def evaluator(
         self, measures: Sequence[str | Measure], query_ids: Sequence[str], failures: Failures | None = None
     ) -> Evaluate:
-        """See `Judgments.evaluator`. Diversity measures need subtopics in the qrels' second column."""
+        """See `RubricJudgments.evaluator`. Diversity measures need subtopics in the qrels' second column."""
         metrics = [measure(name, official=True) for name in measures]
         diversity = [metric for metric in metrics if metric.NAME in DIVERSITY]
         if diversity and not self._has_subtopics():
@@ -172,19 +157,6 @@ class OfficialJudgments:
         return any(
             iteration not in _NO_SUBTOPIC for judged in self._labels.values() for _, iteration in judged
         )
-
-
-class _Once:
-    """Lazily made rows."""
-
-    def __init__(self, make: Callable[[], list[Qrel]]) -> None:
-        self._make = make
-        self._rows: list[Qrel] | None = None
-
-    def get(self) -> list[Qrel]:
-        if self._rows is None:
-            self._rows = self._make()
-        return self._rows
 
 
 def _grouped(metrics: Iterable[Measure], rows: Sequence[Any]) -> list[_Group]:

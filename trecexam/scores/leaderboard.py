@@ -295,8 +295,8 @@ def total(values: Sequence[float]) -> Score:
     return Score(math.fsum(values), math.nan)
 
 
-def interval(score: Score, n: int, level: float = 0.95, measure: str = "") -> tuple[float, float]:
-    """A mean's confidence interval over queries, by Student's t with n - 1 degrees of freedom.
+def interval(score: Score, n: int, measure: str = "") -> tuple[float, float]:
+    """A mean's 95% confidence interval over queries, by Student's t with n - 1 degrees of freedom.
 
     Both ends are NaN for fewer than two queries.
 
@@ -308,7 +308,7 @@ def interval(score: Score, n: int, level: float = 0.95, measure: str = "") -> tu
 
     if n < 2:
         return math.nan, math.nan
-    half = float(stdtrit(n - 1, (1 + level) / 2)) * score.stderr
+    half = float(stdtrit(n - 1, 0.975)) * score.stderr
     low, high = score.mean - half, score.mean + half
     return (max(low, 0.0), min(high, 1.0)) if is_share(measure) else (low, high)
 

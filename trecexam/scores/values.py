@@ -32,18 +32,6 @@ class MeasureValues:
     array: NDArray[np.float64]
     failures: Mapping[str, str] = field(default_factory=dict)
 
-    @classmethod
-    def from_mapping(
-        cls, values: Mapping[str, Mapping[str, Mapping[str, float]]], measures: Sequence[str] = ()
-    ) -> MeasureValues:
-        """Values from run -> query_id -> measure -> value; all runs have the same queries and measures."""
-        by_query = next(iter(values.values()), {})
-        query_ids = tuple(by_query)
-        names = tuple(measures) or tuple(next(iter(by_query.values()), ()))
-        rows = [[[of_run[q][name] for name in names] for q in query_ids] for of_run in values.values()]
-        array = np.array(rows, np.float64).reshape(len(values), len(query_ids), len(names))
-        return cls(tuple(values), query_ids, names, array)
-
     def without_failed(self, reasons: Mapping[str, str]) -> MeasureValues:
         """Return the values without measures of which some are NaN; where all are, with the first alone.
 

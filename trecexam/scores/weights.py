@@ -39,8 +39,3 @@ def item_weights(
         return np.ones(len(importances)) if weights is None else np.array(weights, np.float64)
     vital, other = BY_IMPORTANCE[name]
     return np.array([vital if importance == "vital" else other for importance in importances], np.float64)
-
-
-def whole_weight(weights: NDArray[np.float64]) -> float:
-    """The sum of the positive weights."""
-    return float(np.maximum(weights, 0.0).cumsum()[-1]) if len(weights) else 0.0

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from trecexam.extensions.banks.junk import junk_in
+from trecexam.extensions.banks.checks import junk_in
 
 
 @pytest.mark.parametrize(

@@ -11,8 +11,8 @@ import pytest
 from served import client_of, csrf_of
 from starlette.testclient import TestClient
 from support import until
+from worker_thread import Thread
 
-from trecexam.extensions.page import child
 from trecexam.extensions.page.judging import JudgeNext, Key, Wish, look
 from trecexam.extensions.page.trails import Trails
 
@@ -20,7 +20,7 @@ from trecexam.extensions.page.trails import Trails
 @pytest.fixture
 def client(track: Path) -> Iterator[TestClient]:
     (track / "qrels.txt").unlink()
-    make = lambda: child.Thread(look, track)  # noqa: E731
+    make = lambda: Thread(look, track)  # noqa: E731
     with JudgeNext(track, make=make) as judging, client_of(track, judging=judging) as opened:
         yield opened
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from support import graded_track, until
+from worker_thread import Thread
 
 import trecexam
 from trecexam.extensions.page import child
@@ -59,7 +60,7 @@ def scripted() -> Scripted:
 
 
 def test_a_list_is_available_as_soon_as_one_query_was_searched(tmp_path: Path, scripted: Scripted) -> None:
-    with JudgeNext(tmp_path, make=lambda: child.Thread(scripted, tmp_path), rest=0) as judging:
+    with JudgeNext(tmp_path, make=lambda: Thread(scripted, tmp_path), rest=0) as judging:
         wanted = judging.of(Wish())
         assert wanted.want(1) == JudgmentQueue()
         scripted.steps.release()
@@ -75,7 +76,7 @@ def test_a_list_is_available_as_soon_as_one_query_was_searched(tmp_path: Path, s
 
 
 def test_the_last_list_stays_while_the_new_one_is_computed(tmp_path: Path, scripted: Scripted) -> None:
-    with JudgeNext(tmp_path, make=lambda: child.Thread(scripted, tmp_path), rest=0) as judging:
+    with JudgeNext(tmp_path, make=lambda: Thread(scripted, tmp_path), rest=0) as judging:
         wanted = judging.of(Wish("P@20"))
         wanted.want(1)
         scripted.steps.release(2)
@@ -93,7 +94,7 @@ def test_the_last_list_stays_while_the_new_one_is_computed(tmp_path: Path, scrip
 
 
 def test_no_search_runs_while_nobody_uses_the_list(tmp_path: Path, scripted: Scripted) -> None:
-    with JudgeNext(tmp_path, make=lambda: child.Thread(scripted, tmp_path)) as judging:
+    with JudgeNext(tmp_path, make=lambda: Thread(scripted, tmp_path)) as judging:
         judging.of(Wish())
         time.sleep(0.1)
         assert scripted.looks == 0
@@ -109,7 +110,7 @@ def test_a_failed_search_is_reported_and_retried_when_the_track_changes(tmp_path
             return  # as if killed
         say(LookFailed("only one run"))
 
-    with JudgeNext(tmp_path, make=lambda: child.Thread(failing, tmp_path), rest=0) as judging:
+    with JudgeNext(tmp_path, make=lambda: Thread(failing, tmp_path), rest=0) as judging:
         wanted = judging.of(Wish())
         wanted.want(1)
         assert wanted.wait(10).failure == "only one run"
@@ -120,7 +121,7 @@ def test_a_failed_search_is_reported_and_retried_when_the_track_changes(tmp_path
 
 
 def test_an_unused_list_is_dropped(tmp_path: Path, scripted: Scripted) -> None:
-    with JudgeNext(tmp_path, make=lambda: child.Thread(scripted, tmp_path)) as judging:
+    with JudgeNext(tmp_path, make=lambda: Thread(scripted, tmp_path)) as judging:
         lists = [judging.of(Wish(str(n))) for n in range(5)]
         assert judging.of(Wish("4")) is lists[4]
         assert judging.of(Wish("0")) is not lists[0]
@@ -133,7 +134,7 @@ def test_a_real_search_finds_the_same_as_judge_next(tmp_path: Path, wish: Wish) 
     with trecexam.open_track(root) as track:
         found = track.judge_next(wish.measure or None)
     assert found.rows
-    with JudgeNext(root, make=lambda: child.Thread(look, root)) as judging:
+    with JudgeNext(root, make=lambda: Thread(look, root)) as judging:
         wanted = judging.of(wish)
         wanted.want(1)
         until(lambda: bool(wanted.wait(10).as_of) and not wanted.want(1).total)

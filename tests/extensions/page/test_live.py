@@ -14,6 +14,7 @@ import pytest
 from asked_of_track import counted, refused
 from starlette.testclient import TestClient
 from support import graded_track, make_small_track, write_run
+from worker_thread import live_track
 
 import trecexam
 from trecexam.errors import TrecexamError
@@ -27,7 +28,7 @@ from trecexam.line.track_graders import open_folder
 
 @pytest.fixture
 def live(track: Path) -> Iterator[LiveTrack]:
-    with LiveTrack(track, apart=False) as opened:
+    with live_track(track) as opened:
         assert opened.wait_for(lambda one: one.view is not None)
         yield opened
 
@@ -185,7 +186,7 @@ def test_writers_never_wait_for_readers(track: Path, client: TestClient) -> None
 
 @pytest.mark.parametrize("apart", [False, True])
 def test_the_loaded_track_can_be_queried(track: Path, apart: bool) -> None:
-    with LiveTrack(track, apart=apart) as live:
+    with LiveTrack(track) if apart else live_track(track) as live:
         assert live.wait_for(lambda one: one.view is not None)
         with pytest.raises(TrecexamError, match="so it is"):
             live.call("rubric", refused)
@@ -220,7 +221,7 @@ def test_progress_is_shown_while_a_grader_works(tmp_path: Path) -> None:
     with sqlite3.connect(root / ".trecexam" / "grades.sqlite") as db:
         db.execute("DELETE FROM grade WHERE item_id % 2 = 0")
     db.close()
-    with LiveTrack(root, apart=False) as live:
+    with live_track(root) as live:
         assert live.wait_for(lambda one: one.work is not None)
         work = live.work
         assert work is not None
@@ -235,7 +236,7 @@ def test_progress_is_shown_while_a_grader_works(tmp_path: Path) -> None:
 
 def test_a_thousand_changes_during_a_read_cause_one_more_read(track: Path) -> None:
     """With one message per change, the pipes to the reader and back filled up, and the page blocked."""
-    with LiveTrack(track, apart=False) as live:
+    with live_track(track) as live:
         assert live.reload()
         send, sent = live._link.send, []
         live._link.send = sent.append  # type: ignore[method-assign, assignment]

@@ -20,7 +20,7 @@ from support import ROOT, until
 
 from trecexam.cli.main import run
 from trecexam.errors import TrecexamError
-from trecexam.extensions.page import guard, server
+from trecexam.extensions.page import guard, running
 from trecexam.extensions.page.running import address, is_loopback
 
 #: The beginning of a form request.
@@ -73,7 +73,7 @@ def test_huge_request_headers_are_rejected(served: Served) -> None:
     with connected(served.url) as made:
         try:
             made.sendall(
-                b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\nX: " + b"x" * (4 * server.MAX_HEAD) + b"\r\n\r\n"
+                b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\nX: " + b"x" * (4 * running.MAX_HEAD) + b"\r\n\r\n"
             )
         except (BrokenPipeError, ConnectionResetError):
             return
@@ -137,7 +137,7 @@ def test_a_running_request_is_not_aborted_for_later_clients(served: Served) -> N
 def test_of_too_many_concurrent_requests_as_many_as_possible_are_answered(
     track: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(server, "REQUESTS", 5)
+    monkeypatch.setattr(running, "REQUESTS", 5)
     with serving(track) as served, ExitStack() as stack:
         waiting = [stack.enter_context(connected(served.url)) for _ in range(5)]
         for made in waiting:
@@ -209,7 +209,7 @@ def children(pid: int) -> list[int]:
 
 
 def test_a_port_in_use_is_a_one_line_error(track: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    with server.bound("127.0.0.1", 0) as taken:
+    with running.bound("127.0.0.1", 0) as taken:
         port = taken.getsockname()[1]
         assert run(["serve", str(track), "--port", str(port)]) == 2
     said = capsys.readouterr().err
@@ -285,5 +285,5 @@ def test_the_printed_address_can_be_opened() -> None:
 
 
 def test_an_invalid_host_name_is_rejected() -> None:
-    with pytest.raises(TrecexamError, match="--host"), server.bound("a" * 300, 0):
+    with pytest.raises(TrecexamError, match="--host"), running.bound("a" * 300, 0):
         pass

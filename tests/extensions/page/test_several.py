@@ -16,11 +16,12 @@ from rag_track import make_demo_with_two_graders
 from served import client_of, csrf_of, rows_of
 from starlette.testclient import TestClient
 from team import Team, users_file
+from worker_thread import Thread
 
 import trecexam
 from trecexam.cli.main import run
 from trecexam.extensions.campaign.plan import JudgingPlan, PlannedTask, write_plan
-from trecexam.extensions.page import child, urls
+from trecexam.extensions.page import urls
 from trecexam.extensions.page.judging import JudgeNext, look
 from trecexam.extensions.page.users import Users
 from trecexam.track import TrackFolder
@@ -192,7 +193,7 @@ def test_people_rate_for_each_grader_in_a_separate_file(track: Path, grader: str
 
 
 def test_each_grader_has_its_own_list_and_trail_for_judging(track: Path) -> None:
-    make = lambda: child.Thread(look, track)  # noqa: E731
+    make = lambda: Thread(look, track)  # noqa: E731
     with JudgeNext(track, make=make, rest=0) as judging, client_of(track, judging=judging) as pages:
         addresses = {}
         for grader in ("rubric", "support", "second"):

@@ -16,6 +16,7 @@ from scripted_server import Exchange, serving
 from served import client_of, csrf_of
 from starlette.testclient import TestClient
 from support import until
+from worker_thread import Thread
 
 pytest.importorskip("httpx2")
 pytest.importorskip("tenacity")
@@ -23,7 +24,6 @@ pytest.importorskip("tenacity")
 from cited import judging
 
 import trecexam
-from trecexam.extensions.page import child
 from trecexam.extensions.page.judging import JudgeNext, Wish, look
 from trecexam.extensions.page.marking import marked_support
 
@@ -80,7 +80,7 @@ JUDGE = "/grader/support/judge"
 
 @pytest.fixture
 def client(track: Path) -> Iterator[TestClient]:
-    make = lambda: child.Thread(look, track)  # noqa: E731
+    make = lambda: Thread(look, track)  # noqa: E731
     with JudgeNext(track, make=make, rest=0) as judging, client_of(track, judging=judging) as opened:
         yield opened
 

@@ -12,7 +12,7 @@ from scipy import stats
 
 from trecexam.extensions.ragval.formats.answers import JudgedAnswer
 from trecexam.extensions.ragval.judged_scores import SCORES, System, compare, places, systems_of
-from trecexam.extensions.ragval.tables import remarks
+from trecexam.extensions.ragval.reporting import remarks
 
 
 def answer(

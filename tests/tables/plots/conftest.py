@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 import pytest
+from measure_values import values_of
 
 from trecexam.extensions.items.grades_plot import GRADES, grades_plot
 from trecexam.extensions.items.items_plot import ItemSummary, items_plot
@@ -16,7 +17,6 @@ from trecexam.features.leaderboard.outputs import leaderboard_plot
 from trecexam.scores.correlation import correlate
 from trecexam.scores.leaderboard import leaderboard
 from trecexam.scores.rank_correlation.outliers import find_outliers
-from trecexam.scores.values import MeasureValues
 from trecexam.tables.plots.model import Drawing, Plot
 
 #: Markup, mathematics, an unclosed dollar, right to left, emoji, another script, controls, half a letter.
@@ -44,7 +44,7 @@ def make_plots(names: Sequence[str]) -> dict[str, Plot]:
     values = {
         name: {q: {"P@5": float(rubric[n, c])} for c, q in enumerate(queries)} for n, name in enumerate(names)
     }
-    board = leaderboard(MeasureValues.from_mapping(values), ["P@5"], queries, dict.fromkeys(names, queries))
+    board = leaderboard(values_of(values), ["P@5"], queries, dict.fromkeys(names, queries))
     runs = [names[n] for n in order]
     ours, theirs = rubric[order], official[order]
     points = [

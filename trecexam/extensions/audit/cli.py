@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from trecexam.cli.options import output_path
+from trecexam.cli.options import output_option
 from trecexam.cli.reading import writing
 
 if TYPE_CHECKING:
@@ -46,14 +46,7 @@ _FILE = click.Path(path_type=Path, exists=True, dir_okay=False)
     metavar="K",
     help="Compare runs by nDCG@K.",
 )
-@click.option(
-    "-o",
-    "--output",
-    type=click.Path(path_type=Path, dir_okay=False),
-    metavar="FILE",
-    callback=output_path,
-    help="Write the audit as one HTML page; an existing file is replaced.",
-)
+@output_option("Write the audit as one HTML page; an existing file is replaced.")
 @writing
 def audit(
     qrels: tuple[Path, ...],

@@ -10,4 +10,4 @@ from trecexam.packages import install, missing_packages
 #: What must be installed before a cluster can be used; "" where nothing is missing.
 missing_for_cluster = partial(missing_packages, ("ray",), install("ray"))
 
-EXTENSION = Extension("cluster", elsewhere=f"{__name__}.elsewhere:CLUSTER")
+EXTENSION = Extension("cluster", elsewhere=f"{__name__}.writer:CLUSTER")

@@ -7,9 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from trecexam.config import RaySection
+from trecexam.config import GraderSection, RaySection
 from trecexam.errors import GraderError
+from trecexam.extensions.cluster import missing_for_cluster
+from trecexam.extensions.cluster.grader import ClusterGrader
 from trecexam.extensions.cluster.pool import Lost, Pool
+from trecexam.graders.base import Grader
 from trecexam.graders.writing.base import (
     LocalModelSettings,
     LocalWriting,
@@ -74,3 +77,24 @@ class ClusterWriter:
                     )
                     for prompt, text in results
                 ]
+
+
+class RayCluster:
+    """A Ray cluster, see `trecexam.graders.elsewhere.Elsewhere`."""
+
+    name = "ray"
+    summary = "any grader with a model, on a Ray cluster: `address` in [ray]"
+
+    def missing(self) -> str:
+        return missing_for_cluster()
+
+    def grader(self, grader: Grader, settings: GraderSection, root: Path, cluster: RaySection) -> Grader:
+        return ClusterGrader(grader, settings, root, cluster)
+
+    def writer(
+        self, model: LocalModelSettings, cluster: RaySection, memory: Path, section: str
+    ) -> ClusterWriter:
+        return ClusterWriter(model, cluster, memory, section)
+
+
+CLUSTER = RayCluster()

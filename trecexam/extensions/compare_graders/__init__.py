@@ -13,5 +13,5 @@ EXTENSION = Extension(
             "look closer",
         )
     },
-    accessors={"compare_graders": f"{__name__}.accessor:CompareGradersAccessor"},
+    accessors={"compare_graders": f"{__name__}.compare:CompareGradersAccessor"},
 )

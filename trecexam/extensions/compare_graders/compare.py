@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import TYPE_CHECKING
 
+from trecexam.calls import Accessor, named_as_called, on_loader
 from trecexam.extensions.compare_graders.compared import ComparedGrader, GraderLike, compared_graders
 from trecexam.features.agreement.agreement import NothingInCommonError, agreements
 from trecexam.features.correlation.comparison import compare
@@ -268,3 +269,10 @@ def _left_out(loader: TrackLoader, compared: Sequence[ComparedGrader]) -> Iterat
         )
     if loader.folder.overrides().exists():
         yield f"left out: people's ratings that replace a grader's ({loader.folder.overrides().name})"
+
+
+@named_as_called
+class CompareGradersAccessor(Accessor):
+    """`track.compare_graders()`: graders against the official side and each other."""
+
+    __call__ = on_loader(compare_graders)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 import trecexam
-from trecexam.cli.options import track_argument
+from trecexam.cli.options import output_folder_option, track_argument
 from trecexam.cli.reading import say, writing_or_estimating
 from trecexam.cli.signals import exit_status
 from trecexam.cli.working import show_estimate, working
@@ -40,13 +40,7 @@ _SPELT = 20
     help="Score with em, f1, rouge-l, accuracy, or module:function, (output, gold outputs) -> 0..1 "
     "[default: that of [grader], else em].",
 )
-@click.option(
-    "-o",
-    "--output",
-    type=click.Path(path_type=Path, file_okay=False),
-    metavar="DIR",
-    help="Write labels.tsv, scores.tsv, labels.qrels and more into this folder.",
-)
+@output_folder_option("Write labels.tsv, scores.tsv, labels.qrels and more into this folder.", required=False)
 @click.option(
     "-m",
     "--measure",

@@ -15,6 +15,7 @@ from converters.lines import open_bytes
 from converters.rag_responses import read_responses
 from converters.run import Run
 from converters.trec_run import write_run
+from trecexam.calls import Accessor, named_as_called, on_folder
 from trecexam.errors import TrecexamError
 from trecexam.extensions.evaluate.columns import DOC_ID, QUERY_ID, columns_of, ids, number_of
 from trecexam.files import atomic as files
@@ -157,3 +158,10 @@ def _check_name(name: Any) -> None:
             )
     if len(name.encode()) > _LONGEST:
         raise TrecexamError(f"the name of a run has {len(name.encode())} bytes, and may have {_LONGEST}")
+
+
+@named_as_called
+class AddRunAccessor(Accessor):
+    """Puts a run into the drop folder: `track.add_run("mine", frame)`."""
+
+    __call__ = on_folder(add_run)

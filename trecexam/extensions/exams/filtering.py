@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from trecexam.extensions.exams.exam_file import ExamQuestion, exam_line, read_exam
-from trecexam.extensions.exams.questions.filters import not_self_contained
-from trecexam.extensions.exams.questions.statistics import QuestionKind, fixed_answer, longest_answer
+from trecexam.extensions.exams.exam_file import LETTERS, ExamQuestion, exam_line, read_exam
+from trecexam.extensions.exams.questions.words import bloom_levels, question_type
 from trecexam.files.atomic import replace_together
 from trecexam.files.kept import read_object
 from trecexam.tables.result import Result
@@ -20,6 +21,7 @@ from trecexam.tables.text import plural
 GENERATION = ".generation.json"
 #: What `write_filtered` writes.
 FILES = ("kept.jsonl", "dropped.jsonl", "groups.tsv", "queries.tsv")
+_PATTERNS = Path(__file__).parent / "questions" / "texts" / "self-contained.txt"
 
 
 @dataclass(frozen=True)
@@ -139,3 +141,56 @@ def _queries(exam: FilteredExam) -> str:
 def companion_file(exam: Path, ending: str) -> Path:
     """The file with this ending next to an exam file."""
     return exam.with_name(exam.name.split(".jsonl")[0] + ending)
+
+
+def read_patterns(path: Path) -> list[re.Pattern[str]]:
+    """Reads regular expressions from a file, one per line; lines that begin with # are comments."""
+    lines = path.read_text(encoding="utf-8").splitlines()
+    patterns = (line.strip() for line in lines if line.strip() and not line.startswith("#"))
+    return [re.compile(pattern, re.IGNORECASE) for pattern in patterns]
+
+
+def not_self_contained(questions: Sequence[ExamQuestion]) -> dict[int, str]:
+    """Index of a question whose stem refers to its text -> the reason to drop the question."""
+    patterns = read_patterns(_PATTERNS)
+    reasons: dict[int, str] = {}
+    for question_index, question in enumerate(questions):
+        # Typographic quotes are quotes, too.
+        stem = re.sub("[\u201c\u201d]", '"', question.question)
+        match = next(filter(None, (pattern.search(stem) for pattern in patterns)), None)
+        if match:
+            reasons[question_index] = f"refers to the text that it was made from: '{match[0]}'"
+    return reasons
+
+
+@dataclass(frozen=True)
+class QuestionKind:
+    """A question's Bloom levels (often none) and its type."""
+
+    bloom: tuple[str, ...]
+    question_type: str
+
+    @classmethod
+    def of(cls, question: ExamQuestion) -> QuestionKind:
+        """The kind of a question, from its stem."""
+        return cls(bloom_levels(question.question), question_type(question.question))
+
+
+def fixed_answer(questions: Sequence[ExamQuestion]) -> tuple[str, float]:
+    """The most frequent right letter, and the accuracy of always answering it."""
+    counts = Counter(question.letter for question in questions)
+    letter = max(LETTERS, key=lambda each: counts[each])
+    return letter, counts[letter] / len(questions)
+
+
+def longest_answer(questions: Sequence[ExamQuestion]) -> float:
+    """The accuracy of always choosing the longest candidate, in characters; ties at random.
+
+    The released code counts ties as right.
+    """
+    rights = 0.0
+    for question in questions:
+        lengths = [len(choice) for choice in question.choices]
+        if lengths[question.correct] == max(lengths):
+            rights += 1 / lengths.count(max(lengths))
+    return rights / len(questions)

@@ -2,23 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import replace
-from typing import NamedTuple
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
 
 from trecexam.errors import TrecexamError
-from trecexam.extensions.items.grades_plot import grades_plot
-from trecexam.extensions.items.items_plot import items_plot, items_table
-from trecexam.extensions.items.quality import Quality, quality
+from trecexam.extensions.items.grades_plot import GRADES, grades_plot
+from trecexam.extensions.items.items_plot import ItemSummary, items_plot, items_table
 from trecexam.line.assessment import Assessment
 from trecexam.line.diagnostics import NO_RUNS, nothing_graded
 from trecexam.line.evaluation import own_leaderboard
+from trecexam.line.item_values import item_values
 from trecexam.line.output_files import Feature, FeaturePlot, PlotMeasures
+from trecexam.line.sheets import ERROR, MISSING, REFUSED, UNPARSED
+from trecexam.scores.ratings import MAX_RATING, covered_items
 from trecexam.tables.plots.model import Plot
 from trecexam.tables.result import Tables
 from trecexam.tables.section import ReportPart
 from trecexam.tables.table import Layout, Table
 from trecexam.tables.text import sentence
+
+if TYPE_CHECKING:
+    from trecexam.line.assessment import Assessment
 
 #: Items that the page shows of each list; the file has the rest.
 _ITEMS = 20
@@ -29,6 +38,8 @@ _LAYOUT = Layout(
 )
 #: Half of what is to be expected of an item before anything is known of it.
 _WEAK = 0.5
+#: The codes of a cell in the order of GRADES.
+_CODES = (*range(MAX_RATING + 1), UNPARSED, REFUSED, ERROR, MISSING)
 
 
 class _Plots(NamedTuple):
@@ -145,3 +156,76 @@ ITEMS = Feature(
         }.items()
     },
 )
+
+
+assert len(_CODES) == len(GRADES)
+
+
+@dataclass(frozen=True, eq=False)
+class Quality:
+    """Statistics of a track's items.
+
+    Attributes:
+        items: all, retired ones last.
+        grades: how often each of GRADES was given to items that are not retired; shape (len(GRADES),).
+    """
+
+    items: tuple[ItemSummary, ...]
+    grades: NDArray[np.int64]
+
+    @property
+    def live(self) -> tuple[ItemSummary, ...]:
+        """The active items."""
+        return tuple(item for item in self.items if not item.retired)
+
+
+def quality(track: Assessment, runs: Sequence[str]) -> Quality:
+    """The items of a loaded track.
+
+    Args:
+        runs: the names of the runs that count.
+    """
+    scores = track.config.scores
+    depth = track.config.track.depth
+    items: list[ItemSummary] = []
+    grades = np.zeros(len(GRADES), np.int64)
+    discriminations = item_values(track, "discrimination")
+    row_of = {run: row for row, run in enumerate(track.runs)}
+    rows = [row_of[run] for run in runs]
+    for q in track.ratings():
+        sheet = track.sheets[q.query_id]
+        gradable, flat, n_items = sheet.gradable, sheet.flat(), len(sheet.items)
+        columns = [sheet.where(gradable & (flat == code))[1] for code in _CODES]
+        counts = np.stack([np.bincount(of_code, minlength=n_items) for of_code in columns], axis=1)
+        ranks = track.pool[q.query_id].ranks[rows, :depth]
+        reached = covered_items(q, ranks, scores.min_rating)
+        rated = q.ratings >= 0
+        n_rated, total = rated.sum(axis=0), np.where(rated, q.ratings, 0).sum(axis=0, dtype=np.int64)
+        reaching = (q.ratings >= scores.min_rating).sum(axis=0)
+        unread = counts[:, [_CODES.index(UNPARSED), _CODES.index(REFUSED)]].sum(axis=1)
+        for n, item in enumerate(track.bank.items[q.query_id]):
+            items.append(
+                ItemSummary(
+                    q.query_id,
+                    item.item_id,
+                    item.text,
+                    item.kind,
+                    item.importance,
+                    passages=int(counts[n].sum()),
+                    rated=int(n_rated[n]),
+                    unparsed=int(unread[n]),
+                    mean_rating=int(total[n]) / int(n_rated[n]) if n_rated[n] else float("nan"),
+                    reaching=int(reaching[n]),
+                    covering=int(reached[:, n].sum()),
+                    n_runs=len(runs),
+                    # Further digits may differ between machines, and so would the outputs.
+                    discrimination=round(discriminations.get((q.query_id, item.item_id), math.nan), 3),
+                )
+            )
+        grades += counts.sum(axis=0)
+    retired = [
+        ItemSummary(query_id, item.item_id, item.text, item.kind, item.importance, retired=True)
+        for query_id, retired_items in track.bank.retired.items()
+        for item in retired_items
+    ]
+    return Quality((*items, *retired), grades)

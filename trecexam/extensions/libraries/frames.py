@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from trecexam.calls import Accessor, named_as_called, on_loaded
 from trecexam.features.exporting.exports import qrels
 from trecexam.line.assessment import Assessment
 from trecexam.line.loaded_track import of_documents
@@ -102,3 +103,11 @@ def grades_frame(track: Assessment, *, library: Library = "pandas") -> Any:
     columns |= {name: ratings(name) for name in ("rating", "human_rating")}
     columns |= {name: words(name) for name in ("who", "status", "answer", "model", "prompt")}
     return data_frame(columns, library)
+
+
+@named_as_called
+class LibraryCalls(Accessor):
+    """Exports data frames: `track.export.qrels_frame()`."""
+
+    qrels_frame = on_loaded(qrels_frame)
+    grades_frame = on_loaded(grades_frame)

@@ -23,7 +23,7 @@ from trecexam.calls import OpenTrack
 from trecexam.errors import TrecexamError
 from trecexam.features.exporting import exports
 from trecexam.packages import install
-from trecexam.scores.cover import Cover, nCover
+from trecexam.scores.columns import Cover, nCover
 
 try:
     import pandas

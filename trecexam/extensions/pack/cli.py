@@ -7,21 +7,13 @@ from pathlib import Path
 import click
 
 import trecexam
-from trecexam.cli.options import output_path, whole_track_argument
+from trecexam.cli.options import output_option, whole_track_argument
 from trecexam.cli.reading import say
 
 
 @click.command(epilog="Example: trecexam export pack mytrack -o paper.tar.gz")
 @whole_track_argument
-@click.option(
-    "-o",
-    "--output",
-    type=click.Path(path_type=Path, dir_okay=False),
-    required=True,
-    metavar="FILE",
-    callback=output_path,
-    help="Write this .tar.gz; an existing file is replaced.",
-)
+@output_option("Write this .tar.gz; an existing file is replaced.", required=True)
 def pack(track: Path, output: Path) -> None:
     """Pack TRACK's inputs, settings and grades into one archive.
 

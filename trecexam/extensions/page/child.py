@@ -10,15 +10,13 @@ from __future__ import annotations
 import contextlib
 import multiprocessing
 import os
-import queue
 import subprocess
 import sys
-import threading
 from collections.abc import Callable
 from importlib import import_module
 from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol, Self
+from typing import Any, NamedTuple, Self
 
 Receive = Callable[[float], Any]
 Say = Callable[[Any], None]
@@ -48,29 +46,6 @@ class Beside:
         """Stops the work."""
 
 
-class Link(Protocol):
-    """The connection to the worker."""
-
-    def start(self) -> None:
-        """Starts the work; once."""
-
-    def stop(self) -> None:
-        """Stops the work; `receive` returns None from then on."""
-
-    def send(self, message: Any) -> None:
-        """Sends a message; it is lost if the worker ended."""
-
-    def receive(self) -> Any:
-        """The next message; None after `stop`.
-
-        Raises:
-            EOFError: it ended by itself.
-        """
-
-    def ended(self) -> str:
-        """How the worker ended, in words, after an EOFError."""
-
-
 class Process:
     """Work in a separate process; `work` must be importable by name.
 
@@ -85,6 +60,7 @@ class Process:
         self._ending = False
 
     def start(self) -> None:
+        """Starts the work; once."""
         self._ours, theirs = multiprocessing.Pipe()
         code = (
             f"import sys; sys.path[:] = {sys.path!r}\n"
@@ -101,15 +77,22 @@ class Process:
         theirs.close()
 
     def stop(self) -> None:
+        """Stops the work; `receive` returns None from then on."""
         self._ending = True
         self._process.kill()
         self._process.wait(LEAVING)
 
     def send(self, message: Any) -> None:
+        """Sends a message; it is lost if the worker ended."""
         with contextlib.suppress(OSError):
             self._ours.send(message)
 
     def receive(self) -> Any:
+        """The next message; None after `stop`.
+
+        Raises:
+            EOFError: it ended by itself.
+        """
         try:
             return self._ours.recv()
         except (EOFError, OSError):
@@ -119,58 +102,12 @@ class Process:
             raise EOFError from None
 
     def ended(self) -> str:
+        """How the worker ended, in words, after an EOFError."""
         try:
             status = self._process.wait(LEAVING)
         except subprocess.TimeoutExpired:
             return "did not end"
         return f"was ended by signal {-status}" if status < 0 else f"ended with status {status}"
-
-
-class Thread:
-    """Work in a thread, for tests."""
-
-    def __init__(self, work: Work, root: Path) -> None:
-        self._work = work
-        self._root = root
-        self._to: queue.SimpleQueue[Any] = queue.SimpleQueue()
-        self._from: queue.SimpleQueue[Any] = queue.SimpleQueue()
-        self._ending = False
-
-    def start(self) -> None:
-        self._thread = threading.Thread(target=self._run, name=self._work.__name__)
-        self._thread.start()
-
-    def _run(self) -> None:
-        try:
-            self._work(self._root, self._asked, self._from.put)
-        finally:
-            self._from.put(None)
-
-    def _asked(self, seconds: float) -> Any:
-        try:
-            message = self._to.get(timeout=seconds)
-        except queue.Empty:
-            return None
-        if message is None:
-            raise EOFError
-        return message
-
-    def stop(self) -> None:
-        self._ending = True
-        self._to.put(None)
-        self._thread.join()
-
-    def send(self, message: Any) -> None:
-        self._to.put(message)
-
-    def receive(self) -> Any:
-        message = self._from.get()
-        if message is None and not self._ending:
-            raise EOFError
-        return message
-
-    def ended(self) -> str:
-        return "ended"
 
 
 def main(name: tuple[str, str], root: str, fd: int, nice: int) -> None:

@@ -151,7 +151,7 @@ class JudgeNext(child.Beside):
     """
 
     def __init__(
-        self, root: Path, *, make: Callable[[], child.Link] | None = None, rest: float = REST
+        self, root: Path, *, make: Callable[[], child.Process] | None = None, rest: float = REST
     ) -> None:
         self._new = partial(JudgeList, root, make=make, rest=rest)
         self._lists: OrderedDict[Wish, JudgeList] = OrderedDict()
@@ -182,7 +182,7 @@ class JudgeList:
         root: Path,
         wish: Wish = DEFAULT,
         *,
-        make: Callable[[], child.Link] | None = None,
+        make: Callable[[], child.Process] | None = None,
         rest: float = REST,
     ) -> None:
         self._wish = wish
@@ -190,7 +190,7 @@ class JudgeList:
         self._rest = rest
         self._lock = threading.Lock()
         self._wake = threading.Condition(self._lock)
-        self._link: child.Link | None = None
+        self._link: child.Process | None = None
         self._ending = False
         self._version = 0
         self._until = 0.0
@@ -270,7 +270,7 @@ class JudgeList:
         """The searched queries, oldest first; others come before them."""
         return tuple(sorted(self._queue.as_of, key=lambda query_id: self._queue.as_of[query_id]))
 
-    def _listen(self, link: child.Link, version: int) -> None:
+    def _listen(self, link: child.Process, version: int) -> None:
         known_ids: frozenset[str] = frozenset()
         while True:
             try:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 from trecexam.errors import TrecexamError
-from trecexam.extensions.page.child import Beside, Link, Look, Process, Thread
+from trecexam.extensions.page.child import Beside, Look, Process
 from trecexam.extensions.page.reader import (
     Call,
     Loaded,
@@ -81,10 +81,10 @@ class LiveTrack(Beside):
         work: how far grading is, None where it is not known yet; `pace` how quickly it goes.
 
     Args:
-        apart: the reader is its own process; False for a thread, in tests.
+        link: the reader; None for a new process.
     """
 
-    def __init__(self, root: Path, *, apart: bool = True) -> None:
+    def __init__(self, root: Path, *, link: Process | None = None) -> None:
         self.root = root
         self.view: View | None = None
         self.version = 0
@@ -92,7 +92,7 @@ class LiveTrack(Beside):
         self.work: Work | None = None
         self.pace = Pace()
         self.seconds = 0.0
-        self._link: Link = Process(work, root, nice=NICE) if apart else Thread(work, root)
+        self._link = link or Process(work, root, nice=NICE)
         self._listener = threading.Thread(target=self._listen, name="live track", daemon=True)
         self._numbers = itertools.count(1)
         self._waiting: dict[int, queue.SimpleQueue[Returned]] = {}

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import astuple, dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from converters.errors import ConversionError
 from trecexam.errors import TrecexamError
-from trecexam.extensions.ragval import tables
 from trecexam.extensions.ragval.formats.answers import JudgedAnswer, read_judged
 from trecexam.extensions.ragval.judged_scores import (
+    SCORES,
     Comparison,
     Place,
     System,
@@ -22,8 +22,11 @@ from trecexam.extensions.ragval.judged_scores import (
 from trecexam.files.stamps import Rejected
 from trecexam.line.rejected import rejected_notes
 from trecexam.tables.result import Result
-from trecexam.tables.table import Table
+from trecexam.tables.table import Layout, Table, Value
 from trecexam.tables.text import plural
+
+if TYPE_CHECKING:
+    from trecexam.extensions.ragval.judged_scores import Comparison, Place, System
 
 #: The systems that are the bounds, where they are there.
 BASELINE, ORACLE = "closed-book", "oracle"
@@ -31,6 +34,8 @@ _MEANING = {
     "interval": "95%, Student's t over questions",
     "test": "two-sided paired t test over shared questions; p_holm: over all pairs of a score",
 }
+REPORT_COLUMNS = ("run_id", "n", "unparsed", *SCORES, "n_input_tokens", "n_output_tokens")
+RETRIEVED_COLUMNS = ("n_retrieved", "mean_blocks")
 
 
 class NoAnswersError(TrecexamError):
@@ -59,13 +64,13 @@ class RagvalReport(Result):
     def declare(self) -> dict[str, Table]:
         """`report` has a row a system; the other tables are on its means, on pairs, bounds and answers."""
         of_report = {
-            "report": tables.report_table(self.systems),
-            "intervals": tables.intervals_table(self.systems),
-            "significance": tables.significance_table(self.comparisons),
+            "report": report_table(self.systems),
+            "intervals": intervals_table(self.systems),
+            "significance": significance_table(self.comparisons),
         }
         if self.baseline is not None or self.oracle is not None:
-            of_report["bounds"] = tables.bounds_table(self.places)
-        return {**of_report, "answers": tables.answers_table(self.systems)}
+            of_report["bounds"] = bounds_table(self.places)
+        return {**of_report, "answers": answers_table(self.systems)}
 
     @property
     def facts(self) -> dict[str, Any]:
@@ -116,5 +121,94 @@ def report_of(rows: Iterable[JudgedAnswer]) -> RagvalReport:
         raise NoAnswersError("no answer is judged, so there is nothing to report")
     names = {each.run_id for each in systems}
     baseline, oracle = (name if name in names else None for name in (BASELINE, ORACLE))
-    placed, notes = places(systems, baseline, oracle), tuple(tables.remarks(systems))
+    placed, notes = places(systems, baseline, oracle), tuple(remarks(systems))
     return RagvalReport(systems, compare(systems), placed, baseline, oracle, notes)
+
+
+def report_table(systems: Iterable[System]) -> Table:
+    """A row per system: answers, answers without scores, mean scores, and tokens.
+
+    Where an answer says it, too how many retrieved anything, and the blocks an answer.
+    """
+    systems = tuple(systems)
+    has_retrieved = any(system.retrieved.answers is not None for system in systems)
+    rows = [
+        (
+            system.run_id,
+            system.n,
+            system.unparsed,
+            *(system.mean(name).mean for name in SCORES),
+            system.input_tokens.total,
+            system.output_tokens.total,
+            *((system.retrieved.answers, system.retrieved.mean_blocks) if has_retrieved else ()),
+        )
+        for system in systems
+    ]
+    header = (*REPORT_COLUMNS, *(RETRIEVED_COLUMNS if has_retrieved else ()))
+    return Table(header, tuple(rows), digits=4, layout=Layout(("run_id",)))
+
+
+def answers_table(systems: Iterable[System]) -> Table:
+    """A row per system: statistics of its answers."""
+    header = (
+        *("run_id", "without_input_tokens", "without_output_tokens"),
+        *("repeated_questions", "unanswered_questions"),
+    )
+    rows = [
+        (each.run_id, each.input_tokens.missing, each.output_tokens.missing, each.repeated, each.unanswered)
+        for each in systems
+    ]
+    return Table(header, tuple(rows))
+
+
+def intervals_table(systems: Iterable[System]) -> Table:
+    """A row per system and score; `n` counts answers with scores."""
+    rows: list[tuple[Value, ...]] = [
+        (system.run_id, name, mean.n, mean.mean, mean.sd, mean.low, mean.high)
+        for system in systems
+        for name in SCORES
+        for mean in [system.mean(name)]
+    ]
+    return Table(("run_id", "score", "n", "mean", "sd", "mean.low", "mean.high"), tuple(rows))
+
+
+def significance_table(comparisons: Iterable[Comparison]) -> Table:
+    """A row a score and pair of systems."""
+    differences = ("difference", "difference.low", "difference.high")
+    header = ("score", "run_a", "run_b", "n", *differences, "p", "p_holm")
+    return Table(header, tuple(map(astuple, comparisons)), small=("p", "p_holm"))
+
+
+def bounds_table(bounds: Iterable[Place]) -> Table:
+    """A row a system and score: where it is between the baseline (0) and the oracle (1)."""
+    header = ("run_id", "score", "n", "mean", "baseline", "oracle", "place")
+    return Table(header, tuple(map(astuple, bounds)))
+
+
+def remarks(systems: Sequence[System]) -> Iterator[str]:
+    """Notes on the figures, one per line."""
+    for system in systems:
+        if system.unparsed == system.n:
+            yield f"{system.run_id}: no answer has scores, so there are no means"
+        for what, tokens in (("input", system.input_tokens), ("output", system.output_tokens)):
+            if tokens.missing and tokens.total is not None:
+                yield (
+                    f"{system.run_id}: {tokens.missing:,} of {system.n:,} answers do not give their {what} "
+                    f"tokens; the total covers the other answers"
+                )
+        if system.repeated:
+            yield (
+                f"{system.run_id}: {system.repeated:,} of {system.n:,} answers are to a question that was "
+                f"answered before (by its text, as they have no ids); each counts"
+            )
+        if system.unanswered:
+            yield (
+                f"{system.run_id}: no answer to {plural(system.unanswered, 'question')} that other systems "
+                f"answered; its means cover only the questions that it answered"
+            )
+        unknown = sum(not question for question in system.questions)
+        if unknown and len(systems) > 1:
+            yield (
+                f"{system.run_id}: not compared with other systems: {plural(unknown, 'answer')} without "
+                "question_id and question"
+            )

@@ -11,5 +11,5 @@ EXTENSION = Extension(
             f"{__name__}.cli:simulate", "Simulate how far filled holes can be trusted.", "holes"
         )
     },
-    accessors={"simulate": f"{__name__}.accessor:SimulateAccessor"},
+    accessors={"simulate": f"{__name__}.simulating:SimulateAccessor"},
 )

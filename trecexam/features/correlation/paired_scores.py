@@ -89,7 +89,6 @@ def paired_scores(
     min_ratings: Sequence[int] = (),
     *,
     first: bool = False,
-    values: MeasureValues | None = None,
 ) -> tuple[PairedScores, ...]:
     """Every rubric measure with every official one, over the runs and queries that both sides have.
 
@@ -101,8 +100,6 @@ def paired_scores(
         min_ratings: each measure is computed at each of these in place of the track's min_rating; a measure
             that min_rating has no bearing on is there once.
         first: of measures that are not given, take only the track's first.
-        values: other measures of the runs, in place of those on rubric labels, over the queries that these
-            have.
 
     Returns:
         By measure, then official measure, then min_rating, then those with the official leaderboard; at least
@@ -116,19 +113,14 @@ def paired_scores(
     """
     sides = _asked_sides(track, official_measures)
     queries, ranked = common_queries(track), _ranked(track)
-    over = track.bank.query_ids if values is None else values.query_ids
-    queries = [query_id for query_id in queries if query_id in set(over)]
     runs = list(track.runs)
     if not runs or not (queries or ranked):
         raise nothing_to_compare(track)
-    if values is None:
-        variants = _variants(track, measures, min_ratings, first=first)
-        if not is_graded(track):
-            raise NothingToCompareError(nothing_graded(track), path=track.folder.root)
-        unscored = runs_without_score(track)
-        runs, ranked = ([run for run in each if run not in unscored] for each in (runs, ranked))
-    else:
-        variants = [[_Variant(name, None, values)] for name in values.measures]
+    variants = _variants(track, measures, min_ratings, first=first)
+    if not is_graded(track):
+        raise NothingToCompareError(nothing_graded(track), path=track.folder.root)
+    unscored = runs_without_score(track)
+    runs, ranked = ([run for run in each if run not in unscored] for each in (runs, ranked))
     judged_measures = (
         None if official_measures is None else [n for n in official_measures if not of_leaderboard(n)]
     )
@@ -146,7 +138,7 @@ def paired_scores(
         )
     if ranked and (official_measures or not (first and pairs)):
         chosen_sides = dict(list(sides.items())[:1]) if first and not official_measures else sides
-        pairs += _with_leaderboard(chosen_sides, variants, ranked, over)
+        pairs += _with_leaderboard(chosen_sides, variants, ranked, track.bank.query_ids)
     if not pairs:
         failed = (*failed, *(() if any(variants) else rubric_values(track, measures).failure_notes))
         raise (

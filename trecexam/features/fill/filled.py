@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gzip
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from converters.fields import warn_of_comments
 from converters.records import NOT_JUDGED
-from trecexam.features.fill.sources import merged_qrels, sources_table
+from converters.trec_qrels import qrels_line
+from trecexam.features.fill.arithmetic.merging import Machine, MergedRow
 from trecexam.features.fill.teaching import GRADER
 from trecexam.line.official import Official
 from trecexam.line.provenance import write_with_provenance
@@ -25,6 +26,22 @@ if TYPE_CHECKING:
     from trecexam.features.fill.arithmetic.merging import MergedRow
     from trecexam.features.fill.arithmetic.scale_map import RuleName, ScaleMap
     from trecexam.files.stamps import Rejected
+
+HEADER = (
+    "query_id",
+    "iteration",
+    "doc_id",
+    "label",
+    "source",
+    "grader",
+    "model",
+    "prompt",
+    "rating",
+    "confidence",
+    "rule",
+    "who",
+    "why",
+)
 
 
 @dataclass(frozen=True)
@@ -225,3 +242,32 @@ class Filled(Result):
             UNJUDGED if row.qrel.relevance == NOT_JUDGED else row.source for row in self.rows
         )
         return write_with_provenance(output, contents, "fill", by, n_by_source)
+
+
+def merged_qrels(rows: Sequence[MergedRow]) -> bytes:
+    """The lines in their order, as trec_eval takes them."""
+    return b"".join(qrels_line(row.qrel) for row in rows)
+
+
+def sources_table(rows: Sequence[MergedRow], rule: str) -> Table:
+    """A row for each line, in the same order. `rule` is that of the lines that no person wrote."""
+    return Table(HEADER, tuple(_row(row, rule) for row in rows))
+
+
+def _row(row: MergedRow, rule: str) -> tuple[str | int | float | None, ...]:
+    by = row.machine or Machine("")
+    return (
+        row.qrel.query_id,
+        row.qrel.iteration,
+        row.qrel.doc_id,
+        row.label,
+        row.source,
+        by.grader,
+        by.model,
+        by.prompt,
+        row.rating,
+        row.confidence,
+        "" if row.machine is None else rule,
+        row.who,
+        row.why,
+    )

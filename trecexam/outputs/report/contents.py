@@ -10,15 +10,18 @@ from typing import TYPE_CHECKING, Any
 from trecexam.graders.base import identity_digest
 from trecexam.line.diagnostics import POLICY, is_graded, unread_answers, without_label
 from trecexam.outputs.page.model import PagePart, Report
+from trecexam.outputs.page.render import render
 from trecexam.tables.excerpt import excerpt
+from trecexam.tables.plots.drawings import Drawings, plot_files
 from trecexam.tables.result import Tables
-from trecexam.tables.section import ReportPart
+from trecexam.tables.section import Picture, ReportPart
 from trecexam.tables.table import Table, to_json
 from trecexam.tables.terminal import cut
 from trecexam.tables.text import plural, sentence
 
 if TYPE_CHECKING:
     from trecexam.line.assessment import Assessment
+    from trecexam.line.output_files import Feature
     from trecexam.tables.section import ReportHead
 
 #: Rows that the page shows of each table; the files have the rest.
@@ -158,3 +161,21 @@ def _short(value: Any) -> Any:
     if isinstance(value, list):
         return [_short(inner) for inner in value]
     return cut(value, _TEXT) if isinstance(value, str) and len(value) > _TEXT else value
+
+
+def report_files(
+    track: Assessment, features: Sequence[Feature], facts: UpdateFacts
+) -> Iterator[tuple[str, bytes]]:
+    """report.html and the plots' files, by their names in out/."""
+    folder = track.folder
+    drawings = Drawings(folder.out, folder.state, pdf=track.config.report.pdf)
+    parts = []
+    for feature in features:
+        for part in () if feature.report is None else feature.report(track):
+            plots = () if part.result is None else part.result.plots
+            pictures = tuple(Picture(plot, drawings.of(plot)) for plot in plots)
+            parts.append(PagePart(part, pictures, link=folder.link))
+            for picture in pictures:
+                yield from plot_files(picture.plot, picture.drawing)
+    drawings.remember()
+    yield "report.html", render(page_of(track, facts, parts))

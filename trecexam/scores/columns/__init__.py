@@ -14,14 +14,18 @@ from trecexam.scores.columns.evaluator import ColumnEvaluator, supported
 from trecexam.scores.columns.judged import UNJUDGED, Judged
 from trecexam.scores.columns.provider import ColumnsProvider, provider, register
 from trecexam.scores.columns.ranked import Hits, Ranked, rows_at_ranks
+from trecexam.scores.cover import Cover, ECover, nCover
 
 __all__ = [
     "UNJUDGED",
     "ColumnEvaluator",
     "ColumnsProvider",
+    "Cover",
+    "ECover",
     "Hits",
     "Judged",
     "Ranked",
+    "nCover",
     "provider",
     "register",
     "rows_at_ranks",

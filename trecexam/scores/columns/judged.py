@@ -134,35 +134,6 @@ class Judged:
             at_least=at_least if any(each is not None for each in at_least) else None,
         )
 
-    def select(self, query_ids: Iterable[str]) -> Judged:
-        """Only these queries, in this order; unknown ones get no passages."""
-        chosen = tuple(dict.fromkeys(query_ids))
-        query_index = {query_id: i for i, query_id in enumerate(self.query_ids)}
-        made = []
-        for query_id in chosen:
-            i = query_index.get(query_id)
-            if i is None:
-                nothing = np.empty((0, 0), np.int8)
-                none = np.empty(0, np.int32)
-                made.append(QueryJudgments(query_id, (), none, nothing, None, None, ItemRows()))
-                continue
-            span = slice(int(self.offsets[i]), int(self.offsets[i + 1]))
-            made.append(
-                QueryJudgments(
-                    query_id,
-                    self.doc_ids[span].to_pylist(),
-                    self.labels[span],
-                    np.empty((0, 0), np.int8) if self.ratings is None else self.ratings[i],
-                    None if self.importances is None else self.importances[i],
-                    None if self.weights is None else self.weights[i],
-                    self.item_rows[i] if self.item_rows else ItemRows(),
-                    None if self.at_least is None else self.at_least[i],
-                    None if self.gains is None else self.gains[span],
-                )
-            )
-        selected = replace(Judged._from_tables(made), min_rating=self.min_rating)
-        return selected if self.ratings is not None else replace(selected, ratings=None)
-
     @cached_property
     def has_labels(self) -> NDArray[np.bool_]:
         """Whether each query has a labelled passage; measures ignore other queries."""

@@ -3,12 +3,13 @@
     from trecexam.scores.columns import provider
     provider.calc_aggregate([nDCG @ 10], qrels, run)
 
-`register()` lets `ir_measures.calc` and its kin take it before pytrec_eval.
+`register()` lets `ir_measures.calc` and its kin take it before pytrec_eval. Cover, nCover and ECover are
+registered with `ir_measures.calc`, `calc_aggregate`, `iter_calc` and `evaluator` on import.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import ir_measures
@@ -19,6 +20,7 @@ from converters.run import Run
 from trecexam.scores.columns.evaluator import ColumnEvaluator, supported
 from trecexam.scores.columns.judged import Judged
 from trecexam.scores.columns.measures import MEASURES
+from trecexam.scores.cover import Cover, ECover, nCover
 from trecexam.scores.from_rows import rows_of
 
 _DIVERSITY = "alpha_nDCG"
@@ -27,13 +29,15 @@ _DIVERSITY = "alpha_nDCG"
 class ColumnsEvaluator(providers.Evaluator):
     """Values of runs on fixed qrels."""
 
-    def __init__(self, measures: Iterable[Measure], judged: Judged) -> None:
+    def __init__(self, measures: Iterable[Measure], judged: Judged, of_qrels: Sequence[Any]) -> None:
+        """`of_qrels`: the query_id and the doc_id of a row of the qrels; empty where there is none."""
         measures = list(measures)
         super().__init__(measures, judged.query_ids)
         self._columns = ColumnEvaluator(measures, judged)
+        self._of_qrels = of_qrels
 
     def _iter_calc(self, run: TYPE_RUN | Run) -> Iterator[Metric]:
-        values = self._columns.values(as_run(run)).tolist()
+        values = self._columns.values(as_run(run, self._of_qrels)).tolist()
         for query_id, of_query in zip(self._columns.judged.query_ids, values, strict=True):
             for measure, value in zip(self.measures, of_query, strict=True):
                 yield Metric(query_id, measure, value)
@@ -65,7 +69,10 @@ class ColumnsProvider(providers.Provider):
                         f"{measure} needs a row for each passage and item, and these rows carry all items' "
                         "ratings each: make rows with `subtopic_qrels` or `rating_qrels`"
                     )
-        return ColumnsEvaluator(chosen, Judged.from_qrels(rows, query_ids))
+        of_qrels = (rows[0].query_id, rows[0].doc_id) if rows else ()
+        if rows and not isinstance(rows[0].doc_id, str):
+            rows = [row._replace(doc_id=str(row.doc_id)) for row in rows]
+        return ColumnsEvaluator(chosen, Judged.from_qrels(rows, query_ids), of_qrels)
 
     def qrel_inputs(self, measures: Iterable[Measure]) -> list[str]:
         """The columns that qrels need."""
@@ -73,24 +80,46 @@ class ColumnsProvider(providers.Provider):
         return ["query_id", "doc_id", "relevance", *(["iteration"] if on_items else [])]
 
 
-def as_run(run: Any) -> Run:
+class CoverProvider(ColumnsProvider):
+    """Computes Cover, nCover and ECover, which no provider of ir_measures knows."""
+
+    NAME = "trecexam"
+    SUPPORTED_MEASURES = [Cover, nCover, ECover]  # noqa: RUF012
+
+    def supports(self, measure: Measure) -> bool:
+        return measure.NAME in ("Cover", "nCover", "ECover") and super().supports(measure)
+
+
+def as_run(run: Any, of_qrels: Sequence[Any] = ()) -> Run:
     """A run as columns in trec_eval's order, from any form that ir_measures accepts, or a `Run`.
 
     Scores are compared in 64 bits, the highest first, ties by doc_id, the highest first. Where a document
     occurs twice for a query, its last score counts, as it does to ir_measures.
 
+    Args:
+        of_qrels: the query_id and the doc_id of a row of the qrels.
+
     Raises:
-        ValueError: a score is not a number.
+        ValueError: a score is not a number; ids are numbers here or in the qrels alone, as in data frames,
+            since none would match.
     """
     if isinstance(run, Run):
         return run
     scores = RunConverter(run).as_dict_of_dict()  # type: ignore[no-untyped-call]
-    entries = (
+    entries = [
         (query_id, doc_id, score)
         for query_id, of_query in scores.items()
         for doc_id, score in of_query.items()
-    )
-    return Run.from_entries("run", entries)
+    ]
+    for column, ours, theirs in zip(
+        ("query_id", "doc_id"), entries[0] if entries else (), of_qrels, strict=False
+    ):
+        if isinstance(ours, str) != isinstance(theirs, str):
+            raise ValueError(
+                f"{column} {ours!r} of the run and {theirs!r} of the qrels: one is text and one is not; read "
+                "both as text (in pandas, dtype=str)"
+            )
+    return Run.from_entries("run", ((query_id, str(doc_id), score) for query_id, doc_id, score in entries))
 
 
 def register() -> None:
@@ -105,3 +134,6 @@ def register() -> None:
 
 #: Ready for use.
 provider = ColumnsProvider()  # type: ignore[no-untyped-call]
+_cover = CoverProvider()  # type: ignore[no-untyped-call]
+providers.register(_cover)  # type: ignore[no-untyped-call]
+ir_measures.DefaultPipeline.providers.append(_cover)

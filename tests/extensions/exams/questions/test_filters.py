@@ -6,9 +6,13 @@ import pytest
 from exams import question
 from outside import outside
 
-from trecexam.extensions.exams.questions import filters
-from trecexam.extensions.exams.questions.filters import not_self_contained, read_patterns
-from trecexam.extensions.exams.questions.statistics import fixed_answer, longest_answer
+from trecexam.extensions.exams.filtering import (
+    _PATTERNS,
+    fixed_answer,
+    longest_answer,
+    not_self_contained,
+    read_patterns,
+)
 
 
 @pytest.mark.parametrize(
@@ -44,7 +48,7 @@ def test_a_self_contained_stem_is_kept(stem: str) -> None:
 
 def test_the_published_patterns_are_included() -> None:
     published = read_patterns(outside("prompts/self-contained.txt"))
-    assert read_patterns(filters._PATTERNS)[: len(published)] == published
+    assert read_patterns(_PATTERNS)[: len(published)] == published
 
 
 def test_baselines_are_the_scores_of_guessing_without_reading() -> None:

@@ -13,9 +13,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.metrics import cohen_kappa_score
 
-from trecexam.extensions.learn.arithmetic.cuts import fit_cuts, labels_of
-from trecexam.extensions.learn.arithmetic.learning import Learned, by_regression, fit, predict
-from trecexam.extensions.learn.arithmetic.ndcg import ndcg
+from trecexam.extensions.learn.arithmetic.check import ndcg
+from trecexam.extensions.learn.arithmetic.learning import (
+    Learned,
+    by_regression,
+    fit,
+    fit_cuts,
+    labels_of,
+    predict,
+)
 from trecexam.extensions.learn.arithmetic.passages import QueryPassages
 from trecexam.extensions.learn.arithmetic.process import carried, carried_from_others, choose_kernel
 from trecexam.extensions.learn.arithmetic.regression import expected, fit_regression, unseen

@@ -13,11 +13,16 @@ import pytest
 import pytrec_eval
 from drawn_pools import drawn_query, drawn_track
 
-from trecexam.extensions.learn.arithmetic.drawn_measures import drawn_ap, drawn_ndcg
 from trecexam.extensions.learn.arithmetic.learning import by_regression, fit
 from trecexam.extensions.learn.arithmetic.passages import QueryPassages
 from trecexam.extensions.learn.arithmetic.regression import fit_regression
-from trecexam.extensions.learn.arithmetic.scores import ExpectedScores, drawn_labels, expected_scores
+from trecexam.extensions.learn.arithmetic.scores import (
+    ExpectedScores,
+    drawn_ap,
+    drawn_labels,
+    drawn_ndcg,
+    expected_scores,
+)
 
 
 def naive(query: QueryPassages, labels: np.ndarray, relevant: int = 2) -> np.ndarray:

@@ -18,7 +18,7 @@ COMMANDS = {
         "check",
         "Find duplicates, copies of the query, remains of JSON ...",
     ),
-    "diff": (f"{__name__}.diff", "diff", "Show what an edited bank changes: labels and ranks."),
+    "diff": (f"{__name__}.check", "diff", "Show what an edited bank changes: labels and ranks."),
 }
 
 

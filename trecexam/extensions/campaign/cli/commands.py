@@ -10,7 +10,7 @@ import click
 
 import trecexam
 from trecexam.cli import bars
-from trecexam.cli.options import track_argument
+from trecexam.cli.options import output_folder_option, track_argument
 from trecexam.cli.reading import reading, writing
 from trecexam.tables.terminal import printable
 from trecexam.tables.text import plural
@@ -116,14 +116,7 @@ def agreement(track: Path) -> Result:
 
 @click.command(epilog="Example: trecexam judge export mytrack -o judged")
 @track_argument
-@click.option(
-    "-o",
-    "--output",
-    type=click.Path(path_type=Path, file_okay=False),
-    required=True,
-    metavar="DIR",
-    help="Write into this folder.",
-)
+@output_folder_option("Write into this folder.")
 def export(track: Path, output: Path) -> int:
     """Write what people judged of TRACK: qrels.txt, qrels-6.txt and judgments.tsv.
 

@@ -14,7 +14,7 @@ COMMANDS = {
         "Write a question about each passage with a language model.",
     ),
     "filter": (
-        f"{__name__}.filtering",
+        f"{__name__}.generating",
         "filtering",
         "Remove questions that refer to their text, and say why.",
     ),

@@ -1,22 +1,29 @@
-"""`trecexam exam generate`."""
+"""`trecexam exam generate` and `filter`."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 import trecexam
-from trecexam.cli.options import estimate_json_option, estimate_option, output_path, track_argument
+from trecexam.cli.options import (
+    estimate_json_option,
+    estimate_option,
+    output_folder_option,
+    output_option,
+    track_argument,
+)
+from trecexam.cli.reading import writing
 from trecexam.cli.signals import exit_status
 from trecexam.cli.working import ask, told
 from trecexam.tables.text import plural
 
 if TYPE_CHECKING:
     from trecexam.extensions.exams.generating import GeneratedExam
-
-_FILE = click.Path(path_type=Path, dir_okay=False)
+    from trecexam.tables.result import Result
 
 
 @click.command(
@@ -27,14 +34,7 @@ _FILE = click.Path(path_type=Path, dir_okay=False)
     "--domain", required=True, metavar="TEXT", help="Describe the passages: `task_domain` of the prompt."
 )
 @estimate_option
-@click.option(
-    "-o",
-    "--output",
-    type=_FILE,
-    metavar="FILE",
-    callback=output_path,
-    help="Write the exam to this file [default: TRACK/exam.jsonl].",
-)
+@output_option("Write the exam to this file [default: TRACK/exam.jsonl].")
 @estimate_json_option
 def generating(
     track: Path,
@@ -87,3 +87,30 @@ def _without_questions(made: GeneratedExam) -> str:
         f"no answer could be read as a question; {unchanged}: look at the answers in {unread}, then name "
         "another model in [generator] or raise its max_new_tokens"
     )
+
+
+@click.command(
+    "filter",
+    epilog="Example: trecexam exam filter mytrack/exam.jsonl -o filtered",
+)
+@click.argument("exam", type=click.Path(path_type=Path, exists=True, dir_okay=False), metavar="EXAM.jsonl")
+@output_folder_option(
+    "Write kept.jsonl, dropped.jsonl, groups.tsv (for `exam fit --groups`) and queries.tsv (for retrieval) "
+    "into this folder.",
+)
+@writing
+def filtering(exam: Path, output: Path) -> tuple[Result, int]:
+    """Remove questions from EXAM.jsonl that refer to the text they were made from, and say why.
+
+    A line is {"question_id", "question", "choices": [4], "correct": 0..3, "doc_id", "documentation",
+    "topic"?}. Prints the removed questions. Exit status 1: no question is left.
+    """
+    # Imports pydantic.
+    from trecexam.extensions.exams.filtering import FILES, filter_exam, write_filtered
+    from trecexam.line.protected import refuse_folder
+
+    refuse_folder(output, (exam,), FILES, always=FILES)
+    filtered = filter_exam(exam)
+    write_filtered(filtered, output)
+    filtered = replace(filtered, notes=(*filtered.notes, f"written: {output}"))
+    return filtered, 0 if filtered.kept else 1

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from trecexam.cli.options import key_env_option
+from trecexam.cli.options import key_env_option, output_folder_option
 from trecexam.cli.reading import writing_or_estimating
 from trecexam.cli.signals import exit_status
 from trecexam.cli.working import show_estimate, working
@@ -26,13 +26,8 @@ if TYPE_CHECKING:
     "--retriever bm25.run --passages corpus.jsonl --examples 0 --examples 1",
 )
 @click.argument("exam", type=click.Path(path_type=Path, exists=True, dir_okay=False), metavar="EXAM.jsonl")
-@click.option(
-    "-o",
-    "--output",
-    type=click.Path(path_type=Path, file_okay=False),
-    required=True,
-    metavar="DIR",
-    help="Write matrix.tsv, components.tsv and answers.jsonl into this folder; other examinees stay in them.",
+@output_folder_option(
+    "Write matrix.tsv, components.tsv and answers.jsonl into this folder; other examinees stay in them."
 )
 @click.option(
     "--model",

@@ -14,7 +14,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trecexam.extensions.learn.arithmetic.learning import Learned, by_regression, fit, predict
-from trecexam.extensions.learn.arithmetic.ndcg import ndcg
 from trecexam.extensions.learn.arithmetic.passages import FEATURES, Bools, Floats, QueryPassages
 from trecexam.extensions.learn.arithmetic.regression import expected
 from trecexam.scores.correlation import half_width
@@ -271,3 +270,28 @@ def _mask(query: QueryPassages, rows: NDArray[np.intp]) -> Bools:
     mask = np.zeros(len(query.doc_ids), bool)
     mask[rows] = True
     return mask
+
+
+def ndcg(ranks: NDArray[np.int32], gains: Floats, k: int) -> Floats:
+    """nDCG@k of each run for a query as in trec_eval: sum of gain / log2(rank + 1), over the best sum.
+
+    Args:
+        ranks: shape (runs, depth): the place among `gains` of the passage at each rank; -1 for none.
+        gains: of the pooled passages; a negative one counts 0, and one that is NaN leaves its passage out of
+            all rankings ("condensed list", Sakai, SIGIR 2007).
+        k: ranks that count.
+
+    Returns:
+        Shape (runs,); 0 where nothing is gained.
+    """
+    discounts = 1 / np.log2(np.arange(k) + 2)
+    has_gain = ~np.isnan(gains)
+    at_rank = np.append(np.where(has_gain, np.maximum(gains, 0), 0), 0)[ranks]
+    in_list = np.append(has_gain, False)[ranks]
+    # Where a rank is left out, those below it move up.
+    position = np.cumsum(in_list, axis=1) - 1
+    counts = in_list & (position < k)
+    sums = (at_rank * np.where(counts, discounts[np.where(counts, position, 0)], 0)).sum(axis=1)
+    best = np.sort(np.maximum(gains[has_gain], 0))[::-1][:k]
+    ideal = float((best * discounts[: len(best)]).sum())
+    return np.asarray(sums / ideal if ideal else np.zeros(len(ranks)))

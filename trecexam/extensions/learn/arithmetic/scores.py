@@ -9,7 +9,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from trecexam.extensions.learn.arithmetic.drawn_measures import drawn_ap, drawn_ndcg
 from trecexam.extensions.learn.arithmetic.learning import Learned, by_regression
 from trecexam.extensions.learn.arithmetic.passages import Floats, QueryPassages
 from trecexam.extensions.learn.arithmetic.regression import fits_without
@@ -115,3 +114,47 @@ def drawn_labels(
     """
     steps = (uniform[:, None, :] < probabilities).sum(axis=1)
     return np.asarray(np.where(query.judged, query.judgments, scale[steps]))
+
+
+def drawn_ndcg(ranks: NDArray[np.int32], labels: Floats, k: int, elsewhere: Floats) -> Floats:
+    """nDCG@k of each run in each draw, as `ndcg`.
+
+    Args:
+        ranks: shape (runs, depth): the place in the pool of the passage at each rank; -1 for none.
+        labels: of the pooled passages, shape (draws, passages); negative ones count 0.
+        k: ranks that count.
+        elsewhere: labels of passages that no run has, which count for the best sum.
+
+    Returns:
+        Shape (draws, runs); 0 where nothing is gained.
+    """
+    discounts = 1 / np.log2(np.arange(k) + 2)
+    gains = np.maximum(np.hstack([labels, np.tile(elsewhere, (len(labels), 1))]), 0)
+    best = -np.sort(-gains, axis=1)[:, :k]
+    ideal = best @ discounts[: best.shape[1]]
+    top = ranks[:, :k]
+    sums = _at_ranks(np.maximum(labels, 0), top) @ discounts[: top.shape[1]]
+    return np.asarray(sums / np.where(ideal, ideal, 1)[:, None])
+
+
+def drawn_ap(ranks: NDArray[np.int32], labels: Floats, min_relevant: int, elsewhere: Floats) -> Floats:
+    """Average precision down to the depth of `ranks` of each run in each draw: AP(rel=min_relevant)@depth.
+
+    The precisions at ranks of relevant passages, summed, over how many relevant passages there are
+    (Buckley & Voorhees, "Evaluating Evaluation Measure Stability", SIGIR 2000).
+
+    Arguments are those of `drawn_ndcg`; from `min_relevant` on a label is relevant.
+
+    Returns:
+        Shape (draws, runs); 0 where nothing is relevant.
+    """
+    relevant = labels >= min_relevant
+    total = relevant.sum(axis=1) + (elsewhere >= min_relevant).sum()
+    hits = _at_ranks(relevant.astype(np.float64), ranks)
+    precisions = np.cumsum(hits, axis=2) / (np.arange(ranks.shape[1]) + 1)
+    return np.asarray((hits * precisions).sum(axis=2) / np.where(total, total, 1)[:, None])
+
+
+def _at_ranks(values: Floats, ranks: NDArray[np.int32]) -> Floats:
+    """Shape (draws, runs, depth); 0 at ranks without a passage."""
+    return np.asarray(np.hstack([values, np.zeros((len(values), 1))])[:, ranks])

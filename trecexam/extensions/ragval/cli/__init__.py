@@ -8,17 +8,12 @@ from trecexam.cli.lazy import LazyGroup
 
 #: sub-command -> (module, function, help line). The line stands here so that --help imports none of them.
 COMMANDS = {
-    "questions": (
-        f"{__name__}.asking",
-        "asking",
-        "Write questions about blocks with a language model.",
-    ),
-    "answers": (
-        f"{__name__}.answering",
-        "answering",
-        "Write the bounds: answers without and with the block.",
-    ),
-    "report": (f"{__name__}.report", "report", "Report systems by their judged answers."),
+    name: (f"{__name__}.commands", function, help_line)
+    for name, function, help_line in (
+        ("questions", "asking", "Write questions about blocks with a language model."),
+        ("answers", "answering", "Write the bounds: answers without and with the block."),
+        ("report", "report", "Report systems by their judged answers."),
+    )
 }
 
 

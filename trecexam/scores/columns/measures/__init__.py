@@ -1,4 +1,4 @@
-"""The measures, a file per concept: pure functions from a run's hits to a value per query.
+"""The measures, a file per family: pure functions from a run's hits to a value per query.
 
 Each file has `MEASURES`, what it declares: a `ColumnMeasure` for each measure that it computes. Nothing else
 names it.

@@ -19,7 +19,6 @@ from trecexam.scores.columns.measures.base import (
 )
 from trecexam.scores.columns.ranked import Hits
 from trecexam.scores.cover import NO_PROBABILITIES
-from trecexam.scores.cover_kernel import in_order, misses
 from trecexam.scores.from_rows import together
 from trecexam.scores.weights import EQUAL, ITEM, NO_WEIGHTS, item_weights
 
@@ -35,10 +34,7 @@ def best_ratings(items: NDArray[np.integer], hits: Hits) -> NDArray[np.integer]:
 
 
 def credits_of(best: NDArray[np.integer], rel: int, partial: int | None, weights: Values | None) -> Values:
-    """Each query's sum of w_i * c_i; see `trecexam.scores.cover_kernel.cover_values`.
-
-    Weights are added from left to right, as there.
-    """
+    """Each query's sum of w_i * c_i over its items, see `cover`; weights are added from left to right."""
     full = _weight(best >= rel, weights)
     return full if partial is None else (full + _weight(best >= partial, weights)) / 2
 
@@ -46,15 +42,43 @@ def credits_of(best: NDArray[np.integer], rel: int, partial: int | None, weights
 def cover(covered: Values, whole: Values) -> Values:
     """Rubric-Cover: the credit at the hits / that of all items (Cover) or of the pool's best (nCover).
 
-    0..1; below 0 where more is reached that counts against than that counts for.
-    Sander & Dietz, "EXAM: How to Evaluate Retrieve-and-Generate Systems for Users Who Do Not (Yet) Know What
-    They Want", DESIRES 2021; for the formulas see `trecexam.scores.cover_kernel.cover_values`.
+    With R(d) the items on which passage d is rated `rel` or better,
+
+        Cover(P, k, t) = |union of R(d) over the first k passages d of P| / |items of the query|
+
+    and nCover divides by the items in the union of R(d) over all pooled passages instead; 0/0 is 0.
+    Cover is the EXAM Cover of Sander & Dietz, "EXAM: How to Evaluate Retrieve-and-Generate Systems for
+    Users Who Do Not (Yet) Know What They Want", DESIRES 2021, as Rubric-Cover in Farzi & Dietz, "Pencils
+    Down! Automatic Rubric-based Evaluation of Retrieve/Generate Systems", ICTIR 2024.
+
+    With weights w_i, and half the credit for an item that is reached from the rating `partial` on only,
+
+        Cover(P, k, t) = sum of w_i * c_i over the items / sum of w_i over the items
+        c_i = 1 where the best rating on item i over the first k passages is `rel` or better,
+              1/2 where it is `partial` or better but below `rel`, else 0
+
+    and nCover divides by the sum of w_i * c_i with all pooled passages instead. Where weights may be
+    negative, of items that count against,
+
+        Cover(P, k, t) = sum of w_i * c_i over the items / sum of the positive w_i
+
+    which is 1 where all is reached that counts for and nothing that counts against, and can be below 0: the
+    compliance score of Sharma et al., "ResearchRubrics: A Benchmark of Prompts and Rubrics For Evaluating
+    Deep Research Agents", arXiv:2511.07685. Without a positive weight it is 0. For a single passage, a
+    whole answer, Cover is the nugget scores of Pradeep et al., "Initial Nugget Evaluation Results for the
+    TREC 2024 RAG Track with the AutoNuggetizer Framework", arXiv:2411.09607 (`calculate_nugget_scores` in
+    nuggetizer's code).
     """
     return np.where(covered == 0, 0.0, ratio(covered, whole))
 
 
 def expected_credits(below: Sequence[Values], rows: NDArray[np.int32], weights: Values | None) -> Values:
-    """Each query's expected value of `credits_of`; see `trecexam.scores.cover_kernel.expected_credit`.
+    """Each query's expected value of `credits_of` at the hits, whose ratings are independent:
+
+        E[sum of w_i * c_i] = sum of w_i * q_i(rel),  q_i(t) = 1 - prod_d (1 - P(d is rated t or better on i))
+
+    and with `partial` the mean of that and of the same from `partial` on, since c_i is the mean of whether
+    either is reached.
 
     Args:
         below: for rel, and for partial if there is one, the probability that a passage is rated below on each
@@ -64,6 +88,21 @@ def expected_credits(below: Sequence[Values], rows: NDArray[np.int32], weights: 
     reached = [1 - each[rows].prod(axis=1) for each in below]
     expected = [in_order(each if weights is None else weights * each) for each in reached]
     return np.asarray(sum(expected) / len(expected), np.float64)
+
+
+def misses(at_least: Values, level: int) -> Values:
+    """The probability that a passage is rated below `level` on an item; removes the last axis."""
+    if level > at_least.shape[-1]:
+        return np.ones(at_least.shape[:-1])
+    below: Values = 1 - at_least[..., level - 1]
+    return below
+
+
+def in_order(terms: Values) -> Values:
+    """Sums over the last axis from left to right, bit-identical if zeros are appended."""
+    sums: Values = np.cumsum(terms, axis=-1)
+    # Not -0, as where all that counts against is certain not to be reached.
+    return sums[..., -1] + 0.0 if terms.shape[-1] else np.zeros(terms.shape[:-1])
 
 
 def computation(measure: Measure, judged: Judged) -> Computation:
@@ -129,8 +168,8 @@ def _weights(measure: Measure, judged: Judged) -> Values | None:
             weights[i, : len(of_query)] = item_weights(measure["weights"], of_query, stated_weights[i])
         elif judged.has_labels[i]:
             raise ValueError(
-                f"{measure} needs the importance of items, and these judgments carry none: give ratings "
-                "of a bank whose items have it"
+                f"{measure} needs the importance of items, and these qrels carry none: give rows of "
+                "trecexam (`Track.qrels`, RubricQrel) of a bank whose items have it"
             )
     return weights
 

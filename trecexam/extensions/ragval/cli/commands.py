@@ -1,4 +1,4 @@
-"""`trecexam ragval questions`."""
+"""`trecexam ragval`: questions, their answers, and a report on judged answers."""
 
 from __future__ import annotations
 
@@ -9,12 +9,17 @@ import click
 
 import trecexam
 from trecexam.cli.options import estimate_json_option, estimate_option, track_argument
+from trecexam.cli.reading import reading
 from trecexam.cli.signals import exit_status
 from trecexam.cli.working import ask, not_taken, told
+from trecexam.extensions import ragval
+from trecexam.tables.terminal import printable
 from trecexam.tables.text import plural
 
 if TYPE_CHECKING:
+    from trecexam.extensions.ragval.answering import BoundAnswers
     from trecexam.extensions.ragval.questions import Questions
+    from trecexam.tables.result import Result
 
 
 @click.command("questions", epilog="Example: trecexam ragval questions mytrack --per-block 3 --estimate")
@@ -71,3 +76,60 @@ def _say(made: Questions) -> None:
         click.echo(f"{plural(made.cut, 'block')} cut at the end", err=True)
     existing = f", {made.plan.there:,} existed already" if made.plan.there else ""
     click.echo(f"{plural(made.questions, 'new question')}{existing}: {made.plan.output}", err=True)
+
+
+@click.command("answers", epilog="Example: trecexam ragval answers mytrack --estimate")
+@track_argument
+@estimate_option
+@estimate_json_option
+def answering(track: Path, estimate: bool, as_json: bool) -> int:
+    """Answer the bank's questions with a language model, as the two bounds for systems.
+
+    Writes TRACK/runs/closed-book.jsonl (from the question alone, the lower bound) and
+    TRACK/runs/oracle.jsonl (with the question's block, the upper bound), with token counts where a server
+    reports them. The model is that of [generator] in trecexam.toml, else the language model of [grader]; use
+    the one that your systems use. Answers are stored in TRACK/.trecexam, so each prompt is sent once.
+
+    Exit status: 0, or 1 if a question has no answer.
+    """
+    with trecexam.open_track(track) as opened:
+        calls = opened.ragval.answer, opened.ragval.estimate_answers
+        made, caught = ask(*calls, only_estimate=estimate, as_json=as_json)
+    if made is None:
+        return 0
+    for bound in made.bounds:
+        _say_bound(bound)
+    told(made)
+    return exit_status(caught, 0 if made.complete else 1)
+
+
+def _say_bound(made: BoundAnswers) -> None:
+    for question_id, reason in made.unwritten:
+        click.echo(printable(f"question {question_id}: {reason}"), err=True)
+    if made.cut:
+        click.echo(f"{plural(made.cut, 'block')} cut at the end", err=True)
+    click.echo(f"{plural(made.answers, 'answer')} ({made.asked:,} new): {made.path}", err=True)
+
+
+@click.command(epilog="Example: trecexam ragval report closed-book.jsonl rag.jsonl oracle.jsonl")
+@click.argument(
+    "paths",
+    type=click.Path(path_type=Path, exists=True, dir_okay=False),
+    nargs=-1,
+    required=True,
+    metavar="FILE...",
+)
+@reading
+def report(paths: tuple[Path, ...]) -> Result:
+    """Report systems by their judged answers in FILE..., JSON Lines (plain or gzip), best sum first.
+
+    A line has truthfulness and relevance, 1 to 5, question_id (or the question's text), and optionally
+    run_id, n_input_tokens, n_output_tokens, retrieved. Without run_id, the file name names the system.
+    Answers without scores count as unparsed; means and intervals leave them out, tokens do not.
+
+    --json also has intervals (95%, Student's t), paired t tests (Holm), and places between the bounds: the
+    runs closed-book and oracle.
+
+    Exit status: 0; 1 if a line has an error; 2 if no file can be read.
+    """
+    return ragval.ragval_report(*paths)
