@@ -146,3 +146,15 @@ def test_every_file_that_trecexam_writes_for_trec_eval_passes(graded: Path, tmp_
         written = tmp_path / path.name
         converters.write(converters.read(path, "run"), written, "run")
         assert all(takes(check_run(written), version) for version in (9, 10))
+
+
+@pytest.mark.parametrize("content", ['{"q1": {"d1": 1.5}}', "qid,docno,score\nq1,d1,1.5\n"])
+def test_json_and_tables_are_rejected_and_nothing_is_fixed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], content: str
+) -> None:
+    path = tmp_path / "x.run"
+    path.write_text(content)
+    assert run(["check", str(path)]) == 1
+    assert f"trecexam convert {path} OUT --to run" in capsys.readouterr().out
+    assert run(["check", str(path), "--fix", str(tmp_path / "fixed.run")]) == 2
+    assert not (tmp_path / "fixed.run").exists()

@@ -59,7 +59,7 @@ def test_learn_shows_every_method_once(tmp_path: Path, capsys: pytest.CaptureFix
     assert 0.4 < value["retrieved_more"] < 0.75
     assert value["judged"] == sum(query.judged.sum() for query in queries_of(root))
     assert 0.35 < value["hidden"] / value["judged"] < 0.65
-    assert sum(row["verdict"] == "best" for row in value["ways"]) == 2
+    assert sum(row["used"] == "yes" for row in value["ways"]) == 2
     for row in value["ways"]:
         assert 0 <= row["loss"] <= 2
         assert (row["kappa"] is None) == ((row["used_by"], row["way"]) != ("fill", "learned"))
@@ -178,7 +178,7 @@ def test_if_learned_labels_mislead_leaving_holes_is_best_and_stored(
     assert stored(root)["losses"] == pytest.approx(losses)
     figures = f"losses: none {losses['none']:.3f}, learned {losses['learned']:.3f}"
     assert f"method to fill holes: none; {figures}" in validation.notes
-    assert [row[-1] for row in validation.rows] == ["", "best", "", "", "best"]
+    assert [row[-1] for row in validation.rows] == ["", "yes", "", "", "yes"]
 
 
 def test_a_method_better_only_by_chance_does_not_replace_learned_labels(tmp_path: Path) -> None:
@@ -187,11 +187,11 @@ def test_a_method_better_only_by_chance_does_not_replace_learned_labels(tmp_path
     config.write_text(config.read_text().replace("min_relevant = 2", "min_relevant = 1"))
     validation = validated(root)
     losses = {row[:2]: row[2] for row in validation.rows}
-    best = {row[0]: row[1] for row in validation.rows if row[-1] == "best"}
+    best = {row[0]: row[1] for row in validation.rows if row[-1] == "yes"}
     assert best == {"leaderboard": "learned", "fill": "learned"}
     assert losses["leaderboard", "condensed"] < losses["leaderboard", "learned"]
     assert losses["fill", "learned"] < losses["fill", "none"]
-    rule = "verdict: learned labels, unless another method has a lower loss beyond chance (95%, over queries)"
+    rule = "used: learned labels, unless another method has a lower loss beyond chance (95%, over queries)"
     assert rule in json.loads(validation.to_json())["notes"]
     with trecexam.open_track(root) as track:
         assert not any("better" in note for note in track.leaderboard(labels="learned").notes)

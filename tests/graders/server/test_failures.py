@@ -561,5 +561,5 @@ def test_words_that_resemble_a_key_are_not_hidden(monkeypatch: pytest.MonkeyPatc
 
 def test_a_key_shorter_than_five_characters_is_rejected(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TEST_KEY", "4")
-    with pytest.raises(GraderError, match="less than 5 characters; leave `key_env` out"):
+    with pytest.raises(GraderError, match="less than 5 characters; leave it out of `key_env`"):
         Secret.from_environment("TEST_KEY")

@@ -62,6 +62,8 @@ def check(file: Path, kind: str | None, version: str | None, fix: Path | None, t
     kind = kind or preflight.kind_of(file)
     if fix is not None:
         _refuse(file, fix)
+        if other := preflight.not_in_columns(file):
+            raise TrecexamError(other, path=file)
     known_ids: dict[str, Any] = {}
     if track is not None:
         # Imports pydantic, which --help and checks of single files must not load.

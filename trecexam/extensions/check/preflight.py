@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING
 
 from converters.errors import ConversionError
 from converters.fields import counted
-from converters.lines import Head, iter_lines, packing
+from converters.lines import Head, head, iter_lines, packing
 from converters.records import NOT_JUDGED
+from converters.scored_rows import in_rows, rows_of
 from converters.trec_qrels import FORMAT as QRELS
 from converters.trec_run import FORMAT as RUN
 from converters.unpacking import without_ending
@@ -78,6 +79,8 @@ def kind_of(path: Path) -> str:
     Raises:
         ConversionError: neither, or it cannot be read.
     """
+    if not_in_columns(path):
+        return rows_of(head(path))
     name = str(path)
     failure = ConversionError(path, None, "is neither a run nor qrels: add --as run or --as qrels")
     heads: list[Head] = []
@@ -100,6 +103,18 @@ def kind_of(path: Path) -> str:
     raise failure
 
 
+def not_in_columns(path: Path) -> str:
+    """Say that a file is JSON or a table, which trec_eval takes for columns; "" of other files."""
+    if not in_rows(path):
+        return ""
+    start = head(path)
+    first = start.lines[0].lstrip()
+    if packing(path) != "parquet" and not first.startswith((b"{", b"[")) and b"," not in first:
+        return ""
+    convert = f"trecexam convert {path} OUT --to {rows_of(start)}"
+    return f"is JSON or a table, and trec_eval reads columns alone: {convert}"
+
+
 def check_run(
     path: Path,
     *,
@@ -117,6 +132,8 @@ def check_run(
     Raises:
         ConversionError: there is no such file, or it cannot be opened.
     """
+    if other := not_in_columns(path):
+        return (Finding(None, "fatal", VERSIONS, "not in columns", other),)
     findings = PreflightFindings()
     by_topic: dict[bytes, RunTopic] = {}
     unknown: dict[bytes, int] = {}
@@ -186,6 +203,8 @@ def check_qrels(
     Raises:
         ConversionError: there is no such file, or it cannot be opened.
     """
+    if other := not_in_columns(path):
+        return (Finding(None, "fatal", VERSIONS, "not in columns", other),)
     findings = PreflightFindings()
     by_topic: dict[bytes, QrelsTopic] = {}
     unknown: dict[bytes, int] = {}

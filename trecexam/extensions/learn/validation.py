@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -48,7 +48,7 @@ _INSTEAD = {
 #: How the best way is chosen by the losses, see `Comparison.best`.
 RULE = "learned labels, unless another method has a lower loss beyond chance (95%, over queries)"
 
-#: (used by, way, loss, kappa, low, high, verdict)
+#: (used by, way, loss, kappa, low, high, "yes" for the way that is used)
 WayRow = tuple[str, str, float, float, float, float, str]
 
 
@@ -77,8 +77,8 @@ class Validation(Result):
 
     def declare(self) -> dict[str, Table]:
         """A row per method: first those of the leaderboard, then those of `fill`."""
-        header = ("used_by", "way", "loss", "kappa", "kappa.low", "kappa.high", "verdict")
-        layout = Layout(("used_by", "way"), ("loss", "kappa", "verdict"))
+        header = ("used_by", "way", "loss", "kappa", "kappa.low", "kappa.high", "used")
+        layout = Layout(("used_by", "way"), ("loss", "kappa", "used"))
         return {"ways": Table(header, self.rows, layout=layout)}
 
     @property
@@ -147,9 +147,19 @@ def cross_validate(track: Assessment, data: LearningData) -> Validation:
     validation = Validation(tuple(rows), kind, share, judged, compared.hidden, best[FILL], doubt, ())
     return validation.noted(
         *_notes(validation, least, queries),
-        f"verdict: {RULE}",
+        f"used: {RULE}",
         f"method to fill holes: {best[FILL]}; losses: {losses_in_words(best[FILL], validation.losses)}",
+        *_lower_loss(best[FILL], validation.losses),
     )
+
+
+def _lower_loss(used: str, losses: Mapping[str, float]) -> Iterator[str]:
+    """Yield a note where the grader's labels have a lower loss than those that are used."""
+    if used == LEARNED and losses.get(GRADER, math.inf) < losses[LEARNED]:
+        yield (
+            f"the grader's labels have the lower loss, {losses[GRADER]:.3f} against {losses[LEARNED]:.3f}, "
+            "within chance: `trecexam fill --by grader` uses them"
+        )
 
 
 def losses_in_words(best: str, losses: Mapping[str, float]) -> str:
@@ -182,7 +192,7 @@ def _row(
     of_way = compared.ways[f"{used_by}\t{name}"]
     agreed = kappa(of_way.counts) if used_by == FILL and name != NOTHING else None
     figures = (math.nan,) * 3 if agreed is None else (agreed.value, agreed.low, agreed.high)
-    return used_by, name, of_way.loss, *figures, "best" if f"{used_by}\t{name}" == chosen else ""
+    return used_by, name, of_way.loss, *figures, "yes" if f"{used_by}\t{name}" == chosen else ""
 
 
 def _grader_labels(track: Assessment, queries: Sequence[QueryPassages]) -> list[Floats]:

@@ -73,7 +73,8 @@ def pack_track(loaders: TrackLoaders, output: Path) -> Tables:
     about = About(
         graders=graders,
         sources=sources,
-        inputs=dict(sorted(inputs.items())),
+        # Those that out/ was made from: where it is older than the inputs, a reader is told which changed.
+        inputs=dict(sorted(manifest.get("inputs", {}).items())),
         outputs=dict(sorted(manifest["outputs"].items())),
         versions=dict(sorted(manifest.get("versions", {}).items())),
     )

@@ -163,7 +163,9 @@ class Client:
         parsed = _json(content)
         complaint, code = self._complaint(parsed)
         if status in _KEY_REFUSED:
-            how = f"the key in {self._key_env}" if self._key_env else "requests without a key: set `key_env`"
+            how = "requests without a key: set `key_env`, or `headers`"
+            if self._key_env or self._secret.headers():
+                how = f"the key in {self._key_env or '`headers`'}"
             # A 403 may be of the model or the region. What is said of a wrong key may hold a part of it.
             said = complaint if status == _FORBIDDEN else ""
             raise GraderError(f"{self.base_url} refuses {how} (HTTP {status}){said}")

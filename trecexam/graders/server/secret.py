@@ -47,18 +47,18 @@ class Secret:
             GraderError: a variable is not set, or holds what no key can be.
         """
         others = (
-            (header, cls._read(value[1:]) if value.startswith("$") else value, value.startswith("$"))
+            (header, cls._read(value[1:], "headers") if value.startswith("$") else value, value[:1] == "$")
             for header, value in headers.items()
         )
-        return cls("" if name is None else cls._read(name), tuple(others))
+        return cls("" if name is None else cls._read(name, "key_env"), tuple(others))
 
     @staticmethod
-    def _read(name: str) -> str:
+    def _read(name: str, setting: str) -> str:
         key = os.environ.get(name, "").strip()
         if not key:
             raise GraderError(
-                f"the environment variable {name} is not set: put the key into it, or set another `key_env` "
-                "in [grader]"
+                f"the environment variable {name} is not set: put the key into it, or name another one in "
+                f"`{setting}` in [grader]"
             )
         if not key.isascii() or not key.isprintable() or " " in key:
             raise GraderError(
@@ -67,7 +67,7 @@ class Secret:
         if len(key) < _SHORTEST:
             raise GraderError(
                 f"the environment variable {name} holds no key: it has less than {_SHORTEST} characters; "
-                "leave `key_env` out of [grader] where the server wants none"
+                f"leave it out of `{setting}` in [grader] where the server wants none"
             )
         return key
 
