@@ -24,7 +24,7 @@ from converters.lines import Head, head_object
 from converters.nugget_banks import has_nugget_bank, write_ragtime, write_v3
 from converters.nuggets import IMPORTANCES, QUERY_KEYS, has_nuggets, has_rubrics, is_assigned
 from converters.records import Item, Query
-from converters.registry import Format
+from converters.registry import Format, never
 
 EXAMPLE = '{"query_id": "q1", "questions": [{"question_id": "q1/1", "question_text": "What ...?"}]}'
 
@@ -202,10 +202,6 @@ def _sniff(start: Head) -> bool:
     return "query_id" in row and any(key in row for key in LINE_KEYS)
 
 
-def _never(_: Head) -> bool:
-    return False
-
-
 FORMAT = Format(
     "bank",
     (".jsonl",),
@@ -223,7 +219,7 @@ V3 = Format(
     "test bank as AutoJudge takes it: nugget banks, v3",
     '{"query_id": "q1", "format_version": "v3", "nugget_bank": {"What ...?": {"question": "What ...?", '
     '"answers": {"heat": {"answer": "heat"}}, "importance": "vital", "aggregator_type": "OR"}}}',
-    _never,
+    never,
     read_bank,
     write_v3,
     told_by="accepted where it is named: by its content it is `bank`",
@@ -234,7 +230,7 @@ RAGTIME = Format(
     "test bank as RAGTIME 2026 takes it",
     '{"metadata": {"topic_id": "q1"}, "nugget_bank": [{"question": "What ...?", "aggregator_type": "OR", '
     '"answers": [{"answer": "heat", "references": ["d1"]}]}]}',
-    _never,
+    never,
     read_bank,
     write_ragtime,
     told_by="accepted where it is named: by its content it is `bank`",

@@ -11,9 +11,9 @@ from converters.errors import ConversionError
 from converters.lines import head
 from converters.nugget_banks import with_queries
 from converters.rag_responses import read_responses
-from converters.ragas import prompt_id
 from converters.records import Passage, Query, Response, Sentence
 from converters.registry import Format, formats, read, sniff
+from converters.response_forms import prompt_id
 from converters.run import Run
 from converters.scored_rows import has_texts
 from converters.segment import Pool, response_passages, run_lines, safe_name

@@ -171,19 +171,6 @@ def column(value: str, what: str) -> str:
     return value
 
 
-def in_columns(path: Path, line: int, **ids: str) -> None:
-    """Refuse an id of a run or of qrels that their columns cannot hold.
-
-    Raises:
-        ConversionError: it has white space in it.
-    """
-    for name, value in ids.items():
-        if _SPACE.search(value):
-            kind = "query" if name == "query_id" else "document"
-            reason = f"the {kind} id {value!r} has white space in it, where trec_eval would split it"
-            raise ConversionError(path, line, reason)
-
-
 def taken_for_comments(query_ids: Iterable[str]) -> str:
     """A warning on query ids that turn lines of runs and qrels into comments; "" without any."""
     ids = sorted({query_id for query_id in query_ids if query_id.startswith("#")})

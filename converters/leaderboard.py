@@ -126,7 +126,7 @@ def _own_ranks(
 
 
 def _sniff(start: Head) -> bool:
-    if looks_like_values(start):
+    if looks_like_values(start) or _is_own(start.lines[0].decode(errors="replace")):
         return True
     text = b"\n".join(start.lines)
     if not text.lstrip().startswith(b"{"):

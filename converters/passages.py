@@ -136,7 +136,8 @@ def _sniff(start: Head) -> bool:
         if is_named:
             return len(columns) > 2 and not set(columns).isdisjoint(TEXT_KEYS)
         if columns == _DOCUMENT_COLUMNS:
-            return all(line.split(b"\t")[1:2] == [] or b"://" in line.split(b"\t")[1] for line in start.lines)
+            addresses = [line.split(b"\t")[1] for line in start.lines if line.count(b"\t") == 3]
+            return any(addresses) and all(b"://" in address or not address for address in addresses)
         return named_as(start.name) == "passages" and line.count(b"\t") == 1 and line[:1] != b"<"
     row = head_object(start) or {}
     if "_id" in row and "text" in row:

@@ -146,7 +146,9 @@ def _sniff(start: Head) -> bool:
         return True
     if b"\t" not in start.lines[0] or start.lines[0].lstrip().startswith((b"{", b"[")):
         return False
-    return not looks_like_values(start)
+    # Tables of our own: leaderboards, people's ratings.
+    own = start.lines[0].startswith((b"run\t", b"query_id\tdoc_id\t"))
+    return not own and not looks_like_values(start)
 
 
 FORMAT = Format(

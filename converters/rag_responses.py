@@ -28,7 +28,6 @@ from typing import Any, BinaryIO
 
 from converters.errors import ConversionError
 from converters.fields import TEXT_KEYS, an_id
-from converters.ikat import as_report_of_turn, is_turn
 from converters.lines import (
     Head,
     first_object,
@@ -40,9 +39,9 @@ from converters.lines import (
     parse_object,
 )
 from converters.passages import ID_KEYS
-from converters.ragas import as_report, is_sample
 from converters.records import Citation, Passage, Response, Sentence
-from converters.registry import Format
+from converters.registry import Format, never
+from converters.response_forms import as_report, as_report_of_turn, is_sample, is_turn
 from converters.unpacking import without_ending
 
 EXAMPLE = (
@@ -399,10 +398,6 @@ def _sniff(start: Head) -> bool:
     return named and (lists or "response" in row or ("text" in row and named_run))
 
 
-def _never(_: Head) -> bool:
-    return False
-
-
 FORMAT = Format(
     "responses",
     (".jsonl",),
@@ -419,7 +414,7 @@ RAG24 = Format(
     (),
     "responses as TREC RAG 2024 takes them",
     EXAMPLE,
-    _never,
+    never,
     read_responses,
     write_rag24,
     told_by="accepted where it is named: by its content it is `responses`",
@@ -430,7 +425,7 @@ RAG25 = Format(
     "responses as TREC RAG 2025 and 2026 take them",
     '{"metadata": {"team_id": "t", "run_id": "mysys", "narrative_id": "q1"}, "references": ["doc42"], '
     '"answer": [{"text": "Heat pumps ...", "citations": [0]}]}',
-    _never,
+    never,
     read_responses,
     write_rag25,
     told_by="accepted where it is named: by its content it is `responses`",
@@ -441,7 +436,7 @@ RAGTIME = Format(
     "responses as RAGTIME takes them",
     '{"metadata": {"team_id": "t", "run_id": "mysys", "topic_id": "q1"}, "responses": [{"text": '
     '"Heat pumps ...", "citations": {"doc42": 0.9}}]}',
-    _never,
+    never,
     read_responses,
     write_ragtime,
     told_by="accepted where it is named: by its content it is `responses`",

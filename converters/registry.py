@@ -97,6 +97,11 @@ class Format:
     becomes: Mapping[str, Callable[[Path, str | None], Iterable[Any]]] = field(default_factory=dict)
 
 
+def never(_: Head) -> bool:
+    """Sniff nothing: a format that is read where it is named."""
+    return False
+
+
 @cache
 def _by_name() -> Mapping[str, Format]:
     # As slow to import as all formats together.

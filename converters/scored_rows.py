@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from converters.errors import BadLines, ConversionError
-from converters.fields import a_passage, an_id
+from converters.fields import a_passage, an_id, column
 from converters.lines import (
     Head,
     decode,
@@ -211,7 +211,7 @@ def _nested(path: Source, tag: str) -> Iterator[ScoredRow]:
         queries = [(1, query_id, docs) for query_id, docs in _pairs(path, splits[0][1])]
     for line, query_id, docs in queries:
         for doc_id, value in _pairs(path, docs, line):
-            yield ScoredRow(line, query_id, doc_id, value, tag)
+            yield _checked(path, ScoredRow(line, query_id, doc_id, value, tag))
 
 
 def _pairs(path: Source, value: Any, line: int = 1) -> Iterator[tuple[str, Any]]:
@@ -247,10 +247,23 @@ def _row(path: Source, number: int, row: Mapping[str, Any], tag: str, place: int
     value = row.get(_key(row, ("score", *_LABELS)))
     if value is None and (rank := row.get("rank", place)) is not None:
         value = f"-{rank}"
+    if value is None:
+        raise ConversionError(path, number, f"document '{doc_id}' has no score, no rank and no label")
     name, query = row.get(_key(row, _TAGS)), row.get("query")
     text = a_passage(path, number, row, f"passage '{doc_id}'", blank=True)
     tag = name if isinstance(name, str) and name.strip() else tag
-    return ScoredRow(number, query_id, doc_id, value, tag, query if isinstance(query, str) else "", text)
+    query = query if isinstance(query, str) else ""
+    return _checked(path, ScoredRow(number, query_id, doc_id, value, tag, query, text))
+
+
+def _checked(path: Source, row: ScoredRow) -> ScoredRow:
+    """Refuse ids that the columns of a run or of qrels cannot hold."""
+    try:
+        column(row.query_id, "query id")
+        column(row.doc_id, "document id")
+    except ValueError as error:
+        raise ConversionError(path, row.line, str(error)) from None
+    return row
 
 
 def _text(value: Any) -> str:

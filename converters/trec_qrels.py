@@ -18,7 +18,6 @@ from converters.errors import BadLines, ConversionError
 from converters.fields import (
     column,
     counted,
-    in_columns,
     is_comment,
     warn_of_comments,
     warn_of_skipped_comments,
@@ -170,7 +169,6 @@ def _of_rows(path: str | os.PathLike[str], seen: Seen) -> Iterator[Qrel]:
     with BadLines() as bad:
         for row in scored_rows(path, bad):
             try:
-                in_columns(path, row.line, query_id=row.query_id, doc_id=row.doc_id)
                 label = _read_label(path, row.line, str(row.value), f"the label of document '{row.doc_id}'")
                 judgment = Qrel(row.query_id, row.doc_id, label)
                 _refuse_twice(path, row.line, judgment, seen)
@@ -381,6 +379,9 @@ def _sniff(start: Head) -> bool:
         return False
     if looks_like_values(start) or (b"\t" in line and line.count(b"\t") + 1 < len(columns)):
         # A text with blanks between tabs is a query's.
+        return False
+    if len(columns) == 4 and "://" in columns[1]:
+        # MS MARCO's documents have their address there.
         return False
     if len(columns) == 3:
         return _are_three_columns(start) and "quer" not in start.name.lower()

@@ -24,7 +24,6 @@ from converters.errors import BadLines, ConversionError
 from converters.fields import (
     column,
     counted,
-    in_columns,
     is_comment,
     warn_of_comments,
     warn_of_skipped_comments,
@@ -86,7 +85,6 @@ def _of_rows(path: Path) -> Run:
     with BadLines() as bad:
         for row in scored_rows(path, bad):
             try:
-                in_columns(path, row.line, query_id=row.query_id, doc_id=row.doc_id)
                 score = _number(path, row.line, str(row.value).encode(), "the score")
                 if (row.query_id, row.doc_id) in entries:
                     reason = f"document '{row.doc_id}' occurs twice for query '{row.query_id}'; keep one"

@@ -16,9 +16,8 @@ from typing import Any, BinaryIO
 
 from converters.errors import ConversionError
 from converters.fields import an_id
-from converters.lines import Head
 from converters.records import Passage
-from converters.registry import Format
+from converters.registry import Format, never
 from converters.rubric_jsonl import a_rating, objects, query_lines, read_graded_pool
 from converters.workbench_records import (
     DirectGrade,
@@ -27,6 +26,7 @@ from converters.workbench_records import (
     PooledPassage,
     Ranking,
     SelfRating,
+    prompt_class,
     qrels_of,
     runs_of,
 )
@@ -143,7 +143,7 @@ def _graded_twice(passage: PooledPassage) -> Iterator[tuple[str, str]]:
     for gradings in (items_of, [(grade, {"relevance"}) for grade in passage.direct]):
         seen: dict[tuple[str, str], set[str]] = {}
         for grading, items in gradings:
-            key = grading.llm or "", grading.prompt_class
+            key = grading.llm or "", prompt_class(grading.prompt_info)
             if not items.isdisjoint(seen.setdefault(key, set())):
                 yield key
             seen[key] |= items
@@ -421,17 +421,12 @@ def _run(path: Path, run: str | None) -> Iterable[Any]:
     return runs[run] if run is not None else next(iter(runs.values()), [])
 
 
-def _sniff(start: Head) -> bool:
-    """Always False: such a file is read as `rubric` unless this format is requested."""
-    return False
-
-
 FORMAT = Format(
     "workbench",
     (".jsonl", ".jsonl.gz"),
     "Rubric workbench pool, whole",
     EXAMPLE,
-    _sniff,
+    never,
     read_pool,
     write_pool,
     told_by="accepted where it is named: by its content it is `rubric`",

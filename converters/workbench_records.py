@@ -28,11 +28,6 @@ class Judgment:
     title_id: str
     rest: Mapping[str, Any] = field(default_factory=dict)
 
-    @property
-    def facet_id(self) -> str | None:
-        """The sub-query's id in test banks ("T_0020"); None if the query itself was judged."""
-        return _facet(self.query_id, self.title_id)
-
 
 @dataclass(frozen=True, slots=True)
 class Ranking:
@@ -51,11 +46,6 @@ class Ranking:
     score: float
     title_id: str
     rest: Mapping[str, Any] = field(default_factory=dict)
-
-    @property
-    def facet_id(self) -> str | None:
-        """The sub-query's id in test banks; None if the run searched for the query itself."""
-        return _facet(self.query_id, self.title_id)
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,11 +85,6 @@ class PooledGrading:
     relevance_label: int | None = None
     rest: Mapping[str, Any] = field(default_factory=dict)
 
-    @property
-    def prompt_class(self) -> str:
-        """The prompt's name; "" where the file has none."""
-        return _prompt_class(self.prompt_info)
-
 
 @dataclass(frozen=True, slots=True)
 class DirectGrade:
@@ -115,11 +100,6 @@ class DirectGrade:
     prompt_type: str | None = None
     relevance_label: int | None = None
     rest: Mapping[str, Any] = field(default_factory=dict)
-
-    @property
-    def prompt_class(self) -> str:
-        """The prompt's name; "" where the file has none."""
-        return _prompt_class(self.prompt_info)
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,9 +169,6 @@ def qrels_of(passages: Iterable[PooledPassage]) -> list[Qrel]:
     return list(qrels.values())
 
 
-def _facet(query_id: str, title_id: str) -> str | None:
-    return None if query_id == title_id else query_id.removeprefix(f"{title_id}/")
-
-
-def _prompt_class(info: Mapping[str, Any] | None) -> str:
+def prompt_class(info: Mapping[str, Any] | None) -> str:
+    """Return the prompt's name of a grading; "" where the file has none."""
     return str((info or {}).get("prompt_class") or "")

@@ -248,8 +248,8 @@ def test_a_table_without_scores_ranks_by_its_ranks(tmp_path: Path) -> None:
         ("run", '{"query": {"qid": "1"}, "candidates": 3}', 1, '"candidates" is not a list'),
         ("run", '{"query": {"text": "x"}, "candidates": []}', 1, 'no "qid" or "query_id" or "id"'),
         ("run", '{"query": {"qid": "1"}, "candidates": []}', None, "no document in it"),
-        ("run", "qid,docno,score\nq1,d 2,1\n", 2, "the document id 'd 2' has white space in it"),
-        ("qrels", '{"q 1": {"d": 1}}', 1, "the query id 'q 1' has white space in it"),
+        ("run", "qid,docno,score\nq1,d 2,1\n", 2, "document id 'd 2' is empty or has white space"),
+        ("qrels", '{"q 1": {"d": 1}}', 1, "query id 'q 1' is empty or has white space"),
         (
             "qrels",
             '{"query-id": "q", "corpus-id": "d", "score": 0.5}',

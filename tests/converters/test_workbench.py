@@ -28,6 +28,7 @@ from converters.workbench_records import (
     PooledPassage,
     Ranking,
     SelfRating,
+    prompt_class,
     qrels_of,
     runs_of,
 )
@@ -131,15 +132,13 @@ def test_ranks_from_zero_are_kept_and_counted_from_one(tmp_path: Path) -> None:
     }
 
 
-def test_sub_queries_keep_their_ids_and_have_a_facet(tmp_path: Path) -> None:
+def test_sub_queries_keep_their_ids(tmp_path: Path) -> None:
     data = {
         "judgments": [judged("d", "q/f", 2), judged("d", "q", 1), judged("d", "other", 0)],
         "rankings": [ranked("r", "d", 1, 1.5, "q/f"), ranked("r", "d", 3, 0.5)],
     }
     rows = [["q", [paragraph(paragraph_data=data)]]]
     (passage,) = read_pool(put(tmp_path, *rows))
-    assert [j.facet_id for j in passage.judgments] == ["f", None, "other"]
-    assert [r.facet_id for r in passage.rankings] == ["f", None]
     assert written([passage]) == rows
     assert qrels_of([passage]) == [Qrel("q/f", "d", 2), Qrel("q", "d", 1), Qrel("other", "d", 0)]
     assert runs_of([passage]) == {"r": [RunEntry("q/f", "d", 1, 1.5, "r"), RunEntry("q", "d", 3, 0.5, "r")]}
@@ -183,8 +182,8 @@ def test_nuggets_direct_grades_nulls_and_unknown_keys_are_read_back(tmp_path: Pa
     assert first.gradings[0].self_ratings == (
         SelfRating("n", 3, "nugget", {"question_id": None, "why": ["so"]}),
     )
-    assert (first.gradings[0].prompt_class, first.gradings[0].relevance_label) == ("", 3)
-    assert (first.direct[0].prompt_class, first.direct[0].self_rating) == ("FagB", 0)
+    assert (prompt_class(first.gradings[0].prompt_info), first.gradings[0].relevance_label) == ("", 3)
+    assert (prompt_class(first.direct[0].prompt_info), first.direct[0].self_rating) == ("FagB", 0)
     assert written(passages) == rows
 
 

@@ -10,6 +10,8 @@ from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from pydantic import ValidationError
+
 from converters.errors import ConversionError
 from trecexam.calls import Accessor
 from trecexam.config import CONFIG_NAME, TrackConfig, load_config
@@ -150,7 +152,9 @@ def unpack(path: Path, root: Path) -> int:
             settings.write_bytes(inputs[CONFIG_NAME])
             refuse_outside(load_config(settings), settings)
     except (ValueError, ConfigError) as error:
-        reason = str(error).replace("\n", " ")[:200]
+        reason = error.reason if isinstance(error, ConfigError) else str(error)
+        if isinstance(error, ValidationError):
+            reason = f"{GRADES} or the manifest has other fields than `export pack` writes"
         raise TrecexamError(f"refused, nothing was unpacked: {reason}", path=path) from None
     try:
         for name, content in inputs.items():

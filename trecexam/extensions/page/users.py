@@ -167,6 +167,10 @@ class Users:
         return stamp(self._path), stamp(hashes_file(self._path))
 
     def _log_links(self) -> None:
+        if not self._users:
+            self._log(
+                f'{self._path} names nobody, so nobody can log in; write lines such as ada = "assessor"'
+            )
         new = [entry for entry in self._users.values() if not entry.token_sha256]
         if not new or not self._login_url:
             return
