@@ -63,14 +63,16 @@ MOST_LINES = 1000
 _LOOKED_AT = 5
 #: Lines that are looked at together.
 _PIECE = 5_000
-#: Lines as nearly all are: printable ASCII, a plain number, a label that trec_eval takes as it is.
-_WORD = rb"[!$-~][!#-~]*+[ \t]++(?:[!#-~]++[ \t]++)"
+#: Lines as nearly all are: no comment and no quotation mark, a plain number, a label that trec_eval takes.
+_WORD = rb"[!#-~\x80-\xff]++[ \t]++"
 _PLAIN_RUN = re.compile(
-    rb"(?:" + _WORD + rb"{3}-?[0-9]{1,15}+(?:\.[0-9]{0,30}+)?+[ \t]++[!#-~]++[ \t]*+(?:\n|\Z))++"
+    rb"(?:(?!#|" + BOM + rb")(?:" + _WORD + rb"){4}-?[0-9]{1,15}+(?:\.[0-9]{0,30}+)?+"
+    rb"(?:[ \t]++[!#-~\x80-\xff]++)++[ \t]*+(?:\n|\Z))++"
 )
-_PLAIN_QRELS = re.compile(rb"(?:" + _WORD + rb"{2}[0-9]{1,9}+[ \t]*+(?:\n|\Z))++")
+_PLAIN_QRELS = re.compile(rb"(?:(?!#|" + BOM + rb")(?:" + _WORD + rb"){3}[0-9]{1,9}+[ \t]*+(?:\n|\Z))++")
 # Ids cannot contain trec_eval's white space; other characters outside of printable ASCII may be a mistake.
 _UNUSUAL = re.compile(rb'[^\t-\r -~]|["#]')
+_UNUSUAL_IN_ID = re.compile(rb'[^\t-\r -~]|"')
 
 
 def kind_of(path: Path) -> str:
@@ -142,7 +144,9 @@ def check_run(
     for start, lines in _pieces(path, findings):
         plain = _plain_columns(_PLAIN_RUN, findings, start, lines)
         if plain is not None:
-            topic_ids, _, doc_ids, ranks, scores, tags = plain
+            topic_ids, _, doc_ids, ranks, scores, tags, *more = plain
+            for at in range(start, start + len(lines)) if more else ():
+                _extra_columns(findings, at, 6 + len(more))
             tag = tag or (tags[0], start)
             if mixed is None and tags.count(tag[0]) < len(tags):
                 mixed = next((other, at) for at, other in enumerate(tags, start) if other != tag[0])
@@ -167,8 +171,7 @@ def check_run(
                 continue
             _look_at_line(findings, number, line, columns[0], columns[2])
             if len(columns) > 6:
-                reason = f"has {counted(columns)}; trec_eval ignores what comes after the sixth"
-                findings.add("extra columns", number, "silent", reason)
+                _extra_columns(findings, number, len(columns))
             score = _score(findings, number, columns[4])
             if tag is None:
                 tag = columns[5], number
@@ -289,7 +292,19 @@ def _plain_columns(
         _number_sign(findings, with_sign[0], len(with_sign))
     words = text.split()
     width = len(lines[0].split())
-    return [words[column::width] for column in range(width)]
+    if len(words) != width * len(lines):
+        return None
+    columns = [words[column::width] for column in range(width)]
+    if not text.isascii():
+        for number, (topic, _, doc, *_) in enumerate(zip(*columns, strict=True), start):
+            _unusual(findings, number, topic, doc)
+    return columns
+
+
+def _extra_columns(findings: PreflightFindings, number: int, n_columns: int) -> None:
+    if not findings.count("extra columns", "silent"):
+        reason = f"has {n_columns} columns; trec_eval ignores what comes after the sixth"
+        findings.add("extra columns", number, "silent", reason)
 
 
 def _note_first_lines(first_lines: dict[bytes, int], doc_ids: Sequence[bytes], start: int) -> None:
@@ -345,14 +360,16 @@ def _look_at_line(findings: PreflightFindings, number: int, line: bytes, topic: 
             "file"
         )
         findings.add("byte-order mark", number, "silent", reason)
-    for name, value in (("topic", topic), ("docno", doc)):
-        characters = {match[0] for match in _UNUSUAL.finditer(value)}
-        if characters - {b"#"}:
-            findings.add(
-                "unusual characters", number, "warning", f"unusual characters in {name} {shown(value)}"
-            )
+    _unusual(findings, number, topic, doc)
     if b"#" in line:
         _number_sign(findings, number, 1)
+
+
+def _unusual(findings: PreflightFindings, number: int, topic: bytes, doc: bytes) -> None:
+    for name, value in (("topic", topic), ("docno", doc)):
+        if _UNUSUAL_IN_ID.search(value) and not findings.count("unusual characters", "warning"):
+            reason = f"unusual characters in {name} {shown(value)}"
+            findings.add("unusual characters", number, "warning", reason)
 
 
 def _score(findings: PreflightFindings, number: int, text: bytes) -> float:

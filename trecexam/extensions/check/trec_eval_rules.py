@@ -96,6 +96,14 @@ class PreflightFindings:
         if before < (1 if once else LISTED):
             self._listed.append(Finding(line, severity, versions, kind, reason))
 
+    def count(self, kind: str, severity: Severity) -> bool:
+        """Count a finding if enough of its kind are listed; False where it has to be added."""
+        key = kind, severity, VERSIONS
+        if self._counts.get(key, 0) < LISTED:
+            return False
+        self._counts[key] += 1
+        return True
+
     def stopped(self) -> set[int]:
         """The versions with a fatal finding."""
         return {version for _, severity, of in self._counts if severity == "fatal" for version in of}
