@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import math
+import re
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -396,3 +397,13 @@ def test_a_grader_without_grades_has_empty_columns_not_zeros(tmp_path: Path) -> 
     assert all(value != value for value in of_x)
     assert f"x: nothing is graded yet; `trecexam watch {folder} --once` grades" in board.notes
     assert not any(name.startswith("x:") for name in [*compared["measure"], *compared["other_measure"]])
+
+
+def test_an_alias_as_the_only_measure_of_a_grader_is_a_column(tmp_path: Path) -> None:
+    assert run(["demo", "--rag", str(tmp_path / "track")]) == 0
+    config = tmp_path / "track" / "trecexam.toml"
+    text = re.sub(r'measures = \["Cover\(rel=5.*', 'measures = ["all_score@10"]', config.read_text(), count=1)
+    config.write_text(text)
+    assert run(["watch", str(tmp_path / "track"), "--once"]) == 0
+    board = (tmp_path / "track" / "out" / "leaderboard.tsv").read_text()
+    assert board.split("\t")[:3] == ["run", "queries", "nuggets:Cover(rel=5,partial=3)@10"]
