@@ -72,7 +72,7 @@ def test_a_sentence_of_two_runs_is_recorded_with_the_citations_of_each(tmp_path:
 @pytest.mark.parametrize(
     ("settings", "reason"),
     [
-        ({"key_env": "NO_SUCH_KEY"}, "another `key_env` in [graders.support]"),
+        ({"key_env": "NO_SUCH_KEY"}, "another one in `key_env` in [graders.support]"),
         ({"name": "embedding", "model": "no/such"}, "or set `model` in [graders.support]"),
         ({"budget_tokens": 1}, "`budget_tokens` = 1 in [graders.support] is reached"),
     ],
