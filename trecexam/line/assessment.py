@@ -24,7 +24,6 @@ from trecexam.line.sources import written_by
 from trecexam.line.stored_grades import StoredGrades
 from trecexam.line.track_inputs import TrackInputs
 from trecexam.line.versions import versions
-from trecexam.scores.measures import measure
 from trecexam.track import TrackFolder
 
 if TYPE_CHECKING:
@@ -156,8 +155,7 @@ class Assessment(TrackInputs):
         columns = self.kind.columns(self._facts)
         if self.config.scores.measures is None:
             return columns
-        printed = tuple(str(measure(name)) for name in self.measures)
-        return tuple(name for name in columns if name in printed) or printed[:1]
+        return tuple(name for name in columns if name in self.measures) or self.measures[:1]
 
     @property
     def _facts(self) -> MeasureFacts:

@@ -13,6 +13,7 @@ from trecexam.line.evaluation import board_notes, check_runs, leaderboard, own_l
 from trecexam.line.joint_columns import known_names, short_columns, spelled_out
 from trecexam.line.loaded_track import LoadedTrack, each_once
 from trecexam.line.measure_names import names_of
+from trecexam.scores import measures as of_measures
 from trecexam.scores.leaderboard import NO_SCORE, Leaderboard, Row, Scores, best_first, first_column
 from trecexam.tables.table import Table
 from trecexam.tables.text import plural, shorten_list
@@ -127,10 +128,15 @@ def boards_of(track: LoadedTrack, measures: Sequence[MeasureLike] | None) -> Map
     return {name: leaderboard(track[name], of_grader) for name, of_grader in measures_of_grader.items()}
 
 
+def _printed(track: Assessment, board: Leaderboard) -> tuple[str, ...]:
+    """Return the columns of its kind as leaderboards print them: settings may name an alias."""
+    return tuple(name if name in board.measures else str(of_measures.measure(name)) for name in track.columns)
+
+
 def _own(track: Assessment) -> Leaderboard:
     """A grader's leaderboard, with the columns of its kind; missing ones are made now."""
     board = own_leaderboard(track)
-    missing = [name for name in track.columns if name not in board.measures]
+    missing = [name for name in _printed(track, board) if name not in board.measures]
     if not missing:
         return board
     more = track.derived(
@@ -148,7 +154,11 @@ def _columns(
 ) -> list[tuple[str, str]]:
     """(grader, measure) in the order of the columns."""
     if measures is None:
-        first = [(name, column) for name, each in track.assessments.items() for column in each.columns]
+        first = [
+            (name, column)
+            for name, each in track.assessments.items()
+            for column in _printed(each, boards[name])
+        ]
         every = ((name, measure) for name, board in boards.items() for measure in board.measures)
         return list(dict.fromkeys((*first, *every)))
     # As ir_measures prints them, which may be otherwise than they were asked for.
@@ -209,8 +219,9 @@ def _missing_runs(
 
 def _on_columns(track: LoadedTrack, boards: Mapping[str, Leaderboard]) -> dict[str, tuple[str, ...]]:
     """Name -> the notes on the columns of its kind alone."""
+    columns = {name: _printed(track[name], board) for name, board in boards.items()}
     return {
-        name: board_notes(track[name], replace(board, measures=track[name].columns), track[name].columns)
+        name: board_notes(track[name], replace(board, measures=columns[name]), columns[name])
         for name, board in boards.items()
     }
 
