@@ -78,8 +78,7 @@ def a_passage(path: Path, line: int, row: Mapping[str, Any], what: str, *, blank
     if blank and not before and not any(row.get(key) for key in TEXT_KEYS):
         return ""
     text = a_text(path, line, row, TEXT_KEYS, what, blank=bool(before))
-    is_titled = text is row.get("contents") and bool(before) and text.startswith(before[0])
-    if is_titled:
+    if before and row.get("contents") == text and text.startswith(before[0]):
         return text
     return " ".join([*before, text] if text.strip() else before)
 

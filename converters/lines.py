@@ -289,16 +289,6 @@ def columns_of(path: str | os.PathLike[str], number: int, line: bytes) -> list[b
     return line.split()
 
 
-def iter_json(path: str | os.PathLike[str]) -> Iterator[tuple[int, Any]]:
-    """Yields (line number, value) of a JSON Lines file; skips blank lines.
-
-    Raises:
-        ConversionError: a line is not JSON, or there is none.
-    """
-    for number, line in iter_filled(path):
-        yield number, parse_json(path, number, line)
-
-
 def iter_objects(path: str | os.PathLike[str]) -> Iterator[tuple[int, dict[str, Any]]]:
     """Yield (line number, object): one a line, or those of one JSON document.
 
@@ -306,9 +296,8 @@ def iter_objects(path: str | os.PathLike[str]) -> Iterator[tuple[int, dict[str, 
         ConversionError: with the line: not JSON, not an object; there is none.
     """
     if is_json_document(head(path)):
-        text = read_document(path)
-        whole = is_list(text)
-        for number, value in json_values(path, text) if whole else [(1, parse_json(path, 1, text.encode()))]:
+        text, whole = read_document(path)
+        for number, value in json_values(path, text) if isinstance(whole, list) else [(1, whole)]:
             if not isinstance(value, dict):
                 raise ConversionError(path, number, "an entry of the list is not a JSON object")
             yield number, value
@@ -322,13 +311,13 @@ def is_json_document(start: Head) -> bool:
     return is_list(start.lines[0]) or is_one_object(start)
 
 
-def is_list(text: str | bytes) -> bool:
-    """Whether a text begins as a JSON list of objects does."""
-    return bool(_LIST.match(text[:HEAD].encode() if isinstance(text, str) else text))
+def is_list(line: bytes) -> bool:
+    """Whether a first line begins as a JSON list of objects does."""
+    return bool(_LIST.match(line))
 
 
-def read_document(path: str | os.PathLike[str]) -> str:
-    """Return the text of a file that is one JSON document.
+def read_document(path: str | os.PathLike[str]) -> tuple[str, Any]:
+    """Return the text of a file that is one JSON document, and its value.
 
     Raises:
         ConversionError: with the line: bad JSON.
@@ -338,11 +327,10 @@ def read_document(path: str | os.PathLike[str]) -> str:
     text = read_whole(path)
     try:
         # For its reasons, and because json takes NaN and halves of surrogate pairs.
-        orjson.loads(text)
+        return text, orjson.loads(text)
     except orjson.JSONDecodeError as error:
         reason = f"not valid JSON: {error.msg} (column {error.colno})"
         raise ConversionError(path, error.lineno, reason) from None
-    return text
 
 
 def json_values(path: str | os.PathLike[str], text: str, start: int = 0) -> Iterator[tuple[int, Any]]:
@@ -391,9 +379,13 @@ def first_object(head: Head) -> dict[str, Any] | None:
     Of a line that is cut or damaged, the top-level keys that can be seen, each with None: a long text or
     a mistake on the first line must not hide what the file is.
     """
-    value = first_json(head)
-    if value is None and head.lines[0].lstrip().startswith(b"{"):
-        return dict.fromkeys(top_level_keys(head.lines[0]))
+    import orjson
+
+    first = head.lines[0]
+    try:
+        value = orjson.loads(first)
+    except orjson.JSONDecodeError:
+        return dict.fromkeys(top_level_keys(first)) if first.lstrip().startswith(b"{") else None
     return value if isinstance(value, dict) else None
 
 
@@ -427,13 +419,3 @@ def top_level_keys(line: bytes) -> Iterator[str]:
             depth += 1
         elif token[0] in (b"}", b"]"):
             depth -= 1
-
-
-def first_json(head: Head) -> Any:
-    """The JSON value on the first line of a file's head; None if it is cut or invalid."""
-    import orjson
-
-    try:
-        return orjson.loads(head.lines[0])
-    except orjson.JSONDecodeError:
-        return None

@@ -54,9 +54,7 @@ def numbered_passages(
     """Yields the passages of a file with their line numbers."""
     start = head(path)
     if has_texts(start):
-        with BadLines() as bad:
-            rows = {row.doc_id: row for row in scored_rows(path, bad) if row.text}
-        yield from ((row.line, Passage(row.doc_id, row.text)) for row in rows.values())
+        yield from _of_rows(path, on_error)
         return
     columns, is_named = _columns(start)
     lines: Iterator[tuple[int, Any]] = iter_objects(path) if is_json_document(start) else iter_filled(path)
@@ -75,6 +73,19 @@ def numbered_passages(
             on_error(error)
             continue
         yield number, passage
+
+
+def _of_rows(
+    path: str | os.PathLike[str], on_error: Callable[[ConversionError], None] | None
+) -> Iterator[tuple[int, Passage]]:
+    """Yield the passages of a run with texts, each text of a passage once."""
+    seen: set[Passage] = set()
+    with BadLines() as bad:
+        for row in scored_rows(path, on_error or bad.add):
+            passage = Passage(row.doc_id, row.text)
+            if row.text and passage not in seen:
+                seen.add(passage)
+                yield row.line, passage
 
 
 def _columns(start: Head) -> tuple[tuple[str, ...], bool]:

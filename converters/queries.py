@@ -86,7 +86,7 @@ def _reader(start: Head) -> Callable[[str | os.PathLike[str]], Iterator[tuple[in
 def _of_rows(path: str | os.PathLike[str]) -> Iterator[tuple[int, Query]]:
     """Yield the queries of a run with texts."""
     with BadLines() as bad:
-        rows = {row.query_id: row for row in scored_rows(path, bad) if row.query_text}
+        rows = {row.query_id: row for row in scored_rows(path, bad.add) if row.query_text}
     yield from ((row.line, Query(row.query_id, row.query_text)) for row in rows.values())
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from converters.errors import ConversionError
 from converters.fields import an_id
-from converters.lines import Head, iter_json
+from converters.lines import Head, iter_filled, parse_json
 from converters.records import Passage, RecordedGrade
 from converters.registry import Format
 
@@ -52,7 +52,8 @@ def query_lines(path: Path) -> Iterator[tuple[int, str, list[dict[str, Any]]]]:
     Raises:
         ConversionError: a line is not one of a pool.
     """
-    for number, row in iter_json(path):
+    for number, line in iter_filled(path):
+        row = parse_json(path, number, line)
         if not (
             isinstance(row, list) and len(row) == 2 and isinstance(row[0], str) and isinstance(row[1], list)
         ):

@@ -16,11 +16,11 @@ import csv
 import itertools
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
-from converters.errors import BadLines, ConversionError
+from converters.errors import ConversionError
 from converters.fields import a_passage, an_id, column
 from converters.lines import (
     Head,
@@ -168,11 +168,11 @@ def table_row(path: Source, number: int, line: bytes, columns: Sequence[str]) ->
     return dict(zip(columns, fields, strict=True))
 
 
-def scored_rows(path: Source, bad: BadLines) -> Iterator[ScoredRow]:
+def scored_rows(path: Source, on_error: Callable[[ConversionError], None]) -> Iterator[ScoredRow]:
     """Yield the rows of a file of which `rows_of` knows what it holds.
 
     Args:
-        bad: takes the errors of rows that cannot be read.
+        on_error: takes the errors of rows that cannot be read.
 
     Raises:
         ConversionError: the file cannot be read.
@@ -188,7 +188,7 @@ def scored_rows(path: Source, bad: BadLines) -> Iterator[ScoredRow]:
             fields = row if isinstance(row, dict) else table_row(path, number, row, columns)
             yield from _rows(path, number, fields, tag)
         except ConversionError as error:
-            bad.add(error)
+            on_error(error)
 
 
 def tag_of(path: Source) -> str:
@@ -198,11 +198,10 @@ def tag_of(path: Source) -> str:
 
 def _nested(path: Source, tag: str) -> Iterator[ScoredRow]:
     """Yield the rows of one JSON document {query_id: {doc_id: number}}."""
-    text = read_document(path)
-    values = [value for _, value in json_values(path, text)]
-    lines = [line for line, _ in json_values(path, text)]
-    queries = list(zip(lines[::2], values[::2], values[1::2], strict=True))
-    if _MTEB in values[::2]:
+    text, _ = read_document(path)
+    entries = list(json_values(path, text))
+    queries = [(line, key, of) for (line, key), (_, of) in zip(entries[::2], entries[1::2], strict=True)]
+    if any(key == _MTEB for _, key, _ in queries):
         subsets = [(key, subset) for _, key, subset in queries if key != _MTEB]
         splits = [(f"{key}/{name}", split) for key, subset in subsets for name, split in _pairs(path, subset)]
         if len(splits) != 1:
@@ -231,12 +230,11 @@ def _rows(path: Source, number: int, row: Mapping[str, Any], tag: str) -> Iterat
             fields = {**texts, **candidate, "qid": query_id, "query": _text(query)}
             yield _row(path, number, fields, tag, place)
     elif "paragraphs" in row:
+        of_page = {"qid": row.get("squid"), "query": row.get("title"), "tag": row.get("run_id")}
         for place, paragraph in enumerate(_objects(path, number, row, "paragraphs"), 1):
             body = "".join(_text(part) for part in _objects(path, number, paragraph, "para_body"))
-            fields = {"qid": row.get("squid"), "docid": paragraph.get("para_id"), "text": body}
-            yield _row(
-                path, number, {**fields, "query": row.get("title"), "tag": row.get("run_id")}, tag, place
-            )
+            fields = {**of_page, "docid": paragraph.get("para_id"), "text": body}
+            yield _row(path, number, fields, tag, place)
     else:
         yield _row(path, number, row, tag)
 

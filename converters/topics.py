@@ -97,10 +97,7 @@ def json_topics(path: str | os.PathLike[str]) -> Iterator[tuple[int, Query]]:
     Raises:
         ConversionError: with the line: bad JSON, a value that is not text, an entry without id or text.
     """
-    import orjson
-
-    text = read_document(path)
-    whole = orjson.loads(text)
+    text, whole = read_document(path)
     if isinstance(whole, dict) and _is_topics_list(whole) and isinstance(whole["topics"], list):
         return _rows(path, text, text.index("["))
     if isinstance(whole, dict):

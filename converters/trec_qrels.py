@@ -167,7 +167,7 @@ def read_qrels(path: str | os.PathLike[str]) -> Iterator[Qrel]:
 def _of_rows(path: str | os.PathLike[str], seen: Seen) -> Iterator[Qrel]:
     """Read qrels that are JSON, or a table with a header."""
     with BadLines() as bad:
-        for row in scored_rows(path, bad):
+        for row in scored_rows(path, bad.add):
             try:
                 label = _read_label(path, row.line, str(row.value), f"the label of document '{row.doc_id}'")
                 judgment = Qrel(row.query_id, row.doc_id, label)

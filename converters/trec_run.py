@@ -83,7 +83,7 @@ def _of_rows(path: Path) -> Run:
     entries: dict[tuple[str, str], float] = {}
     tag = ""
     with BadLines() as bad:
-        for row in scored_rows(path, bad):
+        for row in scored_rows(path, bad.add):
             try:
                 score = _number(path, row.line, str(row.value).encode(), "the score")
                 if (row.query_id, row.doc_id) in entries:

@@ -12,14 +12,13 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO
 
-_PARQUET = "parquet"
 #: First bytes -> what the file is.
 _STARTS = {
     b"\x1f\x8b": "gzip",
     b"BZh": "bzip2",
     b"\xfd7zXZ\x00": "xz",
     b"\x28\xb5\x2f\xfd": "zstd",
-    b"PAR1": _PARQUET,
+    b"PAR1": "parquet",
 }
 ENDINGS = (".gz", ".bz2", ".xz", ".zst")
 
@@ -45,7 +44,16 @@ class _Unpacked(io.RawIOBase):
             data = self._read(len(buffer))
         except EOFError:
             raise self._error("ends early: the copy is incomplete") from None
-        except (OSError, ValueError, zlib.error, lzma.LZMAError) as error:
+        except (
+            OSError,
+            ValueError,
+            RuntimeError,
+            LookupError,
+            TypeError,
+            zlib.error,
+            lzma.LZMAError,
+        ) as error:
+            # pyarrow's errors are of all these kinds.
             # Errors of the disk have a number.
             if isinstance(error, OSError) and error.errno is not None:
                 raise
@@ -104,7 +112,12 @@ def _rows(raw: io.BufferedReader) -> Iterator[bytes]:
     from pyarrow import parquet
 
     for batch in parquet.ParquetFile(raw).iter_batches(batch_size=1_000):
-        yield b"".join(orjson.dumps(row, default=str) + b"\n" for row in batch.to_pylist())
+        yield b"".join(orjson.dumps(row, default=_as_text) + b"\n" for row in batch.to_pylist())
+
+
+def _as_text(value: Any) -> str:
+    """Return a value that JSON does not have as text; columns of bytes are UTF-8."""
+    return value.decode() if isinstance(value, bytes) else str(value)
 
 
 def without_ending(name: str) -> str:

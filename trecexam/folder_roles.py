@@ -148,7 +148,7 @@ def _ids(path: Path, kind: str) -> tuple[frozenset[str], frozenset[str]]:
     """
     start = head(path)
     if rows_of(start):
-        pairs = [(row.query_id, row.doc_id) for row in _first(scored_rows(path, BadLines()))]
+        pairs = [(row.query_id, row.doc_id) for row in _first(scored_rows(path, BadLines().add))]
     elif kind == "run":
         rows = [line.decode(errors="replace").split() for line in start.lines if line[:1] != b"#"]
         pairs = [(row[0], row[2] if len(row) > 4 else row[1]) for row in rows if len(row) > 2]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import bz2
+import contextlib
 import gzip
 import json
 import lzma
@@ -222,6 +223,31 @@ def test_a_parquet_table_of_passages_is_read_as_rows_of_json(tmp_path: Path) -> 
     path = tmp_path / "corpus.parquet"
     parquet.write_table(pa.table({"_id": ["d1", "d2"], "title": ["Cats", ""], "text": ["eat", "bark"]}), path)
     assert list(converters.read(path)) == [Passage("d1", "Cats eat"), Passage("d2", "bark")]
+
+
+def test_ids_in_columns_of_bytes_are_text(tmp_path: Path) -> None:
+    path = tmp_path / "x.parquet"
+    parquet.write_table(pa.table({"qid": [b"q1"], "docno": [b"d1"], "score": [1.5]}), path)
+    assert scores(path) == [("q1", "d1", 1.5)]
+
+
+def test_any_damage_of_a_parquet_file_is_named(tmp_path: Path) -> None:
+    whole = (CORPUS / "run.parquet").read_bytes()
+    for place in range(4, len(whole), 3):
+        damaged = bytearray(whole)
+        damaged[place] ^= 0x55
+        for name in ("run", "passages"):
+            with contextlib.suppress(ConversionError):
+                list(converters.read(put(tmp_path, bytes(damaged)), name))
+
+
+def test_passages_of_a_run_with_a_bad_row_and_two_texts_of_an_id_are_all_given(tmp_path: Path) -> None:
+    rows = [("d1", "one"), ("d1", "one"), (None, "x"), ("d1", "two")]
+    lines = [{"qid": "q", "query": "t", "docno": doc, "text": text, "score": 1} for doc, text in rows]
+    errors: list[ConversionError] = []
+    path = put(tmp_path, "".join(json.dumps(line) + "\n" for line in lines))
+    assert list(read_passages(path, errors.append)) == [Passage("d1", "one"), Passage("d1", "two")]
+    assert [error.line for error in errors] == [3]
 
 
 def test_pyterriers_docid_is_a_number_of_its_index(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from converters.errors import ConversionError
 from converters.lines import first_object, head, iter_objects
 from converters.nuggets import assigned_answer, has_nuggets
 from converters.rag_responses import numbered_responses, second_response
-from converters.records import Response
+from converters.records import Passage, Response
 from converters.run import Run
 from converters.scored_rows import has_texts, is_ambiguous
 from converters.segment import Pool, Unit, response_passages, response_ranking, safe_name
@@ -159,8 +159,19 @@ def read_dropped(
         )
     run = converters.read(path, "run") if read_run is None else read_run(path)
     with_texts = kind == "run" and has_texts(head(path))
-    documents = dict(converters.read(path, "passages")) if with_texts else {}
-    return Dropped(run, generated=False, documents=documents)
+    documents, twice = _documents(converters.read(path, "passages") if with_texts else ())
+    return Dropped(run, generated=False, documents=documents, documents_twice=twice)
+
+
+def _documents(passages: Iterable[Passage]) -> tuple[dict[str, str], tuple[str, ...]]:
+    """Return the texts by id, the last one of each, and the ids that have several."""
+    documents: dict[str, str] = {}
+    twice: dict[str, None] = {}
+    for doc_id, text in passages:
+        if documents.get(doc_id, text) != text:
+            twice[doc_id] = None
+        documents[doc_id] = text
+    return documents, tuple(twice)
 
 
 def _judged_answers(path: Path) -> Dropped | None:
@@ -227,8 +238,7 @@ def _responses(
     rows: list[tuple[str, str, float]] = []
     texts: dict[str, str] = {}
     accepted: list[Response] = []
-    documents: dict[str, str] = {}
-    twice: dict[str, None] = {}
+    inline: list[Passage] = []
     for number, response in responses:
         query_id = response.query_id or by_text.get(response.query_text.strip())
         if query_id is None:
@@ -239,10 +249,7 @@ def _responses(
         if first != number:
             refuse(second_response(path, number, response.run, query_id, first))
             continue
-        for doc_id, text in response.documents:
-            if documents.get(doc_id, text) != text:
-                twice[doc_id] = None
-            documents[doc_id] = text
+        inline += response.documents
         response = response._replace(query_id=query_id, documents=())
         if words is not None:
             response = response.truncated(words)
@@ -254,6 +261,7 @@ def _responses(
         raise refused[0] if refused else ConversionError(path, None, "no responses in it")
     if not rows:
         raise NothingPooledError(path, None, nothing_pooled("track"))
+    documents, twice = _documents(inline)
     return Dropped(
         run_of(path, names, rows),
         texts,
@@ -261,7 +269,7 @@ def _responses(
         refused=tuple(refused),
         responses=tuple(accepted),
         documents=documents,
-        documents_twice=tuple(twice),
+        documents_twice=twice,
     )
 
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import itertools
 import json
 import time
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -14,6 +16,7 @@ from scripted_server import Exchange, serving
 
 from trecexam.errors import GraderError
 from trecexam.graders import Answer, Cell
+from trecexam.graders.server import exchange
 from trecexam.graders.server.grader import ServerGrader
 from trecexam.graders.server.secret import HIDDEN
 
@@ -82,21 +85,26 @@ def test_an_engine_that_batches_gets_more_requests_at_a_time(
     assert fewest <= server.most <= most
 
 
-@pytest.mark.parametrize("settings", [{"requests_per_minute": 300}, {"tokens_per_minute": 3000}])
+@pytest.mark.parametrize(
+    ("settings", "least"), [({"requests_per_minute": 300}, 0.2), ({"tokens_per_minute": 600}, 0.5)]
+)
 def test_requests_are_spaced_as_the_server_takes_them(
-    make: Make, cells: list[Cell], settings: dict[str, int]
+    make: Make, cells: list[Cell], monkeypatch: pytest.MonkeyPatch, settings: dict[str, int], least: float
 ) -> None:
-    came: list[float] = []
+    """Time stands still, so each request waits for all before it."""
+    waits: list[float] = []
+    sleep = asyncio.sleep
 
-    def script(exchange: Exchange) -> None:
-        came.append(time.monotonic())
-        exchange.say()
+    async def noted(seconds: float) -> None:
+        waits.append(seconds)
+        await sleep(0)
 
-    with serving(script) as server:
-        graded(make(server.url, **settings), cells[:4])
-    # 300 a minute are one in .2 seconds; some ten tokens at 3,000 a minute take as long.
-    assert len(came) == 4
-    assert all(later - earlier > 0.05 for earlier, later in itertools.pairwise(came))
+    monkeypatch.setattr(exchange, "time", SimpleNamespace(monotonic=lambda: 0.0))
+    monkeypatch.setattr(asyncio, "sleep", noted)
+    with serving() as server:
+        assert len(graded(make(server.url, concurrency=1, **settings), cells[:4])) == 4
+    assert waits[0] == 0
+    assert all(later - earlier >= least for earlier, later in itertools.pairwise(waits))
 
 
 def test_a_403_shows_what_the_server_says(make: Make, cells: list[Cell]) -> None:
