@@ -243,7 +243,7 @@ def load_model(folder: Path, device: str | None, dtype: str | None = None) -> An
     from sentence_transformers import SentenceTransformer
     from transformers.utils import logging
 
-    logging.disable_progress_bar()  # type: ignore[no-untyped-call]
+    logging.disable_progress_bar()
     try:
         return SentenceTransformer(
             str(folder),

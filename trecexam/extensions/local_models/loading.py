@@ -113,7 +113,7 @@ def load_model(folder: Path, auto_class: str, device: str, dtype: torch.dtype) -
     import transformers
     from transformers.utils import logging
 
-    logging.disable_progress_bar()  # type: ignore[no-untyped-call]
+    logging.disable_progress_bar()
     try:
         with _quiet():
             model, loading_info = getattr(transformers, auto_class).from_pretrained(
@@ -133,7 +133,7 @@ def load_model(folder: Path, auto_class: str, device: str, dtype: torch.dtype) -
             raise ValueError(f"its weights '{damaged}' are not numbers (NaN)")
         # Only what an answer is made of: penalties and sampling of the model's own files would change it.
         released_settings = model.generation_config
-        model.generation_config = transformers.GenerationConfig(  # type: ignore[no-untyped-call]
+        model.generation_config = transformers.GenerationConfig(
             eos_token_id=released_settings.eos_token_id,
             pad_token_id=released_settings.pad_token_id,
             decoder_start_token_id=released_settings.decoder_start_token_id,
@@ -164,7 +164,7 @@ def _quiet() -> Iterator[None]:
     from transformers.utils import logging
 
     before = logging.get_verbosity()
-    logging.set_verbosity_error()  # type: ignore[no-untyped-call]
+    logging.set_verbosity_error()
     try:
         yield
     finally:

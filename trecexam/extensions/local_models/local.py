@@ -218,7 +218,7 @@ class LocalModel(ABC):
         from transformers import GenerationConfig
 
         drawing = {"do_sample": True, "temperature": temperature, "top_k": 0}
-        return GenerationConfig(  # type: ignore[no-untyped-call]
+        return GenerationConfig(
             **(drawing if temperature > 0 else {"do_sample": False}),
             num_beams=beams,
             early_stopping=beams > 1,
