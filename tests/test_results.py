@@ -170,7 +170,7 @@ OTHERWISE = {
     ),
     "it writes, grades or asks a model, and gives what was done": (
         *("add_run.__call__", "track.close", "track.update", "grading.grade", "grading.forget_errors"),
-        "export.qrels",
+        *("export.qrels", "export.pack"),
         *("override.__call__", "fill.__call__", "fill.find", "bank.add_item", "bank.edit_item"),
         *("bank.retire_item", "bank.generate", "judging.export", "judging.take_in", "exam.generate"),
         *("learn.write", "ragval.answer", "ragval.write_questions"),

@@ -20,8 +20,8 @@ BANK_PATTERNS = ("bank.*jsonl", *(f"bank.*jsonl{ending}" for ending in ENDINGS))
 TRUST_CODE = "TRECEXAM_TRUST_CODE"
 #: Outputs that a track with several graders has of all of them in out/.
 OF_ALL = ("leaderboard.tsv", "leaderboard.json", "report.html", "rejected.tsv", "manifest.json")
-#: In .trecexam/ of a track that was made from a pack, its manifest; the module that reads the manifest.
-PACK, PACKED = "pack.json", "trecexam.extensions.pack.stored"
+#: In a track that was made from a pack, the pack's manifest; the module that reads the manifest.
+PACK, PACKED = ".trecexam/pack.json", "trecexam.extensions.pack.packing"
 #: Files in the drop folder that a copy in progress or an editor leaves behind; they are never read.
 IGNORED_SUFFIXES = (".tmp", ".part", ".partial", ".crdownload", ".swp", ".filepart", "~")
 

@@ -175,6 +175,6 @@ def _once(root: Path, *, regrade: bool) -> int:
     # Imports pydantic, which --help must not load.
     from trecexam.track import PACK, PACKED
 
-    if (track.folder.shared_state / PACK).is_file() and not caught:
+    if (track.folder.root / PACK).is_file() and not caught:
         click.echo(named(f"{PACKED}:differences")(track.folder), err=True)
     return exit_status(caught, 1 if update.rejected or update.why else 0)

@@ -32,16 +32,6 @@ class GradeRow(NamedTuple):
     cut_at: int | None = None
 
 
-class StoredAnswer(NamedTuple):
-    """A grade by the digests of what it is of, and what it was made on; None where that is not known."""
-
-    grader: bytes
-    passage: bytes
-    item: bytes
-    grade: GradeRow
-    environment: Mapping[str, str] | None
-
-
 #: From so many rows on, a table is read from end to end in place of row after row.
 _MANY = 2000
 #: And only where this share of it is wanted: a store has the passages of years.
@@ -369,18 +359,18 @@ class GradeStore(StoreConnection):
             )
             return {row[1]: _grade_row(row) for row in rows}
 
-    def everything(self) -> Iterator[StoredAnswer]:
-        """Every answer of every grader, by the digests of grader, passage and item."""
+    def everything(self) -> Iterator[tuple[str, str, str, str, GradeRow]]:
+        """Yield every answer by its source: identity and environment (JSON), sha256 of passage and item."""
         query = (
-            "SELECT grader.digest, passage.digest, item.digest, item_id, passage_id, rating, status, answer, "
-            "probabilities, cut_at, details FROM grade JOIN grader ON grader.id = grader_id "
-            "JOIN passage ON passage.id = passage_id JOIN item ON item.id = item_id "
-            "LEFT JOIN environment ON environment.id = environment_id ORDER BY 1, 2, 3"
+            "SELECT identity, coalesce(details, 'null'), hex(passage.digest), hex(item.digest), item_id, "
+            "passage_id, rating, status, answer, probabilities, cut_at FROM grade "
+            "JOIN grader ON grader.id = grader_id JOIN passage ON passage.id = passage_id "
+            "JOIN item ON item.id = item_id LEFT JOIN environment ON environment.id = environment_id "
+            "ORDER BY 1, 2, 3, 4"
         )
         with self._reading():
-            for grader, passage, item, *row, details in self._db.execute(query):
-                environment = None if details is None else _details(details)
-                yield StoredAnswer(grader, passage, item, _grade_row(tuple(row)), environment)
+            for identity, environment, passage, item, *row in self._db.execute(query):
+                yield identity, environment, passage.lower(), item.lower(), _grade_row(tuple(row))
 
     def cut_keys(self, grader_id: int) -> NDArray[np.int64]:
         """Return item id * 2**32 + passage id of this grader's answers that a limit ended, sorted."""

@@ -75,7 +75,7 @@ class TrackGrader:
         _ = self._prompt_digest
         if self._given is not None:
             return self._given
-        if (self._folder.shared_state / PACK).is_file():
+        if (self._folder.root / PACK).is_file():
             stored: Grader | None = named(f"{PACKED}:stored_grader")(self._folder, self._made)
             return stored or self._made()
         return self._made()

@@ -8,7 +8,7 @@ import click
 
 import trecexam
 from trecexam.cli.options import output_option, whole_track_argument
-from trecexam.cli.reading import say
+from trecexam.tables.terminal import printable
 
 
 @click.command(epilog="Example: trecexam export pack mytrack -o paper.tar.gz")
@@ -21,4 +21,4 @@ def pack(track: Path, output: Path) -> None:
     init NEW --from FILE` makes the track again, and `trecexam watch NEW --once` makes out/ without a model.
     """
     with trecexam.open_track(track) as opened:
-        say(opened.export.pack(output))
+        click.echo(printable(opened.export.pack(output)), err=True)

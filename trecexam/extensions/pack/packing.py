@@ -1,203 +1,265 @@
-"""Packs a track into an archive, and makes a track of it again."""
+"""Packs: a track in one archive, a track made of one, and its graders without their models."""
 
 from __future__ import annotations
 
+import gzip
+import io
 import json
+import os
 import shutil
-from collections.abc import Iterator, Sequence
+import tarfile
+import tomllib
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
+from itertools import groupby
 from pathlib import Path, PurePosixPath
-from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Any, Literal
 
-from pydantic import ValidationError
+from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 
-from converters.errors import ConversionError
+from converters.lines import open_input
 from trecexam.calls import Accessor
-from trecexam.config import CONFIG_NAME, TrackConfig, load_config
-from trecexam.errors import ConfigError, TrackError, TrecexamError
-from trecexam.extensions.pack.archive import is_safe, read_archive, to_bytes
-from trecexam.extensions.pack.stored import About, PackedAnswer, PackedGrader, Source, packed_grader
+from trecexam.config import CONFIG_NAME
+from trecexam.errors import GraderError, LackingError, TrackError, TrecexamError, plain_reason
 from trecexam.files import atomic
 from trecexam.files.kept import read_object, read_regular
-from trecexam.graders.base import identity_digest, identity_json
+from trecexam.graders.base import Answer, Cell, Grader, Scale, identity_digest, identity_json
+from trecexam.graders.registry import available
+from trecexam.line.input_files import sha256_of
 from trecexam.line.inputs import InputReader
-from trecexam.line.loaded_track import TrackLoaders
+from trecexam.line.loader import TrackLoader
 from trecexam.line.store import GradeRow, GradeStore
-from trecexam.line.track_graders import usable_folders
+from trecexam.line.track_graders import ONLY, usable_folders
 from trecexam.outputs.outputs import MANIFEST
-from trecexam.tables.result import Tables
-from trecexam.tables.table import Table
-from trecexam.tables.text import plural
-from trecexam.track import PACK, PROMPT_SUFFIXES, TrackFolder
+from trecexam.tables.text import plural, shorten_list
+from trecexam.track import PACK, TrackFolder, refuse_code
 
 #: Where the track's files are in a pack; the grades.
 TRACK, GRADES = "track/", "grades.jsonl"
+_Rating = Literal[0, 1, 2, 3, 4, 5]
+#: A line of the grades: position of the source, passage, item, rating, status, reply, probabilities, limit.
+_GRADE = tuple[int, bytes, bytes, _Rating | None, str, str, tuple[float, ...] | None, int | None]
 #: The settings that name files of the track.
-_FILES = ("queries", "passages", "qrels", "official_leaderboard", "runs", "recorded", "prompt", "bank")
+_FILES = {"queries", "passages", "qrels", "official_leaderboard", "runs", "recorded", "prompt", "bank"}
+#: Files of a pack; their bytes: at most so many, and so many times the packed ones beyond the first.
+MOST_FILES, LARGEST, MOST_TIMES, FREE = 100_000, 2**31, 200, 2**26
+
+
+class PackedGrader(BaseModel):
+    """A grader without its model: its identity and its traits, of which `reads` read stored answers."""
+
+    settings: str
+    identity: dict[str, Any]
+    item_kinds: list[str]
+    needs_query_text: bool
+    scale: tuple[_Rating, _Rating]
+    score_settings: dict[str, Any]
+    free_text: bool | None
+    cells_share: Literal["nothing", "prompts", "answer"] | None
+    model_and_prompt: tuple[str | None, str | None] | None
+    reads: list[str]
+    _make: Callable[[], Grader]
+
+    @classmethod
+    def of(cls, loader: TrackLoader) -> PackedGrader:
+        """Pack a grader."""
+        traits = vars(loader.traits)
+        others = {
+            "settings": _settings(loader.folder),
+            "identity": dict(loader.grader.identity),
+            "item_kinds": sorted(loader.traits.item_kinds),
+            "model_and_prompt": loader.traits.model_and_prompt(),
+            "reads": [name for name in ("cosines", "label", "probabilities", "read") if traits[name]],
+        }
+        return cls.model_validate({**traits, **others})
+
+    def grade(self, cells: Iterable[Cell]) -> Iterator[Sequence[tuple[Cell, Answer]]]:
+        """Grade cells that the pack has no grade of, with the model."""
+        model = self._make()
+        if dict(model.identity) != self.identity:
+            raise GraderError("the pack has no grade of these cells, and the model here is another one")
+        yield from model.grade(cells)
+
+
+class PackManifest(BaseModel):
+    """What a pack says of graders, of the sources (identity and environment) of grades, and of out/."""
+
+    format: Literal["trecexam pack 1"] = "trecexam pack 1"
+    graders: dict[str, PackedGrader]
+    sources: list[tuple[dict[str, Any], dict[str, str] | None]]
+    inputs: dict[str, str]
+    outputs: dict[str, str]
+    versions: dict[str, str | None]
 
 
 class PackCalls(Accessor):
     """More of `track.export`."""
 
-    def pack(self, output: Path | str) -> Tables:
-        """Write inputs, settings and grades to one .tar.gz: see `pack_track`."""
-        return pack_track(self._loaders, Path(output))
+    def pack(self, output: Path | str) -> str:
+        """Write inputs, settings, grades and the digests of out/ to one .tar.gz, and say how large it is.
 
-
-def pack_track(loaders: TrackLoaders, output: Path) -> Tables:
-    """Write inputs, settings, grades and the digests of out/ to one archive; call no model.
-
-    Returns:
-        The files in the archive, and their sizes in bytes.
-
-    Raises:
-        TrackError: out/ is not there yet, or a file cannot be packed under its name.
-        ConfigError: a setting names a file outside of the track.
-        TrecexamError: the archive cannot be written.
-    """
-    folder = loaders.folder
-    refuse_outside(folder.whole, folder.config_path)
-    manifest = read_object(folder.shared_out / MANIFEST)
-    if not isinstance(manifest.get("outputs"), dict):
-        raise TrackError(f"no out/ yet: `trecexam watch {folder.root} --once` first", path=folder.root)
-    graders, inputs = dict[str, PackedGrader](), dict[str, str]()
-    for name in loaders:
-        # A grader that cannot go on has no grades that count.
-        with suppress(TrecexamError, ConversionError):
-            inputs |= loaders[name].load().digests
-            # A recording is packed itself, and needs no model.
-            if loaders[name].traits.known_passages is None:
-                graders[name] = packed_grader(loaders[name])
-    sources, answers = _answers(loaders.shared.store)
-    files = {f"{TRACK}{name}": content for name, content in _inputs(loaders)}
-    files[GRADES] = "".join(answers).encode()
-    about = About(
-        graders=graders,
-        sources=sources,
-        # Those that out/ was made from: where it is older than the inputs, a reader is told which changed.
-        inputs=dict(sorted(manifest.get("inputs", {}).items())),
-        outputs=dict(sorted(manifest["outputs"].items())),
-        versions=dict(sorted(manifest.get("versions", {}).items())),
-    )
-    content = to_bytes(files, about.model_dump(mode="json"))
-    atomic.replace(output, content)
-    notes = [f"{output}: {len(content) / 2**20:.2f} MiB, {plural(len(answers), 'answer')}"]
-    if folder.whole.track.dataset is not None:
-        notes.append(f"the dataset {folder.whole.track.dataset} is not packed: ir_datasets fetches it again")
-    if manifest.get("inputs") != inputs:
-        notes.append(f"out/ is older than the inputs: `trecexam watch {folder.root} --once` first")
-    rows = tuple((name, len(each)) for name, each in sorted(files.items()))
-    return Tables({"files": Table(("file", "bytes"), rows)}, tuple(notes))
-
-
-def _answers(store: GradeStore) -> tuple[tuple[Source, ...], list[str]]:
-    """Return the sources of all answers, and each answer as a line of JSON, by grader, passage and item."""
-    identities = {identity_digest(each): each for each in (json.loads(text) for _, text in store.graders())}
-    sources: dict[str, Source] = {}
-    lines: list[tuple[str, bytes, bytes, dict[str, Any]]] = []
-    for each in store.everything():
-        key = json.dumps([identities[each.grader], each.environment], sort_keys=True)
-        sources.setdefault(key, Source(identity=identities[each.grader], environment=each.environment))
-        fields = dict(zip(GradeRow._fields[2:], each.grade[2:], strict=True))
-        lines.append((key, each.passage, each.item, fields))
-    order = {key: at for at, key in enumerate(sorted(sources))}
-    return tuple(sources[key] for key in order), [
-        PackedAnswer.model_construct(
-            source=order[key], passage=passage.hex(), item=item.hex(), **fields
-        ).model_dump_json(exclude_none=True)
-        + "\n"
-        for key, passage, item, fields in sorted(lines, key=lambda line: line[:3])
-    ]
-
-
-def _inputs(loaders: TrackLoaders) -> Iterator[tuple[str, bytes]]:
-    """Each input file of the track by its name there, and its content.
-
-    Raises:
-        TrackError: a file cannot be packed under its name.
-        TrecexamError: a file that the settings name is missing.
-    """
-    views = usable_folders(loaders.folder).values() or [loaders.folder]
-    readers = [InputReader(view, shared=loaders.shared) for view in views]
-    for path in sorted({path for reader in readers for path, _ in reader.state()}):
-        name = loaders.folder.shown(path)
-        if not is_safe(name):
-            raise TrackError("cannot be packed because of its name: rename it", path=path)
-        with suppress(OSError):
-            yield name, read_regular(path)
+        Raises:
+            TrecexamError: out/ is not up to date, a file cannot be packed, or the archive cannot be written.
+        """
+        loaders, folder, files = self._loaders, self._loaders.folder, dict[str, bytes]()
+        _refuse_outside(read_regular(folder.config_path))
+        views = usable_folders(folder).values() or [folder]
+        for path in {path for view in views for path, _ in InputReader(view).state()}:
+            if not _is_safe(name := folder.shown(path)):
+                raise TrackError("cannot be packed because of its name: rename it", path=path)
+            with suppress(OSError):
+                files[f"{TRACK}{name}"] = read_regular(path)
+        out, inputs, graders = read_object(folder.shared_out / MANIFEST), dict[str, str](), dict[str, Any]()
+        for name in loaders:
+            # A grader that waits for a bank or a model has no part in out/.
+            with suppress(LackingError):
+                inputs |= loaders[name].load().digests
+                # A recording is packed itself, and needs no model.
+                if loaders[name].traits.known_passages is None:
+                    graders[name] = PackedGrader.of(loaders[name])
+        if out.get("inputs") != inputs:
+            reason = f"out/ is not up to date: `trecexam watch {folder.root} --once` first"
+            raise TrackError(reason, path=folder.root)
+        sources, lines = list[Any](), list[str]()
+        for (identity, environment), rows in groupby(loaders.shared.store.everything(), lambda row: row[:2]):
+            lines += [json.dumps([len(sources), *row[2:4], *row[4][2:]]) + "\n" for row in rows]
+            sources.append((json.loads(identity), json.loads(environment)))
+        manifest = PackManifest.model_validate({**out, "graders": graders, "sources": sources})
+        files |= {MANIFEST: manifest.model_dump_json(indent=1).encode(), GRADES: "".join(lines).encode()}
+        tar = io.BytesIO()
+        with tarfile.open(fileobj=tar, mode="w") as archive:
+            for name, content in sorted(files.items()):
+                info = tarfile.TarInfo(name)  # of 1970, root, 0644
+                info.size = len(content)
+                archive.addfile(info, io.BytesIO(content))
+        if tar.tell() > LARGEST or not files.keys() >= {f"{TRACK}{name}" for name in inputs}:
+            reason = f"an input cannot be read, or all together have more than {LARGEST // 2**30} GiB"
+            raise TrackError(reason, path=folder.root)
+        packed = gzip.compress(tar.getvalue(), mtime=0)
+        atomic.replace(Path(output), packed)
+        return f"{output}: {len(packed) / 2**20:.2f} MiB, {plural(len(lines), 'answer')}"
 
 
 def unpack(path: Path, root: Path) -> int:
     """Make a track of a pack, with its grades; return the number of its files.
 
     Raises:
-        TrackError: the folder is not empty.
-        TrecexamError: the file is not a pack, is damaged or would do harm; nothing was unpacked.
+        TrecexamError: the folder is not empty, or the file is no pack, is damaged or would do harm.
     """
     if root.exists() and (not root.is_dir() or any(root.iterdir())):
         raise TrackError("is not empty: name a new folder for the pack's track", path=root)
-    manifest, files = read_archive(path)
-    lines = files.pop(GRADES, b"").splitlines()
-    inputs = {name.removeprefix(TRACK): content for name, content in files.items()}
     try:
-        if CONFIG_NAME not in inputs or any(not name.startswith(TRACK) for name in files):
-            raise ValueError(f"it has no {TRACK}{CONFIG_NAME}, or files outside of {TRACK}")
-        answers = [PackedAnswer.model_validate_json(line) for line in lines]
-        about = About.model_validate(manifest)
-        if any(each.source >= len(about.sources) for each in answers):
-            raise ValueError(f"a line of {GRADES} names no source of the manifest")
-        with TemporaryDirectory() as folder:
-            settings = Path(folder) / CONFIG_NAME
-            settings.write_bytes(inputs[CONFIG_NAME])
-            refuse_outside(load_config(settings), settings)
-    except (ValueError, ConfigError) as error:
-        reason = error.reason if isinstance(error, ConfigError) else str(error)
-        if isinstance(error, ValidationError):
-            reason = f"{GRADES} or the manifest has other fields than `export pack` writes"
-        raise TrecexamError(f"refused, nothing was unpacked: {reason}", path=path) from None
-    try:
-        for name, content in inputs.items():
-            target = root / name
-            target.parent.mkdir(parents=True, exist_ok=True)
-            target.write_bytes(content)
-        made = TrackFolder.open(root)
-        _store(made.store_path, about.sources, answers)
-        atomic.replace(made.shared_state / PACK, about.model_dump_json().encode())
+        files = _read(path)
+        if missing := {MANIFEST, GRADES, TRACK + CONFIG_NAME} - files.keys():
+            raise ValueError(f"it has no {', '.join(sorted(missing))}")
+        _refuse_outside(files[TRACK + CONFIG_NAME])
+        manifest = PackManifest.model_validate_json(files[MANIFEST])
+        grades: list[list[Any]] = [[] for _ in manifest.sources]
+        adapter = TypeAdapter(_GRADE, config=ConfigDict(val_json_bytes="hex"))
+        for source, *grade in map(adapter.validate_json, files[GRADES].splitlines()):
+            grades[source].append(grade)
+        inputs = {root / name.removeprefix(TRACK): files[name] for name in files if name.startswith(TRACK)}
+        atomic.replace_together({**inputs, root / PACK: files[MANIFEST]})
+        with GradeStore(TrackFolder.open(root).store_path) as store:
+            for (identity, environment), rows in zip(manifest.sources, grades, strict=True):
+                grader = store.add_grader(identity_digest(identity), identity_json(identity))
+                passages = store.add_passages([row[0] for row in rows])
+                items = store.add_items([row[1] for row in rows])
+                cells = zip(items, passages, rows, strict=True)
+                store.add(grader, [GradeRow(item, text, *row[2:]) for item, text, row in cells], environment)
     except BaseException as error:
         # The folder was empty before.
         shutil.rmtree(root, ignore_errors=True)
-        if isinstance(error, OSError):
-            raise TrackError(f"cannot be written: {error.strerror}", path=root) from None
-        raise
+        if not isinstance(error, Exception):
+            raise
+        # gzip, tarfile, tomllib and pydantic raise errors of a dozen kinds; all end the same way.
+        why = plain_reason(error.errors()[0]) if isinstance(error, ValidationError) else error
+        reason = f"nothing was unpacked: {why}; a pack is a file of `trecexam export pack`"
+        raise TrecexamError(reason, path=path) from None
     return len(inputs)
 
 
-def _store(path: Path, sources: Sequence[Source], answers: Sequence[PackedAnswer]) -> None:
-    """Write the answers to a new store, one transaction for each source."""
-    with GradeStore(path) as store:
-        for number, source in enumerate(sources):
-            batch = [each for each in answers if each.source == number]
-            grader = store.add_grader(identity_digest(source.identity), identity_json(source.identity))
-            items = list(dict.fromkeys(each.item for each in batch))
-            texts = list(dict.fromkeys(each.passage for each in batch))
-            item_of = dict(zip(items, store.add_items([*map(bytes.fromhex, items)]), strict=True))
-            text_of = dict(zip(texts, store.add_passages([*map(bytes.fromhex, texts)]), strict=True))
-            rows = (GradeRow(item_of[each.item], text_of[each.passage], *each.grade) for each in batch)
-            store.add(grader, rows, source.environment)
+def _read(path: Path) -> dict[str, bytes]:
+    """Return the files of an archive, where none would do harm and all together are not too large."""
+    with open_input(path) as packed:
+        most = min(LARGEST, FREE + MOST_TIMES * os.fstat(packed.fileno()).st_size)
+        content = gzip.GzipFile(fileobj=packed).read(most + 1)
+    if len(content) > most:
+        raise ValueError("it would unpack to too many bytes")
+    files: dict[str, bytes] = {}
+    with tarfile.open(fileobj=io.BytesIO(content), mode="r:") as archive:
+        for file in archive:
+            if not file.isreg() or not _is_safe(file.name):
+                raise ValueError(f"{file.name!r} is a link, a folder or a device, or points outside")
+            if file.name in files or len(files) >= MOST_FILES:
+                raise ValueError(f"{file.name!r} is there twice, or there are too many files")
+            files[file.name] = content[file.offset_data : file.offset_data + file.size]
+    return files
 
 
-def refuse_outside(config: TrackConfig, path: Path) -> None:
+def _is_safe(name: str) -> bool:
+    """Return whether a file may have this name: a relative path without `..` and hidden parts."""
+    return "\\" not in name and name.isprintable() and all(p and p[0] != "." for p in name.split("/"))
+
+
+def _refuse_outside(settings: bytes) -> None:
     """Refuse settings that name files outside of the track.
 
     Raises:
-        ConfigError: a setting does.
+        TrackError: a setting does.
     """
-    for section in (config.track, config.grader, *config.graders.values()):
-        for key in _FILES:
-            value = getattr(section, key, None) or ()
-            for each in (value,) if isinstance(value, str) else value:
-                published = key == "prompt" and PurePosixPath(each).suffix.lower() not in PROMPT_SUFFIXES
-                if not published and not is_safe(PurePosixPath(each).as_posix()):
-                    reason = f"`{key}` names {each!r}, which is not in the track: link it into the track"
-                    raise ConfigError(f"{reason}, and name the link", path=path)
+    config = tomllib.loads(settings.decode())
+    for section in (config.get("track", {}), config.get("grader", {}), *config.get("graders", {}).values()):
+        for key in section.keys() & _FILES:
+            for name in section[key] if isinstance(section[key], list) else [section[key]]:
+                if not _is_safe(PurePosixPath(name).as_posix()):
+                    reason = f"`{key}` in {CONFIG_NAME} names {name!r}, which is not in the track"
+                    raise TrackError(f"{reason}: link it into the track, and name the link")
+
+
+def stored_grader(folder: TrackFolder, make: Callable[[], Grader]) -> Grader | None:
+    """Return the pack's grader; None if its settings changed, or if the pack has none."""
+    settings, manifest = folder.config.grader, _manifest(folder)
+    packed = None if manifest is None else manifest.graders.get(folder.grader or ONLY)
+    if packed is None or packed.settings != _settings(folder):
+        return None
+    refuse_code(settings.metric, folder.root, trusted=folder.trust_code)
+    factory = available().get(settings.name)
+    readers = factory.reading(settings, folder.root) if factory and factory.reading else {}
+    reads = {name: readers[name] for name in packed.reads if name in readers}
+    grader = packed.model_copy(update={**reads, "scale": Scale(*packed.scale)})
+    grader._make = make
+    return grader
+
+
+def _settings(folder: TrackFolder) -> str:
+    """Return a grader's settings and the sha256 of its prompt: where others are set, it is another grader."""
+    prompt = folder.prompt()
+    return folder.config.grader.model_dump_json(exclude_defaults=True) + (sha256_of(prompt) if prompt else "")
+
+
+def _manifest(folder: TrackFolder) -> PackManifest | None:
+    with suppress(ValidationError):
+        return PackManifest.model_validate(read_object(folder.root / PACK))
+    return None
+
+
+def differences(folder: TrackFolder) -> str:
+    """Compare out/ with the digests of the pack: name the files that differ, and what differs beside them."""
+    pack, out = _manifest(folder), read_object(folder.shared_out / MANIFEST)
+    if pack is None:
+        return f"{PACK} is damaged: out/ is not compared with the pack"
+    outputs, inputs, versions = (
+        sorted(dict(getattr(pack, key).items() ^ out.get(key, {}).items()))
+        for key in ("outputs", "inputs", "versions")
+    )
+    n_files = plural(len(pack.outputs), "file")
+    if not outputs:
+        return f"out/ is the same as in the pack: {n_files}"
+    why = [f"other inputs: {shorten_list(inputs, quote='')}"] if inputs else []
+    for name in versions:
+        then, now = pack.versions.get(name), out.get("versions", {}).get(name)
+        why.append(f"{name} {then or 'none'} then, {now or 'none'} now")
+    reason = "; ".join(why) or "with the same inputs and versions: a grader stopped, or reads differently"
+    names = shorten_list(outputs, 10, quote="")
+    return f"{len(outputs):,} of {n_files} of out/ differ from the pack: {names}; {reason}"
