@@ -55,7 +55,6 @@ class PackedGrader(BaseModel):
     scale: tuple[_Rating, _Rating]
     score_settings: dict[str, Any]
     free_text: bool | None
-    cells_share: Literal["nothing", "prompts", "answer"] | None
     model_and_prompt: tuple[str | None, str | None] | None
     reads: list[str]
     _make: Callable[[], Grader]
@@ -63,15 +62,18 @@ class PackedGrader(BaseModel):
     @classmethod
     def of(cls, loader: TrackLoader) -> PackedGrader:
         """Pack a grader."""
-        traits = vars(loader.traits)
-        others = {
-            "settings": _settings(loader.folder),
-            "identity": dict(loader.grader.identity),
-            "item_kinds": sorted(loader.traits.item_kinds),
-            "model_and_prompt": loader.traits.model_and_prompt(),
-            "reads": [name for name in ("cosines", "label", "probabilities", "read") if traits[name]],
-        }
-        return cls.model_validate({**traits, **others})
+        traits = loader.traits
+        return cls.model_construct(
+            settings=_settings(loader.folder),
+            identity=dict(loader.grader.identity),
+            item_kinds=sorted(traits.item_kinds),
+            needs_query_text=traits.needs_query_text,
+            scale=traits.scale,
+            score_settings=dict(traits.score_settings),
+            free_text=traits.free_text,
+            model_and_prompt=traits.model_and_prompt(),
+            reads=[name for name in ("cosines", "label", "probabilities", "read") if getattr(traits, name)],
+        )
 
     def grade(self, cells: Iterable[Cell]) -> Iterator[Sequence[tuple[Cell, Answer]]]:
         """Grade cells that the pack has no grade of, with the model."""
@@ -118,16 +120,14 @@ class PackCalls(Accessor):
                 if loaders[name].traits.known_passages is None:
                     graders[name] = PackedGrader.of(loaders[name])
         if out.get("inputs") != inputs:
-            reason = f"out/ is not up to date: `trecexam watch {folder.root} --once` first"
-            raise TrackError(reason, path=folder.root)
+            raise TrackError(f"out/ is outdated: `trecexam watch {folder.root} --once` first", path=folder.root)
         sources, lines = list[Any](), list[str]()
         for (identity, environment), rows in groupby(loaders.shared.store.everything(), lambda row: row[:2]):
             lines += [json.dumps([len(sources), *row[2:4], *row[4][2:]]) + "\n" for row in rows]
             sources.append((json.loads(identity), json.loads(environment)))
         manifest = PackManifest.model_validate({**out, "graders": graders, "sources": sources})
         files |= {MANIFEST: manifest.model_dump_json(indent=1).encode(), GRADES: "".join(lines).encode()}
-        tar = io.BytesIO()
-        with tarfile.open(fileobj=tar, mode="w") as archive:
+        with tarfile.open(fileobj=(tar := io.BytesIO()), mode="w") as archive:
             for name, content in sorted(files.items()):
                 info = tarfile.TarInfo(name)  # of 1970, root, 0644
                 info.size = len(content)
@@ -220,8 +220,8 @@ def _refuse_outside(settings: bytes) -> None:
 def stored_grader(folder: TrackFolder, make: Callable[[], Grader]) -> Grader | None:
     """Return the pack's grader; None if its settings changed, or if the pack has none."""
     settings, manifest = folder.config.grader, _manifest(folder)
-    packed = None if manifest is None else manifest.graders.get(folder.grader or ONLY)
-    if packed is None or packed.settings != _settings(folder):
+    packed = manifest and manifest.graders.get(folder.grader or ONLY)
+    if not packed or packed.settings != _settings(folder):
         return None
     refuse_code(settings.metric, folder.root, trusted=folder.trust_code)
     factory = available().get(settings.name)
@@ -253,13 +253,13 @@ def differences(folder: TrackFolder) -> str:
         sorted(dict(getattr(pack, key).items() ^ out.get(key, {}).items()))
         for key in ("outputs", "inputs", "versions")
     )
-    n_files = plural(len(pack.outputs), "file")
     if not outputs:
-        return f"out/ is the same as in the pack: {n_files}"
+        return f"out/ is the same as in the pack: {plural(len(pack.outputs), 'file')}"
     why = [f"other inputs: {shorten_list(inputs, quote='')}"] if inputs else []
     for name in versions:
         then, now = pack.versions.get(name), out.get("versions", {}).get(name)
         why.append(f"{name} {then or 'none'} then, {now or 'none'} now")
     reason = "; ".join(why) or "with the same inputs and versions: a grader stopped, or reads differently"
     names = shorten_list(outputs, 10, quote="")
+    n_files = plural(len(pack.outputs), "file")
     return f"{len(outputs):,} of {n_files} of out/ differ from the pack: {names}; {reason}"
