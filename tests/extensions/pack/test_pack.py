@@ -185,7 +185,7 @@ def test_a_track_is_not_packed_before_its_out_is_up_to_date_or_without_a_grader(
     write_run(root / "runs" / "new.run", {"q1": ["q1-d00", "q1-d01"]})
     with (
         trecexam.open_track(root, grader=HashGrader()) as track,
-        pytest.raises(TrecexamError, match="out/ is outdated: `trecexam watch "),
+        pytest.raises(TrecexamError, match="out/ is old: `trecexam watch "),
     ):
         track.export.pack(tmp_path / "p")
     with (root / "trecexam.toml").open("a") as settings:
@@ -243,7 +243,7 @@ def test_a_track_without_outputs_or_with_files_elsewhere_is_not_packed(
     root = make_small_track(tmp_path / "track")
     with (
         trecexam.open_track(root, grader=HashGrader()) as track,
-        pytest.raises(TrecexamError, match="out/ is outdated: `trecexam watch "),
+        pytest.raises(TrecexamError, match="out/ is old: `trecexam watch "),
     ):
         track.export.pack(tmp_path / "p")
     (tmp_path / "queries.tsv").write_text("q1\ttext\n")

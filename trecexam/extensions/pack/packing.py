@@ -120,7 +120,7 @@ class PackCalls(Accessor):
                 if loaders[name].traits.known_passages is None:
                     graders[name] = PackedGrader.of(loaders[name])
         if out.get("inputs") != inputs:
-            raise TrackError(f"out/ is outdated: `trecexam watch {folder.root} --once` first", path=folder.root)
+            raise TrackError(f"out/ is old: `trecexam watch {folder.root} --once` first", path=folder.root)
         sources, lines = list[Any](), list[str]()
         for (identity, environment), rows in groupby(loaders.shared.store.everything(), lambda row: row[:2]):
             lines += [json.dumps([len(sources), *row[2:4], *row[4][2:]]) + "\n" for row in rows]
