@@ -26,7 +26,6 @@ from trecexam.extensions.page.judging import JudgeNext
 from trecexam.extensions.page.users import Users
 from trecexam.outputs.page.render import LOOK
 from trecexam.tables.plots.model import Drawing, Plot
-from trecexam.tables.plots.style import RATINGS
 from trecexam.track import TrackFolder
 
 if TYPE_CHECKING:
@@ -309,13 +308,6 @@ def test_text_colours_have_enough_contrast(scheme: str, place_of: int) -> None:
     # A better rating is further from the page.
     ratings = [contrast(colours[f"r{rating}"], colours["paper"]) for rating in range(6)]
     assert ratings == sorted(ratings)
-
-
-def test_plots_have_better_ratings_further_from_the_page_too() -> None:
-    """They are drawn on white, and turned for a dark screen."""
-    ratings = [contrast(colour[1:], "ffffff") for colour in RATINGS]
-    assert ratings == sorted(ratings)
-    assert ratings[0] > 1.3
 
 
 def contrast(one: str, other: str) -> float:

@@ -18,7 +18,7 @@ from trecexam.tables.plots.model import Drawing, Plot
 if TYPE_CHECKING:
     from playwright.sync_api import Page
 
-PLOTS = ("leaderboard", "scatter", "thresholds", "grades", "items")
+PLOTS = ("leaderboard", "scatter")
 HOSTILE = (
     "<script>document.title='x'</script>",
     "\u202egnp.\u05d0\u05d1",

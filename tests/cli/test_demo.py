@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import compileall
 import json
 import re
 import shlex
@@ -9,6 +10,7 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 from support import ROOT, Terminal, write_run
@@ -86,6 +88,7 @@ def test_the_demo_has_columns_without_a_prefix_and_two_notes(
     assert summary.startswith("7 runs; 1,764 cells graded; ")
     assert report.startswith("report: ")
     assert [note.split(" ")[0] for note in notes] == ["title-only", "do"]
+    assert printed.err.count("title-only") == 1
     assert not list((tmp_path / "d").rglob("support*"))
 
 
@@ -98,7 +101,11 @@ def test_the_rag_demo_has_the_four_graders_of_a_rag_track_and_needs_no_network(
     monkeypatch.setattr("socket.socket.connect", no_network)
     demo = tmp_path / "d"
     assert run(["demo", "--rag", str(demo)]) == 0
-    header, *lines = capsys.readouterr().out.splitlines()
+    printed = capsys.readouterr()
+    said = [line.removeprefix("note: ") for line in printed.err.splitlines()]
+    assert len(said) == len(set(said))
+    assert printed.err.count("umbrela: title-only") == 1
+    header, *lines = printed.out.splitlines()
     rows = {
         line.split("\t")[0]: dict(zip(header.split("\t"), line.split("\t"), strict=True)) for line in lines
     }
@@ -130,15 +137,39 @@ def test_a_demo_of_one_grader_is_not_made_into_a_rag_demo(
     assert contents(demo) == before
 
 
-def test_the_demo_imports_neither_torch_nor_pandas(tmp_path: Path) -> None:
+class DemoProcess(NamedTuple):
+    """The modules of a process that made the demo, and its CPU seconds for three imports and for the demo."""
+
+    modules: frozenset[str]
+    imports: float
+    demo: float
+
+
+@pytest.fixture(scope="module")
+def process(tmp_path_factory: pytest.TempPathFactory) -> DemoProcess:
+    for package in ("trecexam", "converters"):
+        # Users have compiled files, too.
+        assert compileall.compile_dir(ROOT / package, quiet=2)
     code = (
-        "import sys; from trecexam.cli.main import run; run(['demo', sys.argv[1]]); "
-        "print(*{name.split('.')[0] for name in sys.modules})"
+        "import sys, time, numpy, pydantic, click; imports = time.process_time(); "
+        "from trecexam.cli.main import run; run(['demo', sys.argv[1]]); "
+        "print(imports, time.process_time() - imports, *sys.modules)"
     )
-    done = subprocess.run([sys.executable, "-c", code, str(tmp_path / "d")], capture_output=True, text=True)
-    imported = {*done.stdout.splitlines()[-1].split()}
-    assert "numpy" in imported
-    assert not imported & {"torch", "pandas", "sklearn", "ir_datasets", "sentence_transformers", "asyncio"}
+    folder = tmp_path_factory.mktemp("process") / "d"
+    done = subprocess.run([sys.executable, "-c", code, str(folder)], capture_output=True, text=True)
+    imports, demo, *modules = done.stdout.splitlines()[-1].split()
+    return DemoProcess(frozenset(modules), float(imports), float(demo))
+
+
+def test_the_demo_imports_no_heavy_library_and_no_optimiser(process: DemoProcess) -> None:
+    assert {"numpy", "matplotlib"} <= process.modules
+    heavy = {"torch", "pandas", "sklearn", "ir_datasets", "sentence_transformers", "asyncio"}
+    assert not process.modules & (heavy | {"scipy.optimize", "scipy.stats"})
+
+
+def test_the_demo_takes_few_cpu_seconds_more_than_three_imports(process: DemoProcess) -> None:
+    # 2 on a quiet machine. A busy one takes longer for the imports, too.
+    assert process.demo < max(3, 12 * process.imports)
 
 
 def test_the_demo_table_is_in_leaderboard_order(demo: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -18,7 +18,7 @@ from support import REPORTED, ROOT, HashGrader, make_small_track, write_run
 import trecexam
 
 GOLDEN = ROOT / "tests" / "golden"
-PLOTS = ("leaderboard", "scatter", "thresholds", "grades", "items")
+PLOTS = ("leaderboard", "scatter")
 NAMES = (
     "report.html",
     *(f"plots/{name}.tsv" for name in PLOTS),

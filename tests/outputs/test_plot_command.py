@@ -52,7 +52,7 @@ def test_without_a_name_the_available_plots_are_listed(run_command: Talk) -> Non
     assert header.split("\t") == ["plot", "what", "of"]
     names = [line.split("\t")[0] for line in lines]
     assert names == [name for feature in features() for name in feature.plots]
-    assert {"leaderboard", "scatter", "thresholds", "grades", "items", "abilities"} <= set(names)
+    assert {"leaderboard", "scatter", "thresholds", "items", "abilities"} <= set(names)
 
 
 def test_a_plot_has_column_width_and_a_caption_and_python_saves_the_same_bytes(
@@ -75,7 +75,7 @@ def test_widths_have_units_or_are_named_columns(run_command: Talk, track: Path, 
     assert inches(8.4 / 2.54) == 8.4 / 2.54, "a number is inches, however many digits it has"
     with pytest.raises(ValueError, match="nan: a plot is 1in to 40in wide"):
         inches(float("nan"))
-    run_command("grades", track, "-o", tmp_path / "fig.pdf", "--width", "241pt", "--font-size", "7")
+    run_command("items", track, "-o", tmp_path / "fig.pdf", "--width", "241pt", "--font-size", "7")
     assert width_of(tmp_path / "fig.pdf") == pytest.approx(said["241pt"], abs=1e-3)
 
 
@@ -162,7 +162,7 @@ def test_a_track_without_runs_has_no_plot_and_gives_a_remedy(tmp_path: Path) -> 
     for path in (root / "runs").iterdir():
         path.unlink()
     with trecexam.open_track(root, grader=HashGrader()) as opened:
-        for name in ("leaderboard", "scatter", "grades"):
+        for name in ("leaderboard", "scatter", "items"):
             with pytest.raises(trecexam.TrecexamError, match=r"(?i)no runs"):
                 opened.plot(name)
 

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import click
 
-from trecexam.cli.scores import leaderboard
-from trecexam.cli.watch import watch
+import trecexam
+from trecexam.cli.reading import answer
+from trecexam.cli.watch import print_update, update_once
 
 
 @click.command(epilog="Example: trecexam demo mydemo")
@@ -29,8 +30,7 @@ from trecexam.cli.watch import watch
     is_flag=True,
     help="Make a RAG track: four graders for nuggets, support, retrieval and coverage.",
 )
-@click.pass_context
-def demo(context: click.Context, folder: Path, grade: bool, rag: bool) -> int:
+def demo(folder: Path, grade: bool, rag: bool) -> int:
     """Make a small graded track in FOLDER [default: trecexam-demo] and print its leaderboard.
 
     The track comes with the program and needs no network: eight queries, seven runs, judgments, and a bank
@@ -45,10 +45,13 @@ def demo(context: click.Context, folder: Path, grade: bool, rag: bool) -> int:
         click.echo(
             f"made {folder} with {len(made)} files; {folder / 'README.md'} says what they are", err=True
         )
-    status: int = context.invoke(watch, track=folder, once=True)
-    if status == 130:
+    with trecexam.open_track(folder) as opened:
+        update, caught = update_once(opened)
+        board = None if caught else opened.leaderboard()
+    status = print_update(opened, update, caught, () if board is None else board.notes)
+    if board is None:
         return status
-    context.invoke(leaderboard, track=folder, measures=())
+    answer(board)
     track = shlex.quote(str(folder))
     following = (
         (f"correlate {track}", "how far this agrees with the official judgments"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 import sys
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,11 +20,12 @@ from trecexam.cli.working import show_grading_estimate, show_several_estimates
 from trecexam.extension import named
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Collection, Sequence
 
     from trecexam.api import Track
     from trecexam.graders.base import Estimate
     from trecexam.graders.sampling import MeasuredTime
+    from trecexam.outputs.updates import Update
 
 
 @click.command(epilog="Example: trecexam watch mytrack --once")
@@ -144,13 +146,22 @@ def _may_regrade(root: Path) -> bool:
 
 
 def _once(root: Path, *, regrade: bool) -> int:
-    from trecexam.daemon import describe
-    from trecexam.track import settings_caution
+    with trecexam.open_track(root) as track:
+        update, caught = update_once(track, regrade=regrade)
+    status = print_update(track, update, caught)
+    # Imports pydantic, which --help must not load.
+    from trecexam.track import PACK, PACKED
 
+    if (track.folder.root / PACK).is_file() and not caught:
+        click.echo(named(f"{PACKED}:differences")(track.folder), err=True)
+    return status
+
+
+def update_once(track: Track, *, regrade: bool = False) -> tuple[Update, list[int]]:
+    """Bring out/ up to date, and return what the update did and the signals that it caught."""
     stopped: list[bool] = []
     stages = [""]
     with (
-        trecexam.open_track(root) as track,
         bars.grading() as progress,
         signals(lambda: stopped.append(True), lambda: stages[-1]) as caught,
     ):
@@ -160,21 +171,32 @@ def _once(root: Path, *, regrade: bool) -> int:
             doing=stages.append,
             regrade=regrade,
         )
+    return update, caught
+
+
+def print_update(
+    track: Track, update: Update, caught: Sequence[int], printed_later: Collection[str] = ()
+) -> int:
+    """Print what an update did, and return the exit status of the command.
+
+    Args:
+        printed_later: Notes that the command prints below the update.
+    """
+    from trecexam.daemon import describe
+    from trecexam.track import settings_caution
+
+    cautions = tuple(line for line in update.cautions if line not in printed_later)
     if caution := settings_caution(track.folder):
         click.echo(caution, err=True)
     for row in update.rejected:
         click.echo(f"rejected: {row}", err=True)
     for note in update.notes:
-        click.echo(f"note: {note}", err=True)
+        if note not in printed_later:
+            click.echo(f"note: {note}", err=True)
     if update.changed:
-        click.echo(describe(update), err=True)
+        click.echo(describe(replace(update, cautions=cautions)), err=True)
     else:
         click.echo(f"nothing new; {track.folder.shared_out} is up to date", err=True)
         if update.why:
             click.echo(update.why, err=True)
-    # Imports pydantic, which --help must not load.
-    from trecexam.track import PACK, PACKED
-
-    if (track.folder.root / PACK).is_file() and not caught:
-        click.echo(named(f"{PACKED}:differences")(track.folder), err=True)
     return exit_status(caught, 1 if update.rejected or update.why else 0)

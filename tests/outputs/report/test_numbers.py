@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import math
+import re
 import statistics
 from collections import Counter
 from pathlib import Path
@@ -14,6 +15,7 @@ from scipy import stats
 from support import REPORTED, HashGrader, hashed_rating, make_small_track, write_run
 
 import trecexam
+from trecexam.tables.table import to_tsv
 
 DEPTH, MIN_RATING = 8, 4
 Rows = list[dict[str, str]]
@@ -34,6 +36,13 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def rows(root: Path, name: str) -> Rows:
     with (root / "out" / name).open(newline="") as file:
         return list(csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE))
+
+
+def plotted(root: Path, name: str) -> Rows:
+    """The numbers of a plot that the report does not have."""
+    with trecexam.open_track(root, grader=HashGrader()) as track:
+        text = to_tsv(track.plot(name).plot.table)
+    return list(csv.DictReader(text.splitlines(), delimiter="\t", quoting=csv.QUOTE_NONE))
 
 
 def rankings(root: Path) -> dict[str, dict[str, list[str]]]:
@@ -104,7 +113,7 @@ def test_scatter_numbers_equal_a_recount(root: Path) -> None:
 
 
 def test_threshold_numbers_equal_a_recount(root: Path) -> None:
-    table = rows(root, "plots/thresholds.tsv")
+    table = plotted(root, "thresholds")
     assert [(row["line"], int(row["min_rating"])) for row in table] == [
         (line, t) for line in (f"P(rel=t)@{DEPTH}", f"Cover(rel=t)@{DEPTH}") for t in range(1, 6)
     ]
@@ -131,14 +140,20 @@ def test_threshold_numbers_equal_a_recount(root: Path) -> None:
 def test_grade_numbers_equal_a_recount(root: Path) -> None:
     rated = ratings(root)
     counts = Counter("unparsed" if rating is None else str(rating) for rating in rated.values())
-    table = rows(root, "plots/grades.tsv")
-    assert {row["grade"]: int(row["cells"]) for row in table if row["cells"] != "0"} == counts
-    assert sum(float(row["share"]) for row in table) == pytest.approx(1, abs=1e-5)
+    page = (root / "out" / "report.html").read_text()
+    section = page.split('id="grades-section"')[1].split("</section>")[0]
+    cells = re.findall(r"<t[hd][^>]*>(?:<bdi>)?([^<]+)", section.split("<tbody>")[1])
+    table = dict(zip(cells[::3], zip(cells[1::3], cells[2::3], strict=True), strict=True))
+    assert list(table) == [*map(str, range(6)), "unparsed"]
+    assert {grade: int(count) for grade, (count, _) in table.items() if count != "0"} == counts
+    shares = {grade: float(share) for grade, (_, share) in table.items()}
+    total = counts.total()
+    assert shares == pytest.approx({grade: counts[grade] / total for grade in table}, abs=6e-4)
 
 
 def test_item_numbers_equal_a_recount(root: Path) -> None:
     rated, ranked = ratings(root), rankings(root)
-    table = rows(root, "plots/items.tsv")
+    table = plotted(root, "items")
     assert [row["item_id"] for row in table] == [i for items in bank(root).values() for i in items]
     for row in table:
         q, item = row["query_id"], row["item_id"]

@@ -19,8 +19,8 @@ from trecexam.outputs.updates import Update
 from trecexam.tables.plots import canvas
 from trecexam.tables.plots.model import Drawing, Plot
 
-PLOTS = ("grades", "items", "leaderboard", "scatter", "thresholds")
-OFFICIAL = {"scatter", "thresholds"}
+PLOTS = ("leaderboard", "scatter")
+OFFICIAL = {"scatter"}
 
 pytestmark = pytest.mark.usefixtures("with_report")
 
@@ -156,7 +156,7 @@ def shared_track(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root
 
 
-@pytest.mark.parametrize("name", ["report.html", "plots/scatter.svg", "plots/items.tsv", "plots/grades.svg"])
+@pytest.mark.parametrize("name", ["report.html", "plots/scatter.svg", "plots/leaderboard.tsv"])
 @pytest.mark.parametrize("change", [Path.unlink, lambda path: path.write_bytes(b"edited")])
 def test_removed_or_edited_files_are_restored(
     shared_track: Path, name: str, change: Callable[[Path], object]
@@ -256,13 +256,6 @@ def test_an_official_leaderboard_alone_is_compared(small_track: Path) -> None:
     assert "official_leaderboard" in read(small_track).words["official"]
 
 
-def test_measures_without_a_threshold_have_no_threshold_plot(small_track: Path) -> None:
-    (small_track / "trecexam.toml").write_text(REPORTED + '[scores]\nmeasures = ["nDCG@5"]\n')
-    update(small_track)
-    assert names(small_track) == set(PLOTS) - {"thresholds"}
-    assert "min_rating has no bearing on any of the track's measures" in read(small_track).words["official"]
-
-
 def test_a_track_without_runs_has_a_page(small_track: Path) -> None:
     for path in (small_track / "runs").iterdir():
         path.unlink()
@@ -289,7 +282,8 @@ def test_a_page_without_grades_says_so(small_track: Path) -> None:
     grader.status = lambda cell: "unparsed"
     update(small_track, grader)
     said = read(small_track).words
-    assert names(small_track) == {"grades"}
+    assert names(small_track) == set()
+    assert "unparsed" in said["grades"]
     for section in ("leaderboard", "items"):
         assert "The grader gave no rating: of" in said[section]
     assert "are unparsed, 0 refused and 0 errors" in said[""]
@@ -326,8 +320,8 @@ def test_other_label_rules_and_averages_have_a_page(small_track: Path, label: st
     write_run(small_track / "runs" / "skips.run", {"q1": ["q1-d03", "q1-d11"]})
     update(small_track)
     assert ("the queries that each run answered" in page(small_track)) is (average == "answered")
-    text = (small_track / "out" / "plots" / "thresholds.tsv").read_text()
-    lines = {row["line"] for row in csv.DictReader(text.splitlines(), delimiter="\t")}
+    with trecexam.open_track(small_track, grader=HashGrader()) as track:
+        lines = {row["line"] for row in track.plot("thresholds").plot.table}
     first = "nDCG@5" if label == "count" else "alpha_nDCG@5"
     assert lines == {first, "nCover(rel=t,partial=2)@4"}
 
@@ -352,9 +346,10 @@ def test_retired_and_vital_items_are_on_the_page(small_track: Path) -> None:
     said = read(small_track).words["items"]
     assert "Retired: 1" in said
     assert "the retired one?" in said
-    assert "Diamonds are vital items" in said
-    table = (small_track / "out" / "plots" / "items.tsv").read_text().splitlines()
-    assert table[-1].split("\t")[1:6] == ["q1/0", "question", "", "retired", ""]
+    with trecexam.open_track(small_track, grader=HashGrader()) as track:
+        plot = track.plot("items").plot
+    assert "Diamonds are vital items" in plot.caption
+    assert plot.table.rows[-1][1:6] == ("q1/0", "question", "", "retired", None)
 
 
 NASTY = (

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 import pytest
 from measure_values import values_of
 
-from trecexam.extensions.items.grades_plot import GRADES, grades_plot
-from trecexam.extensions.items.items_plot import ItemSummary, items_plot
+from trecexam.extensions.items.items_plot import items_plot
+from trecexam.extensions.items.quality import ItemRow
 from trecexam.features.correlation.scatter_plot import scatter_plot
 from trecexam.features.correlation.thresholds_plot import thresholds_plot
 from trecexam.features.leaderboard.outputs import leaderboard_plot
@@ -52,28 +51,27 @@ def make_plots(names: Sequence[str]) -> dict[str, Plot]:
         for t in range(1, 6)
     ]
     items = [
-        ItemSummary(
+        ItemRow(
             names[n % len(names)],
             f"{names[n % len(names)]}/{n}",
-            names[n % len(names)],
             "question",
             ("vital", "okay", "")[n % 3],
             passages=10,
             rated=n % 10,
-            mean_rating=n % 10 / 2 if n % 10 else math.nan,
-            covering=n % (len(names) + 1),
+            mean_rating=n % 10 / 2 if n % 10 else None,
+            runs_covering=n % (len(names) + 1),
             n_runs=len(names),
+            share_of_runs=n % (len(names) + 1) / len(names),
+            text=names[n % len(names)],
         )
         for n in range(30)
     ]
-    counts = chance.integers(0, 9, (30, len(GRADES)))
     found = (
         leaderboard_plot(board),
         scatter_plot(
             "P@5", "nDCG@10", ours, theirs, find_outliers(runs, ours, theirs), correlate(ours, theirs)
         ),
         thresholds_plot(points, 4),
-        grades_plot(counts.sum(axis=0)),
         items_plot(items, 4, 5),
     )
     return {plot.name: plot for plot in found}

@@ -22,7 +22,7 @@ from trecexam.tables.plots.canvas import draw, drawn_by
 from trecexam.tables.plots.model import Drawing, Plot
 
 pytestmark = pytest.mark.plots
-NAMES = ("leaderboard", "scatter", "thresholds", "grades", "items")
+NAMES = ("leaderboard", "scatter", "thresholds", "items")
 SVG = "{http://www.w3.org/2000/svg}"
 
 
@@ -116,7 +116,7 @@ def test_a_plot_that_cannot_be_drawn_gives_the_reason(hostile_plots: dict[str, P
     def broken(figure: Any, plot: Plot) -> None:
         raise RuntimeError("no\nroom \x1b[31m")
 
-    assert draw(replace(hostile_plots["grades"], draw=broken)) == Drawing(
+    assert draw(replace(hostile_plots["items"], draw=broken)) == Drawing(
         why=r"RuntimeError: no room \x1b[31m"
     )
 

@@ -18,7 +18,7 @@ from trecexam.scores.rank_correlation.outliers import find_outliers
 from trecexam.tables.plots.model import Plot
 from trecexam.tables.plots.paper import paper_figure
 
-NAMES = ("leaderboard", "scatter", "thresholds", "grades", "items")
+NAMES = ("leaderboard", "scatter", "thresholds", "items")
 #: One column, where room is short, and two columns.
 WIDTHS = (3.33, pytest.param(7.0, marks=pytest.mark.slow))
 
@@ -103,7 +103,7 @@ def test_a_pdf_embeds_its_fonts_as_true_type_and_contains_no_time(named_plots: d
 
 
 def test_a_notebook_shows_the_figure(named_plots: dict[str, Plot]) -> None:
-    assert paper_figure(named_plots["grades"])._repr_png_().startswith(b"\x89PNG")
+    assert paper_figure(named_plots["leaderboard"])._repr_png_().startswith(b"\x89PNG")
 
 
 def test_rows_without_room_for_names_show_ranks(named_plots: dict[str, Plot]) -> None:

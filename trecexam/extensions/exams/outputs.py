@@ -3,25 +3,35 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
-from trecexam.extensions.exams.irt.exam import FittedExam
-from trecexam.extensions.exams.plots import abilities_plot, curves_plot, information_plot
-from trecexam.extensions.exams.rubric import fit_track
-from trecexam.line.assessment import Assessment
+from trecexam.extension import named
 from trecexam.line.output_files import Feature, FeaturePlot, PlotMeasures
 from trecexam.tables.plots.model import Plot
 
+if TYPE_CHECKING:
+    from trecexam.line.assessment import Assessment
 
-def _of_fit(plot: Callable[[FittedExam], Plot]) -> Callable[[Assessment, PlotMeasures], Plot]:
-    return lambda track, plot_measures: plot(fit_track(track))
+_EXAMS = "trecexam.extensions.exams"
+
+
+def _of_fit(plot: str) -> Callable[[Assessment, PlotMeasures], Plot]:
+    """Return a function that fits the track and plots the fit; updates import neither."""
+
+    def make(track: Assessment, plot_measures: PlotMeasures) -> Plot:
+        fit = named(f"{_EXAMS}.rubric:fit_track")(track)
+        made: Plot = named(f"{_EXAMS}.plots:{plot}")(fit)
+        return made
+
+    return make
 
 
 EXAMS = Feature(
     plots={
-        "abilities": FeaturePlot("exam: the runs' abilities with 95% intervals", _of_fit(abilities_plot)),
-        "information": FeaturePlot("exam: how much all items tell, by ability", _of_fit(information_plot)),
+        "abilities": FeaturePlot("exam: the runs' abilities with 95% intervals", _of_fit("abilities_plot")),
+        "information": FeaturePlot("exam: how much all items tell, by ability", _of_fit("information_plot")),
         "item_curves": FeaturePlot(
-            "exam: the chance of covering each item, by ability", _of_fit(curves_plot)
+            "exam: the chance of covering each item, by ability", _of_fit("curves_plot")
         ),
     }
 )

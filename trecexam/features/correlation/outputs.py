@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from trecexam.features.correlation.comparison import LeaderboardComparison, compare
 from trecexam.features.correlation.paired_scores import if_any, nothing_to_compare
-from trecexam.features.correlation.plots import official_plots, scatter_of, thresholds_of
+from trecexam.features.correlation.plots import scatter, scatter_of, thresholds_of
 from trecexam.line.assessment import EVERYTHING, Assessment
 from trecexam.line.diagnostics import NO_RUNS
 from trecexam.line.output_files import Feature, FeaturePlot, OutputFiles
@@ -52,10 +52,9 @@ def correlation_report(track: Assessment) -> tuple[ReportPart, ...]:
     comparison = own_comparison(track)
     part = ReportPart("official", title="Automatic against official", link="Official side")
     if comparison is not None:
-        plots = official_plots(track, comparison)
-        result = Tables({"correlation": comparison.table}, comparison.notes, tuple(plots.values()))
-        why = "" if "thresholds" in plots else "min_rating has no bearing on any of the track's measures."
-        return (replace(part, result=result, lead=_LEAD, why=why, files=("correlation.tsv",)),)
+        plots = (scatter(track, comparison),)
+        result = Tables({"correlation": comparison.table}, comparison.notes, plots)
+        return (replace(part, result=result, lead=_LEAD, files=("correlation.tsv",)),)
     why = (not_computable(track) or nothing_to_compare(track).reason) if track.runs else NO_RUNS
     return (replace(part, why=sentence(why)),)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from trecexam.errors import TrecexamError
@@ -12,7 +12,7 @@ from trecexam.features.correlation.scatter_plot import scatter_plot
 from trecexam.features.correlation.thresholds_plot import ThresholdPoint, thresholds_plot
 from trecexam.line.evaluation import rubric_values
 from trecexam.line.output_files import PlotMeasures
-from trecexam.scores.correlation import Correlation, correlate
+from trecexam.scores.correlation import correlate
 from trecexam.scores.measures import COVER, at_min_rating, measure
 from trecexam.scores.rank_correlation.outliers import find_outliers
 from trecexam.scores.rank_correlation.resampling import QueryDraws
@@ -27,31 +27,20 @@ _SMALL = 10_000
 _OPEN = 999
 
 
-def official_plots(track: Assessment, compared: LeaderboardComparison) -> dict[str, Plot]:
-    """The plots "scatter", and "thresholds" where min_rating has a bearing on one of the track's measures.
-
-    Args:
-        compared: as in out/; the correlations that are known are not computed again.
-    """
-    correlations = _by_sides(compared)
-    scores = paired_scores(track, first=True)[0]
-    plots = {"scatter": _scatter(scores, correlations)}
-    points = _points(track, scores.official_measure, correlations)
-    if points:
-        plots["thresholds"] = thresholds_plot(points, track.config.scores.min_rating)
-    return plots
+def scatter(track: Assessment, compared: LeaderboardComparison) -> Plot:
+    """Return the plot "scatter" of the first measures of a comparison."""
+    return _scatter(paired_scores(track, first=True)[0], compared)
 
 
 def scatter_of(track: Assessment, plot_measures: PlotMeasures) -> Plot:
-    """The plot "scatter" by these measures.
+    """Return the plot "scatter" by these measures.
 
     Raises:
         TrecexamError: there is nothing to compare.
         ValueError: a measure cannot be computed.
     """
     scores = _paired(track, plot_measures)
-    sides = [scores.measure], [scores.official_measure]
-    return _scatter(scores, _by_sides(compare(track, *sides)))
+    return _scatter(scores, compare(track, [scores.measure], [scores.official_measure]))
 
 
 def thresholds_of(track: Assessment, plot_measures: PlotMeasures) -> Plot:
@@ -62,7 +51,7 @@ def thresholds_of(track: Assessment, plot_measures: PlotMeasures) -> Plot:
         ValueError: a measure cannot be computed.
     """
     scores = _paired(track, plot_measures)
-    points = _points(track, scores.official_measure, {}, plot_measures)
+    points = _points(track, scores.official_measure, plot_measures)
     if not points:
         names = plot_measures.measure or ", ".join(track.measures)
         raise TrecexamError(f"min_rating has no bearing on {names}; name another measure")
@@ -74,11 +63,8 @@ def _paired(track: Assessment, plot_measures: PlotMeasures) -> PairedScores:
     return paired_scores(track, rubric, official, first=True)[0]
 
 
-def _by_sides(compared: LeaderboardComparison) -> dict[tuple[str, str], Correlation]:
-    return {(str(key[0]), str(key[1])): correlation for key, correlation in compared.pairs}
-
-
-def _scatter(scores: PairedScores, correlations: Mapping[tuple[str, str], Correlation]) -> Plot:
+def _scatter(scores: PairedScores, compared: LeaderboardComparison) -> Plot:
+    correlations = {(str(key[0]), str(key[1])): correlation for key, correlation in compared.pairs}
     return scatter_plot(
         scores.measure,
         scores.official_measure,
@@ -89,19 +75,8 @@ def _scatter(scores: PairedScores, correlations: Mapping[tuple[str, str], Correl
     )
 
 
-def _points(
-    track: Assessment,
-    official: str,
-    correlations: Mapping[tuple[str, str], Correlation],
-    plot_measures: PlotMeasures = PlotMeasures(),  # noqa: B008 - it never changes
-) -> list[ThresholdPoint]:
-    """The first measures on which min_rating has a bearing, at each rating of the grader's scale.
-
-    Args:
-        plot_measures: measures in place of the track's.
-    """
-    scores = track.config.scores
-    track_min_rating = scores.min_rating
+def _points(track: Assessment, official: str, plot_measures: PlotMeasures) -> list[ThresholdPoint]:
+    """The first measures on which min_rating has a bearing, at each rating of the grader's scale."""
     failures = rubric_values(track).failures
     own_measures = [name for name in track.measures if str(measure(name)) not in failures]
     lines = _lines(track, own_measures if plot_measures.measure is None else [plot_measures.measure])
@@ -109,23 +84,17 @@ def _points(
         lines = lines[:1]
     # The track's own are evaluated already.
     officials = None if plot_measures.official_measure is None else [plot_measures.official_measure]
-    points: list[ThresholdPoint] = []
+    ratings = range(1, track.traits.scale.max_rating + 1)
     draws = QueryDraws()
-    for name, line in lines:
-        ratings = list(range(1, track.traits.scale.max_rating + 1))
-        name_at_rating = str(at_min_rating(measure(name), track_min_rating, counts=scores.label == "count"))
-        if (name_at_rating, official) in correlations:
-            # The measure as the track has it: nothing of it is to be computed again.
-            ratings.remove(track_min_rating)
-            points.append(
-                ((line, name_at_rating, official, track_min_rating), correlations[name_at_rating, official])
-            )
-        for paired in paired_scores(track, [name], officials, ratings, first=True) if ratings else ():
-            if paired.min_rating is not None:
-                key = line, paired.measure, paired.official_measure, paired.min_rating
-                points.append((key, correlate(paired.rubric, paired.official, draws=draws)))
-    order = [line for _, line in lines]
-    return sorted(points, key=lambda point: (order.index(point[0][0]), point[0][3]))
+    return [
+        (
+            (line, paired.measure, paired.official_measure, paired.min_rating),
+            correlate(paired.rubric, paired.official, draws=draws),
+        )
+        for name, line in lines
+        for paired in paired_scores(track, [name], officials, ratings, first=True)
+        if paired.min_rating is not None
+    ]
 
 
 def _lines(track: Assessment, names: Sequence[str]) -> list[tuple[str, str]]:

@@ -137,7 +137,10 @@ def _draw(figure: Figure, plot: Plot) -> None:
     axes.set_xlabel(str(plot.settings["x"]))
     axes.set_ylabel(str(plot.settings["y"]))
     grid(axes)
-    figure.draw_without_rendering()
+    layout = figure.get_layout_engine()
+    if layout is not None:
+        # Names are placed in axes of their final size.
+        layout.execute(figure)
     few = len(rows) <= _FEW
     named = [*np.flatnonzero(beyond).tolist()[:_BEYOND], *np.flatnonzero(~beyond & (far | few)).tolist()]
     names = fitted(axes, [str(rows[n][0]) for n in named])

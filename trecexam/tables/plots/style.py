@@ -17,11 +17,6 @@ if TYPE_CHECKING:
 INK, MUTED, GRID = "#1b1f24", "#57606a", "#d8dee4"
 #: Okabe & Ito's palette, which is made for all kinds of colour vision.
 BLUE, ORANGE, GREEN, PURPLE = "#0072b2", "#d55e00", "#009e73", "#cc79a7"
-#: Ratings 0..5, bright to dark, in even steps of lightness. One hue: the page turns plots for a dark screen,
-#: and what is most there is furthest from the background, as here.
-RATINGS = ("#cdd9e8", "#a6c3e4", "#7ba7d9", "#4f86c2", "#2a62a8", "#123c70")
-#: What is no rating: unparsed, refused, error, no grade yet.
-NO_RATING = ("#d55e00", "#cc79a7", "#7f0000", "#d8dee4")
 SEQUENTIAL = "Blues"
 #: Inches; narrow, so that letters stay readable on a phone.
 WIDTH = 4.8

@@ -1,0 +1,109 @@
+"""Statistics of the bank's items, and of the grades given on them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from trecexam.line.evaluation import own_leaderboard
+from trecexam.line.sheets import UNREAD
+from trecexam.scores.ratings import covered_items
+from trecexam.tables.table import Table
+
+if TYPE_CHECKING:
+    from trecexam.line.assessment import Assessment
+
+
+class ItemRow(NamedTuple):
+    """An item of the bank with statistics of its grades; a retired item has no numbers.
+
+    Attributes:
+        retired: "retired" or "".
+        passages: pooled passages of the query that have a text.
+        rated: how many of these have a rating, a person's or the grader's, once unparsed ones count or not.
+        unparsed: how many answers of the grader had no rating in them, refusals included.
+        mean_rating: over the rated ones, 0..5; None without any.
+        share_reaching: the share of them that have min_rating or better; None without any.
+        runs_covering: how many of `n_runs` runs have such a passage in their first ranks.
+    """
+
+    query_id: str
+    item_id: str
+    kind: str
+    importance: str
+    retired: str = ""
+    passages: int | None = None
+    rated: int | None = None
+    unparsed: int | None = None
+    mean_rating: float | None = None
+    share_reaching: float | None = None
+    runs_covering: int | None = None
+    n_runs: int | None = None
+    share_of_runs: float | None = None
+    text: str = ""
+
+
+def item_rows(track: Assessment) -> tuple[ItemRow, ...]:
+    """Return a row per item, retired items last; () without runs, and where no passage has a rating."""
+    scores = track.config.scores
+    row_of = {run: row for row, run in enumerate(track.runs)}
+    run_rows = [row_of[row.run] for row in own_leaderboard(track).rows]
+    if not run_rows:
+        return ()
+    rows: list[ItemRow] = []
+    for q in track.ratings():
+        sheet = track.sheets[q.query_id]
+        n_items, gradable = len(sheet.items), sheet.gradable
+        unread = gradable & np.isin(sheet.flat(), UNREAD)
+        passages, unparsed = (
+            np.bincount(sheet.where(cells)[1], minlength=n_items) for cells in (gradable, unread)
+        )
+        ranks = track.pool[q.query_id].ranks[run_rows, : track.config.track.depth]
+        covering = covered_items(q, ranks, scores.min_rating).sum(axis=0)
+        rated = (q.ratings >= 0).sum(axis=0)
+        total = np.where(q.ratings >= 0, q.ratings, 0).sum(axis=0, dtype=np.int64)
+        reaching = (q.ratings >= scores.min_rating).sum(axis=0)
+        for n, item in enumerate(track.bank.items[q.query_id]):
+            n_rated, n_covering = int(rated[n]), int(covering[n])
+            rows.append(
+                ItemRow(
+                    *(q.query_id, item.item_id, item.kind, item.importance),
+                    passages=int(passages[n]),
+                    rated=n_rated,
+                    unparsed=int(unparsed[n]),
+                    mean_rating=int(total[n]) / n_rated if n_rated else None,
+                    share_reaching=int(reaching[n]) / n_rated if n_rated else None,
+                    runs_covering=n_covering,
+                    n_runs=len(run_rows),
+                    share_of_runs=n_covering / len(run_rows),
+                    text=item.text,
+                )
+            )
+    if not any(row.rated for row in rows):
+        return ()
+    retired = (
+        ItemRow(query_id, item.item_id, item.kind, item.importance, "retired", text=item.text)
+        for query_id, items in track.bank.retired.items()
+        for item in items
+    )
+    return (*rows, *retired)
+
+
+def grades_table(track: Assessment) -> Table:
+    """Return how often the grader gave each rating, and how many cells have none; no rows without cells."""
+    counts, ratings = track.counts, np.zeros(track.traits.scale.max_rating + 1, np.int64)
+    for sheet in track.sheets.values():
+        codes = sheet.flat()
+        ratings += np.bincount(codes[codes >= 0], minlength=len(ratings))
+    without = {
+        "unparsed": counts.unparsed,
+        "refused": counts.refused,
+        "error": counts.error,
+        "no grade yet": counts.missing,
+    }
+    cells = {str(rating): count for rating, count in enumerate(ratings.tolist())}
+    cells |= {name: count for name, count in without.items() if count}
+    total = sum(cells.values())
+    rows = ((name, count, count / total) for name, count in cells.items() if total)
+    return Table(("grade", "cells", "share"), tuple(rows))
