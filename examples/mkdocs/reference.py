@@ -302,7 +302,8 @@ def _citations(text: str) -> str:
 
 def on_columns() -> str:
     """Write the parameters of each measure that trecexam computes itself."""
-    return table(("measure", "parameters"), [(f"`{each.name}`", each.documented) for each in ON_COLUMNS.values()])
+    rows = [(f"`{each.name}`", each.documented) for each in ON_COLUMNS.values()]
+    return table(("measure", "parameters"), rows)
 
 
 def nugget_scores() -> str:
@@ -316,7 +317,11 @@ PAGES: dict[str, dict[str, Callable[[], str]]] = {
     "examples/formats.md": {"formats": formats, "files": files_of_the_field},
     "examples/reference/commands.md": {"output_options": output_options, "commands": commands},
     "examples/reference/files.md": {"outputs": outputs, "plots": plots},
-    "examples/reference/measures.md": {"measures": measures, "on_columns": on_columns, "nugget_scores": nugget_scores},
+    "examples/reference/measures.md": {
+        "measures": measures,
+        "on_columns": on_columns,
+        "nugget_scores": nugget_scores,
+    },
     "examples/reference/settings.md": {"settings": settings},
 }
 
