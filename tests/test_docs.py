@@ -244,7 +244,7 @@ def test_a_rag_track_is_scored_by_a_model_and_only_new_cells_are_graded(
     monkeypatch.chdir(tmp_path)
     lay_out_two_queries(tmp_path)
     made, people = blocks(ROOT / "examples" / "rag-track.md", "shell")
-    init, watch, leaderboard = made.splitlines()
+    init, estimate, watch, leaderboard = made.splitlines()
     with serving(answer_as_a_judge) as server:
 
         def ask_all(block: str) -> int:
@@ -254,6 +254,7 @@ def test_a_rag_track_is_scored_by_a_model_and_only_new_cells_are_graded(
             return len(server.bodies) - before
 
         assert ask_all(init) == 0
+        assert ask_all(estimate) == 0
         asked_at_first = ask_all(watch)
         assert asked_at_first == len(server.seen)
         assert ask_all(watch) == 0

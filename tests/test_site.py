@@ -32,7 +32,7 @@ def test_every_page_of_the_repository_is_on_the_site_and_searchable(site: Path) 
     texts = {entry["location"]: entry["text"] for entry in index["docs"]}
     for page in (ROOT / "examples").glob("*.md"):
         assert f"examples/{page.stem}/" in texts
-    assert "drop run files into a folder" in texts[""]
+    assert "Drop run files into a folder" in texts[""]
     assert "opposite orders" in texts["examples/glossary/#against-the-official-side"]
     assert "means and standard errors per run" in texts["reference/#trecexam.Track.leaderboard"]
 

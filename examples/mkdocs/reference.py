@@ -30,6 +30,7 @@ from trecexam.config.track_config import config_class
 from trecexam.extension import extensions, named
 from trecexam.line.output_files import Feature
 from trecexam.outputs.features import features
+from trecexam.scores.columns.measures import MEASURES as ON_COLUMNS
 from trecexam.scores.cover import NUGGET_SCORES
 from trecexam.scores.pool_measures import pool_measures
 
@@ -299,6 +300,12 @@ def _citations(text: str) -> str:
     return ", ".join(f"[{key.split('/')[-1]}]({_URLS[at]}{key})" if at in _URLS else key for at, key in found)
 
 
+def on_columns() -> str:
+    """Write the parameters of each measure that trecexam computes itself."""
+    rows = [(f"`{each.name}`", each.documented) for each in ON_COLUMNS.values()]
+    return table(("measure", "parameters"), rows)
+
+
 def nugget_scores() -> str:
     """nuggetizer's names and the measures that they are."""
     rows = [(f"`{name}@k`", f"`{score}@k`") for name, score in NUGGET_SCORES.items()]
@@ -310,7 +317,11 @@ PAGES: dict[str, dict[str, Callable[[], str]]] = {
     "examples/formats.md": {"formats": formats, "files": files_of_the_field},
     "examples/reference/commands.md": {"output_options": output_options, "commands": commands},
     "examples/reference/files.md": {"outputs": outputs, "plots": plots},
-    "examples/reference/measures.md": {"measures": measures, "nugget_scores": nugget_scores},
+    "examples/reference/measures.md": {
+        "measures": measures,
+        "on_columns": on_columns,
+        "nugget_scores": nugget_scores,
+    },
     "examples/reference/settings.md": {"settings": settings},
 }
 

@@ -22,8 +22,8 @@ SHOTS = os.environ.get("TRECEXAM_SHOTS")
 PAGES = (
     "",
     "examples/runs-to-leaderboard/",
-    "examples/live-page/",
-    "examples/ragval-report/",
+    "examples/judging/",
+    "examples/ragval/",
     "examples/glossary/",
     "examples/formats/",
     "examples/reference/commands/",

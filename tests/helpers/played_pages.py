@@ -1,6 +1,7 @@
 """Runs the commands of a docs page and compares their output with the page.
 
 A block ```console has lines `$ trecexam ...`, each followed by its output on a terminal of 100 columns.
+In place of `$ trecexam serve ...` the people of the plan judge.
 `python tests/helpers/played_pages.py` writes the output into the pages.
 """
 
@@ -11,6 +12,7 @@ import io
 import os
 import re
 import shlex
+import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -44,6 +46,10 @@ def printed(line: str) -> str:
     """The output of a command line; `| head -n N` at its end is understood."""
     from trecexam.cli.main import run
 
+    if line.startswith("printf "):
+        return subprocess.run(["sh", "-c", line], check=True, capture_output=True, text=True).stdout
+    if line.startswith("trecexam serve "):
+        return judged(Path(line.split()[2]))
     line, _, most = line.partition(" | head -n ")
     words = shlex.split(line, comments=True)
     assert words[0] == "trecexam", line
@@ -60,6 +66,19 @@ def printed(line: str) -> str:
     if most:
         texts[1] = "".join(texts[1].splitlines(keepends=True)[: int(most)])
     return "".join(f"{each.rstrip()}\n" for each in "".join(texts).splitlines())
+
+
+def judged(folder: Path) -> str:
+    """Judge each passage of the plan; nothing is printed. They differ now and then."""
+    import trecexam
+
+    plan = [line.split("\t") for line in (folder / "judging.tsv").read_text().splitlines()[1:]]
+    with trecexam.open_track(folder) as track:
+        labels = {(row.query_id, row.doc_id): row.relevance for row in track.qrels()}
+        for n, (who, query_id, doc_id, _) in enumerate(plan):
+            judgment = min((labels[query_id, doc_id] + 1) // 2 + (n % 40 == 0), 3)
+            track.override(query_id, doc_id, judgment, who=who, why="read it")
+    return ""
 
 
 @contextlib.contextmanager
@@ -93,10 +112,20 @@ def wrong_folder(folder: Path) -> None:
     settings.write_text(settings.read_text().replace("depth =", "dept ="))
 
 
+def organizer_folder(folder: Path) -> None:
+    """A download whose judgments have holes."""
+    import trecexam
+
+    trecexam.make_demo_track(folder / "download")
+    for name in ("trecexam.toml", "README.md"):
+        (folder / "download" / name).unlink()
+
+
 #: Page -> function that prepares the folder in which its commands run.
 PAGES = {
     "examples/reproduce-dl19.md": dl19_folder,
     "examples/if-something-goes-wrong.md": wrong_folder,
+    "examples/track-organizer.md": organizer_folder,
 }
 
 

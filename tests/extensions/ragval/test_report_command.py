@@ -228,7 +228,7 @@ def test_the_python_call_gives_the_same_report(tmp_path: Path) -> None:
 def test_the_page_shows_the_output_of_the_command(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    page = (ROOT / "examples" / "ragval-report.md").read_text()
+    page = (ROOT / "examples" / "ragval.md").read_text()
     shutil.copy(EXAMPLE, tmp_path)
     monkeypatch.chdir(tmp_path)
     ((arguments, output),) = re.findall(

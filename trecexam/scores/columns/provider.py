@@ -44,7 +44,7 @@ class ColumnsEvaluator(providers.Evaluator):
 
 
 class ColumnsProvider(providers.Provider):
-    """Computes the measures that `trecexam.scores.columns.supported` accepts; see examples/columns.md."""
+    """Computes the measures that `trecexam.scores.columns.supported` accepts; see examples/trec-eval.md."""
 
     NAME = "trecexam_columns"
     SUPPORTED_MEASURES = [type(measures.registry[name])() for name in MEASURES]  # noqa: RUF012

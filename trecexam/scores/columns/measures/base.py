@@ -34,7 +34,7 @@ class ColumnMeasure:
         name: as ir_measures has it.
         parameters: the names of those that it heeds.
         computation: works out what depends on the judgments alone, and gives the function that is left.
-        documented: the parameters and their values, in the table of examples/columns.md.
+        documented: the parameters and their values, in the table of examples/reference/measures.md.
         depends_on_pool: whether a run's value may change with the other runs, though its own labels stay: it
             is divided by, or compared with, something of the pool. Or the parameter that makes it so.
         takes: False for values of parameters that are not computed here.

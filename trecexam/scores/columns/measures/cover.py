@@ -196,7 +196,7 @@ MEASURES = (
         "Cover",
         _PARAMETERS,
         computation,
-        "all ([what they are](runs-to-leaderboard.md)), on [qrels that name items](trec-eval.md#from-python)",
+        "all, on [qrels that name items](../trec-eval.md#in-python-on-numpy-columns)",
         takes=_takes,
         on_items=True,
     ),
