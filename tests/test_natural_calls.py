@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from ir_measures import nDCG
 from rag_track import make_demo_with_two_graders
 from support import ROOT
 
@@ -36,6 +37,17 @@ def test_a_leaderboard_can_be_indexed_by_run_and_measure(track: trecexam.Track) 
     assert board["bm25"]["nDCG@10"] == pytest.approx(0.487, abs=1e-3)
     assert board["nDCG@10"] == [row.scores["nDCG@10"].mean for row in board.rows]
     assert [row.run for row in board] == [row.run for row in board.rows]
+
+
+def test_one_measure_needs_no_list(track: trecexam.Track) -> None:
+    for one in ("nDCG@5", nDCG @ 5):
+        for of in (track, track["rubric"]):
+            assert of.leaderboard(one).to_tsv() == of.leaderboard(["nDCG@5"]).to_tsv()
+            assert of.compare(one).to_tsv() == of.compare(["nDCG@5"]).to_tsv()
+            assert of.per_query(one).equals(of.per_query(["nDCG@5"]))
+            assert of.correlate(one, one).notes == of.correlate(["nDCG@5"], ["nDCG@5"]).notes
+        official = track.leaderboard(one, official=True)
+        assert official.notes == track.leaderboard(["nDCG@5"], official=True).notes
 
 
 @pytest.mark.parametrize("root", [None, 5])

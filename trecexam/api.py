@@ -282,7 +282,7 @@ class Track(OfExtensions):
 
     def leaderboard(
         self,
-        measures: Sequence[MeasureLike] | None = None,
+        measures: MeasureLike | Sequence[MeasureLike] | None = None,
         *,
         official: bool = False,
         runs: Collection[str] | None = None,
@@ -294,7 +294,7 @@ class Track(OfExtensions):
         graders the columns of each stand side by side, each over that grader's own queries.
 
         Args:
-            measures: the columns; None for the track's own. Of several graders `NAME:MEASURE`.
+            measures: one or several; None for the track's own. Of several graders `NAME:MEASURE`.
             official: use the official judgments instead of the grades.
             runs: the runs that are shown, None for all.
             labels: "learned": expected nDCG@10 and AP, with the labels that `track.learn` wrote for missing

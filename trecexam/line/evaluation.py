@@ -274,6 +274,7 @@ def leaderboard(
             importances, and a measure needs them; or there is no such run.
         ValueError: a measure cannot be computed.
     """
+    measures = names_of(measures)
     values = values_of_runs(track, measures, official=official, runs=runs)
     answered = {name: [q for q in values.query_ids if q in run] for name, run in track.runs.items()}
     board = leaderboard_of(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import os
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -14,7 +13,15 @@ from converters.bank import write_bank
 from converters.records import Item, Qrel
 from converters.trec_qrels import write_qrels
 from trecexam.errors import TrecexamError
-from trecexam.extensions.evaluate.columns import DOC_ID, QUERY_ID, columns_of, ids, rows_of, whole_number
+from trecexam.extensions.evaluate.columns import (
+    DOC_ID,
+    QUERY_ID,
+    columns_of,
+    ids,
+    is_path,
+    rows_of,
+    whole_number,
+)
 
 _QUERIES = {"query_id": QUERY_ID, "text": ("text", "query", "title")}
 _PASSAGES = {"docid": (*DOC_ID, "id"), "text": ("text", "contents", "segment")}
@@ -24,11 +31,6 @@ _QRELS = {
     "relevance": ("relevance", "label"),
     "iteration": ("iteration",),
 }
-
-
-def is_path(data: Any) -> bool:
-    """Whether the value is a path, not content."""
-    return isinstance(data, str | os.PathLike)
 
 
 def queries_file(data: Any, folder: Path) -> Path:

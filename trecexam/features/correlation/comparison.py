@@ -101,7 +101,8 @@ def compare(
         ValueError: a measure cannot be computed.
     """
     p = DEFAULT_P if rbo_p is None else rbo_p
-    comparisons = paired_scores(track, names_of(measures), names_of(official_measures), min_ratings)
+    measures, official_measures = names_of(measures), names_of(official_measures)
+    comparisons = paired_scores(track, measures, official_measures, min_ratings)
     if per_query:
         comparisons = tuple(scores for scores in comparisons if not of_leaderboard(scores.official_measure))
         if not comparisons:
