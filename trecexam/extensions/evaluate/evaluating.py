@@ -17,13 +17,7 @@ from converters.errors import ConversionError
 from trecexam.api import Track
 from trecexam.config import CONFIG_NAME, TrackConfig
 from trecexam.errors import TrecexamError, plain_reason
-from trecexam.extensions.evaluate.inputs import (
-    bank_files,
-    grades_file,
-    passages_file,
-    qrels_file,
-    queries_file,
-)
+from trecexam.extensions.evaluate.inputs import bank_files, grades_file, qrels_file, texts_file
 from trecexam.extensions.evaluate.runs import add_runs, runs_by_name
 from trecexam.line.loaded_track import TrackLoaders
 from trecexam.line.measure_names import names_of
@@ -151,9 +145,9 @@ def evaluate(
     try:
         qrels = None if official is None else qrels_file(official, scratch)
         sources = Sources(
-            queries=None if queries is None else queries_file(queries, scratch),
+            queries=None if queries is None else texts_file(queries, "queries", scratch),
             bank=() if bank is None else bank_files(bank, scratch),
-            passages=None if passages is None else passages_file(passages, scratch),
+            passages=None if passages is None else texts_file(passages, "passages", scratch),
             qrels=qrels,
             provenance=provenance_file(qrels),
             recorded=None if recorded is None else grades_file(recorded, scratch),
