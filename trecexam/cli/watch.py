@@ -93,7 +93,7 @@ def watch(
     regrade = regrade or _may_regrade(track)
     if once:
         return _once(track, regrade=regrade)
-    with bars.grading() as progress:
+    with bars.progress() as progress:
         daemon = Daemon(
             track,
             poll=poll,
@@ -151,7 +151,7 @@ def _once(root: Path, *, regrade: bool) -> int:
     stages = [""]
     with (
         trecexam.open_track(root) as track,
-        bars.grading() as progress,
+        bars.progress() as progress,
         signals(lambda: stopped.append(True), lambda: stages[-1]) as caught,
     ):
         update = track.update(

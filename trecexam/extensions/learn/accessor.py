@@ -16,15 +16,15 @@ from trecexam.outputs.outputs import Outputs
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
-def _encoding(function: Function) -> Function:
-    """Show how many texts are encoded, unless the caller gives `progress`."""
+def _shown(function: Function) -> Function:
+    """Show the progress, unless the caller gives `progress`."""
 
     @wraps(function)
     def call(track: Assessment, **settings: Any) -> Any:
         if settings.get("progress") is not None:
             return function(track, **settings)
-        with bars.grading("encoding", "encoded", "texts") as bar:
-            return function(track, **settings | {"progress": bars.steps(bar)})
+        with bars.progress("learning") as progress:
+            return function(track, **settings | {"progress": progress})
 
     return cast(Function, call)
 
@@ -33,7 +33,7 @@ def _encoding(function: Function) -> Function:
 class LearnAccessor(Accessor):
     """Labels learned from the track's judgments."""
 
-    labels = on_loaded(_encoding(learn))
+    labels = on_loaded(_shown(learn))
 
     def write(self, learned: LearnedLabels) -> tuple[Path, ...]:
         """Writes the result of `labels` to out/ and the manifest; returns the files that changed.

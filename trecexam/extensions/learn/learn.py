@@ -3,29 +3,34 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from converters.records import Qrel
 from converters.trec_qrels import qrels_line
 from trecexam.errors import TrecexamError
+from trecexam.extensions.learn.arithmetic.check import n_fits
 from trecexam.extensions.learn.arithmetic.learning import Prediction
 from trecexam.extensions.learn.arithmetic.passages import QueryPassages
-from trecexam.extensions.learn.encoding import Encoded, Encoder
+from trecexam.extensions.learn.arithmetic.scores import GROUPS
+from trecexam.extensions.learn.encoding import Encoder
 from trecexam.extensions.learn.learned_board import CERTAIN_DIGITS as MEAN_DIGITS
-from trecexam.extensions.learn.learned_board import LearnedBoard, board_of
-from trecexam.extensions.learn.learned_pool import LearnedPool, learn_pool
+from trecexam.extensions.learn.learned_board import LearnedBoard, board_of, has_intervals
+from trecexam.extensions.learn.learned_pool import LearnedPool, fit_pool, gather_data
 from trecexam.extensions.learn.validation import Validation, cross_validate, validation_basis
 from trecexam.files.atomic import make_folder, remove, replace_together, sha256
 from trecexam.files.kept import read_object, read_regular
 from trecexam.line.assessment import Assessment, Part
 from trecexam.line.diagnostics import NO_RUNS
-from trecexam.line.evaluation import check_runs
+from trecexam.line.evaluation import check_runs, leaderboard
+from trecexam.line.grading import Progress
 from trecexam.line.loaded_track import of_judgments
 from trecexam.line.official import Official
 from trecexam.line.sources import LEARNED_IDENTITY, LEARNED_QRELS
+from trecexam.scores.leaderboard import Leaderboard
 from trecexam.tables.result import Result
 from trecexam.tables.table import Table, Value, rounded, to_json
 from trecexam.tables.text import plural
@@ -36,6 +41,9 @@ BOARD = "learned-leaderboard.tsv"
 #: stops at a gradient of 1e-4; going on to 1e-12 moves gains of DL 2019 by up to 6e-4, standard deviations by
 #: up to 2.5e-3 (a processor with other instructions: by 1e-7).
 CERTAIN_DIGITS = 2
+#: Steps of a fit on half of the judgments, of the fit on all of them with the leaderboard, and of the fit
+#: without the encoder's cosine, see `_Steps`; a fit for intervals is one step.
+HALF, WHOLE, ENCODER = 5, 25, 10
 #: What of a track it depends on.
 PARTS: tuple[Part, ...] = ("cells", "people", "runs", "official", "settings")
 
@@ -110,18 +118,32 @@ def learn(
     *,
     source: Path | str | None = None,
     encoder: str | Encoder | None = None,
-    progress: Encoded | None = None,
+    progress: Callable[[Progress], None] | None = None,
 ) -> LearnedLabels:
     """Learns gains and labels of the whole pool from the track's judgments; grades nothing.
 
-    Half of the judgments are hidden, to see how well they are predicted (`cross_validate`). Arguments, and
-    what is raised, are those of `learn_pool`.
+    Half of the judgments are hidden, to see how well they are predicted (`cross_validate`). What is raised is
+    that of `learn_pool`.
+
+    Args:
+        source, encoder: as of `learn_pool`.
+        progress: called while texts are encoded, then while models are fitted.
     """
-    pool = learn_pool(track, source=source, encoder=encoder, progress=progress)
-    validation = cross_validate(track, pool.data)
-    board = board_of(track, pool, validation.doubt) if track.runs else None
+    show = progress or (lambda now: None)
+    data = gather_data(
+        track,
+        source=source,
+        encoder=encoder,
+        progress=lambda done, of: show(Progress(done, of, what="texts encoded")),
+    )
+    steps = _Steps(show, data.queries)
+    # Fits on half of the judgments come first: they are short, and their pace says how long the rest takes.
+    validation = cross_validate(track, data, partial(steps.add, HALF))
+    pool = fit_pool(track, data)
+    steps.add(WHOLE)
+    board = board_of(track, pool, validation.doubt, partial(steps.add, 1)) if track.runs else None
+    steps.finish()
     rows = tuple(_rows(pool.data.queries, pool.predictions))
-    judged = sum(row[-1] == "yes" for row in rows)
     identity = {**pool.identity, "track": {part: track.part_digests[part] for part in PARTS}}
     if board is not None:
         identity["leaderboard"] = {"n_queries": board.n_queries, "notes": board.notes}
@@ -134,13 +156,56 @@ def learn(
         board,
         validation,
         identity,
-        (
-            *pool.notes,
-            f"learned from {plural(pool.identity['judgments']['count'], 'judgment')}: {judged:,} passages "
-            f"are judged, {len(rows) - judged:,} have learned labels",
-        ),
+        (*pool.notes, _changed(track, rows, pool.identity["judgments"]["count"], board)),
         pool.data.n_encoded,
     )
+
+
+class _Steps:
+    """Counts steps of about the same time, so that the time left can be told.
+
+    The weights are those of 20 to 100 queries with 200 to 1,000 passages.
+    """
+
+    def __init__(self, show: Callable[[Progress], None], queries: Sequence[QueryPassages]) -> None:
+        groups = min(GROUPS, len(queries)) if has_intervals(queries) else 0
+        self._show, self._done = show, 0
+        self._total = HALF * n_fits(queries) + WHOLE + groups + ENCODER
+        self.add(0)
+
+    def add(self, steps: int) -> None:
+        """Report that so many steps are done."""
+        self._done += steps
+        self._show(Progress(self._done, self._total, what="steps of fitting"))
+
+    def finish(self) -> None:
+        """Report that all steps are done: some fits may not have been needed."""
+        self.add(self._total - self._done)
+
+
+def _changed(
+    track: Assessment,
+    rows: Sequence[tuple[str, str, float, float, int, str]],
+    n_judgments: int,
+    board: LearnedBoard | None,
+) -> str:
+    """Write in one sentence how many labels were learned, and how many runs have another rank with them."""
+    learned = [label for *_, label, judged in rows if judged == "no"]
+    relevant = sum(label >= track.config.scores.min_relevant for label in learned)
+    labels = f"learned labels for {plural(len(learned), 'passage')} ({relevant:,} relevant)"
+    sentence = f"{labels} from {plural(n_judgments, 'judgment')}"
+    if board is None or track.official is None:
+        return sentence
+    with_labels = _ranks(board)
+    judged = _ranks(leaderboard(track, [board.measures[0]], official=True))
+    moved = sum(with_labels[run] != judged[run] for run in with_labels)
+    return f"{sentence}; {moved:,} of {plural(len(judged), 'run')} moved from the rank by judgments alone"
+
+
+def _ranks(board: Leaderboard) -> dict[str, int]:
+    """Return each run's rank by the first measure; means that agree to `MEAN_DIGITS` share a rank."""
+    means = {row.run: round(row.scores[0].mean, MEAN_DIGITS) for row in board.rows}
+    return {run: 1 + sum(other > mean for other in means.values()) for run, mean in means.items()}
 
 
 def stored_board(track: Assessment) -> LearnedBoard | None:

@@ -105,7 +105,17 @@ def learn_pool(
         TrecexamError: no judgments, or all the same; scales do not fit.
         GraderError: the encoder is not installed.
     """
-    data = gather_data(track, source=source, encoder=encoder, official=official, progress=progress)
+    return fit_pool(
+        track, gather_data(track, source=source, encoder=encoder, official=official, progress=progress)
+    )
+
+
+def fit_pool(track: Assessment, data: LearningData) -> LearnedPool:
+    """Fit the model on all judgments, and predict labels of the pool.
+
+    Raises:
+        TrecexamError: there are no judgments, or all are the same.
+    """
     with threadpool_limits(1):
         learned = fitted(track, data)
         predictions = tuple(predict(learned, query) for query in data.queries)

@@ -74,8 +74,8 @@ def simulate(
         raise click.UsageError("give --teams or --judgments, not both")
     with (
         trecexam.open_track(track) as opened,
-        bars.grading("encoding", "encoded", "texts") as encoding,
-        bars.grading("simulating", "simulated", "steps") as progress,
+        bars.progress("encoding", "texts") as encoding,
+        bars.progress("simulating", "steps") as progress,
     ):
         result: Result = opened.simulate(
             measures or None,

@@ -24,7 +24,7 @@ def merged_without_grader(
         TrecexamError: nothing can be learned here; the message says why.
     """
     official = to_fill.official
-    encoded = None if progress is None else (lambda done, of: progress(Progress(done, of)))
+    encoded = None if progress is None else (lambda done, of: progress(Progress(done, of, what="texts")))
     taught = the_teacher().labels(track, official, encoded)
     rows = merge_labels(
         official.rows,
