@@ -41,6 +41,8 @@ BOARD = "learned-leaderboard.tsv"
 #: stops at a gradient of 1e-4; going on to 1e-12 moves gains of DL 2019 by up to 6e-4, standard deviations by
 #: up to 2.5e-3 (a processor with other instructions: by 1e-7).
 CERTAIN_DIGITS = 2
+#: What is counted while texts are encoded, and then while models are fitted.
+ENCODED, FITTED = "texts encoded", "steps of fitting"
 #: Steps of a fit on half of the judgments, of the fit on all of them with the leaderboard, and of the fit
 #: without the encoder's cosine, see `_Steps`; a fit for intervals is one step.
 HALF, WHOLE, ENCODER = 5, 25, 10
@@ -58,7 +60,7 @@ class LearnedLabels(Result):
         board: the runs by expected nDCG and AP; None where there are no runs.
         validation: how well hidden judgments are predicted.
         identity: what it was learned by and from; `track` are digests of the track's parts.
-        notes: what a reader must know, and how much was learned from how much.
+        notes: what was learned and how it changes the order of the runs, then what a reader must know.
         n_encoded: how many passages were encoded for it.
     """
 
@@ -134,7 +136,7 @@ def learn(
         track,
         source=source,
         encoder=encoder,
-        progress=lambda done, of: show(Progress(done, of, what="texts encoded")),
+        progress=lambda done, of: show(Progress(done, of, what=ENCODED)),
     )
     steps = _Steps(show, data.queries)
     # Fits on half of the judgments come first: they are short, and their pace says how long the rest takes.
@@ -156,7 +158,7 @@ def learn(
         board,
         validation,
         identity,
-        (*pool.notes, _changed(track, rows, pool.identity["judgments"]["count"], board)),
+        (_changed(track, rows, pool.identity["judgments"]["count"], board), *pool.notes),
         pool.data.n_encoded,
     )
 
@@ -176,7 +178,7 @@ class _Steps:
     def add(self, steps: int) -> None:
         """Report that so many steps are done."""
         self._done += steps
-        self._show(Progress(self._done, self._total, what="steps of fitting"))
+        self._show(Progress(self._done, self._total, what=FITTED))
 
     def finish(self) -> None:
         """Report that all steps are done: some fits may not have been needed."""
@@ -199,7 +201,7 @@ def _changed(
     with_labels = _ranks(board)
     judged = _ranks(leaderboard(track, [board.measures[0]], official=True))
     moved = sum(with_labels[run] != judged[run] for run in with_labels)
-    return f"{sentence}; {moved:,} of {plural(len(judged), 'run')} moved from the rank by judgments alone"
+    return f"{sentence}; {moved:,} of {plural(len(judged), 'run')} moved from their ranks by judgments alone"
 
 
 def _ranks(board: Leaderboard) -> dict[str, int]:

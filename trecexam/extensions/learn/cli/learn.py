@@ -43,5 +43,5 @@ def learn(track: Path, source: Path | None) -> tuple[Result, int]:
         learned = opened.learn.labels(source=source)
         opened.learn.write(learned)
         out = opened.folder.out
-    *notes, changed = learned.notes
-    return learned.validation.noted(*notes, f"{changed}; written: {out / 'learned.qrels'}, learned.tsv"), 0
+    changed, *notes = learned.notes
+    return learned.validation.noted(f"{changed}; written: {out / 'learned.qrels'}, learned.tsv", *notes), 0
