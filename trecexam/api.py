@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import suppress
 from functools import reduce
 from pathlib import Path
@@ -39,7 +39,7 @@ from trecexam.track import TrackFolder
 
 if TYPE_CHECKING:
     from trecexam.graders import Grader
-    from trecexam.line.measure_names import MeasureLike
+    from trecexam.line.measure_names import Measures
 
 
 #: What people try -> what there is.
@@ -282,7 +282,7 @@ class Track(OfExtensions):
 
     def leaderboard(
         self,
-        measures: MeasureLike | Sequence[MeasureLike] | None = None,
+        measures: Measures | None = None,
         *,
         official: bool = False,
         runs: Collection[str] | None = None,

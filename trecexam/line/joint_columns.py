@@ -11,7 +11,7 @@ from trecexam.line.measure_names import names_of
 from trecexam.scores.measures import short_names
 
 if TYPE_CHECKING:
-    from trecexam.line.measure_names import MeasureLike
+    from trecexam.line.measure_names import Measures
 
 #: What these measures are called where there is little room, as papers call them.
 _LETTERS = {"all_score": "A", "vital_score": "V", "weighted_score": "W", "SupportF1": "F1"}
@@ -48,7 +48,7 @@ def short_columns(columns: Sequence[str]) -> dict[str, str]:
     return {column: heading for column, heading in short.items() if times[heading] == 1}
 
 
-def spelled_out(track: LoadedTrack, measures: MeasureLike | Sequence[MeasureLike] | None) -> list[str] | None:
+def spelled_out(track: LoadedTrack, measures: Measures | None) -> list[str] | None:
     """The measures, with the names of those that are called as a terminal shows them ("nuggets:A")."""
     full = {heading: column for column, heading in short_columns(columns_of(track)).items()}
     names = names_of(measures)

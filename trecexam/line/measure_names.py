@@ -9,9 +9,10 @@ if TYPE_CHECKING:
     import ir_measures
 
     MeasureLike = str | ir_measures.Measure
+    Measures = MeasureLike | Sequence[MeasureLike]
 
 
-def names_of(measures: MeasureLike | Sequence[MeasureLike] | None) -> list[str] | None:
+def names_of(measures: Measures | None) -> list[str] | None:
     """Return the names of one or several measures, as ir_measures prints them; None for None.
 
     Raises:

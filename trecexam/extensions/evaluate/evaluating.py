@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from trecexam.features.correlation.comparison import LeaderboardComparison
     from trecexam.graders import Grader
     from trecexam.line.grading import Progress
-    from trecexam.line.measure_names import MeasureLike
+    from trecexam.line.measure_names import Measures
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -60,8 +60,8 @@ class Evaluation(Framed):
 
     def correlate(
         self,
-        measures: MeasureLike | Sequence[MeasureLike] | None = None,
-        official_measures: MeasureLike | Sequence[MeasureLike] | None = None,
+        measures: Measures | None = None,
+        official_measures: Measures | None = None,
         **options: Any,
     ) -> LeaderboardComparison:
         """Correlate measures (None: the leaderboard's) with the official side, see `Track.correlate`."""
@@ -98,7 +98,7 @@ def evaluate(
     dataset: str | None = None,
     grader: str | Grader | None = None,
     recorded: Any = None,
-    measures: MeasureLike | Sequence[MeasureLike] | None = None,
+    measures: Measures | None = None,
     settings: Mapping[str, Mapping[str, Any]] | None = None,
     folder: Path | str | None = None,
     replace: bool = False,
@@ -220,9 +220,7 @@ def _leaderboard(track: Track, measures: Sequence[str] | None, runs: Collection[
         raise TrecexamError(str(error)) from None
 
 
-def _checked(
-    measures: MeasureLike | Sequence[MeasureLike] | None, settings: Mapping[str, Mapping[str, Any]] | None
-) -> list[str] | None:
+def _checked(measures: Measures | None, settings: Mapping[str, Mapping[str, Any]] | None) -> list[str] | None:
     """Checks the measures, and returns their names."""
     try:
         names = names_of(measures)

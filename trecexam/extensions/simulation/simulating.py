@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from trecexam.features.fill.arithmetic.scale_map import RuleName, ScaleMap
     from trecexam.features.fill.teaching import Labels
     from trecexam.line.assessment import Assessment
-    from trecexam.line.measure_names import MeasureLike
+    from trecexam.line.measure_names import Measures
 
 #: The method that leaves dropped passages out of the runs.
 CONDENSED = "condensed"
@@ -43,7 +43,7 @@ Steps = Callable[[int, int], None]
 @of_documents
 def simulate(
     track: Assessment,
-    official_measures: Sequence[MeasureLike] | None = None,
+    official_measures: Measures | None = None,
     *,
     teams: Path | None = None,
     judgments: bool = False,

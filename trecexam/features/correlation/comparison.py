@@ -32,7 +32,7 @@ from trecexam.tables.table import Table
 
 if TYPE_CHECKING:
     from trecexam.line.assessment import Assessment
-    from trecexam.line.measure_names import MeasureLike
+    from trecexam.line.measure_names import Measures
 
 #: Runs that the note on swapped pairs names.
 MOST_NAMED = 3
@@ -76,8 +76,8 @@ class LeaderboardComparison(Result):
 
 def compare(
     track: Assessment,
-    measures: Sequence[MeasureLike] | None = None,
-    official_measures: Sequence[MeasureLike] | None = None,
+    measures: Measures | None = None,
+    official_measures: Measures | None = None,
     *,
     min_ratings: Sequence[int] = (),
     per_query: bool = False,
