@@ -40,7 +40,7 @@ def progress(doing: str = "grading", what: str = "cells") -> Iterator[Callable[[
         doing: the work, as "grading".
         what: the noun of the units, where a report names none; they take about the same time each.
     """
-    display = _Bar(doing, what) if sys.stderr.isatty() else _Lines(doing, what)
+    display = _Display(doing, what)
     try:
         yield display
     finally:
@@ -55,48 +55,40 @@ def steps(show: Callable[[Progress], None]) -> Callable[[int, int], None]:
     return lambda done, of: show(Progress(done, of))
 
 
-class _Lines:
-    """Log lines, one in ten seconds at most."""
+class _Display:
+    """Shows each stage of some work: its grader, its units, how many are done, and the time left."""
 
     def __init__(self, doing: str, what: str) -> None:
         self._doing, self._what = doing, what
-        self._time_left = _TimeLeft()
+        self._is_terminal = sys.stderr.isatty()
         self._next = clock() + LOG_EVERY
-
-    def __call__(self, now: Progress) -> None:
-        left = self._time_left.after(now)
-        if clock() >= self._next:
-            doing = f"{self._doing} ({now.grader})" if now.grader else self._doing
-            log(f"{doing}: {now.graded:,} of {now.cells:,} {now.what or self._what}{left}")
-            self._next = clock() + LOG_EVERY
-
-    def finish(self) -> None:
-        """Do nothing: lines stay."""
-
-
-class _Bar:
-    """A bar for each stage of the work."""
-
-    def __init__(self, doing: str, what: str) -> None:
-        self._doing, self._what = doing, what
-        self._time_left = _TimeLeft()
+        self._now: Progress | None = None
         self._left = ""
-        self._stage: tuple[str, str, int] | None = None
         self._bar: Any = None
+        #: When the pace is measured from, and how many units were done then.
+        self._since, self._is_warm = (0.0, 0), False
 
     def __call__(self, now: Progress) -> None:
-        self._left = self._time_left.after(now)
-        stage = now.grader, now.what or self._what, now.cells
-        if self._bar is None or stage != self._stage or now.graded < self._bar.pos:
+        before, self._now = self._now, now
+        if before is None or before[2:] != now[2:] or now.graded < before.graded:
+            self._since, self._is_warm = (clock(), now.graded), now.graded > 0
             self.finish()
-            self._stage = stage
+        self._left = self._time_left(now)
+        doing, what = f"{self._doing} ({now.grader})" if now.grader else self._doing, now.what or self._what
+        if not self._is_terminal:
+            if clock() >= self._next:
+                log(f"{doing}: {now.graded:,} of {now.cells:,} {what}{self._left}")
+                self._next = clock() + LOG_EVERY
+            return
+        if self._bar is None or self._bar.length != now.cells:
+            self.finish()
             self._bar = click.progressbar(
                 length=now.cells,
-                label=f"{self._doing} ({now.grader})" if now.grader else self._doing,
+                label=doing,
                 file=sys.stderr,
                 show_pos=True,
                 show_eta=False,
-                item_show_func=lambda _: stage[1] + self._left,
+                item_show_func=lambda _: what + self._left,
             )
             self._bar.__enter__()
         self._bar.update(now.graded - self._bar.pos)
@@ -104,31 +96,17 @@ class _Bar:
             self.finish()
 
     def finish(self) -> None:
-        """End the current bar's line."""
+        """End the line of the current bar."""
         if self._bar is not None:
             self._bar.__exit__(None, None, None)
             self._bar = None
 
-
-class _TimeLeft:
-    """Estimates the time left of a stage by its pace so far."""
-
-    def __init__(self) -> None:
-        self._stage: tuple[str, str] | None = None
-        self._done, self._is_warm = 0, False
-        #: When the pace is measured from, and how many units were done then.
-        self._since = 0.0, 0
-
-    def after(self, now: Progress) -> str:
-        """Return the time left in words, for the end of a line; "" while no pace is known, or all is done."""
-        at, stage = clock(), (now.grader, now.what)
-        if stage != self._stage or now.graded < self._done:
-            self._stage, self._since, self._is_warm = stage, (at, now.graded), now.graded > 0
-        self._done = now.graded
-        seconds, done = at - self._since[0], now.graded - self._since[1]
+    def _time_left(self, now: Progress) -> str:
+        """Return the time left in words; "" while no pace is known, or when all is done."""
+        seconds, done = clock() - self._since[0], now.graded - self._since[1]
         if not done or now.graded >= now.cells:
             return ""
         if not self._is_warm:
             # A model was loaded before the first units were done: the pace is that of the units that follow.
-            self._since, self._is_warm = (at, now.graded), True
+            self._since, self._is_warm = (clock(), now.graded), True
         return f", about {duration(seconds / done * (now.cells - now.graded))} left"

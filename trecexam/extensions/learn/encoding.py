@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
@@ -11,14 +11,12 @@ from typing import Any, Protocol
 import numpy as np
 
 from trecexam.extensions.learn.arithmetic.passages import Vectors
+from trecexam.features.fill.teaching import Encoded
 from trecexam.graders.embedding import spread
 from trecexam.graders.kept_vectors import FILE, KeptVectors
 
 #: Texts that are encoded until they are kept and counted. With 512 encoding takes 4% less.
 BLOCK = 64
-
-#: Called with how many texts are encoded, and of how many.
-Encoded = Callable[[int, int], None]
 
 
 class Encoder(Protocol):

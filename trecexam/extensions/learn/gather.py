@@ -12,7 +12,8 @@ from trecexam.config import UnparsedPolicy
 from trecexam.errors import TrecexamError
 from trecexam.extensions.learn.arithmetic.features import Lexical, query_features
 from trecexam.extensions.learn.arithmetic.passages import Floats, QueryPassages, Vectors
-from trecexam.extensions.learn.encoding import Encoded, TrackVectors
+from trecexam.extensions.learn.encoding import TrackVectors
+from trecexam.features.fill.teaching import Encoded
 from trecexam.line.assessment import Assessment
 from trecexam.line.official import Official
 from trecexam.line.sheets import Sheet

@@ -5,20 +5,19 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 from converters.records import Qrel
 from converters.trec_qrels import qrels_line
+from trecexam.cli import bars
 from trecexam.errors import TrecexamError
 from trecexam.extensions.learn.arithmetic.check import n_fits
 from trecexam.extensions.learn.arithmetic.learning import Prediction
 from trecexam.extensions.learn.arithmetic.passages import QueryPassages
-from trecexam.extensions.learn.arithmetic.scores import GROUPS
 from trecexam.extensions.learn.encoding import Encoder
 from trecexam.extensions.learn.learned_board import CERTAIN_DIGITS as MEAN_DIGITS
-from trecexam.extensions.learn.learned_board import LearnedBoard, board_of, has_intervals
+from trecexam.extensions.learn.learned_board import LearnedBoard, board_of
 from trecexam.extensions.learn.learned_pool import LearnedPool, fit_pool, gather_data
 from trecexam.extensions.learn.validation import Validation, cross_validate, validation_basis
 from trecexam.files.atomic import make_folder, remove, replace_together, sha256
@@ -43,9 +42,9 @@ BOARD = "learned-leaderboard.tsv"
 CERTAIN_DIGITS = 2
 #: What is counted while texts are encoded, and then while models are fitted.
 ENCODED, FITTED = "texts encoded", "steps of fitting"
-#: Steps of a fit on half of the judgments, of the fit on all of them with the leaderboard, and of the fit
-#: without the encoder's cosine, see `_Steps`; a fit for intervals is one step.
-HALF, WHOLE, ENCODER = 5, 25, 10
+#: The time of the fit on all judgments, and of the leaderboard, in fits on half of the judgments: medians of
+#: 20 to 100 queries with 200 to 1,000 passages each.
+MODEL, BOARD = 5, 3
 #: What of a track it depends on.
 PARTS: tuple[Part, ...] = ("cells", "people", "runs", "official", "settings")
 
@@ -129,22 +128,28 @@ def learn(
 
     Args:
         source, encoder: as of `learn_pool`.
-        progress: called while texts are encoded, then while models are fitted.
+        progress: called while texts are encoded, then while models are fitted; None shows bars or log lines.
     """
-    show = progress or (lambda now: None)
-    data = gather_data(
-        track,
-        source=source,
-        encoder=encoder,
-        progress=lambda done, of: show(Progress(done, of, what=ENCODED)),
-    )
-    steps = _Steps(show, data.queries)
+    if progress is None:
+        with bars.progress("learning") as shown:
+            return learn(track, source=source, encoder=encoder, progress=shown)
+    show = progress
+
+    def encoded(done: int, of: int) -> None:
+        show(Progress(done, of, what=ENCODED))
+
+    def fitted(done: int) -> None:
+        show(Progress(done, n + MODEL + BOARD, what=FITTED))
+
+    data = gather_data(track, source=source, encoder=encoder, progress=encoded)
+    n = n_fits(data.queries)
     # Fits on half of the judgments come first: they are short, and their pace says how long the rest takes.
-    validation = cross_validate(track, data, partial(steps.add, HALF))
+    fitted(0)
+    validation = cross_validate(track, data, fitted)
     pool = fit_pool(track, data)
-    steps.add(WHOLE)
-    board = board_of(track, pool, validation.doubt, partial(steps.add, 1)) if track.runs else None
-    steps.finish()
+    fitted(n + MODEL)
+    board = board_of(track, pool, validation.doubt) if track.runs else None
+    fitted(n + MODEL + BOARD)
     rows = tuple(_rows(pool.data.queries, pool.predictions))
     identity = {**pool.identity, "track": {part: track.part_digests[part] for part in PARTS}}
     if board is not None:
@@ -161,28 +166,6 @@ def learn(
         (_changed(track, rows, pool.identity["judgments"]["count"], board), *pool.notes),
         pool.data.n_encoded,
     )
-
-
-class _Steps:
-    """Counts steps of about the same time, so that the time left can be told.
-
-    The weights are those of 20 to 100 queries with 200 to 1,000 passages.
-    """
-
-    def __init__(self, show: Callable[[Progress], None], queries: Sequence[QueryPassages]) -> None:
-        groups = min(GROUPS, len(queries)) if has_intervals(queries) else 0
-        self._show, self._done = show, 0
-        self._total = HALF * n_fits(queries) + WHOLE + groups + ENCODER
-        self.add(0)
-
-    def add(self, steps: int) -> None:
-        """Report that so many steps are done."""
-        self._done += steps
-        self._show(Progress(self._done, self._total, what=FITTED))
-
-    def finish(self) -> None:
-        """Report that all steps are done: some fits may not have been needed."""
-        self.add(self._total - self._done)
 
 
 def _changed(

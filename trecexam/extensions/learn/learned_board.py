@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -75,9 +75,7 @@ class LearnedBoard(Leaderboard):
         return Result.json_value(self)
 
 
-def board_of(
-    track: Assessment, pool: LearnedPool, doubt: str, fitted: Callable[[], None] = lambda: None
-) -> LearnedBoard:
+def board_of(track: Assessment, pool: LearnedPool, doubt: str) -> LearnedBoard:
     """Return the learned leaderboard of a track with runs.
 
     Judged passages count as judged. Labels of the others are drawn again and again from what is learned;
@@ -86,22 +84,16 @@ def board_of(
 
     Args:
         doubt: the cross-validation's note on a method that orders the runs better; "" for none.
-        fitted: as of `expected_scores`.
     """
     queries, other_queries = pool.data.queries, pool.data.others
     min_relevant, k = track.config.scores.min_relevant, min(K, track.depth)
     kind, _ = design(queries)
-    n_judged, n_pooled = _sizes(queries)
-    intervals = has_intervals(queries)
+    n_judged = sum(int(query.judged.sum()) for query in queries)
+    n_pooled = sum(len(query.doc_ids) for query in queries)
+    intervals = kind == "all" or (kind == "random" and n_judged >= MIN_SHARE * n_pooled)
     with threadpool_limits(1):
         scores = expected_scores(
-            pool.learned,
-            queries,
-            k,
-            min_relevant,
-            other_queries=other_queries,
-            fits=intervals,
-            fitted=fitted,
+            pool.learned, queries, k, min_relevant, other_queries=other_queries, fits=intervals
         )
     low, high = _ends(scores, len(queries) if intervals else 0)
     columns = [side[at] for at in range(2) for side in (scores.means, low, high)]
@@ -125,17 +117,6 @@ def board_of(
     )
     board = LearnedBoard.of(rounded(values, CERTAIN_DIGITS), len(queries), pool.notes)
     return board.noted(*filter(None, [doubt]), summary, *_of_the_encoder(track, pool, board, k))
-
-
-def has_intervals(queries: Sequence[QueryPassages]) -> bool:
-    """Return True where enough is judged for intervals that hold the truth."""
-    kind, (n_judged, n_pooled) = design(queries)[0], _sizes(queries)
-    return kind == "all" or (kind == "random" and n_judged >= MIN_SHARE * n_pooled)
-
-
-def _sizes(queries: Sequence[QueryPassages]) -> tuple[int, int]:
-    """Return how many pooled passages are judged, and how many there are."""
-    return sum(int(query.judged.sum()) for query in queries), sum(len(query.doc_ids) for query in queries)
 
 
 def _ends(scores: ExpectedScores, n: int) -> tuple[Floats, Floats]:

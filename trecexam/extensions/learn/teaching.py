@@ -22,7 +22,7 @@ from trecexam.line.sources import LEARNED_IDENTITY
 if TYPE_CHECKING:
     from trecexam.extensions.learn.arithmetic.learning import Prediction
     from trecexam.extensions.learn.arithmetic.passages import QueryPassages
-    from trecexam.extensions.learn.encoding import Encoded
+    from trecexam.features.fill.teaching import Encoded
     from trecexam.line.assessment import Assessment
     from trecexam.line.official import Official
     from trecexam.scores.leaderboard import Leaderboard

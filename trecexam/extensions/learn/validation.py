@@ -99,7 +99,7 @@ class Validation(Result):
 
 
 def cross_validate(
-    track: Assessment, data: LearningData, fitted: Callable[[], None] = lambda: None
+    track: Assessment, data: LearningData, fitted: Callable[[int], None] = lambda done: None
 ) -> Validation:
     """Hide half of the track's judgments, and compare their predicted labels with them.
 

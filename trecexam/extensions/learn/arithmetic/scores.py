@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -57,7 +57,6 @@ def expected_scores(
     other_queries: Sequence[QueryPassages] = (),
     *,
     fits: bool = True,
-    fitted: Callable[[], None] = lambda: None,
 ) -> ExpectedScores:
     """The scores of the runs, with drawn labels for unjudged passages.
 
@@ -69,7 +68,6 @@ def expected_scores(
         seed: of the random numbers; the same one gives the same scores.
         other_queries: passages of another track.
         fits: False leaves out what variances need.
-        fitted: called after each of these fits, `GROUPS` at most.
     """
     uniform = [
         np.random.default_rng([seed, zlib.crc32(query.query_id.encode(errors="surrogatepass"))]).random(
@@ -98,7 +96,6 @@ def expected_scores(
             for query in queries
         ]
         left.append(scores(refitted, min(draws, FEWER_DRAWS))[..., ~out].mean(axis=-1))
-        fitted()
     shape = values.shape[:2]
     return ExpectedScores(values, np.array(left).reshape(-1, *shape))
 
