@@ -106,13 +106,10 @@ def test_printing_a_track_describes_it(track: trecexam.Track) -> None:
 @pytest.mark.parametrize(
     ("name", "said"),
     [
-        ("find_holes", "use track.fill.find"),
-        ("counts", "use track.grading.counts"),
-        ("query_ids", "use track.queries"),
         ("leaderbord", "did you mean 'leaderboard'"),
         ("exm", "did you mean 'exam'"),
         ("zzzz", r"dir\(track\) names what it has"),
-        ("qrels_frame", "use track.export.qrels_frame"),
+        ("rubric", r'use track\["rubric"\]'),
     ],
 )
 def test_an_unknown_attribute_of_a_track_is_an_error_with_a_suggestion(
@@ -129,22 +126,6 @@ def test_a_track_that_cannot_be_read_can_be_printed(folder: Path, tmp_path: Path
         for path in broken.glob("bank*"):
             path.write_text("{")
         assert "which cannot be read: " in repr(track) or "cannot grade" in repr(track)
-
-
-@pytest.mark.parametrize(
-    ("name", "said"),
-    [
-        ("groups", r"use track\.compare\(\)\.groups"),
-        ("judge", r".*track\.judging"),
-        ("fit_exam", r"use track\.exam\.fit\(\)"),
-        ("generate_bank", r"use track\.bank\.generate\(\)"),
-        ("export_qrels", r"use track\.qrels\(\)"),
-        ("rubric", r'use track\["rubric"\]'),
-    ],
-)
-def test_calls_of_a_group_or_an_extension_are_suggested(track: trecexam.Track, name: str, said: str) -> None:
-    with pytest.raises(AttributeError, match=f"a track has no '{name}'; {said}"):
-        getattr(track, name)
 
 
 def test_the_in_operator_finds_runs_columns_and_facts(track: trecexam.Track) -> None:

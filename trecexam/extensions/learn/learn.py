@@ -44,7 +44,7 @@ CERTAIN_DIGITS = 2
 ENCODED, FITTED = "texts encoded", "steps of fitting"
 #: The time of the fit on all judgments, and of the leaderboard, in fits on half of the judgments: medians of
 #: 20 to 100 queries with 200 to 1,000 passages each.
-MODEL, BOARD = 5, 3
+MODEL_STEPS, BOARD_STEPS = 5, 3
 #: What of a track it depends on.
 PARTS: tuple[Part, ...] = ("cells", "people", "runs", "official", "settings")
 
@@ -60,7 +60,6 @@ class LearnedLabels(Result):
         validation: how well hidden judgments are predicted.
         identity: what it was learned by and from; `track` are digests of the track's parts.
         notes: what was learned and how it changes the order of the runs, then what a reader must know.
-        n_encoded: how many passages were encoded for it.
     """
 
     rows: tuple[tuple[str, str, float, float, int, str], ...]
@@ -69,7 +68,6 @@ class LearnedLabels(Result):
     validation: Validation
     identity: dict[str, Any]
     notes: tuple[str, ...]
-    n_encoded: int
 
     def declare(self) -> dict[str, Table]:
         """`labels`, as in learned.tsv; `ways`, the cross-validation; `leaderboard`, if there are runs."""
@@ -139,7 +137,7 @@ def learn(
         show(Progress(done, of, what=ENCODED))
 
     def fitted(done: int) -> None:
-        show(Progress(done, n + MODEL + BOARD, what=FITTED))
+        show(Progress(done, n + MODEL_STEPS + BOARD_STEPS, what=FITTED))
 
     data = gather_data(track, source=source, encoder=encoder, progress=encoded)
     n = n_fits(data.queries)
@@ -147,9 +145,9 @@ def learn(
     fitted(0)
     validation = cross_validate(track, data, fitted)
     pool = fit_pool(track, data)
-    fitted(n + MODEL)
+    fitted(n + MODEL_STEPS)
     board = board_of(track, pool, validation.doubt) if track.runs else None
-    fitted(n + MODEL + BOARD)
+    fitted(n + MODEL_STEPS + BOARD_STEPS)
     rows = tuple(_rows(pool.data.queries, pool.predictions))
     identity = {**pool.identity, "track": {part: track.part_digests[part] for part in PARTS}}
     if board is not None:
@@ -164,7 +162,6 @@ def learn(
         validation,
         identity,
         (_changed(track, rows, pool.identity["judgments"]["count"], board), *pool.notes),
-        pool.data.n_encoded,
     )
 
 

@@ -46,7 +46,6 @@ class LearningData:
         others: of the other track, with its judgments.
         official: the track's judgments; None where there are none.
         notes: what a reader must know, one per line.
-        n_encoded: how many texts were encoded.
         encoder: its name and identity.
     """
 
@@ -54,7 +53,6 @@ class LearningData:
     others: tuple[QueryPassages, ...]
     official: Official | None
     notes: tuple[str, ...]
-    n_encoded: int
     encoder: dict[str, Any]
 
 
@@ -178,7 +176,7 @@ def gather_data(
         encoder = track_encoder(track, encoder)
     track_data = gather(track, TrackVectors(track.folder.shared_state, encoder), official, progress)
     other_queries: tuple[QueryPassages, ...] = ()
-    n_encoded, unusable = track_data.n_encoded, track_data.unusable
+    unusable = track_data.unusable
     notes = [
         *([] if official is None else odd_judgments(track, official)),
         *odd_texts(track),
@@ -197,14 +195,13 @@ def gather_data(
                 source_data = source_data._replace(queries=tuple(map(_without_ratings, source_data.queries)))
         # A query that both ask may have another id there, and another query the same one.
         other_queries = tuple(_renamed(query, Path(source).name) for query in source_data.queries)
-        n_encoded, unusable = n_encoded + source_data.n_encoded, unusable + source_data.unusable
+        unusable += source_data.unusable
         notes += _other_scale(track_data.queries, other_queries, source)
     return LearningData(
         track_data.queries,
         other_queries,
         official,
         (*notes, *unusable_lines(unusable)),
-        n_encoded,
         {"model": getattr(encoder, "name", None), **encoder.identity},
     )
 
