@@ -78,39 +78,12 @@ class LearnedPool:
         return _identity(self.data, self.learned)
 
 
-def learn_pool(
-    track: Assessment,
-    *,
-    source: Path | str | None = None,
-    encoder: str | Encoder | None = None,
-    official: Official | None = None,
-    progress: Encoded | None = None,
-) -> LearnedPool:
-    """Learns from the track's judgments and predicts labels of its pool; grades nothing.
+def fit_pool(track: Assessment, data: LearningData) -> LearnedPool:
+    """Fit the model on all judgments, and predict labels of the pool; grades nothing.
 
     For each step of the judgment scale a logistic regression on the votes of the runs, the cosine with the
     query and the length, on words that passage and query share and the grader's rating where they add
     something; and a Gaussian process over each query's passages where that adds something.
-
-    Args:
-        source: another track, whose judgments are learned from, too.
-        encoder: a sentence-transformers model, as a folder or a hub id, or an object with `identity` and
-            `encode`. None: what [learn] names, else that of the track's grader if it is `embedding`, else the
-            extra `offline`.
-        official: people's judgments in place of the track's.
-        progress: called with how many texts are encoded, and of how many.
-
-    Raises:
-        TrecexamError: no judgments, or all the same; scales do not fit.
-        GraderError: the encoder is not installed.
-    """
-    return fit_pool(
-        track, gather_data(track, source=source, encoder=encoder, official=official, progress=progress)
-    )
-
-
-def fit_pool(track: Assessment, data: LearningData) -> LearnedPool:
-    """Fit the model on all judgments, and predict labels of the pool.
 
     Raises:
         TrecexamError: there are no judgments, or all are the same.
@@ -163,10 +136,19 @@ def gather_data(
     official: Official | None = None,
     progress: Encoded | None = None,
 ) -> LearningData:
-    """Encodes new texts and gathers features and judgments; arguments as in `learn_pool`.
+    """Encode new texts, and gather features and judgments.
+
+    Args:
+        source: another track, whose judgments are learned from, too.
+        encoder: a sentence-transformers model, as a folder or a hub id, or an object with `identity` and
+            `encode`. None: what [learn] names, else that of the track's grader if it is `embedding`, else the
+            extra `offline`.
+        official: people's judgments in place of the track's.
+        progress: called with how many texts are encoded, and of how many.
 
     Raises:
-        TrecexamError: as `learn_pool`.
+        TrecexamError: there are no judgments; scales do not fit.
+        GraderError: the encoder is not installed.
     """
     if find_spec("sklearn") is None:
         raise TrecexamError(f"learning needs scikit-learn: {install('learn')}")
@@ -220,7 +202,7 @@ def track_encoder(track: Assessment, model: str | None = None) -> TextEncoder:
     """The encoder of a track's texts: the requested one, that of [learn], or the embedding grader's.
 
     Args:
-        model: as `encoder` of `learn_pool`.
+        model: as `encoder` of `gather_data`.
 
     Raises:
         GraderError: it is not installed.
