@@ -107,6 +107,25 @@ def test_work_that_starts_over_has_a_new_pace(clock: Clock, lines: Callable[[], 
     assert lines()[-1] == "grading: 2 of 4 cells, about 80 s left"
 
 
+def test_hours_between_two_updates_of_a_daemon_are_no_part_of_the_pace(
+    clock: Clock, lines: Callable[[], list[str]]
+) -> None:
+    with bars.progress() as show:
+        for cells in (2, 500, 700):
+            for graded in (2, 400):
+                if graded <= cells:
+                    clock.now += 20
+                    show(Progress(graded, cells))
+            clock.now += 7200
+    assert lines() == [
+        "grading: 2 of 2 cells",
+        "grading: 2 of 500 cells",
+        "grading: 400 of 500 cells, about 5 s left",
+        "grading: 2 of 700 cells",
+        "grading: 400 of 700 cells, about 15 s left",
+    ]
+
+
 def test_a_terminal_gets_a_bar_for_each_stage_with_the_time_left(
     clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -70,7 +70,8 @@ class _Display:
 
     def __call__(self, now: Progress) -> None:
         before, self._now = self._now, now
-        if before is None or before[2:] != now[2:] or now.graded < before.graded:
+        goes_on = before is not None and before[1:] == now[1:] and before.graded < before.cells
+        if before is None or not goes_on or now.graded < before.graded:
             self._since, self._is_warm = (clock(), now.graded), now.graded > 0
             self.finish()
         self._left = self._time_left(now)
@@ -80,8 +81,7 @@ class _Display:
                 log(f"{doing}: {now.graded:,} of {now.cells:,} {what}{self._left}")
                 self._next = clock() + LOG_EVERY
             return
-        if self._bar is None or self._bar.length != now.cells:
-            self.finish()
+        if self._bar is None:
             self._bar = click.progressbar(
                 length=now.cells,
                 label=doing,
