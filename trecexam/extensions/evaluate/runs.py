@@ -101,17 +101,17 @@ def runs_by_name(runs: Any) -> Mapping[str, Any]:
         return runs
     if hasattr(runs, "__arrow_c_stream__"):
         return _split(runs)
-    files: Sequence[Any] | None = None
+    paths_given: Sequence[Any] | None = None
     if is_path(runs):
-        files = files_in(Path(runs)) if Path(runs).is_dir() else [runs]
+        paths_given = files_in(Path(runs)) if Path(runs).is_dir() else [runs]
     elif isinstance(runs, Iterable):
-        files = list(runs)
-    if not files or not all(map(is_path, files)):
+        paths_given = list(runs)
+    if not paths_given or not all(map(is_path, paths_given)):
         kind = "folder" if is_path(runs) else type(runs).__name__
         more = "; collect() it" if hasattr(runs, "collect") else ""
-        article = "a" if files is None or files else "an empty"
+        article = "a" if paths_given is None or paths_given else "an empty"
         raise TrecexamError(f"runs: give {_RUNS}, not {article} {kind}{more}")
-    paths = [Path(path).absolute() for path in files]
+    paths = [Path(path).absolute() for path in paths_given]
     found = {path: _tagged(path) for path in paths}
     folder = Path(os.path.commonpath([path.parent for path in paths]))
     names = name_runs({path: tag for path, (tag, _) in found.items()}, folder)
