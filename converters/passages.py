@@ -152,7 +152,8 @@ def _sniff(start: Head) -> bool:
         return named_as(start.name) == "passages" and line.count(b"\t") == 1 and line[:1] != b"<"
     row = head_object(start) or {}
     if "_id" in row and "text" in row:
-        return "title" in row or named_as(start.name) == "passages" or _is_long(start)
+        is_long = sum(len(line.split()) for line in start.lines) > _WORDS * len(start.lines)
+        return "title" in row or named_as(start.name) == "passages" or is_long
     if row.keys().isdisjoint(ID_KEYS):
         return False
     if not row.keys().isdisjoint(("pid", "docid", "doc_id", "docno", "contents", "segment")):
@@ -160,11 +161,6 @@ def _sniff(start: Head) -> bool:
     # {"id", "text"} may be either; people name query files so. A list of them is topics.
     of_queries = named_as(start.name) == "queries" or "query_id" in row or "qid" in row
     return "text" in row and not of_queries and not is_json_document(start)
-
-
-def _is_long(start: Head) -> bool:
-    """Whether lines are longer than queries on average."""
-    return sum(len(line.split()) for line in start.lines) > _WORDS * len(start.lines)
 
 
 FORMAT = Format(

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from ir_measures import nDCG
 from rag_track import make_demo_with_two_graders
 from support import ROOT
 
@@ -36,6 +37,17 @@ def test_a_leaderboard_can_be_indexed_by_run_and_measure(track: trecexam.Track) 
     assert board["bm25"]["nDCG@10"] == pytest.approx(0.487, abs=1e-3)
     assert board["nDCG@10"] == [row.scores["nDCG@10"].mean for row in board.rows]
     assert [row.run for row in board] == [row.run for row in board.rows]
+
+
+def test_one_measure_needs_no_list(track: trecexam.Track) -> None:
+    for one in ("nDCG@5", nDCG @ 5):
+        for of in (track, track["rubric"]):
+            assert of.leaderboard(one).to_tsv() == of.leaderboard(["nDCG@5"]).to_tsv()
+            assert of.compare(one).to_tsv() == of.compare(["nDCG@5"]).to_tsv()
+            assert of.per_query(one).equals(of.per_query(["nDCG@5"]))
+            assert of.correlate(one, one).notes == of.correlate(["nDCG@5"], ["nDCG@5"]).notes
+        official = track.leaderboard(one, official=True)
+        assert official.notes == track.leaderboard(["nDCG@5"], official=True).notes
 
 
 @pytest.mark.parametrize("root", [None, 5])
@@ -94,13 +106,10 @@ def test_printing_a_track_describes_it(track: trecexam.Track) -> None:
 @pytest.mark.parametrize(
     ("name", "said"),
     [
-        ("find_holes", "use track.fill.find"),
-        ("counts", "use track.grading.counts"),
-        ("query_ids", "use track.queries"),
         ("leaderbord", "did you mean 'leaderboard'"),
         ("exm", "did you mean 'exam'"),
         ("zzzz", r"dir\(track\) names what it has"),
-        ("qrels_frame", "use track.export.qrels_frame"),
+        ("rubric", r'use track\["rubric"\]'),
     ],
 )
 def test_an_unknown_attribute_of_a_track_is_an_error_with_a_suggestion(
@@ -117,22 +126,6 @@ def test_a_track_that_cannot_be_read_can_be_printed(folder: Path, tmp_path: Path
         for path in broken.glob("bank*"):
             path.write_text("{")
         assert "which cannot be read: " in repr(track) or "cannot grade" in repr(track)
-
-
-@pytest.mark.parametrize(
-    ("name", "said"),
-    [
-        ("groups", r"use track\.compare\(\)\.groups"),
-        ("judge", r".*track\.judging"),
-        ("fit_exam", r"use track\.exam\.fit\(\)"),
-        ("generate_bank", r"use track\.bank\.generate\(\)"),
-        ("export_qrels", r"use track\.qrels\(\)"),
-        ("rubric", r'use track\["rubric"\]'),
-    ],
-)
-def test_calls_of_a_group_or_an_extension_are_suggested(track: trecexam.Track, name: str, said: str) -> None:
-    with pytest.raises(AttributeError, match=f"a track has no '{name}'; {said}"):
-        getattr(track, name)
 
 
 def test_the_in_operator_finds_runs_columns_and_facts(track: trecexam.Track) -> None:

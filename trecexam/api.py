@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import inspect
-import re
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Collection, Iterator, Mapping
 from functools import reduce
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from converters.errors import ConversionError
 from trecexam import accessors as groups
-from trecexam.calls import Accessor, added, named_as_called, on_graded, on_loaded, on_track
+from trecexam.calls import named_as_called, on_graded, on_loaded, on_track
 from trecexam.chosen import chosen_grader, took
 from trecexam.errors import TrackError, TrecexamError, did_you_mean
 from trecexam.extension import accessors, named
@@ -39,27 +36,7 @@ from trecexam.track import TrackFolder
 
 if TYPE_CHECKING:
     from trecexam.graders import Grader
-    from trecexam.line.measure_names import MeasureLike
-
-
-#: What people try -> what there is.
-_SPELLED = {
-    "differences": "compare",
-    "human_ratings": "override.ratings",
-    "find_holes": "fill.find",
-    "significance": "compare",
-    "query_ids": "queries",
-    "run_names": "files.runs()",
-    "evaluate": "leaderboard",
-    "plots": "plot",
-    "gradings": "grades",
-    "judgments": "export.official_qrels",
-    "correlation": "correlate",
-    "groups": "compare().groups",
-    "kappa": "agreement().kappa",
-    "tau": "correlate()",
-    "export_qrels": "qrels()",
-}
+    from trecexam.line.measure_names import Measures
 
 
 def open_track(
@@ -178,8 +155,9 @@ class Track(OfExtensions):
             """
             at = None if name.startswith("_") else accessors().get(name)
             if at is None:
-                hint = f'; use track["{name}"]' if name in self.graders else _instead(name)
-                raise AttributeError(f"a track has no '{name}'{hint}")
+                hint = did_you_mean(name, dir(self), "dir(track) names what it has")
+                hint = f'use track["{name}"]' if name in self.graders else hint
+                raise AttributeError(f"a track has no '{name}'; {hint}")
             made = self.__dict__[name] = named(at)(self)
             return made
 
@@ -282,7 +260,7 @@ class Track(OfExtensions):
 
     def leaderboard(
         self,
-        measures: Sequence[MeasureLike] | None = None,
+        measures: Measures | None = None,
         *,
         official: bool = False,
         runs: Collection[str] | None = None,
@@ -294,7 +272,7 @@ class Track(OfExtensions):
         graders the columns of each stand side by side, each over that grader's own queries.
 
         Args:
-            measures: the columns; None for the track's own. Of several graders `NAME:MEASURE`.
+            measures: one or several; None for the track's own. Of several graders `NAME:MEASURE`.
             official: use the official judgments instead of the grades.
             runs: the runs that are shown, None for all.
             labels: "learned": expected nDCG@10 and AP, with the labels that `track.learn` wrote for missing
@@ -325,50 +303,3 @@ class Track(OfExtensions):
     agreement = on_graded(track_agreement, human=False)
     holes = on_loaded(holes_report)
     plot = on_loaded(plot, plot_of_all)
-
-
-def _instead(name: str) -> str:
-    """What there is in place of a name that a track does not have."""
-    if name.startswith("_"):
-        return ""
-    if name in _SPELLED:
-        return f"; use track.{_SPELLED[name]}"
-    kinds = _kinds()
-    calls = {
-        f"{group}.{call}": call
-        for group, base in kinds.items()
-        for kind in (base, *added(base))
-        for call in dir(kind)
-        if not call.startswith("_") and call not in ("folder", "track") and callable(getattr(kind, call))
-    }
-    words = set(name.split("_"))
-    same = [f"{full}()" for full, call in calls.items() if call == name]
-    # "fit_exam", "generate_bank": the words of a call, in any order.
-    same += [f"{full}()" for full in calls if words == set(re.split(r"[._]", full))]
-    # "judge": the beginning of a group, as the command line has it.
-    if len(words) == 1 and len(name) > 3:
-        same += [group for group in kinds if group.startswith(name[:4])]
-    if same:
-        return f"; use {' or '.join(f'track.{each}' for each in dict.fromkeys(same))}"
-    public = [each for each in dir(Track) if not each.startswith("_")]
-    names = [*public, *calls.values(), *kinds]
-    return did_you_mean(name, names, "; dir(track) names what it has", before="; ")
-
-
-def _kinds() -> dict[str, type[Accessor]]:
-    """The groups of calls that a track has, and those of extensions: name -> class."""
-    kinds = {
-        group: kind
-        for group, made in vars(Track).items()
-        if isinstance(made, property) and (kind := getattr(groups, _class_of(made), None))
-    }
-    for name, at in accessors().items():
-        with suppress(ImportError):
-            kinds[name] = named(at)
-    return kinds
-
-
-def _class_of(made: property) -> str:
-    """The name of what a property gives."""
-    kind = str(inspect.get_annotations(made.fget).get("return", "")) if made.fget else ""
-    return kind.removeprefix("groups.")

@@ -20,7 +20,7 @@ from converters.rag_responses import read_responses
 from converters.scored_rows import is_ambiguous, rows_of, scored_rows
 from trecexam.config import CONFIG_NAME
 from trecexam.errors import TrackError
-from trecexam.track import IGNORED_SUFFIXES
+from trecexam.track import files_in
 
 Role = Literal["queries", "passages", "qrels", "recorded", "leaderboard", "bank", "runs"]
 ONE: tuple[Role, ...] = ("queries", "passages", "qrels", "recorded", "leaderboard")
@@ -79,14 +79,7 @@ def look_at(folder: Path, but: Path) -> tuple[Found, ...]:
             path=folder,
         )
     outputs = {but.absolute(), *(each.absolute().parent / "out" for each in folder.rglob(CONFIG_NAME))}
-    paths = [
-        path
-        for path in sorted(folder.rglob("*"))
-        if not path.is_dir()
-        and outputs.isdisjoint(path.absolute().parents)
-        and not any(part.startswith(".") for part in path.relative_to(folder).parts)
-        and not path.name.endswith(IGNORED_SUFFIXES)
-    ]
+    paths = [path for path in files_in(folder) if outputs.isdisjoint(path.absolute().parents)]
     files = _by_ids([_looked_at(path) for path in paths])
     for role in ONE:
         files = _one(files, role)

@@ -4,7 +4,7 @@ from trecexam.extensions.compare_graders.compare import CompareGradersAccessor
 from trecexam.extensions.erag.accessor import EragAccessor
 from trecexam.extensions.evaluate.runs import AddRunAccessor
 from trecexam.extensions.exams.accessor import ExamAccessor
-from trecexam.extensions.learn.accessor import LearnAccessor
+from trecexam.extensions.learn.learn import LearnAccessor
 from trecexam.extensions.ragval.accessor import RagvalAccessor
 from trecexam.extensions.simulation.simulating import SimulateAccessor
 

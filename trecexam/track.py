@@ -294,15 +294,7 @@ class TrackFolder:
             return ()
         if not self.runs.is_dir():
             raise TrackError("the drop folder for runs is a file; move it away", path=self.runs)
-        return tuple(
-            sorted(
-                path
-                for path in self.runs.rglob("*")
-                if not any(part.startswith(".") for part in path.relative_to(self.runs).parts)
-                and not path.name.endswith(IGNORED_SUFFIXES)
-                and not path.is_dir()
-            )
-        )
+        return files_in(self.runs)
 
     def shown(self, path: Path) -> str:
         """`path` as people see it: relative to the track where it is inside."""
@@ -341,6 +333,19 @@ class TrackFolder:
         return next((path for path in candidates if path.exists()), None) or next(
             (path for path in candidates if path.is_symlink()), None
         )
+
+
+def files_in(folder: Path) -> tuple[Path, ...]:
+    """Return the files in a folder and its sub-folders, sorted, without hidden and unfinished ones."""
+    return tuple(
+        sorted(
+            path
+            for path in folder.rglob("*")
+            if not any(part.startswith(".") for part in path.relative_to(folder).parts)
+            and not path.name.endswith(IGNORED_SUFFIXES)
+            and not path.is_dir()
+        )
+    )
 
 
 def as_far_as_readable(root: Path) -> TrackFolder:

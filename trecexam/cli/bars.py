@@ -1,4 +1,4 @@
-"""How far long work is: a bar on a terminal, now and then a line elsewhere; both go to stderr."""
+"""Progress of long work on stderr, with the time left: a bar on a terminal, now and then a line elsewhere."""
 
 from __future__ import annotations
 
@@ -15,65 +15,98 @@ if TYPE_CHECKING:
 
 #: Seconds between log lines of long work that has no terminal to draw on.
 LOG_EVERY = 10.0
+#: Gives the seconds by which the time left is computed.
+clock = time.monotonic
 
 
 def log(line: str) -> None:
-    """Prints a line with the time of day: `[17:42:48] graded 3 of 9 cells`."""
+    """Prints a line with the time of day: `[17:42:48] grading: 3 of 9 cells`."""
     click.echo(f"[{time.strftime('%H:%M:%S')}] {line}", err=True)
 
 
+def duration(seconds: float) -> str:
+    """Write seconds as hours, minutes or seconds, rounded as an estimate is."""
+    for unit, size in (("hours", 3600), ("minutes", 60)):
+        if seconds >= 2 * size:
+            return f"{seconds / size:.0f} {unit}"
+    return f"{max(1, round(seconds))} s"
+
+
 @contextmanager
-def grading(
-    doing: str = "grading", done: str = "graded", what: str = "cells"
-) -> Iterator[Callable[[Progress], None]]:
-    """Shows how long work goes: a bar on a terminal, now and then a line elsewhere."""
-    if not sys.stderr.isatty():
-        yield _Lines(done, what)
-        return
-    bars: list[Any] = []
+def progress(doing: str = "grading", what: str = "cells") -> Iterator[Callable[[Progress], None]]:
+    """Show the progress of work, and the time left.
 
-    def draw(progress: Progress) -> None:
-        if not bars or bars[-1].length != progress.cells:
-            finish()
-            bars.append(
-                click.progressbar(
-                    length=progress.cells,
-                    label=f"{doing} ({progress.grader})" if progress.grader else doing,
-                    file=sys.stderr,
-                    show_pos=True,
-                    item_show_func=lambda _: progress.what or what,
-                )
-            )
-            bars[-1].__enter__()
-        bars[-1].update(progress.graded - bars[-1].pos)
-        if progress.graded == progress.cells:
-            finish()
-
-    def finish() -> None:
-        if bars:
-            bars.pop().__exit__(None, None, None)
-
+    Args:
+        doing: the work, as "grading".
+        what: the noun of the units, where a report names none; they take about the same time each.
+    """
+    display = _Display(doing, what)
     try:
-        yield draw
+        yield display
     finally:
-        finish()
+        display.finish()
 
 
-def steps(progress: Callable[[Progress], None]) -> Callable[[int, int], None]:
-    """The same for work that is told as (how many are done, of how many)."""
+def steps(show: Callable[[Progress], None]) -> Callable[[int, int], None]:
+    """Return a function that reports (units done, units in all)."""
     # Imports numpy, which --help must not load.
     from trecexam.line.grading import Progress
 
-    return lambda done, of: progress(Progress(done, of))
+    return lambda done, of: show(Progress(done, of))
 
 
-class _Lines:
-    def __init__(self, done: str, what: str) -> None:
-        self._done, self._what = done, what
-        self._next = time.monotonic() + LOG_EVERY
+class _Display:
+    """Shows each stage of some work: its grader, its units, how many are done, and the time left."""
 
-    def __call__(self, progress: Progress) -> None:
-        if time.monotonic() >= self._next:
-            by = f" ({progress.grader})" if progress.grader else ""
-            log(f"{self._done} {progress.graded:,} of {progress.cells:,} {progress.what or self._what}{by}")
-            self._next = time.monotonic() + LOG_EVERY
+    def __init__(self, doing: str, what: str) -> None:
+        self._doing, self._what = doing, what
+        self._is_terminal = sys.stderr.isatty()
+        self._next = clock() + LOG_EVERY
+        self._now: Progress | None = None
+        self._left = ""
+        self._bar: Any = None
+        #: When the pace is measured from, and how many units were done then.
+        self._since, self._is_warm = (0.0, 0), False
+
+    def __call__(self, now: Progress) -> None:
+        before, self._now = self._now, now
+        goes_on = before is not None and before[1:] == now[1:] and before.graded < before.cells
+        if before is None or not goes_on or now.graded < before.graded:
+            self._since, self._is_warm = (clock(), now.graded), now.graded > 0
+            self.finish()
+        self._left = self._time_left(now)
+        doing, what = f"{self._doing} ({now.grader})" if now.grader else self._doing, now.what or self._what
+        if not self._is_terminal:
+            if clock() >= self._next:
+                log(f"{doing}: {now.graded:,} of {now.cells:,} {what}{self._left}")
+                self._next = clock() + LOG_EVERY
+            return
+        if self._bar is None:
+            self._bar = click.progressbar(
+                length=now.cells,
+                label=doing,
+                file=sys.stderr,
+                show_pos=True,
+                show_eta=False,
+                item_show_func=lambda _: what + self._left,
+            )
+            self._bar.__enter__()
+        self._bar.update(now.graded - self._bar.pos)
+        if now.graded == now.cells:
+            self.finish()
+
+    def finish(self) -> None:
+        """End the line of the current bar."""
+        if self._bar is not None:
+            self._bar.__exit__(None, None, None)
+            self._bar = None
+
+    def _time_left(self, now: Progress) -> str:
+        """Return the time left in words; "" while no pace is known, or when all is done."""
+        seconds, done = clock() - self._since[0], now.graded - self._since[1]
+        if not done or now.graded >= now.cells:
+            return ""
+        if not self._is_warm:
+            # A model was loaded before the first units were done: the pace is that of the units that follow.
+            self._since, self._is_warm = (clock(), now.graded), True
+        return f", about {duration(seconds / done * (now.cells - now.graded))} left"

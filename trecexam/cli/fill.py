@@ -80,9 +80,7 @@ def fill(
             # To choose another rule, one must know before hours of grading go by.
             say(holes)
         try:
-            with bars.grading(
-                *(("encoding", "encoded", "texts") if holes.way == "learned" else ())
-            ) as progress:
+            with bars.progress("filling") as progress:
                 filled = opened.fill(holes, output=output, progress=progress)
         except KeyboardInterrupt:
             click.echo(

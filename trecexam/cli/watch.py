@@ -95,7 +95,7 @@ def watch(
     regrade = regrade or _may_regrade(track)
     if once:
         return _once(track, regrade=regrade)
-    with bars.grading() as progress:
+    with bars.progress() as progress:
         daemon = Daemon(
             track,
             poll=poll,
@@ -162,7 +162,7 @@ def update_once(track: Track, *, regrade: bool = False) -> tuple[Update, list[in
     stopped: list[bool] = []
     stages = [""]
     with (
-        bars.grading() as progress,
+        bars.progress() as progress,
         signals(lambda: stopped.append(True), lambda: stages[-1]) as caught,
     ):
         update = track.update(

@@ -44,10 +44,10 @@ class Working(NamedTuple):
 
 
 @contextmanager
-def working(doing: str = "asking", done: str = "asked", what: str = "prompts") -> Iterator[Working]:
+def working(doing: str = "asking", what: str = "prompts") -> Iterator[Working]:
     """Shows how far asking is, and stops it on SIGINT and SIGTERM."""
     stopped: list[bool] = []
-    with bars.grading(doing, done, what) as progress, signals(lambda: stopped.append(True)) as caught:
+    with bars.progress(doing, what) as progress, signals(lambda: stopped.append(True)) as caught:
         yield Working(progress, bars.steps(progress), lambda: bool(stopped), caught)
 
 
@@ -210,7 +210,7 @@ def _paced_time(estimated: Estimate, doing: str, *, grades: bool) -> MeasuredTim
     last = estimated.time
     if last is not None:
         click.echo(
-            f"{doing} would take about {_duration(last.seconds)} at the pace of the last {doing} "
+            f"{doing} would take about {bars.duration(last.seconds)} at the pace of the last {doing} "
             f"({last.day}): {plural(last.requests, 'request')} in {last.pace:,.0f} s",
             err=True,
         )
@@ -246,20 +246,12 @@ def _measured_time(
     if sample is not None:
         of = f"{plural(sample.cells, 'cell')} of " if cells else ""
         click.echo(
-            f"{doing} would take about {_duration(sample.seconds)}, by a sample that was {done} here and not "
-            f"stored: {sample.start:.1f} s until the first {what} was done, the model loaded, and "
+            f"{doing} would take about {bars.duration(sample.seconds)}, by a sample that was {done} here and "
+            f"not stored: {sample.start:.1f} s until the first {what} was done, the model loaded, and "
             f"{sample.pace:.1f} s for {of}{plural(sample.passages, what)}",
             err=True,
         )
     return sample
-
-
-def _duration(seconds: float) -> str:
-    """So many seconds, minutes or hours, as exactly as an estimate is."""
-    for unit, size in (("hours", 3600), ("minutes", 60)):
-        if seconds >= 2 * size:
-            return f"{seconds / size:.0f} {unit}"
-    return f"{max(1, round(seconds))} s"
 
 
 def not_taken(errors: Sequence[ConversionError]) -> None:

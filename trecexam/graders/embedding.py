@@ -16,7 +16,7 @@ from contextlib import suppress
 from functools import cached_property, partial
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from trecexam.config import GraderSection
 from trecexam.config.language_models import LanguageModelSection
@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+T = TypeVar("T")
 #: Item embeddings kept between batches: 20,000 x 384 float32 is 30 MB.
 KEPT_ITEMS = 20_000
 #: Passages that are read ahead and sorted by their length.
@@ -135,7 +136,7 @@ class EmbeddingGrader:
             cells_of: dict[str, list[Cell]] = {}
             for cell in batch:
                 cells_of.setdefault(cell.text, []).append(cell)
-            for part in _parts(sorted(cells_of, key=len)):
+            for part in spread(list(_parts(sorted(cells_of, key=len)))):
                 passages = self._vectors(part)
                 yield [
                     graded for text in part for graded in self._graded(cells_of[text], passages[text][None])
@@ -306,6 +307,12 @@ def _parts(texts: Iterable[str]) -> Iterator[list[str]]:
         part.append(text)
     if part:
         yield part
+
+
+def spread(parts: Sequence[T]) -> list[T]:
+    """Return parts, given by rising size, so that those before any place are a fair sample of all sizes."""
+    golden_ratio = (5**0.5 - 1) / 2
+    return [parts[at] for at in sorted(range(len(parts)), key=lambda at: at * golden_ratio % 1)]
 
 
 def _missing_packages() -> str:

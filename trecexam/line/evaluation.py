@@ -64,7 +64,7 @@ from trecexam.scores.values import MeasureValues
 from trecexam.tables.text import plural, shorten_list
 
 if TYPE_CHECKING:
-    from trecexam.line.measure_names import MeasureLike
+    from trecexam.line.measure_names import Measures
 
 #: Measures that people are shown of those that nobody asked for.
 SHOWN = 3
@@ -215,7 +215,7 @@ def check_runs(track: Assessment, runs: Collection[str] | None) -> None:
 
 def values_of_runs(
     track: Assessment,
-    measures: Sequence[MeasureLike] | None = None,
+    measures: Measures | None = None,
     *,
     official: bool = False,
     runs: Collection[str] | None = None,
@@ -255,7 +255,7 @@ def why_no_scores(track: Assessment, *, official: bool = False) -> str | None:
 
 def leaderboard(
     track: Assessment,
-    measures: Sequence[MeasureLike] | None = None,
+    measures: Measures | None = None,
     *,
     official: bool = False,
     runs: Collection[str] | None = None,
@@ -274,6 +274,7 @@ def leaderboard(
             importances, and a measure needs them; or there is no such run.
         ValueError: a measure cannot be computed.
     """
+    measures = names_of(measures)
     values = values_of_runs(track, measures, official=official, runs=runs)
     answered = {name: [q for q in values.query_ids if q in run] for name, run in track.runs.items()}
     board = leaderboard_of(
@@ -296,9 +297,7 @@ def leaderboard(
     return replace(board, notes=notes, human_ratings=track.override_summary())
 
 
-def _official_notes(
-    track: Assessment, board: Leaderboard, measures: Sequence[MeasureLike] | None
-) -> tuple[str, ...]:
+def _official_notes(track: Assessment, board: Leaderboard, measures: Sequence[str] | None) -> tuple[str, ...]:
     """What one must know to read a leaderboard on the official judgments."""
     why = why_no_scores(track, official=True)
     if why is not None:
@@ -315,7 +314,7 @@ def _official_notes(
 
 
 def board_notes(
-    track: Assessment, board: Leaderboard, measures: Sequence[MeasureLike] | None = None
+    track: Assessment, board: Leaderboard, measures: Sequence[str] | None = None
 ) -> tuple[str, ...]:
     """What one must know to read a leaderboard on the grades.
 

@@ -7,10 +7,11 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from trecexam.line.loaded_track import LoadedTrack
+from trecexam.line.measure_names import names_of
 from trecexam.scores.measures import short_names
 
 if TYPE_CHECKING:
-    from trecexam.line.measure_names import MeasureLike
+    from trecexam.line.measure_names import Measures
 
 #: What these measures are called where there is little room, as papers call them.
 _LETTERS = {"all_score": "A", "vital_score": "V", "weighted_score": "W", "SupportF1": "F1"}
@@ -47,9 +48,8 @@ def short_columns(columns: Sequence[str]) -> dict[str, str]:
     return {column: heading for column, heading in short.items() if times[heading] == 1}
 
 
-def spelled_out(track: LoadedTrack, measures: Sequence[MeasureLike] | None) -> Sequence[MeasureLike] | None:
+def spelled_out(track: LoadedTrack, measures: Measures | None) -> list[str] | None:
     """The measures, with the names of those that are called as a terminal shows them ("nuggets:A")."""
-    if measures is None or isinstance(measures, str):
-        return measures
     full = {heading: column for column, heading in short_columns(columns_of(track)).items()}
-    return [full.get(each, each) if isinstance(each, str) else each for each in measures]
+    names = names_of(measures)
+    return None if names is None else [full.get(name, name) for name in names]

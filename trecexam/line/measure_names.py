@@ -9,17 +9,20 @@ if TYPE_CHECKING:
     import ir_measures
 
     MeasureLike = str | ir_measures.Measure
+    Measures = MeasureLike | Sequence[MeasureLike]
 
 
-def names_of(measures: Sequence[MeasureLike] | None) -> list[str] | None:
-    """The measures' names, as ir_measures prints them; None for None.
+def names_of(measures: Measures | None) -> list[str] | None:
+    """Return the names of one or several measures, as ir_measures prints them; None for None.
 
     Raises:
-        ValueError: it is a measure, not several; or there is none.
+        ValueError: the list is empty.
     """
-    if isinstance(measures, str) or not isinstance(measures, Iterable | None):
-        raise ValueError(f"measures: give a list, as [{measures!r}]")
-    names = None if measures is None else [str(measure) for measure in measures]
-    if names == []:
+    if measures is None:
+        return None
+    if isinstance(measures, str) or not isinstance(measures, Iterable):
+        return [str(measures)]
+    names = [str(measure) for measure in measures]
+    if not names:
         raise ValueError("measures: name at least one, or None for the track's own")
     return names

@@ -114,6 +114,84 @@ def test_runs_in_every_form_give_the_values_of_the_folder_exactly(
         assert done.leaderboard.rows == track_rows
 
 
+def one_frame(folder: Path) -> pandas.DataFrame:
+    rows = [(name, *row) for name in ("run0", "run1", "run2") for row in entries(folder, name)]
+    return pandas.DataFrame(rows, columns=["run", "qid", "docno", "score"]).sample(frac=1, random_state=1)
+
+
+ALL_RUNS = {
+    "folder": lambda folder: folder / "runs",
+    "folder as text": lambda folder: str(folder / "runs"),
+    "files": lambda folder: sorted((folder / "runs").iterdir()),
+    "files from a generator": lambda folder: (str(path) for path in (folder / "runs").iterdir()),
+    "pandas": one_frame,
+    "pandas with categories": lambda folder: one_frame(folder).astype({"run": "category", "qid": "category"}),
+    "polars": lambda folder: polars.from_pandas(one_frame(folder)).rename(
+        {"qid": "query_id", "docno": "doc_id"}
+    ),
+}
+
+
+@pytest.mark.parametrize("form", ALL_RUNS)
+def test_all_runs_at_once_give_the_values_and_names_of_the_folder(
+    form: str, folder: Path, track_rows: Any
+) -> None:
+    with trecexam.evaluate(
+        ALL_RUNS[form](folder),
+        bank=folder / "bank.questions.jsonl",
+        passages=folder / "passages.jsonl",
+        grader=HashGrader(),
+        measures=MEASURES,
+        settings=DEPTH,
+    ) as done:
+        assert done.leaderboard.rows == track_rows
+
+
+def test_files_get_the_names_that_a_track_gives_them(folder: Path, tmp_path: Path) -> None:
+    drop = tmp_path / "drop"
+    drop.mkdir()
+    for name in ("a", "b"):
+        lines = (folder / "runs" / "run0.run").read_text().replace(" run0\n", " Anserini\n")
+        (drop / f"{name}.run").write_text(lines if name == "a" else lines.replace("q1 ", "q2 "))
+    shutil.copy(folder / "runs" / "run1.run", drop / "other.run")
+    response = {
+        "metadata": {"run_id": "rag", "narrative_id": "q1"},
+        "references": ["q1-d01"],
+        "answer": [{"text": "One sentence.", "citations": [0]}],
+    }
+    (drop / "x.jsonl").write_text(json.dumps(response) + "\n")
+    (drop / ".hidden").write_text("no run")
+    with trecexam.evaluate(
+        drop,
+        bank=folder / "bank.questions.jsonl",
+        passages=folder / "passages.jsonl",
+        grader=HashGrader(),
+        measures="P@5",
+    ) as done:
+        assert {row.run for row in done.leaderboard.rows} == {"a", "b", "run1", "rag"}
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(TrecexamError, match=r"not an empty folder$"):
+        trecexam.evaluate(tmp_path / "empty", bank=folder / "bank.questions.jsonl")
+
+
+def test_an_evaluation_has_notes_and_correlates_its_own_measures(folder: Path) -> None:
+    with trecexam.evaluate(
+        folder / "runs",
+        bank=folder / "bank.questions.jsonl",
+        passages=folder / "passages.jsonl",
+        official=folder / "qrels.txt",
+        grader=HashGrader(),
+        measures=nDCG @ 5,
+    ) as done:
+        assert done.notes == done.leaderboard.notes
+        assert done.leaderboard.measures == ("nDCG@5",)
+        found = done.correlate(official_measures="P@5")
+        assert [(row["measure"], row["official_measure"]) for row in found] == [("nDCG@5", "P@5")]
+        assert found.to_tsv() == done.track.correlate(["nDCG@5"], ["P@5"]).to_tsv()
+        (pair,) = done.correlate("P@3", "nDCG@3")
+        assert (pair["measure"], pair["official_measure"]) == ("P@3", "nDCG@3")
+
+
 def bank_rows(folder: Path) -> list[dict[str, Any]]:
     lines = map(json.loads, (folder / "bank.questions.jsonl").read_text().splitlines())
     return [{"query_id": row["query_id"], **item} for row in lines for item in row["questions"]]
@@ -276,8 +354,9 @@ def test_rejected_inputs_are_in_the_warnings_and_below_the_table(folder: Path) -
     assert "<nowhere>" not in html
 
 
-def test_notebooks_can_complete_the_names_of_the_package() -> None:
-    assert set(trecexam.__all__) <= set(dir(trecexam))
+def test_notebooks_complete_public_names_alone() -> None:
+    for package in (trecexam, converters, trecexam.scores):
+        assert dir(package) == sorted(package.__all__)
 
 
 def test_query_ids_keep_their_leading_zeros(tmp_path: Path) -> None:
@@ -295,8 +374,29 @@ def test_query_ids_keep_their_leading_zeros(tmp_path: Path) -> None:
 
 
 ERRORS = [
-    ({"runs": {}}, "runs: give a dict"),
-    ({"runs": ["a.run"]}, "runs: give a dict"),
+    (
+        {"runs": {}},
+        "runs: give a dict .*, a folder, a list of files, or one data frame .*, not an empty dict$",
+    ),
+    ({"runs": []}, "not an empty list$"),
+    ({"runs": 5}, "not a int$"),
+    ({"runs": [1, 2]}, "not a list$"),
+    ({"runs": ["a.run"]}, "a.run: no such file"),
+    ({"runs": polars.LazyFrame({"run": ["a"]})}, "not a LazyFrame; collect"),
+    (
+        {"runs": pandas.DataFrame({"qid": ["q1"], "docno": ["d"], "score": [1]})},
+        "no column 'run' among .*; give a",
+    ),
+    ({"runs": pandas.DataFrame({"run": ["a"], "qid": ["q1"], "docno": ["d"]})}, "no column 'score' among"),
+    (
+        {
+            "runs": polars.DataFrame(
+                {"run": [None, "a"], "qid": ["q", "q"], "docno": ["d", "e"], "score": [1, 2]}
+            )
+        },
+        "runs: row 1 has no id but None",
+    ),
+    ({"runs": {"q1": {"d": 1.0}}}, 'this dict is one run, .*; give {"NAME": run}'),
     ({"runs": {"a": "no/such.run"}}, "^no/such.run: no such file$"),
     ({"runs": {"a": pandas.DataFrame({"qid": ["q1"], "docno": ["d"]})}}, "run 'a': no column 'score' among"),
     (
@@ -317,8 +417,6 @@ ERRORS = [
     ({"runs": {"a": polars.LazyFrame({"qid": ["1"]})}}, "not a LazyFrame.*collect"),
     ({"runs": {"a": {"q9": {"d": 1}}}}, "run 'a': none of its queries is in the bank"),
     ({"measures": ["nDGC@10"]}, "nDGC"),
-    ({"measures": "nDCG@10"}, "give a list"),
-    ({"measures": nDCG @ 10}, "measures: give a list"),
     ({"measures": []}, "measures: name at least one"),
     ({"runs": {"a": {"q1": {"d": 10**400}}}}, "the score of 'd' for query 'q1' is not a number: 1000"),
     ({"grader": HashGrader}, "grader: give a grader or its name, not a type"),

@@ -6,6 +6,7 @@ import json
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 from learnable import WordEncoder, make_learnable
@@ -15,7 +16,13 @@ from support import HashGrader
 import trecexam
 from trecexam.cli import bars
 from trecexam.cli.main import run
+from trecexam.extensions.learn import learned_pool
+from trecexam.extensions.learn.arithmetic import check
+from trecexam.extensions.learn.arithmetic.learning import Learned, fit
+from trecexam.extensions.learn.arithmetic.passages import QueryPassages
+from trecexam.extensions.learn.learn import ENCODED, FITTED
 from trecexam.graders import Answer, Cell
+from trecexam.line.grading import Progress
 
 Rows = list[dict[str, str]]
 
@@ -49,11 +56,68 @@ def test_progress_is_shown_from_python_too(
 ) -> None:
     monkeypatch.setattr(bars, "LOG_EVERY", -1.0)
     with trecexam.open_track(learnable) as track:
-        encoded = track.learn.labels().n_encoded
-    assert f"encoded {encoded} of {encoded} texts" in capsys.readouterr().err
+        track.learn.labels()
+    assert "learning: 75 of 75 texts encoded" in capsys.readouterr().err
     with trecexam.open_track(learnable) as track:
-        track.learn.labels(progress=lambda done, of: None)
+        track.learn.labels(progress=lambda now: None)
     assert capsys.readouterr().err == ""
+
+
+def test_progress_counts_texts_and_then_steps_of_fitting(
+    learnable: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    happened: list[object] = []
+
+    def fitted(queries: Sequence[QueryPassages], *rest: Any, **options: Any) -> Learned:
+        happened.append(sum(int(query.judged.sum()) for query in queries))
+        return fit(queries, *rest, **options)
+
+    for module in (check, learned_pool):
+        monkeypatch.setattr(module, "fit", fitted)
+    with trecexam.open_track(learnable) as track:
+        track.learn.labels(progress=happened.append)
+    n_judged = len(judgments(learnable))
+    reports = [now for now in happened if isinstance(now, Progress)]
+    encoded, steps = ([now for now in reports if now.what == what] for what in (ENCODED, FITTED))
+    assert [*encoded, *steps] == reports
+    assert [now.graded for now in encoded] == [0, 64, 75]
+    # Five fits on about half of the judgments, a step each, then one on all of them.
+    at_fits = [at for at, what in enumerate(happened) if isinstance(what, int)]
+    sizes = [happened[at] for at in at_fits[:6]]
+    assert sizes[5] == n_judged
+    assert all(n_judged / 4 < size < n_judged * 3 / 4 for size in sizes[:5])
+    assert [now.graded for now in steps[:7]] == [0, 1, 2, 3, 4, 5, 10]
+    assert [happened[at + 1] for at in at_fits[:6]] == steps[1:7]
+    assert {now.cells for now in steps} == {steps[-1].graded}
+    # Nothing is encoded a second time.
+    happened.clear()
+    with trecexam.open_track(learnable) as track:
+        track.learn.labels(progress=happened.append)
+    assert {now.what for now in happened if isinstance(now, Progress)} == {FITTED}
+
+
+def test_a_sentence_says_what_was_learned_and_how_many_runs_moved(
+    learnable: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    edit_qrels(learnable, lambda row: None if row[2].endswith(("1", "2", "4")) else row[3])
+    sentence, *_ = error_output(capsys, learnable).splitlines()
+    rows, people = learned(learnable), judgments(learnable)
+    labels = [int(row["label"]) for row in rows if row["judged"] == "no"]
+    with trecexam.open_track(learnable) as track:
+        sides = [
+            {row.run: round(row.scores[0].mean, 3) for row in board.rows}
+            for board in (
+                track.leaderboard(labels="learned"),
+                track.leaderboard("nDCG@10", official=True),
+            )
+        ]
+    ranks = [[sum(other > side[run] for other in side.values()) for run in sides[0]] for side in sides]
+    moved = sum(one != other for one, other in zip(*ranks, strict=True))
+    assert sentence == (
+        f"learned labels for {len(labels)} passages ({sum(label >= 2 for label in labels)} relevant) from "
+        f"{len(people)} judgments; {moved} of 4 runs moved from their ranks by judgments alone; written: "
+        f"{learnable / 'out' / 'learned.qrels'}, learned.tsv"
+    )
 
 
 def test_each_pooled_passage_has_a_gain_and_labels_of_people_are_kept(learnable: Path) -> None:

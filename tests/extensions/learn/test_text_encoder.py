@@ -122,7 +122,7 @@ def test_cached_vectors_do_not_depend_on_the_order_of_texts(
     assert parts.encode(texts[3:]) == 2
     told: list[tuple[int, int]] = []
     assert parts.encode(texts[::-1], lambda done, of: told.append((done, of))) == 3
-    assert told == [(2, 3), (3, 3)]
+    assert told == [(0, 3), (2, 3), (3, 3)]
     kept = TrackVectors(tmp_path / "parts", encoder)
     assert kept.encode(texts) == 0
     vectors = whole.of(texts)
@@ -136,13 +136,27 @@ def test_stopping_keeps_the_vectors_encoded_so_far(tmp_path: Path, monkeypatch: 
     monkeypatch.setattr("trecexam.extensions.learn.encoding.BLOCK", 2)
 
     def stop(done: int, of: int) -> None:
-        raise KeyboardInterrupt
+        if done:
+            raise KeyboardInterrupt
 
     words = WordEncoder()
     with pytest.raises(KeyboardInterrupt):
         TrackVectors(tmp_path, words).encode(["a", "b", "c"], stop)
     assert TrackVectors(tmp_path, words).encode(["a", "b", "c"]) == 1
     assert words.encoded == ["a", "b", "c"]
+
+
+def test_any_first_texts_are_a_fair_sample_of_short_and_long_ones(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("trecexam.extensions.learn.encoding.BLOCK", 4)
+    texts = ["word " * n + str(n) for n in range(1, 201)]
+    words = WordEncoder()
+    TrackVectors(tmp_path, words).encode(texts)
+    lengths = [len(text) for text in words.encoded]
+    mean = sum(lengths) / len(lengths)
+    for first in range(20, 201, 4):
+        assert sum(lengths[:first]) / first == pytest.approx(mean, rel=0.2)
 
 
 @pytest.mark.slow

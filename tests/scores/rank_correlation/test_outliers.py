@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-import math
-
 import numpy as np
 import pytest
 from scipy import stats
@@ -23,8 +21,6 @@ def test_ranks_are_mean_ranks_and_the_furthest_run_is_first() -> None:
     assert distances == sorted(distances, reverse=True)
     for o in found:
         assert o.difference == o.rubric_rank - o.official_rank
-        assert o.rubric_mean == pytest.approx(rubric[names.index(o.run)].mean())
-        assert o.official_mean == pytest.approx(official[names.index(o.run)].mean())
 
 
 def test_official_ranks_are_counted_among_the_compared_runs() -> None:
@@ -32,7 +28,6 @@ def test_official_ranks_are_counted_among_the_compared_runs() -> None:
     assert [(o.run, o.rubric_rank, o.official_rank, o.difference) for o in found] == [
         ("a", 2, 1, 1), ("b", 1, 2, -1),
     ]  # fmt: skip
-    assert all(math.isnan(o.official_mean) for o in found)
 
 
 def test_few_runs_or_no_queries_give_few_or_no_outliers() -> None:

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from converters.run import Run
     from trecexam.bank import Bank
     from trecexam.line.assessment import Assessment
-    from trecexam.line.measure_names import MeasureLike
+    from trecexam.line.measure_names import Measures
     from trecexam.scores.values import MeasureValues
 
 
@@ -45,7 +45,7 @@ def bank_diff(
     loader: TrackLoader,
     old: Path | str,
     new: Path | str,
-    measures: Sequence[MeasureLike] | None = None,
+    measures: Measures | None = None,
 ) -> BankDiff:
     """Items, labels and ranks that differ between two bank files, with stored grades.
 

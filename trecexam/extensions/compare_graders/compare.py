@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from trecexam.line.loader import TrackLoader
-    from trecexam.line.measure_names import MeasureLike
+    from trecexam.line.measure_names import Measures
     from trecexam.scores.kappa import Kappa
 
 Row = tuple[Value, ...]
@@ -87,8 +87,8 @@ def compare_graders(
     graders: Sequence[GraderLike] = (),
     *,
     recorded: Sequence[str | Path] = (),
-    measures: Sequence[MeasureLike] | None = None,
-    official_measures: Sequence[MeasureLike] | None = None,
+    measures: Measures | None = None,
+    official_measures: Measures | None = None,
 ) -> GraderComparison:
     """Rank correlations and kappa of several graders with the official side, and kappa of any two.
 

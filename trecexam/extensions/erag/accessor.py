@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -24,7 +24,7 @@ from trecexam.line.protected import refuse_folder
 from trecexam.track import TrackFolder
 
 if TYPE_CHECKING:
-    from trecexam.line.measure_names import MeasureLike
+    from trecexam.line.measure_names import Measures
 
 
 def erag(
@@ -32,7 +32,7 @@ def erag(
     gold: Path | str | None = None,
     metric: str | Metric | None = None,
     *,
-    measures: Sequence[MeasureLike] | None = None,
+    measures: Measures | None = None,
     outputs: Path | str | None = None,
     end_to_end: Path | str | None = None,
     labels: str = OUTPUTS,

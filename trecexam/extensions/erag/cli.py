@@ -101,7 +101,7 @@ def erag(
         if estimate:
             estimate_of = partial(opened.erag.estimate, options["gold"])
             return None, show_estimate(estimate_of, as_json=as_json, doing="answering", grades=True)
-        with working("answering", "answered", "documents") as work:
+        with working("answering", "documents") as work:
             done = opened.erag.score(**options, output=output, progress=work.progress, stop=work.stop)
     for row in done.rejected[:_SPELT]:
         click.echo(printable(f"rejected: {row}"), err=True)

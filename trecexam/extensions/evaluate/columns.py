@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import math
+import os
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from decimal import Decimal
 from numbers import Integral, Real
@@ -16,6 +17,11 @@ from trecexam.tables.text import shorten_list
 Fields = Mapping[str, Sequence[str]]
 QUERY_ID = ("query_id", "qid")
 DOC_ID = ("doc_id", "docno", "docid")
+
+
+def is_path(data: Any) -> bool:
+    """Whether the value is a path, not content."""
+    return isinstance(data, str | os.PathLike)
 
 
 def columns_of(

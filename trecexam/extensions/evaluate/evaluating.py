@@ -17,14 +17,8 @@ from converters.errors import ConversionError
 from trecexam.api import Track
 from trecexam.config import CONFIG_NAME, TrackConfig
 from trecexam.errors import TrecexamError, plain_reason
-from trecexam.extensions.evaluate.inputs import (
-    bank_files,
-    grades_file,
-    passages_file,
-    qrels_file,
-    queries_file,
-)
-from trecexam.extensions.evaluate.runs import add_runs
+from trecexam.extensions.evaluate.inputs import bank_files, grades_file, qrels_file, texts_file
+from trecexam.extensions.evaluate.runs import add_runs, runs_by_name
 from trecexam.line.loaded_track import TrackLoaders
 from trecexam.line.measure_names import names_of
 from trecexam.line.official import why_unjudged
@@ -36,9 +30,10 @@ from trecexam.tables.frames import Framed, Library
 from trecexam.track import TrackFolder
 
 if TYPE_CHECKING:
+    from trecexam.features.correlation.comparison import LeaderboardComparison
     from trecexam.graders import Grader
     from trecexam.line.grading import Progress
-    from trecexam.line.measure_names import MeasureLike
+    from trecexam.line.measure_names import Measures
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -46,8 +41,7 @@ class Evaluation(Framed):
     """Evaluated runs. As a data frame and in a notebook it is the leaderboard.
 
     Attributes:
-        leaderboard: of the runs that were given, by the measures that were given; its `notes` say what was
-            rejected, and what else one must know.
+        leaderboard: of the runs that were given, by the measures that were given.
         track: the track beneath, with all its calls. A temporary one is removed with it, or by `close`.
     """
 
@@ -58,6 +52,20 @@ class Evaluation(Framed):
     def columns(self) -> Mapping[str, Any]:
         """The columns of the leaderboard."""
         return self.leaderboard.columns()
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """The leaderboard's notes: which inputs were rejected, and how to read the numbers."""
+        return self.leaderboard.notes
+
+    def correlate(
+        self,
+        measures: Measures | None = None,
+        official_measures: Measures | None = None,
+        **options: Any,
+    ) -> LeaderboardComparison:
+        """Correlate measures (None: the leaderboard's) with the official side, see `Track.correlate`."""
+        return self.track.correlate(measures or self.leaderboard.measures, official_measures, **options)
 
     def per_query(self, *, library: Library = "pandas") -> Any:
         """The values that the leaderboard averages: `Track.per_query` of its measures and runs."""
@@ -81,7 +89,7 @@ class Evaluation(Framed):
 
 
 def evaluate(
-    runs: Mapping[str, Any],
+    runs: Any,
     bank: Any = None,
     passages: Any = None,
     *,
@@ -90,7 +98,7 @@ def evaluate(
     dataset: str | None = None,
     grader: str | Grader | None = None,
     recorded: Any = None,
-    measures: Sequence[MeasureLike] | None = None,
+    measures: Measures | None = None,
     settings: Mapping[str, Mapping[str, Any]] | None = None,
     folder: Path | str | None = None,
     replace: bool = False,
@@ -101,7 +109,9 @@ def evaluate(
     It prints nothing.
 
     Args:
-        runs: name -> run: a file, a data frame, records or a dict of dicts; see `Track.add_run`.
+        runs: a dict name -> run, each a file, a data frame, records or a dict of dicts (see
+            `Track.add_run`); a folder of run files, or a list of them; or one data frame with the columns
+            `run`, `query_id`, `doc_id` and `score`.
         bank: the test bank: a file or several, a dict query_id -> questions, rows, or items; see
             `trecexam.extensions.evaluate.inputs.bank_files`.
         passages: a file, a dict doc_id -> text, a data frame or records with `doc_id` and `text`.
@@ -122,9 +132,8 @@ def evaluate(
     Raises:
         TrecexamError: with the reason in one line; with `folder`, what was graded is stored.
     """
-    if not isinstance(runs, Mapping) or not runs:
-        raise TrecexamError("runs: give a dict, name -> run, with at least one")
-    if all(map(_is_ranking, runs.values())):
+    first = next(iter(runs.values()), None) if isinstance(runs, Mapping) else None
+    if isinstance(first, Mapping) and all(isinstance(score, Real) for score in first.values()):
         # Query ids instead of names: the dict is one run.
         raise TrecexamError('runs: this dict is one run, query_id -> doc_id -> score; give {"NAME": run}')
     if not isinstance(grader, str | None) and not isinstance(getattr(grader, "identity", None), Mapping):
@@ -136,9 +145,9 @@ def evaluate(
     try:
         qrels = None if official is None else qrels_file(official, scratch)
         sources = Sources(
-            queries=None if queries is None else queries_file(queries, scratch),
+            queries=None if queries is None else texts_file(queries, "queries", scratch),
             bank=() if bank is None else bank_files(bank, scratch),
-            passages=None if passages is None else passages_file(passages, scratch),
+            passages=None if passages is None else texts_file(passages, "passages", scratch),
             qrels=qrels,
             provenance=provenance_file(qrels),
             recorded=None if recorded is None else grades_file(recorded, scratch),
@@ -151,7 +160,7 @@ def evaluate(
             make_track(root, sources)
         # Code that the caller's own settings name is the caller's.
         opened = TrackFolder.open(root, trust_code=folder is None or settings is not None)
-        paths = add_runs(opened, runs, replace=replace)
+        paths = add_runs(opened, runs_by_name(runs), replace=replace)
         track = Track(TrackLoaders(opened, None if isinstance(grader, str) else grader))
         board = _graded(track, paths, names, progress, outputs=folder is not None)
     except (ConversionError, TrecexamError) as error:
@@ -169,11 +178,6 @@ def evaluate(
         return Evaluation(board, track)
     # The folder is removed when nothing refers to the track any more.
     return Evaluation(board, track, weakref.finalize(track, _remove, track._loaders, scratch))
-
-
-def _is_ranking(value: Any) -> bool:
-    """Whether a value is doc_id -> score."""
-    return isinstance(value, Mapping) and all(isinstance(score, Real) for score in value.values())
 
 
 def _graded(
@@ -216,9 +220,7 @@ def _leaderboard(track: Track, measures: Sequence[str] | None, runs: Collection[
         raise TrecexamError(str(error)) from None
 
 
-def _checked(
-    measures: Sequence[MeasureLike] | None, settings: Mapping[str, Mapping[str, Any]] | None
-) -> list[str] | None:
+def _checked(measures: Measures | None, settings: Mapping[str, Mapping[str, Any]] | None) -> list[str] | None:
     """Checks the measures, and returns their names."""
     try:
         names = names_of(measures)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import os
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -14,10 +13,21 @@ from converters.bank import write_bank
 from converters.records import Item, Qrel
 from converters.trec_qrels import write_qrels
 from trecexam.errors import TrecexamError
-from trecexam.extensions.evaluate.columns import DOC_ID, QUERY_ID, columns_of, ids, rows_of, whole_number
+from trecexam.extensions.evaluate.columns import (
+    DOC_ID,
+    QUERY_ID,
+    Fields,
+    columns_of,
+    ids,
+    is_path,
+    rows_of,
+    whole_number,
+)
 
-_QUERIES = {"query_id": QUERY_ID, "text": ("text", "query", "title")}
-_PASSAGES = {"docid": (*DOC_ID, "id"), "text": ("text", "contents", "segment")}
+_TEXTS: Mapping[str, Fields] = {
+    "queries": {"query_id": QUERY_ID, "text": ("text", "query", "title")},
+    "passages": {"docid": (*DOC_ID, "id"), "text": ("text", "contents", "segment")},
+}
 _QRELS = {
     "query_id": QUERY_ID,
     "doc_id": DOC_ID,
@@ -26,27 +36,25 @@ _QRELS = {
 }
 
 
-def is_path(data: Any) -> bool:
-    """Whether the value is a path, not content."""
-    return isinstance(data, str | os.PathLike)
-
-
-def queries_file(data: Any, folder: Path) -> Path:
-    """The file of queries; written if they are given as content.
+def texts_file(data: Any, what: str, folder: Path) -> Path:
+    """Return the file of queries or passages; write the file if texts are given as content.
 
     Args:
-        data: a file, a dict query_id -> text, or a data frame or records with `query_id` (`qid`) and `text`
-            (`query`, `title`).
+        data: a file, a dict id -> text, or a data frame or records with an id and a text.
+        what: "queries" or "passages".
 
     Raises:
-        TrecexamError: it is none of these.
+        TrecexamError: the data has another shape.
     """
-    return _file(data, _QUERIES, "queries", folder)
-
-
-def passages_file(data: Any, folder: Path) -> Path:
-    """As `queries_file`: a dict doc_id -> text, or rows with `doc_id` (`docno`, `docid`, `id`) and `text`."""
-    return _file(data, _PASSAGES, "passages", folder)
+    if is_path(data):
+        return Path(data)
+    fields = _TEXTS[what]
+    if isinstance(data, Mapping):
+        first = next(iter(fields))
+        data = [{first: key, "text": text} for key, text in data.items()]
+    keys, texts = columns_of(data, fields, what).values()
+    rows = zip(ids(keys, what), texts, strict=True)
+    return _lines(folder / f"{what}.jsonl", [dict(zip(fields, row, strict=True)) for row in rows])
 
 
 def qrels_file(data: Any, folder: Path) -> Path:
@@ -119,18 +127,6 @@ def bank_files(data: Any, folder: Path) -> Sequence[Path]:
 def grades_file(data: Any, folder: Path) -> Path:
     """The file of recorded grades; accepts a file, or rows like those of `Track.grades`."""
     return Path(data) if is_path(data) else _lines(folder / "recorded.jsonl", rows_of(data, "recorded"))
-
-
-def _file(data: Any, fields: Mapping[str, Sequence[str]], what: str, folder: Path) -> Path:
-    if is_path(data):
-        return Path(data)
-    if isinstance(data, Mapping):
-        first = next(iter(fields))
-        data = [{first: key, "text": text} for key, text in data.items()]
-    columns = columns_of(data, fields, what)
-    keys, texts = columns.values()
-    rows = zip(ids(keys, what), texts, strict=True)
-    return _lines(folder / f"{what}.jsonl", [dict(zip(fields, row, strict=True)) for row in rows])
 
 
 def _of_query(query_id: Any, items: Any) -> dict[str, Any]:

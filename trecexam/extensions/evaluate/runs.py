@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,16 +17,27 @@ from converters.run import Run
 from converters.trec_run import write_run
 from trecexam.calls import Accessor, named_as_called, on_folder
 from trecexam.errors import TrecexamError
-from trecexam.extensions.evaluate.columns import DOC_ID, QUERY_ID, columns_of, ids, number_of
+from trecexam.extensions.evaluate.columns import (
+    DOC_ID,
+    QUERY_ID,
+    columns_of,
+    ids,
+    is_path,
+    number_of,
+)
 from trecexam.files import atomic as files
+from trecexam.line.dropped_files import one_run
+from trecexam.line.dropped_runs import name_runs
 from trecexam.line.typed_text import refuse_controls
-from trecexam.track import IGNORED_SUFFIXES
+from trecexam.track import IGNORED_SUFFIXES, files_in
 
 if TYPE_CHECKING:
     from trecexam.track import TrackFolder
 
 #: The most bytes of a name: a file's may have 255.
 _LONGEST = 200
+#: The forms of `runs` of `evaluate`.
+_RUNS = """a dict {"NAME": run}, a folder, a list of files, or one data frame with a column 'run'"""
 _FIELDS = {"query_id": QUERY_ID, "doc_id": DOC_ID, "score": ("score",)}
 
 
@@ -80,6 +91,33 @@ def add_runs(folder: TrackFolder, runs: Mapping[str, Any], *, replace: bool = Fa
     return paths
 
 
+def runs_by_name(runs: Any) -> Mapping[str, Any]:
+    """Return name -> run from any input of `evaluate`. Files get the names that a track gives them.
+
+    Raises:
+        TrecexamError, ConversionError: the input has another shape, or a file cannot be read.
+    """
+    if isinstance(runs, Mapping) and runs:
+        return runs
+    if hasattr(runs, "__arrow_c_stream__"):
+        return _split(runs)
+    paths_given: Sequence[Any] | None = None
+    if is_path(runs):
+        paths_given = files_in(Path(runs)) if Path(runs).is_dir() else [runs]
+    elif isinstance(runs, Iterable):
+        paths_given = list(runs)
+    if not paths_given or not all(map(is_path, paths_given)):
+        kind = "folder" if is_path(runs) else type(runs).__name__
+        more = "; collect() it" if hasattr(runs, "collect") else ""
+        article = "a" if paths_given is None or paths_given else "an empty"
+        raise TrecexamError(f"runs: give {_RUNS}, not {article} {kind}{more}")
+    paths = [Path(path).absolute() for path in paths_given]
+    found = {path: _tagged(path) for path in paths}
+    folder = Path(os.path.commonpath([path.parent for path in paths]))
+    names = name_runs({path: tag for path, (tag, _) in found.items()}, folder)
+    return {names[path]: run for path, (_, run) in found.items()}
+
+
 def run_of(name: str, run: Any) -> Run:
     """A run with this name, from any input of `add_run` except responses.
 
@@ -89,7 +127,7 @@ def run_of(name: str, run: Any) -> Run:
     what = f"run '{name}'"
     if isinstance(run, Run):
         return run.renamed(name)
-    if isinstance(run, str | os.PathLike):
+    if is_path(run):
         return converters.read(run, "run").renamed(name)  # type: ignore[no-any-return]
     entries = _nested(run, what) if isinstance(run, Mapping) else _rows(run, what)
     try:
@@ -103,13 +141,10 @@ def run_of(name: str, run: Any) -> Run:
 
 def _content(name: str, run: Any) -> tuple[bytes, str]:
     """The content of the run's file, and the ending of its name."""
-    if isinstance(run, str | os.PathLike) and converters.sniff(run) == "responses":
-        skipped: list[ConversionError] = []
-        systems = {response.run for response in read_responses(run, skipped.append)}
-        if systems != {name}:
-            raise ConversionError(
-                run, None, f"responses of {', '.join(sorted(systems))}: add them by that name"
-            )
+    if is_path(run) and converters.sniff(run) == "responses":
+        system = _system(run)
+        if system != name:
+            raise ConversionError(run, None, f"responses of {system}: add them by that name")
         with open_bytes(Path(run)) as stream:
             return stream.read(), ".jsonl"
     buffer = io.BytesIO()
@@ -120,6 +155,38 @@ def _content(name: str, run: Any) -> tuple[bytes, str]:
     except ValueError as error:
         raise TrecexamError(f"run '{name}': {error}") from None
     return buffer.getvalue(), ".run"
+
+
+def _tagged(path: Path) -> tuple[str, Any]:
+    """Return the tag of a run file, or the system of its responses, and what to add as the run."""
+    if converters.sniff(path) == "responses":
+        return _system(path), path
+    run = converters.read(path, "run")
+    return run.name, run
+
+
+def _system(path: Path) -> str:
+    """Return the one system whose responses a file has.
+
+    Raises:
+        ConversionError: the file has responses of several systems, or cannot be read.
+    """
+    skipped: list[ConversionError] = []
+    systems = sorted({response.run for response in read_responses(path, skipped.append)})
+    one_run(path, systems)
+    return systems[0]
+
+
+def _split(frame: Any) -> dict[str, list[dict[str, Any]]]:
+    """Return name -> rows of a data frame with a column `run`."""
+    try:
+        columns = columns_of(frame, {"run": ("run",), **_FIELDS}, "runs")
+    except TrecexamError as error:
+        raise TrecexamError(f"{error.reason}; give {_RUNS}") from None
+    rows: dict[str, list[dict[str, Any]]] = {name: [] for name in ids(columns["run"], "runs")}
+    for name, *row in zip(*columns.values(), strict=True):
+        rows[str(name)].append(dict(zip(_FIELDS, row, strict=True)))
+    return rows
 
 
 def _nested(run: Mapping[Any, Any], what: str) -> Iterator[tuple[str, str, float]]:

@@ -9,7 +9,7 @@ from pathlib import Path
 from trecexam.errors import TrecexamError
 from trecexam.extensions.exams import tables
 from trecexam.extensions.exams.irt.fitting import fit
-from trecexam.extensions.exams.irt.improvement import ImprovementStep, improve
+from trecexam.extensions.exams.irt.improvement import improve
 from trecexam.extensions.exams.irt.settings import Settings
 from trecexam.extensions.exams.plots import exam_plots, steps_plot
 from trecexam.extensions.exams.responses import ExamResponses, from_file
@@ -57,7 +57,7 @@ def improve_exam(
     components: Path | None = None,
     steps: int = 5,
     drop: float = 0.1,
-    progress: Callable[[ImprovementStep], None] | None = None,
+    progress: Callable[[int, int], None] | None = None,
 ) -> ImprovedExam:
     """Drops the least discriminating questions and fits again, step by step.
 
@@ -98,7 +98,7 @@ def improved(
     *,
     steps: int,
     drop: float,
-    progress: Callable[[ImprovementStep], None] | None = None,
+    progress: Callable[[int, int], None] | None = None,
 ) -> ImprovedExam:
     """Improves the exam; arguments as in `trecexam.extensions.exams.irt.improvement.improve`.
 

@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
     from pathlib import Path
 
-    from trecexam.extensions.exams.irt.improvement import ImprovementStep
     from trecexam.line.assessment import Assessment
     from trecexam.scores.correlation import Correlation
 
@@ -76,7 +75,7 @@ def improve_track(
     components: Path | None = None,
     steps: int = 5,
     drop: float = 0.1,
-    progress: Callable[[ImprovementStep], None] | None = None,
+    progress: Callable[[int, int], None] | None = None,
 ) -> ImprovedExam:
     """Drops the least discriminating items and fits again, step by step.
 

@@ -12,7 +12,8 @@ from trecexam.config import UnparsedPolicy
 from trecexam.errors import TrecexamError
 from trecexam.extensions.learn.arithmetic.features import Lexical, query_features
 from trecexam.extensions.learn.arithmetic.passages import Floats, QueryPassages, Vectors
-from trecexam.extensions.learn.encoding import Encoded, TrackVectors
+from trecexam.extensions.learn.encoding import TrackVectors
+from trecexam.features.fill.teaching import Encoded
 from trecexam.line.assessment import Assessment
 from trecexam.line.official import Official
 from trecexam.line.sheets import Sheet
@@ -28,12 +29,10 @@ class Gathered(NamedTuple):
     """The queries with pooled passages, in bank order.
 
     Attributes:
-        n_encoded: how many texts were encoded.
         unusable: for how many ratings numbers are stored that can be no probabilities.
     """
 
     queries: tuple[QueryPassages, ...]
-    n_encoded: int
     unusable: int
 
 
@@ -59,7 +58,7 @@ def gather(
     asks = {query_id: track.query_texts.get(query_id, "").strip() for query_id in pooled}
     texts = {doc: track.texts.get(doc, "").strip() for of in pooled.values() for doc in of.doc_ids}
     every = sorted({*texts.values(), *asks.values()} - {""})
-    n_encoded = vectors.encode(every, progress)
+    vectors.encode(every, progress)
     vector_of = dict(zip(every, vectors.of(every), strict=True))
     nothing = np.zeros(vectors.of(every[:1]).shape[1] if every else 1, np.float32)
     lexical = Lexical({text for text in texts.values() if text})
@@ -95,7 +94,7 @@ def gather(
                 rows[:n],
             )
         )
-    return Gathered(tuple(queries), n_encoded, unusable)
+    return Gathered(tuple(queries), unusable)
 
 
 def _ratings(track: Assessment, query_id: str) -> tuple[Floats, int]:

@@ -3,29 +3,35 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from converters.records import Qrel
 from converters.trec_qrels import qrels_line
+from trecexam.calls import Accessor, named_as_called, on_loaded
+from trecexam.cli import bars
 from trecexam.errors import TrecexamError
+from trecexam.extensions.learn.arithmetic.check import n_fits
 from trecexam.extensions.learn.arithmetic.learning import Prediction
 from trecexam.extensions.learn.arithmetic.passages import QueryPassages
-from trecexam.extensions.learn.encoding import Encoded, Encoder
+from trecexam.extensions.learn.encoding import Encoder
 from trecexam.extensions.learn.learned_board import CERTAIN_DIGITS as MEAN_DIGITS
 from trecexam.extensions.learn.learned_board import LearnedBoard, board_of
-from trecexam.extensions.learn.learned_pool import LearnedPool, learn_pool
+from trecexam.extensions.learn.learned_pool import LearnedPool, fit_pool, gather_data
 from trecexam.extensions.learn.validation import Validation, cross_validate, validation_basis
 from trecexam.files.atomic import make_folder, remove, replace_together, sha256
 from trecexam.files.kept import read_object, read_regular
 from trecexam.line.assessment import Assessment, Part
 from trecexam.line.diagnostics import NO_RUNS
-from trecexam.line.evaluation import check_runs
+from trecexam.line.evaluation import check_runs, leaderboard
+from trecexam.line.grading import Progress
 from trecexam.line.loaded_track import of_judgments
 from trecexam.line.official import Official
 from trecexam.line.sources import LEARNED_IDENTITY, LEARNED_QRELS
+from trecexam.outputs.outputs import Outputs
+from trecexam.scores.leaderboard import Leaderboard
 from trecexam.tables.result import Result
 from trecexam.tables.table import Table, Value, rounded, to_json
 from trecexam.tables.text import plural
@@ -36,6 +42,11 @@ BOARD = "learned-leaderboard.tsv"
 #: stops at a gradient of 1e-4; going on to 1e-12 moves gains of DL 2019 by up to 6e-4, standard deviations by
 #: up to 2.5e-3 (a processor with other instructions: by 1e-7).
 CERTAIN_DIGITS = 2
+#: What is counted while texts are encoded, and then while models are fitted.
+ENCODED, FITTED = "texts encoded", "steps of fitting"
+#: The time of the fit on all judgments, and of the leaderboard, in fits on half of the judgments: medians of
+#: 20 to 100 queries with 200 to 1,000 passages each.
+MODEL_STEPS, BOARD_STEPS = 5, 3
 #: What of a track it depends on.
 PARTS: tuple[Part, ...] = ("cells", "people", "runs", "official", "settings")
 
@@ -50,8 +61,7 @@ class LearnedLabels(Result):
         board: the runs by expected nDCG and AP; None where there are no runs.
         validation: how well hidden judgments are predicted.
         identity: what it was learned by and from; `track` are digests of the track's parts.
-        notes: what a reader must know, and how much was learned from how much.
-        n_encoded: how many passages were encoded for it.
+        notes: what was learned and how it changes the order of the runs, then what a reader must know.
     """
 
     rows: tuple[tuple[str, str, float, float, int, str], ...]
@@ -60,7 +70,6 @@ class LearnedLabels(Result):
     validation: Validation
     identity: dict[str, Any]
     notes: tuple[str, ...]
-    n_encoded: int
 
     def declare(self) -> dict[str, Table]:
         """`labels`, as in learned.tsv; `ways`, the cross-validation; `leaderboard`, if there are runs."""
@@ -110,18 +119,37 @@ def learn(
     *,
     source: Path | str | None = None,
     encoder: str | Encoder | None = None,
-    progress: Encoded | None = None,
+    progress: Callable[[Progress], None] | None = None,
 ) -> LearnedLabels:
     """Learns gains and labels of the whole pool from the track's judgments; grades nothing.
 
-    Half of the judgments are hidden, to see how well they are predicted (`cross_validate`). Arguments, and
-    what is raised, are those of `learn_pool`.
+    Half of the judgments are hidden, to see how well they are predicted (`cross_validate`).
+
+    Args:
+        source, encoder: as of `gather_data`.
+        progress: called while texts are encoded, then while models are fitted; None shows bars or log lines.
     """
-    pool = learn_pool(track, source=source, encoder=encoder, progress=progress)
-    validation = cross_validate(track, pool.data)
+    if progress is None:
+        with bars.progress("learning") as shown:
+            return learn(track, source=source, encoder=encoder, progress=shown)
+    show = progress
+
+    def encoded(done: int, of: int) -> None:
+        show(Progress(done, of, what=ENCODED))
+
+    def fitted(done: int) -> None:
+        show(Progress(done, n + MODEL_STEPS + BOARD_STEPS, what=FITTED))
+
+    data = gather_data(track, source=source, encoder=encoder, progress=encoded)
+    n = n_fits(data.queries)
+    # Fits on half of the judgments come first: they are short, and their pace says how long the rest takes.
+    fitted(0)
+    validation = cross_validate(track, data, fitted)
+    pool = fit_pool(track, data)
+    fitted(n + MODEL_STEPS)
     board = board_of(track, pool, validation.doubt) if track.runs else None
+    fitted(n + MODEL_STEPS + BOARD_STEPS)
     rows = tuple(_rows(pool.data.queries, pool.predictions))
-    judged = sum(row[-1] == "yes" for row in rows)
     identity = {**pool.identity, "track": {part: track.part_digests[part] for part in PARTS}}
     if board is not None:
         identity["leaderboard"] = {"n_queries": board.n_queries, "notes": board.notes}
@@ -134,13 +162,33 @@ def learn(
         board,
         validation,
         identity,
-        (
-            *pool.notes,
-            f"learned from {plural(pool.identity['judgments']['count'], 'judgment')}: {judged:,} passages "
-            f"are judged, {len(rows) - judged:,} have learned labels",
-        ),
-        pool.data.n_encoded,
+        (_changed(track, rows, pool.identity["judgments"]["count"], board), *pool.notes),
     )
+
+
+def _changed(
+    track: Assessment,
+    rows: Sequence[tuple[str, str, float, float, int, str]],
+    n_judgments: int,
+    board: LearnedBoard | None,
+) -> str:
+    """Write in one sentence how many labels were learned, and how many runs have another rank with them."""
+    learned = [label for *_, label, judged in rows if judged == "no"]
+    relevant = sum(label >= track.config.scores.min_relevant for label in learned)
+    labels = f"learned labels for {plural(len(learned), 'passage')} ({relevant:,} relevant)"
+    sentence = f"{labels} from {plural(n_judgments, 'judgment')}"
+    if board is None or track.official is None:
+        return sentence
+    with_labels = _ranks(board)
+    judged = _ranks(leaderboard(track, [board.measures[0]], official=True))
+    moved = sum(with_labels[run] != judged[run] for run in with_labels)
+    return f"{sentence}; {moved:,} of {plural(len(judged), 'run')} moved from their ranks by judgments alone"
+
+
+def _ranks(board: Leaderboard) -> dict[str, int]:
+    """Return each run's rank by the first measure; means that agree to `MEAN_DIGITS` share a rank."""
+    means = {row.run: round(row.scores[0].mean, MEAN_DIGITS) for row in board.rows}
+    return {run: 1 + sum(other > mean for other in means.values()) for run, mean in means.items()}
 
 
 def stored_board(track: Assessment) -> LearnedBoard | None:
@@ -220,3 +268,20 @@ def _qrels(official: Official | None, rows: Sequence[tuple[str, str, float, floa
         if judged == "no" and (query_id, doc_id) not in judged_pairs
     ]
     return b"".join(lines)
+
+
+@named_as_called
+class LearnAccessor(Accessor):
+    """Labels for unjudged passages, learned from the track's judgments."""
+
+    labels = on_loaded(learn)
+
+    def write(self, learned: LearnedLabels) -> tuple[Path, ...]:
+        """Writes the result of `labels` to out/ and the manifest; returns the files that changed.
+
+        Raises:
+            TrecexamError: a file cannot be written.
+        """
+        written = learned.write(self.folder.out)
+        Outputs(self.folder).renew_manifest()
+        return written

@@ -17,10 +17,11 @@ from threadpoolctl import threadpool_limits
 from trecexam.errors import TrecexamError
 from trecexam.extensions.learn.arithmetic.learning import Learned, Prediction, fit, predict
 from trecexam.extensions.learn.arithmetic.passages import FEATURES, QueryPassages
-from trecexam.extensions.learn.encoding import Encoded, Encoder, TrackVectors
+from trecexam.extensions.learn.encoding import Encoder, TrackVectors
 from trecexam.extensions.learn.gather import gather, odd_judgments, odd_texts
 from trecexam.extensions.learn.settings import LearnSection
 from trecexam.extensions.learn.text_encoder import TextEncoder
+from trecexam.features.fill.teaching import Encoded
 from trecexam.graders.embedding import dtype_of
 from trecexam.line.assessment import Assessment
 from trecexam.line.loader import TrackLoader
@@ -45,7 +46,6 @@ class LearningData:
         others: of the other track, with its judgments.
         official: the track's judgments; None where there are none.
         notes: what a reader must know, one per line.
-        n_encoded: how many texts were encoded.
         encoder: its name and identity.
     """
 
@@ -53,7 +53,6 @@ class LearningData:
     others: tuple[QueryPassages, ...]
     official: Official | None
     notes: tuple[str, ...]
-    n_encoded: int
     encoder: dict[str, Any]
 
 
@@ -79,33 +78,16 @@ class LearnedPool:
         return _identity(self.data, self.learned)
 
 
-def learn_pool(
-    track: Assessment,
-    *,
-    source: Path | str | None = None,
-    encoder: str | Encoder | None = None,
-    official: Official | None = None,
-    progress: Encoded | None = None,
-) -> LearnedPool:
-    """Learns from the track's judgments and predicts labels of its pool; grades nothing.
+def fit_pool(track: Assessment, data: LearningData) -> LearnedPool:
+    """Fit the model on all judgments, and predict labels of the pool; grades nothing.
 
     For each step of the judgment scale a logistic regression on the votes of the runs, the cosine with the
     query and the length, on words that passage and query share and the grader's rating where they add
     something; and a Gaussian process over each query's passages where that adds something.
 
-    Args:
-        source: another track, whose judgments are learned from, too.
-        encoder: a sentence-transformers model, as a folder or a hub id, or an object with `identity` and
-            `encode`. None: what [learn] names, else that of the track's grader if it is `embedding`, else the
-            extra `offline`.
-        official: people's judgments in place of the track's.
-        progress: called with how many texts are encoded, and of how many.
-
     Raises:
-        TrecexamError: no judgments, or all the same; scales do not fit.
-        GraderError: the encoder is not installed.
+        TrecexamError: there are no judgments, or all are the same.
     """
-    data = gather_data(track, source=source, encoder=encoder, official=official, progress=progress)
     with threadpool_limits(1):
         learned = fitted(track, data)
         predictions = tuple(predict(learned, query) for query in data.queries)
@@ -154,10 +136,19 @@ def gather_data(
     official: Official | None = None,
     progress: Encoded | None = None,
 ) -> LearningData:
-    """Encodes new texts and gathers features and judgments; arguments as in `learn_pool`.
+    """Encode new texts, and gather features and judgments.
+
+    Args:
+        source: another track, whose judgments are learned from, too.
+        encoder: a sentence-transformers model, as a folder or a hub id, or an object with `identity` and
+            `encode`. None: what [learn] names, else that of the track's grader if it is `embedding`, else the
+            extra `offline`.
+        official: people's judgments in place of the track's.
+        progress: called with how many texts are encoded, and of how many.
 
     Raises:
-        TrecexamError: as `learn_pool`.
+        TrecexamError: there are no judgments; scales do not fit.
+        GraderError: the encoder is not installed.
     """
     if find_spec("sklearn") is None:
         raise TrecexamError(f"learning needs scikit-learn: {install('learn')}")
@@ -167,7 +158,7 @@ def gather_data(
         encoder = track_encoder(track, encoder)
     track_data = gather(track, TrackVectors(track.folder.shared_state, encoder), official, progress)
     other_queries: tuple[QueryPassages, ...] = ()
-    n_encoded, unusable = track_data.n_encoded, track_data.unusable
+    unusable = track_data.unusable
     notes = [
         *([] if official is None else odd_judgments(track, official)),
         *odd_texts(track),
@@ -186,14 +177,13 @@ def gather_data(
                 source_data = source_data._replace(queries=tuple(map(_without_ratings, source_data.queries)))
         # A query that both ask may have another id there, and another query the same one.
         other_queries = tuple(_renamed(query, Path(source).name) for query in source_data.queries)
-        n_encoded, unusable = n_encoded + source_data.n_encoded, unusable + source_data.unusable
+        unusable += source_data.unusable
         notes += _other_scale(track_data.queries, other_queries, source)
     return LearningData(
         track_data.queries,
         other_queries,
         official,
         (*notes, *unusable_lines(unusable)),
-        n_encoded,
         {"model": getattr(encoder, "name", None), **encoder.identity},
     )
 
@@ -212,7 +202,7 @@ def track_encoder(track: Assessment, model: str | None = None) -> TextEncoder:
     """The encoder of a track's texts: the requested one, that of [learn], or the embedding grader's.
 
     Args:
-        model: as `encoder` of `learn_pool`.
+        model: as `encoder` of `gather_data`.
 
     Raises:
         GraderError: it is not installed.

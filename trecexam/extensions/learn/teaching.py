@@ -12,7 +12,7 @@ from threadpoolctl import threadpool_limits
 from trecexam.errors import TrecexamError
 from trecexam.extensions.learn.arithmetic.learning import fit, predict
 from trecexam.extensions.learn.learn import CERTAIN_DIGITS, learned_leaderboard
-from trecexam.extensions.learn.learned_pool import LearnedPool, gather_data, learn_pool, track_encoder
+from trecexam.extensions.learn.learned_pool import LearnedPool, fit_pool, gather_data, track_encoder
 from trecexam.extensions.learn.validation import losses_in_words, validation_basis
 from trecexam.features.fill.arithmetic.merging import HoleLabel, Machine
 from trecexam.features.fill.teaching import GRADER, LEARNED, NOTHING, Advice, Labels, TaughtLabels
@@ -22,7 +22,7 @@ from trecexam.line.sources import LEARNED_IDENTITY
 if TYPE_CHECKING:
     from trecexam.extensions.learn.arithmetic.learning import Prediction
     from trecexam.extensions.learn.arithmetic.passages import QueryPassages
-    from trecexam.extensions.learn.encoding import Encoded
+    from trecexam.features.fill.teaching import Encoded
     from trecexam.line.assessment import Assessment
     from trecexam.line.official import Official
     from trecexam.scores.leaderboard import Leaderboard
@@ -59,7 +59,7 @@ class JudgmentsTeach:
         return learned_leaderboard(track, runs)
 
     def labels(self, track: Assessment, official: Official, progress: Encoded | None = None) -> TaughtLabels:
-        pool = learn_pool(track, official=official, progress=progress)
+        pool = fit_pool(track, gather_data(track, official=official, progress=progress))
         labels = {
             query.query_id: dict(zip(query.doc_ids, _hole_labels(prediction), strict=True))
             for query, prediction in zip(pool.data.queries, pool.predictions, strict=True)

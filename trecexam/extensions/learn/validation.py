@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -98,13 +98,18 @@ class Validation(Result):
         return {way: loss for used_by, way, loss, *_ in self.rows if used_by == FILL}
 
 
-def cross_validate(track: Assessment, data: LearningData) -> Validation:
+def cross_validate(
+    track: Assessment, data: LearningData, fitted: Callable[[int], None] = lambda done: None
+) -> Validation:
     """Hide half of the track's judgments, and compare their predicted labels with them.
 
     Judged passages alone are looked at. The leaderboard by learned labels is compared with giving 0 to
     unjudged passages and with leaving them out; what `fill` writes with leaving holes, and with the labels of
     the track's grader, cut where they agree best with the known judgments. Nothing that is hidden is seen by
     what is fitted. Learned labels are the best way, unless another one is better by more than chance.
+
+    Args:
+        fitted: as of `compare`.
     """
     queries, least = data.queries, track.config.scores.min_relevant
     kind, share = design(queries)
@@ -121,7 +126,7 @@ def cross_validate(track: Assessment, data: LearningData) -> Validation:
     why = "" if track.runs else "there are no runs"
     try:
         with threadpool_limits(1):
-            compared = compare(queries, named, least, data.others)
+            compared = compare(queries, named, least, data.others, fitted)
         if compared.hidden < 1:
             why = f"judge at least two passages of a query; {MORE}"
     except ValueError as error:

@@ -6,7 +6,6 @@ a store that was moved away or made anew meanwhile is simply the one that is the
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
@@ -30,11 +29,6 @@ class GraderAnswer(NamedTuple):
 
     text: str
     probabilities: tuple[float, ...] | None
-
-    @property
-    def has_words(self) -> bool:
-        """Whether the answer has more than a rating."""
-        return re.search(r"[^\W\d_]{3}", self.text) is not None
 
 
 @dataclass(frozen=True)

@@ -72,18 +72,13 @@ def simulate(
     """
     if judgments and teams is not None:
         raise click.UsageError("give --teams or --judgments, not both")
-    with (
-        trecexam.open_track(track) as opened,
-        bars.grading("encoding", "encoded", "texts") as encoding,
-        bars.grading("simulating", "simulated", "steps") as progress,
-    ):
+    with trecexam.open_track(track) as opened, bars.progress("simulating", "steps") as progress:
         result: Result = opened.simulate(
             measures or None,
             teams=teams,
             judgments=judgments,
             repeats=repeats,
             by=by,
-            progress=bars.steps(progress),
-            encoding=bars.steps(encoding),
+            progress=progress,
         )
         return result

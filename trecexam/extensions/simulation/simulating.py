@@ -16,6 +16,7 @@ from trecexam.extensions.simulation.arithmetic.removal import remove
 from trecexam.extensions.simulation.arithmetic.simulation import Simulation
 from trecexam.features.fill.teaching import LABEL, LEARNED, the_teacher
 from trecexam.features.fill.ways import constant_label, stated
+from trecexam.line.grading import Progress
 from trecexam.line.loaded_track import of_documents
 from trecexam.line.measure_names import names_of
 from trecexam.line.official import Official, no_overlap, official_judgments
@@ -30,20 +31,18 @@ if TYPE_CHECKING:
     from trecexam.extensions.simulation.arithmetic.removal import Removed
     from trecexam.extensions.simulation.arithmetic.simulation import Filler
     from trecexam.features.fill.arithmetic.scale_map import RuleName, ScaleMap
-    from trecexam.features.fill.teaching import Labels
+    from trecexam.features.fill.teaching import Encoded, Labels
     from trecexam.line.assessment import Assessment
-    from trecexam.line.measure_names import MeasureLike
+    from trecexam.line.measure_names import Measures
 
 #: The method that leaves dropped passages out of the runs.
 CONDENSED = "condensed"
-#: Called with how many steps are done, and of how many.
-Steps = Callable[[int, int], None]
 
 
 @of_documents
 def simulate(
     track: Assessment,
-    official_measures: Sequence[MeasureLike] | None = None,
+    official_measures: Measures | None = None,
     *,
     teams: Path | None = None,
     judgments: bool = False,
@@ -52,8 +51,7 @@ def simulate(
     rule: RuleName | None = None,
     cuts: Mapping[int, int] | None = None,
     by: Sequence[str] = (),
-    progress: Steps | None = None,
-    encoding: Steps | None = None,
+    progress: Callable[[Progress], None] | None = None,
 ) -> Tables:
     """Leave out official judgments, fill them, and compare leaderboards with that on all judgments.
 
@@ -72,8 +70,7 @@ def simulate(
         by: other methods for dropped judgments: "learned" (anew in each step, from the judgments that
             remain), "label:N" (the label N for all), "label" (each label above 0 in turn), "condensed" (lists
             without what was dropped).
-        progress: called with how many steps are done, and of how many.
-        encoding: of "learned", called with how many passages are encoded, and of how many.
+        progress: called while texts are encoded, of "learned", then with how many steps are done.
 
     Raises:
         TrecexamError: no official judgments, a measure that cannot be computed, cuts that are no rule,
@@ -82,14 +79,19 @@ def simulate(
     """
     named = stated(track.config.scores, rule, cuts)
     official = official_judgments(track)
-    fillers = _fillers(track, official, by, encoding)
+    show = progress or (lambda now: None)
+    fillers = _fillers(track, official, by, lambda done, of: show(Progress(done, of, what="texts")))
+
+    def step(done: int, of: int) -> None:
+        show(Progress(done, of))
+
     # As `fill` does: what is pooled since it is judged would not be there without its judgment.
     fillable = track.ranked_passages() if judgments else None
     simulation, notes = _simulation(track, official, names_of(official_measures), named, fillers, fillable)
     methods, words = ("holes", "fill", *fillers), _in_words(simulation, named)
     depth = track.config.track.depth
     if judgments:
-        removed = remove(simulation, repeats, seed, progress=progress)
+        removed = remove(simulation, repeats, seed, progress=step)
         of_first = [row for row in removed if row.measure == simulation.measures[0]]
         n_steps, unfitted = len(of_first) * repeats, sum(row.unfitted for row in of_first)
         tables = {"removal": removal_table(removed, methods, repeats)}
@@ -100,7 +102,7 @@ def simulate(
         ] * (repeats > 1)
     else:
         team, team_notes = ({}, ()) if teams is None else _teams(teams, simulation.runs)
-        left_out = leave_out(simulation, depth, team, track.config.scores.min_relevant, progress)
+        left_out = leave_out(simulation, depth, team, track.config.scores.min_relevant, step)
         first = {row.left_out: row for row in left_out}.values()
         n_steps, unfitted = len(first), sum(row.unfitted is not None for row in first)
         shifts = {
@@ -133,7 +135,7 @@ def simulate(
 
 
 def _fillers(
-    track: Assessment, official: Official, methods: Sequence[str], encoding: Steps | None
+    track: Assessment, official: Official, methods: Sequence[str], encoded: Encoded
 ) -> dict[str, Filler]:
     """Return the filler of dropped judgments of each method.
 
@@ -150,7 +152,7 @@ def _fillers(
             if constant is not None:
                 fillers[name] = partial(_constant, constant)
             elif name == LEARNED:
-                fillers[name] = the_teacher().learner(track, official, encoding)
+                fillers[name] = the_teacher().learner(track, official, encoded)
             elif name == CONDENSED:
                 fillers[name] = None
             else:

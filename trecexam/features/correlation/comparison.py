@@ -32,7 +32,7 @@ from trecexam.tables.table import Table
 
 if TYPE_CHECKING:
     from trecexam.line.assessment import Assessment
-    from trecexam.line.measure_names import MeasureLike
+    from trecexam.line.measure_names import Measures
 
 #: Runs that the note on swapped pairs names.
 MOST_NAMED = 3
@@ -76,8 +76,8 @@ class LeaderboardComparison(Result):
 
 def compare(
     track: Assessment,
-    measures: Sequence[MeasureLike] | None = None,
-    official_measures: Sequence[MeasureLike] | None = None,
+    measures: Measures | None = None,
+    official_measures: Measures | None = None,
     *,
     min_ratings: Sequence[int] = (),
     per_query: bool = False,
@@ -101,7 +101,8 @@ def compare(
         ValueError: a measure cannot be computed.
     """
     p = DEFAULT_P if rbo_p is None else rbo_p
-    comparisons = paired_scores(track, names_of(measures), names_of(official_measures), min_ratings)
+    measures, official_measures = names_of(measures), names_of(official_measures)
+    comparisons = paired_scores(track, measures, official_measures, min_ratings)
     if per_query:
         comparisons = tuple(scores for scores in comparisons if not of_leaderboard(scores.official_measure))
         if not comparisons:

@@ -28,7 +28,7 @@ from trecexam.scores.rank_correlation.resampling import QueryDraws
 from trecexam.tables.text import plural
 
 if TYPE_CHECKING:
-    from trecexam.line.measure_names import MeasureLike
+    from trecexam.line.measure_names import Measures
     from trecexam.scores.values import MeasureValues
 
 #: What stands before a measure on the official judgments, where others have a grader's name.
@@ -47,8 +47,8 @@ class _Column(NamedTuple):
 
 def compare_all(
     track: LoadedTrack,
-    measures: Sequence[MeasureLike] | None = None,
-    official_measures: Sequence[MeasureLike] | None = None,
+    measures: Measures | None = None,
+    official_measures: Measures | None = None,
     *,
     min_ratings: Sequence[int] = (),
     per_query: bool = False,
@@ -144,7 +144,7 @@ def compare_all(
     )
 
 
-def _columns(track: LoadedTrack, measures: Sequence[MeasureLike] | None) -> Iterator[_Column]:
+def _columns(track: LoadedTrack, measures: Measures | None) -> Iterator[_Column]:
     """The columns that are compared, with their values."""
     if measures is None:
         named = [(name, each.columns) for name, each in track.assessments.items()]
@@ -164,7 +164,7 @@ def _columns(track: LoadedTrack, measures: Sequence[MeasureLike] | None) -> Iter
 def _official(
     track: LoadedTrack,
     columns: Sequence[_Column],
-    official_measures: Sequence[MeasureLike] | None,
+    official_measures: Measures | None,
     *,
     per_query: bool,
     rbo_p: float | None,

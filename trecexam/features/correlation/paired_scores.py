@@ -13,7 +13,6 @@ from trecexam.errors import TrecexamError
 from trecexam.line.cautions import judgment_cautions, rating_cautions, skipping_cautions
 from trecexam.line.diagnostics import is_graded, nothing_graded
 from trecexam.line.evaluation import official_values, rubric_values
-from trecexam.line.measure_names import names_of
 from trecexam.line.measures import left_out_runs, order_cautions
 from trecexam.line.official import never_judged, never_judged_note, shown_error, unjudged_note, why_unjudged
 from trecexam.line.official import official_judgments as official_of
@@ -30,7 +29,6 @@ from trecexam.tables.text import plural, shorten_list
 
 if TYPE_CHECKING:
     from trecexam.line.assessment import Assessment
-    from trecexam.line.measure_names import MeasureLike
     from trecexam.line.track_inputs import TrackInputs
     from trecexam.scores.values import MeasureValues
     from trecexam.tables.table import Value
@@ -276,8 +274,8 @@ def _failed(
 def comparison_notes(
     track: Assessment,
     pairs: Sequence[PairedScores],
-    measures: Sequence[MeasureLike] | None = None,
-    official_measures: Sequence[MeasureLike] | None = None,
+    measures: Sequence[str] | None = None,
+    official_measures: Sequence[str] | None = None,
 ) -> tuple[str, ...]:
     """What of a comparison is not in its table, in lines for people: what was compared, and what was not.
 
@@ -294,7 +292,7 @@ def comparison_notes(
         common = {query_id: judged[query_id] for query_id in common_queries(track)}
         lines += unjudged_note(track.runs, common)
     lines += [*left_out_runs(track), *order_cautions(track.runs)]
-    lines += _failed(track, pairs, names_of(measures), names_of(official_measures))
+    lines += _failed(track, pairs, measures, official_measures)
     unscored = runs_without_score(track).difference(*(scores.runs for scores in pairs))
     if unscored:
         lines.append(without_score_note([run for run in track.runs if run in unscored]))
@@ -320,8 +318,8 @@ def comparison_notes(
 def _thresholds(
     track: Assessment,
     pairs: Sequence[PairedScores],
-    measures: Sequence[MeasureLike] | None,
-    official_measures: Sequence[MeasureLike] | None,
+    measures: Sequence[str] | None,
+    official_measures: Sequence[str] | None,
 ) -> Iterator[str]:
     """Lines on measures that count from another label on than the track, but at a given min_rating."""
     rubric = {scores.measure for scores in pairs if scores.min_rating is None}

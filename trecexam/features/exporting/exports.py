@@ -33,7 +33,7 @@ from trecexam.tables.frames import Library, data_frame, texts
 if TYPE_CHECKING:
     from converters.records import Qrel
     from converters.run import Run
-    from trecexam.line.measure_names import MeasureLike
+    from trecexam.line.measure_names import Measures
     from trecexam.scores.labels import LabelRule, RubricQrel
     from trecexam.scores.ratings import QueryRatings
 
@@ -155,9 +155,7 @@ def runs(track: Assessment, runs: Collection[str] | None = None) -> dict[str, Ru
     return {name: run for name, run in track.runs.items() if runs is None or name in runs}
 
 
-def responses(
-    track: Assessment, run: str, measures: Sequence[MeasureLike] | None = None
-) -> Iterator[dict[str, Any]]:
+def responses(track: Assessment, run: str, measures: Measures | None = None) -> Iterator[dict[str, Any]]:
     """Each line of a file of generated responses as it was dropped, with its values by measure beside it.
 
     Lines that are not accepted are left out. A query that the track does not have has no values.
@@ -258,7 +256,7 @@ def _facets(track: Assessment, *, human: bool) -> Iterator[QueryRatings]:
 
 def per_query(
     track: Assessment,
-    measures: Sequence[MeasureLike] | None = None,
+    measures: Measures | None = None,
     *,
     official: bool = False,
     runs: Collection[str] | None = None,

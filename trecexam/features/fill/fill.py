@@ -11,12 +11,11 @@ from typing import TYPE_CHECKING, Any
 from trecexam.errors import GraderError, TrackError, TrecexamError
 from trecexam.features.fill.arithmetic import scale_map
 from trecexam.features.fill.arithmetic.confidence import label_confidences
-from trecexam.features.fill.arithmetic.merging import Machine, holes_of, merge, with_both
+from trecexam.features.fill.arithmetic.merging import Machine, holes_of, merge, merge_labels, with_both
 from trecexam.features.fill.filled import Filled, FillRequest, HolesToFill
 from trecexam.features.fill.protected_files import check_outputs, refuse_merged
-from trecexam.features.fill.teaching import GRADER
+from trecexam.features.fill.teaching import GRADER, the_teacher
 from trecexam.features.fill.ways import check_request, choose_way, stated
-from trecexam.features.fill.without_grader import merged_without_grader
 from trecexam.files.track_lock import TrackLock
 from trecexam.line.grading import Progress, count_missing
 from trecexam.line.loaded_track import of_judgments
@@ -130,7 +129,7 @@ def fill(
     filled = (
         merged(track, to_fill, graded)
         if to_fill.way == GRADER
-        else merged_without_grader(track, to_fill, progress)
+        else _merged_without_grader(track, to_fill, progress)
     )
     if isinstance(output, Path) and isinstance(sources, Path):
         filled.write(output, sources)
@@ -403,3 +402,41 @@ def _has_subtopics(judgments: Official) -> bool:
 
 def _queries(query_ids: list[str]) -> str:
     return f"{plural(len(query_ids), 'query')} ({shorten_list(query_ids, 3, dots=True)})"
+
+
+def _merged_without_grader(
+    track: Assessment, to_fill: HolesToFill, progress: Callable[[Progress], None] | None = None
+) -> Filled:
+    """Merges learned labels into the official judgments.
+
+    Raises:
+        TrecexamError: nothing can be learned here; the message says why.
+    """
+    official = to_fill.official
+    encoded = None if progress is None else (lambda done, of: progress(Progress(done, of, what="texts")))
+    taught = the_teacher().labels(track, official, encoded)
+    rows = merge_labels(
+        official.rows,
+        to_fill.holes,
+        taught.labels,
+        taught.machine,
+        people=official.people,
+        as_unjudged=to_fill.request.as_unjudged,
+    )
+    new = sum(row.machine is not None for row in rows)
+    rated = {(q, doc) for q, doc, _ in track.overrides.ratings if doc in to_fill.holes.get(q, ())}
+    notes = (
+        f"{plural(len(rated), 'hole')} that people rated in the grader's place: these ratings are on its "
+        "scale, and count with --by grader only",
+    )
+    return Filled(
+        to_fill,
+        rows,
+        taught.rule,
+        0,
+        new,
+        to_fill.n_holes - new,
+        0,
+        0,
+        (*taught.notes, *(notes if rated else ())),
+    )

@@ -39,7 +39,7 @@ from trecexam.tables.text import shorten_list
 
 if TYPE_CHECKING:
     from trecexam.line.assessment import Assessment
-    from trecexam.line.measure_names import MeasureLike
+    from trecexam.line.measure_names import Measures
     from trecexam.scores.leaderboard import Leaderboard
     from trecexam.scores.values import MeasureValues
 
@@ -219,7 +219,7 @@ def _has_runs(track: Assessment, *args: object, baseline: str | None = None, **k
 @asked_of(_has_runs)
 def differences(
     track: Assessment,
-    measures: Sequence[MeasureLike] | None = None,
+    measures: Measures | None = None,
     *,
     baseline: str | None = None,
     test: Test = "t",

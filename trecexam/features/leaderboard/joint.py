@@ -19,7 +19,7 @@ from trecexam.tables.table import Table
 from trecexam.tables.text import plural, shorten_list
 
 if TYPE_CHECKING:
-    from trecexam.line.measure_names import MeasureLike
+    from trecexam.line.measure_names import Measures
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ class JointLeaderboard(Leaderboard):
 
 def joint_leaderboard(
     track: LoadedTrack,
-    measures: Sequence[MeasureLike] | None = None,
+    measures: Measures | None = None,
     *,
     official: bool = False,
     runs: Collection[str] | None = None,
@@ -117,7 +117,7 @@ def joint_leaderboard(
     )
 
 
-def boards_of(track: LoadedTrack, measures: Sequence[MeasureLike] | None) -> Mapping[str, Leaderboard]:
+def boards_of(track: LoadedTrack, measures: Measures | None) -> Mapping[str, Leaderboard]:
     """Name -> the leaderboard of all that the grader has, or of those of these measures that are its own."""
     if measures is None:
         return {name: _own(each) for name, each in track.assessments.items()}
@@ -150,7 +150,7 @@ def _own(track: Assessment) -> Leaderboard:
 
 
 def _columns(
-    track: LoadedTrack, measures: Sequence[MeasureLike] | None, boards: Mapping[str, Leaderboard]
+    track: LoadedTrack, measures: Measures | None, boards: Mapping[str, Leaderboard]
 ) -> list[tuple[str, str]]:
     """(grader, measure) in the order of the columns."""
     if measures is None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -19,15 +18,12 @@ class Outlier:
         rubric_rank, official_rank: from 1, the best, among the runs that are compared; tied runs share the
             mean of their ranks.
         difference: rubric_rank less official_rank; below 0 the rubric places the run too high.
-        rubric_mean, official_mean: means over queries; official_mean is NaN where only ranks are known.
     """
 
     run: str
     rubric_rank: float
     official_rank: float
     difference: float
-    rubric_mean: float
-    official_mean: float
 
 
 def find_outliers(runs: Sequence[str], rubric: ArrayLike, official: ArrayLike) -> tuple[Outlier, ...]:
@@ -49,11 +45,8 @@ def find_outliers(runs: Sequence[str], rubric: ArrayLike, official: ArrayLike) -
         return ()
     both_means = means(rubric_values), official_means(official_values)
     ranks = [Ranks.of(side[:, None]).mean_ranks[:, 0].tolist() for side in both_means]
-    official_scores = both_means[1].tolist() if official_values.ndim == 2 else [math.nan] * len(runs)
     rows = (
-        Outlier(run, rubric_rank, official_rank, rubric_rank - official_rank, rubric_mean, official_mean)
-        for run, rubric_rank, official_rank, rubric_mean, official_mean in zip(
-            runs, *ranks, both_means[0].tolist(), official_scores, strict=True
-        )
+        Outlier(run, rubric_rank, official_rank, rubric_rank - official_rank)
+        for run, rubric_rank, official_rank in zip(runs, *ranks, strict=True)
     )
     return tuple(sorted(rows, key=lambda row: (-abs(row.difference), row.official_rank, row.run)))

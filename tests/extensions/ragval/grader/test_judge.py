@@ -18,6 +18,7 @@ from converters.records import Item
 from trecexam.config import GraderSection
 from trecexam.errors import GraderError
 from trecexam.extensions.ragval.grader import Judge
+from trecexam.extensions.ragval.grader.reading import read_scores
 from trecexam.graders import Answer, Cell, create
 
 SYSTEM = (
@@ -62,7 +63,7 @@ def test_one_request_with_the_published_system_prompt_answers_both_items() -> No
     raw = '{"relevance": 3, "truthfulness": 4.5}'
     # A rating is the score, rounded down; the score itself is read from the stored answer.
     assert found == {"truthfulness": Answer(4, "ok", raw), "relevance": Answer(3, "ok", raw)}
-    assert judge(server.url).scores_in(raw) == (4.5, 3)
+    assert read_scores(raw) == (4.5, 3)
 
 
 def test_for_plain_completions_the_system_prompt_precedes_the_prompt() -> None:

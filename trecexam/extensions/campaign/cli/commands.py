@@ -87,7 +87,7 @@ def plan(
     name go to others.
     """
     names = [name.strip() for name in assessors.split(",")]
-    with trecexam.open_track(track) as opened, bars.grading("ordering", "ordered", "queries") as bar:
+    with trecexam.open_track(track) as opened, bars.progress("ordering", "queries") as bar:
         planned = opened.judging.plan(
             names,
             topics_each=topics_each,

@@ -52,6 +52,6 @@ def judge_next(track: Path, measure: str | None, top: int, query_ids: tuple[str,
     With a grader of support, lists sentences with a cited passage: first those without a label, then those
     that several runs share.
     """
-    with trecexam.open_track(track) as opened, bars.grading("trying", "tried", "queries") as trying:
+    with trecexam.open_track(track) as opened, bars.progress("trying", "queries") as trying:
         result: Result = opened.judge_next(measure, query_ids=query_ids, top=top, progress=bars.steps(trying))
     return result

@@ -16,7 +16,6 @@ from trecexam.cli.reading import writing
 from trecexam.extensions.exams.irt.settings import Settings
 
 if TYPE_CHECKING:
-    from trecexam.extensions.exams.irt.improvement import ImprovementStep
     from trecexam.extensions.exams.irt.settings import ModelName
     from trecexam.tables.result import Result
 
@@ -147,21 +146,18 @@ def improve(
     """
     from trecexam.extensions.exams import fitting
 
-    def progress(step: ImprovementStep) -> None:
-        bars.log(f"{len(step.items):,} questions: an item's mean information {step.information:.3f}")
-
-    options: dict[str, Any] = {
-        "components": components, "steps": steps, "drop": drop, "progress": progress
-    }  # fmt: skip
-    if _is_track(source):
-        with trecexam.open_track(source) as opened:
-            out = out or opened.exam.out / IMPROVED
+    options: dict[str, Any] = {"components": components, "steps": steps, "drop": drop}
+    with bars.progress("improving", "fits") as progress:
+        options["progress"] = bars.steps(progress)
+        if _is_track(source):
+            with trecexam.open_track(source) as opened:
+                out = out or opened.exam.out / IMPROVED
+                fitting.refuse_out(out, (source, components), improvement=True)
+                improved = opened.exam.improve(Settings.of(model or "2pl", priors=True), **options)
+        else:
+            out = _named(out)
             fitting.refuse_out(out, (source, components), improvement=True)
-            improved = opened.exam.improve(Settings.of(model or "2pl", priors=True), **options)
-    else:
-        out = _named(out)
-        fitting.refuse_out(out, (source, components), improvement=True)
-        improved = fitting.improve_exam(source, Settings.of(model or "3pl", priors=True), **options)
+            improved = fitting.improve_exam(source, Settings.of(model or "3pl", priors=True), **options)
     why = fitting.write_improvement(improved, out)
     improved = replace(improved, notes=(*improved.notes, *why, f"written: {out}"))
     return improved, 0 if all(step.fit.converged for step in improved.fits) else 1

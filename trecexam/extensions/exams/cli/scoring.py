@@ -111,7 +111,7 @@ def scoring(
     source = examinee(settings, output)
     status, notes = 0, dict[str, None]()
     examinees = None
-    with working("answering", "answered", "questions") as work:
+    with working("answering", "questions") as work:
         for setup in todo:
             took = Job(stage.taking(source, setup)).ask(work.steps, work.stop)
             examinees = write_examinees([took], questions, output)

@@ -52,7 +52,7 @@ def improve(
     *,
     steps: int = 5,
     drop: float = 0.1,
-    progress: Callable[[ImprovementStep], None] | None = None,
+    progress: Callable[[int, int], None] | None = None,
 ) -> Improvement:
     """Drops the least discriminating share of the items and fits again on the rest, again and again.
 
@@ -64,7 +64,7 @@ def improve(
         steps: how often to drop, at least 1.
         drop: the share of the items that are left to drop in each step, above 0 and below 1; rounded, and at
             least one item.
-        progress: called with each step when it is done.
+        progress: called after each fit with (fits done, fits in all).
 
     Raises:
         ValueError: as `fit`, or an impossible argument.
@@ -73,9 +73,10 @@ def improve(
         raise ValueError(f"steps {steps}, drop {drop:g}: give at least one step, and a share between 0 and 1")
     values = check(responses)
     items: NDArray[np.intp] = np.arange(values.shape[1])
+    show = progress or (lambda done, of: None)
+    show(0, steps + 1)
     done = [_step(values, items, items[:0], settings, components)]
-    if progress:
-        progress(done[0])
+    show(1, steps + 1)
     stopped = f"all {steps} requested steps are done"
     for _ in range(steps):
         split = _split_off_worst(values, done[-1], drop)
@@ -84,8 +85,7 @@ def improve(
             break
         kept_items, dropped_items = split
         done.append(_step(values, kept_items, dropped_items, settings, components))
-        if progress:
-            progress(done[-1])
+        show(len(done), steps + 1)
     return Improvement(tuple(done), stopped)
 
 

@@ -147,6 +147,7 @@ def compare(
     ways: Mapping[str, Way],
     min_relevant: float,
     other_queries: Sequence[QueryPassages] = (),
+    fitted: Callable[[int], None] = lambda done: None,
 ) -> Comparison:
     """Compares all methods with half of the judgments hidden.
 
@@ -162,6 +163,7 @@ def compare(
     Args:
         min_relevant: from this label on a passage is relevant.
         other_queries: of another track, which are learned from, too.
+        fitted: called with how many of the `n_fits` fits are done.
 
     Raises:
         ValueError: the rest cannot be learned from.
@@ -171,7 +173,7 @@ def compare(
     sums: dict[str, list[tuple[float, Floats]]] = {name: [] for name in ways}
     counts = {name: np.zeros((len(queries), 2, 2), np.int64) for name in ways}
     repeats = hidings(queries, kind)
-    for repeat in repeats:
+    for number, repeat in enumerate(repeats, 1):
         seen = [query.hiding(hide) for query, hide in zip(queries, repeat, strict=True)]
         learned = fit([*other_queries, *seen])
         for name, method in ways.items():
@@ -188,6 +190,7 @@ def compare(
             for at, (query, of_query, hide) in enumerate(zip(queries, gains, repeat, strict=True)):
                 pair = 2 * (query.judgments[hide] >= min_relevant) + (of_query[hide] >= min_relevant)
                 counts[name][at] += np.bincount(pair.astype(int), minlength=4).reshape(2, 2)
+        fitted(number)
     return Comparison(
         kind,
         {
@@ -202,6 +205,11 @@ def compare(
         draws,
         len(queries),
     )
+
+
+def n_fits(queries: Sequence[QueryPassages]) -> int:
+    """Return how many fits `compare` makes, each on half of the judgments."""
+    return 1 if design(queries)[0] == "most retrieved" else REPEATS
 
 
 def zeros(queries: Sequence[QueryPassages], _: Learned) -> list[Floats]:

@@ -43,4 +43,5 @@ def learn(track: Path, source: Path | None) -> tuple[Result, int]:
         learned = opened.learn.labels(source=source)
         opened.learn.write(learned)
         out = opened.folder.out
-    return learned.validation.noted(*learned.notes, f"see {out / 'learned.tsv'}, learned.qrels"), 0
+    changed, *notes = learned.notes
+    return learned.validation.noted(f"{changed}; written: {out / 'learned.qrels'}, learned.tsv", *notes), 0

@@ -15,7 +15,7 @@ from typing import Any
 from converters.records import Item
 from trecexam.config import GraderSection
 from trecexam.errors import GraderError
-from trecexam.extensions.ragval.grader.reading import PERMITTED, Scores, read_scores
+from trecexam.extensions.ragval.grader.reading import PERMITTED, read_scores
 from trecexam.graders.base import Cell, Factory
 from trecexam.graders.prompts import Reading
 from trecexam.graders.prompts.parsing import UNPARSED
@@ -73,10 +73,6 @@ class Judge(WritingGrader):
     def read(self, item: Item, text: str, cut: bool = False) -> Reading:
         """Read the score for the item's kind, rounded down; unparsed if either score cannot be read."""
         return _reading(item, text, cut)
-
-    def scores_in(self, text: str) -> Scores | None:
-        """The two scores in the model's answer; None if they cannot be read."""
-        return read_scores(text)
 
     def asked(self) -> Mapping[str, Any]:
         # The system's part is the writer's.
