@@ -65,7 +65,7 @@ def _draw_all(figure: Figure, plot: Plot) -> None:
             fontsize=letters(8),
         )
     axes.invert_yaxis()
-    axes.set_xlim(0, max(shares) * 1.35)
+    axes.set_xlim(0, min(1, max(shares) * 1.35))
     axes.set_xlabel("share of cells")
     axes.xaxis.set_major_formatter("{x:.0%}")
     axes.tick_params(axis="y", length=0)
