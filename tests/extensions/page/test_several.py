@@ -259,7 +259,7 @@ def test_a_plan_belongs_to_the_grader_whose_pool_has_its_passages(track: Path, t
         team = Team(client.app, path, tokens)
         ada, orla = team.client("ada"), team.client("orla")
         assert ada.get("/", follow_redirects=True).url.path.startswith("/grader/rubric/assess/passage/")
-        assert "0 of 1 in all" in ada.get("/assess", follow_redirects=True).text
+        assert "0 of 1 passage rated, 1 left." in ada.get("/assess", follow_redirects=True).text
         assert orla.get("/campaign").headers["location"] == "/grader/rubric/campaign"
         assert "0 of 1 task done" in orla.get("/grader/rubric/campaign").text
         assert "There is no plan" in orla.get("/grader/support/campaign").text
