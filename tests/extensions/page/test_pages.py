@@ -94,7 +94,7 @@ def test_the_leaderboard_has_the_means_of_the_tsv(reading: TestClient, graded: P
     places = [html.index(f">{row[0]}</bdi>") for row in rows[1:]]
     assert places == sorted(places)
     for row in rows[1:]:
-        assert f"{float(row[1]):.4f}" in html
+        assert f"{float(row[1]):.3f}" in html
 
 
 def test_runs_can_be_sorted_by_a_column(reading: TestClient) -> None:
@@ -428,7 +428,7 @@ def test_the_holes_of_the_page_are_those_of_the_command(skipping: Path) -> None:
         rows = rows_of(client.get("/holes").text)
     shown = {run: (int(retrieved), int(unjudged), int(ungraded), float(judged))
              for run, retrieved, unjudged, judged, ungraded in rows}  # fmt: skip
-    assert shown == {run: pytest.approx(holes, abs=1e-4) for run, holes in expected.items()}
+    assert shown == {run: pytest.approx(holes, abs=5e-4) for run, holes in expected.items()}
 
 
 def test_a_run_answers_those_of_its_queries_that_the_bank_has(skipping: Path) -> None:

@@ -133,7 +133,7 @@ def test_the_leaderboard_of_a_grader_has_its_own_values(demo: Path, pages: TestC
     page = pages.get("/grader/support?sort=-SupportF1").text
     assert re.findall(r'/grader/support/run/[^"]*"><bdi>([^<]*)', page) == [row.run for row in own.rows]
     for row, shown in zip(own.rows, rows_of(page), strict=True):
-        assert any(cell.startswith(f"{row.scores['SupportF1'].mean:.4f}") for cell in shown)
+        assert any(cell.startswith(f"{row.scores['SupportF1'].mean:.3f}") for cell in shown)
 
 
 def _cells_of(pages: TestClient, grader: str) -> Iterator[dict[str, str]]:
