@@ -15,7 +15,7 @@ _WIDE = {"text": 160, "code": 80, "name": 40}
 _WHOLE = 1_000_000
 #: What columns hold, by their names; the others hold names.
 _KINDS = {
-    **dict.fromkeys(("reason", "text", "why", "note", "file"), "text"),
+    **dict.fromkeys(("query and passage", "reason", "text", "why", "note", "file"), "text"),
     **dict.fromkeys(("item_id", "sha256"), "code"),
 }
 
@@ -144,7 +144,7 @@ def _below(name: str, values: dict[str, Value]) -> Iterator[str]:
     error = values.pop(f"{name}.stderr", None)
     if shown(error):
         yield f"± {shown(error)}"
-    yield from filter(None, map(shown, values.values()))
+    yield from filter(None, (shown(value, _WHOLE) for value in values.values()))
 
 
 def shown(value: Value, width: int = 160) -> str:

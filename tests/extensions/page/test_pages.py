@@ -155,7 +155,10 @@ def test_disagreements_are_between_labels_and_judgments(reading: TestClient, gra
     spurious = {key for key in both if judged[key] < 1 and labels[key] >= 4}
     for kind, wanted in (("missed", missed), ("spurious", spurious)):
         html = reading.get(urls.disagreements(kind=kind, size=100)).text
-        found = set(re.findall(r'<th scope="row"[^>]*><a href="/query/(\w+)/passage/([\w-]+)"', html))
+        found = set(re.findall(r'<div><a href="/query/(\w+)/passage/([\w-]+)"', html))
+        for query_id, doc_id in found:
+            assert f"query number {query_id}</strong>" in html
+            assert f'<div><span dir="auto">passage {int(doc_id[-2:])} about {query_id}</span></div>' in html
         assert found == wanted
         one = {key for key in wanted if key[0] == "q1"}
         html = reading.get(urls.query("q1", disagree=kind)).text

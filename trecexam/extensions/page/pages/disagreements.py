@@ -39,7 +39,7 @@ class Disagreement:
 
     query_id: str
     doc_id: str
-    text: str | None
+    text: str
     label: int
     judgment: int
     runs: int
@@ -101,41 +101,22 @@ def _selected(view: View, table: JudgedTable, kinds: NDArray[np.int8], address: 
             [search_text in f"{head.query_id}\t{head.text}".casefold() for head in view.heads.values()], bool
         )
         chosen &= queries[table.query]
-    selected_rows = chosen.nonzero()[0]
+    rows = chosen.nonzero()[0]
     # How far the two are apart, each on its own scale from where on it counts; then what most runs have.
-    gap = np.abs((table.judgment - view.settings.min_relevant) - (table.label - view.settings.least))
-    columns = {
-        "gap": gap,
-        "runs": table.runs,
-        "label": table.label,
-        "judgment": table.judgment,
-        "query": table.query,
-    }
-    sort = address.get("sort")
-    name = sort.removeprefix("-") if sort.removeprefix("-") in columns else "gap"
-    down = sort.startswith("-") or name != sort
-    first = columns[name][selected_rows] * (-1 if down else 1)
-    order = np.lexsort(
-        (
-            table.doc[selected_rows],
-            table.query[selected_rows],
-            -table.runs[selected_rows],
-            -gap[selected_rows],
-            first,
-        )
-    )
-    selected: NDArray[np.int64] = selected_rows[order]
+    gap = np.abs((table.judgment - view.settings.min_relevant) - (table.label - view.settings.least))[rows]
+    selected: NDArray[np.int64] = rows[
+        np.lexsort((table.doc[rows], table.query[rows], -table.runs[rows], -gap))
+    ]
     return selected
 
 
 def _listed(
     view: View, table: JudgedTable, table_rows: NDArray[np.int64], address: Address
 ) -> ListedRows[Disagreement]:
-    sort = address.get("sort") or "-gap"
     # Places first: only the passages of this page are opened.
-    page = listed(range(len(table_rows)), address, sort.removeprefix("-"), down=sort.startswith("-"))
+    page = listed(table_rows.tolist(), address)
     rows = []
-    for at in table_rows[list(page.rows)].tolist():
+    for at in page.rows:
         state = view.query(view.query_ids[int(table.query[at])])
         assert state is not None
         passage_index = int(table.doc[at])
@@ -143,13 +124,13 @@ def _listed(
             Disagreement(
                 state.query_id,
                 state.doc_ids[passage_index],
-                state.texts[passage_index],
+                state.texts[passage_index] or "",
                 int(table.label[at]),
                 int(table.judgment[at]),
                 int(table.runs[at]),
             )
         )
-    return ListedRows(rows, page.total, page.first, page.page, page.pages, page.size, page.sort, page.down)
+    return ListedRows(rows, page.total, page.first, page.page, page.pages, page.size)
 
 
 def _items(request: Request, view: View, address: Address) -> Response:
