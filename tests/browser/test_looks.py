@@ -243,6 +243,28 @@ def test_the_header_marks_the_page_and_has_no_empty_row(place: Place, page: Page
 
 
 @pytest.mark.plots
+def test_the_header_is_one_row_on_a_phone_and_shows_where_the_reader_is(place: Place, phone: Page) -> None:
+    for who, pages in {"orla": ("graders", "leaderboard", "grading", "assess"), "ada": ("assess",)}.items():
+        log_in(phone, place, who)
+        for name in pages:
+            go(phone, place, place.pages[name])
+            header = phone.locator("header").bounding_box()
+            assert header is not None
+            assert header["height"] < 60
+            for link in phone.locator("header nav[aria-label=Pages] [aria-current=page]").all():
+                box, brand = link.bounding_box(), phone.locator(".brand").bounding_box()
+                find = phone.locator(".find button").bounding_box()
+                assert box is not None
+                assert brand is not None
+                assert find is not None
+                assert brand["x"] + brand["width"] <= box["x"] < box["x"] + box["width"] <= find["x"]
+        phone.get_by_role("button", name="Log out").click()
+    log_in(phone, place, "orla")
+    phone.get_by_role("button", name="Find").click()
+    assert phone.get_by_label("Id or exact text").is_visible()
+
+
+@pytest.mark.plots
 def test_headings_of_tables_are_words(place: Place, page: Page) -> None:
     log_in(page, place, "orla")
     for name, address in place.pages.items():
