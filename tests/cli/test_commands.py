@@ -275,7 +275,8 @@ def test_init_writes_about_twenty_lines_of_settings_and_config_prints_them_all(
     )]  # fmt: skip
     assert run(["init", str(made), *given]) == 0
     short = (made / "trecexam.toml").read_text()
-    assert len(short.splitlines()) <= 25
+    assert len(short.splitlines()) <= 27
+    assert '\n[report]\ntitle = "made: evaluation report"\n' in short
     assert '\nqrels = "qrels.txt"\n' in short
     for name in ("depth", "pool_judged", "min_rating", "measures", "min_relevant"):
         assert f"\n# {name} = " in short
