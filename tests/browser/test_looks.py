@@ -82,13 +82,11 @@ class Place(NamedTuple):
             "cited": urls.grader("support", f"/query/q01/passage/{urls.segment(support.doc_ids[0])}"),
             "bank": urls.bank("q01"),
             "disagreements": urls.disagreements(),
-            "disagreements-items": urls.disagreements(show="items"),
             "judge": urls.judge(),
             "judge-support": urls.grader("support", "/judge"),
             "campaign": urls.campaign(),
             "agreement": urls.campaign_agreement(),
             **{f"section-{each.name}": urls.section(each.name) for each in own.sections},
-            "holes": urls.holes(),
             "rejected": urls.rejected(),
             "grading": urls.work(),
             "search": urls.search(q="coffee"),
@@ -224,8 +222,8 @@ def test_every_report_fits_and_is_readable(track: Path, page_tab: Page, scheme: 
 def test_the_header_marks_the_page_and_has_no_empty_row(place: Place, page: Page) -> None:
     log_in(page, place, "orla")
     listed = {
-        "Queries": "queries", "Disagreements": "disagreements", "Campaign": "campaign", "Holes": "holes",
-        "Rejected 1": "rejected", "Grading": "grading",
+        "Queries": "queries", "Disagreements": "disagreements", "Campaign": "campaign",
+        "Holes": "section-holes", "Rejected 1": "rejected", "Grading": "grading",
     }  # fmt: skip
     for name, of in listed.items():
         go(page, place, place.pages[of])

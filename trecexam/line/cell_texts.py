@@ -17,18 +17,13 @@ _TEXTS = "query and passage"
 
 def with_texts(track: Assessment, table: Table) -> Table:
     """Replace the ids in the rows of a table by the texts of query, item and passage."""
-    items = {
-        (query_id, item.item_id): item.text
-        for items_by_query in (track.bank.items, track.bank.retired)
-        for query_id, items_of_query in items_by_query.items()
-        for item in items_of_query
-    }
     others = [name for name in table.header if name not in _IDS]
     rows = []
     for row in table:
         query_id, doc_id, item_id = (str(row.get(name) or "") for name in _IDS)
         query = track.query_texts.get(query_id)
-        item = items.get((query_id, item_id))
+        items = (*track.bank.items.get(query_id, ()), *track.bank.retired.get(query_id, ()))
+        item = next((each.text for each in items if each.item_id == item_id), None)
         texts = (
             _line(query_id, query),
             _line(item_id, item) if item != query else "",

@@ -26,7 +26,7 @@ from trecexam.extensions.page.judging import JudgeNext, look
 from trecexam.extensions.page.users import Users
 from trecexam.track import TrackFolder
 
-LISTS = ("", "/queries", "/disagreements", "/holes")
+LISTS = ("", "/queries", "/disagreements")
 
 
 @pytest.fixture(scope="module")

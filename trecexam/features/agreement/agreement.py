@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING, Any
 from trecexam.errors import TrecexamError
 from trecexam.features.agreement.arithmetic import Agreement, agreement, pair
 from trecexam.features.agreement.citations import CitationAgreement, citation_agreement
-from trecexam.features.agreement.disagreements import disagreements
+from trecexam.features.agreement.disagreements import disagreements_part
 from trecexam.line.assessment import Assessment, Part
-from trecexam.line.cell_texts import with_texts
 from trecexam.line.diagnostics import nothing_graded
 from trecexam.line.loaded_track import asked_of
 from trecexam.line.official import Official, no_overlap, track_judgments
@@ -21,7 +20,7 @@ from trecexam.line.output_files import Feature, OutputFiles
 from trecexam.line.relevance import Thresholds, relevance_thresholds
 from trecexam.scores.kappa import MIN_QUERIES
 from trecexam.scores.labels import labels
-from trecexam.tables.result import Result, Tables
+from trecexam.tables.result import Result
 from trecexam.tables.section import ReportPart
 from trecexam.tables.table import Layout, Table, Value
 from trecexam.tables.text import plural
@@ -394,8 +393,6 @@ def _share(value: float) -> str:
 
 
 _PARTS: tuple[Part, ...] = ("cells", "people", "official", "settings")
-#: Disagreements that the report shows.
-_APART = 10
 
 
 def own_agreement(track: Assessment) -> Agreements | None:
@@ -416,29 +413,19 @@ def _agreement(track: Assessment) -> Mapping[str, bytes]:
 
 
 def agreement_report(track: Assessment) -> tuple[ReportPart, ...]:
-    """Return the end of the section "official": tables of labels by judgments, and disagreements."""
+    """The end of the section "official"."""
     agreements = own_agreement(track)
-    part = ReportPart("official", agreements, heading="Agreement of labels with judgments")
-    if agreements is None:
-        why = "No passage has both an automatic label and a judgment."
-        return (replace(part, why="No official judgments." if track.official is None else why),)
-    apart = track.derived("disagreements", _PARTS, lambda: disagreements(track))
-    which = f"These {_APART} are furthest apart" if len(apart) > _APART else "Those furthest apart come first"
-    lead = (
-        f"The grader and the judgments disagree on {len(apart):,} of "
-        f"{plural(agreements.n_both, 'passage')}: {agreements.found[0].thresholds.in_words}. {which}."
+    why = "No passage has both an automatic label and a judgment."
+    if track.official is None:
+        why = "No official judgments."
+    part = ReportPart(
+        "official",
+        agreements,
+        heading="Agreement of labels with judgments",
+        why=why if agreements is None else "",
+        files=() if agreements is None else ("agreement.tsv",),
     )
-    first = with_texts(track, replace(apart, rows=apart.rows[:_APART]))
-    return (
-        replace(part, files=("agreement.tsv",)),
-        ReportPart(
-            "official",
-            Tables({"disagreements": first}) if apart.rows else None,
-            heading="Disagreements",
-            lead=lead if apart.rows else "",
-            why="" if apart.rows else "The grader and the judgments find the same passages relevant.",
-        ),
-    )
+    return (part,) if agreements is None else (part, disagreements_part(track, agreements.n_both))
 
 
 AGREEMENT = Feature(
