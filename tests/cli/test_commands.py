@@ -292,7 +292,11 @@ def test_init_writes_about_twenty_lines_of_settings_and_config_prints_them_all(
             "qrels": "qrels.txt",
         },
         "grader": {"name": "embedding"},
-    } | {section: {} for section in config_class().model_fields.keys() - {"track", "grader"} - switches}
+        "report": {"title": "made: evaluation report"},
+    } | {
+        section: {}
+        for section in config_class().model_fields.keys() - {"track", "grader", "report"} - switches
+    }
     assert "\n# [graders.NAME]\n" in whole
     for section, info in config_class().model_fields.items():
         if section == "graders":
