@@ -336,7 +336,8 @@ def _bank_name(source: Path) -> str:
 
 
 def _config(root: Path, sources: Sources, plan: list[tuple[Path, Path]]) -> str:
-    values: dict[str, dict[str, Any]] = {"track": {}, "grader": {}}
+    title = f"{root.resolve().name}: evaluation report"
+    values: dict[str, dict[str, Any]] = {"track": {}, "grader": {}, "report": {"title": title}}
     targets: dict[Path, str] = {}
     for source, target in plan:
         targets.setdefault(source, target.relative_to(root).as_posix())

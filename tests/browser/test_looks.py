@@ -81,13 +81,11 @@ class Place(NamedTuple):
             "cited": urls.grader("support", f"/query/q01/passage/{urls.segment(support.doc_ids[0])}"),
             "bank": urls.bank("q01"),
             "disagreements": urls.disagreements(),
-            "disagreements-items": urls.disagreements(show="items"),
             "judge": urls.judge(),
             "judge-support": urls.grader("support", "/judge"),
             "campaign": urls.campaign(),
             "agreement": urls.campaign_agreement(),
             **{f"section-{each.name}": urls.section(each.name) for each in own.sections},
-            "holes": urls.holes(),
             "rejected": urls.rejected(),
             "grading": urls.work(),
             "search": urls.search(q="coffee"),
@@ -223,8 +221,8 @@ def test_every_report_fits_and_is_readable(track: Path, page_tab: Page, scheme: 
 def test_the_header_marks_the_page_and_has_no_empty_row(place: Place, page: Page) -> None:
     log_in(page, place, "orla")
     listed = {
-        "Queries": "queries", "Disagreements": "disagreements", "Campaign": "campaign", "Holes": "holes",
-        "Rejected 1": "rejected", "Grading": "grading",
+        "Queries": "queries", "Disagreements": "disagreements", "Campaign": "campaign",
+        "Holes": "section-holes", "Rejected 1": "rejected", "Grading": "grading",
     }  # fmt: skip
     for name, of in listed.items():
         go(page, place, place.pages[of])
@@ -239,6 +237,28 @@ def test_the_header_marks_the_page_and_has_no_empty_row(place: Place, page: Page
         assert user is not None
         assert user["x"] + user["width"] == pytest.approx(header["width"] - 20, abs=2)
         assert header["height"] < 105
+
+
+@pytest.mark.plots
+def test_the_header_is_one_row_on_a_phone_and_shows_where_the_reader_is(place: Place, phone: Page) -> None:
+    for who, pages in {"orla": ("graders", "leaderboard", "grading", "assess"), "ada": ("assess",)}.items():
+        log_in(phone, place, who)
+        for name in pages:
+            go(phone, place, place.pages[name])
+            header = phone.locator("header").bounding_box()
+            assert header is not None
+            assert header["height"] < 60
+            for link in phone.locator("header nav[aria-label=Pages] [aria-current=page]").all():
+                box, brand = link.bounding_box(), phone.locator(".brand").bounding_box()
+                find = phone.locator(".find button").bounding_box()
+                assert box is not None
+                assert brand is not None
+                assert find is not None
+                assert brand["x"] + brand["width"] <= box["x"] < box["x"] + box["width"] <= find["x"]
+        phone.get_by_role("button", name="Log out").click()
+    log_in(phone, place, "orla")
+    phone.get_by_role("button", name="Find").click()
+    assert phone.get_by_label("Id or exact text").is_visible()
 
 
 @pytest.mark.plots

@@ -71,7 +71,7 @@ def test_all_plots_are_present_with_a_text_alternative(opened: Page) -> None:
         assert box is not None
         assert min(box["width"], box["height"]) > 100
     assert opened.get_by_role("img", name="Leaderboard by Cover(rel=4)@10", exact=True).count() == 1
-    assert opened.title() == "Evaluation report"
+    assert opened.title() == "trecexam demo: evaluation report"
     ids = opened.evaluate("[...document.querySelectorAll('[id]')].map(e => e.id)")
     assert len(ids) == len(set(ids))
     assert opened.evaluate("document.scripts.length") == 0

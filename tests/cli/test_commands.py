@@ -275,7 +275,8 @@ def test_init_writes_about_twenty_lines_of_settings_and_config_prints_them_all(
     )]  # fmt: skip
     assert run(["init", str(made), *given]) == 0
     short = (made / "trecexam.toml").read_text()
-    assert len(short.splitlines()) <= 25
+    assert len(short.splitlines()) <= 27
+    assert '\n[report]\ntitle = "made: evaluation report"\n' in short
     assert '\nqrels = "qrels.txt"\n' in short
     for name in ("depth", "pool_judged", "min_rating", "measures", "min_relevant"):
         assert f"\n# {name} = " in short
@@ -291,7 +292,11 @@ def test_init_writes_about_twenty_lines_of_settings_and_config_prints_them_all(
             "qrels": "qrels.txt",
         },
         "grader": {"name": "embedding"},
-    } | {section: {} for section in config_class().model_fields.keys() - {"track", "grader"} - switches}
+        "report": {"title": "made: evaluation report"},
+    } | {
+        section: {}
+        for section in config_class().model_fields.keys() - {"track", "grader", "report"} - switches
+    }
     assert "\n# [graders.NAME]\n" in whole
     for section, info in config_class().model_fields.items():
         if section == "graders":

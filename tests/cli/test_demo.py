@@ -212,7 +212,7 @@ def test_a_second_demo_prints_the_same_and_changes_no_file(
     assert printed.out.startswith("run\tqueries\tCover(rel=4)@10\t")
     assert "dense-rerank\t8\t0.541667\t" in printed.out
     assert f"report: {demo / 'out' / 'report.html'}\n" in printed.err
-    assert (demo / "out" / "report.html").is_file()
+    assert "<title>trecexam demo: evaluation report</title>" in (demo / "out" / "report.html").read_text()
     assert f"trecexam correlate {demo} " in printed.err
 
 

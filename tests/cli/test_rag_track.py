@@ -58,7 +58,7 @@ def made(server: Scripted, *more: str, settings: str = "", name: str = "mytrack"
 def set_up(root: Path, settings: str = "") -> None:
     config = root / "trecexam.toml"
     text = config.read_text().replace("[grader]\n", f"[grader]\n{settings}\n")
-    config.write_text(f"{text}\n[report]\nwrite = false\n")
+    config.write_text(text.replace("[report]\n", "[report]\nwrite = false\n"))
 
 
 def board_of(printed: pytest.CaptureFixture[str], *words: str) -> Board:

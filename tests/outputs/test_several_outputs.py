@@ -366,6 +366,7 @@ def test_the_report_covers_all_graders_and_each_has_its_own_report(root: Path) -
         own = (out / name / "report.html").read_text()
         assert sections(own)[0] == "Leaderboard"
         assert '<a href="../report.html">all graders</a>' in own
+        assert f"<h1><bdi>Evaluation report, {name}</bdi></h1>" in own
     assert not broken_links(out)
     manifest = json.loads((out / "manifest.json").read_text())
     assert {"report.html", "rubric/report.html", "other/report.html"} <= manifest["outputs"].keys()

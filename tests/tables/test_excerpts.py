@@ -40,6 +40,13 @@ def test_intervals_and_errors_of_a_column_are_below_its_values(
     assert found.rows[0][1] == Cell("0.500", below)
 
 
+def test_numbers_have_three_digits_that_a_reader_can_use() -> None:
+    values = (1234, 1234.5, 74.125, 4.125, 1.0, 0.4166667, -0.0004, 0.0, -12.34)
+    found = excerpt(Table(("n",), tuple((value,) for value in values)), 20)
+    texts = [row[0].text for row in found.rows]
+    assert texts == ["1,234", "1,234", "74.1", "4.12", "1.000", "0.417", "0.000", "0.000", "-12.3"]
+
+
 def test_a_column_without_values_is_omitted_except_in_an_empty_table() -> None:
     assert len(excerpt(Table(("run", "x"), (("a", None), ("b", math.nan))), 5).columns) == 1
     assert len(excerpt(Table(("run", "x"), ()), 5).columns) == 2

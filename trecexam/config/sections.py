@@ -226,7 +226,10 @@ class ReportPageSection(Section):
         False,
         description="Write each plot as PDF too, beside SVG. `trecexam plot` does it for a paper.",
     )
-    title: str = Field("Evaluation report", description="The title of the report.")
+    title: str = Field(
+        "Evaluation report",
+        description="The title of the report. `trecexam init` writes the name of the folder into it.",
+    )
     baseline: str | None = Field(None, description="The run that the report compares all others with.")
 
 

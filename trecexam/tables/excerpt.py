@@ -15,7 +15,7 @@ _WIDE = {"text": 160, "code": 80, "name": 40}
 _WHOLE = 1_000_000
 #: What columns hold, by their names; the others hold names.
 _KINDS = {
-    **dict.fromkeys(("reason", "text", "why", "note", "file"), "text"),
+    **dict.fromkeys(("query and passage", "reason", "text", "why", "note", "file"), "text"),
     **dict.fromkeys(("item_id", "sha256"), "code"),
 }
 
@@ -78,7 +78,7 @@ def excerpt(
     below the values. Columns without any value are left out.
 
     Args:
-        whole: texts are not cut, and numbers have four decimals.
+        whole: texts are not cut.
         places: of the rows, in their order; None for the first. Columns are those that have values in all.
         bare: columns whose cells are left empty, for who draws them.
     """
@@ -110,7 +110,7 @@ def excerpt(
             continue
         added = (_below(name, {each: values[each][row] for each in below.get(name, ())}) for row in places)
         width = _WHOLE if whole else _WIDE.get(kind, 160)
-        texts = (shown(column[row], width, 4 if whole else 3) for row in places)
+        texts = (shown(column[row], width) for row in places)
         empty = NO_VALUE if kind == "n" else ""
         cells.append([Cell(text or empty, tuple(of)) for text, of in zip(texts, added, strict=True)])
     key = next((name for name in layout.keys if name in shown_names), None)
@@ -144,15 +144,18 @@ def _below(name: str, values: dict[str, Value]) -> Iterator[str]:
     error = values.pop(f"{name}.stderr", None)
     if shown(error):
         yield f"± {shown(error)}"
-    yield from filter(None, map(shown, values.values()))
+    yield from filter(None, (shown(value, _WHOLE) for value in values.values()))
 
 
-def shown(value: Value, width: int = 160, decimals: int = 3) -> str:
-    """A value as people read it: few decimals, thousands apart, long texts cut."""
+def shown(value: Value, width: int = 160) -> str:
+    """Return a value as people read it: three digits of a float above 1, thousands apart, long texts cut."""
     if value is None:
         return ""
     if isinstance(value, str):
         return cut(value, width, middle=True)
     if isinstance(value, int):
         return f"{value:,}"
-    return f"{value:.{decimals}f}" if math.isfinite(value) else ""
+    if not math.isfinite(value):
+        return ""
+    size = abs(value)
+    return f"{value:z,.{3 if size <= 1 else 2 if size < 10 else 1 if size < 100 else 0}f}"

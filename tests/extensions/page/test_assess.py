@@ -99,7 +99,7 @@ def test_an_assessor_judges_her_tasks_in_the_order_of_the_plan(
 ) -> None:
     browser = open_team(SCALE).client("ada")
     page = browser.get(first(browser)).text
-    assert "0 of 2 passages of this topic are judged, 0 of 3 in all." in page
+    assert "0 of 3 passages rated, 3 left. This topic: 0 of 2 rated, 2 left." in page
     for name in ("off topic", "related", "to the point"):
         assert f"{name} <kbd>" in page
     one = judge(browser, first(browser), item_1="2", note="cites nothing")
@@ -345,7 +345,7 @@ def test_after_cannot_judge_with_a_reason_the_passage_may_still_be_judged(
     n_items = max(1, page.count("data-question"))
     judge(browser, address, **{f"item_{n}": "1" for n in range(1, n_items + 1)})
     assert "You cannot judge it" not in browser.get(address).text
-    assert "1 of 2 passages of this topic" in browser.get(address).text
+    assert "This topic: 1 of 2 rated, 1 left." in browser.get(address).text
 
 
 def test_a_passage_marked_twice_as_cannot_judge_may_still_be_judged(

@@ -26,7 +26,7 @@ from trecexam.extensions.page.judging import (
 
 
 def row(query_id: str, doc_id: str, change: float) -> QueuedJudgment:
-    return QueuedJudgment(Key(query_id, doc_id, ""), (-change,), change, 2)
+    return QueuedJudgment(Key(query_id, doc_id, ""), (-change,), 2)
 
 
 class Scripted:

@@ -36,7 +36,6 @@ PAGES = [
     urls.query("q1"),
     urls.query("q1", show="items"),
     urls.query("q1", show="runs"),
-    urls.query("q1", disagree="both"),
     urls.query("q1", status="missing"),
     urls.passage("q1", "q1-d00"),
     urls.passage("q1", "q1-d00", "q1/0"),
@@ -45,8 +44,7 @@ PAGES = [
     "/disagreements",
     urls.disagreements(kind="missed"),
     urls.disagreements(label=5, judgment=0),
-    urls.disagreements(show="items"),
-    "/holes",
+    "/section/holes",
     "/rejected",
     "/work",
     "/search",
@@ -94,7 +92,7 @@ def test_the_leaderboard_has_the_means_of_the_tsv(reading: TestClient, graded: P
     places = [html.index(f">{row[0]}</bdi>") for row in rows[1:]]
     assert places == sorted(places)
     for row in rows[1:]:
-        assert f"{float(row[1]):.4f}" in html
+        assert f"{float(row[1]):.3f}" in html
 
 
 def test_runs_can_be_sorted_by_a_column(reading: TestClient) -> None:
@@ -155,11 +153,11 @@ def test_disagreements_are_between_labels_and_judgments(reading: TestClient, gra
     spurious = {key for key in both if judged[key] < 1 and labels[key] >= 4}
     for kind, wanted in (("missed", missed), ("spurious", spurious)):
         html = reading.get(urls.disagreements(kind=kind, size=100)).text
-        found = set(re.findall(r'<th scope="row"[^>]*><a href="/query/(\w+)/passage/([\w-]+)"', html))
+        found = set(re.findall(r'<div><a href="/query/(\w+)/passage/([\w-]+)"', html))
+        for query_id, doc_id in found:
+            assert f"query number {query_id}</strong>" in html
+            assert f'<div><span dir="auto">passage {int(doc_id[-2:])} about {query_id}</span></div>' in html
         assert found == wanted
-        one = {key for key in wanted if key[0] == "q1"}
-        html = reading.get(urls.query("q1", disagree=kind)).text
-        assert set(re.findall(r'<th scope="row"[^>]*><a href="/query/(\w+)/passage/([\w-]+)"', html)) == one
     assert missed
     assert spurious
     html = reading.get("/disagreements").text
@@ -241,7 +239,7 @@ def test_foreign_text_is_never_markup(tmp_path: Path, open_client: Callable[...,
             "/",
             "/queries",
             "/disagreements",
-            "/holes",
+            "/section/holes",
             "/rejected",
             "/?q=" + word,
             f"/?sort={word}&page={word}",
@@ -249,7 +247,7 @@ def test_foreign_text_is_never_markup(tmp_path: Path, open_client: Callable[...,
         *(urls.run(glued), urls.run_query(glued, glued), urls.run(word), urls.query(word)),
         *(urls.query(glued, show=show) for show in ("passages", "items", "runs")),
         *(urls.passage(glued, doc), urls.passage(glued, doc, item), urls.item(glued, item)),
-        *(urls.disagreements(show="items"), urls.search(q=word), urls.search(q="number")),
+        *(urls.search(q=word), urls.search(q="number")),
     ]
     for path in addresses:
         html = client.get(path).text
@@ -322,7 +320,13 @@ class TestThereIsNothingYet:
             path.unlink()
         client = open_client(track)
         assert f"{track}/runs" in client.get("/").text
-        for path in ("/queries", urls.query("q1"), urls.query("q1", show="runs"), "/disagreements", "/holes"):
+        for path in (
+            "/queries",
+            urls.query("q1"),
+            urls.query("q1", show="runs"),
+            "/disagreements",
+            "/section/holes",
+        ):
             assert client.get(path).status_code == 200
 
     def test_without_grades_the_page_says_that_nothing_is_graded(
@@ -346,7 +350,6 @@ class TestThereIsNothingYet:
         (track / "qrels.txt").unlink()
         client = open_client(track)
         assert "qrels.txt" in client.get("/disagreements").text
-        assert "qrels.txt" in client.get(urls.disagreements(show="items")).text
         assert "official #" not in client.get("/").text
 
 
@@ -361,7 +364,7 @@ def test_a_judged_passage_in_no_run_is_shown_with_its_judgment_and_no_rank(track
         page = client.get(urls.passage("q1", "q1-d11")).text
         assert "No run has it in its first ranks." in page
         assert "passage 11 about q1" in page
-        assert client.get("/disagreements").status_code == client.get("/holes").status_code == 200
+        assert client.get("/disagreements").status_code == client.get("/section/holes").status_code == 200
 
 
 def test_the_leaderboard_shows_groups(reading: TestClient, graded: Path) -> None:
@@ -425,10 +428,10 @@ def test_the_holes_of_the_page_are_those_of_the_command(skipping: Path) -> None:
         expected = {row.run: tuple(row.holes) for row in opened.holes().sums()}
     assert expected["skips"] == (2, 1, 1, pytest.approx(1 / 6))
     with client_of(skipping) as client:
-        rows = rows_of(client.get("/holes").text)
+        rows = rows_of('id="table"' + client.get("/section/holes").text)
     shown = {run: (int(retrieved), int(unjudged), int(ungraded), float(judged))
-             for run, retrieved, unjudged, judged, ungraded in rows}  # fmt: skip
-    assert shown == {run: pytest.approx(holes, abs=1e-4) for run, holes in expected.items()}
+             for run, _, retrieved, unjudged, ungraded, judged in rows}  # fmt: skip
+    assert shown == {run: pytest.approx(holes, abs=5e-4) for run, holes in expected.items()}
 
 
 def test_a_run_answers_those_of_its_queries_that_the_bank_has(skipping: Path) -> None:

@@ -336,6 +336,8 @@ def test_an_organizer_decides_if_people_disagree_on_a_sentence(client: TestClien
     page = client.get(agreement).text
     assert "1 of 1 are open" in page
     assert text in unescape(page)
+    state = live.view.of("support").query(form["query"])
+    assert state.texts[state.place(form["doc"])] in unescape(page)
     assert (
         "<bdi>ada</bdi>: <strong>full support</strong>; <bdi>bob</bdi>: <strong>no support</strong>" in page
     )

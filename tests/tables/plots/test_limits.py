@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from trecexam.tables.plots.limits import keep_within, squeezing
+from trecexam.tables.plots.limits import end_at_one, keep_within, squeezing
 
 
 @pytest.mark.parametrize(
@@ -47,6 +48,21 @@ def test_the_fewest_values_that_halve_the_range_are_left_out(numbers: list[int])
     kept = np.sort(np.array(numbers, int)[~squeezing(numbers)]).tolist()
     assert len(kept) == len(inside)
     assert not kept or kept[-1] - kept[0] == inside[-1] - inside[0]
+
+
+@pytest.mark.parametrize(("highest", "end"), [(0.4, 0.42), (0.99, 1.0), (1.0, 1.0), (1.01, 1.0605)])
+def test_an_axis_of_shares_ends_at_one(highest: float, end: float) -> None:
+    def axes() -> Axes:
+        return Figure().subplots()
+
+    drawn, kept = axes(), axes()
+    drawn.plot([highest], [0], "o")
+    drawn.set_xlim(0, 1.05 * highest)
+    end_at_one(drawn, "x")
+    assert drawn.get_xlim() == pytest.approx((0, end))
+    assert not drawn.lines[0].get_clip_on()
+    keep_within(kept, "y", [0, highest])
+    assert kept.get_ylim()[1] == pytest.approx(min(1.06 * highest, 1) if highest <= 1 else 1.06 * highest)
 
 
 def test_the_axis_covers_the_kept_values_with_a_margin() -> None:

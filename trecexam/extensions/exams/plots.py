@@ -102,7 +102,7 @@ def _draw_curves(figure: Figure, plot: Plot) -> None:
         )
     thetas = np.array(str(plot.settings["examinees"]).split(), float)
     axes.plot(thetas, np.full(len(thetas), -0.03), "|", color=MUTED, markersize=6)
-    axes.set_ylim(-0.06, 1.02)
+    axes.set_ylim(-0.06, 1)
     axes.set_xlabel("ability")
     axes.set_ylabel("chance of a right response")
     grid(axes)

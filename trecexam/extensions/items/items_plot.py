@@ -59,8 +59,7 @@ def _draw(figure: Figure, plot: Plot) -> None:
                 rasterized=len(rows) > _DRAWN,
             )
     axes.set_xlim(0, max(5.0, max((float(row[mean] or 0) for row in rows), default=5.0)))
-    axes.set_ylim(-0.03, 1.03)
-    axes.axhline(0, color=MUTED, linewidth=0.5)
+    axes.set_ylim(0, 1)
     axes.axhline(1, color=MUTED, linewidth=0.5)
     axes.set_xlabel("mean rating of the pooled passages")
     axes.set_ylabel("share of runs that cover it")

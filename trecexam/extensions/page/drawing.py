@@ -80,7 +80,7 @@ def bar(done: int, of: int) -> Markup:
     return drawn.format(of or 1, done, done)
 
 
-def number(value: float | None, digits: int = 4) -> str:
+def number(value: float | None, digits: int = 3) -> str:
     """A value with this many decimals, or a dash."""
     return "–" if value is None or not math.isfinite(value) else f"{value:.{digits}f}"  # noqa: RUF001
 

@@ -29,8 +29,8 @@ from trecexam.extensions.page.view import (
 )
 from trecexam.features.agreement.agreement import Agreements, own_agreement
 from trecexam.features.holes.arithmetic import holes
+from trecexam.features.holes.holes import HOLES
 from trecexam.features.leaderboard.differences import own_differences
-from trecexam.features.verification import verification
 from trecexam.files.stamps import stamp
 from trecexam.graders.base import identity_digest
 from trecexam.line.cited import responses_by_query
@@ -54,7 +54,6 @@ if TYPE_CHECKING:
     from trecexam.scores.leaderboard import Leaderboard
     from trecexam.scores.ratings import QueryRatings
     from trecexam.scores.values import MeasureValues
-    from trecexam.tables.table import Table
 
 
 class _GatheredQuery(NamedTuple):
@@ -312,7 +311,6 @@ def _view(
         judged=judged,
         kappa=None if agreed is None else _kappa(agreed),
         comparison=None if agreed is None else agreed.notes,
-        items=_items(track, judgments),
         rejected=rejected_rows(track),
         notes=notes,
         input_notes=track.notes,
@@ -337,8 +335,8 @@ def _as_image(svg: re.Match[str]) -> str:
 
 
 def _added(track: Assessment) -> Iterator[PagePart]:
-    """The sections that extensions add to the report."""
-    for feature in (named(at) for extension in extensions() for at in extension.features):
+    """Yield the sections of the report on holes and of extensions."""
+    for feature in (*(named(at) for extension in extensions() for at in extension.features), HOLES):
         applies = feature.report is not None and feature.applies(track)
         for part in feature.report(track) if applies else ():
             plots = () if part.result is None else part.result.plots
@@ -383,13 +381,3 @@ def _kappa(agreements: Agreements) -> tuple[float, float, float] | None:
     """Kappa of binary labels with its interval; None if undefined."""
     kappa = agreements.found[0].binary.kappa
     return None if math.isnan(kappa.value) else (kappa.value, kappa.low, kappa.high)
-
-
-def _items(track: Assessment, judgments: Official | None) -> Table | None:
-    if judgments is None:
-        return None
-    try:
-        return verification.spurious(track).table
-    except TrecexamError:
-        # Nothing graded, or nothing in common: the notes, or the counts, say so.
-        return None

@@ -144,7 +144,8 @@ class Guard:
         host = headers.get("host", "")
         if not self._is_ours(host):
             return plain_page(
-                421, "The page is not at this name. Open it by the address that `trecexam serve` printed."
+                421,
+                "The page is not at this name. Open the address that <code>trecexam serve</code> printed.",
             )
         if scope["method"] == "POST" and not _from_here(headers, host, self._front.origin):
             return plain_page(403, "This request comes from another site, and was rejected.")
@@ -179,7 +180,9 @@ class Guard:
             response = _onwards("/" + path.lstrip("/") + (f"?{rest}" if rest else ""))
             cookies.keep(response, self._cookie, cookie_value)
             return response
-        return plain_page(401, "This page needs the token that `trecexam serve` printed.", ask=True)
+        return plain_page(
+            401, "This page needs the token that <code>trecexam serve</code> printed.", ask=True
+        )
 
 
 def plain_page(

@@ -66,14 +66,11 @@ class QueuedJudgment(NamedTuple):
 
     Attributes:
         order: those with the least are made first.
-        change: by how much the differences of the runs' means are expected to move; None of citations and
-            without grades.
         runs: how many have it among their first ranks, or cite it.
     """
 
     key: Key
     order: tuple[float, ...]
-    change: float | None
     runs: int
 
 
@@ -369,7 +366,6 @@ def _looked(query_id: str, rows: Sequence[SuggestedJudgment]) -> QueryLooked:
             QueuedJudgment(
                 Key(query_id, row.doc_id, row.item.item_id if row.item else ""),
                 row.order,
-                row.expected_change,
                 row.runs,
             )
             for row in rows[:KEPT]

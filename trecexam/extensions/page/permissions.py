@@ -33,7 +33,6 @@ _OF_GRADER: Mapping[str, tuple[frozenset[str], frozenset[str]]] = {
     "/query/{query_id:name}/passage/{doc_id:name}": (_LOOKING, _NOBODY),
     "/query/{query_id:name}/item/{item_id:name}": (_LOOKING, _NOBODY),
     "/disagreements": (_LOOKING, _NOBODY),
-    "/holes": (_LOOKING, _NOBODY),
     "/section/{section:name}": (_LOOKING, _NOBODY),
     "/search": (_LOOKING, _NOBODY),
     "/judge": (_LOOKING, _NOBODY),

@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 
     from trecexam.line.judging_scale import JudgingScale
     from trecexam.outputs.page.render import Section
-    from trecexam.tables.table import Table
 
 
 @dataclass(frozen=True)
@@ -220,7 +219,6 @@ class View:
             has both labels.
         judged: None where official judgments and pool have nothing in common; `notes` say why.
         input_notes: warnings about accepted inputs, one per line.
-        items: None likewise, else what `verify spurious` says: the items that discriminate worst first.
         sections: what extensions add to the report.
         words: what people call the ratings 0, 1, 2 ...; () where they say the number. `scale` is that of
             judgments of passages as a whole; None where these have the grader's scale.
@@ -252,7 +250,6 @@ class View:
     judged: JudgedTable | None
     kappa: tuple[float, float, float] | None
     comparison: tuple[str, ...] | None
-    items: Table | None
     rejected: tuple[Rejected, ...]
     notes: tuple[str, ...]
     input_notes: tuple[str, ...]

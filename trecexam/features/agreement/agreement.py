@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from trecexam.errors import TrecexamError
 from trecexam.features.agreement.arithmetic import Agreement, agreement, pair
 from trecexam.features.agreement.citations import CitationAgreement, citation_agreement
+from trecexam.features.agreement.disagreements import disagreements_part
 from trecexam.line.assessment import Assessment, Part
 from trecexam.line.diagnostics import nothing_graded
 from trecexam.line.loaded_track import asked_of
@@ -417,15 +418,14 @@ def agreement_report(track: Assessment) -> tuple[ReportPart, ...]:
     why = "No passage has both an automatic label and a judgment."
     if track.official is None:
         why = "No official judgments."
-    return (
-        ReportPart(
-            "official",
-            agreements,
-            heading="Agreement of labels with judgments",
-            why=why if agreements is None else "",
-            files=() if agreements is None else ("agreement.tsv",),
-        ),
+    part = ReportPart(
+        "official",
+        agreements,
+        heading="Agreement of labels with judgments",
+        why=why if agreements is None else "",
+        files=() if agreements is None else ("agreement.tsv",),
     )
+    return (part,) if agreements is None else (part, disagreements_part(track, agreements.n_both))
 
 
 AGREEMENT = Feature(

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from trecexam.scores.leaderboard import interval, score
 from trecexam.tables.plots.labels import DotName, name_dots
-from trecexam.tables.plots.limits import keep_within, mark_at_edge, squeezing
+from trecexam.tables.plots.limits import end_at_one, keep_within, mark_at_edge, squeezing
 from trecexam.tables.plots.model import Plot, Size
 from trecexam.tables.plots.style import BLUE, GRID, ORANGE, WIDTH, fitted, grid
 from trecexam.tables.table import Table
@@ -126,6 +126,8 @@ def _draw(figure: Figure, plot: Plot) -> None:
         at[:, 0] = at[:, 0].clip(*keep_within(axes, "x", [ends[~beyond] for ends in (x, left, right)]))
     if beyond_y.any():
         at[:, 1] = at[:, 1].clip(*keep_within(axes, "y", [ends[~beyond] for ends in (y, low, high)]))
+    end_at_one(axes, "x")
+    end_at_one(axes, "y")
     ranks = bool(plot.settings["ranks"])
     if ranks:
         axes.invert_xaxis()

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from trecexam.features.correlation.tables import correlation_table
+from trecexam.tables.plots.limits import end_at_one
 from trecexam.tables.plots.model import Plot, Size
 from trecexam.tables.plots.style import BLUE, MUTED, ORANGE, WIDTH, grid
 from trecexam.tables.table import Table
@@ -68,7 +69,7 @@ def _draw(figure: Figure, plot: Plot) -> None:
     ratings = sorted({int(row[columns[0]] or 0) for row in table.rows})
     axes.set_xticks(ratings, [str(rating) for rating in ratings])
     axes.set_xlim(ratings[0] - 0.4, ratings[-1] + 0.4)
-    axes.set_ylim(top=min(1.02, axes.get_ylim()[1]) if axes.get_ylim()[1] > 1 else None)
+    end_at_one(axes, "y")
     axes.set_xlabel("min_rating: a passage counts from this rating (t) on")
     axes.set_ylabel("Kendall's tau")
     # Above the picture: the intervals leave no room in it.

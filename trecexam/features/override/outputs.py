@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from trecexam.features.override.overriding import human_table
 from trecexam.line.assessment import EVERYTHING, Assessment
+from trecexam.line.cell_texts import with_texts
 from trecexam.line.output_files import Feature, OutputFiles
 from trecexam.tables.result import Tables
 from trecexam.tables.section import ReportPart
@@ -36,7 +37,7 @@ def override_report(track: Assessment) -> tuple[ReportPart, ...]:
     return (
         ReportPart(
             "grades",
-            None if table is None else Tables({"human": table}),
+            None if table is None else Tables({"human": with_texts(track, table)}),
             # Where no extension has begun the section.
             "Grades",
             heading="People's ratings",

@@ -51,7 +51,7 @@ class Report:
     """Everything that the page shows.
 
     Attributes:
-        title: at the head of the page. The folder's name would make other bytes of the same inputs.
+        title: at the head of the page. A setting, so that a copy of the folder has the same bytes.
         lead: what was done, in a sentence or two.
         numbers: (count, of what) for the head of the page.
         cautions: what a reader must know before all else: cells without a grade, a grading that continues.

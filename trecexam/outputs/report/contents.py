@@ -63,10 +63,10 @@ def page_of(track: Assessment, facts: UpdateFacts, parts: Sequence[PagePart]) ->
         "cells": counts.cells,
         "cells rated": counts.ok,
     }
-    link = folder.link
+    link, title = folder.link, track.config.report.title
     first = () if head is None else (PagePart(head.part, link=link),)
     return Report(
-        title=track.config.report.title,
+        title=f"{title}, {track.name}" if folder.is_one_of_several else title,
         lead=_LEAD if head is None else head.lead,
         numbers=tuple((f"{count:,}", what) for what, count in numbers.items()),
         cautions=tuple(cautions(track, complete=facts.complete)),

@@ -45,7 +45,7 @@ def squeezing(values: ArrayLike) -> NDArray[np.bool_]:
 
 
 def keep_within(axes: Axes, axis: Literal["x", "y"], values: ArrayLike) -> tuple[float, float]:
-    """Sets the limits of an axis to these values, and a little room, in place of all that is drawn.
+    """Set the limits of an axis to these values and a little room; values up to 1 end at 1 at most.
 
     Returns:
         The limits, the lower first.
@@ -53,8 +53,20 @@ def keep_within(axes: Axes, axis: Literal["x", "y"], values: ArrayLike) -> tuple
     array = np.asarray(values, np.float64)
     low, high = float(np.nanmin(array)), float(np.nanmax(array))
     room = 0.06 * (high - low)
-    (axes.set_xlim if axis == "x" else axes.set_ylim)(low - room, high + room)
-    return low - room, high + room
+    start, end = low - room, min(high + room, 1) if high <= 1 else high + room
+    axes.set(**{f"{axis}lim": (start, end)})
+    return start, end
+
+
+def end_at_one(axes: Axes, axis: Literal["x", "y"]) -> None:
+    """End an axis at 1 if no value is above 1, and draw marks at the end whole."""
+    end, highest = (
+        (axes.get_xlim()[1], axes.dataLim.x1) if axis == "x" else (axes.get_ylim()[1], axes.dataLim.y1)
+    )
+    if highest <= 1 < end:
+        axes.set(**{f"{axis}lim": (None, 1)})
+    for line in axes.lines:
+        line.set_clip_on(False)
 
 
 def mark_at_edge(axes: Axes, x: float, y: float, *, beyond: tuple[int, int], color: str = MUTED) -> None:

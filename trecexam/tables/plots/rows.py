@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from trecexam.tables.plots.limits import keep_within, mark_at_edge, squeezing
+from trecexam.tables.plots.limits import end_at_one, keep_within, mark_at_edge, squeezing
 from trecexam.tables.plots.style import BLUE, MUTED, NAMED, grid, label_rows, letters
 
 if TYPE_CHECKING:
@@ -20,20 +20,17 @@ if TYPE_CHECKING:
 EDGE = " A triangle at the edge means a value beyond it, which is beside it."
 
 
-def draw_rows(
-    axes: Axes, names: Sequence[str], values: Floats, low: Floats, high: Floats, *, whole: bool = False
-) -> None:
+def draw_rows(axes: Axes, names: Sequence[str], values: Floats, low: Floats, high: Floats) -> None:
     """A dot and its interval a row, first on top; one that would squeeze the others is marked at the edge.
 
     Args:
         values: a row each; NaN for none.
         low, high: the ends of their intervals; NaN for none.
-        whole: all of the scale is shown, so that none squeezes others.
     """
     row_indices, few = np.arange(len(names)), len(names) <= NAMED
     has_value = np.isfinite(values)
     outside = np.zeros(len(values), np.bool_)
-    outside[has_value] = squeezing(values[has_value]) & (not whole)
+    outside[has_value] = squeezing(values[has_value])
     inside = has_value & ~outside
     axes.hlines(row_indices[inside], low[inside], high[inside], color=MUTED, linewidth=1.0 if few else 0.6)
     axes.plot(values[inside], row_indices[inside], "o", color=BLUE, markersize=4 if few else 2.5)
@@ -52,6 +49,7 @@ def draw_rows(
                 va="center",
                 fontsize=letters(8),
             )
+    end_at_one(axes, "x")
     label_rows(axes, names, NAMED)
     axes.spines["left"].set_visible(False)
     grid(axes, "x")

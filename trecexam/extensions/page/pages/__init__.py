@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 #: Every module here has `ROUTES`.
 OF_GRADER = (
-    *("leaderboard", "runs", "queries", "passages", "items", "disagreements", "holes", "search"),
+    *("leaderboard", "runs", "queries", "passages", "items", "disagreements", "search"),
     *("people", "judge", "bank", "assess", "campaign"),
 )
 #: Of all graders; and what says nothing of the track.

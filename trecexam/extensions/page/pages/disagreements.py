@@ -1,19 +1,15 @@
-"""Disagreements of the grader with official judgments: passages, and items that discriminate badly."""
+"""Passages that the grader and the official judgments disagree on."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from markupsafe import Markup
 from starlette.routing import Route
 
-from trecexam.extensions.page import urls
-from trecexam.extensions.page.drawing import link
-from trecexam.extensions.page.listing import Address, ListedRows, listed
+from trecexam.extensions.page.listing import Address, listed
 from trecexam.extensions.page.rendering import render, view_of
-from trecexam.extensions.page.tabled import Draw, tabled
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -21,7 +17,6 @@ if TYPE_CHECKING:
     from starlette.responses import Response
 
     from trecexam.extensions.page.view import JudgedTable, View
-    from trecexam.tables.table import Table
 
 
 @dataclass(frozen=True)
@@ -33,34 +28,19 @@ class Matrix:
     counts: tuple[tuple[int, ...], ...]
 
 
-@dataclass(frozen=True)
-class Disagreement:
-    """A passage with label and official judgment."""
-
-    query_id: str
-    doc_id: str
-    text: str | None
-    label: int
-    judgment: int
-    runs: int
-
-
 def disagreements(request: Request) -> Response:
-    """The matrix of labels and judgments, and the passages of a part of it; or the items."""
+    """The matrix of labels and judgments, and the passages of a part of it."""
     view, address = view_of(request), Address.of(request)
-    if address.get("show", "items"):
-        return _items(request, view, address)
     table = view.judged
     if table is None:
-        return render(request, "disagreements.html", matrix=None, show="passages", rows=None, totals=(0, 0))
+        return render(request, "disagreements.html", matrix=None, rows=None, totals=(0, 0))
     kinds = _kinds(view, table)
-    rows = _listed(view, table, _selected(view, table, kinds, address), address)
+    selected = _selected(view, table, kinds, address)
     return render(
         request,
         "disagreements.html",
         matrix=matrix(table),
-        show="passages",
-        rows=rows,
+        rows=listed(selected.tolist(), address),
         totals=tuple(int((kinds == kind).sum()) for kind in (1, 2)),
     )
 
@@ -84,7 +64,7 @@ def _kinds(view: View, table: JudgedTable) -> NDArray[np.int8]:
 
 
 def _selected(view: View, table: JudgedTable, kinds: NDArray[np.int8], address: Address) -> NDArray[np.int64]:
-    """The rows of the table that an address selects, in its order."""
+    """The rows of the table that an address selects, those furthest apart first."""
     label, judgment = address.number("label"), address.number("judgment")
     if label is not None or judgment is not None:
         chosen = np.ones(len(table.label), bool)
@@ -101,76 +81,13 @@ def _selected(view: View, table: JudgedTable, kinds: NDArray[np.int8], address: 
             [search_text in f"{head.query_id}\t{head.text}".casefold() for head in view.heads.values()], bool
         )
         chosen &= queries[table.query]
-    selected_rows = chosen.nonzero()[0]
+    rows = chosen.nonzero()[0]
     # How far the two are apart, each on its own scale from where on it counts; then what most runs have.
-    gap = np.abs((table.judgment - view.settings.min_relevant) - (table.label - view.settings.least))
-    columns = {
-        "gap": gap,
-        "runs": table.runs,
-        "label": table.label,
-        "judgment": table.judgment,
-        "query": table.query,
-    }
-    sort = address.get("sort")
-    name = sort.removeprefix("-") if sort.removeprefix("-") in columns else "gap"
-    down = sort.startswith("-") or name != sort
-    first = columns[name][selected_rows] * (-1 if down else 1)
-    order = np.lexsort(
-        (
-            table.doc[selected_rows],
-            table.query[selected_rows],
-            -table.runs[selected_rows],
-            -gap[selected_rows],
-            first,
-        )
-    )
-    selected: NDArray[np.int64] = selected_rows[order]
+    gap = np.abs((table.judgment - view.settings.min_relevant) - (table.label - view.settings.least))[rows]
+    selected: NDArray[np.int64] = rows[
+        np.lexsort((table.doc[rows], table.query[rows], -table.runs[rows], -gap))
+    ]
     return selected
-
-
-def _listed(
-    view: View, table: JudgedTable, table_rows: NDArray[np.int64], address: Address
-) -> ListedRows[Disagreement]:
-    sort = address.get("sort") or "-gap"
-    # Places first: only the passages of this page are opened.
-    page = listed(range(len(table_rows)), address, sort.removeprefix("-"), down=sort.startswith("-"))
-    rows = []
-    for at in table_rows[list(page.rows)].tolist():
-        state = view.query(view.query_ids[int(table.query[at])])
-        assert state is not None
-        passage_index = int(table.doc[at])
-        rows.append(
-            Disagreement(
-                state.query_id,
-                state.doc_ids[passage_index],
-                state.texts[passage_index],
-                int(table.label[at]),
-                int(table.judgment[at]),
-                int(table.runs[at]),
-            )
-        )
-    return ListedRows(rows, page.total, page.first, page.page, page.pages, page.size, page.sort, page.down)
-
-
-def _items(request: Request, view: View, address: Address) -> Response:
-    table = None
-    if view.items is not None:
-        queries, ids, texts = (view.items[name] for name in ("query_id", "item_id", "item"))
-        draw: dict[str, Draw] = {
-            "item_id": lambda at: link(urls.item(queries[at], ids[at]), texts[at]),
-            **{f"{side}_reached": _share(view.items, side) for side in ("relevant", "nonrelevant")},
-        }
-        # What people see first is enough here; `verify spurious` has the other counts.
-        layout_full = view.items.layout
-        without, short = (*layout_full.without, "item"), {**layout_full.short, "item_id": "item"}
-        layout = replace(layout_full, most=len(layout_full.first) - 1, without=without, short=short)
-        table = tabled(replace(view.items, layout=layout), address, draw=draw)
-    return render(request, "disagreements_items.html", show="items", table=table)
-
-
-def _share(items: Table, side: str) -> Draw:
-    reached, all_of = items[f"{side}_reached"], items[side]
-    return lambda at: Markup(f"{reached[at]:,} of {all_of[at]:,}")
 
 
 ROUTES = [Route("/disagreements", disagreements)]

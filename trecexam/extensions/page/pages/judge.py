@@ -137,7 +137,7 @@ def _judgment_page(request: Request, view: View, queue: JudgmentQueue, trail: Tr
         why=trail.why or WHY,
         undo=_undone(view, trail),
         back=trail.before(key),
-        left=len(_open(request, view, queue, trail, displayed_key=key)),
+        **_counts(request, view, queue, trail, key),
         stale=queue.stale(view.version),
     )
 
@@ -150,18 +150,35 @@ def _undone(view: View, trail: Trail) -> dict[str, object] | None:
     return None if row is None else {"key": key, "row": row, "token": seen_token(row)}
 
 
-def _nothing(request: Request, view: View, queue: JudgmentQueue, trail: Trail) -> Response:
-    skipped = sum(
-        key.query_id in view.heads and key[1:] not in _judged(request, view, key.query_id)
+def _counts(
+    request: Request, view: View, queue: JudgmentQueue, trail: Trail, displayed_key: Key
+) -> dict[str, int]:
+    """Count the judgments that people made, and the open ones that this browser skipped and did not skip."""
+    judged = (item_id for query_id in view.heads for _, item_id in _judged(request, view, query_id))
+    return {
+        "rated": sum(bool(item_id) is view.is_cited for item_id in judged),
+        "left": len(_open(request, view, queue, trail, displayed_key)),
+        "skipped": len(_skipped(request, view, trail) - {displayed_key}),
+    }
+
+
+def _skipped(request: Request, view: View, trail: Trail) -> set[Key]:
+    """Open judgments that this browser was shown."""
+    return {
+        key
         for key in trail.seen
-    )
+        if key.query_id in view.heads and key[1:] not in _judged(request, view, key.query_id)
+    }
+
+
+def _nothing(request: Request, view: View, queue: JudgmentQueue, trail: Trail) -> Response:
     return render(
         request,
         "judge_none.html",
         queue=queue,
         wish=wish_fields(wish_of(request)),
         measures=view.values.measures,
-        skipped=skipped,
+        skipped=len(_skipped(request, view, trail)),
         undo=_undone(view, trail),
         stale=queue.stale(view.version),
     )

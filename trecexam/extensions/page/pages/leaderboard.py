@@ -126,10 +126,10 @@ def _draw(view: View, compared: Sequence[Mapping[str, Mapping[str, Any]]]) -> di
             score = scores[row_index]
             comparison = compared[measure].get(rows[row_index].run) if compared else None
             has_error = score.exists and rows[row_index].n_queries > 1 and not compared
-            beside = _INTERVAL.format(f"± {number(score.stderr, 3)}") if has_error else ""
+            beside = _INTERVAL.format(f"± {number(score.stderr)}") if has_error else ""
             if comparison is not None:
                 mark = ("▲" if comparison["difference"] > 0 else "▼") if comparison["reject"] else ""
-                p = number(comparison["p-value corrected"], 3)
+                p = number(comparison["p-value corrected"])
                 beside = _DIFFERENCE.format(f"{comparison['difference']:+.3f}, p {p} {mark}".rstrip())
             drawn = whisker(score.mean, ends[row_index], scale) if measure == 0 and has_error else ""
             return Markup("{} {}{}").format(number(score.mean), beside, drawn)

@@ -103,11 +103,6 @@ def passage_lines(view: View, state: QueryView) -> list[PassageLine]:
 
 def _passages(view: View, state: QueryView, address: Address) -> dict[str, Any]:
     rows = passage_lines(view, state)
-    settings = view.settings
-    kind = address.get("disagree", "missed", "spurious", "both")
-    if kind:
-        apart = {"missed", "spurious"} if kind == "both" else {kind}
-        rows = [row for row in rows if _kind(row, settings.least, settings.min_relevant) in apart]
     status = address.get("status", *STATUSES, "human", "no_text")
     if status:
         rows = [row for row in rows if _has(state, row, status)]
@@ -150,14 +145,6 @@ def passages_tabled(
         },
         beginnings=("text",),
     )
-
-
-def _kind(row: PassageLine, least: int, min_relevant: int) -> str:
-    """ "missed" or "spurious" where label and judgment disagree, else ""."""
-    if row.label is None or row.judgment is None or row.judgment < 0:
-        return ""
-    automatic, judged = row.label >= least, row.judgment >= min_relevant
-    return "" if automatic == judged else "missed" if judged else "spurious"
 
 
 def _has(state: QueryView, row: PassageLine, status: str) -> bool:

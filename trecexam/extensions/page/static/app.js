@@ -140,6 +140,8 @@
     if (event.target.id === "show-new") refresh(true);
   });
   document.addEventListener("visibilitychange", ask);
+  // On a phone the header is one row: show the link to this page.
+  document.querySelector("header nav [aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" });
   setInterval(ask, EVERY);
   ask();
 })();

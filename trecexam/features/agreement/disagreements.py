@@ -1,0 +1,61 @@
+"""Passages that the grader and the official judgments disagree on, in the report."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from trecexam.line.cell_texts import with_texts
+from trecexam.line.official import track_judgments
+from trecexam.line.relevance import relevance_thresholds
+from trecexam.scores.labels import labels
+from trecexam.tables.result import Tables
+from trecexam.tables.section import ReportPart
+from trecexam.tables.table import Table
+from trecexam.tables.text import plural
+
+if TYPE_CHECKING:
+    from trecexam.line.assessment import Assessment, Part
+
+_PARTS: tuple[Part, ...] = ("cells", "people", "official", "settings")
+#: Disagreements that the report shows.
+_SHOWN = 10
+
+
+def disagreements_part(track: Assessment, n_both: int) -> ReportPart:
+    """Return the part of the report that shows the texts and labels of the widest disagreements.
+
+    Args:
+        n_both: Passages that have both a label and a judgment.
+    """
+    apart = track.derived("disagreements", _PARTS, lambda: _disagreements(track))
+    part = ReportPart("official", heading="Disagreements")
+    if not apart.rows:
+        return replace(part, why="The grader and the judgments find the same passages relevant.")
+    which = f"These {_SHOWN} are furthest apart" if len(apart) > _SHOWN else "Those furthest apart come first"
+    lead = (
+        f"The grader and the judgments disagree on {len(apart):,} of {plural(n_both, 'passage')}: "
+        f"{relevance_thresholds(track).in_words}. {which}."
+    )
+    first = with_texts(track, replace(apart, rows=apart.rows[:_SHOWN]))
+    return replace(part, result=Tables({"disagreements": first}), lead=lead)
+
+
+def _disagreements(track: Assessment) -> Table:
+    """List the passages that one side alone finds relevant, those furthest apart first.
+
+    Labels are the grader's own. A label and a judgment are apart by the difference of their distances from
+    the thresholds of `relevance_thresholds`.
+    """
+    at, judged = relevance_thresholds(track), track_judgments(track).judged
+    least = at.min_answers if at.rule == "count" else at.min_rating
+    rows = []
+    for q in track.ratings(human=False):
+        label_by_doc = labels(q, at.rule, at.min_rating, at.min_answers)
+        for doc_id, judgment in judged.get(q.query_id, {}).items():
+            label = label_by_doc.get(doc_id)
+            if label is not None and (label >= least) != (judgment >= at.min_relevant):
+                gap = abs((judgment - at.min_relevant) - (label - least))
+                rows.append((-gap, q.query_id, doc_id, label, judgment))
+    header = ("query_id", "doc_id", "label", "judged")
+    return Table(header, tuple(row[1:] for row in sorted(rows)))
