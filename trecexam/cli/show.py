@@ -51,8 +51,10 @@ def write(text: str, output: Path | None) -> None:
 
 def _fitted(table: Table, *, wide: bool) -> Iterator[str]:
     fit = fitted(table, None if wide else width(), table.layout)
-    for number, (heading, *rows) in enumerate(fit.tables):
-        yield from [*([""] if number else []), _styled(heading, bold=True), *rows]
+    for number, (heading, rows) in enumerate(fit.tables):
+        yield from [""] if number else []
+        yield from (_styled(line, bold=True) for line in heading)
+        yield from rows
     left_out = [f"left out: {shorten_list(fit.left_out, 4, quote='')}"] if fit.left_out else []
     left_out += ["long names are cut"] if fit.cut else []
     notes = [*fit.legend, *left_out, *(["--wide shows all"] if left_out else [])]

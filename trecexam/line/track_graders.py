@@ -46,26 +46,28 @@ def grader_names(folder: TrackFolder) -> tuple[str, ...]:
     return tuple(folder.whole.graders) or (ONLY,)
 
 
-def check_names(folder: TrackFolder, measures: Iterable[str]) -> None:
-    """Refuses `GRADER:MEASURE` where a measure of one grader is needed.
+def own_names(folder: TrackFolder, measures: Iterable[str]) -> list[str]:
+    """Return the measures of one grader without the grader's name: `SupportF1` for `support:SupportF1`.
 
     Raises:
-        TrackError: names the graders, and says how to write the measure.
+        TrackError: a measure is another grader's. It names the graders, and says how to write the measure.
     """
-    for measure in measures:
-        match = _GRADER_MEASURE.fullmatch(str(measure))
-        if match is None:
-            continue
-        grader, rest = match.groups()
-        names = grader_names(folder)
-        if grader not in names:
-            have = "grader is" if len(names) == 1 else "graders are"
-            reason = f"this track has no grader '{grader}'; its {have} {', '.join(names)}"
-        elif len(names) == 1:
-            reason = f"this track has only one grader: write {rest}"
-        else:
-            reason = f"measures of one grader are expected here: write {rest}, with --grader {grader}"
-        raise TrackError(f"measure '{measure}': {reason}", path=folder.config_path)
+    own = []
+    for measure in map(str, measures):
+        match = _GRADER_MEASURE.fullmatch(measure)
+        grader, rest = match.groups() if match else (folder.grader, measure)
+        if grader != folder.grader:
+            names = grader_names(folder)
+            if grader not in names:
+                have = "grader is" if len(names) == 1 else "graders are"
+                reason = f"this track has no grader '{grader}'; its {have} {', '.join(names)}"
+            elif len(names) == 1:
+                reason = f"this track has only one grader: write {rest}"
+            else:
+                reason = f"measures of one grader are expected here: write {rest}, with --grader {grader}"
+            raise TrackError(f"measure '{measure}': {reason}", path=folder.config_path)
+        own.append(rest)
+    return own
 
 
 def folder_of(folder: TrackFolder, name: str | None = None) -> TrackFolder:

@@ -94,7 +94,7 @@ class _Cover(_CoverBase):
       weight.
 
     Of nuggetizer's assignments, where support is read as the rating 5 and partial support as 3, its scores
-    are Cover with the parameters of `NUGGET_SCORES`, and so is ResearchRubrics' compliance score.
+    are Cover with the parameters of `NUGGET_PARAMETERS`, and so is ResearchRubrics' compliance score.
 
     Qrels, by what they are:
 
@@ -157,19 +157,34 @@ class _ECover(_CoverBase):
     SHORT_DESC = "The expected share of a query's test bank items that the top k passages reach."
 
 
+class _NuggetScore(_Cover):
+    """A Cover that prints nuggetizer's name of its parameters: `vital_score@20`."""
+
+    @cached_property
+    def _printed(self) -> str:
+        params = {key: value for key, value in self.params.items() if key != self.AT_PARAM}
+        names = (name for name, each in NUGGET_PARAMETERS.items() if each == params)
+        name, printed = next(names, None), super()._printed
+        return printed if name is None else f"{name}{printed[printed.index(')') + 1 :]}"
+
+
 Cover = _Cover()  # type: ignore[no-untyped-call]
 nCover = _nCover()  # type: ignore[no-untyped-call]  # noqa: N816
 ECover = _ECover()  # type: ignore[no-untyped-call]
 #: nuggetizer's names of its scores -> what they are here. The weighted ones are the paper's W and W strict
 #: (arXiv:2411.09607), which nuggetizer does not compute; compliance is ResearchRubrics' (arXiv:2511.07685).
+NUGGET_PARAMETERS: dict[str, dict[str, Any]] = {
+    "all_score": {"rel": 5, "partial": 3},
+    "strict_all_score": {"rel": 5},
+    "vital_score": {"rel": 5, "partial": 3, "weights": "vital"},
+    "strict_vital_score": {"rel": 5, "weights": "vital"},
+    "weighted_score": {"rel": 5, "partial": 3, "weights": "importance"},
+    "strict_weighted_score": {"rel": 5, "weights": "importance"},
+    "compliance_score": {"rel": 5, "partial": 3, "weights": ITEM},
+    "strict_compliance_score": {"rel": 5, "weights": ITEM},
+}
 NUGGET_SCORES: dict[str, Measure] = {
-    "all_score": Cover(rel=5, partial=3),
-    "strict_all_score": Cover(rel=5),
-    "vital_score": Cover(rel=5, partial=3, weights="vital"),
-    "strict_vital_score": Cover(rel=5, weights="vital"),
-    "weighted_score": Cover(rel=5, partial=3, weights="importance"),
-    "strict_weighted_score": Cover(rel=5, weights="importance"),
-    "compliance_score": Cover(rel=5, partial=3, weights=ITEM),
-    "strict_compliance_score": Cover(rel=5, weights=ITEM),
+    name: _NuggetScore(**parameters)  # type: ignore[no-untyped-call]
+    for name, parameters in NUGGET_PARAMETERS.items()
 }
 measures.registry.update({each.NAME: each for each in (Cover, nCover, ECover)} | NUGGET_SCORES)

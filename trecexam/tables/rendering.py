@@ -57,7 +57,8 @@ def _table_lines(table: Table, width: int, most: int) -> Iterator[str]:
     )
     yield from caption
     fit = fitted(first, width)
-    yield from fit.tables[0]
+    heading, rows = fit.tables[0]
+    yield from (*heading, *rows)
     more = len(table.rows) - most
     if more > 0:
         yield f"... {plural(more, 'more row')}"

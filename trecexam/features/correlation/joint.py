@@ -17,7 +17,6 @@ from trecexam.features.correlation.paired_scores import (
 )
 from trecexam.line.diagnostics import nothing_graded
 from trecexam.line.evaluation import rubric_values, scored_values, why_no_scores
-from trecexam.line.joint_columns import known_names, short_columns, spelled_out
 from trecexam.line.loaded_track import LoadedTrack
 from trecexam.line.measure_names import names_of
 from trecexam.line.official_leaderboard import LEADERBOARD, of_leaderboard
@@ -81,7 +80,6 @@ def compare_all(
         raise TrecexamError(
             f"a min_rating is of one grader's scale: choose a grader ({', '.join(track.assessments)})"
         )
-    measures = spelled_out(track, measures)
     columns = list(_columns(track, measures))
     empty = {name: why for name, each in track.assessments.items() if (why := why_no_scores(each))}
     p, draws = DEFAULT_P if rbo_p is None else rbo_p, QueryDraws()
@@ -129,9 +127,6 @@ def compare_all(
         raise NothingToCompareError(nothing_graded(track.first), path=track.folder.root)
     if not pairs:
         raise nothing_to_compare(track.of_documents)
-    names = [column.name for column in columns]
-    # A heading without depth and ratings is the name of a column of the leaderboard, as `-m` takes it.
-    short = known_names(names) if measures is not None else short_columns(names)
     unable = [cannot_go_on(name, error) for name, error in track.unable.items()]
     return LeaderboardComparison(
         n_queries,
@@ -139,7 +134,6 @@ def compare_all(
         tuple(pairs),
         p,
         (*notes, *(line for line in unable if line not in notes)),
-        short=short,
         rejected=track.failed,
     )
 

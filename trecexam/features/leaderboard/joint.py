@@ -10,7 +10,6 @@ from trecexam.errors import cannot_go_on
 from trecexam.line.assessment import Assessment
 from trecexam.line.diagnostics import grades_notes
 from trecexam.line.evaluation import board_notes, check_runs, leaderboard, own_leaderboard
-from trecexam.line.joint_columns import known_names, short_columns, spelled_out
 from trecexam.line.loaded_track import LoadedTrack, each_once
 from trecexam.line.measure_names import names_of
 from trecexam.scores import measures as of_measures
@@ -43,10 +42,10 @@ class JointLeaderboard(Leaderboard):
         return (*self.notes, *self.more_notes)
 
     def declare(self) -> dict[str, Table]:
-        """As of one grader, with the names that people have for measures behind the graders' names."""
+        """Declare the table of one grader; people read in a note how many queries a run answers."""
         table = super().declare()["leaderboard"]
-        short = known_names(self.measures) | short_columns(self.measures[: self.first or 0])
-        return {"leaderboard": replace(table, layout=replace(table.layout, short=short))}
+        layout = replace(table.layout, keys=("run",), without=("queries",))
+        return {"leaderboard": replace(table, layout=layout)}
 
     @property
     def facts(self) -> dict[str, Any]:
@@ -80,7 +79,6 @@ def joint_leaderboard(
         return leaderboard(track.of_documents, measures, official=official, runs=runs)
     if runs is not None:
         _check_runs(track, runs)
-    measures = spelled_out(track, measures)
     boards = boards_of(track, measures)
     columns = _columns(track, measures, boards)
     names = tuple(f"{name}:{measure}" for name, measure in columns)
@@ -184,19 +182,18 @@ def _groups(rows: Sequence[Row], names: Sequence[str]) -> Iterator[str]:
     Args:
         names: the columns that are shown first.
     """
-    short = short_columns(names)
     groups: dict[int, list[str]] = {}
     for row in rows:
         groups.setdefault(first_column(row), []).append(row.run)
     # Without a run there is no group.
     first, *later_columns = sorted(groups) or [len(names)]
     for column in later_columns if first < len(names) else ():
-        by = f", ordered by {short.get(names[column], names[column])}" if column < len(names) else ""
+        by = f", ordered by {names[column]}" if column < len(names) else ""
         runs, have, are = plural(len(groups[column]), "run"), "have", "are"
         if len(groups[column]) == 1:
             have, are = "has", "is"
         yield (
-            f"{runs} {have} no {short.get(names[first], names[first])} and {are} listed below the runs that "
+            f"{runs} {have} no {names[first]} and {are} listed below the runs that "
             f"have it{by}: {shorten_list(groups[column], 3)}"
         )
 

@@ -15,7 +15,6 @@ from trecexam.outputs.page.model import PagePart, Report
 from trecexam.outputs.page.render import render
 from trecexam.outputs.report.contents import cautions, rejected_part
 from trecexam.scores.leaderboard import Leaderboard
-from trecexam.scores.measures import headings
 from trecexam.tables.plots.canvas import draw
 from trecexam.tables.result import Tables
 from trecexam.tables.section import Picture, ReportPart
@@ -77,7 +76,7 @@ def joint_page(track: LoadedTrack, board: Leaderboard, rejected: Table) -> bytes
             PagePart(
                 ReportPart(
                     "leaderboard",
-                    _reported(board),
+                    Tables({"leaderboard": board.table}, board.notes),
                     "All graders",
                     lead=_MEANS if board.rows else "",
                     files=("leaderboard.tsv",),
@@ -94,13 +93,6 @@ def joint_page(track: LoadedTrack, board: Leaderboard, rejected: Table) -> bytes
         pages={name: page.relative_to(out).as_posix() for name, page in pages.items() if page.exists()},
     )
     return render(report)
-
-
-def _reported(board: Leaderboard) -> Tables:
-    """The leaderboard with the short headings of the page."""
-    table = board.table
-    layout = replace(table.layout, short=headings(board.measures))
-    return Tables({"leaderboard": replace(table, layout=layout)}, board.notes)
 
 
 def _taus(track: LoadedTrack) -> ReportPart:
