@@ -26,8 +26,8 @@ from trecexam.cli.main import run
 
 NAMES = ("nuggets", "support", "umbrela", "rubric")
 COLUMNS = (
-    "nuggets:Cover(rel=5,partial=3)@20",
-    "nuggets:Cover(rel=5,partial=3,weights='vital')@20",
+    "nuggets:all_score@20",
+    "nuggets:vital_score@20",
     "support:SupportF1",
     "umbrela:nDCG@10",
     "rubric:Cover(rel=4)@20",
@@ -443,7 +443,10 @@ def test_runs_without_the_first_column_are_listed_below_with_a_note(
     with on_terminal():
         assert run(["leaderboard", "mytrack"]) == 0
     people = capsys.readouterr().err
-    note = "2 runs have no nuggets:A and are listed below the runs that have it, ordered by umbrela:nDCG: "
+    note = (
+        "2 runs have no nuggets:all_score@20 and are listed below the runs that have it, ordered by "
+        "umbrela:nDCG@10: "
+    )
     assert note in people
     # Of the two that depend on the pool, only nDCG@10 is shown.
     assert people.count("do not compare") == 1

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, overload
 
 if TYPE_CHECKING:
     import ir_measures
@@ -11,7 +11,11 @@ if TYPE_CHECKING:
     MeasureLike = str | ir_measures.Measure
 
 
-def names_of(measures: Sequence[MeasureLike] | None) -> list[str] | None:
+@overload
+def names_of(measures: Sequence[object]) -> list[str]: ...
+@overload
+def names_of(measures: Sequence[object] | None) -> list[str] | None: ...
+def names_of(measures: Sequence[object] | None) -> list[str] | None:
     """The measures' names, as ir_measures prints them; None for None.
 
     Raises:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from trecexam.chosen import chosen_grader
 from trecexam.config import TrackConfig, effective, line_of_setting
@@ -17,12 +17,15 @@ from trecexam.graders.prompts.model import Prompt
 from trecexam.graders.prompts.published import published
 from trecexam.line.kind import Kind
 from trecexam.line.kinds import available, kind_of_items
+from trecexam.line.measure_names import names_of
 from trecexam.track import PROMPT_SUFFIXES, TrackFolder
 
 #: The one grader of a track that names none, and the one whose ratings by people are in overrides.tsv.
 ONLY = "rubric"
 #: A measure of one grader, as tracks with several graders have it: `support:SupportF1`.
 _GRADER_MEASURE = re.compile(r"([\w-]+):([^\d\W].*)")
+#: A measure, or its name.
+M = TypeVar("M")
 #: Those that ask no model: the prompt of a kind is not theirs.
 _WITHOUT_PROMPT = ("embedding", "recorded")
 
@@ -46,15 +49,16 @@ def grader_names(folder: TrackFolder) -> tuple[str, ...]:
     return tuple(folder.whole.graders) or (ONLY,)
 
 
-def own_names(folder: TrackFolder, measures: Iterable[str]) -> list[str]:
+def own_measures(folder: TrackFolder, measures: Sequence[M]) -> list[M | str]:
     """Return the measures of one grader without the grader's name: `SupportF1` for `support:SupportF1`.
 
     Raises:
         TrackError: a measure is another grader's. It names the graders, and says how to write the measure.
+        ValueError: see `names_of`.
     """
-    own = []
-    for measure in map(str, measures):
-        match = _GRADER_MEASURE.fullmatch(measure)
+    own: list[M | str] = []
+    for name, measure in zip(names_of(measures), measures, strict=True):
+        match = _GRADER_MEASURE.fullmatch(name)
         grader, rest = match.groups() if match else (folder.grader, measure)
         if grader != folder.grader:
             names = grader_names(folder)

@@ -64,10 +64,17 @@ class _CoverBase(Measure):
 
     def __repr__(self) -> str:
         """The name, always with `rel`, and with texts in quotes."""
-        return self._printed
+        return self._name
+
+    def __eq__(self, other: object) -> bool:
+        """Return True for a measure with the same parameters, whatever it prints."""
+        return isinstance(other, _CoverBase) and self._name == other._name
+
+    def __hash__(self) -> int:
+        return hash(self._name)
 
     @cached_property
-    def _printed(self) -> str:
+    def _name(self) -> str:
         # Measures are compared and hashed by it, several times for each value.
         params = {key: self[key] for key in ("rel", "partial", "weights")} | self.params
         inner = ",".join(
@@ -160,12 +167,11 @@ class _ECover(_CoverBase):
 class _NuggetScore(_Cover):
     """A Cover that prints nuggetizer's name of its parameters: `vital_score@20`."""
 
-    @cached_property
-    def _printed(self) -> str:
+    def __repr__(self) -> str:
+        """The name in `NUGGET_PARAMETERS`; other parameters as those of Cover."""
         params = {key: value for key, value in self.params.items() if key != self.AT_PARAM}
-        names = (name for name, each in NUGGET_PARAMETERS.items() if each == params)
-        name, printed = next(names, None), super()._printed
-        return printed if name is None else f"{name}{printed[printed.index(')') + 1 :]}"
+        name = next((name for name, each in NUGGET_PARAMETERS.items() if each == params), None)
+        return self._name if name is None else name + self._name[self._name.index(")") + 1 :]
 
 
 Cover = _Cover()  # type: ignore[no-untyped-call]

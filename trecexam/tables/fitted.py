@@ -14,8 +14,8 @@ from trecexam.tables.text import heading_parts
 
 #: Blanks between columns.
 _GAP = 2
-#: A text column is cut to so many columns before a column of numbers is left out.
-_TEXT = 24
+#: A text column is cut to this share of the width before a column of numbers is left out.
+_TEXT = 0.3
 #: Less than this no text is cut to, whatever else has room.
 _LEAST = 4
 #: Columns `NAME.stderr`, `NAME.low` and `NAME.high` stand behind the value of the column NAME.
@@ -69,10 +69,9 @@ class _Field:
         """The width at which nothing is cut."""
         return max(self.widest, columns(self.heading))
 
-    @property
-    def floor(self) -> int:
-        """The width below which other columns are left out first."""
-        return self._at_least(self.widest if self.numeric else min(self.widest, _TEXT))
+    def floor(self, width: int) -> int:
+        """The width below which other columns are left out first, of a table of this width."""
+        return self._at_least(self.widest if self.numeric else min(self.widest, int(_TEXT * width)))
 
     @property
     def least(self) -> int:
@@ -111,10 +110,15 @@ def fitted(table: Table, width: int | None, layout: Layout | None = None) -> Fit
     allowed = list(dict.fromkeys(each.of for each in rest))[: None if width is None else layout.most]
     left_out = [each for each in rest if each.of not in allowed]
     rest = [each for each in rest if each.of in allowed]
-    if width is not None and sum(each.natural + _GAP for each in (*keys, *rest)) > width + _GAP:
-        empty = [each for each in rest if not any(each.texts)]
-        left_out += empty if len(empty) < len(rest) else []
-        rest = [each for each in rest if each not in left_out]
+    if (
+        width is not None
+        and not layout.split
+        and sum(each.natural + _GAP for each in (*keys, *rest)) > width + _GAP
+    ):
+        empty = [each for each in (*keys[1:], *rest) if not any(each.texts)]
+        if any(each not in empty for each in rest):
+            left_out += empty
+            keys, rest = ([each for each in part if each not in empty] for part in (keys, rest))
     tables: list[tuple[tuple[str, ...], tuple[str, ...]]] = []
     shown_fields: list[_Field] = []
     was_cut = False
@@ -260,16 +264,16 @@ def _under_headings(fields: Sequence[_Field]) -> Iterator[_Field]:
 
 def _with_room(keys: Sequence[_Field], fields: Sequence[_Field], width: int, *, bare: bool) -> list[_Field]:
     """The first field (`bare`: if need be without its spread), and the others that there is room for."""
-    left = width - sum(each.floor + _GAP for each in keys)
+    left = width - sum(each.floor(width) + _GAP for each in keys)
     chosen = list(fields[:1])
     if bare and chosen and chosen[0].bare and chosen[0].least > left:
         chosen[0] = replace(chosen[0], texts=chosen[0].bare, legend="")
-    left -= sum(each.floor for each in chosen)
+    left -= sum(each.floor(width) for each in chosen)
     out: set[str] = set()
     for each in fields[1:]:
-        if each.of not in out and _GAP + each.floor <= left:
+        if each.of not in out and _GAP + each.floor(width) <= left:
             chosen.append(each)
-            left -= _GAP + each.floor
+            left -= _GAP + each.floor(width)
         else:
             out.add(each.name)
     return chosen

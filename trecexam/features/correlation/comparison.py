@@ -22,7 +22,7 @@ from trecexam.features.correlation.paired_scores import (
 from trecexam.features.correlation.tables import correlation_table
 from trecexam.line.measure_names import names_of
 from trecexam.line.official_leaderboard import of_leaderboard
-from trecexam.line.track_graders import own_names
+from trecexam.line.track_graders import own_measures
 from trecexam.scores.correlation import Correlation, correlate, per_query_correlations
 from trecexam.scores.leaderboard import NOBODY
 from trecexam.scores.rank_correlation.outliers import find_outliers
@@ -99,9 +99,9 @@ def compare(
         ValueError: a measure cannot be computed.
     """
     p = DEFAULT_P if rbo_p is None else rbo_p
-    if measures is not None:
-        measures = own_names(track.folder, names_of(measures) or ())
-    comparisons = paired_scores(track, measures, names_of(official_measures), min_ratings)
+    names = names_of(measures)
+    measures = None if measures is None else own_measures(track.folder, measures)
+    comparisons = paired_scores(track, names, names_of(official_measures), min_ratings)
     if per_query:
         comparisons = tuple(scores for scores in comparisons if not of_leaderboard(scores.official_measure))
         if not comparisons:

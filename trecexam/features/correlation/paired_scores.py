@@ -21,7 +21,7 @@ from trecexam.line.official_leaderboard import HOW_TO_ADD, LEADERBOARD, of_leade
 from trecexam.line.rejected import not_computable
 from trecexam.line.relevance import official_measures as official_measures_of
 from trecexam.line.run_grades import runs_without_score, without_score_note
-from trecexam.line.track_graders import own_names
+from trecexam.line.track_graders import own_measures
 from trecexam.scores.correlation import MIN_DISTINCT, MIN_QUERIES, n_distinct, tops_without_interval
 from trecexam.scores.measures import COVER, DIVERSITY, at_min_rating, measure
 from trecexam.scores.paired_tests import MOST_RUNS
@@ -377,7 +377,7 @@ def _variants(
     track: Assessment, measures: Sequence[str] | None, min_ratings: Sequence[int], *, first: bool
 ) -> list[list[_Variant]]:
     """For each measure, what of it is compared."""
-    names = own_names(track.folder, track.measures if measures is None else measures)
+    names = own_measures(track.folder, track.measures if measures is None else measures)
     most = 1 if first and measures is None else None
     if not min_ratings:
         values = rubric_values(track, measures)
