@@ -408,3 +408,25 @@ def test_an_alias_as_the_only_measure_of_a_grader_is_a_column(tmp_path: Path) ->
     assert run(["watch", str(tmp_path / "track"), "--once"]) == 0
     board = (tmp_path / "track" / "out" / "leaderboard.tsv").read_text()
     assert board.split("\t")[:3] == ["run", "queries", "nuggets:all_score@10"]
+
+
+def test_a_column_is_requested_by_its_name_in_every_command(
+    root: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    whole = [line.split("\t") for line in out(capsys, "leaderboard", root).splitlines()]
+    columns = [name for name in whole[0] if ":" in name and not name.endswith(".stderr")]
+    assert {name.partition(":")[0] for name in columns} == {"rubric", "umbrela", "mini"}
+    for name in columns:
+        bare = name.partition(":")[2]
+        alone = [line.split("\t") for line in out(capsys, "leaderboard", root, "-m", name).splitlines()]
+        values = {row[0]: row[alone[0].index(name)] for row in alone[1:]}
+        assert values == {row[0]: row[whole[0].index(name)] for row in whole[1:]}
+        compared = [line.split("\t") for line in out(capsys, "compare", root, "-m", name).splitlines()]
+        assert {row[0]: row[compared[0].index(bare)] for row in compared[1:]} == values
+        own = ("--grader", name.partition(":")[0], "-m", name)
+        assert out(capsys, "compare", root, *own) == out(capsys, "compare", root, "-m", name)
+        pairs = [line.split("\t") for line in out(capsys, "correlate", root, "-m", name).splitlines()]
+        assert {row[0] for row in pairs[1:]} == {name}
+        official = pairs[1][1]
+        again = out(capsys, "correlate", root, "-m", name, "--official-measure", official)
+        assert again.splitlines()[1].split("\t")[:2] == [name, official]

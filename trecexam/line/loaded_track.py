@@ -120,25 +120,31 @@ class LoadedTrack:
         return next((each for each in self.assessments.values() if each.of_documents), self.first)
 
     def named(self, measure: str) -> tuple[str, str]:
-        """Whose measure `NAME:MEASURE` is, and which.
-
-        Without a name it is that of the first grader among whose columns it is, else the first grader's.
+        """Whose measure `NAME:MEASURE` is, and which; without a name see `whose`, else the first grader's.
 
         Raises:
             TrackError: there is no such grader.
         """
-        name, colon, rest = measure.partition(":")
+        (name, _, rest), whose = measure.partition(":"), self.whose(measure)
+        return (name, rest) if name == whose else (whose or self.first.name, measure)
+
+    def whose(self, measure: str) -> str | None:
+        """The grader of `NAME:MEASURE`; without a name the first among whose columns it is, None for none.
+
+        Raises:
+            TrackError: there is no such grader.
+        """
+        name, colon, _ = measure.partition(":")
         names = (*self.assessments, *self.unable)
         if colon and name in names:
-            return name, rest
+            return name
         if colon and re.fullmatch(r"[\w-]+", name):
             hint = did_you_mean(name, names, f"there is {', '.join(names)}")
             raise TrackError(
                 f"measure '{measure}': no grader '{name}' in this track; {hint}",
                 path=self.first.folder.config_path,
             )
-        by_kind = (name for name, each in self.assessments.items() if measure in each.columns)
-        return next(by_kind, self.first.name), measure
+        return next((name for name, each in self.assessments.items() if measure in each.columns), None)
 
 
 class TrackLoaders(Mapping[str, TrackLoader]):

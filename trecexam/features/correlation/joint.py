@@ -80,6 +80,8 @@ def compare_all(
         raise TrecexamError(
             f"a min_rating is of one grader's scale: choose a grader ({', '.join(track.assessments)})"
         )
+    if official_measures is not None:
+        official_measures = [name.removeprefix(f"{OFFICIAL}:") for name in names_of(official_measures)]
     columns = list(_columns(track, measures))
     empty = {name: why for name, each in track.assessments.items() if (why := why_no_scores(each))}
     p, draws = DEFAULT_P if rbo_p is None else rbo_p, QueryDraws()
@@ -125,6 +127,12 @@ def compare_all(
         )
     if not columns:
         raise NothingToCompareError(nothing_graded(track.first), path=track.folder.root)
+    if not pairs and len(columns) == 1:
+        raise NothingToCompareError(
+            f"nothing to compare {columns[0].name} with: its grader has no official side; name a second "
+            "measure",
+            path=track.folder.root,
+        )
     if not pairs:
         raise nothing_to_compare(track.of_documents)
     unable = [cannot_go_on(name, error) for name, error in track.unable.items()]
