@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from inspect import unwrap
 from pathlib import Path
@@ -21,7 +21,6 @@ from trecexam.track import TrackFolder
 
 F = TypeVar("F", bound=Callable[..., object])
 T = TypeVar("T")
-L = TypeVar("L", bound=Hashable)
 
 
 @dataclass(frozen=True)
@@ -288,22 +287,6 @@ class TrackLoaders(Mapping[str, TrackLoader]):
             except (TrecexamError, ConversionError) as error:
                 unable[name] = error
         return LoadedTrack(self.folder, assessments, unable)
-
-
-def each_once(lines_by_name: Mapping[str, Sequence[L]], named: Callable[[str, L], L]) -> list[L]:
-    """Lines of several graders: what all of them say stands once, and what others say with their names.
-
-    Args:
-        lines_by_name: grader -> its lines.
-        named: adds a grader's name to a note.
-    """
-    every = [set(lines) for lines in lines_by_name.values()]
-    shared = set.intersection(*every) if len(every) > 1 else set()
-    first = dict.fromkeys(line for lines in lines_by_name.values() for line in lines if line in shared)
-    return [
-        *first,
-        *(named(name, line) for name, lines in lines_by_name.items() for line in lines if line not in shared),
-    ]
 
 
 def of_each(loaders: TrackLoaders, ask: Callable[[TrackLoader], T]) -> list[T]:

@@ -101,6 +101,7 @@ def fitted(table: Table, width: int | None, layout: Layout | None = None) -> Fit
                 f"{short}{each[len(name) :]}" if _belongs(each, name) else each for each in table.header
             )
             table = replace(table, header=tuple(header))
+        layout = replace(layout, keys=tuple(layout.short.get(name, name) for name in layout.keys))
     fields = {each.name: each for each in _fields(table) if each.name not in without}
     keys = [fields[name] for name in layout.keys or _leading_texts(table) if name in fields]
     if layout.ranks:
@@ -194,13 +195,15 @@ def _unseen(
 ) -> Iterator[str]:
     """The columns that are not shown; of what belongs to one of them nothing need be said."""
     names = {each.name for each in left_out}
-    bare = {each.name for each in shown_fields if each.bare and not each.legend}
     for each in fields:
         if each.name in names and (each.of == each.name or each.of not in names):
             yield each.heading
-        if each.name in bare:
-            columns_behind = (f"{each.name}.{what}" for what in _SPREAD)
-            yield from (name for name in columns_behind if name in table.header)
+    bare = [each.name for each in shown_fields if each.bare and not each.legend]
+    yield from dict.fromkeys(
+        "standard errors" if f"{name}.stderr" in table.header else "intervals"
+        for name in bare
+        if f"{name}.stderr" in table.header or f"{name}.low" in table.header
+    )
 
 
 def _fields(table: Table) -> Iterator[_Field]:
@@ -211,6 +214,7 @@ def _fields(table: Table) -> Iterator[_Field]:
             continue
         bare = tuple(column_texts(of_column, digits, small=name in table.small))
         numeric = any(isinstance(value, int | float) for value in of_column)
+        numeric &= not any(isinstance(value, str) and value for value in of_column)
         spreads, legend = _spreads(name, values, table.layout.interval)
         if any(spreads):
             yield _Field(name, of, printable(name), _behind(bare, spreads), numeric, bare, legend)

@@ -19,6 +19,7 @@ from trecexam.line.output_files import Feature, OutputFiles
 from trecexam.line.relevance import Thresholds, relevance_thresholds
 from trecexam.scores.kappa import MIN_QUERIES
 from trecexam.scores.labels import labels
+from trecexam.tables.notes import CHANGES, METHOD, Note
 from trecexam.tables.result import Result
 from trecexam.tables.section import ReportPart
 from trecexam.tables.table import Layout, Table, Value
@@ -310,9 +311,9 @@ def agreement_notes(agreed: Agreement, grader: str, source: str, *, people: bool
     at = agreed.thresholds
     whose = "people's judgments" if people else "judgments"
     return (
-        f"rows are labels of {grader}, columns are {whose} ({source})",
-        f"{at.in_words} ({at.reason})",
-        _pairing(agreed),
+        Note(f"rows are labels of {grader}, columns are {whose} ({source})", METHOD),
+        Note(f"{at.in_words} ({at.reason})", CHANGES),
+        Note(_pairing(agreed), METHOD),
     )
 
 
@@ -368,10 +369,11 @@ def figures_note(agreed: Agreement) -> Iterator[str]:
     at, binary = str(agreed.thresholds), agreed.binary
     value, low, high = binary.kappa.value, binary.kappa.low, binary.kappa.high
     interval = "" if math.isnan(low) else f" (95% interval {low:.2f} to {high:.2f}, queries kept together)"
-    yield (
+    line = (
         f"binary table at {at}: accuracy {_share(agreed.accuracy)}, precision {_share(agreed.precision)}, "
         f"recall {_share(agreed.recall)}, Cohen's kappa {_share(value)}{interval}"
     )
+    yield Note(line, CHANGES)
     for side, names, sums in (
         ("label", binary.labels, binary.counts.sum(axis=1)),
         ("judgment", binary.judgments, binary.counts.sum(axis=0)),

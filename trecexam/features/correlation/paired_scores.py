@@ -26,6 +26,7 @@ from trecexam.scores.correlation import MIN_DISTINCT, MIN_QUERIES, n_distinct, t
 from trecexam.scores.measures import COVER, DIVERSITY, at_min_rating, measure
 from trecexam.scores.paired_tests import MOST_RUNS
 from trecexam.scores.rank_correlation.ranks import Floats, official_means
+from trecexam.tables.notes import METHOD, Note
 from trecexam.tables.text import plural, shorten_list
 
 if TYPE_CHECKING:
@@ -284,9 +285,9 @@ def comparison_notes(
     Args:
         measures, official_measures: as they were given; None for the track's own.
     """
-    lines = []
+    lines: list[str] = []
     if track.official is not None and any(not of_leaderboard(scores.official_measure) for scores in pairs):
-        lines.append(_compared(track, len(pairs[0].runs)))
+        lines.append(Note(_compared(track, len(pairs[0].runs)), METHOD))
         lines += _skipping(track, pairs[0])
         lines += official_of(track).warnings()
         lines += _never_judged(track, pairs)
@@ -351,7 +352,7 @@ def without_interval(pairs: Sequence[PairedScores]) -> tuple[str, ...]:
             # A single one means that there is no correlation at all, which `remarks` say.
             if 1 < n < MIN_DISTINCT:
                 few[name] = n
-    lines = []
+    lines: list[str] = []
     if few:
         n_runs = max(len(scores.runs) for scores in pairs)
         distinct = [f"{name} {n}" for name, n in few.items()]

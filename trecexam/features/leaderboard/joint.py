@@ -10,10 +10,11 @@ from trecexam.errors import cannot_go_on
 from trecexam.line.assessment import Assessment
 from trecexam.line.diagnostics import grades_notes
 from trecexam.line.evaluation import board_notes, check_runs, leaderboard, own_leaderboard
-from trecexam.line.loaded_track import LoadedTrack, each_once
+from trecexam.line.loaded_track import LoadedTrack
 from trecexam.line.measure_names import names_of
 from trecexam.scores import measures as of_measures
 from trecexam.scores.leaderboard import NO_SCORE, Leaderboard, Row, Scores, best_first, first_column
+from trecexam.tables.notes import METHOD, Note, each_once, of_grader
 from trecexam.tables.table import Table
 from trecexam.tables.text import plural, shorten_list
 
@@ -201,7 +202,7 @@ def _groups(rows: Sequence[Row], names: Sequence[str]) -> Iterator[str]:
 def _queries(boards: Mapping[str, Leaderboard]) -> Iterator[str]:
     """Over how many queries each mean is."""
     over = ", ".join(f"{name} {board.n_queries:,}" for name, board in boards.items())
-    yield f"each mean is over the queries of its grader: {over}"
+    yield Note(f"means are over each grader's queries: {over}", METHOD)
 
 
 def _missing_runs(
@@ -227,6 +228,6 @@ def _notes(track: LoadedTrack, of_boards: Mapping[str, Sequence[str]]) -> tuple[
     """What one must know to read each grader's columns, and of whom there are none."""
     lines_by_grader = {name: (*grades_notes(track[name]), *notes) for name, notes in of_boards.items()}
     return (
-        *each_once(lines_by_grader, lambda name, line: f"{name}: {line}"),
+        *each_once(lines_by_grader, of_grader),
         *(cannot_go_on(name, error) for name, error in track.unable.items()),
     )
