@@ -31,8 +31,8 @@ LABELS = ("qrels", "umbrela")
 #: What is true of every track, unless judged passages are pooled, too.
 OF_POOL = (
     "values of nDCG, AP and others that are divided by what the pool has depend on the pool of this track's "
-    "runs; do not compare them with values from other pools; `pool_judged = true` in [track] adds the passages "
-    "of official judgments"
+    "runs; do not compare them with values from other pools; `pool_judged = true` in [track] adds the "
+    "passages of official judgments"
 )
 #: Graders whose model may be behind a server.
 SERVED = ("openai", "erag", "ragval")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,7 +12,7 @@ import click
 from trecexam.chosen import taken_notes
 from trecexam.cli import show
 from trecexam.cli.options import estimate_option, output_option, refuse_inputs
-from trecexam.tables.notes import CHANGES, Note, first_notes, standing_notes
+from trecexam.tables.notes import CHANGES, MOST, Note, first_notes, standing_notes
 from trecexam.tables.terminal import printable
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ def reading(function: Callable[..., Result | None]) -> Callable[..., int]:
         if found is None:
             return 0
         result = _whose(found)
-        answer(result, as_json=as_json, wide=wide, output=output)
+        answer(result, as_json=as_json, wide=wide, output=output, most=MOST)
         return 1 if result.rejected else 0
 
     return _with_options(command, (*_FORMS, _OUTPUT))
@@ -95,10 +95,26 @@ def _with_options(
     return command
 
 
-def answer(result: Result, *, as_json: bool = False, wide: bool = False, output: Path | None = None) -> None:
-    """Print a result as JSON, as aligned tables on a terminal, else as TSV; then its first notes to stderr.
+def say(notes: Iterable[str]) -> None:
+    """Print notes to stderr."""
+    for note in notes:
+        click.echo(printable(note), err=True)
+
+
+def answer(
+    result: Result,
+    *,
+    as_json: bool = False,
+    wide: bool = False,
+    output: Path | None = None,
+    most: int | None = None,
+) -> None:
+    """Print a result as JSON, as aligned tables on a terminal, else as TSV; then its notes to stderr.
 
     Standing notes are below the table on a terminal. JSON has all notes, and nothing goes to stderr.
+
+    Args:
+        most: print so many notes, those that change a reading first; None for all.
     """
     people = not as_json and output is None and show.on_terminal()
     notes: Sequence[str] = result.notes if people and not wide else result.notes_on_all
@@ -114,5 +130,5 @@ def answer(result: Result, *, as_json: bool = False, wide: bool = False, output:
     else:
         text = result.to_json() if as_json else result.to_tsv()
     show.write(text, output)
-    for note in () if as_json else first_notes(notes, "--json"):
-        click.echo(printable(note), err=True)
+    if not as_json:
+        say(notes if most is None else first_notes(notes, most, "--json"))

@@ -37,15 +37,15 @@ def ranked(notes: Iterable[str]) -> list[str]:
     return sorted(notes, key=_rank)
 
 
-def first_notes(notes: Iterable[str], where: str) -> list[str]:
-    """Return the first three notes by their ranks, and a line on the others.
+def first_notes(notes: Iterable[str], most: int, where: str) -> list[str]:
+    """Return the first notes by their ranks, and a line on the others.
 
     Args:
         where: what has all notes, for that line: "--json".
     """
     ordered = ranked(notes)
-    more = [f"{plural(len(ordered) - MOST, 'more note')}: {where} has all"] if len(ordered) > MOST else []
-    return [*ordered[:MOST], *more]
+    more = [f"{plural(len(ordered) - most, 'more note')}: {where} has all"] if len(ordered) > most else []
+    return [*ordered[:most], *more]
 
 
 def standing_notes(notes: Iterable[str]) -> list[str]:

@@ -8,8 +8,8 @@ from functools import cached_property
 from typing import Any
 
 from trecexam.tables.excerpt import Excerpt, excerpt
-from trecexam.tables.plots.style import WIDTH
 from trecexam.tables.notes import ranked
+from trecexam.tables.plots.style import WIDTH
 from trecexam.tables.section import Picture, ReportHead, ReportPart
 
 
