@@ -111,7 +111,7 @@ def answer(
 ) -> None:
     """Print a result as JSON, as aligned tables on a terminal, else as TSV; then its notes to stderr.
 
-    Standing notes are below the table on a terminal. JSON has all notes, and nothing goes to stderr.
+    Standing notes are below the table on a terminal. JSON has all notes.
 
     Args:
         most: print so many notes, those that change a reading first; None for all.
@@ -130,5 +130,4 @@ def answer(
     else:
         text = result.to_json() if as_json else result.to_tsv()
     show.write(text, output)
-    if not as_json:
-        say(notes if most is None else first_notes(notes, most, "--json"))
+    say(notes if most is None else first_notes(notes, most, "--json"))

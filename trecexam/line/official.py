@@ -16,7 +16,7 @@ from trecexam.errors import TrecexamError
 from trecexam.files.stamps import located
 from trecexam.line.normal_forms import differing_in_form
 from trecexam.line.sources import provenance_notes, written_by
-from trecexam.tables.notes import CHANGES, Note
+from trecexam.tables.notes import CHANGES, METHOD, Note
 from trecexam.tables.text import plural, shorten_list
 
 if TYPE_CHECKING:
@@ -84,22 +84,25 @@ class Official:
 
     def warnings(self) -> tuple[str, ...]:
         """What makes these judgments other than people's judgments of all that they name, one per line."""
-        lines = [*self.provenance]
+        lines = [Note(line, CHANGES) for line in self.provenance]
         if self.written_by and not lines:
-            lines.append(
+            line = (
                 f"{self.source}: `trecexam {self.written_by}` wrote it, so labels of a machine are among the "
                 "judgments"
             )
+            lines.append(Note(line, CHANGES))
         not_judged = sum(row.relevance == NOT_JUDGED for row in self.rows)
         if not_judged:
-            lines.append(
+            line = (
                 f"{self.source}: {plural(not_judged, 'line')} with the label {NOT_JUDGED}: pooled, not judged"
             )
+            lines.append(Note(line, METHOD))
         junk = sum(row.relevance < NOT_JUDGED for row in self.rows)
         if junk:
-            lines.append(
+            line = (
                 f"{self.source}: {plural(junk, 'line')} with a label below {NOT_JUDGED}: judged, not relevant"
             )
+            lines.append(Note(line, METHOD))
         return tuple(lines)
 
     def explain_no_overlap(

@@ -21,4 +21,4 @@ def pack(track: Path, output: Path) -> None:
     init NEW --from FILE` makes the track again, and `trecexam watch NEW --once` makes out/ without a model.
     """
     with trecexam.open_track(track) as opened:
-        say(opened.export.pack(output))
+        say(opened.export.pack(output).notes)

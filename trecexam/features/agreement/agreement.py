@@ -311,7 +311,7 @@ def agreement_notes(agreed: Agreement, grader: str, source: str, *, people: bool
     at = agreed.thresholds
     whose = "people's judgments" if people else "judgments"
     return (
-        Note(f"rows are labels of {grader}, columns are {whose} ({source})", METHOD),
+        Note(f"rows are labels of {grader}, columns are {whose} ({source})", CHANGES),
         Note(f"{at.in_words} ({at.reason})", CHANGES),
         Note(_pairing(agreed), METHOD),
     )
@@ -380,7 +380,7 @@ def figures_note(agreed: Agreement) -> Iterator[str]:
     ):
         present = [name for name, n in zip(names, sums.tolist(), strict=True) if n]
         if len(present) == 1:
-            yield f"{at}: every {side} is {present[0]}, so the binary kappa says nothing"
+            yield Note(f"{at}: every {side} is {present[0]}, so the binary kappa says nothing", CHANGES)
 
 
 def interval_note(n_queries: int) -> Iterator[str]:
