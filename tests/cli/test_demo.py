@@ -85,7 +85,7 @@ def test_the_demo_has_columns_without_a_prefix_and_two_notes(
     assert made.startswith("made ")
     assert summary.startswith("7 runs; 1,764 cells graded; ")
     assert report.startswith("report: ")
-    assert [note.split(" ")[0] for note in notes] == ["title-only", "do"]
+    assert [note.split(" ")[0] for note in notes] == ["title-only", "values"]
     assert not list((tmp_path / "d").rglob("support*"))
 
 

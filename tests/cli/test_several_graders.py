@@ -396,7 +396,7 @@ def test_a_grader_without_grades_has_empty_columns_not_zeros(tmp_path: Path) -> 
     of_x = [value for name in board.measures if name.startswith("x:") for value in board[name]]
     assert of_x
     assert all(value != value for value in of_x)
-    assert f"x: nothing is graded yet; `trecexam watch {folder} --once` grades" in board.notes
+    assert f"support, x: nothing is graded yet; `trecexam watch {folder} --once` grades" in board.notes
     assert not any(name.startswith("x:") for name in [*compared["measure"], *compared["other_measure"]])
 
 

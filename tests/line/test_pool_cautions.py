@@ -22,8 +22,8 @@ from trecexam.scores.pool_measures import depends_on_pool, pool_measures
 FREE, OF_POOL = ["P(rel=4)@8", "Cover(rel=4)@8"], ["nDCG@8", "AP(rel=4)", "nCover(rel=4)@8", "alpha_nDCG@8"]
 CAUTION = (
     "values of nDCG@8, AP(rel=4), nCover(rel=4)@8, alpha_nDCG@8 depend on this pool of 3 runs; do not "
-    "compare them with values from other pools; `pool_judged = true` in [track] adds the passages of official "
-    "judgments"
+    "compare them with values from other pools; `pool_judged = true` in [track] adds the passages of "
+    "official judgments"
 )
 #: Inputs that a measure may need.
 SHAPES = ("", "@5", "(max_rel=5)", "(max_rel=5)@5", "(recall=0.5)", "(rel=4)@5")

@@ -154,7 +154,7 @@ def test_count_labels_have_their_counts_as_rows(graded: Path, capsys: pytest.Cap
 def test_excluded_passages_are_reported(graded: Path, capsys: pytest.CaptureFixture[str]) -> None:
     lines = (graded / "qrels.txt").read_text().splitlines()
     (graded / "qrels.txt").write_text("".join(f"{line}\n" for line in lines[1:]) + "q9 0 d 1\nq1 0 never 2\n")
-    text = err(capsys, "agreement", graded, status=0)
+    text = all_notes(capsys, "agreement", graded)
     pooled = {json.loads(line)["doc_id"] for line in (graded / "grades.jsonl").read_text().splitlines()}
     first = lines[0].split()[2]
     both = len(pooled - {first})
