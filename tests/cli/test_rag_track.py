@@ -443,10 +443,7 @@ def test_runs_without_the_first_column_are_listed_below_with_a_note(
     with on_terminal():
         assert run(["leaderboard", "mytrack"]) == 0
     shown, people = capsys.readouterr()
-    note = (
-        "2 runs have no nuggets:all_score@20 and are listed below the runs that have it, ordered by "
-        "umbrela:nDCG@10: "
-    )
+    note = "2 runs without nuggets:all_score@20 listed below the others, ordered by umbrela:nDCG@10: "
     assert note in people
     # Of the two that depend on the pool, only nDCG@10 is shown.
     assert shown.count("depend on this pool") == 1

@@ -239,7 +239,7 @@ def test_queries_without_a_label_are_not_said_to_be_missing_in_the_bank(
     assert "of 3 others have no label in umbrela.qrels, and were left out: 'q3'" in said
     assert "runs/none.run:1: none of its queries has a label in umbrela.qrels: 'q3'" in said
     assert run(["correlate", str(tmp_path / "track")]) == 0
-    assert "; 1 judged query is not among the grader's queries" in capsys.readouterr().err
+    assert "; judged, and not among the grader's queries: 1" in capsys.readouterr().err
     init(tmp_path / "alone", *files, status=1)
     said = capsys.readouterr().err
     assert "2 of its 5 queries have no label in umbrela.qrels, and were left out: 'q3', 'q7'" in said

@@ -103,7 +103,7 @@ def test_measures_of_the_ranks_of_a_run_alone_need_no_warning(small_track: Path)
 def test_a_cutoff_beyond_the_depth_is_reported_where_it_is_asked_for(small_track: Path) -> None:
     (small_track / "trecexam.toml").write_text('[track]\ndepth = 4\n[scores]\nmeasures = ["P(rel=4)@6"]\n')
     assert cautions(small_track) == cautions(small_track, ["P(rel=4)@6", "RR(rel=4)", "P(rel=4)@4"]) == ()
-    line = "deeper than the pool (depth 4), outside which passages count as not relevant: P(rel=4)@5"
+    line = "deeper than the pool (depth 4), outside which nothing is relevant: P(rel=4)@5"
     assert cautions(small_track, ["P(rel=4)@5"]) == (line,)
     (line,) = cautions(small_track, ["P(rel=4)@5", "Cover(rel=4)@100", "P(rel=4)@3"])
     assert line.endswith(": P(rel=4)@5, Cover(rel=4)@100")
@@ -121,9 +121,9 @@ def test_queries_that_no_run_answers_are_reported(small_track: Path) -> None:
         return cautions(small_track, ["P(rel=4)@8"])
 
     assert without("nothing") == ()
-    assert without("q2") == ("1 of the bank's 3 queries is in no run and counts 0: q2",)
-    assert without("q3") == ("2 of the bank's 3 queries are in no run and count 0: q2, q3",)
-    assert "2 of the bank's 3 queries are in no run and count 0: q2, q3" in cautions(small_track)
+    assert without("q2") == ("in no run, and so 0: 1 of the 3 queries of the bank: q2",)
+    assert without("q3") == ("in no run, and so 0: 2 of the 3 queries of the bank: q2, q3",)
+    assert "in no run, and so 0: 2 of the 3 queries of the bank: q2, q3" in cautions(small_track)
     config = small_track / "trecexam.toml"
     config.write_text(config.read_text() + '[scores]\naverage = "answered"\n')
     (line,) = cautions(small_track, ["P(rel=4)@8"])

@@ -78,10 +78,6 @@ def test_a_result_without_rows_is_truthy() -> None:
 @pytest.mark.parametrize(
     ("name", "said"),
     [
-        ("to_df", r"use .to_pandas\(\) or .to_polars\(\)"),
-        ("as_json", r"use .to_json\(\)"),
-        ("to_csv", r"use .to_tsv\(\)"),
-        ("cautions", "use .notes"),
         ("weight", r"it is a column: result\['weight'\]"),
         ("counts", r"it is a table: result.tables\['counts'\]"),
         ("to_pndas", "did you mean 'to_pandas'"),

@@ -28,12 +28,6 @@ FILE = click.Path(path_type=Path, exists=True, dir_okay=False)
 LANGUAGE_MODELS = ("seq2seq", "causal", "openai", "erag")
 #: Formats of labels of relevance; qrels are pooled as a whole.
 LABELS = ("qrels", "umbrela")
-#: What is true of every track, unless judged passages are pooled, too.
-OF_POOL = (
-    "values of nDCG, AP and others that are divided by what the pool has depend on the pool of this track's "
-    "runs; do not compare them with values from other pools; `pool_judged = true` in [track] adds the "
-    "passages of official judgments"
-)
 #: Graders whose model may be behind a server.
 SERVED = ("openai", "erag", "ragval")
 ANY = click.Path(path_type=Path, exists=True)
@@ -156,7 +150,11 @@ def init(track: Path, **values: Any) -> None:
             err=True,
         )
         if not options.pool_judged:
-            click.echo(f"note: {OF_POOL}", err=True)
+            click.echo(
+                "note: nDCG, AP and others depend on the pool of these runs; do not compare them with values "
+                "from other pools; `pool_judged = true` in [track] adds the passages of official judgments",
+                err=True,
+            )
     else:
         click.echo(f"{track} is up to date; nothing to do", err=True)
     folder = TrackFolder.open(track)

@@ -66,11 +66,8 @@ def depth_cautions(track: Assessment, measures: Iterable[MeasureLike]) -> tuple[
         return ()
     if not any(run.count(query) > track.depth for run in track.runs.values() for query in run.query_ids):
         return ()
-    line = (
-        f"deeper than the pool (depth {track.depth}), outside which passages count as not relevant: "
-        f"{', '.join(names)}"
-    )
-    return (Note(line, CHANGES),)
+    deeper = f"deeper than the pool (depth {track.depth}), outside which nothing is relevant"
+    return (Note(f"{deeper}: {', '.join(names)}", CHANGES),)
 
 
 def skipped_cautions(track: Assessment, query_ids: Sequence[str], of: str = "bank") -> tuple[str, ...]:
@@ -85,10 +82,9 @@ def skipped_cautions(track: Assessment, query_ids: Sequence[str], of: str = "ban
     skipped = [query_id for query_id in query_ids if query_id not in answered]
     if not skipped:
         return ()
-    are, count = ("is", "counts") if len(skipped) == 1 else ("are", "count")
     return (
-        f"{len(skipped):,} of the {of}'{'' if of.endswith('s') else 's'} {plural(len(query_ids), 'query')} "
-        f"{are} in no run and {count} 0: {shorten_list(skipped, quote='')}",
+        f"in no run, and so 0: {len(skipped):,} of the {plural(len(query_ids), 'query')} of the {of}: "
+        f"{shorten_list(skipped, quote='')}",
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, overload
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     import ir_measures
@@ -11,10 +11,6 @@ if TYPE_CHECKING:
     MeasureLike = str | ir_measures.Measure
 
 
-@overload
-def names_of(measures: Sequence[object]) -> list[str]: ...
-@overload
-def names_of(measures: Sequence[object] | None) -> list[str] | None: ...
 def names_of(measures: Sequence[object] | None) -> list[str] | None:
     """The measures' names, as ir_measures prints them; None for None.
 

@@ -70,16 +70,10 @@ def run_grades_notes(track: Assessment) -> Iterator[str]:
     partly = {run: of_run for run, of_run in partly_graded(track).items() if run not in unscored}
     if not partly:
         return
-    shares = {run: f"{rated:,} of {cells:,}" for run, (rated, cells) in partly.items()}
-    if len(partly) == 1:
-        [(run, share)] = shares.items()
-        line = f"{run} is partly graded: {share} of its cells have a grade, so its scores may be too low"
-        yield Note(line, CHANGES)
-        return
     worst_first = sorted(partly, key=lambda run: (partly[run][0] / partly[run][1], run))
-    listed = shorten_list([f"{run} {shares[run]}" for run in worst_first], _NAMED, quote="")
-    line = f"{len(partly):,} runs are partly graded, so scores may be too low; cells with a grade: {listed}"
-    yield Note(line, CHANGES)
+    shares = [f"{run} {partly[run][0]:,} of {partly[run][1]:,}" for run in worst_first]
+    listed = shorten_list(shares, _NAMED, quote="")
+    yield Note(f"partly graded, so scores may be too low; cells with a grade: {listed}", CHANGES)
 
 
 def partly_graded(track: Assessment) -> Mapping[str, tuple[int, int]]:

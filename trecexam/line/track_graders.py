@@ -57,7 +57,7 @@ def own_measures(folder: TrackFolder, measures: Sequence[M]) -> list[M | str]:
         ValueError: see `names_of`.
     """
     own: list[M | str] = []
-    for name, measure in zip(names_of(measures), measures, strict=True):
+    for name, measure in zip(names_of(measures) or (), measures, strict=True):
         match = _GRADER_MEASURE.fullmatch(name)
         grader, rest = match.groups() if match else (folder.grader, measure)
         if grader != folder.grader:

@@ -101,7 +101,7 @@ class _Cover(_CoverBase):
       weight.
 
     Of nuggetizer's assignments, where support is read as the rating 5 and partial support as 3, its scores
-    are Cover with the parameters of `NUGGET_PARAMETERS`, and so is ResearchRubrics' compliance score.
+    are Cover with the parameters of `NUGGET_SCORES`, and so is ResearchRubrics' compliance score.
 
     Qrels, by what they are:
 
@@ -168,18 +168,19 @@ class _NuggetScore(_Cover):
     """A Cover that prints nuggetizer's name of its parameters: `vital_score@20`."""
 
     def __repr__(self) -> str:
-        """The name in `NUGGET_PARAMETERS`; other parameters as those of Cover."""
+        """The name in `NUGGET_SCORES`; other parameters as those of Cover."""
         params = {key: value for key, value in self.params.items() if key != self.AT_PARAM}
-        name = next((name for name, each in NUGGET_PARAMETERS.items() if each == params), None)
+        name = next((name for name, each in NUGGET_SCORES.items() if each == params), None)
         return self._name if name is None else name + self._name[self._name.index(")") + 1 :]
 
 
 Cover = _Cover()  # type: ignore[no-untyped-call]
 nCover = _nCover()  # type: ignore[no-untyped-call]  # noqa: N816
 ECover = _ECover()  # type: ignore[no-untyped-call]
-#: nuggetizer's names of its scores -> what they are here. The weighted ones are the paper's W and W strict
-#: (arXiv:2411.09607), which nuggetizer does not compute; compliance is ResearchRubrics' (arXiv:2511.07685).
-NUGGET_PARAMETERS: dict[str, dict[str, Any]] = {
+#: nuggetizer's names of its scores -> the parameters of Cover. The weighted ones are the paper's W and W
+#: strict (arXiv:2411.09607), which nuggetizer does not compute; compliance is ResearchRubrics'
+#: (arXiv:2511.07685).
+NUGGET_SCORES: dict[str, dict[str, Any]] = {
     "all_score": {"rel": 5, "partial": 3},
     "strict_all_score": {"rel": 5},
     "vital_score": {"rel": 5, "partial": 3, "weights": "vital"},
@@ -189,8 +190,5 @@ NUGGET_PARAMETERS: dict[str, dict[str, Any]] = {
     "compliance_score": {"rel": 5, "partial": 3, "weights": ITEM},
     "strict_compliance_score": {"rel": 5, "weights": ITEM},
 }
-NUGGET_SCORES: dict[str, Measure] = {
-    name: _NuggetScore(**parameters)  # type: ignore[no-untyped-call]
-    for name, parameters in NUGGET_PARAMETERS.items()
-}
-measures.registry.update({each.NAME: each for each in (Cover, nCover, ECover)} | NUGGET_SCORES)
+measures.registry.update({each.NAME: each for each in (Cover, nCover, ECover)})
+measures.registry.update({name: _NuggetScore(**each) for name, each in NUGGET_SCORES.items()})  # type: ignore[no-untyped-call]

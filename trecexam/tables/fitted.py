@@ -200,9 +200,7 @@ def _unseen(
             yield each.heading
     bare = [each.name for each in shown_fields if each.bare and not each.legend]
     yield from dict.fromkeys(
-        "standard errors" if f"{name}.stderr" in table.header else "intervals"
-        for name in bare
-        if f"{name}.stderr" in table.header or f"{name}.low" in table.header
+        "standard errors" if f"{name}.stderr" in table.header else "intervals" for name in bare
     )
 
 

@@ -15,15 +15,6 @@ from trecexam.tables.table import Table, TableRow, contains, to_json, to_tsv
 if TYPE_CHECKING:
     from trecexam.tables.plots.model import Plot
 
-#: What people try -> what there is.
-_SPELLED = {
-    **dict.fromkeys(("to_df", "to_frame", "to_dataframe", "df", "frame"), "to_pandas() or .to_polars()"),
-    **dict.fromkeys(("as_json", "json", "to_dict", "records"), "to_json()"),
-    **dict.fromkeys(("to_csv", "to_string"), "to_tsv()"),
-    **dict.fromkeys(("latex", "to_tex"), "to_latex()"),
-    **dict.fromkeys(("cautions", "remarks", "warnings"), "notes"),
-}
-
 
 class Result(Framed):
     """The answer to a question: tables by name, the first is the main one; notes; facts; plots.
@@ -154,8 +145,6 @@ class Result(Framed):
 
     def _works(self, name: str, facts: Mapping[str, Any]) -> str:
         """What there is in place of an attribute that there is not."""
-        if name in _SPELLED:
-            return f"use .{_SPELLED[name]}"
         if name in self.table.header:
             return f"it is a column: result[{name!r}]"
         if name in self.tables:

@@ -168,9 +168,7 @@ def test_judged_passages_outside_the_pool_are_counted_until_they_are_pooled(
 ) -> None:
     with (graded / "qrels.txt").open("a") as qrels:
         qrels.write("q1 0 never 2\nq1 0 negative -1\nq9 0 d 1\n")
-    note = (
-        "1 judged passage outside the runs' first ranks has no label; published tables include such passages"
-    )
+    note = "1 judged passage without a label outside the runs' first ranks; published tables include such"
     assert note in all_notes(capsys, "agreement", graded)
     switch_report_on(graded)
     assert run(["watch", str(graded), "--once"]) == 0

@@ -348,9 +348,8 @@ def counts_note(pairs: Pairs, source: str) -> str:
 def unpooled_note(n_unpooled: int) -> Iterator[str]:
     """What tells published tables from these, where judged passages are not pooled."""
     if n_unpooled:
-        have = "has" if n_unpooled == 1 else "have"
         yield (
-            f"{plural(n_unpooled, 'judged passage')} outside the runs' first ranks {have} no label; "
+            f"{plural(n_unpooled, 'judged passage')} without a label outside the runs' first ranks; "
             "published tables include such passages: `pool_judged = true` in [track] grades them too"
         )
 

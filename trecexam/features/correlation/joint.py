@@ -82,7 +82,7 @@ def compare_all(
             f"a min_rating is of one grader's scale: choose a grader ({', '.join(track.assessments)})"
         )
     if official_measures is not None:
-        official_measures = [name.removeprefix(f"{OFFICIAL}:") for name in names_of(official_measures)]
+        official_measures = [name.removeprefix(f"{OFFICIAL}:") for name in names_of(official_measures) or ()]
     columns = list(_columns(track, measures))
     empty = {name: why for name, each in track.assessments.items() if (why := why_no_scores(each))}
     p, draws = DEFAULT_P if rbo_p is None else rbo_p, QueryDraws()

@@ -444,10 +444,7 @@ def _compared(track: TrackInputs, n_runs: int) -> str:
     if unjudged:
         line += f"; without official judgments, and left out: {shorten_list(unjudged)}"
     n_outside = len(judged) - len(queries)
-    if not n_outside:
-        return line
-    are = "is" if n_outside == 1 else "are"
-    return f"{line}; {plural(n_outside, 'judged query')} {are} not among the grader's queries"
+    return f"{line}; judged, and not among the grader's queries: {n_outside:,}" if n_outside else line
 
 
 def _refused(track: Assessment) -> Iterator[TrecexamError]:

@@ -190,13 +190,8 @@ def _groups(rows: Sequence[Row], names: Sequence[str]) -> Iterator[str]:
     first, *later_columns = sorted(groups) or [len(names)]
     for column in later_columns if first < len(names) else ():
         by = f", ordered by {names[column]}" if column < len(names) else ""
-        runs, have, are = plural(len(groups[column]), "run"), "have", "are"
-        if len(groups[column]) == 1:
-            have, are = "has", "is"
-        yield (
-            f"{runs} {have} no {names[first]} and {are} listed below the runs that "
-            f"have it{by}: {shorten_list(groups[column], 3)}"
-        )
+        runs = f"{plural(len(groups[column]), 'run')} without {names[first]}"
+        yield f"{runs} listed below the others{by}: {shorten_list(groups[column], 3, quote='')}"
 
 
 def _queries(boards: Mapping[str, Leaderboard]) -> Iterator[str]:

@@ -42,8 +42,7 @@ def start(request: Request) -> Response:
         whose = next((name for name, other in view.others.items() if run in other.runs), view.own)
         return urls.run(run) if run in view.runs else urls.grader(whose, f"/run/{urls.segment(run)}")
 
-    board = tabled(view.joint.table, Address.of(request), links=address)
-    return render(request, "joint.html", table=board)
+    return render(request, "joint.html", table=tabled(view.joint.table, Address.of(request), links=address))
 
 
 def leaderboard(request: Request) -> Response:
