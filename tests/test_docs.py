@@ -265,8 +265,8 @@ def test_a_rag_track_is_scored_by_a_model_and_only_new_cells_are_graded(
         scores = {name: value for name, value in rows["rag-demo"].items() if not name.endswith(".stderr")}
         assert list(scores)[:6] == [
             "run",
-            "nuggets:Cover(rel=5,partial=3)@20",
-            "nuggets:Cover(rel=5,partial=3,weights='vital')@20",
+            "nuggets:all_score@20",
+            "nuggets:vital_score@20",
             "support:SupportF1",
             "umbrela:nDCG@10",
             "rubric:Cover(rel=4)@20",

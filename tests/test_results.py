@@ -113,7 +113,11 @@ def test_a_reading_command_has_every_format_and_an_output_file(
     assert len(notes) == 1
     assert run([*command, "--json", "-o", str(tmp_path / "answer")]) == status
     assert (tmp_path / "answer").read_text() == printed["--json"]
-    assert json.loads(printed["--json"])["notes"] == notes.pop().splitlines()
+    said = notes.pop().splitlines()
+    every = json.loads(printed["--json"])["notes"]
+    assert len(said) == min(len(every), 4)
+    assert {*said[:3]} <= {*every}
+    assert said[3:] in ([], [f"{len(every) - 3} more note{'s' * (len(every) > 4)}: --json has all"])
 
 
 #: Commands that write, run or serve something. Their output is not their only purpose.

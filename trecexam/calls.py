@@ -22,6 +22,7 @@ from trecexam.line.loaded_track import (
     TrackLoaders,
 )
 from trecexam.line.loader import TrackLoader
+from trecexam.line.measure_names import names_of
 from trecexam.line.track_graders import usable_folders
 from trecexam.tables.result import Result
 from trecexam.track import TrackFolder
@@ -261,7 +262,8 @@ def _loader_for(
             meant, and those that may label some cannot go on.
     """
     needs = AskedOf.of(function)
-    if track._is_joint:
+    named = _named_grader(track, function, *args, **kwargs) if track._is_joint else None
+    if track._is_joint and named is None:
         bank_needed = not needs.bank_optional
         loader = track._loaders.first_asked(
             lambda each: needs.applies(each, *args, **kwargs), bank_needed=bank_needed
@@ -276,7 +278,7 @@ def _loader_for(
                 )
         took(loader.name, tuple(track._loaders))
         return loader
-    loader = track._loader
+    loader = track._loader if named is None else track._loaders[named]
     if needs.documents and not loader.kind.ranks:
         other_graders = [name for name, other in track._loaders.items() if other.kind.ranks]
         raise TrecexamError(
@@ -285,6 +287,17 @@ def _loader_for(
             path=track.folder.config_path,
         )
     return loader
+
+
+def _named_grader(
+    track: OpenTrack, function: Callable[..., object], *args: object, **kwargs: object
+) -> str | None:
+    """Return the grader of the first measure that a call names; None where it names no grader's."""
+    given = inspect.signature(function).bind_partial(None, *args, **kwargs).arguments
+    measures = [given["measure"]] if given.get("measure") else given.get("measures") or ()
+    loaded = track._loaders.load() if measures else None
+    graders = (loaded.whose(name) for name in names_of(measures) or ()) if loaded else ()
+    return next(filter(None, graders), None)
 
 
 def named_as_called(cls: type[C]) -> type[C]:

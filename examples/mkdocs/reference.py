@@ -31,7 +31,7 @@ from trecexam.extension import extensions, named
 from trecexam.line.output_files import Feature
 from trecexam.outputs.features import features
 from trecexam.scores.columns.measures import MEASURES as ON_COLUMNS
-from trecexam.scores.cover import NUGGET_SCORES
+from trecexam.scores.cover import NUGGET_SCORES, Cover
 from trecexam.scores.pool_measures import pool_measures
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -308,7 +308,7 @@ def on_columns() -> str:
 
 def nugget_scores() -> str:
     """nuggetizer's names and the measures that they are."""
-    rows = [(f"`{name}@k`", f"`{score}@k`") for name, score in NUGGET_SCORES.items()]
+    rows = [(f"`{name}@k`", f"`{Cover(**parameters)}@k`") for name, parameters in NUGGET_SCORES.items()]
     return table(("name", "measure"), rows)
 
 

@@ -87,7 +87,7 @@ def test_the_demo_has_columns_without_a_prefix_and_two_notes(
     assert made.startswith("made ")
     assert summary.startswith("7 runs; 1,764 cells graded; ")
     assert report.startswith("report: ")
-    assert [note.split(" ")[0] for note in notes] == ["title-only", "do"]
+    assert [note.split(" ")[0] for note in notes] == ["title-only", "values"]
     assert printed.err.count("title-only") == 1
     assert not list((tmp_path / "d").rglob("support*"))
 
@@ -109,8 +109,7 @@ def test_the_rag_demo_has_the_four_graders_of_a_rag_track_and_needs_no_network(
     rows = {
         line.split("\t")[0]: dict(zip(header.split("\t"), line.split("\t"), strict=True)) for line in lines
     }
-    vital = "Cover(rel=5,partial=3,weights='vital')@10"
-    columns = ("nuggets:Cover(rel=5,partial=3)@10", f"nuggets:{vital}", "support:SupportF1")
+    columns = ("nuggets:all_score@10", "nuggets:vital_score@10", "support:SupportF1")
     columns += ("umbrela:nDCG@10", "rubric:Cover(rel=4)@10")
     assert [name for name in header.split("\t") if not name.endswith(".stderr")][2:7] == [*columns]
     assert all(rows["rag-demo"][name] for name in columns)

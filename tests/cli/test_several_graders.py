@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from headings import split_heading
 from rag_track import make_demo_with_two_graders
 from scripted_server import Exchange, Scripted, serving
 from support import Terminal, make_small_track
@@ -87,8 +88,8 @@ def test_the_leaderboard_in_a_pipe_equals_the_file_in_out(
         (root / "out" / "leaderboard.json").read_text()
     )
     with on_terminal():
-        shown = out(capsys, "leaderboard", root).splitlines()[0].split()
-    assert shown == ["rank", "run", "rubric:Cover", "umbrela:nDCG", "mini:Cover"]
+        shown, _ = split_heading(out(capsys, "leaderboard", root).splitlines())
+    assert shown == ["rank", "run", "rubric:Cover(rel=4)@4", "umbrela:nDCG@10", "mini:Cover(rel=4)@4"]
     header = out(capsys, "leaderboard", root, "-m", "umbrela:P(rel=2)@4", "-m", "mini:nDCG@4").splitlines()[0]
     assert header.split("\t")[1::2] == ["umbrela:P(rel=2)@4", "mini:nDCG@4"]
 
@@ -395,15 +396,37 @@ def test_a_grader_without_grades_has_empty_columns_not_zeros(tmp_path: Path) -> 
     of_x = [value for name in board.measures if name.startswith("x:") for value in board[name]]
     assert of_x
     assert all(value != value for value in of_x)
-    assert f"x: nothing is graded yet; `trecexam watch {folder} --once` grades" in board.notes
+    assert f"support, x: nothing is graded yet; `trecexam watch {folder} --once` grades" in board.notes
     assert not any(name.startswith("x:") for name in [*compared["measure"], *compared["other_measure"]])
 
 
 def test_an_alias_as_the_only_measure_of_a_grader_is_a_column(tmp_path: Path) -> None:
     assert run(["demo", "--rag", str(tmp_path / "track")]) == 0
     config = tmp_path / "track" / "trecexam.toml"
-    text = re.sub(r'measures = \["Cover\(rel=5.*', 'measures = ["all_score@10"]', config.read_text(), count=1)
+    text = re.sub(r'measures = \["all_score.*', 'measures = ["all_score@10"]', config.read_text(), count=1)
     config.write_text(text)
     assert run(["watch", str(tmp_path / "track"), "--once"]) == 0
     board = (tmp_path / "track" / "out" / "leaderboard.tsv").read_text()
-    assert board.split("\t")[:3] == ["run", "queries", "nuggets:Cover(rel=5,partial=3)@10"]
+    assert board.split("\t")[:3] == ["run", "queries", "nuggets:all_score@10"]
+
+
+def test_a_column_is_requested_by_its_name_in_every_command(
+    root: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    whole = [line.split("\t") for line in out(capsys, "leaderboard", root).splitlines()]
+    columns = [name for name in whole[0] if ":" in name and not name.endswith(".stderr")]
+    assert {name.partition(":")[0] for name in columns} == {"rubric", "umbrela", "mini"}
+    for name in columns:
+        bare = name.partition(":")[2]
+        alone = [line.split("\t") for line in out(capsys, "leaderboard", root, "-m", name).splitlines()]
+        values = {row[0]: row[alone[0].index(name)] for row in alone[1:]}
+        assert values == {row[0]: row[whole[0].index(name)] for row in whole[1:]}
+        compared = [line.split("\t") for line in out(capsys, "compare", root, "-m", name).splitlines()]
+        assert {row[0]: row[compared[0].index(bare)] for row in compared[1:]} == values
+        own = ("--grader", name.partition(":")[0], "-m", name)
+        assert out(capsys, "compare", root, *own) == out(capsys, "compare", root, "-m", name)
+        pairs = [line.split("\t") for line in out(capsys, "correlate", root, "-m", name).splitlines()]
+        assert {row[0] for row in pairs[1:]} == {name}
+        official = pairs[1][1]
+        again = out(capsys, "correlate", root, "-m", name, "--official-measure", official)
+        assert again.splitlines()[1].split("\t")[:2] == [name, official]

@@ -12,8 +12,11 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 import trecexam
 from converters.records import Item
+from trecexam.cli.main import run
 from trecexam.graders import Answer, Cell
 
 #: What the fixture `on_terminal` is.
@@ -152,6 +155,13 @@ def ask(
     """A cell of query q1."""
     item = Item("q1", f"q1/{number}", question, kind, tuple(key))
     return Cell("q1", "the query", doc_id, text, item)
+
+
+def all_notes(capsys: pytest.CaptureFixture[str], *arguments: str | Path) -> str:
+    """All notes of a reading command, one a line; stderr has the first three."""
+    capsys.readouterr()
+    assert run([*map(str, arguments), "--json"]) == 0
+    return "".join(f"{line}\n" for line in json.loads(capsys.readouterr().out)["notes"])
 
 
 def record_grades(root: Path) -> None:

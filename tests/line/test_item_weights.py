@@ -15,7 +15,7 @@ from trecexam.cli.main import run
 from trecexam.scores import Cover
 from trecexam.scores.measures import measure
 
-COMPLIANCE = "Cover(rel=5,partial=3,weights='item')@8"
+COMPLIANCE = "compliance_score@8"
 WEIGHTS = (5, -4.5, 2, 1)
 
 

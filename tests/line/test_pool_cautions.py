@@ -21,8 +21,9 @@ from trecexam.scores.pool_measures import depends_on_pool, pool_measures
 
 FREE, OF_POOL = ["P(rel=4)@8", "Cover(rel=4)@8"], ["nDCG@8", "AP(rel=4)", "nCover(rel=4)@8", "alpha_nDCG@8"]
 CAUTION = (
-    "do not compare nDCG@8, AP(rel=4), nCover(rel=4)@8, alpha_nDCG@8 with values from another pool: this one "
-    "has passages of 3 runs alone; `pool_judged` in [track] adds the passages of official judgments"
+    "values of nDCG@8, AP(rel=4), nCover(rel=4)@8, alpha_nDCG@8 depend on this pool of 3 runs; do not "
+    "compare them with values from other pools; `pool_judged = true` in [track] adds the passages of "
+    "official judgments"
 )
 #: Inputs that a measure may need.
 SHAPES = ("", "@5", "(max_rel=5)", "(max_rel=5)@5", "(recall=0.5)", "(rel=4)@5")
@@ -88,13 +89,11 @@ def cautions(root: Path, measures: list[str] | None = None, **how: bool) -> tupl
 def test_one_line_names_the_measures_the_runs_and_a_remedy(small_track: Path) -> None:
     assert cautions(small_track) == (CAUTION,)
     (line,) = cautions(small_track, ["Rprec(rel=4)", "RR(rel=4)", "infAP(rel=4)"])
-    assert line.startswith("do not compare Rprec(rel=4), infAP(rel=4) with values")
+    assert line.startswith("values of Rprec(rel=4), infAP(rel=4) depend on this pool of 3 runs; ")
     for path in (small_track / "runs").glob("run[12].run"):
         path.unlink()
     (line,) = cautions(small_track, ["nDCG@8"])
-    assert line.startswith(
-        "do not compare nDCG@8 with values from another pool: this one has passages of 1 run alone; "
-    )
+    assert line.startswith("values of nDCG@8 depend on this pool of 1 run; ")
 
 
 def test_measures_of_the_ranks_of_a_run_alone_need_no_warning(small_track: Path) -> None:
@@ -104,10 +103,10 @@ def test_measures_of_the_ranks_of_a_run_alone_need_no_warning(small_track: Path)
 def test_a_cutoff_beyond_the_depth_is_reported_where_it_is_asked_for(small_track: Path) -> None:
     (small_track / "trecexam.toml").write_text('[track]\ndepth = 4\n[scores]\nmeasures = ["P(rel=4)@6"]\n')
     assert cautions(small_track) == cautions(small_track, ["P(rel=4)@6", "RR(rel=4)", "P(rel=4)@4"]) == ()
-    line = "P(rel=4)@5 looks deeper than the pool (depth 4): passages outside the pool count as not relevant"
+    line = "deeper than the pool (depth 4), outside which nothing is relevant: P(rel=4)@5"
     assert cautions(small_track, ["P(rel=4)@5"]) == (line,)
     (line,) = cautions(small_track, ["P(rel=4)@5", "Cover(rel=4)@100", "P(rel=4)@3"])
-    assert line.startswith("P(rel=4)@5, Cover(rel=4)@100 look deeper than the pool (depth 4): ")
+    assert line.endswith(": P(rel=4)@5, Cover(rel=4)@100")
     for path in (small_track / "runs").iterdir():
         lines = path.read_text().splitlines(keepends=True)
         path.write_text("".join(line for line in lines if int(line.split()[3]) <= 4))
@@ -122,9 +121,9 @@ def test_queries_that_no_run_answers_are_reported(small_track: Path) -> None:
         return cautions(small_track, ["P(rel=4)@8"])
 
     assert without("nothing") == ()
-    assert without("q2") == ("1 of the bank's 3 queries is in no run and counts 0: q2",)
-    assert without("q3") == ("2 of the bank's 3 queries are in no run and count 0: q2, q3",)
-    assert "2 of the bank's 3 queries are in no run and count 0: q2, q3" in cautions(small_track)
+    assert without("q2") == ("in no run, and so 0: 1 of the 3 queries of the bank: q2",)
+    assert without("q3") == ("in no run, and so 0: 2 of the 3 queries of the bank: q2, q3",)
+    assert "in no run, and so 0: 2 of the 3 queries of the bank: q2, q3" in cautions(small_track)
     config = small_track / "trecexam.toml"
     config.write_text(config.read_text() + '[scores]\naverage = "answered"\n')
     (line,) = cautions(small_track, ["P(rel=4)@8"])
@@ -165,13 +164,13 @@ def test_with_judged_passages_pooled_only_queries_without_judgments_give_a_warni
     qrels.write_text("".join(line for line in lines if not line.startswith("q2 ")))
     (line,) = cautions(small_track)
     assert line == (
-        f"do not compare {', '.join(OF_POOL)} with values from another pool: this one has passages of "
-        "3 runs alone for 1 of 3 queries; `pool_judged` in [track] adds nothing there, for lack of official "
-        "judgments"
+        f"values of {', '.join(OF_POOL)} depend on this pool of 3 runs for 1 of 3 queries; do not compare "
+        "them with values from other pools; `pool_judged` in [track] adds nothing there, for lack of "
+        "official judgments"
     )
     qrels.unlink()
     (line,) = cautions(small_track)
-    assert "alone for 3 of 3 queries" in line
+    assert "3 runs for 3 of 3 queries" in line
 
 
 def test_the_warning_is_on_the_terminal_in_json_in_out_in_the_report_and_on_the_page(
@@ -185,7 +184,7 @@ def test_the_warning_is_on_the_terminal_in_json_in_out_in_the_report_and_on_the_
     assert printed.err.splitlines().count(CAUTION) == 1
     assert json.loads(printed.out)["notes"] == [CAUTION]
     assert json.loads((graded / "out" / "leaderboard.json").read_text())["notes"] == [CAUTION]
-    in_html = CAUTION[1:].replace("`pool_judged`", "<code>pool_judged</code>")
+    in_html = CAUTION[1:].replace("`pool_judged = true`", "<code>pool_judged = true</code>")
     assert (graded / "out" / "report.html").read_text().count(in_html) == 1
     with client_of(graded) as client:
         assert in_html in client.get("/").text
@@ -241,4 +240,4 @@ def test_without_official_judgments_the_warning_gives_an_applicable_remedy(small
     with trecexam.open_track(small_track, grader=HashGrader()) as track:
         track.update()
         (caution,) = track.leaderboard().notes
-    assert caution.endswith("of 3 runs alone; report with them how many runs were pooled, to which depth")
+    assert caution.endswith(" pools; report how many runs were pooled, and to which depth")

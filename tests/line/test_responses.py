@@ -382,8 +382,7 @@ def test_unit_response_with_pool_both_ranks_the_response_before_its_citations(
 
 #: The number of excluded runs, and how to include them.
 LEFT_OUT = (
-    '3 ranked runs are left out, neither graded nor ranked: with `unit = "response"` in [track] only '
-    'responses are; `unit = "passage"` brings the runs back'
+    'skipped 3 ranked runs by `unit = "response"` in [track]; `unit = "passage"` grades ranked runs too'
 )
 
 

@@ -21,7 +21,7 @@ from trecexam.graders.base import UngradedError
 
 QUERIES = ("q1", "q2", "q3")
 UNGRADED = "late has no scores: none of its cells has a grade"
-PARTLY = "half is partly graded: 12 of 24 of its cells have a grade, so its scores may be too low"
+PARTLY = "partly graded, so scores may be too low; cells with a grade: half 12 of 24"
 SKIPS = "cut answers 1 of 3 queries; the others count as 0"
 
 

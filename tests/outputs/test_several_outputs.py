@@ -126,8 +126,8 @@ def test_a_run_ignored_by_one_grader_has_no_number_there(root: Path) -> None:
         for each in board.rows:
             assert math.isnan(each.scores[1].mean) == (each.run != "gen")
         assert not any(line.startswith("other: not of") for line in board.notes)
-        left_out = f'{len(ranked)} runs are left out, neither graded nor ranked: `runs` = "responses" in'
-        assert any(line.startswith(f"other: {left_out} [graders.other]") for line in board.notes)
+        skipped = f'skipped {len(ranked)} runs by `runs = "responses"` in [graders.other]'
+        assert f"other: {skipped}" in board.notes
     assert {each["run"]: each["other:Cover(rel=2)@4"] for each in rows(root / "out/leaderboard.tsv")}[
         ranked[0]
     ] == ""
@@ -355,10 +355,10 @@ def test_the_report_covers_all_graders_and_each_has_its_own_report(root: Path) -
         "All graders", "Rank correlation of graders", "Graders", "Rejected files",
     ]  # fmt: skip
     board, taus = (part.split("</section>")[0] for part in page.split("<section ")[1:3])
-    assert "rubric:Cover" in board
+    assert "<wbr>".join(("rubric:", "Cover", "(rel=4)", "@8")) in board
     assert "rubric 3, other 3" in board
     assert '<svg id="leaderboard"' in board
-    assert "Leaderboard of all graders, by rubric:Cover<" in board
+    assert "Leaderboard of all graders, by rubric:Cover(rel=4)@8<" in board
     assert "rubric:Cover(rel=4)@8" in taus
     assert "other:Cover(rel=2)@4" in taus
     for name in ("rubric", "other"):
@@ -391,7 +391,7 @@ def test_the_leaderboard_plot_has_a_panel_for_each_column(track: trecexam.Track)
     figure = track.plot("leaderboard", width="double")
     board = track.leaderboard()
     columns = board.measures[: board.first]
-    assert [axes.get_xlabel().replace("\n", "") for axes in figure.axes] == ["rubric:Cover", "other:Cover"]
+    assert [axes.get_xlabel().replace("\n", "") for axes in figure.axes] == [*columns]
     table = figure.plot.table
     assert [row[1] for row in table.rows] == [row.run for row in board.rows]
     for column in columns:
@@ -402,7 +402,7 @@ def test_the_leaderboard_plot_has_a_panel_for_each_column(track: trecexam.Track)
         # Means, standard errors and intervals are those of the grader's own plot.
         assert {row[1]: row[at : at + 4] for row in table.rows} == own
     one = track.plot("leaderboard", measure="other:nDCG@4")
-    assert [axes.get_xlabel().replace("\n", "") for axes in one.axes] == ["other:nDCG"]
+    assert [axes.get_xlabel().replace("\n", "") for axes in one.axes] == ["other:nDCG@4"]
     assert track["other"].plot("leaderboard").plot.title.startswith("Leaderboard by ")
 
 
@@ -540,11 +540,9 @@ def test_displayed_headings_are_valid_column_names(
     monkeypatch.setenv("COLUMNS", "80")
     track.update()
     board = track.leaderboard()
-    assert "rubric:Cover " in str(board).splitlines()[0]
-    assert board["rubric:Cover"] == board["rubric:Cover(rel=4)@8"]
-    assert board["other:Cover.stderr"] == board["other:Cover(rel=2)@4.stderr"]
+    assert str(board).splitlines()[0].split()[2:] == [*board.measures[: board.first]]
     first = board.rows[0].run
-    assert board[first]["other:Cover"] == board[first]["other:Cover(rel=2)@4"]
+    assert board[first]["other:Cover(rel=2)@4"] in board["other:Cover(rel=2)@4"]
     with pytest.raises(KeyError) as error:
         board["rubric:Kover"]
     told = error.value.args[0]
@@ -559,10 +557,9 @@ def test_displayed_headings_are_valid_column_names(
 
     correlations = track.correlate()
     assert correlations["measure"][0] == "rubric:Cover(rel=4)@8"
-    rows = [line.split() for line in str(correlations).splitlines()]
-    assert ["rubric:Cover", "other:Cover"] in [row[:2] for row in rows]
-    short = track.correlate(["rubric:Cover", "other:Cover"])
-    assert short["measure"][0] == "rubric:Cover(rel=4)@8"
+    pair = ["rubric:Cover(rel=4)@8", "other:Cover(rel=2)@4"]
+    assert pair in [line.split()[:2] for line in str(correlations).splitlines()]
+    assert track.correlate(pair)["measure"][0] == pair[0]
 
 
 def test_answers_without_a_rating_are_noted_wherever_scores_are_shown(root: Path) -> None:

@@ -10,7 +10,7 @@ import pytest
 from ir_measures import P, nDCG
 
 from trecexam.scores import Cover
-from trecexam.scores.measures import DIVERSITY, at_min_rating, headings, measure
+from trecexam.scores.measures import DIVERSITY, at_min_rating, measure
 
 
 @pytest.mark.parametrize(
@@ -146,12 +146,16 @@ def test_texts_are_read_with_and_without_quotes(name: str, expected: str) -> Non
     assert str(measure(expected)) == expected
 
 
-def test_headings_are_short_and_distinct() -> None:
-    nuggets = ["Cover(rel=5,partial=3)@20", "Cover(rel=5,partial=3,weights='vital')@20"]
-    assert [*headings([*nuggets, "SupportF1", "nDCG@20", "AP(rel=4)"]).values()] == [
-        "A", "V", "Support", "nDCG", "AP"
-    ]  # fmt: skip
-    assert [*headings(["P(rel=4)@5", "P(rel=4)@10", "P(rel=2)@10", "nDCG"]).values()] == [
-        "P@5", "P(rel=4)@10", "P(rel=2)@10", "nDCG"
-    ]  # fmt: skip
-    assert [*headings(["a:nDCG@10", "b:nDCG@10", "b:P@5"]).values()] == ["a:nDCG", "b:nDCG", "P"]
+@pytest.mark.parametrize(
+    "name", ["all_score@10", "strict_all_score@5", "vital_score", "compliance_score@20", "Cover(rel=5)@5"]
+)
+def test_a_measure_prints_the_name_by_which_it_was_requested(name: str) -> None:
+    requested = measure(name)
+    assert str(requested) == name
+    assert measure(str(requested)) == requested
+
+
+def test_a_nugget_score_with_other_parameters_prints_them() -> None:
+    score = measure("all_score@10")
+    assert str(score @ 20) == "all_score@20"
+    assert str(score(rel=4)) == "Cover(rel=4,partial=3)@10"

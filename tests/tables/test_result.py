@@ -140,8 +140,8 @@ def test_a_repr_has_at_most_forty_lines(monkeypatch: pytest.MonkeyPatch) -> None
         lines = repr(result).splitlines()
         assert len(lines) <= LINES
         assert max(map(len, lines)) <= 80
-    assert "... 47" in repr(Heights(rows, notes))
-    assert "more notes: .notes has all" in repr(Heights(rows, notes))
+    assert "... 48" in repr(Heights(rows, notes))
+    assert "27 more notes: .notes has all" in repr(Heights(rows, notes))
 
 
 def test_a_copy_is_complete_and_notes_can_be_added(heights: Heights) -> None:

@@ -17,6 +17,7 @@ from trecexam.cli.lazy import OpenGroup
 from trecexam.cli.options import output_folder_option, output_option, output_path, track_argument
 from trecexam.errors import TrecexamError
 from trecexam.files import atomic as files
+from trecexam.tables.notes import standing_notes
 from trecexam.tables.text import plural
 
 if TYPE_CHECKING:
@@ -203,6 +204,9 @@ def leaderboard(track: Path, form: str, output: Path | None) -> None:
     """
     with trecexam.open_track(track) as opened:
         rows = list(opened.export.leaderboard_values())
+        notes = standing_notes(opened.leaderboard().notes_on_all)
+    for note in notes:
+        click.echo(f"note: {note}", err=True)
     # The names that files have columns for: those of runs in sub-folders may have blanks.
     rows = [row._replace(run="_".join(row.run.split())) for row in rows]
     if form != "trec_eval":

@@ -78,7 +78,7 @@ def fill(
             return holes, 1 if holes.rejected else 0
         if holes.missing:
             # To choose another rule, one must know before hours of grading go by.
-            say(holes)
+            say(holes.notes)
         try:
             with bars.progress("filling") as progress:
                 filled = opened.fill(holes, output=output, progress=progress)

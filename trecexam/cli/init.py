@@ -149,6 +149,12 @@ def init(track: Path, **values: Any) -> None:
             f"made {track} with {plural(len(made), 'file')}; settings are in {track / 'trecexam.toml'}",
             err=True,
         )
+        if not options.pool_judged:
+            click.echo(
+                "note: nDCG, AP and others depend on the pool of these runs; do not compare them with values "
+                "from other pools; `pool_judged = true` in [track] adds the passages of official judgments",
+                err=True,
+            )
     else:
         click.echo(f"{track} is up to date; nothing to do", err=True)
     folder = TrackFolder.open(track)

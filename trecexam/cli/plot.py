@@ -10,9 +10,9 @@ import click
 import trecexam
 from trecexam.cli import show
 from trecexam.cli.options import grader_option, output_option
+from trecexam.cli.reading import say
 from trecexam.cli.scores import bad_measures
 from trecexam.files import atomic as files
-from trecexam.tables.terminal import printable
 
 if TYPE_CHECKING:
     from trecexam.tables.plots.paper import PaperFigure
@@ -62,8 +62,7 @@ def plot(name: str | None, track: Path | None, output: Path | None, **options: A
     chosen = {key: value for key, value in options.items() if value is not None}
     with trecexam.open_track(track) as opened, bad_measures():
         figure: PaperFigure = opened.plot(name, **chosen)
-    for note in figure.notes:
-        click.echo(printable(note), err=True)
+    say(figure.notes)
     files.replace(output, figure.file(output.suffix[1:].lower()))
     across, up = figure.get_size_inches()
     click.echo(f"{output}: {across:.2f} x {up:.2f} in. {figure.plot.title}. {figure.plot.caption}", err=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,6 +12,7 @@ import click
 from trecexam.chosen import taken_notes
 from trecexam.cli import show
 from trecexam.cli.options import estimate_option, output_option, refuse_inputs
+from trecexam.tables.notes import CHANGES, MOST, Note, first_notes, standing_notes
 from trecexam.tables.terminal import printable
 
 if TYPE_CHECKING:
@@ -29,8 +30,8 @@ _OUTPUT = output_option("Write to this file; an existing file is replaced.")
 def reading(function: Callable[..., Result | None]) -> Callable[..., int]:
     """Give a command that returns a `Result` the options --json, --wide and -o, and print the result.
 
-    A terminal gets aligned tables; a pipe and a file get the first table as TSV. Notes go to stderr, and JSON
-    has them, too. A command that wrote something and has nothing to show returns None.
+    A terminal gets aligned tables; a pipe and a file get the first table as TSV. The first notes go to
+    stderr, and JSON has all. A command that wrote something and has nothing to show returns None.
     """
 
     @wraps(function)
@@ -41,7 +42,7 @@ def reading(function: Callable[..., Result | None]) -> Callable[..., int]:
         if found is None:
             return 0
         result = _whose(found)
-        answer(result, as_json=as_json, wide=wide, output=output)
+        answer(result, as_json=as_json, wide=wide, output=output, most=MOST)
         return 1 if result.rejected else 0
 
     return _with_options(command, (*_FORMS, _OUTPUT))
@@ -67,7 +68,7 @@ def writing(function: Callable[..., tuple[Result, int]]) -> Callable[..., int]:
 
 def _whose(result: Result) -> Result:
     """The result, with a note that names its grader where there are several and none was chosen."""
-    return result.noted(*taken_notes())
+    return result.noted(*(Note(line, CHANGES) for line in taken_notes()))
 
 
 def writing_or_estimating(function: Callable[..., tuple[Result | None, int]]) -> Callable[..., int]:
@@ -94,22 +95,39 @@ def _with_options(
     return command
 
 
-def say(result: Result, notes: Sequence[str] | None = None) -> None:
-    """Its notes, to stderr; or these of them."""
-    for note in result.notes if notes is None else notes:
+def say(notes: Iterable[str]) -> None:
+    """Print notes to stderr."""
+    for note in notes:
         click.echo(printable(note), err=True)
 
 
-def answer(result: Result, *, as_json: bool = False, wide: bool = False, output: Path | None = None) -> None:
-    """Print a result as JSON, as aligned tables on a terminal, else as TSV; print the notes to stderr."""
+def answer(
+    result: Result,
+    *,
+    as_json: bool = False,
+    wide: bool = False,
+    output: Path | None = None,
+    most: int | None = None,
+) -> None:
+    """Print a result as JSON, as aligned tables on a terminal, else as TSV; then its notes to stderr.
+
+    Standing notes are below the table on a terminal. JSON has all notes.
+
+    Args:
+        most: print so many notes, those that change a reading first; None for all.
+    """
     people = not as_json and output is None and show.on_terminal()
-    say(result, result.notes if people and not wide else result.notes_on_all)
+    notes: Sequence[str] = result.notes if people and not wide else result.notes_on_all
     if people:
         tables = result.all_for_people() if wide else result.for_people()
         if result.notes:
             # The notes say it without headings that stand above nothing.
             tables = tuple(table for table in tables if table.rows)
-        text = "".join(f"{line}\n" for line in show.table_lines(tables, wide=wide))
+        standing = standing_notes(notes) if tables else []
+        notes = [note for note in notes if note not in standing]
+        below = [note.partition(";")[0] for note in standing]
+        text = "".join(f"{line}\n" for line in show.table_lines(tables, below, wide=wide))
     else:
         text = result.to_json() if as_json else result.to_tsv()
     show.write(text, output)
+    say(notes if most is None else first_notes(notes, most, "--json"))

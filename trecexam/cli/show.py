@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
@@ -32,13 +32,17 @@ def table(table: Table, *, as_json: bool = False, json_value: Any = None) -> Non
     click.echo(text, nl=False)
 
 
-def table_lines(tables: Iterable[Table], *, wide: bool = False) -> Iterator[str]:
-    """Tables as people read them: to the terminal's width, unless they are wide."""
+def table_lines(tables: Iterable[Table], below: Sequence[str] = (), *, wide: bool = False) -> Iterator[str]:
+    """Tables as people read them: to the terminal's width, unless they are wide.
+
+    Args:
+        below: what a line below the first table says of it.
+    """
     for number, table in enumerate(tables):
         yield from [""] if number else []
         caption = printable(table.caption)
         yield from [caption] if wide and caption else wrapped(caption, width())
-        yield from _fitted(table, wide=wide)
+        yield from _fitted(table, () if number else below, wide=wide)
 
 
 def write(text: str, output: Path | None) -> None:
@@ -49,13 +53,15 @@ def write(text: str, output: Path | None) -> None:
     atomic.replace(output, text.encode())
 
 
-def _fitted(table: Table, *, wide: bool) -> Iterator[str]:
+def _fitted(table: Table, below: Sequence[str], *, wide: bool) -> Iterator[str]:
     fit = fitted(table, None if wide else width(), table.layout)
-    for number, (heading, *rows) in enumerate(fit.tables):
-        yield from [*([""] if number else []), _styled(heading, bold=True), *rows]
+    for number, (heading, rows) in enumerate(fit.tables):
+        yield from [""] if number else []
+        yield from (_styled(line, bold=True) for line in heading)
+        yield from rows
     left_out = [f"left out: {shorten_list(fit.left_out, 4, quote='')}"] if fit.left_out else []
     left_out += ["long names are cut"] if fit.cut else []
-    notes = [*fit.legend, *left_out, *(["--wide shows all"] if left_out else [])]
+    notes = [*fit.legend, *below, *left_out, *(["--wide shows all"] if left_out else [])]
     yield from (_styled(line, dim=True) for line in wrapped("; ".join(notes), width()))
 
 

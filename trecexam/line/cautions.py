@@ -14,6 +14,7 @@ from trecexam.line.relevance import official_measures, relevance_thresholds
 from trecexam.scores.encoder_likeness import MAX_RANKS, MIN_RUNS, agreement, runs_like_encoder
 from trecexam.scores.measures import COVER, DIVERSITY, at_min_rating, measure
 from trecexam.scores.pool_measures import depends_on_pool
+from trecexam.tables.notes import CHANGES, STANDING, Note
 from trecexam.tables.text import plural, shorten_list
 
 if TYPE_CHECKING:
@@ -41,13 +42,14 @@ def pool_cautions(track: Assessment, measures: Iterable[MeasureLike]) -> tuple[s
     if pool_judged:
         helps = "`pool_judged` in [track] adds nothing there, for lack of official judgments"
     elif track.official is None:
-        helps = "report with them how many runs were pooled, to which depth"
+        helps = "report how many runs were pooled, and to which depth"
     else:
-        helps = "`pool_judged` in [track] adds the passages of official judgments"
-    return (
-        f"do not compare {', '.join(names)} with values from another pool: this one has passages of "
-        f"{plural(len(track.runs), 'run')} alone{where}; {helps}",
+        helps = "`pool_judged = true` in [track] adds the passages of official judgments"
+    line = (
+        f"values of {', '.join(names)} depend on this pool of {plural(len(track.runs), 'run')}{where}; "
+        f"do not compare them with values from other pools; {helps}"
     )
+    return (Note(line, STANDING),)
 
 
 def depth_cautions(track: Assessment, measures: Iterable[MeasureLike]) -> tuple[str, ...]:
@@ -64,11 +66,8 @@ def depth_cautions(track: Assessment, measures: Iterable[MeasureLike]) -> tuple[
         return ()
     if not any(run.count(query) > track.depth for run in track.runs.values() for query in run.query_ids):
         return ()
-    look = "looks" if len(names) == 1 else "look"
-    return (
-        f"{', '.join(names)} {look} deeper than the pool (depth {track.depth}): passages outside the pool "
-        "count as not relevant",
-    )
+    caution = f"deeper than the pool (depth {track.depth}), outside which nothing is relevant"
+    return (Note(f"{caution}: {', '.join(names)}", CHANGES),)
 
 
 def skipped_cautions(track: Assessment, query_ids: Sequence[str], of: str = "bank") -> tuple[str, ...]:
@@ -83,10 +82,9 @@ def skipped_cautions(track: Assessment, query_ids: Sequence[str], of: str = "ban
     skipped = [query_id for query_id in query_ids if query_id not in answered]
     if not skipped:
         return ()
-    are, count = ("is", "counts") if len(skipped) == 1 else ("are", "count")
     return (
-        f"{len(skipped):,} of the {of}'{'' if of.endswith('s') else 's'} {plural(len(query_ids), 'query')} "
-        f"{are} in no run and {count} 0: {shorten_list(skipped, quote='')}",
+        f"in no run, and so 0: {len(skipped):,} of the {plural(len(query_ids), 'query')} of the {of}: "
+        f"{shorten_list(skipped, quote='')}",
     )
 
 
@@ -170,10 +168,11 @@ def judgment_cautions(track: Assessment, measures: Sequence[str] | None = None) 
     best = _best(track.official or ())
     if best <= 1 or "min_relevant" in scores.model_fields_set:
         return ()
-    return (
+    line = (
         f"{_count(at_default)} judgments from 1 on, and labels go up to {best}: set `min_relevant` in "
-        "[scores] to the label from which a passage is relevant, 2 in TREC DL",
+        "[scores] to the label from which a passage is relevant, 2 in TREC DL"
     )
+    return (Note(line, CHANGES),)
 
 
 def _at_default(measures: Iterable[MeasureLike]) -> Iterator[Measure]:
@@ -184,9 +183,9 @@ def _at_default(measures: Iterable[MeasureLike]) -> Iterator[Measure]:
             yield each
 
 
-def _line(measures: Sequence[Measure], what: str, threshold: int) -> str:
+def _line(measures: Sequence[Measure], what: str, threshold: int) -> Note:
     named = ", ".join(_names(_with_rel(each, threshold) for each in measures))
-    return f"{_count(measures)} {what}: {named}"
+    return Note(f"{_count(measures)} {what}: {named}", CHANGES)
 
 
 def _count(measures: Sequence[Measure]) -> str:
@@ -217,11 +216,12 @@ def encoder_cautions(track: Assessment) -> tuple[str, ...]:
     if not runs:
         return ()
     rank, their, them = ("ranks", "its", "it") if len(runs) == 1 else ("rank", "their", "them")
-    return (
+    line = (
         f"{plural(len(runs), 'run')} {rank} passages much as the grader's encoder does "
         f"({shorten_list(runs, quote='')}): {their} scores are likely too high; leave {them} out, "
-        "or use another grader",
+        "or use another grader"
     )
+    return (Note(line, CHANGES),)
 
 
 def _runs_like_encoder(track: Assessment) -> tuple[str, ...]:

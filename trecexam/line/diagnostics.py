@@ -9,6 +9,7 @@ from trecexam.errors import TrecexamError
 from trecexam.files.stamps import Rejected
 from trecexam.graders.first_replies import unread_line
 from trecexam.line.normal_forms import differing_in_form
+from trecexam.tables.notes import CHANGES, Note
 from trecexam.tables.terminal import printable
 from trecexam.tables.text import plural
 
@@ -81,8 +82,9 @@ def grades_notes(track: Assessment, *, human: bool = True) -> tuple[str, ...]:
         human: also how many are people's.
     """
     if not is_graded(track):
-        return (without_label(track) or nothing_graded(track),)
-    return (*(human_notes(track) if human else ()), *_missing(track), *unread_answers(track))
+        return (Note(without_label(track) or nothing_graded(track), CHANGES),)
+    lines = (*_missing(track), *unread_answers(track))
+    return (*(human_notes(track) if human else ()), *(Note(line, CHANGES) for line in lines))
 
 
 def human_notes(track: Assessment) -> Iterator[str]:

@@ -50,7 +50,7 @@ from trecexam.line.run_grades import (
     runs_without_score,
     without_score_note,
 )
-from trecexam.line.track_graders import check_names
+from trecexam.line.track_graders import own_measures
 from trecexam.line.value_cache import ValueCache
 from trecexam.scores.columns.evaluator import ColumnEvaluator, supported
 from trecexam.scores.columns.judged import Judged
@@ -113,8 +113,7 @@ def _computed_values(
     """Return the runs' values on the labels that there are; a passage without a label is not relevant."""
     scores = track.config.scores
     at = scores.min_rating if min_rating is None else min_rating
-    names = track.measures if measures is None else list(measures)
-    check_names(track.folder, names)
+    names = own_measures(track.folder, track.measures if measures is None else measures)
     check_importance(names, track.bank, track.bank_files)
     computed = [measure(name) for name in names]
     _check_kind(track, computed)
@@ -275,6 +274,8 @@ def leaderboard(
         ValueError: a measure cannot be computed.
     """
     measures = names_of(measures)
+    if measures is not None and not official:
+        measures = own_measures(track.folder, measures)
     values = values_of_runs(track, measures, official=official, runs=runs)
     answered = {name: [q for q in values.query_ids if q in run] for name, run in track.runs.items()}
     board = leaderboard_of(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from inspect import unwrap
 from pathlib import Path
@@ -21,7 +21,6 @@ from trecexam.track import TrackFolder
 
 F = TypeVar("F", bound=Callable[..., object])
 T = TypeVar("T")
-L = TypeVar("L", bound=Hashable)
 
 
 @dataclass(frozen=True)
@@ -120,25 +119,31 @@ class LoadedTrack:
         return next((each for each in self.assessments.values() if each.of_documents), self.first)
 
     def named(self, measure: str) -> tuple[str, str]:
-        """Whose measure `NAME:MEASURE` is, and which.
-
-        Without a name it is that of the first grader among whose columns it is, else the first grader's.
+        """Whose measure `NAME:MEASURE` is, and which; without a name see `whose`, else the first grader's.
 
         Raises:
             TrackError: there is no such grader.
         """
-        name, colon, rest = measure.partition(":")
+        (name, _, rest), whose = measure.partition(":"), self.whose(measure)
+        return (name, rest) if name == whose else (whose or self.first.name, measure)
+
+    def whose(self, measure: str) -> str | None:
+        """The grader of `NAME:MEASURE`; without a name the first among whose columns it is, None for none.
+
+        Raises:
+            TrackError: there is no such grader.
+        """
+        name, colon, _ = measure.partition(":")
         names = (*self.assessments, *self.unable)
         if colon and name in names:
-            return name, rest
+            return name
         if colon and re.fullmatch(r"[\w-]+", name):
             hint = did_you_mean(name, names, f"there is {', '.join(names)}")
             raise TrackError(
                 f"measure '{measure}': no grader '{name}' in this track; {hint}",
                 path=self.first.folder.config_path,
             )
-        by_kind = (name for name, each in self.assessments.items() if measure in each.columns)
-        return next(by_kind, self.first.name), measure
+        return next((name for name, each in self.assessments.items() if measure in each.columns), None)
 
 
 class TrackLoaders(Mapping[str, TrackLoader]):
@@ -282,22 +287,6 @@ class TrackLoaders(Mapping[str, TrackLoader]):
             except (TrecexamError, ConversionError) as error:
                 unable[name] = error
         return LoadedTrack(self.folder, assessments, unable)
-
-
-def each_once(lines_by_name: Mapping[str, Sequence[L]], named: Callable[[str, L], L]) -> list[L]:
-    """Lines of several graders: what all of them say stands once, and what others say with their names.
-
-    Args:
-        lines_by_name: grader -> its lines.
-        named: adds a grader's name to a note.
-    """
-    every = [set(lines) for lines in lines_by_name.values()]
-    shared = set.intersection(*every) if len(every) > 1 else set()
-    first = dict.fromkeys(line for lines in lines_by_name.values() for line in lines if line in shared)
-    return [
-        *first,
-        *(named(name, line) for name, lines in lines_by_name.items() for line in lines if line not in shared),
-    ]
 
 
 def of_each(loaders: TrackLoaders, ask: Callable[[TrackLoader], T]) -> list[T]:

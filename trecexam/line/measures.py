@@ -13,6 +13,7 @@ from trecexam.line.cautions import encoder_cautions
 from trecexam.line.probable_ratings import without_probabilities
 from trecexam.scores.measures import COVER, DIVERSITY, measure
 from trecexam.scores.weights import EQUAL, ITEM
+from trecexam.tables.notes import CHANGES, METHOD, Note
 from trecexam.tables.text import plural, shorten_list
 
 if TYPE_CHECKING:
@@ -82,7 +83,7 @@ def without_vital(names: Iterable[str], bank: Bank) -> tuple[str, ...]:
     vital = [str(each) for each in _weighted(names) if each["weights"] == "vital"]
     if not vital or not len(bank) or bank.n_vital:
         return ()
-    return (f"no item of the bank is vital, so all runs have 0 in {', '.join(vital)}",)
+    return (Note(f"no item of the bank is vital, so all runs have 0 in {', '.join(vital)}", CHANGES),)
 
 
 def left_out_runs(track: Assessment) -> tuple[str, ...]:
@@ -90,22 +91,16 @@ def left_out_runs(track: Assessment) -> tuple[str, ...]:
     if not track.left_out_runs:
         return ()
     if not track.kind.ranks:
-        why = "it cites nothing" if track.left_out_runs == 1 else "they cite nothing"
-        return (f"{plural(track.left_out_runs, 'ranked run')} left out: {why}",)
+        return (Note(f"skipped {plural(track.left_out_runs, 'run')} without citations", METHOD),)
     if track.config.track.unit != "response":
         # One of several graders looks at some of the runs alone.
         which = track.folder.whole.graders[track.name].runs
-        runs, are = plural(track.left_out_runs, "run"), "is" if track.left_out_runs == 1 else "are"
-        return (
-            f'{runs} {are} left out, neither graded nor ranked: `runs` = "{which}" in [graders.{track.name}]',
-        )
+        runs = plural(track.left_out_runs, "run")
+        return (Note(f'skipped {runs} by `runs = "{which}"` in [graders.{track.name}]', METHOD),)
     section = "track" if track.folder.grader is None else track.folder.section
-    runs, are = plural(track.left_out_runs, "ranked run"), "is" if track.left_out_runs == 1 else "are"
-    back = "the run" if track.left_out_runs == 1 else "the runs"
-    return (
-        f'{runs} {are} left out, neither graded nor ranked: with `unit = "response"` in [{section}] only '
-        f'responses are; `unit = "passage"` brings {back} back',
-    )
+    runs = plural(track.left_out_runs, "ranked run")
+    line = f'skipped {runs} by `unit = "response"` in [{section}]; `unit = "passage"` grades ranked runs too'
+    return (Note(line, METHOD),)
 
 
 def run_cautions(track: Assessment) -> tuple[str, ...]:
@@ -201,7 +196,8 @@ def above_scale(names: Iterable[str], config: TrackConfig, max_rating: int) -> t
     ]
     if not never:
         return ()
-    return (f"the grader rates 0..{max_rating}, so all runs have 0 in {', '.join(never)}; see `rel`",)
+    line = f"the grader rates 0..{max_rating}, so all runs have 0 in {', '.join(never)}; see `rel`"
+    return (Note(line, CHANGES),)
 
 
 def _weighted(names: Iterable[str]) -> list[Measure]:

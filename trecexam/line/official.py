@@ -16,6 +16,7 @@ from trecexam.errors import TrecexamError
 from trecexam.files.stamps import located
 from trecexam.line.normal_forms import differing_in_form
 from trecexam.line.sources import provenance_notes, written_by
+from trecexam.tables.notes import CHANGES, METHOD, Note
 from trecexam.tables.text import plural, shorten_list
 
 if TYPE_CHECKING:
@@ -83,22 +84,25 @@ class Official:
 
     def warnings(self) -> tuple[str, ...]:
         """What makes these judgments other than people's judgments of all that they name, one per line."""
-        lines = [*self.provenance]
+        lines = [Note(line, CHANGES) for line in self.provenance]
         if self.written_by and not lines:
-            lines.append(
+            line = (
                 f"{self.source}: `trecexam {self.written_by}` wrote it, so labels of a machine are among the "
                 "judgments"
             )
+            lines.append(Note(line, CHANGES))
         not_judged = sum(row.relevance == NOT_JUDGED for row in self.rows)
         if not_judged:
-            lines.append(
+            line = (
                 f"{self.source}: {plural(not_judged, 'line')} with the label {NOT_JUDGED}: pooled, not judged"
             )
+            lines.append(Note(line, METHOD))
         junk = sum(row.relevance < NOT_JUDGED for row in self.rows)
         if junk:
-            lines.append(
+            line = (
                 f"{self.source}: {plural(junk, 'line')} with a label below {NOT_JUDGED}: judged, not relevant"
             )
+            lines.append(Note(line, METHOD))
         return tuple(lines)
 
     def explain_no_overlap(
@@ -186,10 +190,11 @@ def never_judged_note(without: Sequence[str], n_runs: int, values: str = "offici
     """
     its, it = ("its", "it") if len(without) == 1 else ("their", "them")
     leave_out = f"; leave {it} out to compare the others" if len(without) < n_runs else ""
-    return (
+    line = (
         f"{shorten_list(without, 3, quote='')}: none of {its} passages is judged, so {its} {values} are "
         f"0{leave_out}"
     )
+    return Note(line, CHANGES)
 
 
 #: Ranks in which passages without a judgment are counted; the share of them that people are told of; and how
@@ -217,10 +222,11 @@ def unjudged_note(runs: Mapping[str, Run], judged: Mapping[str, Collection[str]]
     least, most = min(shares, key=shares.__getitem__), max(shares, key=shares.__getitem__)
     ends = f", from {shares[least]:.0%} ({least}) to {shares[most]:.0%} ({most})"
     ends = ends if shares[most] - shares[least] > _APART else ""
-    return (
+    line = (
         f"{n_unjudged / n_ranks:.0%} of the passages in the first {_FIRST} ranks are not judged{ends}, and "
-        "most measures take them as not relevant; `trecexam holes` counts those of each run",
+        "most measures take them as not relevant; `trecexam holes` counts those of each run"
     )
+    return (Note(line, CHANGES),)
 
 
 def read_official(path: Path) -> Official:

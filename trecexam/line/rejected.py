@@ -10,9 +10,10 @@ from trecexam.files.stamps import Rejected
 from trecexam.line.assessment import Assessment
 from trecexam.line.cell_order import missing_rows
 from trecexam.line.diagnostics import is_graded, without_label
-from trecexam.line.loaded_track import LoadedTrack, each_once
+from trecexam.line.loaded_track import LoadedTrack
 from trecexam.line.track_graders import grader_names, usable_folders
 from trecexam.scores.evaluate import OfficialJudgments
+from trecexam.tables.notes import each_once
 from trecexam.track import TrackFolder
 
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from trecexam.line.cited import NO_TEXT, cited_statements, responses_by_query
 from trecexam.line.diagnostics import is_graded
+from trecexam.tables.notes import CHANGES, Note
 from trecexam.tables.text import shorten_list
 
 if TYPE_CHECKING:
@@ -69,14 +70,10 @@ def run_grades_notes(track: Assessment) -> Iterator[str]:
     partly = {run: of_run for run, of_run in partly_graded(track).items() if run not in unscored}
     if not partly:
         return
-    shares = {run: f"{rated:,} of {cells:,}" for run, (rated, cells) in partly.items()}
-    if len(partly) == 1:
-        [(run, share)] = shares.items()
-        yield f"{run} is partly graded: {share} of its cells have a grade, so its scores may be too low"
-        return
     worst_first = sorted(partly, key=lambda run: (partly[run][0] / partly[run][1], run))
-    listed = shorten_list([f"{run} {shares[run]}" for run in worst_first], _NAMED, quote="")
-    yield f"{len(partly):,} runs are partly graded, so scores may be too low; cells with a grade: {listed}"
+    shares = [f"{run} {partly[run][0]:,} of {partly[run][1]:,}" for run in worst_first]
+    listed = shorten_list(shares, _NAMED, quote="")
+    yield Note(f"partly graded, so scores may be too low; cells with a grade: {listed}", CHANGES)
 
 
 def partly_graded(track: Assessment) -> Mapping[str, tuple[int, int]]:
@@ -96,7 +93,8 @@ def partly_graded(track: Assessment) -> Mapping[str, tuple[int, int]]:
 def without_score_note(runs: Sequence[str]) -> str:
     """Name runs without a grade."""
     its, have = ("its", "has") if len(runs) == 1 else ("their", "have")
-    return f"{shorten_list(runs, _NAMED, quote='')} {have} no scores: none of {its} cells has a grade"
+    line = f"{shorten_list(runs, _NAMED, quote='')} {have} no scores: none of {its} cells has a grade"
+    return Note(line, CHANGES)
 
 
 def _by_run(track: Assessment, counts: NDArray[np.int64]) -> dict[str, RunGrades]:

@@ -14,11 +14,12 @@ from trecexam.files.track_lock import holder
 from trecexam.graders.base import identity_digest
 from trecexam.graders.writing.create import used_by_writers
 from trecexam.line.diagnostics import unread_answers
-from trecexam.line.loaded_track import TrackLoaders, each_once
+from trecexam.line.loaded_track import TrackLoaders
 from trecexam.line.loader import TrackLoader
 from trecexam.line.measures import left_out_runs
 from trecexam.line.rejected import rejected_rows
 from trecexam.line.sheets import Counts
+from trecexam.tables.notes import each_once, of_grader
 from trecexam.tables.result import Result
 from trecexam.tables.table import Table, Value
 from trecexam.tables.text import plural
@@ -157,7 +158,7 @@ def joint_status(loaders: TrackLoaders) -> Status:
         "total": total,
     }
     unable = [f"{name}: {each['unable']}" for name, each in graders.items() if "unable" in each]
-    notes = each_once(notes_by_grader, lambda name, line: f"{name}: {line}")
+    notes = each_once(notes_by_grader, of_grader)
     failed = tuple(name for name, error in errors.items() if not isinstance(error, LackingError))
     return Status(values, (*([f"watched by {watched_by}"] if watched_by else []), *unable, *notes), failed)
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from trecexam.chosen import chosen_grader
 from trecexam.config import TrackConfig, effective, line_of_setting
@@ -17,7 +17,11 @@ from trecexam.graders.prompts.model import Prompt
 from trecexam.graders.prompts.published import published
 from trecexam.line.kind import Kind
 from trecexam.line.kinds import available, kind_of_items
+from trecexam.line.measure_names import names_of
 from trecexam.track import PROMPT_SUFFIXES, TrackFolder
+
+if TYPE_CHECKING:
+    from trecexam.line.measure_names import Measures
 
 #: The one grader of a track that names none, and the one whose ratings by people are in overrides.tsv.
 ONLY = "rubric"
@@ -46,26 +50,29 @@ def grader_names(folder: TrackFolder) -> tuple[str, ...]:
     return tuple(folder.whole.graders) or (ONLY,)
 
 
-def check_names(folder: TrackFolder, measures: Iterable[str]) -> None:
-    """Refuses `GRADER:MEASURE` where a measure of one grader is needed.
+def own_measures(folder: TrackFolder, measures: Measures) -> list[str]:
+    """Return the measures of one grader without the grader's name: `SupportF1` for `support:SupportF1`.
 
     Raises:
-        TrackError: names the graders, and says how to write the measure.
+        TrackError: a measure is another grader's. It names the graders, and says how to write the measure.
+        ValueError: see `names_of`.
     """
-    for measure in measures:
-        match = _GRADER_MEASURE.fullmatch(str(measure))
-        if match is None:
-            continue
-        grader, rest = match.groups()
-        names = grader_names(folder)
-        if grader not in names:
-            have = "grader is" if len(names) == 1 else "graders are"
-            reason = f"this track has no grader '{grader}'; its {have} {', '.join(names)}"
-        elif len(names) == 1:
-            reason = f"this track has only one grader: write {rest}"
-        else:
-            reason = f"measures of one grader are expected here: write {rest}, with --grader {grader}"
-        raise TrackError(f"measure '{measure}': {reason}", path=folder.config_path)
+    own: list[str] = []
+    for name in names_of(measures) or ():
+        match = _GRADER_MEASURE.fullmatch(name)
+        grader, rest = match.groups() if match else (folder.grader, name)
+        if grader != folder.grader:
+            names = grader_names(folder)
+            if grader not in names:
+                have = "grader is" if len(names) == 1 else "graders are"
+                reason = f"this track has no grader '{grader}'; its {have} {', '.join(names)}"
+            elif len(names) == 1:
+                reason = f"this track has only one grader: write {rest}"
+            else:
+                reason = f"measures of one grader are expected here: write {rest}, with --grader {grader}"
+            raise TrackError(f"measure '{name}': {reason}", path=folder.config_path)
+        own.append(rest)
+    return own
 
 
 def folder_of(folder: TrackFolder, name: str | None = None) -> TrackFolder:

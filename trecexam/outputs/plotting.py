@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 
 from trecexam.errors import TrecexamError, cannot_go_on, did_you_mean, shortened
 from trecexam.line.diagnostics import grades_notes
-from trecexam.line.loaded_track import LoadedTrack, asked_of, each_once
+from trecexam.line.loaded_track import LoadedTrack, asked_of
 from trecexam.line.output_files import FeaturePlot, PlotMeasures
 from trecexam.outputs.features import features
+from trecexam.tables.notes import each_once, of_grader
 from trecexam.tables.table import Table
 
 if TYPE_CHECKING:
@@ -149,7 +150,7 @@ def plot_of_all(
     )
     notes_by_grader = {grader: grades_notes(each) for grader, each in track.assessments.items()}
     unable = (cannot_go_on(grader, error) for grader, error in track.unable.items())
-    figure.notes = (*each_once(notes_by_grader, lambda grader, line: f"{grader}: {line}"), *unable)
+    figure.notes = (*each_once(notes_by_grader, of_grader), *unable)
     return figure
 
 

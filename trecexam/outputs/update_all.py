@@ -10,7 +10,7 @@ from converters.errors import ConversionError
 from trecexam.errors import LackingError, LockedError, StoreError, TrecexamError, cannot_go_on
 from trecexam.line.assessment import Assessment
 from trecexam.line.grading import Graded, Progress
-from trecexam.line.loaded_track import LoadedTrack, TrackLoaders, each_once
+from trecexam.line.loaded_track import LoadedTrack, TrackLoaders
 from trecexam.line.lost_grades import refuse_lost_grades
 from trecexam.line.missing_banks import write_missing_banks
 from trecexam.line.rejected import joint_rejected
@@ -19,6 +19,7 @@ from trecexam.outputs.earlier_files import remove_gone, remove_waiting, stale_fi
 from trecexam.outputs.joint import JointOutputs
 from trecexam.outputs.update import Updated, update, updated
 from trecexam.outputs.updates import Update
+from trecexam.tables.notes import each_once, of_grader
 
 
 def update_all(
@@ -203,9 +204,9 @@ def _summed(
         written=tuple(dict.fromkeys((*written, *(out / name for name in files)))),
         why="; ".join(why),
         cut=sum(each.cut for each in updates.values()),
-        cautions=tuple(each_once({name: each.cautions for name, each in updates.items()}, _named)),
+        cautions=tuple(each_once({name: each.cautions for name, each in updates.items()}, of_grader)),
         notes=(
-            *each_once({name: each.notes for name, each in updates.items()}, _named),
+            *each_once({name: each.notes for name, each in updates.items()}, of_grader),
             *(cannot_go_on(name, error) for name, error in lacking.items()),
             *_places(tuple(loaders), lacking),
         ),
@@ -221,7 +222,3 @@ def _places(names: Sequence[str], lacking: Collection[str]) -> Iterator[str]:
         yield f"out/rubric.qrels and the other files directly in out/ are of {first}; {folders}".rstrip("; ")
     else:
         yield f"each grader has its files in a folder; {folders}"
-
-
-def _named(name: str, line: str) -> str:
-    return f"{name}: {line}"

@@ -64,10 +64,17 @@ class _CoverBase(Measure):
 
     def __repr__(self) -> str:
         """The name, always with `rel`, and with texts in quotes."""
-        return self._printed
+        return self._name
+
+    def __eq__(self, other: object) -> bool:
+        """Return True for a measure with the same parameters, whatever it prints."""
+        return isinstance(other, _CoverBase) and self._name == other._name
+
+    def __hash__(self) -> int:
+        return hash(self._name)
 
     @cached_property
-    def _printed(self) -> str:
+    def _name(self) -> str:
         # Measures are compared and hashed by it, several times for each value.
         params = {key: self[key] for key in ("rel", "partial", "weights")} | self.params
         inner = ",".join(
@@ -157,19 +164,31 @@ class _ECover(_CoverBase):
     SHORT_DESC = "The expected share of a query's test bank items that the top k passages reach."
 
 
+class _NuggetScore(_Cover):
+    """A Cover that prints nuggetizer's name of its parameters: `vital_score@20`."""
+
+    def __repr__(self) -> str:
+        """The name in `NUGGET_SCORES`; other parameters as those of Cover."""
+        params = {key: value for key, value in self.params.items() if key != self.AT_PARAM}
+        name = next((name for name, each in NUGGET_SCORES.items() if each == params), None)
+        return self._name if name is None else name + self._name[self._name.index(")") + 1 :]
+
+
 Cover = _Cover()  # type: ignore[no-untyped-call]
 nCover = _nCover()  # type: ignore[no-untyped-call]  # noqa: N816
 ECover = _ECover()  # type: ignore[no-untyped-call]
-#: nuggetizer's names of its scores -> what they are here. The weighted ones are the paper's W and W strict
-#: (arXiv:2411.09607), which nuggetizer does not compute; compliance is ResearchRubrics' (arXiv:2511.07685).
-NUGGET_SCORES: dict[str, Measure] = {
-    "all_score": Cover(rel=5, partial=3),
-    "strict_all_score": Cover(rel=5),
-    "vital_score": Cover(rel=5, partial=3, weights="vital"),
-    "strict_vital_score": Cover(rel=5, weights="vital"),
-    "weighted_score": Cover(rel=5, partial=3, weights="importance"),
-    "strict_weighted_score": Cover(rel=5, weights="importance"),
-    "compliance_score": Cover(rel=5, partial=3, weights=ITEM),
-    "strict_compliance_score": Cover(rel=5, weights=ITEM),
+#: nuggetizer's names of its scores -> the parameters of Cover. The weighted ones are the paper's W and W
+#: strict (arXiv:2411.09607), which nuggetizer does not compute; compliance is ResearchRubrics'
+#: (arXiv:2511.07685).
+NUGGET_SCORES: dict[str, dict[str, Any]] = {
+    "all_score": {"rel": 5, "partial": 3},
+    "strict_all_score": {"rel": 5},
+    "vital_score": {"rel": 5, "partial": 3, "weights": "vital"},
+    "strict_vital_score": {"rel": 5, "weights": "vital"},
+    "weighted_score": {"rel": 5, "partial": 3, "weights": "importance"},
+    "strict_weighted_score": {"rel": 5, "weights": "importance"},
+    "compliance_score": {"rel": 5, "partial": 3, "weights": ITEM},
+    "strict_compliance_score": {"rel": 5, "weights": ITEM},
 }
-measures.registry.update({each.NAME: each for each in (Cover, nCover, ECover)} | NUGGET_SCORES)
+measures.registry.update({each.NAME: each for each in (Cover, nCover, ECover)})
+measures.registry.update({name: _NuggetScore(**each) for name, each in NUGGET_SCORES.items()})  # type: ignore[no-untyped-call]

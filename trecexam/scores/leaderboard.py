@@ -10,7 +10,7 @@ from typing import Any, Literal, Self
 
 import numpy as np
 
-from trecexam.scores.measures import is_count, is_share, measure, short_names
+from trecexam.scores.measures import is_count, is_share, measure
 from trecexam.scores.values import TIE_DECIMALS, MeasureValues
 from trecexam.tables.frames import texts
 from trecexam.tables.result import Result
@@ -162,13 +162,7 @@ class Leaderboard(Result):
             )
             for row in self.rows
         )
-        layout = Layout(
-            ("run", *answered),
-            most=self.first,
-            split=self.first is None,
-            ranks=self.ranks,
-            short=short_names(self.measures),
-        )
+        layout = Layout(("run", *answered), most=self.first, split=self.first is None, ranks=self.ranks)
         return {"leaderboard": Table(("run", *answered, *columns), tuple(rows), layout=layout)}
 
     def __getitem__(self, name: str) -> Any:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections import Counter
-from collections.abc import Iterable
 from functools import lru_cache
 from typing import Any
 
@@ -26,19 +24,10 @@ DIVERSITY = frozenset(
 )
 #: Measures on the items of a test bank.
 COVER = frozenset(("Cover", "nCover", "ECover"))
-#: What papers call these where there is little room.
-_HEADINGS = {
-    "all_score": "A",
-    "vital_score": "V",
-    "weighted_score": "W",
-    "SupportF1": "Support",
-    "SupportP": "Support P",
-    "SupportR": "Support R",
-}
 #: Measures from 0 to 1. Gains below 0 and weights of items below 0 are not among them.
 _SHARES = frozenset((
     "P", "R", "AP", "RR", "Rprec", "Success", "Judged", "SetP", "SetR", "SetF", "IPrec", "Bpref", "infAP",
-    "nDCG", "alpha_nDCG", "ERR", "RBP", "P_IA", "AP_IA", "StRecall", *SUPPORT, *COVER,
+    "nDCG", "alpha_nDCG", "ERR", "RBP", "P_IA", "AP_IA", "StRecall", *SUPPORT, *COVER, *NUGGET_SCORES,
 ))  # fmt: skip
 #: So many near names are said of a name that is unknown.
 _NAMED = 5
@@ -85,36 +74,10 @@ def measure(name: str | Measure, *, official: bool = False) -> Measure:
     return parsed
 
 
-def short_names(measures: Iterable[str]) -> dict[str, str]:
-    """Measure -> nuggetizer's name if shorter; `vital_score@20` is accepted everywhere."""
-    short = {str(score): name for name, score in NUGGET_SCORES.items() if len(name) < len(str(score))}
-    parts = [(name, *name.partition("@")) for name in measures]
-    return {name: f"{short[score]}{at}{cutoff}" for name, score, at, cutoff in parts if score in short}
-
-
-def headings(measures: Iterable[str]) -> dict[str, str]:
-    """Measure, or `GRADER:MEASURE` -> a short heading, as papers have it: A, V, W, Support, nDCG.
-
-    It is without grader, ratings and depth; those that would be alike have the depth, the grader, or their
-    whole name.
-    """
-    measures = tuple(measures)
-    choices: dict[str, list[str]] = {}
-    for name in measures:
-        grader, colon, measure = name.rpartition(":")
-        base, at, cutoff = short_names([measure]).get(measure, measure).partition("@")
-        bare = _HEADINGS.get(base, base.partition("(")[0])
-        choices[name] = [bare, f"{bare}{at}{cutoff}", f"{grader}{colon}{bare}", name]
-    for _ in range(3):
-        times = Counter(of[0] for of in choices.values())
-        choices = {name: of[1:] if times[of[0]] > 1 else of for name, of in choices.items()}
-    return {name: of[0] for name, of in choices.items()}
-
-
 def is_share(name: str) -> bool:
     """Whether values of this measure, or `GRADER:MEASURE`, are from 0 to 1; False if unknown."""
     base = name.rpartition(":")[2].partition("@")[0].partition("(")[0]
-    return base in _SHARES and "weights='item'" not in name
+    return base in _SHARES and "weights='item'" not in name and "compliance" not in name
 
 
 def is_count(name: str) -> bool:

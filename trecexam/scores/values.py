@@ -10,6 +10,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from trecexam.tables.notes import CHANGES, Note
+
 #: Means that agree to so many decimals are ties: they differ by no more than how a sum was rounded.
 TIE_DECIMALS = 12
 
@@ -55,7 +57,8 @@ class MeasureValues:
     def failure_notes(self) -> tuple[str, ...]:
         """A line on each measure whose provider failed."""
         return tuple(
-            f"{name} has no values: ir_measures failed ({why})" for name, why in self.failures.items()
+            Note(f"{name} has no values: ir_measures failed ({why})", CHANGES)
+            for name, why in self.failures.items()
         )
 
     def of_runs(self, runs: Sequence[str]) -> MeasureValues:

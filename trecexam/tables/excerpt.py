@@ -55,13 +55,6 @@ class Excerpt:
     caption: str
     name: int | None = None
 
-    @property
-    def legend(self) -> tuple[tuple[str, str], ...]:
-        """What short headings stand for: (heading, the column's name)."""
-        return tuple(
-            (each.heading, each.name) for each in self.columns if each.name not in {"", each.heading}
-        )
-
 
 def excerpt(
     table: Table,

@@ -1,4 +1,4 @@
-"""Tables that keep to the width of a terminal: names are cut, and columns that have no room are left out."""
+"""Tables that keep to the width of a terminal: headings break over lines, names are cut, columns left out."""
 
 from __future__ import annotations
 
@@ -9,12 +9,13 @@ from functools import cached_property
 from typing import NamedTuple
 
 from trecexam.tables.table import NO_VALUE, SHOWN_DIGITS, Layout, Table, Value, by_column, column_texts
-from trecexam.tables.terminal import columns, cut, cut_apart, padded, printable
+from trecexam.tables.terminal import columns, cut_apart, padded, printable
+from trecexam.tables.text import heading_parts
 
 #: Blanks between columns.
 _GAP = 2
-#: A text column or a heading of texts is cut to so many columns before a column of numbers is left out.
-_TEXT, _HEADING = 16, 8
+#: A text column is cut to this share of the width before a column of numbers is left out.
+_TEXT = 0.3
 #: Less than this no text is cut to, whatever else has room.
 _LEAST = 4
 #: Columns `NAME.stderr`, `NAME.low` and `NAME.high` stand behind the value of the column NAME.
@@ -26,13 +27,13 @@ class Fitted:
     """A table for people.
 
     Attributes:
-        tables: the lines of each table; the first is its heading.
+        tables: of each table the lines of its heading, and those of its rows.
         left_out: columns that had no room.
         cut: whether names were cut.
         legend: what stands behind values.
     """
 
-    tables: tuple[tuple[str, ...], ...]
+    tables: tuple[tuple[tuple[str, ...], tuple[str, ...]], ...]
     left_out: tuple[str, ...]
     cut: bool
     legend: tuple[str, ...]
@@ -68,18 +69,18 @@ class _Field:
         """The width at which nothing is cut."""
         return max(self.widest, columns(self.heading))
 
-    @property
-    def floor(self) -> int:
-        """The width below which other columns are left out first."""
-        return self.natural if self.numeric else self._cut_to(_TEXT, _HEADING)
+    def floor(self, width: int) -> int:
+        """The width below which other columns are left out first, of a table of this width."""
+        return self._at_least(self.widest if self.numeric else min(self.widest, int(_TEXT * width)))
 
     @property
     def least(self) -> int:
         """The width below which it is never cut."""
-        return max(self.widest, min(self.natural, _HEADING)) if self.numeric else self._cut_to(_LEAST, _LEAST)
+        return self._at_least(self.widest if self.numeric else min(self.widest, _LEAST))
 
-    def _cut_to(self, text: int, heading: int) -> int:
-        return max(min(self.widest, text), min(columns(self.heading), heading))
+    def _at_least(self, width: int) -> int:
+        """The width, or that of the heading's longest part, as a heading is broken and never cut."""
+        return max(width, *map(columns, heading_parts(self.heading)))
 
 
 def fitted(table: Table, width: int | None, layout: Layout | None = None) -> Fitted:
@@ -100,8 +101,7 @@ def fitted(table: Table, width: int | None, layout: Layout | None = None) -> Fit
                 f"{short}{each[len(name) :]}" if _belongs(each, name) else each for each in table.header
             )
             table = replace(table, header=tuple(header))
-        if layout.short_keys:
-            table = _with_short_keys(table, layout)
+        layout = replace(layout, keys=tuple(layout.short.get(name, name) for name in layout.keys))
     fields = {each.name: each for each in _fields(table) if each.name not in without}
     keys = [fields[name] for name in layout.keys or _leading_texts(table) if name in fields]
     if layout.ranks:
@@ -111,7 +111,16 @@ def fitted(table: Table, width: int | None, layout: Layout | None = None) -> Fit
     allowed = list(dict.fromkeys(each.of for each in rest))[: None if width is None else layout.most]
     left_out = [each for each in rest if each.of not in allowed]
     rest = [each for each in rest if each.of in allowed]
-    tables: list[tuple[str, ...]] = []
+    if (
+        width is not None
+        and not layout.split
+        and sum(each.natural + _GAP for each in (*keys, *rest)) > width + _GAP
+    ):
+        empty = [each for each in (*keys[1:], *rest) if not any(each.texts)]
+        if any(each not in empty for each in rest):
+            left_out += empty
+            keys, rest = ([each for each in part if each not in empty] for part in (keys, rest))
+    tables: list[tuple[tuple[str, ...], tuple[str, ...]]] = []
     shown_fields: list[_Field] = []
     was_cut = False
     while rest or not tables:
@@ -128,7 +137,7 @@ def fitted(table: Table, width: int | None, layout: Layout | None = None) -> Fit
         in_line = [*keys, *chosen]
         widths = [each.natural for each in in_line] if width is None else _narrowed(in_line, width)
         was_cut = was_cut or any(each.widest > to for each, to in zip(in_line, widths, strict=True))
-        tables.append(tuple(_lines(in_line, widths, len(table.rows))))
+        tables.append(_lines(in_line, widths, len(table.rows)))
         shown_fields += chosen
         if not layout.split:
             break
@@ -139,19 +148,6 @@ def fitted(table: Table, width: int | None, layout: Layout | None = None) -> Fit
         was_cut,
         tuple(legend),
     )
-
-
-def _with_short_keys(table: Table, layout: Layout) -> Table:
-    """The table with shorter names among its keys, see `Layout.short_keys`."""
-    keys = [name in layout.keys for name in table.header]
-    rows = (
-        tuple(
-            layout.short_keys.get(value, value) if key and isinstance(value, str) else value
-            for key, value in zip(keys, row, strict=True)
-        )
-        for row in table.rows
-    )
-    return replace(table, rows=tuple(rows))
 
 
 class Cells(NamedTuple):
@@ -199,13 +195,13 @@ def _unseen(
 ) -> Iterator[str]:
     """The columns that are not shown; of what belongs to one of them nothing need be said."""
     names = {each.name for each in left_out}
-    bare = {each.name for each in shown_fields if each.bare and not each.legend}
     for each in fields:
         if each.name in names and (each.of == each.name or each.of not in names):
             yield each.heading
-        if each.name in bare:
-            columns_behind = (f"{each.name}.{what}" for what in _SPREAD)
-            yield from (name for name in columns_behind if name in table.header)
+    bare = [each.name for each in shown_fields if each.bare and not each.legend]
+    yield from dict.fromkeys(
+        "standard errors" if f"{name}.stderr" in table.header else "intervals" for name in bare
+    )
 
 
 def _fields(table: Table) -> Iterator[_Field]:
@@ -216,6 +212,7 @@ def _fields(table: Table) -> Iterator[_Field]:
             continue
         bare = tuple(column_texts(of_column, digits, small=name in table.small))
         numeric = any(isinstance(value, int | float) for value in of_column)
+        numeric &= not any(isinstance(value, str) and value for value in of_column)
         spreads, legend = _spreads(name, values, table.layout.interval)
         if any(spreads):
             yield _Field(name, of, printable(name), _behind(bare, spreads), numeric, bare, legend)
@@ -269,34 +266,27 @@ def _under_headings(fields: Sequence[_Field]) -> Iterator[_Field]:
 
 def _with_room(keys: Sequence[_Field], fields: Sequence[_Field], width: int, *, bare: bool) -> list[_Field]:
     """The first field (`bare`: if need be without its spread), and the others that there is room for."""
-    left = width - sum(each.floor + _GAP for each in keys)
+    left = width - sum(each.floor(width) + _GAP for each in keys)
     chosen = list(fields[:1])
     if bare and chosen and chosen[0].bare and chosen[0].least > left:
         chosen[0] = replace(chosen[0], texts=chosen[0].bare, legend="")
-    left -= sum(each.floor for each in chosen)
+    left -= sum(each.floor(width) for each in chosen)
     out: set[str] = set()
     for each in fields[1:]:
-        if each.of not in out and _GAP + each.floor <= left:
+        if each.of not in out and _GAP + each.floor(width) <= left:
             chosen.append(each)
-            left -= _GAP + each.floor
+            left -= _GAP + each.floor(width)
         else:
             out.add(each.name)
     return chosen
 
 
 def _narrowed(fields: Sequence[_Field], width: int) -> list[int]:
-    """Widths that together fit: texts are cut to one width, headings of numbers if that is not enough."""
+    """Widths that together fit: headings are broken, and texts are cut to one width."""
     room = width - _GAP * (len(fields) - 1)
-    for narrow_numbers in (False, True):
-        low = [each.least if narrow_numbers or not each.numeric else each.natural for each in fields]
-        if sum(low) <= room:
-            break
-    widths = low
+    widths = [each.least for each in fields]
     # What is in the rows has room before headings have.
-    for goal in (
-        [max(each.widest, least) for each, least in zip(fields, low, strict=True)],
-        [each.natural for each in fields],
-    ):
+    for goal in ([max(each.widest, each.least) for each in fields], [each.natural for each in fields]):
         for level in range(1, room + 1):
             wider = [max(to, min(most, level)) for to, most in zip(widths, goal, strict=True)]
             if sum(wider) > room:
@@ -305,12 +295,26 @@ def _narrowed(fields: Sequence[_Field], width: int) -> list[int]:
     return widths
 
 
-def _lines(fields: Sequence[_Field], widths: Sequence[int], n_rows: int) -> Iterator[str]:
-    cells: list[list[str]] = []
-    for each, width in zip(fields, widths, strict=True):
-        heading = cut(each.heading, width, middle=True)
+def _lines(
+    fields: Sequence[_Field], widths: Sequence[int], n_rows: int
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The lines of the heading, and those of the rows."""
+    headings = [_broken(each.heading, width) for each, width in zip(fields, widths, strict=True)]
+    n_lines = max(map(len, headings))
+    lines: list[list[str]] = [[] for _ in range(n_lines + n_rows)]
+    for each, width, heading in zip(fields, widths, headings, strict=True):
         texts = each.texts if each.widest <= width else cut_apart(each.texts, width)
-        cells.append([padded(text, width, right=each.numeric) for text in (heading, *texts)])
-    gap = " " * _GAP
-    for row in range(n_rows + 1):
-        yield gap.join(column[row] for column in cells).rstrip()
+        for line, text in zip(lines, (*[""] * (n_lines - len(heading)), *heading, *texts), strict=True):
+            line.append(padded(text, width, right=each.numeric))
+    joined = tuple((" " * _GAP).join(line).rstrip() for line in lines)
+    return joined[:n_lines], joined[n_lines:]
+
+
+def _broken(heading: str, width: int) -> list[str]:
+    """The heading in lines of at most so many columns."""
+    lines = [""]
+    for part in heading_parts(heading):
+        if lines[-1] and columns(lines[-1] + part.rstrip()) > width:
+            lines.append("")
+        lines[-1] += part
+    return [line.rstrip() for line in lines]

@@ -8,8 +8,8 @@ from html import escape
 from trecexam.tables.terminal import printable
 from trecexam.tables.text import plural
 
-#: Rows, and notes, that are shown.
-_ROWS, _NOTES = 50, 5
+#: Rows that are shown.
+_ROWS = 50
 
 
 def html_table(
@@ -26,17 +26,11 @@ def html_table(
     head = f"<caption>{_safe(caption)}</caption>" if caption else ""
     heads = "".join(f"<th>{_safe(name)}</th>" for name in header)
     body = "".join(_row(row, numeric) for row in first_rows)
-    return f"<table>{head}<thead><tr>{heads}</tr></thead><tbody>{body}</tbody></table>{_small(below)}"
+    return f"<table>{head}<thead><tr>{heads}</tr></thead><tbody>{body}</tbody></table>{html_notes(below)}"
 
 
-def html_notes(notes: Sequence[str]) -> str:
-    """The notes, one per line; of more than five the first, and how many more there are."""
-    lines = [*notes[:_NOTES]]
-    lines += [plural(len(notes) - _NOTES, "more note")] if len(notes) > _NOTES else []
-    return _small(lines)
-
-
-def _small(lines: Iterable[str]) -> str:
+def html_notes(lines: Iterable[str]) -> str:
+    """The lines in small letters, one below the other."""
     return "".join(f"<div><small>{_safe(line)}</small></div>" for line in lines)
 
 

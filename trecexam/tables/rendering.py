@@ -8,12 +8,13 @@ from dataclasses import replace
 
 from trecexam.tables.fitted import cells_of, fitted
 from trecexam.tables.html import html_notes, html_table
+from trecexam.tables.notes import MOST, first_notes
 from trecexam.tables.table import Table
 from trecexam.tables.terminal import printable, wrapped
 from trecexam.tables.text import plural, shorten_list
 
-#: Lines of a `repr`, and of these at most so many of notes.
-LINES, _NOTE_LINES = 40, 12
+#: Lines of a `repr`.
+LINES = 40
 #: So many tables are shown in a `repr`, and in a notebook.
 _TABLES, _HTML_TABLES = 4, 10
 _SPECIAL = {
@@ -30,7 +31,11 @@ _SPECIAL = {
 def as_text(tables: Sequence[Table], notes: Sequence[str] = ()) -> str:
     """What a `repr` is: the tables as a terminal shows them, then the notes; at most `LINES` lines."""
     width = max(40, shutil.get_terminal_size((100, 24)).columns)
-    below = _note_lines(notes, width)
+    below = [
+        line if n == 0 else f"  {line}"
+        for note in first_notes(notes, MOST, ".notes")
+        for n, line in enumerate(wrapped(f"- {note}", width - 2))
+    ]
     left = LINES - len(below)
     lines: list[str] = []
     # Of many a few with some rows each say more than all with one.
@@ -57,7 +62,8 @@ def _table_lines(table: Table, width: int, most: int) -> Iterator[str]:
     )
     yield from caption
     fit = fitted(first, width)
-    yield from fit.tables[0]
+    heading, rows = fit.tables[0]
+    yield from (*heading, *rows)
     more = len(table.rows) - most
     if more > 0:
         yield f"... {plural(more, 'more row')}"
@@ -67,16 +73,6 @@ def _table_lines(table: Table, width: int, most: int) -> Iterator[str]:
         yield from wrapped(last, width, most=2)
 
 
-def _note_lines(notes: Sequence[str], width: int) -> list[str]:
-    lines: list[str] = []
-    for number, note in enumerate(notes):
-        of_note = [line if n == 0 else f"  {line}" for n, line in enumerate(wrapped(f"- {note}", width - 2))]
-        if len(lines) + len(of_note) >= _NOTE_LINES:
-            return [*lines, f"- {plural(len(notes) - number, 'more note')}: .notes has all"]
-        lines += of_note
-    return lines
-
-
 def as_html(tables: Sequence[Table], notes: Sequence[str] = ()) -> str:
     """What a notebook shows: the tables' first rows, then the notes; everything escaped."""
     parts = []
@@ -84,8 +80,8 @@ def as_html(tables: Sequence[Table], notes: Sequence[str] = ()) -> str:
         cells = cells_of(table)
         parts.append(html_table(cells.header, cells.numeric, cells.rows, table.caption, cells.legend))
     more = len(tables) - _HTML_TABLES
-    parts += [html_notes([f"{plural(more, 'more table')}: .tables has them"])] if more > 0 else []
-    return "".join([*parts, html_notes(notes)])
+    below = [f"{plural(more, 'more table')}: .tables has them"] if more > 0 else []
+    return "".join([*parts, html_notes([*below, *first_notes(notes, MOST, ".notes")])])
 
 
 def as_latex(tables: Iterable[Table], notes: Iterable[str] = ()) -> str:

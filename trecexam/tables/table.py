@@ -42,7 +42,6 @@ class Layout:
         split: nothing is left out: what has no room is in another table below, with the same keys.
         ranks: a rank for each row, from 1, in front of the keys; () for none.
         short: column -> a shorter name that people know it by; a table of any width has the column's own.
-        short_keys: the same of values of the keys.
         interval: what `NAME.low` and `NAME.high` are, in words.
     """
 
@@ -53,7 +52,6 @@ class Layout:
     split: bool = False
     ranks: tuple[int | None, ...] = ()
     short: Mapping[str, str] = field(default_factory=dict)
-    short_keys: Mapping[str, str] = field(default_factory=dict)
     interval: str = "95% interval"
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Sequence
 from itertools import islice
 
@@ -31,6 +32,11 @@ def shorten_list(names: Collection[str], most: int = 5, quote: str = "'", *, dot
     if len(names) <= most:
         return listed
     return f"{listed}, ..." if dots else f"{listed} and {len(names) - most:,} more"
+
+
+def heading_parts(name: str) -> list[str]:
+    """Return a column's name in parts, between which a narrow heading breaks."""
+    return re.split(r"(?<=[_:, ])|(?<=.)(?=[(@])", name)
 
 
 def sentence(reason: str) -> str:

@@ -17,7 +17,7 @@ from trecexam.cli.main import run
 #: Which runs rank like the encoder is computed and tested elsewhere; here only the place of the note.
 ENCODER = "2 runs rank passages much as the grader's encoder does (run0, run1): leave them out"
 CAUTIONS = {
-    "pool": "do not compare nDCG@5 with values from another pool",
+    "pool": "values of nDCG@5 depend on this pool of ",
     "thresholds": "P@5 counts ratings from 1 on; this track's threshold is 4: P(rel=4)@5",
     "encoder": ENCODER,
 }

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support import make_small_track, write_run
+from support import all_notes, make_small_track, write_run
 
 import trecexam
 from trecexam.cli.main import run
@@ -24,7 +24,8 @@ def run_command(
     assert run(["simulate", *OPTIONS[kind], *map(str, arguments)]) == 0
     printed = capsys.readouterr()
     header, *rows = (line.split("\t") for line in printed.out.splitlines())
-    return [dict(zip(header, row, strict=True)) for row in rows], printed.err
+    notes = all_notes(capsys, "simulate", *OPTIONS[kind], *arguments)
+    return [dict(zip(header, row, strict=True)) for row in rows], notes
 
 
 def refused(capsys: pytest.CaptureFixture[str], kind: str, *arguments: str | Path) -> str:

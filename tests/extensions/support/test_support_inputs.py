@@ -184,9 +184,9 @@ def test_a_warning_about_a_file_is_logged_once_for_all_graders(
         assert [record.getMessage() for record in caplog.records][1:] == [warning.replace(": 1 ", ": 2 ")]
 
 
-def test_one_ranked_run_cites_nothing(tmp_path: Path) -> None:
+def test_runs_without_citations_are_counted(tmp_path: Path) -> None:
     root = make_cited_track(tmp_path / "track")
-    one, two = "1 ranked run left out: it cites nothing", "2 ranked runs left out: they cite nothing"
+    one, two = "skipped 1 run without citations", "skipped 2 runs without citations"
     for name, note in (("one", one), ("two", two)):
         write_run(root / "runs" / f"{name}.run", {"q1": ["q1-heat"]})
         with trecexam.open_track(root) as track:

@@ -6,7 +6,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from support import RECORDED, HashGrader, switch_report_on
+from support import RECORDED, HashGrader, all_notes, switch_report_on
 
 import trecexam
 from trecexam.cli.main import run
@@ -154,7 +154,7 @@ def test_count_labels_have_their_counts_as_rows(graded: Path, capsys: pytest.Cap
 def test_excluded_passages_are_reported(graded: Path, capsys: pytest.CaptureFixture[str]) -> None:
     lines = (graded / "qrels.txt").read_text().splitlines()
     (graded / "qrels.txt").write_text("".join(f"{line}\n" for line in lines[1:]) + "q9 0 d 1\nq1 0 never 2\n")
-    text = err(capsys, "agreement", graded, status=0)
+    text = all_notes(capsys, "agreement", graded)
     pooled = {json.loads(line)["doc_id"] for line in (graded / "grades.jsonl").read_text().splitlines()}
     first = lines[0].split()[2]
     both = len(pooled - {first})
@@ -168,15 +168,13 @@ def test_judged_passages_outside_the_pool_are_counted_until_they_are_pooled(
 ) -> None:
     with (graded / "qrels.txt").open("a") as qrels:
         qrels.write("q1 0 never 2\nq1 0 negative -1\nq9 0 d 1\n")
-    note = (
-        "1 judged passage outside the runs' first ranks has no label; published tables include such passages"
-    )
-    assert note in err(capsys, "agreement", graded, status=0)
+    note = "1 judged passage without a label outside the runs' first ranks; published tables include such"
+    assert note in all_notes(capsys, "agreement", graded)
     switch_report_on(graded)
     assert run(["watch", str(graded), "--once"]) == 0
     assert note.replace("'", "&#39;") in (graded / "out" / "report.html").read_text()
     (graded / "trecexam.toml").write_text(RECORDED.replace("[track]", "[track]\npool_judged = true"))
-    assert "published tables" not in err(capsys, "agreement", graded, status=0)
+    assert "published tables" not in all_notes(capsys, "agreement", graded)
 
 
 def test_minus_1_is_no_judgment_and_lower_labels_are_not_relevant(
@@ -193,10 +191,8 @@ def test_minus_1_is_no_judgment_and_lower_labels_are_not_relevant(
         ("-2", whole, "with a label below -1: judged, not relevant"),
     ):
         (graded / "qrels.txt").write_text(text.replace(" 0\n", f" {label}\n"))
-        assert run(["agreement", str(graded)]) == 0
-        told = capsys.readouterr()
-        assert told.out == expected
-        assert f"qrels.txt: {n_zero} lines {means}" in told.err
+        assert out(capsys, "agreement", graded) == expected
+        assert f"qrels.txt: {n_zero} lines {means}" in all_notes(capsys, "agreement", graded)
 
 
 def test_ratings_of_people_do_not_count_as_those_of_the_grader(
@@ -213,8 +209,8 @@ def test_ratings_of_people_do_not_count_as_those_of_the_grader(
             grades[-1]["query_id"], grades[-1]["doc_id"], 0, item=grades[-1]["item_id"], who="bob", why="no"
         )
     assert out(capsys, "agreement", graded) == before
-    assert "left out: the ratings of ann, bob in place of the grader's (7 cells, 0 passages)" in err(
-        capsys, "agreement", graded, status=0
+    assert "left out: the ratings of ann, bob in place of the grader's (7 cells, 0 passages)" in all_notes(
+        capsys, "agreement", graded
     )
     assert run(["watch", str(graded), "--once"]) == 0
     assert (graded / "out" / "agreement.tsv").read_text() == before
@@ -237,9 +233,7 @@ def test_graded_and_judged_passages_that_differ_are_reported(
 def test_few_queries_give_no_interval_and_a_note(graded: Path, capsys: pytest.CaptureFixture[str]) -> None:
     lines = (graded / "qrels.txt").read_text().splitlines(keepends=True)
     (graded / "qrels.txt").write_text("".join(line for line in lines if line.startswith("q1 ")))
-    assert "no intervals: they need passages of at least 5 queries" in err(
-        capsys, "agreement", graded, status=0
-    )
+    assert "no intervals: they need passages of at least 5 queries" in all_notes(capsys, "agreement", graded)
     assert {r["kappa.low"] for r in rows_of(out(capsys, "agreement", graded))} == {""}
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from outside import outside
 from served import client_of
-from support import RECORDED, write_run
+from support import RECORDED, all_notes, write_run
 
 import trecexam
 from trecexam.cli.main import run
@@ -78,7 +78,7 @@ def agreement(capsys: pytest.CaptureFixture[str], root: Path, *options: str) -> 
     capsys.readouterr()
     assert run(["agreement", str(root), *options]) == 0
     written = capsys.readouterr()
-    return binary(written.out), written.err
+    return binary(written.out), all_notes(capsys, "agreement", root, *options)
 
 
 @pytest.mark.parametrize(("best", "threshold"), [(3, 2), (4, 3)])

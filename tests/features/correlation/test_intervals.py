@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from support import RECORDED, make_small_track, record_grades, switch_report_on, write_run
+from support import RECORDED, all_notes, make_small_track, record_grades, switch_report_on, write_run
 
 from trecexam.cli.main import run
 from trecexam.features.correlation.paired_scores import PairedScores, without_interval
@@ -72,9 +72,9 @@ def test_thresholds_graders_and_queries_show_the_reasons_that_apply(
 
 
 def test_few_queries_are_given_as_the_reason(graded: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    err = run_command(capsys, "correlate", str(graded))[1]
-    assert "no intervals: they need at least 5 queries\n" in err
-    assert "distinct" not in err
+    notes = all_notes(capsys, "correlate", graded)
+    assert "no intervals: they need at least 5 queries\n" in notes
+    assert "distinct" not in notes
 
 
 def test_different_runs_have_intervals_and_no_reason(

@@ -105,7 +105,7 @@ def test_scores_of_whole_responses_equal_those_of_nuggetizer(root: Path, nuggets
     with trecexam.open_track(root) as track:
         board = track.leaderboard(measures)
         default = [str(measure) for measure in track.leaderboard().measures][:2]
-    assert default == ["Cover(rel=5,partial=3)@20", "Cover(rel=5,partial=3,weights='vital')@20"]
+    assert default == ["all_score@20", "vital_score@20"]
     for row in board.rows:
         for measure, score in zip(measures, row.scores, strict=True):
             values = [expected[row.run, query_id][measure] for query_id in QUERIES]

@@ -23,7 +23,6 @@ from trecexam.line.loaded_track import LoadedTrack, TrackLoaders
 from trecexam.line.missing_banks import lacks_bank
 from trecexam.outputs.update_all import update_all
 from trecexam.scores.cover import NUGGET_SCORES
-from trecexam.scores.measures import short_names
 from trecexam.tables.text import plural, shorten_list
 from trecexam.track import TrackFolder
 
@@ -188,10 +187,9 @@ def judged(track: LoadedTrack, responses: Mapping[str, Sequence[str]]) -> Judged
 
 
 def _with_strict(columns: Sequence[str]) -> list[str]:
-    """A grader's columns by their short names, each followed by its strict variant."""
+    """A grader's columns, each followed by its strict variant."""
     measures: list[str] = []
-    short_name_of = short_names(columns)
-    for column in (short_name_of.get(column, column) for column in columns):
+    for column in columns:
         name, at, cutoff = column.partition("@")
         strict = f"strict_{name}"
         beside = _BESIDE.get(name, (strict,) if strict in NUGGET_SCORES else ())

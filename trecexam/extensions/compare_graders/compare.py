@@ -21,6 +21,7 @@ from trecexam.scores.raters import (
     ratings_of_both,
     together,
 )
+from trecexam.tables.notes import CHANGES, Note
 from trecexam.tables.result import Result
 from trecexam.tables.table import Layout, Table, Value
 
@@ -264,9 +265,9 @@ def _left_out(loader: TrackLoader, compared: Sequence[ComparedGrader]) -> Iterat
     names = {each.name for each in compared}
     not_compared = [name for name in loader.folder.whole.graders if name not in names]
     if not_compared and names & loader.folder.whole.graders.keys():
-        yield (
-            f"not compared, because they grade other items or texts, or cannot run: {', '.join(not_compared)}"
-        )
+        names_of_rest = ", ".join(not_compared)
+        line = f"not compared, because they grade other items or texts, or cannot run: {names_of_rest}"
+        yield Note(line, CHANGES)
     if loader.folder.overrides().exists():
         yield f"left out: people's ratings that replace a grader's ({loader.folder.overrides().name})"
 

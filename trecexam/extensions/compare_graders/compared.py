@@ -16,6 +16,7 @@ from trecexam.graders.recorded import RecordedGrader, recorded_sources
 from trecexam.line.grading import with_recorded_answers
 from trecexam.line.loader import TrackLoader
 from trecexam.line.track_graders import folder_of, grader_names
+from trecexam.tables.notes import CHANGES, Note
 from trecexam.track import TrackFolder
 
 if TYPE_CHECKING:
@@ -56,10 +57,11 @@ class ComparedGrader:
         }
         if counts.ok < counts.cells:
             reasons = ", ".join(f"{n:,} {reason}" for reason, n in without.items() if n)
-            yield (
+            line = (
                 f"{self.name}: {counts.cells - counts.ok:,} of {counts.cells:,} cells have no rating "
                 f"({reasons}); this command does not grade them"
             )
+            yield Note(line, CHANGES)
 
 
 class _Named(NamedTuple):

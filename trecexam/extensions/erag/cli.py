@@ -110,7 +110,7 @@ def erag(
         where = "-o DIR has all" if output is None else f"all are in {output}/rejected.tsv"
         click.echo(f"rejected: {left:,} more ({where})", err=True)
     if not done.complete:
-        say(done)
+        say(done.notes)
         return None, exit_status(work.caught, 1)
     written = () if output is None else (f"written: {output}",)
     status = 1 if done.rejected or done.refused or done.failed else 0

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from trecexam.extensions.page.drawing import link, text
 from trecexam.extensions.page.listing import Address, ListedRows, in_order
-from trecexam.scores.measures import headings
+from trecexam.scores.cover import NUGGET_SCORES
 from trecexam.tables.excerpt import Cell, Column, excerpt
 
 if TYPE_CHECKING:
@@ -83,12 +84,6 @@ def tabled(
     return Tabled(excerpted.columns, rows, excerpted.rows, excerpted.name)
 
 
-def measure_headings(measures: Sequence[str], official: Sequence[str] = ()) -> dict[str, str]:
-    """Column -> its short heading; columns of official measures are `official MEASURE`."""
-    theirs = {f"official {full}": f"official {short}" for full, short in headings(official).items()}
-    return headings(measures) | theirs
-
-
 def drawn(
     table: Table,
     row_indices: Sequence[int] | None = None,
@@ -119,8 +114,11 @@ def drawn(
 
 
 def _heading(name: str) -> str:
-    """What people call a column; measures keep their names."""
-    return _IDS.get(name) or (name.replace("_", " ") if name.islower() else name)
+    """Return a column's heading; measures keep their names."""
+    bare = re.split("[: ]", name)[-1].partition("@")[0]
+    if name in _IDS or not name.islower() or bare in NUGGET_SCORES:
+        return _IDS.get(name, name)
+    return name.replace("_", " ")
 
 
 def _cell(cell: Cell, draw: Draw | None, row_index: int) -> Cell:

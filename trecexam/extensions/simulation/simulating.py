@@ -22,6 +22,7 @@ from trecexam.line.measure_names import names_of
 from trecexam.line.official import Official, no_overlap, official_judgments
 from trecexam.line.relevance import official_measures as own_official_measures
 from trecexam.scores.labels import labels
+from trecexam.tables.notes import CHANGES, METHOD, Note
 from trecexam.tables.result import Tables
 from trecexam.tables.table import Layout, Table
 from trecexam.tables.text import plural
@@ -130,7 +131,7 @@ def simulate(
             f"in {unlearned:,} of {n_steps:,} steps too few judgments remained to learn from; `learned` "
             f"leaves holes there",
         )
-    notes = (f"labels are mapped: {words}", *notes, *closing)
+    notes = (Note(f"labels are mapped: {words}", METHOD), *notes, *(Note(line, CHANGES) for line in closing))
     return Tables(tables, notes=notes, about={**settings, "map": words})
 
 

@@ -20,6 +20,7 @@ from trecexam.line.output_files import Feature, OutputFiles
 from trecexam.line.relevance import Thresholds, relevance_thresholds
 from trecexam.scores.kappa import MIN_QUERIES
 from trecexam.scores.labels import labels
+from trecexam.tables.notes import CHANGES, METHOD, Note
 from trecexam.tables.result import Result
 from trecexam.tables.section import ReportPart
 from trecexam.tables.table import Layout, Table, Value
@@ -194,7 +195,7 @@ def _by_construction(track: Assessment) -> Iterator[str]:
     if identity.get("grader") != "recorded" or qrels is None:
         return
     if identity.get("sha256") == track.digests.get(track.folder.shown(qrels)):
-        yield "the labels are the official judgments: agreement is 1 by construction"
+        yield Note("the labels are the official judgments: agreement is 1 by construction", CHANGES)
 
 
 def _n_unpooled(judged: Official, ratings: Sequence[QueryRatings]) -> int:
@@ -311,9 +312,9 @@ def agreement_notes(agreed: Agreement, grader: str, source: str, *, people: bool
     at = agreed.thresholds
     whose = "people's judgments" if people else "judgments"
     return (
-        f"rows are labels of {grader}, columns are {whose} ({source})",
-        f"{at.in_words} ({at.reason})",
-        _pairing(agreed),
+        Note(f"rows are labels of {grader}, columns are {whose} ({source})", CHANGES),
+        Note(f"{at.in_words} ({at.reason})", CHANGES),
+        Note(_pairing(agreed), METHOD),
     )
 
 
@@ -348,9 +349,8 @@ def counts_note(pairs: Pairs, source: str) -> str:
 def unpooled_note(n_unpooled: int) -> Iterator[str]:
     """What tells published tables from these, where judged passages are not pooled."""
     if n_unpooled:
-        have = "has" if n_unpooled == 1 else "have"
         yield (
-            f"{plural(n_unpooled, 'judged passage')} outside the runs' first ranks {have} no label; "
+            f"{plural(n_unpooled, 'judged passage')} without a label outside the runs' first ranks; "
             "published tables include such passages: `pool_judged = true` in [track] grades them too"
         )
 
@@ -369,17 +369,18 @@ def figures_note(agreed: Agreement) -> Iterator[str]:
     at, binary = str(agreed.thresholds), agreed.binary
     value, low, high = binary.kappa.value, binary.kappa.low, binary.kappa.high
     interval = "" if math.isnan(low) else f" (95% interval {low:.2f} to {high:.2f}, queries kept together)"
-    yield (
+    line = (
         f"binary table at {at}: accuracy {_share(agreed.accuracy)}, precision {_share(agreed.precision)}, "
         f"recall {_share(agreed.recall)}, Cohen's kappa {_share(value)}{interval}"
     )
+    yield Note(line, CHANGES)
     for side, names, sums in (
         ("label", binary.labels, binary.counts.sum(axis=1)),
         ("judgment", binary.judgments, binary.counts.sum(axis=0)),
     ):
         present = [name for name, n in zip(names, sums.tolist(), strict=True) if n]
         if len(present) == 1:
-            yield f"{at}: every {side} is {present[0]}, so the binary kappa says nothing"
+            yield Note(f"{at}: every {side} is {present[0]}, so the binary kappa says nothing", CHANGES)
 
 
 def interval_note(n_queries: int) -> Iterator[str]:

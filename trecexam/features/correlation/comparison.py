@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +22,7 @@ from trecexam.features.correlation.paired_scores import (
 from trecexam.features.correlation.tables import correlation_table
 from trecexam.line.measure_names import names_of
 from trecexam.line.official_leaderboard import of_leaderboard
+from trecexam.line.track_graders import own_measures
 from trecexam.scores.correlation import Correlation, correlate, per_query_correlations
 from trecexam.scores.leaderboard import NOBODY
 from trecexam.scores.rank_correlation.outliers import find_outliers
@@ -49,7 +50,6 @@ class LeaderboardComparison(Result):
         rbo_p: the persistence of rank-biased overlap.
         notes: what was compared, and what was not and why.
         human_ratings: how many grades people gave, and who.
-        short: measure -> a shorter name that people are shown.
         rejected: the graders that it cannot show.
     """
 
@@ -59,13 +59,11 @@ class LeaderboardComparison(Result):
     rbo_p: float
     notes: tuple[str, ...]
     human_ratings: Mapping[str, Any] = field(default_factory=lambda: NOBODY)
-    short: Mapping[str, str] = field(default_factory=dict)
     rejected: tuple[str, ...] = ()
 
     def declare(self) -> dict[str, Table]:
         """One row a pair."""
-        table = correlation_table(self.pairs, self.keys)
-        return {"correlations": replace(table, layout=replace(table.layout, short_keys=self.short))}
+        return {"correlations": correlation_table(self.pairs, self.keys)}
 
     @property
     def facts(self) -> dict[str, Any]:
@@ -103,6 +101,7 @@ def compare(
     p = DEFAULT_P if rbo_p is None else rbo_p
     measures, official_measures = names_of(measures), names_of(official_measures)
     comparisons = paired_scores(track, measures, official_measures, min_ratings)
+    measures = None if measures is None else own_measures(track.folder, measures)
     if per_query:
         comparisons = tuple(scores for scores in comparisons if not of_leaderboard(scores.official_measure))
         if not comparisons:

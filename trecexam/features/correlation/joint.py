@@ -17,7 +17,6 @@ from trecexam.features.correlation.paired_scores import (
 )
 from trecexam.line.diagnostics import nothing_graded
 from trecexam.line.evaluation import rubric_values, scored_values, why_no_scores
-from trecexam.line.joint_columns import known_names, short_columns, spelled_out
 from trecexam.line.loaded_track import LoadedTrack
 from trecexam.line.measure_names import names_of
 from trecexam.line.official_leaderboard import LEADERBOARD, of_leaderboard
@@ -25,6 +24,7 @@ from trecexam.line.run_grades import runs_without_score, without_score_note
 from trecexam.scores.correlation import Correlation, correlate, per_query_correlations
 from trecexam.scores.rank_correlation.rbo import DEFAULT_P
 from trecexam.scores.rank_correlation.resampling import QueryDraws
+from trecexam.tables.notes import CHANGES, METHOD, Note, each_once, of_grader
 from trecexam.tables.text import plural
 
 if TYPE_CHECKING:
@@ -81,44 +81,48 @@ def compare_all(
         raise TrecexamError(
             f"a min_rating is of one grader's scale: choose a grader ({', '.join(track.assessments)})"
         )
-    measures = spelled_out(track, measures)
+    if official_measures is not None:
+        official_measures = [name.removeprefix(f"{OFFICIAL}:") for name in names_of(official_measures) or ()]
     columns = list(_columns(track, measures))
     empty = {name: why for name, each in track.assessments.items() if (why := why_no_scores(each))}
     p, draws = DEFAULT_P if rbo_p is None else rbo_p, QueryDraws()
     pairs: list[tuple[Key, Correlation]] = []
-    notes = dict.fromkeys(f"{name}: {why}" for name, why in empty.items())
-    for name, of_grader in track.assessments.items():
-        if name not in empty and (unscored := runs_without_score(of_grader)):
-            runs = [run for run in of_grader.runs if run in unscored]
-            notes[f"{name}: {without_score_note(runs)}"] = None
+    notes: dict[str, None] = dict.fromkeys(Note(f"{name}: {why}", CHANGES) for name, why in empty.items())
+    common: dict[str, list[str]] = {}
+    for name, each in track.assessments.items():
+        if name not in empty and (unscored := runs_without_score(each)):
+            runs = [run for run in each.runs if run in unscored]
+            notes[of_grader(name, without_score_note(runs))] = None
     for left, other in combinations(columns, 2):
         runs = [run for run in left.values.runs if run in set(other.values.runs)]
         queries = [query for query in left.values.query_ids if query in set(other.values.query_ids)]
         both = f"{left.grader} and {other.grader}"
         if not runs or not queries:
-            notes[f"{both}: no {'queries' if runs else 'runs'} in common"] = None
+            common.setdefault(f"no {'queries' if runs else 'runs'} in common", []).append(both)
             continue
         if left.grader != other.grader:
-            notes[f"{both}: over {plural(len(runs), 'run')} and {plural(len(queries), 'query')}"] = None
+            over = f"over {plural(len(runs), 'run')} and {plural(len(queries), 'query')}"
+            common.setdefault(over, []).append(both)
         if len(runs) == 2:
             notes[OVER_TWO_RUNS] = None
         sides = [column.values.matrix(column.measure, runs, queries) for column in (left, other)]
         key = left.name, other.name
         if per_query:
-            each = per_query_correlations(*sides, rbo_p=p)
-            pairs += [((*key, query), value) for query, value in zip(queries, each, strict=True)]
+            values = per_query_correlations(*sides, rbo_p=p)
+            pairs += [((*key, query), value) for query, value in zip(queries, values, strict=True)]
         else:
             pairs.append((key, correlate(*sides, rbo_p=p, draws=draws)))
-    n_queries = 0
+    graders = {over: ", ".join(dict.fromkeys(of)) for over, of in common.items()}
+    notes |= dict.fromkeys(Note(f"{over}: {names}", METHOD) for over, names in graders.items())
+    n_queries, lines = 0, {}
     for name, comparison in _official(track, columns, official_measures, per_query=per_query, rbo_p=rbo_p):
         n_queries = max(n_queries, comparison.n_queries)
-        notes |= dict.fromkeys(
-            line if line == OVER_TWO_RUNS else f"{name}: {line}" for line in comparison.notes
-        )
+        lines[name] = comparison.notes
         pairs += [
             ((f"{name}:{measure}", _official_name(str(official)), *rest), value)
             for (measure, official, *rest), value in comparison.pairs
         ]
+    notes |= dict.fromkeys(each_once(lines, of_grader))
     keys = ("measure", "other_measure", "query_id") if per_query else ("measure", "other_measure")
     if not pairs and track.unable:
         why = "; ".join(cannot_go_on(name, error) for name, error in track.unable.items())
@@ -127,11 +131,14 @@ def compare_all(
         )
     if not columns:
         raise NothingToCompareError(nothing_graded(track.first), path=track.folder.root)
+    if not pairs and len(columns) == 1:
+        raise NothingToCompareError(
+            f"nothing to compare {columns[0].name} with: its grader has no official side; name a second "
+            "measure",
+            path=track.folder.root,
+        )
     if not pairs:
         raise nothing_to_compare(track.of_documents)
-    names = [column.name for column in columns]
-    # A heading without depth and ratings is the name of a column of the leaderboard, as `-m` takes it.
-    short = known_names(names) if measures is not None else short_columns(names)
     unable = [cannot_go_on(name, error) for name, error in track.unable.items()]
     return LeaderboardComparison(
         n_queries,
@@ -139,7 +146,6 @@ def compare_all(
         tuple(pairs),
         p,
         (*notes, *(line for line in unable if line not in notes)),
-        short=short,
         rejected=track.failed,
     )
 

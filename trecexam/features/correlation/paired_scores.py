@@ -20,11 +20,12 @@ from trecexam.line.official_leaderboard import HOW_TO_ADD, LEADERBOARD, of_leade
 from trecexam.line.rejected import not_computable
 from trecexam.line.relevance import official_measures as official_measures_of
 from trecexam.line.run_grades import runs_without_score, without_score_note
-from trecexam.line.track_graders import check_names
+from trecexam.line.track_graders import own_measures
 from trecexam.scores.correlation import MIN_DISTINCT, MIN_QUERIES, n_distinct, tops_without_interval
 from trecexam.scores.measures import COVER, DIVERSITY, at_min_rating, measure
 from trecexam.scores.paired_tests import MOST_RUNS
 from trecexam.scores.rank_correlation.ranks import Floats, official_means
+from trecexam.tables.notes import METHOD, Note
 from trecexam.tables.text import plural, shorten_list
 
 if TYPE_CHECKING:
@@ -282,9 +283,9 @@ def comparison_notes(
     Args:
         measures, official_measures: as they were given; None for the track's own.
     """
-    lines = []
+    lines: list[str] = []
     if track.official is not None and any(not of_leaderboard(scores.official_measure) for scores in pairs):
-        lines.append(_compared(track, len(pairs[0].runs)))
+        lines.append(Note(_compared(track, len(pairs[0].runs)), METHOD))
         lines += _skipping(track, pairs[0])
         lines += official_of(track).warnings()
         lines += _never_judged(track, pairs)
@@ -349,7 +350,7 @@ def without_interval(pairs: Sequence[PairedScores]) -> tuple[str, ...]:
             # A single one means that there is no correlation at all, which `remarks` say.
             if 1 < n < MIN_DISTINCT:
                 few[name] = n
-    lines = []
+    lines: list[str] = []
     if few:
         n_runs = max(len(scores.runs) for scores in pairs)
         distinct = [f"{name} {n}" for name, n in few.items()]
@@ -375,8 +376,7 @@ def _variants(
     track: Assessment, measures: Sequence[str] | None, min_ratings: Sequence[int], *, first: bool
 ) -> list[list[_Variant]]:
     """For each measure, what of it is compared."""
-    names = track.measures if measures is None else measures
-    check_names(track.folder, names)
+    names = own_measures(track.folder, track.measures if measures is None else measures)
     most = 1 if first and measures is None else None
     if not min_ratings:
         values = rubric_values(track, measures)
@@ -442,10 +442,7 @@ def _compared(track: TrackInputs, n_runs: int) -> str:
     if unjudged:
         line += f"; without official judgments, and left out: {shorten_list(unjudged)}"
     n_outside = len(judged) - len(queries)
-    if not n_outside:
-        return line
-    are = "is" if n_outside == 1 else "are"
-    return f"{line}; {plural(n_outside, 'judged query')} {are} not among the grader's queries"
+    return f"{line}; judged, and not among the grader's queries: {n_outside:,}" if n_outside else line
 
 
 def _refused(track: Assessment) -> Iterator[TrecexamError]:

@@ -33,6 +33,7 @@ from trecexam.scores.paired_tests import (
     with_untested,
 )
 from trecexam.scores.values import TIE_DECIMALS
+from trecexam.tables.notes import METHOD, Note
 from trecexam.tables.result import Result
 from trecexam.tables.table import Table, Value
 from trecexam.tables.text import shorten_list
@@ -277,7 +278,9 @@ def differences(
         raise TrecexamError("; ".join(values.failure_notes), path=track.folder.root)
     compared = _differences(values, baseline, test, correction, alpha, permutations, seed)
     board = leaderboard(track, measures, official=official)
-    return replace(compared, board=board, pairs=pairs, notes=(compared.words, *note, *board.notes))
+    return replace(
+        compared, board=board, pairs=pairs, notes=(Note(compared.words, METHOD), *note, *board.notes)
+    )
 
 
 def _differences(

@@ -10,11 +10,11 @@ from trecexam.errors import cannot_go_on
 from trecexam.line.assessment import Assessment
 from trecexam.line.diagnostics import grades_notes
 from trecexam.line.evaluation import board_notes, check_runs, leaderboard, own_leaderboard
-from trecexam.line.joint_columns import known_names, short_columns, spelled_out
-from trecexam.line.loaded_track import LoadedTrack, each_once
+from trecexam.line.loaded_track import LoadedTrack
 from trecexam.line.measure_names import names_of
 from trecexam.scores import measures as of_measures
 from trecexam.scores.leaderboard import NO_SCORE, Leaderboard, Row, Scores, best_first, first_column
+from trecexam.tables.notes import METHOD, Note, each_once, of_grader
 from trecexam.tables.table import Table
 from trecexam.tables.text import plural, shorten_list
 
@@ -43,10 +43,10 @@ class JointLeaderboard(Leaderboard):
         return (*self.notes, *self.more_notes)
 
     def declare(self) -> dict[str, Table]:
-        """As of one grader, with the names that people have for measures behind the graders' names."""
+        """Declare the table of one grader; people read in a note how many queries a run answers."""
         table = super().declare()["leaderboard"]
-        short = known_names(self.measures) | short_columns(self.measures[: self.first or 0])
-        return {"leaderboard": replace(table, layout=replace(table.layout, short=short))}
+        layout = replace(table.layout, keys=("run",), without=("queries",))
+        return {"leaderboard": replace(table, layout=layout)}
 
     @property
     def facts(self) -> dict[str, Any]:
@@ -80,7 +80,6 @@ def joint_leaderboard(
         return leaderboard(track.of_documents, measures, official=official, runs=runs)
     if runs is not None:
         _check_runs(track, runs)
-    measures = spelled_out(track, measures)
     boards = boards_of(track, measures)
     columns = _columns(track, measures, boards)
     names = tuple(f"{name}:{measure}" for name, measure in columns)
@@ -184,27 +183,21 @@ def _groups(rows: Sequence[Row], names: Sequence[str]) -> Iterator[str]:
     Args:
         names: the columns that are shown first.
     """
-    short = short_columns(names)
     groups: dict[int, list[str]] = {}
     for row in rows:
         groups.setdefault(first_column(row), []).append(row.run)
     # Without a run there is no group.
     first, *later_columns = sorted(groups) or [len(names)]
     for column in later_columns if first < len(names) else ():
-        by = f", ordered by {short.get(names[column], names[column])}" if column < len(names) else ""
-        runs, have, are = plural(len(groups[column]), "run"), "have", "are"
-        if len(groups[column]) == 1:
-            have, are = "has", "is"
-        yield (
-            f"{runs} {have} no {short.get(names[first], names[first])} and {are} listed below the runs that "
-            f"have it{by}: {shorten_list(groups[column], 3)}"
-        )
+        by = f", ordered by {names[column]}" if column < len(names) else ""
+        runs = f"{plural(len(groups[column]), 'run')} without {names[first]}"
+        yield f"{runs} listed below the others{by}: {shorten_list(groups[column], 3, quote='')}"
 
 
 def _queries(boards: Mapping[str, Leaderboard]) -> Iterator[str]:
     """Over how many queries each mean is."""
     over = ", ".join(f"{name} {board.n_queries:,}" for name, board in boards.items())
-    yield f"each mean is over the queries of its grader: {over}"
+    yield Note(f"means are over each grader's queries: {over}", METHOD)
 
 
 def _missing_runs(
@@ -230,6 +223,6 @@ def _notes(track: LoadedTrack, of_boards: Mapping[str, Sequence[str]]) -> tuple[
     """What one must know to read each grader's columns, and of whom there are none."""
     lines_by_grader = {name: (*grades_notes(track[name]), *notes) for name, notes in of_boards.items()}
     return (
-        *each_once(lines_by_grader, lambda name, line: f"{name}: {line}"),
+        *each_once(lines_by_grader, of_grader),
         *(cannot_go_on(name, error) for name, error in track.unable.items()),
     )

@@ -9,7 +9,6 @@ import numpy as np
 from trecexam.errors import TrecexamError
 from trecexam.features.leaderboard.joint import boards_of, joint_leaderboard
 from trecexam.line.diagnostics import NO_RUNS, nothing_graded
-from trecexam.line.joint_columns import short_columns
 from trecexam.line.loaded_track import LoadedTrack
 from trecexam.scores.leaderboard import first_column, interval
 from trecexam.tables.plots.limits import squeezing
@@ -58,7 +57,6 @@ def joint_plot(track: LoadedTrack, measure: str | None = None) -> Plot:
             n = n_queries[column.partition(":")[0]].get(row.run, 0)
             cells += (score.mean, score.stderr, *interval(score, n, measure=column))
         rows.append((rank, row.run, *cells))
-    short = short_columns(columns)
     best = board.rows[0]
     # Of the columns that are drawn, the one that orders the runs.
     first = columns[min(first_column(best), len(columns) - 1)]
@@ -67,16 +65,16 @@ def joint_plot(track: LoadedTrack, measure: str | None = None) -> Plot:
     ranked = "; the numbers at the side are ranks" if len(rows) > NAMED else ""
     return Plot(
         "leaderboard",
-        f"Leaderboard of all graders, by {short.get(first, first)}",
+        f"Leaderboard of all graders, by {first}",
         f"Mean over each grader's queries and its 95% interval (Student's t over queries){ranked}. No dot: "
         "the grader does not look at the run, or has graded nothing. Intervals that overlap do not say that "
         f"two runs are equally good: runs answer the same queries.{EDGE if edge else ''}",
         f"{plural(len(rows), 'run')} by {plural(len(columns), 'column')}: {', '.join(columns)}; the first by "
-        f"{short.get(first, first)} is {cut(best.run, 60)}.",
+        f"{first} is {cut(best.run, 60)}.",
         Table(("rank", "run", *(f"{column}{of}" for column in columns for of in _OF_EACH)), tuple(rows)),
         _draw,
         Size(WIDTH, min(_MOST, _AROUND + _ROW * max(len(rows), 3)), rows=True),
-        {f"panel {n}": short.get(column, column) for n, column in enumerate(columns)},
+        {f"panel {n}": column for n, column in enumerate(columns)},
     )
 
 

@@ -17,7 +17,6 @@ from trecexam.line.diagnostics import NO_RUNS, unread_answers
 from trecexam.line.evaluation import leaderboard, own_leaderboard, values_of_runs, why_no_scores
 from trecexam.line.output_files import Feature, FeaturePlot, OutputFiles, PlotMeasures
 from trecexam.scores.leaderboard import Leaderboard, interval
-from trecexam.scores.measures import headings
 from trecexam.scores.values import MeasureValues
 from trecexam.tables.excerpt import shown
 from trecexam.tables.plots.limits import squeezing
@@ -68,8 +67,7 @@ def reported_table(board: Leaderboard, compared: Differences | None, baseline: D
     columns = [f"{name}{end}" for name in board.measures for end in ends]
     header = ("run", *(() if compared is None else ("group",)), *columns, "answered")
     rows = tuple(tuple(values(row_index)) for row_index in range(len(board.rows)))
-    layout = Layout(("run",), ranks=board.ranks, short=headings(board.measures))
-    return Table(header, rows, layout=layout)
+    return Table(header, rows, layout=Layout(("run",), ranks=board.ranks))
 
 
 def _against(baseline: dict[str, dict[str, Any]]) -> dict[str, str]:

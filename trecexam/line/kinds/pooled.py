@@ -7,8 +7,6 @@ from trecexam.line.kind import Kind, MeasureFacts
 
 #: Of the measures of `TrackConfig.measures`, those on items and not on labels, by how their names begin.
 _ON_ITEMS = ("ECover", "Cover", "nCover", "alpha_nDCG")
-#: nuggetizer's scores, where a full assignment is rated 5 and a partial one 3.
-_NUGGETS = "rel=5,partial=3"
 
 
 def default_measures(facts: MeasureFacts) -> tuple[str, ...]:
@@ -21,10 +19,10 @@ def default_measures(facts: MeasureFacts) -> tuple[str, ...]:
        all runs are generated responses, those on items come first (Cover, nCover, alpha_nDCG), and those on
        labels last, P last of all: a response fills one rank of twenty or a few, so P@20 is 0.05 at best. A
        track with a ranked run keeps P first. No rule puts a measure that depends on the pool first.
-    3. Where items of the bank have an importance, A and V stand before these, whatever the runs are (A alone
-       where no item is vital): nuggetizer's `all_score` and `vital_score`, of the first `depth` passages. On
-       scales that are shorter than 0..5 an item counts from min_rating on, and not in part.
-    4. Where items of the bank have weights, the compliance score stands before all, in the same way.
+    3. Where items of the bank have an importance, nuggetizer's `all_score` and `vital_score` of the first
+       `depth` passages stand before these, whatever the runs are (`all_score` alone where no item is vital).
+       On scales that are shorter than 0..5 an item counts from min_rating on, and not in part.
+    4. Where items of the bank have weights, `compliance_score` stands before all, in the same way.
     """
     config, bank = facts.config, facts.bank
     names = config.measures()
@@ -36,26 +34,26 @@ def default_measures(facts: MeasureFacts) -> tuple[str, ...]:
         names = [*(name for name in names if name not in labels), *labels]
     names = [*nugget_scores(facts), *names]
     if bank.has_weights:
-        names = [f"Cover({_counted(facts)},weights='item')@{config.track.depth}", *names]
+        names = [_nugget_score(facts, "compliance_score", ",weights='item'"), *names]
     return tuple(dict.fromkeys(names))
 
 
 def nugget_scores(facts: MeasureFacts, *, always: bool = False) -> tuple[str, ...]:
-    """A and V; A alone where no item of the bank is vital, and none where none has an importance.
+    """Return `all_score`, and `vital_score` where an item is vital; nothing where no item has an importance.
 
     Args:
-        always: A also where no item has an importance.
+        always: `all_score` also where no item has an importance.
     """
     if not (facts.bank.has_importance or always):
         return ()
-    counted, depth = _counted(facts), facts.config.track.depth
-    vital = (f"{counted},weights='vital'",) if facts.bank.n_vital else ()
-    return tuple(f"Cover({each})@{depth}" for each in (counted, *vital))
+    vital = (_nugget_score(facts, "vital_score", ",weights='vital'"),) if facts.bank.n_vital else ()
+    return (_nugget_score(facts, "all_score", ""), *vital)
 
 
-def _counted(facts: MeasureFacts) -> str:
-    """From which rating on an item counts, and from which on in part."""
-    return _NUGGETS if facts.max_rating >= 5 else f"rel={facts.config.scores.min_rating}"
+def _nugget_score(facts: MeasureFacts, name: str, weights: str) -> str:
+    """Return nuggetizer's score, of full and partial assignments; on shorter scales Cover from min_rating."""
+    cover = f"Cover(rel={facts.config.scores.min_rating}{weights})"
+    return f"{name if facts.max_rating >= 5 else cover}@{facts.config.track.depth}"
 
 
 def _coverage(facts: MeasureFacts) -> tuple[str, ...]:

@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import Any
 
 from trecexam.tables.excerpt import Excerpt, excerpt
+from trecexam.tables.notes import ranked
 from trecexam.tables.plots.style import WIDTH
 from trecexam.tables.section import Picture, ReportHead, ReportPart
 
@@ -29,8 +30,8 @@ class PagePart:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """The result's notes, as they are wherever it is shown."""
-        return () if self.part.result is None else self.part.result.notes
+        """The result's notes by their ranks."""
+        return () if self.part.result is None else tuple(ranked(self.part.result.notes))
 
     @cached_property
     def tables(self) -> tuple[Excerpt, ...]:

@@ -6,10 +6,11 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from trecexam.outputs.page.model import PagePart, Report
 from trecexam.tables.terminal import cut, printable
+from trecexam.tables.text import heading_parts
 
 if TYPE_CHECKING:
     import jinja2
@@ -89,13 +90,19 @@ def _environment() -> jinja2.Environment:
     return environment
 
 
-def filters() -> dict[str, Callable[..., str]]:
+def filters() -> dict[str, Callable[..., Any]]:
     """Those that macros.html needs, by name."""
     from markupsafe import Markup
 
     # The SVG is our own, in which matplotlib escaped all names.
     svg = lambda content: Markup(content.decode())  # noqa: E731
-    return {"cut": cut, "printable": printable, "svg": svg, "talk": _talk_line}
+    return {
+        "cut": cut,
+        "printable": printable,
+        "heading_parts": heading_parts,
+        "svg": svg,
+        "talk": _talk_line,
+    }
 
 
 @cache

@@ -8,14 +8,14 @@ from trecexam.features.correlation.joint import compare_all
 from trecexam.features.correlation.paired_scores import NothingToCompareError
 from trecexam.features.leaderboard.joint_plot import joint_plot
 from trecexam.files.kept import read_object
-from trecexam.line.loaded_track import LoadedTrack, each_once
+from trecexam.line.loaded_track import LoadedTrack
 from trecexam.line.track_graders import usable_folders
 from trecexam.outputs.earlier_files import stale_files
 from trecexam.outputs.page.model import PagePart, Report
 from trecexam.outputs.page.render import render
 from trecexam.outputs.report.contents import cautions, rejected_part
 from trecexam.scores.leaderboard import Leaderboard
-from trecexam.scores.measures import headings
+from trecexam.tables.notes import each_once, of_grader
 from trecexam.tables.plots.canvas import draw
 from trecexam.tables.result import Tables
 from trecexam.tables.section import Picture, ReportPart
@@ -57,7 +57,7 @@ def joint_page(track: LoadedTrack, board: Leaderboard, rejected: Table) -> bytes
     cautions_by_grader = {
         name: tuple(cautions(each, complete=complete[name])) for name, each in every.items()
     }
-    notes = each_once({name: each.notes for name, each in every.items()}, _named)
+    notes = each_once({name: each.notes for name, each in every.items()}, of_grader)
     out = track.folder.shared_out
     pages = {
         name: grader_folder.output("report.html")
@@ -71,13 +71,13 @@ def joint_page(track: LoadedTrack, board: Leaderboard, rejected: Table) -> bytes
         numbers=tuple((f"{count:,}", what) for what, count in numbers.items()),
         cautions=(
             *(f"{name} cannot go on; {line}" for name, line in stale.items()),
-            *each_once(cautions_by_grader, _named),
+            *each_once(cautions_by_grader, of_grader),
         ),
         parts=(
             PagePart(
                 ReportPart(
                     "leaderboard",
-                    _reported(board),
+                    Tables({"leaderboard": board.table}, board.notes),
                     "All graders",
                     lead=_MEANS if board.rows else "",
                     files=("leaderboard.tsv",),
@@ -94,13 +94,6 @@ def joint_page(track: LoadedTrack, board: Leaderboard, rejected: Table) -> bytes
         pages={name: page.relative_to(out).as_posix() for name, page in pages.items() if page.exists()},
     )
     return render(report)
-
-
-def _reported(board: Leaderboard) -> Tables:
-    """The leaderboard with the short headings of the page."""
-    table = board.table
-    layout = replace(table.layout, short=headings(board.measures))
-    return Tables({"leaderboard": replace(table, layout=layout)}, board.notes)
 
 
 def _taus(track: LoadedTrack) -> ReportPart:
@@ -129,7 +122,3 @@ def _graders(track: LoadedTrack) -> Table:
     ]
     rows += [(name, "", "", None, None, None, str(error)) for name, error in track.unable.items()]
     return Table(("grader", "kind", "asks", "queries", "cells", "rated", "why"), tuple(rows))
-
-
-def _named(name: str, line: str) -> str:
-    return f"{name}: {line}"

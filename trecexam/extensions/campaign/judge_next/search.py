@@ -14,7 +14,7 @@ from trecexam.errors import TrecexamError, did_you_mean
 from trecexam.extensions.campaign.judge_next.expected_change import expected_change
 from trecexam.line.diagnostics import nothing_graded
 from trecexam.line.evaluation import leaderboard
-from trecexam.line.track_graders import check_names
+from trecexam.line.track_graders import own_measures
 from trecexam.scores.labels import labels
 from trecexam.scores.measures import COVER, DIVERSITY, measure
 from trecexam.scores.retrieved import retrieved_weights
@@ -163,8 +163,7 @@ class Search:
 
 def _measure(track: Assessment, name: str | None = None) -> Measure:
     """Return this measure, or the track's first measure on labels of passages."""
-    names = track.measures if name is None else (name,)
-    check_names(track.folder, names)
+    names = own_measures(track.folder, track.measures if name is None else (name,))
     try:
         metrics = [measure(each) for each in names]
     except ValueError as error:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup
@@ -13,10 +12,9 @@ from trecexam.extensions.page import urls
 from trecexam.extensions.page.drawing import count, link, number, whisker
 from trecexam.extensions.page.listing import Address
 from trecexam.extensions.page.rendering import NotFoundError, first_view_of, render, view_of
-from trecexam.extensions.page.tabled import Draw, measure_headings, tabled
+from trecexam.extensions.page.tabled import Draw, tabled
 from trecexam.features.leaderboard.differences import compare
 from trecexam.scores.leaderboard import interval
-from trecexam.scores.measures import headings
 from trecexam.tables.table import Layout, Table
 from trecexam.tables.text import plural
 
@@ -44,10 +42,7 @@ def start(request: Request) -> Response:
         whose = next((name for name, other in view.others.items() if run in other.runs), view.own)
         return urls.run(run) if run in view.runs else urls.grader(whose, f"/run/{urls.segment(run)}")
 
-    short = headings(view.joint.measures)
-    table = replace(view.joint.table, layout=replace(view.joint.table.layout, short=short))
-    board = tabled(table, Address.of(request), links=address)
-    return render(request, "joint.html", table=board, legend=short)
+    return render(request, "joint.html", table=tabled(view.joint.table, Address.of(request), links=address))
 
 
 def leaderboard(request: Request) -> Response:
@@ -60,7 +55,6 @@ def leaderboard(request: Request) -> Response:
         "leaderboard.html",
         board=view.board,
         theirs=() if view.official_board is None else view.official_board.measures,
-        legend=headings(view.board.measures),
         baseline=baseline if compared else "",
         compared=compared,
         table=tabled(_table(view), address, links=urls.run, draw=_draw(view, compared)),
@@ -91,7 +85,7 @@ def _table(view: View) -> Table:
                 row.n_answered,
             )
         )
-    short = {"official_rank": "official #"} | measure_headings(board.measures, measures)
+    short = {"official_rank": "official #"}
     # The first score has room on a phone.
     first = (*board.measures[:1], "group", "official_rank")
     layout = Layout(("run",), first, without=("rank", "queries"), ranks=board.ranks, short=short)

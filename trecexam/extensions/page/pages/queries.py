@@ -12,7 +12,7 @@ from trecexam.extensions.page import urls
 from trecexam.extensions.page.drawing import label, link, strip
 from trecexam.extensions.page.listing import Address
 from trecexam.extensions.page.rendering import query_of, render, view_of
-from trecexam.extensions.page.tabled import Tabled, measure_headings, tabled
+from trecexam.extensions.page.tabled import Tabled, tabled
 from trecexam.line.sheets import ERROR, MISSING, REFUSED, UNPARSED
 from trecexam.tables.table import Layout, Table
 
@@ -187,7 +187,7 @@ def _runs(view: View, state: QueryView, address: Address) -> dict[str, Any]:
         for run, values in zip(view.values.runs, _on_query(view.values, state.query_id), strict=True)
     )
     header = ("run", *measures, *(f"official {measure}" for measure in judged), "retrieved")
-    table = Table(header, rows, layout=Layout(("run",), short=measure_headings(measures, judged)))
+    table = Table(header, rows, layout=Layout(("run",)))
     links = lambda run: urls.run_query(run, state.query_id)  # noqa: E731
     return {"table": tabled(table, address, f"-{measures[0]}" if measures else "run", links=links)}
 

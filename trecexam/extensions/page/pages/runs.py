@@ -11,8 +11,7 @@ from trecexam.extensions.page import urls
 from trecexam.extensions.page.listing import Address
 from trecexam.extensions.page.pages.queries import passage_lines, passages_tabled
 from trecexam.extensions.page.rendering import NotFoundError, query_of, render, view_of
-from trecexam.extensions.page.tabled import measure_headings, tabled
-from trecexam.scores.measures import headings
+from trecexam.extensions.page.tabled import tabled
 from trecexam.tables.table import Layout, Table
 
 if TYPE_CHECKING:
@@ -39,7 +38,6 @@ def run(request: Request) -> Response:
         standing=view.board.ranks[row_index],
         row=view.board.rows[row_index],
         measures=view.values.measures,
-        legend=headings(view.values.measures),
         table=table,
     )
 
@@ -57,7 +55,6 @@ def run_query(request: Request) -> Response:
         name=name,
         state=state,
         measures=view.values.measures,
-        legend=headings(view.values.measures),
         values=values,
         table=passages_tabled(view, state, ranking, Address.of(request), ranked=True),
         retrieved=state.retrieved.get(name, 0),
@@ -107,8 +104,7 @@ def _on_queries(view: View, name: str) -> Table:
         )
         for n, head in enumerate(view.heads.values())
     )
-    layout = Layout(("query",), short=measure_headings(view.values.measures, judged))
-    return Table(header, tuple(rows), layout=layout)
+    return Table(header, tuple(rows), layout=Layout(("query",)))
 
 
 ROUTES = [
