@@ -70,7 +70,7 @@ def test_ecover_is_the_mean_cover_over_all_outcomes_of_the_ratings(
             for name, (ratings, _) in chances.items()
         ]
     )
-    runs = run_of({name: scores for name in chances})
+    runs = run_of(dict.fromkeys(chances, scores))
     values = ir_measures.iter_calc([Cover(**measure.params)], list(certain_rows), untied(runs))
     expected = sum(chances[metric.query_id][1] * metric.value for metric in values)
     rows = list(label_qrels([with_probabilities(q, stated)]))
