@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import gc
 import logging
 import os
@@ -17,6 +18,7 @@ from typing import Any
 import hypothesis
 import pytest
 import real_trec_eval
+import threadpoolctl
 from outside import outside
 from support import RECORDED, REPORTED, HashGrader, Terminal, graded_track, make_small_track
 
@@ -86,6 +88,8 @@ def pytest_collection_finish() -> None:
     gc.get_freeze_count = lambda: 1
     # Collecting less often saves another 9%.
     gc.set_threshold(20_000, 10, 10)
+    # Each update and each fit looks for the libraries that have threads, among some hundred that are loaded.
+    threadpoolctl.ThreadpoolController = functools.cache(threadpoolctl.ThreadpoolController)
 
 
 def _turn(nodeid: str) -> int:
