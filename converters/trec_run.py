@@ -233,12 +233,12 @@ class _Plain:
         self._check(block)
         return block
 
-    def check_rest(self) -> None:
-        """Checks the rest of the stream with one buffer."""
-        buffer = bytearray(_BLOCK)
+    def check_rest(self, size: int) -> None:
+        """Checks the rest of the stream with one buffer of this size."""
+        buffer = bytearray(size)
         with reading(self._path, None):
             while count := self._stream.readinto(buffer):  # type: ignore[attr-defined]
-                self._check(buffer if count == _BLOCK else buffer[:count])
+                self._check(buffer if count == size else buffer[:count])
 
     def _check(self, block: bytes | bytearray) -> None:
         import numpy as np
@@ -276,12 +276,14 @@ def _fast(path: Path, skip: int = 0) -> tuple[str, tuple[str, ...], Any, Any, An
         if width < 6:
             raise _RefusedError
         plain = _Plain(stream, path, delimiter)
+        # A buffer of the full size takes longer to fill with zeros than a small run takes to read.
+        size = _BLOCK if packing(path) else min(_BLOCK, path.stat().st_size + 1)
         source: Any
         if packing(path):
             source, skip = pa.PythonFile(plain, mode="r"), 0
         else:
             # pyarrow reads a file by its name faster than through Python.
-            plain.check_rest()
+            plain.check_rest(size)
             source = str(path)
         word = pa.dictionary(pa.int32(), pa.string())
         try:
@@ -290,7 +292,7 @@ def _fast(path: Path, skip: int = 0) -> tuple[str, tuple[str, ...], Any, Any, An
                 # Threads are no faster, and each keeps its own heap: 60 MiB after a hundred runs.
                 read_options=csv.ReadOptions(
                     column_names=[*_COLUMNS, *map(str, range(6, width))],
-                    block_size=_BLOCK,
+                    block_size=size,
                     use_threads=False,
                     skip_rows=skip,
                 ),

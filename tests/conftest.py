@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import gc
+import logging
 import os
 import re
 import shutil
@@ -16,6 +18,7 @@ from typing import Any
 import hypothesis
 import pytest
 import real_trec_eval
+import threadpoolctl
 from outside import outside
 from support import RECORDED, REPORTED, HashGrader, Terminal, graded_track, make_small_track
 
@@ -85,6 +88,8 @@ def pytest_collection_finish() -> None:
     gc.get_freeze_count = lambda: 1
     # Collecting less often saves another 9%.
     gc.set_threshold(20_000, 10, 10)
+    # Each update and each fit looks for the libraries that have threads, among some hundred that are loaded.
+    threadpoolctl.ThreadpoolController = functools.cache(threadpoolctl.ThreadpoolController)
 
 
 def _turn(nodeid: str) -> int:
@@ -122,6 +127,46 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     path = os.environ.get("TRECEXAM_CPU_SECONDS")
     if path:
         Path(path).write_text("".join(f"{seconds:.2f}\t{name}\n" for name, seconds in SPENT.most_common()))
+
+
+class Logged(logging.Handler):
+    """What was logged in a test, as with pytest's fixture of this name."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.records: list[logging.LogRecord] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        record.message = record.getMessage()
+        self.records.append(record)
+
+    @property
+    def messages(self) -> list[str]:
+        return [record.message for record in self.records]
+
+    @property
+    def text(self) -> str:
+        return "".join(f"{self.format(record)}\n" for record in self.records)
+
+    def clear(self) -> None:
+        self.records.clear()
+
+    @contextlib.contextmanager
+    def at_level(self, level: int | str, name: str | None = None) -> Iterator[None]:
+        logger = logging.getLogger(name)
+        before = logger.level
+        logger.setLevel(level)
+        yield
+        logger.setLevel(before)
+
+
+@pytest.fixture
+def caplog() -> Iterator[Logged]:
+    """The records that reach the root logger."""
+    logged, root = Logged(), logging.getLogger()
+    root.addHandler(logged)
+    yield logged
+    root.removeHandler(logged)
 
 
 @pytest.fixture(scope="session")

@@ -36,9 +36,9 @@ style() {
   .venv/bin/ruff check . && .venv/bin/ruff format --check .
 }
 
-# Three processes on two cores, for they wait for daemons, browsers and clusters.
+# Each process collects all tests and imports torch, so there are no more than cores.
 pytest_by_files() {
-  .venv/bin/python -m pytest --numprocesses 3 --dist loadscope --no-loadscope-reorder --durations 25 --durations-min 2 "$@"
+  .venv/bin/python -m pytest --numprocesses 2 --dist loadscope --no-loadscope-reorder --durations 25 --durations-min 2 "$@"
 }
 
 # Nobody who clones the repository has the data next to it: the tests that read it pass without, too.

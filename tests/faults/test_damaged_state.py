@@ -11,7 +11,7 @@ from itertools import cycle
 from pathlib import Path
 
 import pytest
-from learnable import WordEncoder, make_learnable
+from learnable import WordEncoder, fit_once, make_learnable
 from support import HashGrader, make_small_track
 
 import trecexam
@@ -31,6 +31,7 @@ def patched() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(run_columns, "LEAST", 1)
         patch.setattr(learning, "TextEncoder", lambda *_: WordEncoder())
+        fit_once(patch)
         yield
 
 

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 
 class WordEncoder:
@@ -24,6 +25,25 @@ class WordEncoder:
         self.encoded.extend(texts)
         means = np.array([np.mean([vector(word) for word in text.split()], axis=0) for text in texts])
         return np.asarray(means / np.linalg.norm(means, axis=1, keepdims=True), np.float32)
+
+
+def fit_once(patch: pytest.MonkeyPatch) -> None:
+    """Makes logistic regressions of the same numbers be fitted once, for tests learn the same tracks."""
+    from sklearn.linear_model import LogisticRegression
+
+    fitted: dict[bytes, dict[str, object]] = {}
+    fit = LogisticRegression.fit
+
+    def remembered(model: LogisticRegression, table: object, *targets: np.ndarray) -> LogisticRegression:
+        dense = table.toarray() if hasattr(table, "toarray") else np.ascontiguousarray(table)
+        key = repr((dense.shape, model.C, model.max_iter)).encode()
+        key += b"".join(array.tobytes() for array in (dense, *targets))
+        if key not in fitted:
+            fitted[key] = vars(fit(model, table, *targets))
+        vars(model).update(fitted[key])
+        return model
+
+    patch.setattr(LogisticRegression, "fit", remembered)
 
 
 def vector(word: str) -> np.ndarray:

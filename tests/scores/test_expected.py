@@ -60,14 +60,19 @@ def test_ecover_is_the_mean_cover_over_all_outcomes_of_the_ratings(
     measure = type(measure)(**{**measure.params, "weights": weights})
     q, stated = drawn(7)
     q = QueryRatings("q1", q.doc_ids, 2, q.ratings, importances=("vital", "okay"))
-    ranked = run_of({"q1": {"d2": 3.0, "other": 2.0, "d0": 1.0, "d1": 0.5}})
-    plain = Cover(**measure.params)
-    expected = 0.0
-    for ratings, chance in outcomes(stated):
-        certain_rows = list(
-            label_qrels([QueryRatings("q1", q.doc_ids, 2, ratings, importances=q.importances)])
-        )
-        expected += chance * ir_measures.calc_aggregate([plain], certain_rows, untied(ranked))[plain]
+    scores = {"d2": 3.0, "other": 2.0, "d0": 1.0, "d1": 0.5}
+    ranked = run_of({"q1": scores})
+    # Each outcome is a query of its own.
+    chances = {f"outcome {n}": outcome for n, outcome in enumerate(outcomes(stated))}
+    certain_rows = label_qrels(
+        [
+            QueryRatings(name, q.doc_ids, 2, ratings, importances=q.importances)
+            for name, (ratings, _) in chances.items()
+        ]
+    )
+    runs = run_of(dict.fromkeys(chances, scores))
+    values = ir_measures.iter_calc([Cover(**measure.params)], list(certain_rows), untied(runs))
+    expected = sum(chances[metric.query_id][1] * metric.value for metric in values)
     rows = list(label_qrels([with_probabilities(q, stated)]))
     assert ir_measures.calc_aggregate([measure], rows, untied(ranked))[measure] == pytest.approx(expected)
     assert provider.calc_aggregate([measure], rows, ranked)[measure] == pytest.approx(expected)

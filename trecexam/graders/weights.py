@@ -5,12 +5,13 @@ from __future__ import annotations
 import contextlib
 import hashlib
 from collections.abc import Sequence
+from functools import lru_cache
 from importlib.util import find_spec
 from pathlib import Path
 
 from trecexam.errors import GraderError, TrecexamError
 from trecexam.files.kept import recall, remember
-from trecexam.files.stamps import stamp
+from trecexam.files.stamps import Stamp, stamp
 from trecexam.packages import install
 
 #: The model whose weights are in the extra `offline`.
@@ -153,17 +154,21 @@ def _digests(files: Sequence[Path], memory: Path | None) -> list[str]:
     saved_entries: dict[str, list[object]] = {} if memory is None else recall(memory)
     current: dict[str, list[object]] = {}
     for path in files:
-        key, of_file = str(path.resolve()), list(stamp(path) or ())
+        key, of_file = str(path.resolve()), stamp(path)
         saved_entry = saved_entries.get(key)
-        if saved_entry is not None and saved_entry[:-1] == of_file:
-            current[key] = saved_entry
-            continue
-        with path.open("rb") as file:
-            digest = hashlib.file_digest(file, "sha256").hexdigest()
-        current[key] = [*of_file, digest]
+        if saved_entry is None or saved_entry[:-1] != list(of_file or ()):
+            saved_entry = [*(of_file or ()), _digest(path, of_file)]
+        current[key] = saved_entry
     saved_entries = {key: saved_entry for key, saved_entry in saved_entries.items() if Path(key).exists()}
     if memory is not None and {**saved_entries, **current} != saved_entries:
         # A folder that may only be read loses nothing but time.
         with contextlib.suppress(TrecexamError):
             remember(memory, {**saved_entries, **current})
     return [str(entry[-1]) for entry in current.values()]
+
+
+@lru_cache
+def _digest(path: Path, of_file: Stamp | None) -> str:
+    """Hash a file once a process; a file that changes has another stamp."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
@@ -11,6 +10,7 @@ from pathlib import Path
 
 from converters.records import NOT_JUDGED
 from trecexam.files.stamps import Stamp, stamp
+from trecexam.line.input_files import sha256_of
 from trecexam.tables.text import plural
 
 #: The source of lines that say `NOT_JUDGED`.
@@ -143,11 +143,6 @@ def provenance_notes(qrels: Path, shown: Path | str | None = None) -> tuple[str,
     if provenance is None:
         return ()
     line = provenance.said_of(qrels if shown is None else shown)
-    if _digest(qrels) != provenance.sha256:
+    if sha256_of(qrels) != provenance.sha256:
         line += f"; the file was changed since, as {provenance_beside(qrels).name} tells"
     return (line,)
-
-
-def _digest(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()

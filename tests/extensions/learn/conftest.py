@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from learnable import WordEncoder, make_learnable
+from learnable import WordEncoder, fit_once, make_learnable
 
 import trecexam.extensions.learn.learned_pool as learning
 
@@ -20,3 +21,10 @@ def encoder(monkeypatch: pytest.MonkeyPatch) -> WordEncoder:
     words = WordEncoder()
     monkeypatch.setattr(learning, "TextEncoder", lambda *_: words)
     return words
+
+
+@pytest.fixture(scope="session", autouse=True)
+def fitted_once() -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        fit_once(patch)
+        yield

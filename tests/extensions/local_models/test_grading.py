@@ -20,7 +20,7 @@ from trecexam.extensions.local_models import grader as local_grader
 from trecexam.extensions.local_models.backend import ModelOutput
 from trecexam.extensions.local_models.batching import OutOfMemoryError
 from trecexam.extensions.local_models.grader import LanguageGrader
-from trecexam.graders import Answer, Cell, create
+from trecexam.graders import Answer, Cell, create, weights
 from trecexam.graders.base import identity_digest
 
 MODELS = [("seq2seq", "t5"), ("causal", "llama"), ("causal", "gpt2")]
@@ -167,6 +167,7 @@ def test_hashes_of_weights_are_cached_by_size_and_time(
     first = create(section, tmp_path).identity
     memory = tmp_path / ".trecexam" / "weights.json"
     kept = memory.read_text()
+    weights._digest.cache_clear()
     with monkeypatch.context() as patch:
         patch.setattr("hashlib.file_digest", lambda *_: pytest.fail("hashed again"))
         assert create(section, tmp_path).identity == first

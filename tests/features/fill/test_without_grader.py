@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from learnable import WordEncoder, make_learnable
+from learnable import WordEncoder, fit_once, make_learnable
 from support import hashed_rating
 
 import trecexam
@@ -24,6 +24,13 @@ def encoder(monkeypatch: pytest.MonkeyPatch) -> WordEncoder:
     words = WordEncoder()
     monkeypatch.setattr(learning, "TextEncoder", lambda *_: words)
     return words
+
+
+@pytest.fixture(scope="module", autouse=True)
+def fitted_once() -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        fit_once(patch)
+        yield
 
 
 @pytest.fixture(scope="module")

@@ -454,9 +454,8 @@ def test_no_key_reaches_a_log_an_error_a_manifest_or_the_store(
     capfd: pytest.CaptureFixture[str],
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    caplog.set_level("DEBUG")
     traces: list[str] = []
-    with serving(script) as server:
+    with serving(script) as server, caplog.at_level("DEBUG"):
         root = track(server.url, retries=1)
         for words in (["watch", "--once"], ["--debug", "watch", "--once"], ["status"], ["export", "grades"]):
             words = [*words[:-1], words[-1], str(root)] if words[-1] != "--once" else [*words, str(root)]

@@ -83,11 +83,12 @@ def fit(queries: Sequence[QueryPassages], without: Sequence[str] = (), neighbour
         ValueError: no judgments, or not two different ones.
     """
     scale = scale_of(queries)
-    left_out = {FEATURES.index(name) for name in without}
-    columns = tuple(at for at in choose_columns(queries, scale) if at not in left_out)
-    regression = fit_regression(queries, columns, scale)
     judged = [query for query in queries if query.judged.any()]
-    predicted = unseen(judged, columns, scale)
+    columns, predicted = choose_columns(judged, scale)
+    if without:
+        columns = tuple(at for at in columns if FEATURES[at] not in without)
+        predicted = unseen(judged, columns, scale)
+    regression = fit_regression(queries, columns, scale)
     gains = [
         expected(of_query, scale)[query.judged] for query, of_query in zip(judged, predicted, strict=True)
     ]

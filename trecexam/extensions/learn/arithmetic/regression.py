@@ -193,14 +193,16 @@ def fits_without(
 def unseen(queries: Sequence[QueryPassages], columns: Sequence[int], scale: Floats) -> tuple[Floats, ...]:
     """Probabilities for each query's passages from regressions fitted without its judgments.
 
-    Where only one query is judged, they have not seen the judgments of the passage's fold.
+    Where there is one query, they have not seen the judgments of the passage's fold.
+
+    Args:
+        queries: each with a judgment.
 
     Returns:
         Of each query, shape (steps, passages).
     """
-    judged = [at for at, query in enumerate(queries) if query.judged.any()]
     probabilities = [np.empty((0, 0))] * len(queries)
-    for left, hidden in _folds(queries, judged):
+    for left, hidden in _folds(queries):
         regression = fit_regression(left, columns, scale)
         for at, rows in hidden.items():
             of_query = regression.probabilities(queries[at])
@@ -211,45 +213,46 @@ def unseen(queries: Sequence[QueryPassages], columns: Sequence[int], scale: Floa
     return tuple(probabilities)
 
 
-def _folds(
-    queries: Sequence[QueryPassages], judged: Sequence[int]
-) -> Iterator[tuple[list[QueryPassages], dict[int, np.ndarray]]]:
+def _folds(queries: Sequence[QueryPassages]) -> Iterator[tuple[list[QueryPassages], dict[int, np.ndarray]]]:
     """For each fold the queries without its judgments, and the passages to predict."""
-    if len(judged) > 1:
-        for fold in range(min(FOLDS, len(judged))):
-            out = set(judged[fold::FOLDS])
-            # Queries without a judgment go with the first fold.
-            out |= {at for at in range(len(queries)) if at not in judged} if fold == 0 else set()
-            left = [query for at, query in enumerate(queries) if at not in out]
-            yield left, {at: np.arange(len(queries[at].doc_ids)) for at in out}
-        return
     every = {at: np.arange(len(query.doc_ids)) for at, query in enumerate(queries)}
+    if len(queries) > 1:
+        for fold in range(min(FOLDS, len(queries))):
+            left = [query for at, query in enumerate(queries) if at % FOLDS != fold]
+            yield left, {at: rows for at, rows in every.items() if at % FOLDS == fold}
+        return
     yield list(queries), every
-    for at in judged:
-        rows = np.flatnonzero(queries[at].judged)
-        for fold in range(min(FOLDS, len(rows))):
-            hidden = np.zeros(len(queries[at].doc_ids), bool)
-            hidden[rows[fold::FOLDS]] = True
-            left = [query.hiding(hidden) if index == at else query for index, query in enumerate(queries)]
-            yield left, {at: rows[fold::FOLDS]}
+    rows = np.flatnonzero(queries[0].judged)
+    for fold in range(min(FOLDS, len(rows))):
+        hidden = np.zeros(len(queries[0].doc_ids), bool)
+        hidden[rows[fold::FOLDS]] = True
+        yield [queries[0].hiding(hidden)], {0: rows[fold::FOLDS]}
 
 
-def choose_columns(queries: Sequence[QueryPassages], scale: Floats) -> tuple[int, ...]:
+def choose_columns(
+    queries: Sequence[QueryPassages], scale: Floats
+) -> tuple[tuple[int, ...], tuple[Floats, ...]]:
     """The used features: the first three, and each other one that improves the likelihood.
 
     One does where the judgments of queries that were not seen become more likely with it, by more than one
     standard error of the sum over queries (the "one standard error rule": Breiman, Friedman, Olshen & Stone,
     "Classification and Regression Trees", 1984, section 3.4.3).
+
+    Args:
+        queries: each with a judgment.
+
+    Returns:
+        Places among `FEATURES`, and the probabilities of `unseen` with these features.
     """
     columns = tuple(range(len(ALWAYS)))
-    likely = _likelihoods(queries, columns, scale)
+    predicted = unseen(queries, columns, scale)
     for more in range(len(ALWAYS), len(ALWAYS) + len(OPTIONAL)):
         if not any(query.features[:, more].any() for query in queries):
             continue
-        other = _likelihoods(queries, (*columns, more), scale)
-        if adds(other - likely):
-            columns, likely = (*columns, more), other
-    return columns
+        other = unseen(queries, (*columns, more), scale)
+        if adds(_likelihoods(queries, other, scale) - _likelihoods(queries, predicted, scale)):
+            columns, predicted = (*columns, more), other
+    return columns, predicted
 
 
 def adds(differences: Floats) -> bool:
@@ -262,12 +265,11 @@ def adds(differences: Floats) -> bool:
     return n > 1 and bool(differences.sum() > differences.std(ddof=1) * np.sqrt(n))
 
 
-def _likelihoods(queries: Sequence[QueryPassages], columns: Sequence[int], scale: Floats) -> Floats:
-    """The log-likelihood of each query's judgments under regressions fitted on other queries."""
+def _likelihoods(queries: Sequence[QueryPassages], probabilities: Sequence[Floats], scale: Floats) -> Floats:
+    """The log-likelihood of each query's judgments."""
     sums = []
-    for query, of_query in zip(queries, unseen(queries, columns, scale), strict=True):
-        if query.judged.any():
-            reached = query.judgments[query.judged] >= scale[1:, None]
-            p = np.clip(of_query[:, query.judged], LEAST, 1 - LEAST)
-            sums.append(float(np.log(np.where(reached, p, 1 - p)).sum()))
+    for query, of_query in zip(queries, probabilities, strict=True):
+        reached = query.judgments[query.judged] >= scale[1:, None]
+        p = np.clip(of_query[:, query.judged], LEAST, 1 - LEAST)
+        sums.append(float(np.log(np.where(reached, p, 1 - p)).sum()))
     return np.array(sums)
