@@ -10,6 +10,7 @@ import click
 import trecexam
 from trecexam.cli.reading import answer
 from trecexam.cli.watch import print_update, update_once
+from trecexam.tables.notes import MOST
 
 
 @click.command(epilog="Example: trecexam demo mydemo")
@@ -51,8 +52,8 @@ def demo(folder: Path, grade: bool, rag: bool) -> int:
     status = print_update(opened, update, caught, () if board is None else board.notes)
     if board is None:
         return status
-    answer(board)
     track = shlex.quote(str(folder))
+    answer(board, most=MOST, all_in=f"`trecexam leaderboard {track} --json`")
     following = (
         (f"correlate {track}", "how far this agrees with the official judgments"),
         (f"compare {track}", "which runs really differ"),

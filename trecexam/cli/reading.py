@@ -108,6 +108,7 @@ def answer(
     wide: bool = False,
     output: Path | None = None,
     most: int | None = None,
+    all_in: str = "--json",
 ) -> None:
     """Print a result as JSON, as aligned tables on a terminal, else as TSV; then its notes to stderr.
 
@@ -115,6 +116,7 @@ def answer(
 
     Args:
         most: print so many notes, those that change a reading first; None for all.
+        all_in: what has all notes, for the line on further notes.
     """
     people = not as_json and output is None and show.on_terminal()
     notes: Sequence[str] = result.notes if people and not wide else result.notes_on_all
@@ -130,4 +132,4 @@ def answer(
     else:
         text = result.to_json() if as_json else result.to_tsv()
     show.write(text, output)
-    say(notes if most is None else first_notes(notes, most, "--json"))
+    say(notes if most is None else first_notes(notes, most, all_in))
