@@ -42,14 +42,7 @@ GONE: Mapping[tuple[str, ...], Mapping[str, int]] = {
 #: An output file's name as it was frozen -> as it is now.
 OUTPUTS: Mapping[str, str] = {}
 #: A column of a result as it is now -> as it was frozen, for all commands.
-COLUMNS: Mapping[str, str] = {
-    "all_score@20": "Cover(rel=5,partial=3)@20",
-    "vital_score@20": "Cover(rel=5,partial=3,weights='vital')@20",
-    "nuggets:all_score@20": "nuggets:Cover(rel=5,partial=3)@20",
-    "nuggets:vital_score@20": "nuggets:Cover(rel=5,partial=3,weights='vital')@20",
-    "strict_all_score": "Cover(rel=5)",
-    "strict_vital_score": "Cover(rel=5,weights='vital')",
-}
+COLUMNS: Mapping[str, str] = {}
 #: What tells a row of a result from its siblings; a row is the set of these.
 KEYS = frozenset({
     "run", "run_a", "run_b", "query_id", "query", "doc_id", "item", "item_id", "measure",
