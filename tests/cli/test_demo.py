@@ -56,7 +56,8 @@ def packaged() -> dict[str, bytes]:
     return {name: content for name, content in contents(DATA).items() if name not in {RAG_CONFIG, *RAG_FILES}}
 
 
-def test_the_readme_shows_the_output_of_its_recipes(
+@pytest.mark.slow
+def test_each_recipe_of_the_readme_prints_what_it_shows(
     demo: Path,
     rag_demo: Path,
     capsys: pytest.CaptureFixture[str],
@@ -66,12 +67,15 @@ def test_the_readme_shows_the_output_of_its_recipes(
     monkeypatch.chdir(demo.parent)
     assert rag_demo.parent == demo.parent
     demo.rename("trecexam-demo")
-    shown = re.findall(r"```sh\ntrecexam ([^\n]*)\n```\n\n```text\n(.*?)\n```", README.read_text(), re.DOTALL)
-    assert [line.split()[0] for line, _ in shown] == ["leaderboard", "leaderboard", "fill"]
-    for line, table in shown:
-        with on_terminal():
-            assert run(shlex.split(line)) == 0
-        assert [row.rstrip() for row in capsys.readouterr().out.splitlines()] == table.splitlines()
+    recipes = re.findall(r"```sh\n(trecexam [^`]*)```\n\n```text\n(.*?)\n```", README.read_text(), re.DOTALL)
+    assert len(recipes) == 3
+    for commands, table in recipes:
+        printed = []
+        for command in commands.splitlines():
+            with on_terminal():
+                assert run(shlex.split(command, comments=True)[1:]) == 0
+            printed.append([row.rstrip() for row in capsys.readouterr().out.splitlines()])
+        assert table.splitlines() in printed
 
 
 def test_the_demo_has_columns_without_a_prefix_and_two_notes(
@@ -104,7 +108,7 @@ def test_the_rag_demo_has_the_four_graders_of_a_rag_track_and_needs_no_network(
     printed = capsys.readouterr()
     said = [line.removeprefix("note: ") for line in printed.err.splitlines()]
     assert len(said) == len(set(said))
-    assert printed.err.count("umbrela: title-only") == 1
+    assert printed.err.count("umbrela, rubric: title-only") == 1
     header, *lines = printed.out.splitlines()
     rows = {
         line.split("\t")[0]: dict(zip(header.split("\t"), line.split("\t"), strict=True)) for line in lines

@@ -36,7 +36,7 @@ def shorten_list(names: Collection[str], most: int = 5, quote: str = "'", *, dot
 
 def heading_parts(name: str) -> list[str]:
     """Return a column's name in parts, between which a narrow heading breaks."""
-    return re.split(r"(?<=[_:, ])|(?<=.)(?=[(@])", name)
+    return re.split(r"(?<=[:, ])|(?<=.)(?=[(@])", name)
 
 
 def sentence(reason: str) -> str:
