@@ -6,6 +6,7 @@ a store that was moved away or made anew meanwhile is simply the one that is the
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
@@ -29,6 +30,11 @@ class GraderAnswer(NamedTuple):
 
     text: str
     probabilities: tuple[float, ...] | None
+
+    @property
+    def has_words(self) -> bool:
+        """Return whether the answer has more than a rating; templates use it."""
+        return re.search(r"[^\W\d_]{3}", self.text) is not None
 
 
 @dataclass(frozen=True)

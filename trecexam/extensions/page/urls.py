@@ -110,6 +110,11 @@ def passage(query_id: str, doc_id: str, item_id: str | None = None, **more: Valu
     return _of_grader(f"/query/{segment(query_id)}/passage/{segment(doc_id)}", {"item": item_id, **more})
 
 
+def judge_step(direction: str, query_id: str, doc_id: str, item_id: str, **more: Value) -> str:
+    """Return the address of the step to the "next" or "previous" judgment; templates use it."""
+    return _of_grader(f"/judge/{direction}", {"query": query_id, "doc": doc_id, "item": item_id, **more})
+
+
 def bank_change(query_id: str, change: str) -> str:
     """The address for forms that "add", "edit" or "retire" an item."""
     path = bank(query_id) + "/item"
