@@ -452,17 +452,6 @@ def test_the_page_says_over_which_queries_means_are(skipping: Path, average: str
     assert html.count("which flatters runs that skip some") == (average == "answered")
 
 
-def test_responses_alone_are_ranked_by_cover_on_the_page(track: Path) -> None:
-    for path in (track / "runs").iterdir():
-        path.unlink()
-    for name in ("a", "b"):
-        row = {"run_id": name, "query_id": "q1", "response": f"{name} on q1."}
-        (track / "runs" / f"{name}.jsonl").write_text(json.dumps(row) + "\n")
-    with client_of(track) as client:
-        page = client.get("/").text
-    assert page.index("Cover(rel=4)@8") < page.index("P(rel=4)@8")
-
-
 def test_the_page_of_an_item_has_its_weight_in_the_bank(track: Path) -> None:
     bank = track / "bank.questions.jsonl"
     bank.write_text(
