@@ -144,7 +144,7 @@ def rating_cautions(config: TrackConfig, measures: Iterable[MeasureLike]) -> tup
     )
 
 
-def judgment_cautions(track: Assessment, measures: Sequence[str] | None = None) -> tuple[str, ...]:
+def judgment_cautions(track: Assessment, measures: Sequence[MeasureLike] | None = None) -> tuple[str, ...]:
     """A line on official measures that count from 1 on, where `min_relevant` is another or was never set.
 
     Where it was not set, it is said of graded judgments alone.

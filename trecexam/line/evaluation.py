@@ -24,7 +24,7 @@ from trecexam.line.cautions import (
 )
 from trecexam.line.cited import cited_values
 from trecexam.line.diagnostics import is_graded, nothing_graded
-from trecexam.line.measure_names import names_of
+from trecexam.line.measure_names import listed, names_of
 from trecexam.line.measures import (
     above_scale,
     check_importance,
@@ -64,7 +64,7 @@ from trecexam.scores.values import MeasureValues
 from trecexam.tables.text import plural, shorten_list
 
 if TYPE_CHECKING:
-    from trecexam.line.measure_names import Measures
+    from trecexam.line.measure_names import MeasureLike, Measures
 
 #: Measures that people are shown of those that nobody asked for.
 SHOWN = 3
@@ -114,7 +114,7 @@ def _computed_values(
     scores = track.config.scores
     at = scores.min_rating if min_rating is None else min_rating
     names = own_measures(track.folder, track.measures if measures is None else measures)
-    check_importance(names, track.bank, track.bank_files)
+    check_importance(map(str, names), track.bank, track.bank_files)
     computed = [measure(name) for name in names]
     _check_kind(track, computed)
     is_default = measures is None and min_rating is None
@@ -273,7 +273,7 @@ def leaderboard(
             importances, and a measure needs them; or there is no such run.
         ValueError: a measure cannot be computed.
     """
-    measures = names_of(measures)
+    measures = listed(measures)
     if measures is not None and not official:
         measures = own_measures(track.folder, measures)
     values = values_of_runs(track, measures, official=official, runs=runs)
@@ -298,7 +298,9 @@ def leaderboard(
     return replace(board, notes=notes, human_ratings=track.override_summary())
 
 
-def _official_notes(track: Assessment, board: Leaderboard, measures: Sequence[str] | None) -> tuple[str, ...]:
+def _official_notes(
+    track: Assessment, board: Leaderboard, measures: Sequence[MeasureLike] | None
+) -> tuple[str, ...]:
     """What one must know to read a leaderboard on the official judgments."""
     why = why_no_scores(track, official=True)
     if why is not None:
@@ -315,7 +317,7 @@ def _official_notes(track: Assessment, board: Leaderboard, measures: Sequence[st
 
 
 def board_notes(
-    track: Assessment, board: Leaderboard, measures: Sequence[str] | None = None
+    track: Assessment, board: Leaderboard, measures: Sequence[MeasureLike] | None = None
 ) -> tuple[str, ...]:
     """What one must know to read a leaderboard on the grades.
 

@@ -12,17 +12,25 @@ if TYPE_CHECKING:
     Measures = MeasureLike | Sequence[MeasureLike]
 
 
-def names_of(measures: Measures | None) -> list[str] | None:
-    """Return the names of one or several measures, as ir_measures prints them; None for None.
+def listed(measures: Measures | None) -> list[MeasureLike] | None:
+    """Return one or several measures as a list, each as it was given; None for None.
 
     Raises:
         ValueError: the list is empty.
     """
     if measures is None:
         return None
-    if isinstance(measures, str) or not isinstance(measures, Iterable):
-        return [str(measures)]
-    names = [str(measure) for measure in measures]
-    if not names:
+    several = [measures] if isinstance(measures, str) or not isinstance(measures, Iterable) else [*measures]
+    if not several:
         raise ValueError("measures: name at least one, or None for the track's own")
-    return names
+    return several
+
+
+def names_of(measures: Measures | None) -> list[str] | None:
+    """Return the names of one or several measures, as ir_measures prints them; None for None.
+
+    Raises:
+        ValueError: the list is empty.
+    """
+    each = listed(measures)
+    return None if each is None else [str(measure) for measure in each]

@@ -17,11 +17,11 @@ from trecexam.graders.prompts.model import Prompt
 from trecexam.graders.prompts.published import published
 from trecexam.line.kind import Kind
 from trecexam.line.kinds import available, kind_of_items
-from trecexam.line.measure_names import names_of
+from trecexam.line.measure_names import listed
 from trecexam.track import PROMPT_SUFFIXES, TrackFolder
 
 if TYPE_CHECKING:
-    from trecexam.line.measure_names import Measures
+    from trecexam.line.measure_names import MeasureLike, Measures
 
 #: The one grader of a track that names none, and the one whose ratings by people are in overrides.tsv.
 ONLY = "rubric"
@@ -50,17 +50,17 @@ def grader_names(folder: TrackFolder) -> tuple[str, ...]:
     return tuple(folder.whole.graders) or (ONLY,)
 
 
-def own_measures(folder: TrackFolder, measures: Measures) -> list[str]:
+def own_measures(folder: TrackFolder, measures: Measures) -> list[MeasureLike]:
     """Return the measures of one grader without the grader's name: `SupportF1` for `support:SupportF1`.
 
     Raises:
         TrackError: a measure is another grader's. It names the graders, and says how to write the measure.
-        ValueError: see `names_of`.
+        ValueError: see `listed`.
     """
-    own: list[str] = []
-    for name in names_of(measures) or ():
-        match = _GRADER_MEASURE.fullmatch(name)
-        grader, rest = match.groups() if match else (folder.grader, name)
+    own: list[MeasureLike] = []
+    for measure in listed(measures) or ():
+        match = _GRADER_MEASURE.fullmatch(str(measure))
+        grader, rest = match.groups() if match else (folder.grader, measure)
         if grader != folder.grader:
             names = grader_names(folder)
             if grader not in names:
@@ -70,7 +70,7 @@ def own_measures(folder: TrackFolder, measures: Measures) -> list[str]:
                 reason = f"this track has only one grader: write {rest}"
             else:
                 reason = f"measures of one grader are expected here: write {rest}, with --grader {grader}"
-            raise TrackError(f"measure '{name}': {reason}", path=folder.config_path)
+            raise TrackError(f"measure '{measure}': {reason}", path=folder.config_path)
         own.append(rest)
     return own
 

@@ -9,6 +9,8 @@ from trecexam.tables.text import plural
 
 L = TypeVar("L", bound=Hashable)
 
+#: What a line on rejected input begins with.
+REJECTED = "rejected: "
 #: Notes that people are shown after a table.
 MOST = 3
 #: Ranks of notes, the first first: what makes values too low or unlike others; a note without a rank; how
@@ -37,15 +39,16 @@ def ranked(notes: Iterable[str]) -> list[str]:
     return sorted(notes, key=_rank)
 
 
-def first_notes(notes: Iterable[str], most: int, where: str) -> list[str]:
-    """Return the first notes by their ranks, and a line on the others.
+def first_notes(notes: Sequence[str], most: int, where: str) -> list[str]:
+    """Return the first notes by their ranks, and a line on the others; lines on rejected input are no notes.
 
     Args:
         where: what has all notes, for that line: "--json".
     """
-    ordered = ranked(notes)
+    ordered = [note for note in ranked(notes) if not note.startswith(REJECTED)]
+    lost = [note for note in notes if note.startswith(REJECTED)]
     more = [f"{plural(len(ordered) - most, 'more note')}: {where} has all"] if len(ordered) > most else []
-    return [*ordered[:most], *more]
+    return [*lost, *ordered[:most], *more]
 
 
 def standing_notes(notes: Iterable[str]) -> list[str]:

@@ -342,7 +342,9 @@ def test_terminal_control_characters_in_passages_answers_and_items_are_escaped(
     more = ["--min-rating" if view != "grading" else "--top", "5", *(["--json"] if shape == "json" else [])]
     text = shown(capsys, view, hostile, *more)
     assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e]", text)
-    assert (r"\u001b" if shape == "json" else r"\x1b") in text or (view, shape) == ("grid", "tsv")
+    # A terminal may cut an item's text within the escape.
+    escape = {"json": r"\u001b", "tsv": r"\x1b", "text": r"\x"}[shape]
+    assert escape in text or (view, shape) == ("grid", "tsv")
 
 
 @pytest.mark.parametrize("view", VIEWS)

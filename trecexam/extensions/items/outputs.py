@@ -35,7 +35,7 @@ def items_report(track: Assessment) -> tuple[ReportPart, ...]:
     grades, items = grades_table(track), item_rows(track)
     why = "" if items else sentence(_why_no_ratings(track))
     grades_part = ReportPart("grades", title="Grades", why=why)
-    if track.runs and grades.rows:
+    if items and grades.rows:
         grades_part = ReportPart("grades", Tables({"grades": grades}), "Grades", _GRADES_LEAD)
     lists = Tables(dict(_lists(items)))
     return grades_part, ReportPart("items", lists, "Item quality", why=why, folded=True, link="Items")

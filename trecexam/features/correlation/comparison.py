@@ -20,7 +20,7 @@ from trecexam.features.correlation.paired_scores import (
     without_interval,
 )
 from trecexam.features.correlation.tables import correlation_table
-from trecexam.line.measure_names import names_of
+from trecexam.line.measure_names import listed, names_of
 from trecexam.line.official_leaderboard import of_leaderboard
 from trecexam.line.track_graders import own_measures
 from trecexam.scores.correlation import Correlation, correlate, per_query_correlations
@@ -99,8 +99,8 @@ def compare(
         ValueError: a measure cannot be computed.
     """
     p = DEFAULT_P if rbo_p is None else rbo_p
-    measures, official_measures = names_of(measures), names_of(official_measures)
-    comparisons = paired_scores(track, measures, official_measures, min_ratings)
+    measures, official_measures = listed(measures), listed(official_measures)
+    comparisons = paired_scores(track, names_of(measures), names_of(official_measures), min_ratings)
     measures = None if measures is None else own_measures(track.folder, measures)
     if per_query:
         comparisons = tuple(scores for scores in comparisons if not of_leaderboard(scores.official_measure))

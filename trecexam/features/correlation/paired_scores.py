@@ -13,6 +13,7 @@ from trecexam.errors import TrecexamError
 from trecexam.line.cautions import judgment_cautions, rating_cautions, skipping_cautions
 from trecexam.line.diagnostics import is_graded, nothing_graded
 from trecexam.line.evaluation import official_values, rubric_values
+from trecexam.line.measure_names import names_of
 from trecexam.line.measures import left_out_runs, order_cautions
 from trecexam.line.official import never_judged, never_judged_note, shown_error, unjudged_note, why_unjudged
 from trecexam.line.official import official_judgments as official_of
@@ -30,6 +31,7 @@ from trecexam.tables.text import plural, shorten_list
 
 if TYPE_CHECKING:
     from trecexam.line.assessment import Assessment
+    from trecexam.line.measure_names import MeasureLike
     from trecexam.line.track_inputs import TrackInputs
     from trecexam.scores.values import MeasureValues
     from trecexam.tables.table import Value
@@ -252,8 +254,8 @@ def if_any(track: Assessment, compared: Callable[[Assessment], R]) -> R | None:
 def _failed(
     track: Assessment,
     pairs: Sequence[PairedScores],
-    measures: Sequence[str] | None,
-    official_measures: Sequence[str] | None,
+    measures: Sequence[MeasureLike] | None,
+    official_measures: Sequence[MeasureLike] | None,
 ) -> dict[str, None]:
     """Return a line on each measure that is not compared since its provider failed."""
     lines: dict[str, None] = {}
@@ -262,10 +264,10 @@ def _failed(
     if not any(scores.min_rating for scores in pairs) and not own.issuperset(
         map(str, map(measure, rubric_names))
     ):
-        lines |= dict.fromkeys(rubric_values(track, measures).failure_notes)
+        lines |= dict.fromkeys(rubric_values(track, names_of(measures)).failure_notes)
     names = official_measures_of(track) if official_measures is None else official_measures
     compared = {scores.official_measure for scores in pairs}
-    judged = [name for name in names if not of_leaderboard(name)]
+    judged = [str(name) for name in names if not of_leaderboard(str(name))]
     missing = [name for name in judged if str(measure(name)) not in compared]
     if missing and compared.intersection(map(str, map(measure, judged))):
         lines |= dict.fromkeys(official_values(track, missing, set(common_queries(track))).failure_notes)
@@ -275,8 +277,8 @@ def _failed(
 def comparison_notes(
     track: Assessment,
     pairs: Sequence[PairedScores],
-    measures: Sequence[str] | None = None,
-    official_measures: Sequence[str] | None = None,
+    measures: Sequence[MeasureLike] | None = None,
+    official_measures: Sequence[MeasureLike] | None = None,
 ) -> tuple[str, ...]:
     """What of a comparison is not in its table, in lines for people: what was compared, and what was not.
 
@@ -319,8 +321,8 @@ def comparison_notes(
 def _thresholds(
     track: Assessment,
     pairs: Sequence[PairedScores],
-    measures: Sequence[str] | None,
-    official_measures: Sequence[str] | None,
+    measures: Sequence[MeasureLike] | None,
+    official_measures: Sequence[MeasureLike] | None,
 ) -> Iterator[str]:
     """Lines on measures that count from another label on than the track, but at a given min_rating."""
     rubric = {scores.measure for scores in pairs if scores.min_rating is None}

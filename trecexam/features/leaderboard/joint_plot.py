@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -22,8 +23,8 @@ from trecexam.tables.text import plural
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-#: Inches that a run takes, what is around the runs, and all of it at most: a page in print.
-_ROW, _AROUND, _MOST = 0.155, 0.85, 8.2
+#: Inches that a run takes, a line of a label, what else is around the runs, and all of it at most: a page.
+_ROW, _LINE, _AROUND, _MOST = 0.155, 0.14, 0.57, 8.2
 #: The share of the width that panels have, and the inches that a number below one takes.
 _PLOTTED, _TICK = 0.7, 0.4
 #: Columns of the table for each panel.
@@ -62,6 +63,7 @@ def joint_plot(track: LoadedTrack, measure: str | None = None) -> Plot:
     first = columns[min(first_column(best), len(columns) - 1)]
     means = np.array([list(row[2::4]) for row in rows], float)
     edge = any(squeezing(values[np.isfinite(values)]).any() for values in means.T)
+    n_lines = 1 + max(_label(column).count("\n") for column in columns)
     ranked = "; the numbers at the side are ranks" if len(rows) > NAMED else ""
     return Plot(
         "leaderboard",
@@ -73,9 +75,14 @@ def joint_plot(track: LoadedTrack, measure: str | None = None) -> Plot:
         f"{first} is {cut(best.run, 60)}.",
         Table(("rank", "run", *(f"{column}{of}" for column in columns for of in _OF_EACH)), tuple(rows)),
         _draw,
-        Size(WIDTH, min(_MOST, _AROUND + _ROW * max(len(rows), 3)), rows=True),
+        Size(WIDTH, min(_MOST, _AROUND + _LINE * n_lines + _ROW * max(len(rows), 3)), rows=True),
         {f"panel {n}": column for n, column in enumerate(columns)},
     )
+
+
+def _label(column: str) -> str:
+    """Return the label of a panel, broken where a heading is."""
+    return "\n".join(re.split(r"(?<=:)|(?<=.)(?=[(@])", column))
 
 
 def _draw(figure: Figure, plot: Plot) -> None:
@@ -88,7 +95,7 @@ def _draw(figure: Figure, plot: Plot) -> None:
     for n, (axes, name) in enumerate(zip(panels, names, strict=True)):
         mean, low, high = (np.array([row[2 + 4 * n + of] for row in rows], float) for of in (0, 2, 3))
         draw_rows(axes, [str(row[1]) for row in rows], mean, low, high)
-        axes.set_xlabel(str(name).replace(":", ":\n"), fontsize=letters(8))
+        axes.set_xlabel(_label(str(name)), fontsize=letters(7))
         low_end, high_end = axes.get_xlim()
         ticks = [tick for tick in locator.tick_values(low_end, high_end) if low_end <= tick <= high_end]
         # Numbers need room beside each other.

@@ -66,7 +66,8 @@ def end_at_one(axes: Axes, axis: Literal["x", "y"]) -> None:
     if highest <= 1 < end:
         axes.set(**{f"{axis}lim": (None, 1)})
     for line in axes.lines:
-        line.set_clip_on(False)
+        # A line without a mark has no extent, which a layout could not do with.
+        line.set_clip_on(np.size(line.get_xdata()) == 0)
 
 
 def mark_at_edge(axes: Axes, x: float, y: float, *, beyond: tuple[int, int], color: str = MUTED) -> None:
