@@ -1,4 +1,4 @@
-"""On what a model of torch runs: what its last bits depend on beside weights and texts."""
+"""Environment of a torch model: device, processor, type of numbers, versions of libraries."""
 
 from __future__ import annotations
 
