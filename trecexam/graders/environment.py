@@ -13,6 +13,10 @@ from trecexam.errors import GraderError
 if TYPE_CHECKING:
     import torch
 
+# torch reads this when it is first imported. Threads that spin while they wait for each other take up to
+# nine times as long on a machine with other work.
+os.environ.setdefault("OMP_WAIT_POLICY", "passive")
+
 #: Of a CPU that multiplies in bfloat16.
 _BFLOAT16 = frozenset({"avx512_bf16", "amx_bf16"})
 #: Instruction sets that oneDNN may be limited to, and that have those; the first means that it is not.
