@@ -10,6 +10,7 @@ without a GPU: `--device cpu --shape tiny`. What a bare machine needs: tests/gpu
 from __future__ import annotations
 
 import argparse
+import gc
 import os
 import random
 import statistics
@@ -150,6 +151,9 @@ class Busy:
 
     def __enter__(self) -> Busy:
         if self._on:
+            # A model that was measured before may not be freed yet.
+            gc.collect()
+            torch.cuda.empty_cache()
             torch.cuda.reset_peak_memory_stats()
             self._thread.start()
         return self
