@@ -71,4 +71,11 @@ def test_on_gpu_runs_with_only_the_files_that_carry_sh_collects(tmp_path: Path) 
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
     text = out.read_text()
     assert "FAILED" not in text
-    assert "Traceback" not in text
+    speeds, agreement = (part.splitlines() for part in text.split("|---|")[1:])
+    assert [line.split(" | ")[0] for line in speeds if line.startswith("| ")][:3] == [
+        "| FLAN-T5-tiny",
+        "| Llama-tiny",
+        "| MiniLM, float32",
+    ]
+    equal = [line.split(" | ")[2] for line in agreement if line.startswith("| ")]
+    assert [re.sub(r"^\d+", "n", each) for each in equal] == ["n of 40"] * 4

@@ -1,12 +1,14 @@
 from __future__ import annotations
 
 import json
+import random
 import shutil
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
-from support import write_run
+from support import ROOT, write_run
 
 import trecexam
 from converters.grades_jsonl import read_grades
@@ -63,9 +65,51 @@ def graded(grader: EmbeddingGrader, asked: list[Cell]) -> dict[tuple[str, str], 
     return {(c.doc_id, c.item.item_id): (a.rating, a.raw) for batch in grader.grade(asked) for c, a in batch}
 
 
-def test_a_cell_is_the_cosine_of_its_two_texts_cut_into_a_rating(tiny_model: Path) -> None:
-    import numpy as np
+@pytest.mark.parametrize(
+    ("dtype", "rounding"), [("float32", 1e-6), pytest.param("bfloat16", 0.01, marks=pytest.mark.slow)]
+)
+def test_vectors_equal_those_of_sentence_transformers_up_to_rounding(dtype: str, rounding: float) -> None:
+    # Random weights give most texts nearly the same vector: a real model is needed.
+    folder = offline_folder()
+    if folder is None:
+        pytest.skip("the extra `offline` is not installed")
+    words, rng = (ROOT / "README.md").read_text().split(), random.Random(2)
+    texts = [" ".join(rng.sample(words, number)) for number in (90, 1, 25, 3, 40, 10, 26)]
+    texts += ["", " ".join(words[:600])]
+    grader = EmbeddingGrader(folder, device="cpu", dtype=dtype)
+    published = load_model(folder, "cpu", "float32").encode(texts, normalize_embeddings=True)
+    vectors = grader.embed(texts)
+    assert np.abs(published - vectors).max() < rounding
+    assert np.linalg.norm(vectors, axis=1) == pytest.approx(np.ones(len(texts)), abs=1e-6)
+    alone = np.concatenate([grader.embed([text]) for text in texts])
+    assert np.abs(alone - vectors).max() < rounding
 
+
+def test_bfloat16_is_in_the_identity_and_float32_is_not(tiny_model: Path) -> None:
+    exact, rounded = (EmbeddingGrader(tiny_model, dtype=dtype) for dtype in ("float32", "bfloat16"))
+    assert "dtype" not in exact.identity
+    assert rounded.identity == {**exact.identity, "dtype": "bfloat16"}
+
+
+def test_of_long_passages_fewer_are_embedded_before_storing(
+    tiny_model: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    embedder = EmbeddingGrader(tiny_model, device="cpu")
+    monkeypatch.setattr(embedder, "embed", lambda texts: np.ones((len(texts), 2), np.float32))
+
+    def largest(characters: int) -> int:
+        texts = [f"{number:03}".ljust(characters, "x") for number in range(600)]
+        asked = [Cell("q", "", text[:3], text, Item("q", "q/1", "What?")) for text in texts]
+        batches = list(embedder.grade(asked))
+        assert [cell for batch in batches for cell, _ in batch] == asked
+        return max(map(len, batches))
+
+    assert largest(340) == 512
+    assert largest(3_000) < 100
+    assert largest(300_000) == 1
+
+
+def test_a_cell_is_the_cosine_of_its_two_texts_cut_into_a_rating(tiny_model: Path) -> None:
     grader = EmbeddingGrader(tiny_model, (-0.5, 0.0, 0.3, 0.6, 0.9), "cpu")
     asked = cells()
     for (doc_id, item_id), (value, raw) in graded(grader, asked).items():
@@ -182,8 +226,6 @@ def test_a_cosine_equal_to_a_cut_point_gets_its_rating() -> None:
 
 
 def test_probabilities_are_logistic_around_each_soft_cut_and_sum_to_one() -> None:
-    import numpy as np
-
     cuts = SoftCuts((0.1, 0.2, 0.4, 0.5, 0.9), 0.2)
     shares = probabilities(np.array([0.4, -1.0, np.nan]), cuts)
     at_least = [1 / (1 + np.exp((point - 0.4) / 0.2)) for point in cuts.points]

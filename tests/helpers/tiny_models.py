@@ -60,8 +60,12 @@ def t5_tokenizer(words: int = 700, further: str = "") -> Any:
     )
 
 
-def bpe_tokenizer(words: int = 500, *, chat: bool) -> Any:
-    """A byte-level BPE tokenizer, with or without a chat template."""
+def bpe_tokenizer(words: int = 500, *, chat: bool, further: str = "") -> Any:
+    """A byte-level BPE tokenizer, with or without a chat template.
+
+    Args:
+        further: additional words that it can write.
+    """
     from tokenizers import Tokenizer, decoders, pre_tokenizers, processors
     from tokenizers.models import BPE
     from tokenizers.trainers import BpeTrainer
@@ -77,7 +81,7 @@ def bpe_tokenizer(words: int = 500, *, chat: bool) -> Any:
         initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
         show_progress=False,
     )
-    tokenizer.train_from_iterator(_corpus(), trainer)
+    tokenizer.train_from_iterator(_corpus(further), trainer)
     tokenizer.post_processor = processors.TemplateProcessing(
         single="<|bos|> $A", special_tokens=[("<|bos|>", tokenizer.token_to_id("<|bos|>"))]
     )

@@ -102,9 +102,9 @@ class GraderSection(LanguageModelSection):
     structured: Literal["json_schema", "choice", "none"] | None = Field(
         None,
         examples=["json_schema"],
-        description="openai: hold the model to the prompt's permitted answers, by a JSON schema or by vLLM's "
-        '"choice" (NuggetAssign: to a list of them). Unset: it writes free text, which is parsed. ragval: '
-        'a server is held to a JSON object of two scores, unless this is "none".',
+        description="openai: restrict the model to the prompt's permitted answers, by a JSON schema or by "
+        '"choice" (vLLM 0.12 or newer, SGLang; NuggetAssign: to a list of them). Unset: it writes free text, '
+        'which is parsed. ragval: a server is held to a JSON object of two scores, unless this is "none".',
     )
     logprobs: bool = Field(
         True,

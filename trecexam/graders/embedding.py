@@ -24,7 +24,6 @@ from trecexam.errors import GraderError
 from trecexam.graders.base import Answer, Cell, Factory
 from trecexam.graders.cut_points import CUT_POINTS, SOFT_CUTS, SoftCuts, probabilities, rating
 from trecexam.graders.environment import check_device, environment_of, environment_on
-from trecexam.graders.fixed_shapes import COMPUTATION, FixedShapes
 from trecexam.graders.kept_vectors import FILE, KeptVectors
 from trecexam.graders.shared_models import shared_models
 from trecexam.graders.weights import (
@@ -45,6 +44,8 @@ T = TypeVar("T")
 KEPT_ITEMS = 20_000
 #: Passages that are read ahead and sorted by their length.
 READ_AHEAD = 2048
+#: Characters of a batch on a CPU, which gains nothing from more, and on another device.
+BATCH_ON_CPU, BATCH = 2**11, 2**18
 #: Passages whose cells are stored together, and their characters: nobody waits long for Ctrl-C.
 STORED, STORED_CHARACTERS = 512, 2**18
 
@@ -124,11 +125,19 @@ class EmbeddingGrader:
         return _cosines
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Unit vectors, shape (len(texts), dimension); texts past the model's length are cut at their end.
+        """Return unit vectors, shape (len(texts), dimension); the model cuts off what is too long."""
+        import numpy as np
 
-        A text's vector is the same, bit for bit, whatever is embedded with it.
-        """
-        return self._shaped.encode(texts)
+        order = sorted(range(len(texts)), key=lambda index: len(texts[index]))
+        most = BATCH_ON_CPU if self._model.device.type == "cpu" else BATCH
+        vectors = [
+            self._model.encode(batch, batch_size=len(batch), show_progress_bar=False)
+            for batch in _parts((texts[index] for index in order), most)
+        ]
+        in_order = np.empty_like(made := np.concatenate(vectors).astype(np.float32))
+        # bfloat16 leaves lengths that are 1 to two digits.
+        in_order[order] = made / np.maximum(np.linalg.norm(made, axis=1, keepdims=True), 1e-12)
+        return in_order
 
     def grade(self, cells: Iterable[Cell]) -> Iterator[Sequence[tuple[Cell, Answer]]]:
         for batch in by_passages(cells, READ_AHEAD):
@@ -136,7 +145,7 @@ class EmbeddingGrader:
             cells_of: dict[str, list[Cell]] = {}
             for cell in batch:
                 cells_of.setdefault(cell.text, []).append(cell)
-            for part in spread(list(_parts(sorted(cells_of, key=len)))):
+            for part in spread([*_parts(sorted(cells_of, key=len), STORED_CHARACTERS, STORED)]):
                 passages = self._vectors(part)
                 yield [
                     graded for text in part for graded in self._graded(cells_of[text], passages[text][None])
@@ -147,7 +156,6 @@ class EmbeddingGrader:
         import numpy as np
 
         for cell in cells:
-            # Terms are added in one order, however many vectors there are: BLAS would choose.
             products = np.multiply(vectors, self._items[cell.item.text], dtype=np.float64)
             cosine = round(float(products.sum(axis=1).max()), 4)
             yield cell, Answer(rating(cosine, self.cut_points), "ok", f"{cosine:.4f}")
@@ -178,23 +186,16 @@ class EmbeddingGrader:
 
     @cached_property
     def maker(self) -> Mapping[str, Any]:
-        """All that can change a bit of a vector."""
+        """Model and environment of a vector, the cache's key beside the text."""
         environment = self.environment
         import sentence_transformers
-        import torch
 
         return {
             "weights": weights_digest(self.folder),
             "config": config_digest(self.folder),
-            "computation": COMPUTATION,
             **environment,
             "sentence_transformers": sentence_transformers.__version__,
-            "capability": torch.backends.cpu.get_cpu_capability(),
         }
-
-    @cached_property
-    def _shaped(self) -> FixedShapes:
-        return FixedShapes(self._model)
 
     @cached_property
     def _model(self) -> Any:
@@ -295,15 +296,15 @@ def by_passages(cells: Iterable[Cell], limit: int, *, most_cells: int | None = N
         yield batch
 
 
-def _parts(texts: Iterable[str]) -> Iterator[list[str]]:
-    """Texts that are embedded before any is stored; order kept."""
+def _parts(texts: Iterable[str], characters: int, number: int | None = None) -> Iterator[list[str]]:
+    """Yield parts of at most so many characters and texts, but at least one text; order kept."""
     part: list[str] = []
-    characters = 0
+    size = 0
     for text in texts:
-        characters += len(text)
-        if part and (len(part) == STORED or characters > STORED_CHARACTERS):
+        size += len(text)
+        if part and (len(part) == number or size > characters):
             yield part
-            part, characters = [], len(text)
+            part, size = [], len(text)
         part.append(text)
     if part:
         yield part

@@ -1,4 +1,4 @@
-"""On what a model of torch runs: what its last bits depend on beside weights and texts."""
+"""Environment of a torch model: device, processor, type of numbers, versions of libraries."""
 
 from __future__ import annotations
 
@@ -12,6 +12,10 @@ from trecexam.errors import GraderError
 
 if TYPE_CHECKING:
     import torch
+
+# torch reads this when it is first imported. Threads that spin while they wait for each other take up to
+# nine times as long on a machine with other work.
+os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 
 #: Of a CPU that multiplies in bfloat16.
 _BFLOAT16 = frozenset({"avx512_bf16", "amx_bf16"})

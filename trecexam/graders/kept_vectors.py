@@ -56,7 +56,7 @@ class KeptVectors:
 
     Args:
         path: an SQLite file; it is made with the first vector, if its folder is there.
-        maker: all that can change a bit of a vector.
+        maker: model and environment; vectors of another maker are not found.
     """
 
     def __init__(self, path: Path, maker: Mapping[str, Any]) -> None:

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
 import random
-import shutil
 from pathlib import Path
 
 import numpy as np
@@ -91,25 +89,6 @@ def test_a_vector_does_not_depend_on_the_other_texts_up_to_rounding(
         sample = random.Random(seed).sample(texts, len(texts) - seed)
         for text, vector in zip(sample, encoder.encode(sample), strict=True):
             assert float(vector @ alone[text]) > 0.999
-
-
-def test_a_model_with_left_padding_encodes_each_text_independently(tmp_path: Path) -> None:
-    folder = offline_folder()
-    if folder is None:
-        pytest.skip("the extra `offline` is not installed")
-    left = tmp_path / "left"
-    shutil.copytree(folder, left, copy_function=os.symlink)
-    settings = json.loads((folder / "tokenizer_config.json").read_text()) | {"padding_side": "left"}
-    (left / "tokenizer_config.json").unlink()
-    (left / "tokenizer_config.json").write_text(json.dumps(settings))
-    encoder = TextEncoder(str(left), Path())
-    together = encoder.encode([*TEXTS, "A pump."])
-    assert not encoder._embedder._shaped._pads
-    alone = encoder.encode(TEXTS[:1])
-    assert float(together[0] @ alone[0]) > 0.999
-    usual = TextEncoder(None, Path()).encode(TEXTS[:1])
-    # bfloat16 has three digits, and each processor rounds otherwise.
-    assert float(usual[0] @ alone[0]) > 0.99
 
 
 def test_cached_vectors_do_not_depend_on_the_order_of_texts(

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterable
 from math import log
 from typing import Any
@@ -169,6 +170,36 @@ def test_the_model_is_restricted_to_the_permitted_answers_if_configured(make: Ma
     else:
         schema = body["response_format"]["json_schema"]["schema"]
         assert schema["properties"]["answer"]["enum"] == permitted
+
+
+def test_sglang_gets_the_permitted_answers_as_a_regular_expression(
+    make: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    models = {"object": "list", "data": [{"id": "tiny", "owned_by": "sglang"}]}
+    listing = lambda exchange: exchange.send(200, json.dumps(models).encode())  # noqa: E731
+    monkeypatch.setattr(Exchange, "do_GET", listing, raising=False)
+    with serving(lambda exchange: exchange.say("2")) as server:
+        assert answer_of(make(server.url, structured="choice", concurrency=1)).rating == 2
+        assert answer_of(make(server.url)).rating == 2
+    restricted, free = server.bodies
+    assert "structured_outputs" not in restricted
+    permitted = [text for text in ("5", "0", "6", "55", "") if re.fullmatch(restricted["regex"], text)]
+    assert permitted == ["5", "0"]
+    assert "regex" not in free
+
+
+def test_refused_log_probabilities_are_not_requested_again(make: Make, cells: list[Cell]) -> None:
+    def script(exchange: Exchange) -> None:
+        if "logprobs" in exchange.body:
+            exchange.fail(400, "Requested sample logprobs of 20, which is greater than max allowed: 5")
+        else:
+            exchange.say()
+
+    with serving(script) as server:
+        grader = make(server.url, concurrency=1)
+        for part in (cells[:3], cells[3:6]):
+            assert len(graded(grader, part)) == 3
+    assert ["logprobs" in body for body in server.bodies] == [True, *[False] * 6]
 
 
 def test_fields_that_a_server_does_not_know_are_omitted_or_renamed(make: Make, cells: list[Cell]) -> None:

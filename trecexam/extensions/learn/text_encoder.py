@@ -49,12 +49,9 @@ class TextEncoder:
 
     @property
     def maker(self) -> Mapping[str, Any]:
-        """All that can change a bit of a vector: the grader keeps its own by the same."""
+        """The `embedding` grader's key of cached vectors, so that both use the same ones."""
         return self._embedder.maker
 
     def encode(self, texts: Sequence[str]) -> Vectors:
-        """Unit vectors, shape (len(texts), dimension); texts past the model's length are cut at their end.
-
-        Vectors are a function of their text alone, to the last bit.
-        """
+        """Return unit vectors, shape (len(texts), dimension); see `EmbeddingGrader.embed`."""
         return self._embedder.embed(texts)

@@ -22,8 +22,8 @@ LARGEST = 4 * 2**20
 CONNECT = 10.0
 _FORBIDDEN = 403
 _KEY_REFUSED = frozenset({401, _FORBIDDEN})
-#: Engines that take many requests at a time, as `/models` names them, and how many others are sent.
-_BATCHING, MANY, FEW = frozenset(("vllm", "sglang")), 64, 8
+#: Engines that batch requests, as `/models` names the owner of a model.
+VLLM, SGLANG = "vllm", "sglang"
 _PASSING = frozenset({408, 409, 421, 425, 429, 500, 502, 503, 504, 520, 521, 522, 523, 524, 529})
 _ABOUT_THE_REQUEST = frozenset({400, 413, 422})
 
@@ -109,8 +109,8 @@ class Client:
     async def close(self) -> None:
         await self._http.aclose()
 
-    async def places(self) -> int:
-        """Return how many requests the server gets at a time: many if it names an engine that batches."""
+    async def engine(self) -> str:
+        """Return the engine behind the server, `VLLM` or `SGLANG`; "" if the server names neither."""
         import asyncio
 
         import httpx2
@@ -123,11 +123,11 @@ class Client:
             ):
                 listed = _json(await _whole(response)) if response.status_code == 200 else None
         except (TimeoutError, PassingError, httpx2.HTTPError):
-            return FEW
+            return ""
         models = listed.get("data") if isinstance(listed, dict) else None
         named = models if isinstance(models, list) else []
         owners = {str(model.get("owned_by")) for model in named if isinstance(model, dict)}
-        return MANY if owners & _BATCHING else FEW
+        return next((name for name in (VLLM, SGLANG) if name in owners), "")
 
     async def post(self, path: str, body: dict[str, Any]) -> dict[str, Any]:
         """The JSON object that the server answers with.

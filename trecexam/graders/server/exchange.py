@@ -12,8 +12,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from trecexam.errors import GraderError
-from trecexam.graders.server.client import Client, PassingError, RefusedError
-from trecexam.graders.server.messages import Form, Reply, reply, tokens
+from trecexam.graders.server.client import SGLANG, Client, PassingError, RefusedError
+from trecexam.graders.server.messages import Form, Reply, reply, sglang_body, tokens
 from trecexam.graders.server.meter import Meter, Pace, guessed
 
 if TYPE_CHECKING:
@@ -43,6 +43,8 @@ class Exchange:
     Args:
         probe: a harmless prompt and its permitted answers; tells a server that takes nothing from one that
             does not take a certain text.
+        refused: names of fields that the server refused; more are added.
+        engine: as `Client.engine` names it.
     """
 
     def __init__(
@@ -54,8 +56,10 @@ class Exchange:
         *,
         retries: int,
         logprobs: bool,
+        refused: set[str],
         at_once: int,
         pace: Pace,
+        engine: str,
     ) -> None:
         import asyncio
 
@@ -65,7 +69,8 @@ class Exchange:
         self._probe = probe
         self._retries = retries
         self._logprobs = logprobs
-        self._new_limit = False
+        self._refused = refused
+        self._engine = engine
         self._places = asyncio.Semaphore(at_once)
         self._closed_until = 0.0
         self._pace = pace
@@ -149,20 +154,20 @@ class Exchange:
     async def _adapting(self, form: Form, text: str, answers: list[str]) -> Reply:
         """One try; a field that this server does not know is left out or named otherwise, for good."""
         while True:
-            logprobs, new_limit = self._logprobs, self._new_limit
+            known = frozenset(self._refused)
             try:
                 return await self._once(form, text, answers)
             except RefusedError as error:
                 reason = error.reason.lower()
-                if logprobs and "logprobs" in reason:
-                    self._logprobs = False
-                elif not new_limit and "max_completion_tokens" in reason:
-                    self._new_limit = True
+                if self._logprobs and "logprobs" not in known and "logprobs" in reason:
+                    self._refused.add("logprobs")
+                elif "max_tokens" not in known and "max_completion_tokens" in reason:
+                    self._refused.add("max_tokens")
                 elif "temperature" in reason and self._form.temperature != 1:
                     hint = "set `temperature = 1` in [grader]"
                     raise GraderError(f"{self._client.base_url} {error.reason}: {hint}") from None
                 elif (self._form.structured or self._form.schema) and re.search(
-                    r"response_format|json_schema|structured_outputs", reason
+                    r"response_format|json_schema|structured_outputs|regex", reason
                 ):
                     what = (
                         "take `structured` out of [grader]"
@@ -195,7 +200,14 @@ class Exchange:
     async def _posted(self, form: Form, text: str, answers: list[str]) -> Reply:
         expected = guessed(text) + self._meter.expected_out(form.max_tokens, short=bool(answers))
         await self._in_turn(expected)
-        body: dict[str, Any] = form.body(text, answers, logprobs=self._logprobs, new_limit=self._new_limit)
+        body: dict[str, Any] = form.body(
+            text,
+            answers,
+            logprobs=self._logprobs and "logprobs" not in self._refused,
+            new_limit="max_tokens" in self._refused,
+        )
+        if self._engine == SGLANG:
+            body = sglang_body(body)
         try:
             response = await self._client.post(form.path, body)
         except PassingError as error:

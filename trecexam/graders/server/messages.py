@@ -39,7 +39,7 @@ class Form:
 
     Attributes:
         temperature, seed, max_tokens: of the decoding; a seed of None is not sent.
-        structured: hold the answer to the permitted ones: by a JSON schema, or by vLLM's `choice`.
+        structured: restrict the answer to the permitted ones: "json_schema", or "choice" for vLLM and SGLang.
         extra: more fields of the body.
         system: what the model is told before each prompt; "" for nothing.
         schema: of the JSON object that an answer must be, where `structured` does not say it.
@@ -106,6 +106,15 @@ class Form:
         elif self.structured == "choice":
             body["structured_outputs"] = {"choice": list(answers)}
         return {**body, **self.extra}
+
+
+def sglang_body(body: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the body with vLLM's `structured_outputs` as SGLang's field `regex`."""
+    constraint = body.get("structured_outputs", {})
+    permitted = constraint.get("regex") or "|".join(map(re.escape, constraint.get("choice", ())))
+    if not permitted:
+        return dict(body)
+    return {**{name: body[name] for name in body if name != "structured_outputs"}, "regex": permitted}
 
 
 def _schema(answers: Sequence[str]) -> dict[str, Any]:
@@ -260,8 +269,8 @@ TEMPERATURE_AGAIN = 0.2
 def list_form(form: Form, labels: Sequence[str], number: int, *, again: bool) -> Form:
     """The form of a request for `number` of these labels.
 
-    With `structured`, the answer is held to a list of that length: by a JSON schema, or by the regular
-    expression that vLLM takes in place of a choice.
+    With `structured`, the answer is a list of that length: by a JSON schema, or by a regular expression in
+    place of a choice.
 
     Args:
         again: the first answer was no such list; it is sent again with a higher temperature, and with the

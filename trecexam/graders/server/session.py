@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Coroutine, Generator, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 Job = TypeVar("Job")
 Result = TypeVar("Result")
 
+#: Requests at a time for an engine that batches, and for any other server.
+MANY, FEW = 64, 8
 #: Seconds that open connections get to close.
 _CLOSING = 2.0
 
@@ -38,6 +40,7 @@ class ServerAccess:
         logprobs: ask for the probabilities of tokens.
         headers, query: of each request.
         pace: requests and tokens a minute.
+        refused: names of fields that the server refused; they are not sent again.
     """
 
     base_url: str
@@ -49,6 +52,7 @@ class ServerAccess:
     headers: Mapping[str, str]
     query: Mapping[str, str]
     pace: Pace
+    refused: set[str] = field(default_factory=set, compare=False)
 
 
 @contextlib.contextmanager
@@ -60,7 +64,9 @@ def _session(
 
     with start_blocking_portal() as portal:
         client = portal.call(Client, server.base_url, secret, server.key_env, server.timeout, server.query)
-        at_once = portal.call(client.places) if server.concurrency is None else server.concurrency
+        asks_engine = server.concurrency is None or form.structured == "choice"
+        engine = portal.call(client.engine) if asks_engine else ""
+        at_once = server.concurrency or (MANY if engine else FEW)
         exchange = Exchange(
             client,
             form,
@@ -68,8 +74,10 @@ def _session(
             probe,
             retries=server.retries,
             logprobs=server.logprobs,
+            refused=server.refused,
             at_once=at_once,
             pace=server.pace,
+            engine=engine,
         )
         try:
             yield portal, exchange, at_once
