@@ -155,7 +155,8 @@ class Track(OfExtensions):
             """
             at = None if name.startswith("_") else accessors().get(name)
             if at is None:
-                hint = did_you_mean(name, dir(self), "dir(track) names what it has")
+                public = [each for each in dir(self) if not each.startswith("_")]
+                hint = did_you_mean(name, public, "dir(track) names what it has")
                 hint = f'use track["{name}"]' if name in self.graders else hint
                 raise AttributeError(f"a track has no '{name}'; {hint}")
             made = self.__dict__[name] = named(at)(self)

@@ -48,7 +48,7 @@ def reading(function: Callable[..., Result | None]) -> Callable[..., int]:
     return _with_options(command, (*_FORMS, _OUTPUT))
 
 
-def writing(function: Callable[..., tuple[Result, int]]) -> Callable[..., int]:
+def writing(function: Callable[..., tuple[Result, int]], most: int | None = None) -> Callable[..., int]:
     """As `reading`, of a command that writes files, shows a `Result` at its end, and has an exit status.
 
     Where the files go is for the command to say: the result has no -o.
@@ -60,7 +60,7 @@ def writing(function: Callable[..., tuple[Result, int]]) -> Callable[..., int]:
         if isinstance(output, Path):
             refuse_inputs(output, (value for name, value in options.items() if name != "output"))
         result, status = function(**options)
-        answer(_whose(result), as_json=as_json, wide=wide)
+        answer(_whose(result), as_json=as_json, wide=wide, most=most)
         return status
 
     return _with_options(command, _FORMS)

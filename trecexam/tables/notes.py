@@ -13,9 +13,10 @@ L = TypeVar("L", bound=Hashable)
 REJECTED = "rejected: "
 #: Notes that people are shown after a table.
 MOST = 3
-#: Ranks of notes, the first first: what makes values too low or unlike others; a note without a rank; how
-#: values are computed; what is true of the track whatever its runs are, which a terminal has as a footnote.
-CHANGES, PLAIN, METHOD, STANDING = range(4)
+#: Ranks of notes, the first first: what is missing, which is always shown; what makes values too low or unlike
+#: others; a note without a rank; how values are computed; what is true of the track whatever its runs are,
+#: which a terminal has as a footnote.
+LOST, CHANGES, PLAIN, METHOD, STANDING = range(5)
 
 
 class Note(str):
@@ -24,7 +25,7 @@ class Note(str):
     rank: int
 
     def __new__(cls, text: str, rank: int = PLAIN) -> Self:
-        """Args: rank: CHANGES, PLAIN, METHOD or STANDING."""
+        """Args: rank: LOST, CHANGES, PLAIN, METHOD or STANDING."""
         note = super().__new__(cls, text)
         note.rank = rank
         return note
@@ -45,8 +46,8 @@ def first_notes(notes: Sequence[str], most: int, where: str) -> list[str]:
     Args:
         where: what has all notes, for that line: "--json".
     """
-    ordered = [note for note in ranked(notes) if not note.startswith(REJECTED)]
-    lost = [note for note in notes if note.startswith(REJECTED)]
+    lost = [note for note in notes if note.startswith(REJECTED) or _rank(note) == LOST]
+    ordered = [note for note in ranked(notes) if note not in lost]
     more = [f"{plural(len(ordered) - most, 'more note')}: {where} has all"] if len(ordered) > most else []
     return [*lost, *ordered[:most], *more]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -9,6 +10,7 @@ import click
 
 from trecexam.cli.options import output_option
 from trecexam.cli.reading import writing
+from trecexam.tables.notes import MOST
 
 if TYPE_CHECKING:
     from trecexam.tables.result import Result
@@ -47,7 +49,7 @@ _FILE = click.Path(path_type=Path, exists=True, dir_okay=False)
     help="Compare runs by nDCG@K.",
 )
 @output_option("Write the audit as one HTML page; an existing file is replaced.")
-@writing
+@partial(writing, most=MOST)
 def audit(
     qrels: tuple[Path, ...],
     runs: tuple[Path, ...],

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from trecexam.line.measure_names import Measures
 
 
-@dataclasses.dataclass(frozen=True, eq=False)
+@dataclasses.dataclass(frozen=True, eq=False, repr=False)
 class Evaluation(Framed):
     """Evaluated runs. As a data frame and in a notebook it is the leaderboard.
 
@@ -49,8 +49,11 @@ class Evaluation(Framed):
     track: Track
     _remove: Callable[[], object] | None = dataclasses.field(default=None, repr=False)
 
+    def __repr__(self) -> str:
+        return repr(self.leaderboard)
+
     def columns(self) -> Mapping[str, Any]:
-        """The columns of the leaderboard."""
+        """Return the columns of the leaderboard."""
         return self.leaderboard.columns()
 
     @property

@@ -180,7 +180,7 @@ def _system(path: Path) -> str:
 def _split(frame: Any) -> dict[str, list[dict[str, Any]]]:
     """Return name -> rows of a data frame with a column `run`."""
     try:
-        columns = columns_of(frame, {"run": ("run",), **_FIELDS}, "runs")
+        columns = columns_of(frame, {"run": ("run", "tag", "run_id"), **_FIELDS}, "runs")
     except TrecexamError as error:
         raise TrecexamError(f"{error.reason}; give {_RUNS}") from None
     rows: dict[str, list[dict[str, Any]]] = {name: [] for name in ids(columns["run"], "runs")}

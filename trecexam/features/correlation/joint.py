@@ -24,7 +24,7 @@ from trecexam.line.run_grades import runs_without_score, without_score_note
 from trecexam.scores.correlation import Correlation, correlate, per_query_correlations
 from trecexam.scores.rank_correlation.rbo import DEFAULT_P
 from trecexam.scores.rank_correlation.resampling import QueryDraws
-from trecexam.tables.notes import CHANGES, METHOD, Note, each_once, of_grader
+from trecexam.tables.notes import CHANGES, LOST, METHOD, Note, each_once, of_grader
 from trecexam.tables.text import plural
 
 if TYPE_CHECKING:
@@ -139,7 +139,7 @@ def compare_all(
         )
     if not pairs:
         raise nothing_to_compare(track.of_documents)
-    unable = [cannot_go_on(name, error) for name, error in track.unable.items()]
+    unable = [Note(cannot_go_on(name, error), LOST) for name, error in track.unable.items()]
     return LeaderboardComparison(
         n_queries,
         keys,

@@ -14,7 +14,7 @@ from trecexam.line.loaded_track import LoadedTrack
 from trecexam.line.measure_names import names_of
 from trecexam.scores import measures as of_measures
 from trecexam.scores.leaderboard import NO_SCORE, Leaderboard, Row, Scores, best_first, first_column
-from trecexam.tables.notes import METHOD, Note, each_once, of_grader
+from trecexam.tables.notes import LOST, METHOD, Note, each_once, of_grader
 from trecexam.tables.table import Table
 from trecexam.tables.text import plural, shorten_list
 
@@ -224,5 +224,5 @@ def _notes(track: LoadedTrack, of_boards: Mapping[str, Sequence[str]]) -> tuple[
     lines_by_grader = {name: (*grades_notes(track[name]), *notes) for name, notes in of_boards.items()}
     return (
         *each_once(lines_by_grader, of_grader),
-        *(cannot_go_on(name, error) for name, error in track.unable.items()),
+        *(Note(cannot_go_on(name, error), LOST) for name, error in track.unable.items()),
     )
