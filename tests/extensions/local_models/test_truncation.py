@@ -48,9 +48,9 @@ class One:
 
 TOKENISERS = {
     "characters": Characters(),
-    "t5": One(t5_tokenizer()),
-    "bpe": One(bpe_tokenizer(chat=False)),
-    "chat": One(bpe_tokenizer(chat=True), chat=True),
+    "t5": PromptTokens(t5_tokenizer()),
+    "bpe": PromptTokens(bpe_tokenizer(chat=False)),
+    "chat": PromptTokens(bpe_tokenizer(chat=True), chat=True),
 }
 PASSAGE = (
     "The answer is mostly relevant, na\u00efve \u4e2d\u6587 \U0001f600 and complete; "
@@ -121,7 +121,7 @@ def test_no_prompt_is_longer_than_the_model_accepts(
         for size in (1, 100, 150, 200, 400, 1200)
     ]
     jobs = grader._prepare([*zip(cells)], [])
-    question = grader.backend.encode(["Is it complete?"])[0][1:-1]
+    question = grader.backend.tokens.encode(["Is it complete?"])[0][1:-1]
     for job in jobs:
         assert len(job.tokens) <= grader.max_length
         joined = " ".join(map(str, job.tokens))
