@@ -17,6 +17,7 @@ import platform
 import random
 import statistics
 import sys
+import tempfile
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -136,7 +137,9 @@ def grader_of(model: Any, tokenizer: Any, device: str, dtype: torch.dtype) -> La
     """The `seq2seq` grader on a model in memory."""
     from trecexam.extensions.local_models.tokens import PromptTokens
 
-    backend = Seq2SeqBackend(Path(), device, reproducible=True)
+    folder = Path(tempfile.mkdtemp())
+    model.config.save_pretrained(folder)
+    backend = Seq2SeqBackend(folder, device)
     made = backend.__dict__
     made["tokens"], made["model"] = PromptTokens(tokenizer), model.to(device=device, dtype=dtype)
     return LanguageGrader(backend, [PROMPT], Decoding("choices"), "random", Path(), max_length=512)

@@ -41,10 +41,10 @@ def log_likelihood(backend: CausalBackend, prompt: list[int], tokens: list[int])
 def test_log_probabilities_equal_a_plain_forward_pass(
     backend: CausalBackend, budget: int, cache: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(backend.decoder._works, "cache", cache)
+    monkeypatch.setitem(backend.scorer._works, "cache", cache)
     prompts = backend.tokens.encode(PROMPTS)
     texts = [tokens_of(backend, of_prompt) for of_prompt in TEXTS]
-    found = backend.decoder.continued(prompts, texts, budget).tolist()
+    found = backend.scorer.continued(prompts, texts, budget).tolist()
     expected = [
         log_likelihood(backend, prompt, tokens)
         for prompt, continuations in zip(prompts, texts, strict=True)
@@ -57,7 +57,7 @@ def test_a_prompt_goes_through_the_model_once_for_all_its_continuations(
     backend: CausalBackend, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (prompt,), tokens = backend.tokens.encode(PROMPTS[:1]), tokens_of(backend, TEXTS[0])
-    assert backend.decoder.works("cache")
+    assert backend.scorer.works("cache")
     seen: list[int] = []
     forward = backend.model.forward
 
@@ -66,5 +66,5 @@ def test_a_prompt_goes_through_the_model_once_for_all_its_continuations(
         return forward(*args, **kwargs)
 
     monkeypatch.setattr(backend.model, "forward", counted)
-    backend.decoder.continued([prompt], [tokens], 10_000)
+    backend.scorer.continued([prompt], [tokens], 10_000)
     assert seen == [len(prompt), 4 * (max(map(len, tokens)) - 1)]

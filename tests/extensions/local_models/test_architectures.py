@@ -48,7 +48,7 @@ def test_choices_equal_an_exhaustive_search_in_every_architecture(
         answers = [answer for answer, _ in grader.prompts[kind].answers]
         for job, row in zip(jobs, grader.backend.score(jobs, answers, 10_000)(), strict=True):
             assert row == pytest.approx(exhaustive(grader, job.cells[0]), abs=1e-3)
-    decoder = grader.backend.decoder  # type: ignore[attr-defined]
+    decoder = grader.backend.scorer  # type: ignore[attr-defined]
     assert decoder.way(64) == OTHER_WAYS.get(name, "tree")
 
 

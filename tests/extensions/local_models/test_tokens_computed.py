@@ -22,7 +22,7 @@ from trecexam.extensions.local_models.batching import Batcher
 from trecexam.extensions.local_models.causal import CausalBackend
 from trecexam.extensions.local_models.decoder import Decoder
 from trecexam.extensions.local_models.grader import _with_prefixes
-from trecexam.extensions.local_models.local import LocalModel
+from trecexam.extensions.local_models.local import WINDOWS, LocalModel
 from trecexam.extensions.local_models.seq2seq import Seq2SeqBackend
 from trecexam.graders import Cell
 
@@ -86,6 +86,8 @@ def test_few_tokens_are_computed_in_vain(
 ) -> None:
     model = Counting()
     backend: LocalModel = Seq2SeqBackend(Path(), "cpu") if kind == "t5" else CausalBackend(Path(), "cpu")
+    # The CPU is cut up for its cores.
+    vars(backend)["device"] = "cpu:0"
     monkeypatch.setattr(backend, "answers", lambda texts: [[number] for number in range(len(texts))])
     vars(backend).update(ends=[7], tokens=SimpleNamespace(tokenizer=SimpleNamespace(pad_token_id=0)))
     decoder = Decoder(model, 0, [7])
@@ -93,7 +95,7 @@ def test_few_tokens_are_computed_in_vain(
     decoder.cuts_caches = shares
     # What nothing computes with need not be made.
     monkeypatch.setattr(decoder, "_tree_masks", lambda *args: None)
-    vars(backend).update(decoder=decoder, scorer=model)
+    vars(backend).update(scorer=model if kind == "t5" else decoder)
     budget = backend.budget(GPU_TOKENS)
     batcher: Batcher[Job, Job, list[float]] = Batcher(
         _with_prefixes,
@@ -102,7 +104,7 @@ def test_few_tokens_are_computed_in_vain(
         backend.plan,
     )
     jobs = drawn_jobs(prompts)
-    assert sum(map(len, batcher.run(jobs))) == prompts
+    assert sum(map(len, batcher.run(jobs, *WINDOWS["cuda"]))) == prompts
     limit = 0.4 if shares else LIMITS[prompts]
     assert model.seen <= limit * sum(job.length for job in jobs)
 

@@ -17,6 +17,7 @@ from trecexam.config import GeneratorSection, GraderSection, TrackConfig
 from trecexam.errors import GraderError
 from trecexam.extensions.local_models.batching import OutOfMemoryError
 from trecexam.extensions.local_models.writer import LocalWriter
+from trecexam.graders import create
 from trecexam.graders.writing import (
     Unwritten,
     Writer,
@@ -134,9 +135,12 @@ def test_the_model_of_the_grader_writes_if_the_settings_name_no_other(models: di
 
 
 @pytest.mark.parametrize("kind", ["causal", "seq2seq"])
-def test_writers_of_the_same_model_share_it_while_one_of_them_exists(
+def test_writers_and_graders_of_the_same_model_share_it_while_one_of_them_exists(
     models: dict[str, Path], kind: str
 ) -> None:
     first, second = made(models, kind, seed=1), made(models, kind, seed=2)
     assert first.backend is second.backend
     assert made(models, kind, dtype="bfloat16").backend is not first.backend
+    section = GraderSection(name=kind, model=str(models[kind]), device="cpu", dtype="float32")
+    grader: Any = create(section, models[kind].parent)
+    assert grader.backend is first.backend

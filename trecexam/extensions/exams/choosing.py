@@ -68,7 +68,7 @@ class ChoosingWriter(LocalWriter):
 
     def _texts(self, jobs: Sequence[Written], max_tokens: int) -> list[WrittenText]:
         with loading.out_of_memory():
-            flat = self.backend.decoder.continued(
+            flat = self.backend.scorer.continued(
                 [job.tokens for job in jobs], [job.continuations for job in jobs], max_tokens
             ).tolist()
         values = iter(flat)

@@ -12,13 +12,11 @@ from collections.abc import Callable, Generator, Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import islice
-from typing import Generic, NamedTuple, Protocol, TypeVar
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 Prompt = TypeVar("Prompt")
 Result = TypeVar("Result")
 
-#: Prompts of a window at most, and at least. The first window is an eighth: the model starts soon.
-LARGEST_WINDOW, SMALLEST_WINDOW = 16_384, 512
 #: A batch ends where its padding would pass this share of its tokens, once it has `FILLED` of the budget.
 PADDING, FILLED = 0.08, 1 / 8
 
@@ -75,8 +73,8 @@ def plan(lengths: Sequence[int], max_tokens: int) -> list[list[int]]:
 class _Running(NamedTuple):
     """A batch on the device. `alone`: no other batch was running when it started."""
 
-    batch: list
-    results: Callable[[], Sequence]
+    batch: list[Any]
+    results: Callable[[], Sequence[Any]]
     alone: bool
 
 
@@ -105,7 +103,7 @@ class Batcher(Generic[Prompt, Job, Result]):
         self._one_at_a_time = False
 
     def run(
-        self, prompts: Iterable[Prompt], first: int | None = None, later: int | None = None
+        self, prompts: Iterable[Prompt], first: int, later: int
     ) -> Generator[list[tuple[Job, Result]], None, None]:
         """Yield results batch by batch, as they arrive.
 
@@ -118,8 +116,6 @@ class Batcher(Generic[Prompt, Job, Result]):
         Raises:
             OutOfMemoryError: a single prompt does not fit.
         """
-        later = later or max(SMALLEST_WINDOW, min(LARGEST_WINDOW, self.budget.tokens // 2))
-        first = first or max(SMALLEST_WINDOW, later // 8)
         with ThreadPoolExecutor(max_workers=1, thread_name_prefix="trecexam-tokenise") as pool:
             rest = iter(prompts)
 
@@ -174,6 +170,6 @@ class Batcher(Generic[Prompt, Job, Result]):
                 self._one_at_a_time = True
 
 
-def _ready(prepared: Future) -> bool:
+def _ready(prepared: Future[Any]) -> bool:
     """Return True for a window that was tokenised without an error."""
     return prepared.done() and prepared.exception() is None

@@ -31,7 +31,7 @@ class CausalBackend(LocalModel):
     decoder_only = True
 
     @cached_property
-    def decoder(self) -> Decoder:
+    def scorer(self) -> Decoder:
         """What scores answers."""
         from trecexam.extensions.local_models.decoder import Decoder
         from trecexam.graders.packed_linear import pack
@@ -45,7 +45,7 @@ class CausalBackend(LocalModel):
 
     def padded(self, prompts: Sequence[Sequence[int]]) -> tuple[Tensor, Tensor]:
         # Made first: it packs the model's weights.
-        _ = self.decoder
+        _ = self.scorer
         ones = [[1] * len(prompt) for prompt in prompts]
         tokens = on_device(prompts, self.device, self.pad, left=True)
         return tokens, on_device(ones, self.device, left=True)
@@ -70,13 +70,13 @@ class CausalBackend(LocalModel):
         from trecexam.extensions.local_models.decoder import Scored
 
         rows = [Scored(job.tokens, job.group, job.prefix) for job in jobs]
-        return self.decoder.scores(rows, tree, max_tokens)
+        return self.scorer.scores(rows, tree, max_tokens)
 
     def plan(
         self, jobs: Sequence[Job], max_tokens: int, new_tokens: int = 0, beams: int = 1
     ) -> list[list[int]]:
         """Cut jobs into batches; what the prompts of a passage begin with counts once in a batch."""
-        if new_tokens or not self.decoder.shares:
+        if new_tokens or not self.scorer.shares:
             return super().plan(jobs, max_tokens, new_tokens, beams)
         alone = [index for index, job in enumerate(jobs) if not job.prefix]
         batches = [

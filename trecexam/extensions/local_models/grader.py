@@ -198,7 +198,7 @@ class LanguageGrader(PromptedGrader):
             partial(self.backend.plan, new_tokens=new_tokens, beams=beams),
         )
         try:
-            for batch in batcher.run(calls):
+            for batch in batcher.run(calls, *self.backend.windows):
                 answers = [pair for job, output in batch for pair in self._answers_of(job, output, unread)]
                 yield answers + [unable.popleft() for _ in range(len(unable))]
         except OutOfMemoryError as error:
@@ -390,7 +390,7 @@ def _with_prefixes(jobs: Sequence[Job]) -> list[Job]:
     for group, members in by_group.items():
         if len(members) > 1:
             # The last token of a prompt is always read on its own.
-            rows = [job.tokens[:-1] for job in members]
+            rows = [list(job.tokens[:-1]) for job in members]
             first, last = min(rows), max(rows)
             pairs = enumerate(zip(first, last, strict=False))
             common = next((index for index, (a, b) in pairs if a != b), min(len(first), len(last)))

@@ -142,7 +142,7 @@ def load_model(folder: Path, auto_class: str, device: str, dtype: torch.dtype) -
         )
         return model.to(device).eval()
     except Exception as error:
-        if _is_out_of_memory(error):
+        if is_out_of_memory(error):
             raise GraderError(
                 f"the model does not fit into the memory of {device}: use a smaller one, or set `device`",
                 path=folder,
@@ -198,14 +198,14 @@ def out_of_memory() -> Iterator[None]:
     try:
         yield
     except RuntimeError as error:
-        if not _is_out_of_memory(error):
+        if not is_out_of_memory(error):
             raise
         for device in (torch.cuda, torch.xpu, *([torch.mps] if torch.backends.mps.is_available() else [])):
             device.empty_cache()
         raise OutOfMemoryError(line_of(error)) from error
 
 
-def _is_out_of_memory(error: Exception) -> bool:
+def is_out_of_memory(error: Exception) -> bool:
     """Return True for a lack of memory: each device and library words it differently."""
     text = str(error).lower()
     words = ("out of memory", "alloc_failed", "not enough memory", "can't allocate memory")

@@ -17,6 +17,7 @@ from trecexam.extensions.local_models.tokens import PromptTokens, answer_tokens
 from trecexam.files.stamps import stamp
 from trecexam.graders.environment import environment_of
 from trecexam.graders.shared_models import shared_models
+from trecexam.graders.threads import several_at_once
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -24,9 +25,14 @@ if TYPE_CHECKING:
 
     from trecexam.extensions.local_models.choices import ChoiceTree
 
-#: Tokens of a batch, by kind of device, where answers are scored; where answers are written, a prompt counts
-#: once for each beam, with the tokens that may follow.
-SCORING, WRITING = {"cuda": 32_768, "cpu": 2_048}, {"cuda": 131_072, "cpu": 8_192}
+#: Tokens of a batch, on a GPU or for each core, where answers are scored; where answers are written, a prompt
+#: counts once for each beam, with the tokens that may follow.
+SCORING, WRITING = {"cuda": 32_768, "cpu": 8_192}, {"cuda": 131_072, "cpu": 4_096}
+#: Tokens that a core scores at once.
+CORE_TOKENS = 2_048
+#: Prompts of the first window and of all later ones: a GPU does not wait for a slow tokenizer, and a CPU soon
+#: turns to what is more useful.
+WINDOWS = {"cuda": (2_048, 16_384), "cpu": (512, 1_024)}
 #: A base model's answer follows this; only where the words of the answer begin depends on it.
 _CUE = "Answer:"
 
@@ -115,6 +121,11 @@ class LocalModel(ABC):
         cue = _CUE if self.decoder_only and not self.tokens.chat else None
         return answer_tokens(self.tokens.tokenizer, texts, self.folder, cue)
 
+    @property
+    @abstractmethod
+    def scorer(self) -> Any:
+        """What scores answers; made when first used."""
+
     @abstractmethod
     def log_probabilities(self, jobs: Sequence[Job], tree: ChoiceTree, max_tokens: int) -> Tensor:
         """Return log P(answer, end | prompt), shape (jobs, answers)."""
@@ -130,12 +141,10 @@ class LocalModel(ABC):
         import torch
 
         with torch.inference_mode(), loading.out_of_memory():
-            scores = self.log_probabilities(jobs, self._tree(answers), max_tokens)
+            scores = self._scores(jobs, self._tree(answers), max_tokens)
             on_cuda = scores.device.type == "cuda"
             scores = scores.to("cpu", non_blocking=on_cuda)
-            arrived = torch.cuda.Event() if on_cuda else None
-            if arrived is not None:
-                arrived.record()
+            arrived = torch.cuda.current_stream(scores.device).record_event() if on_cuda else None
 
         def result() -> list[list[float]]:
             with loading.out_of_memory():
@@ -145,6 +154,24 @@ class LocalModel(ABC):
             return rows
 
         return result
+
+    def _scores(self, jobs: Sequence[Job], tree: ChoiceTree, max_tokens: int) -> Tensor:
+        """Return log-probabilities; on a CPU each core has a part of the jobs."""
+        import torch
+
+        # Made first, as threads must not make it.
+        _ = self.scorer
+        if self.device != "cpu":
+            return self.log_probabilities(jobs, tree, max_tokens)
+        parts = self.plan(jobs, max(1, min(CORE_TOKENS, max_tokens // torch.get_num_threads())))
+
+        def scored(part: Sequence[int]) -> Tensor:
+            with torch.inference_mode():
+                return self.log_probabilities([jobs[index] for index in part], tree, max_tokens)
+
+        with several_at_once() as pool:
+            scores = torch.cat([*pool.map(scored, parts)])
+        return scores[torch.tensor([index for part in parts for index in part]).argsort()]
 
     def _tree(self, answers: Sequence[str]) -> ChoiceTree:
         from trecexam.extensions.local_models.choices import ChoiceTree
@@ -214,9 +241,17 @@ class LocalModel(ABC):
             new_tokens: that are written after a prompt.
             beams: of the search.
         """
+        import torch
+
         sizes = WRITING if new_tokens else SCORING
-        tokens = wanted or sizes.get(self.device.split(":")[0], sizes["cpu"])
+        on_device = sizes.get(self.device.split(":")[0], sizes["cpu"] * torch.get_num_threads())
+        tokens = wanted or on_device
         return self._budgets.setdefault((tokens, new_tokens, beams), Budget(tokens))
+
+    @property
+    def windows(self) -> tuple[int, int]:
+        """Prompts of the first window and of later ones."""
+        return WINDOWS.get(self.device.split(":")[0], WINDOWS["cpu"])
 
     def plan(
         self, jobs: Sequence[Job], max_tokens: int, new_tokens: int = 0, beams: int = 1

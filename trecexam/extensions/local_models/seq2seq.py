@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
 #: The model of the Rubric and EXAM papers.
 FLAN_T5_LARGE = "google/flan-t5-large"
-#: How far, in nats, log-probabilities may be from those of transformers in float32, and in half precision.
-TOLERANCE, TOLERANCE_IN_HALF = 1e-3, 0.2
+#: How far, in nats, log-probabilities may be from those of transformers.
+TOLERANCE = 1e-3
 #: Tokens of a prompt where the model's files name no length: T5 was trained on so many.
 T5_LENGTH = 512
 #: Lengths of batches on a GPU are multiples: the attention kernel's bias needs it.
@@ -54,14 +54,12 @@ class Seq2SeqBackend(LocalModel):
 
     @cached_property
     def scorer(self) -> T5Scorer:
-        import torch
-
-        from trecexam.extensions.local_models.t5 import T5Scorer
+        from trecexam.extensions.local_models.t5 import T5Scorer, difference
 
         with loading.out_of_memory():
+            off = difference(self.model)
             scorer = T5Scorer(self.model)
-            off = scorer.difference(self.model, self.ends)
-        if not off <= (TOLERANCE if self.model.dtype == torch.float32 else TOLERANCE_IN_HALF):
+        if not off <= TOLERANCE:
             raise GraderError(
                 "the installed transformers computes this model differently from trecexam "
                 f"(by {off:.2g} nats): "

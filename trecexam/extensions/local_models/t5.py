@@ -32,7 +32,16 @@ if TYPE_CHECKING:
 SUPPORTED = ("T5ForConditionalGeneration", "MT5ForConditionalGeneration")
 #: Weights of the last step up to which it is computed in float32: T5's up to XL, not mT5's eightfold words.
 MOST_EXACT = 2**26
-#: Tokens of the longer prompt that is compared with the forward pass of transformers.
+#: Sizes of the small model that is compared with transformers, and tokens of its longer prompt.
+SMALL = {
+    "d_model": 32,
+    "d_kv": 8,
+    "d_ff": 64,
+    "num_layers": 2,
+    "num_decoder_layers": 2,
+    "num_heads": 4,
+    "vocab_size": 512,
+}
 CHECKED_LENGTH = 144
 
 
@@ -140,38 +149,6 @@ class T5Scorer:
         state = self._norm(state, self.decoder_norm) * self.scale
         return tree.scores(self.head(state.to(self.head_dtype)))
 
-    @torch.inference_mode()
-    def difference(self, model: Any, ends: list[int]) -> float:
-        """Return the largest difference in nats from the model's own forward passes.
-
-        Versions of transformers have differed in what a configuration means; a wrong guess here would give
-        grades that look like any others. Two answers to a long and to a padded short prompt are compared.
-        """
-        device, words = self.embedding.device, self.embedding.shape[0]
-        long = torch.arange(3, 3 + CHECKED_LENGTH, device=device)[None] * 7 % words
-        mask = torch.ones(2, CHECKED_LENGTH, dtype=torch.bool, device=device)
-        mask[1, CHECKED_LENGTH // 3 :] = False
-
-        def next_token(row: int, *output: int) -> Tensor:
-            logits = model(
-                input_ids=long[:, : int(mask[row].sum())],
-                decoder_input_ids=torch.tensor([[self.start, *output]], device=device),
-            ).logits
-            scores: Tensor = logits[0, -1].float().log_softmax(dim=-1)
-            return scores
-
-        firsts = [next_token(row) for row in range(2)]
-        token = int(firsts[0].argmax())
-        answers = [[token], [token, token]]
-        found = self.log_probabilities(long.expand(2, -1), mask, ChoiceTree(answers, ends, device))
-        differences = []
-        for row, first in enumerate(firsts):
-            second, third = next_token(row, token), next_token(row, token, token)
-            ended = [torch.logsumexp(scores[ends], 0) for scores in (second, third)]
-            expected = first[token] + torch.stack([ended[0], second[token] + ended[1]])
-            differences.append((found[row] - expected).abs().max())
-        return float(torch.stack(differences).max())
-
     def _tree_bias(self, tree: ChoiceTree, like: Tensor) -> Tensor:
         """Return the decoder's bias, shape (1, heads, 1 + nodes, 1 + nodes); the root comes first."""
         # The last row of an ordinary decoder's bias has it for each distance, the longest first.
@@ -254,3 +231,28 @@ def _activation(name: str) -> Callable[[Tensor], Tensor]:
 
     activation: Callable[[Tensor], Tensor] = ACT2FN[name]
     return activation
+
+
+@torch.inference_mode()
+def difference(model: Any) -> float:
+    """Return the largest difference in nats from transformers' forward passes of a small model.
+
+    Versions of transformers have differed in what a configuration means; a wrong guess here would give
+    grades that look like any others. The small model has the configuration of `model` but for its sizes,
+    random weights, and float32, in which no rounding hides an error.
+    """
+    config = type(model.config).from_dict({**model.config.to_dict(), **SMALL})
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        small = type(model)(config).float().eval()
+    prompt = torch.arange(CHECKED_LENGTH)[None] * 7 % config.vocab_size
+    mask = torch.ones(2, CHECKED_LENGTH, dtype=torch.bool)
+    mask[1, CHECKED_LENGTH // 3 :] = False
+    answers, end = [[5], [5, 6]], 1
+    found = T5Scorer(small).log_probabilities(prompt.expand(2, -1), mask, ChoiceTree(answers, [end], "cpu"))
+    expected = torch.empty_like(found)
+    for row, column in ((0, 0), (0, 1), (1, 0), (1, 1)):
+        output = torch.tensor([[config.decoder_start_token_id, *answers[column], end]])
+        logits = small(input_ids=prompt[:, mask[row]], decoder_input_ids=output[:, :-1]).logits
+        expected[row, column] = logits.log_softmax(-1).gather(2, output[:, 1:, None]).sum()
+    return float((found - expected).abs().max())
