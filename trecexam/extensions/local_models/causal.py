@@ -43,9 +43,11 @@ class CausalBackend(LocalModel):
                 pack(self.model)
         return decoder
 
-    def padded(self, prompts: Sequence[Sequence[int]]) -> tuple[Tensor, Tensor]:
-        # Made first: it packs the model's weights.
+    def make_ready(self) -> None:
+        # It packs the model's weights.
         _ = self.scorer
+
+    def padded(self, prompts: Sequence[Sequence[int]]) -> tuple[Tensor, Tensor]:
         ones = [[1] * len(prompt) for prompt in prompts]
         tokens = on_device(prompts, self.device, self.pad, left=True)
         return tokens, on_device(ones, self.device, left=True)

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 #: Tokens of a batch, on a GPU or for each core, where answers are scored; where answers are written, a prompt
 #: counts once for each beam, with the tokens that may follow.
-SCORING, WRITING = {"cuda": 32_768, "cpu": 8_192}, {"cuda": 131_072, "cpu": 4_096}
+SCORING, WRITING = {"cuda": 32_768, "cpu": 8_192}, {"cuda": 131_072, "cpu": 16_384}
 #: Tokens that a core scores at once.
 CORE_TOKENS = 2_048
 #: Prompts of the first window and of all later ones: a GPU does not wait for a slow tokenizer, and a CPU soon
@@ -181,6 +181,10 @@ class LocalModel(ABC):
             self._trees[key] = ChoiceTree(self.answers(answers), self.ends, self.device)
         return self._trees[key]
 
+    def make_ready(self) -> None:
+        """Load the model for writing, before threads use it."""
+        _ = self.model
+
     @abstractmethod
     def padded(self, prompts: Sequence[Sequence[int]]) -> tuple[Tensor, Tensor]:
         """Return tokens and their mask, shape (prompts, longest prompt)."""
@@ -214,9 +218,14 @@ class LocalModel(ABC):
         """
         import torch
 
-        try:
+        self.make_ready()
+        # On a CPU each core writes for a part of the prompts.
+        cores = torch.get_num_threads() if self.device == "cpu" and lists is None else 1
+        parts = [prompts[core::cores] for core in range(min(cores, len(prompts)))]
+
+        def written(part: Sequence[Sequence[int]]) -> list[list[int]]:
             with torch.inference_mode(), loading.out_of_memory():
-                tokens, mask = self.padded(prompts)
+                tokens, mask = self.padded(part)
                 generated = self.model.generate(
                     input_ids=tokens,
                     attention_mask=mask.long(),
@@ -224,7 +233,16 @@ class LocalModel(ABC):
                     logits_processor=None if lists is None else [lists],
                 )
                 # T5 begins an answer with a token that may be one which ends it.
-                rows = generated[:, tokens.shape[1] if self.decoder_only else 1 :].tolist()
+                rows: list[list[int]] = generated[:, tokens.shape[1] if self.decoder_only else 1 :].tolist()
+            return rows
+
+        try:
+            if len(parts) == 1:
+                rows = written(prompts)
+            else:
+                with several_at_once() as pool:
+                    found = [*pool.map(written, parts)]
+                rows = [found[index % cores][index // cores] for index in range(len(prompts))]
         except (ValueError, NotImplementedError) as error:
             raise GraderError(
                 f"transformers cannot write texts with this model: {loading.line_of(error)}", path=self.folder
@@ -244,8 +262,11 @@ class LocalModel(ABC):
         import torch
 
         sizes = WRITING if new_tokens else SCORING
-        on_device = sizes.get(self.device.split(":")[0], sizes["cpu"] * torch.get_num_threads())
-        tokens = wanted or on_device
+        suitable = sizes.get(self.device.split(":")[0], sizes["cpu"] * torch.get_num_threads())
+        if new_tokens and self.device.startswith("cuda"):
+            # The size is for a card of 32 GiB: caches of answers take most of it.
+            suitable *= max(1, torch.cuda.get_device_properties(self.device).total_memory // 2**35)
+        tokens = wanted or suitable
         return self._budgets.setdefault((tokens, new_tokens, beams), Budget(tokens))
 
     @property
