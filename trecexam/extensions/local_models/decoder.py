@@ -128,13 +128,14 @@ class Decoder:
         rows = [Scored(numbers[i, :length].tolist(), i // 2) for i, length in enumerate(CHECKED)]
         if self.cuts_caches:
             rows[:2] = [row._replace(prefix=CHECKED_PREFIX) for row in rows[:2]]
-        first = int(self._forward(self._tensor([rows[0].tokens]), 1)[0, -1].argmax())
-        tree = ChoiceTree([[first], [first + 1 if first == 0 else first - 1, first]], self.ends, self.device)
-        expected = self._score("rows", rows, tree, 1)
         try:
+            first = int(self._forward(self._tensor([rows[0].tokens]), 1)[0, -1].argmax())
+            answers = [[first], [first - 1 if first else 1, first]]
+            tree = ChoiceTree(answers, self.ends, self.device)
+            expected = self._score("rows", rows, tree, 1)
             found = self._score(way, rows, tree, 10**6)
         except Exception as error:
-            # A model that does not take such a mask or cache can fail in any way.
+            # A model that does not take such a mask, cache or length can fail in any way.
             if loading.is_out_of_memory(error):
                 raise
             return float("inf")
