@@ -30,7 +30,6 @@ HEAVY = (
 PERMITTED = {
     "torch": {
         "trecexam.extensions.local_models.causal",
-        "trecexam.extensions.exams.continuations",
         "trecexam.extensions.local_models.local",
         "trecexam.extensions.local_models.seq2seq",
     },

@@ -58,7 +58,7 @@ class GraderSection(LanguageModelSection):
         ge=16,
         examples=[512],
         description="seq2seq, causal: tokens of a prompt; longer passages are cut. Unset: what the model "
-        "takes (T5: 512).",
+        "takes (T5: what its files name, mostly 512).",
     )
     passage_first: bool | None = Field(
         None,

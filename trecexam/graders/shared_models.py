@@ -1,10 +1,9 @@
-"""Models that several graders of one track have in common: each is loaded once."""
+"""Models of this process: graders and writers with the same model load it once."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator
-from contextlib import contextmanager
-from contextvars import ContextVar
+from collections.abc import Callable, Hashable
+from functools import cache
 from typing import Any, TypeVar
 from weakref import WeakValueDictionary
 
@@ -12,7 +11,7 @@ M = TypeVar("M")
 
 
 class SharedModels:
-    """Models by what they are made of, as long as a grader has them."""
+    """Models by what they are made of, as long as a grader or writer has them."""
 
     def __init__(self) -> None:
         self._made: WeakValueDictionary[Hashable, Any] = WeakValueDictionary()
@@ -25,19 +24,7 @@ class SharedModels:
         return model
 
 
-_CURRENT: ContextVar[SharedModels | None] = ContextVar("shared_models", default=None)
-
-
-@contextmanager
-def sharing(models: SharedModels) -> Iterator[None]:
-    """Graders that are made here have these models in common."""
-    token = _CURRENT.set(models)
-    try:
-        yield
-    finally:
-        _CURRENT.reset(token)
-
-
+@cache
 def shared_models() -> SharedModels:
-    """Those that the grader that is made now has in common with others; new ones where it stands alone."""
-    return _CURRENT.get() or SharedModels()
+    """Return the models of this process."""
+    return SharedModels()

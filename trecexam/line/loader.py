@@ -82,7 +82,7 @@ class TrackLoader:
         #: The section whose budget pays for what it grades.
         self.purse = purse or purse_of(folder.whole, folder.grader)
         self.shared = shared or SharedInputs(folder)
-        self.track_grader = TrackGrader(folder, grader, self.shared.models)
+        self.track_grader = TrackGrader(folder, grader)
         self._opened = self.shared.opened
         self._seen_graded = 0
         self._sheets: Mapping[str, Sheet] = {}
@@ -109,7 +109,7 @@ class TrackLoader:
         """Forgets the grader and what it made where its recording changed since: it is another one."""
         if not self.track_grader.is_current():
             self._forget_loaded()
-            self.track_grader = TrackGrader(self.folder, models=self.shared.models)
+            self.track_grader = TrackGrader(self.folder)
             for name in ("inputs", "grading", "kind"):
                 self.__dict__.pop(name, None)
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 
 from trecexam.files.cache import Cache, FileCache
-from trecexam.graders.shared_models import SharedModels
 from trecexam.line.run_columns import RunColumns
 from trecexam.line.store import GradeStore
 from trecexam.line.texts import Texts
@@ -19,7 +18,6 @@ class SharedInputs:
         files: what was made of each file.
         cache: inputs and texts, where there are several loaders.
         columns: those of large runs.
-        models: those that graders have in common.
         opened: another number whenever the store was closed since: what was loaded from it is stale.
         graded: digest of a grader's identity -> how many cells it graded here: others may be the same one.
         several: whether there are several loaders. Where there is one, nothing is kept for others.
@@ -29,7 +27,6 @@ class SharedInputs:
         self.files = FileCache()
         self.cache = Cache()
         self.columns = RunColumns(folder.shared_state / "runs", write=False)
-        self.models = SharedModels()
         self.graded: Counter[bytes] = Counter()
         self.opened = 0
         self.several = several

@@ -15,7 +15,6 @@ from trecexam.graders import Grader, create
 from trecexam.graders.base import identity_json
 from trecexam.graders.fingerprint import reading_fingerprint
 from trecexam.graders.registry import is_standard
-from trecexam.graders.shared_models import SharedModels, sharing
 from trecexam.graders.traits import GraderTraits, traits_of
 from trecexam.graders.writing.base import naming
 from trecexam.line.input_files import sha256_of
@@ -28,17 +27,13 @@ from trecexam.version import __version__
 class TrackGrader:
     """The grader of one track; made when it is first asked for."""
 
-    def __init__(
-        self, folder: TrackFolder, grader: Grader | None = None, models: SharedModels | None = None
-    ) -> None:
+    def __init__(self, folder: TrackFolder, grader: Grader | None = None) -> None:
         """A grader that is not made yet.
 
         Args:
             grader: a grader in place of the one that the settings name.
-            models: those that it may have in common with other graders of the track.
         """
         self._folder = folder
-        self._models = models or SharedModels()
         self._given = grader
         self._recording = self._recording_now()
 
@@ -83,7 +78,7 @@ class TrackGrader:
     def _made(self) -> Grader:
         """Make the grader that the settings name."""
         folder, config = self._folder, self._folder.config
-        with naming(folder.section), sharing(self._models):
+        with naming(folder.section):
             kind = declared_kind(folder)
             make = None if kind is None else kind.graders.get(config.grader.name)
             if make is not None:

@@ -26,14 +26,13 @@ from tiny_models import save_llama
 from trecexam.cli.main import run
 from trecexam.config import GeneratorSection
 from trecexam.errors import TrecexamError
-from trecexam.extensions.exams import choosing, models
-from trecexam.extensions.exams.continuations import PromptContinuations, scored
+from trecexam.extensions.exams import models
+from trecexam.extensions.exams.choosing import ChoosingWriter
 from trecexam.extensions.exams.exam_file import ExamQuestion, read_exam
 from trecexam.extensions.exams.matrices import write_examinees
 from trecexam.extensions.exams.questions.asking import examples_for, prompt
 from trecexam.extensions.exams.questions.reading import read_choice
 from trecexam.extensions.exams.scoring import Answered, Examinee, ExamSetup, retrievers, taking, texts_of
-from trecexam.extensions.local_models.causal import CausalBackend
 from trecexam.files.track_lock import exclusive_lock
 from trecexam.graders.server import exchange
 from trecexam.graders.writing.asking import Job
@@ -149,15 +148,16 @@ def test_a_local_model_answers_each_question_once_even_if_stopped_halfway(
     asked: list[int] = []
     left = [1]
 
-    def one_by_one(backend: CausalBackend, jobs: Sequence[PromptContinuations], budget: int | None) -> Any:
-        for place, job in enumerate(jobs):
-            if not left[0]:
-                raise TrecexamError("the power is gone")
-            left[0] -= 1
-            asked.append(place)
-            yield [(place, next(scored(backend, [job], budget))[0][1])]
+    def written(self: ChoosingWriter, jobs: Sequence[Any], max_tokens: int) -> Any:
+        if not left[0]:
+            raise TrecexamError("the power is gone")
+        left[0] -= 1
+        asked.append(len(jobs))
+        return texts(self, jobs, max_tokens)
 
-    monkeypatch.setattr(choosing, "scored", one_by_one)
+    texts = ChoosingWriter._texts
+    monkeypatch.setattr(ChoosingWriter, "_texts", written)
+    monkeypatch.setattr(ChoosingWriter, "_plan", lambda self, jobs, _: [[job] for job in range(len(jobs))])
     start = ["exam", "score", str(exam), "-o", str(exam.parent / "out"), "--model", str(model)]
     assert run(start) == 2
     left[0] = 9

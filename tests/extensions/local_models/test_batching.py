@@ -3,13 +3,13 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trecexam.extensions.local_models.batching import Batcher, OutOfMemoryError, plan
+from trecexam.extensions.local_models.batching import Batcher, Budget, OutOfMemoryError, plan
 
 
 class Prompt(NamedTuple):
@@ -31,7 +31,7 @@ def tokens(batch: Sequence[Prompt]) -> int:
 
 @given(JOBS, st.integers(1, 200))
 def test_every_prompt_is_in_exactly_one_batch_within_the_budget(jobs: list[Prompt], budget: int) -> None:
-    batches = plan(jobs, budget).batches
+    batches = plan([job.length for job in jobs], budget)
     assert sorted(place for batch in batches for place in batch) == list(range(len(jobs)))
     for batch in batches:
         assert len(batch) == 1 or tokens([jobs[place] for place in batch]) <= budget
@@ -65,8 +65,17 @@ class Device:
         return result
 
 
+def batcher_of(prepare: Any, launch: Any, budget: int) -> Batcher[Prompt, Prompt, int]:
+    return Batcher(
+        prepare,
+        launch,
+        Budget(budget),
+        lambda jobs, max_tokens: plan([job.length for job in jobs], max_tokens),
+    )
+
+
 def run(jobs: Sequence[Prompt], device: Device, budget: int, first: int = 512) -> dict[int, int]:
-    batcher: Batcher[Prompt, Prompt, int] = Batcher(lambda window: window, device.launch, budget)
+    batcher = batcher_of(lambda window: window, device.launch, budget)
     found: dict[int, int] = {}
     for batch in batcher.run(jobs, first, first):
         for job, result in batch:
@@ -106,7 +115,7 @@ def test_the_next_window_is_tokenised_in_another_thread_while_this_one_runs() ->
         assert ready.wait(10)
         return lambda: [0] * len(batch)
 
-    batcher: Batcher[Prompt, Prompt, int] = Batcher(prepare, launch, 100)
+    batcher = batcher_of(prepare, launch, 100)
     assert sum(map(len, batcher.run(prompts(5, 5, 5, 5), 2, 2))) == 4
     assert len(threads) == 2
     assert all(name.startswith("trecexam-tokenise") for name in threads)
@@ -137,7 +146,7 @@ def test_a_failure_anywhere_reaches_the_caller(where: str) -> None:
         return result
 
     done: list[int] = []
-    batcher: Batcher[Prompt, Prompt, int] = Batcher(prepare, launch, 10)
+    batcher = batcher_of(prepare, launch, 10)
     with pytest.raises(ValueError, match=f"broke in {where}"):
         done.extend(job.name for batch in batcher.run(cells(), 2, 2) for job, _ in batch)
     assert done == [] if where == "cells" else done[:2] == [0, 1]
@@ -145,7 +154,7 @@ def test_a_failure_anywhere_reaches_the_caller(where: str) -> None:
 
 def test_stopping_early_leaves_no_thread(no_thread_left: None) -> None:
     started = threading.active_count()
-    batcher: Batcher[Prompt, Prompt, int] = Batcher(lambda window: window, Device().launch, 10)
+    batcher = batcher_of(lambda window: window, Device().launch, 10)
     batches = batcher.run(prompts(*[10] * 50), 5, 5)
     next(batches)
     batches.close()

@@ -7,6 +7,6 @@ from trecexam.extensions.local_models.choices import ChoiceTree
 
 def test_indistinguishable_answers_are_rejected() -> None:
     with pytest.raises(ValueError, match="two answers have the same tokens"):
-        ChoiceTree.of([(1, 2), (1, 2)])
+        ChoiceTree([(1, 2), (1, 2)], [0], "cpu")
     with pytest.raises(ValueError, match="without tokens"):
-        ChoiceTree.of([()])
+        ChoiceTree([()], [0], "cpu")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -17,6 +18,7 @@ import trecexam
 from trecexam.config import GraderSection
 from trecexam.errors import GraderError
 from trecexam.extensions.local_models import grader as local_grader
+from trecexam.extensions.local_models import loading
 from trecexam.extensions.local_models.backend import ModelOutput
 from trecexam.extensions.local_models.batching import OutOfMemoryError
 from trecexam.extensions.local_models.grader import LanguageGrader
@@ -104,23 +106,55 @@ def test_running_out_of_memory_loses_no_grade(
     for late in (False, True):
         grader = made(models["t5"], "seq2seq", max_batch_tokens=4_000)
         score, tried = grader.backend.score, []
+        # The model may be another test's, with its budgets.
+        vars(grader.backend)["_budgets"].clear()
 
         def short(
-            jobs: Any, answers: Any, score: Any = score, late: bool = late, tried: list[int] = tried
+            jobs: Any,
+            answers: Any,
+            max_tokens: int,
+            score: Any = score,
+            late: bool = late,
+            tried: list[int] = tried,
         ) -> Callable[[], list[list[float]]]:
             tokens = len(jobs) * max(job.length for job in jobs)
             tried.append(tokens)
             if tokens <= 900:
-                return score(jobs, answers)  # type: ignore[no-any-return]
+                return score(jobs, answers, max_tokens)  # type: ignore[no-any-return]
 
             def fail() -> list[list[float]]:
                 raise OutOfMemoryError("no memory")
 
             return fail if late else fail()  # type: ignore[return-value]
 
-        monkeypatch.setattr(grader.backend, "score", short)
-        assert same(grades(grader, cells), expected)
-        assert max(tried) > 900 >= tried[-1]
+        with monkeypatch.context() as patch:
+            patch.setattr(grader.backend, "score", short)
+            assert same(grades(grader, cells), expected)
+            assert max(tried) > 900 >= tried[-1]
+            # The budget stays lowered, and the environment says so.
+            del tried[:]
+            assert same(grades(grader, cells), expected)
+            assert max(tried) <= 1_000
+        assert grader.environment is not None
+        assert int(grader.environment["batch_tokens"]) <= 1_000
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "CUDA out of memory. Tried to allocate 2.00 GiB",
+        "CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate(handle)`",
+        "cuDNN error: CUDNN_STATUS_ALLOC_FAILED",
+        "MPS backend out of memory (MPS allocated: 9.0 GB)",
+        "XPU out of memory. Tried to allocate 2.00 GiB",
+        "[enforce fail at alloc_cpu.cpp:127] DefaultCPUAllocator: can't allocate memory",
+    ],
+)
+def test_a_lack_of_memory_is_recognised_in_any_words(words: str) -> None:
+    with pytest.raises(OutOfMemoryError, match=re.escape(words)), loading.out_of_memory():
+        raise RuntimeError(words)
+    with pytest.raises(RuntimeError, match="a mask of another shape"), loading.out_of_memory():
+        raise RuntimeError("a mask of another shape")
 
 
 def test_other_failures_of_a_model_reach_the_caller(
@@ -131,7 +165,7 @@ def test_other_failures_of_a_model_reach_the_caller(
     def broken(texts: Sequence[str]) -> Any:
         raise RuntimeError("the tokenizer broke")
 
-    monkeypatch.setattr(grader.backend, "encode", broken)
+    monkeypatch.setattr(grader.backend.tokens, "encode", broken)
     with pytest.raises(RuntimeError, match="the tokenizer broke"):
         grades(grader, cells)
 
@@ -225,14 +259,16 @@ def test_an_answer_is_verified_by_the_model_that_gave_it(models: dict[str, Path]
     answering.prompts = {"question": replace(grader.prompts["question"], verification=None)}
     given = grades(answering, cells)
     asked: list[str] = []
-    encode = grader.backend.encode
-    grader.backend.encode = lambda texts: asked.extend(texts) or encode(texts)  # type: ignore[method-assign]
+    tokens = grader.backend.tokens
+    encode = tokens.encode
+    tokens.encode = lambda texts: asked.extend(texts) or encode(texts)  # type: ignore[method-assign]
     for cell in cells:
         words = given[cell].raw.strip()
         (verdict,) = grades(verifying, [cell._replace(text=words)]).values()
         assert json.loads(found[cell].raw) == {"answer": words, "verification": verdict.raw}
         assert found[cell].rating == verdict.rating
         assert grader.read(cell.item, found[cell].raw) == (verdict.rating, verdict.status)
+    asked.clear()
     grades(grader, cells)
     verifications = [text for text in asked if text.startswith("For the question")]
     assert len(verifications) == len(set(verifications)) == len({answer.raw for answer in given.values()})

@@ -17,6 +17,7 @@ from support import ask
 from tiny_models import save_t5
 
 from trecexam.errors import GraderError
+from trecexam.extensions.local_models.backend import ModelOutput
 from trecexam.extensions.local_models.grader import LanguageGrader
 from trecexam.graders import Answer, Cell
 from trecexam.graders.prompts import published
@@ -94,7 +95,7 @@ def test_labels_and_their_probabilities_equal_plain_forward_passes(
         call = cells[start : start + 3]
         items = [cell.item for cell in call]
         text = f"{PROMPT.system}\n\n{PROMPT.list_text(call[0].query_text, items, call[0].text)}"
-        (prompt,) = backend.encode([text])
+        (prompt,) = backend.tokens.encode([text])
         spelled, written = "", []
         for place, cell in enumerate(call):
             opening = "['" if place == 0 else "', '"
@@ -168,7 +169,7 @@ def test_nuggets_that_leave_no_room_for_a_passage_are_asked_in_shorter_lists(
     backend: Any = made(folders["t5"], "seq2seq", prompt="NuggetAssign").backend
     items = [cell.item for cell in cells[:3]]
     text = f"{PROMPT.system}\n\n{PROMPT.list_text('', items, 'a passage')}"
-    room = len(backend.encode([text])[0])
+    room = len(backend.tokens.encode([text])[0])
     grader = made(folders["t5"], "seq2seq", prompt="NuggetAssign", max_length=room)
     answers = graded(grader, cells)
     assert [answer.status for answer in answers.values()] == ["ok"] * 7 + ["error"]
@@ -187,10 +188,10 @@ def test_unreadable_free_lists_are_retried_greedily_then_by_nugget_then_unparsed
     grader = made(folders["t5"], "seq2seq", prompt="NuggetAssign", decode="beam", max_new_tokens=8)
     asked: list[tuple[str, int, int]] = []
 
-    def generate(jobs: Sequence[Any], beams: int, new_tokens: int) -> Any:
+    def launch(self: LanguageGrader, jobs: Sequence[Any], max_tokens: int) -> Any:
         texts = []
         for job in jobs:
-            number, doc_id = len(job.cells), job.cells[0].doc_id
+            number, doc_id, beams = len(job.cells), job.cells[0].doc_id, self.decoding.beams
             asked.append((doc_id, number, beams))
             good = str(["support"] * number)
             readable = {
@@ -198,10 +199,10 @@ def test_unreadable_free_lists_are_retried_greedily_then_by_nugget_then_unparsed
                 "d1": beams == 1,
                 "d2": number == 1 and job.cells[0].item.text != "n 1",
             }
-            texts.append(good if readable[doc_id] else "some prose")
-        return lambda: [(text, False) for text in texts]
+            texts.append(ModelOutput(good if readable[doc_id] else "some prose"))
+        return lambda: texts
 
-    monkeypatch.setattr(grader.backend, "generate", generate)
+    monkeypatch.setattr(LanguageGrader, "_launch", launch)
     answers = graded(grader, cells_of(3, 3))
     assert sorted(asked) == [
         ("d0", 3, 5), ("d1", 3, 1), ("d1", 3, 5), *[("d2", 1, 5)] * 3, ("d2", 3, 1), ("d2", 3, 5)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import random
+import shutil
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -48,9 +50,9 @@ class One:
 
 TOKENISERS = {
     "characters": Characters(),
-    "t5": One(t5_tokenizer()),
-    "bpe": One(bpe_tokenizer(chat=False)),
-    "chat": One(bpe_tokenizer(chat=True), chat=True),
+    "t5": PromptTokens(t5_tokenizer()),
+    "bpe": PromptTokens(bpe_tokenizer(chat=False)),
+    "chat": PromptTokens(bpe_tokenizer(chat=True), chat=True),
 }
 PASSAGE = (
     "The answer is mostly relevant, na\u00efve \u4e2d\u6587 \U0001f600 and complete; "
@@ -121,7 +123,7 @@ def test_no_prompt_is_longer_than_the_model_accepts(
         for size in (1, 100, 150, 200, 400, 1200)
     ]
     jobs = grader._prepare([*zip(cells)], [])
-    question = grader.backend.encode(["Is it complete?"])[0][1:-1]
+    question = grader.backend.tokens.encode(["Is it complete?"])[0][1:-1]
     for job in jobs:
         assert len(job.tokens) <= grader.max_length
         joined = " ".join(map(str, job.tokens))
@@ -129,6 +131,19 @@ def test_no_prompt_is_longer_than_the_model_accepts(
     assert len(jobs[0].tokens) < grader.max_length
     # A token of the passage may become two: at most a few are left unused.
     assert len(jobs[-1].tokens) >= grader.max_length - 3
+
+
+@pytest.mark.parametrize(("stated", "limit"), [(2_048, 2_048), (512, 512), (None, 512)])
+def test_a_t5_accepts_as_many_tokens_as_its_tokenizer_says(
+    models: dict[str, Path], tmp_path: Path, stated: int | None, limit: int
+) -> None:
+    folder = shutil.copytree(models["t5"], tmp_path / "model")
+    path = folder / "tokenizer_config.json"
+    settings = json.loads(path.read_bytes())
+    settings.pop("model_max_length")
+    path.write_text(json.dumps(settings | ({"model_max_length": stated} if stated else {})))
+    grader = create(GraderSection(name="seq2seq", model=str(folder)), Path())
+    assert grader.identity["max_length"] == limit
 
 
 def test_a_question_that_leaves_no_room_is_an_error_of_that_item(models: dict[str, Path]) -> None:

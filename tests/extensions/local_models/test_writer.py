@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -15,6 +17,7 @@ from trecexam.config import GeneratorSection, GraderSection, TrackConfig
 from trecexam.errors import GraderError
 from trecexam.extensions.local_models.batching import OutOfMemoryError
 from trecexam.extensions.local_models.writer import LocalWriter
+from trecexam.graders import create
 from trecexam.graders.writing import (
     Unwritten,
     Writer,
@@ -71,16 +74,16 @@ def test_an_answer_that_reached_the_token_limit_is_marked_as_cut(
     models: dict[str, Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     writer = made(models, "causal", max_new_tokens=3)
-    real = writer.backend.continued
     assert all(found.cut for found in texts(writer, PROMPTS).values() if isinstance(found, WrittenText))
+    generate = writer.backend.model.generate
     end = writer.backend.ends[0]
 
-    def ending(rows: list[list[int]], decoding: object, *, free: bool) -> object:
-        found = real(rows, decoding, free=free).clone()  # type: ignore[arg-type]
+    def ending(**inputs: Any) -> Any:
+        found = generate(**inputs).clone()
         found[:, -1] = end
         return found
 
-    monkeypatch.setattr(writer.backend, "continued", ending)
+    monkeypatch.setattr(writer.backend.model, "generate", ending)
     assert not any(found.cut for found in texts(writer, PROMPTS).values() if isinstance(found, WrittenText))
 
 
@@ -97,25 +100,22 @@ def test_a_batch_that_does_not_fit_is_halved(
 ) -> None:
     expected = texts(made(models, "causal"), PROMPTS)
     writer = made(models, "causal")
-    real = writer.backend.continued
-    most: list[int] = []
+    write = writer.backend.write
+    sizes: list[int] = []
 
-    def cramped(rows: list[list[int]], decoding: object, *, free: bool) -> object:
-        if len(rows) > 1:
+    def cramped(prompts: Sequence[Any], decoding: Any) -> list[tuple[str, bool]]:
+        sizes.append(len(prompts))
+        if len(prompts) > most:
             raise OutOfMemoryError
-        most.append(len(rows))
-        return real(rows, decoding)  # type: ignore[arg-type]
+        return write(prompts, decoding)
 
-    monkeypatch.setattr(writer.backend, "continued", cramped)
+    monkeypatch.setattr(writer.backend, "write", cramped)
+    most = 1
     assert texts(writer, PROMPTS) == expected
-    assert most == [1, 1, 1]
-    monkeypatch.setattr(writer.backend, "continued", lambda rows, decoding, free: _no_memory())
-    with pytest.raises(GraderError, match="a single answer does not fit into memory"):
+    assert sizes.count(1) == 3
+    most = 0
+    with pytest.raises(GraderError, match=r"a single prompt of \d+ tokens does not fit into memory"):
         texts(writer, PROMPTS)
-
-
-def _no_memory() -> None:
-    raise OutOfMemoryError
 
 
 def test_control_tokens_of_a_model_are_removed_from_prompts(models: dict[str, Path]) -> None:
@@ -135,9 +135,12 @@ def test_the_model_of_the_grader_writes_if_the_settings_name_no_other(models: di
 
 
 @pytest.mark.parametrize("kind", ["causal", "seq2seq"])
-def test_writers_of_the_same_model_share_it_while_one_of_them_exists(
+def test_writers_and_graders_of_the_same_model_share_it_while_one_of_them_exists(
     models: dict[str, Path], kind: str
 ) -> None:
     first, second = made(models, kind, seed=1), made(models, kind, seed=2)
     assert first.backend is second.backend
     assert made(models, kind, dtype="bfloat16").backend is not first.backend
+    section = GraderSection(name=kind, model=str(models[kind]), device="cpu", dtype="float32")
+    grader: Any = create(section, models[kind].parent)
+    assert grader.backend is first.backend

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
-from trecexam.errors import TrecexamError
-from trecexam.extensions.exams.continuations import PromptContinuations, scored, tokens_of
+from trecexam.errors import GraderError, TrecexamError
+from trecexam.extensions.local_models import loading
+from trecexam.extensions.local_models.batching import plan
 from trecexam.extensions.local_models.causal import CausalBackend
 from trecexam.extensions.local_models.truncation import NoRoomError, fitted
-from trecexam.extensions.local_models.writer import LocalWriter
+from trecexam.extensions.local_models.writer import LocalWriter, Pair, Written
 from trecexam.graders.weights import LANGUAGE_FILES, config_digest, weights_digest
-from trecexam.graders.writing import Fitted, Unwritten, WrittenText
+from trecexam.graders.writing import Fitted, WrittenText
 
 
 class ChoosingWriter(LocalWriter):
@@ -45,32 +47,52 @@ class ChoosingWriter(LocalWriter):
         backend = self.backend
         limit = backend.length_limit(max(map(len, tokens_of(backend, continuations))))
         try:
-            _, part = fitted(render, context, backend, limit)
+            _, part = fitted(render, context, backend.tokens, limit)
         except NoRoomError:
-            part, length = "", len(backend.encode([render("")])[0])
+            part, length = "", len(backend.tokens.encode([render("")])[0])
             if length > limit:
                 raise NoRoomError(f"{length:,} tokens, and the model accepts {limit:,}") from None
         prompt = json.dumps([render(part), *continuations], ensure_ascii=False)
         return Fitted(prompt, cut=part != context)
 
-    def _window(self, prompts: Sequence[str]) -> Iterator[list[tuple[str, WrittenText | Unwritten]]]:
-        backend = self.backend
+    def _tokenised(self, prompts: list[str], unable: deque[Pair]) -> list[Written]:
         read = [json.loads(prompt) for prompt in prompts]
-        jobs = [
-            PromptContinuations(tokens, tokens_of(backend, continuations))
-            for tokens, (_, *continuations) in zip(
-                backend.encode([prompt for prompt, *_ in read]), read, strict=True
-            )
+        encoded = self.backend.tokens.encode([prompt for prompt, *_ in read])
+        return [
+            Written(prompt, tokens, tokens_of(self.backend, continuations))
+            for prompt, tokens, (_, *continuations) in zip(prompts, encoded, read, strict=True)
         ]
-        for batch in scored(backend, jobs, self.settings.max_batch_tokens):
-            texts: list[tuple[str, WrittenText | Unwritten]] = []
-            for prompt_index, continued in batch:
-                log_probabilities = [each.log_probability for each in continued]
-                if not all(map(math.isfinite, log_probabilities)):
-                    raise TrecexamError(
-                        "the model gives a question no finite probabilities: run it on the CPU, with "
-                        "CUDA_VISIBLE_DEVICES= before the command",
-                        path=self.settings.folder,
-                    )
-                texts.append((prompts[prompt_index], WrittenText(json.dumps(log_probabilities))))
-            yield texts
+
+    def _plan(self, jobs: Sequence[Written], max_tokens: int) -> list[list[int]]:
+        return plan([job.length + sum(map(len, job.continuations)) for job in jobs], max_tokens)
+
+    def _texts(self, jobs: Sequence[Written], max_tokens: int) -> list[WrittenText]:
+        with loading.out_of_memory():
+            flat = self.backend.scorer.continued(
+                [job.tokens for job in jobs], [job.continuations for job in jobs], max_tokens
+            ).tolist()
+        values = iter(flat)
+        rows = [[next(values) for _ in job.continuations] for job in jobs]
+        if not all(map(math.isfinite, flat)):
+            raise TrecexamError(
+                "the model gives a question no finite probabilities: run it on the CPU, with "
+                "CUDA_VISIBLE_DEVICES= before the command",
+                path=self.settings.folder,
+            )
+        return [WrittenText(json.dumps(row)) for row in rows]
+
+
+def tokens_of(backend: CausalBackend, texts: Sequence[str]) -> list[list[int]]:
+    """The tokens of continuations, after a blank unless a chat template ends the prompt.
+
+    Raises:
+        GraderError: one has no tokens.
+    """
+    continuations = []
+    for text in texts:
+        spelled = text if backend.tokens.chat else f" {text}"
+        tokens = backend.tokens.tokenizer(spelled, add_special_tokens=False, verbose=False)["input_ids"]
+        if not tokens:
+            raise GraderError(f"this model's tokenizer cannot write '{text[:40]}'", path=backend.folder)
+        continuations.append(list(tokens))
+    return continuations

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from trecexam.graders.base import Cell
 from trecexam.graders.prompts import Prompt
 
+if TYPE_CHECKING:
+    from torch import Tensor
+
 
 class Job(NamedTuple):
-    """A tokenised prompt about one or several cells. Jobs of one `group` may share their first tokens.
-
-    `prefix` of these are what every prompt about this passage begins with, whatever it asks; 0 where that is
-    not known.
-    """
+    """A tokenised prompt about one or several cells; jobs of a `group` begin with `prefix` equal tokens."""
 
     cells: tuple[Cell, ...]
     prompt: Prompt
@@ -39,3 +38,32 @@ class ModelOutput(NamedTuple):
     probabilities: tuple[float, ...] | None = None
     listed: tuple[ModelOutput, ...] = ()
     cut: bool = False
+
+
+def on_device(
+    rows: Sequence[Any], device: Any, pad: int = 0, width: int | None = None, *, left: bool = False
+) -> Tensor:
+    """Return numbers, or rows of them, as a tensor on a device; nothing waits for the copy.
+
+    Args:
+        pad: fills rows up to the width.
+        width: of the tensor; longer rows are cut at their end, or with `left` at their beginning.
+        left: pad at the left.
+    """
+    import numpy as np
+    import torch
+
+    if isinstance(rows[0], int | np.integer):
+        array = np.array(rows)
+    else:
+        width = max(map(len, rows)) if width is None else width
+        array = np.full((len(rows), width), pad)
+        for index, row in enumerate(rows):
+            if left:
+                array[index, max(0, width - len(row)) :] = row[-width:]
+            else:
+                array[index, : len(row)] = row[:width]
+    tensor = torch.from_numpy(array)
+    if torch.device(device).type == "cuda":
+        tensor = tensor.pin_memory()
+    return tensor.to(device, non_blocking=True)

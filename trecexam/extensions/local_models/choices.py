@@ -8,71 +8,74 @@ their common beginnings. No length normalisation: these are probabilities of who
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
 
 
-@dataclass(frozen=True)
 class ChoiceTree:
-    """The decoder's input for a set of answers, without the prompt.
+    """A set of answers as tensors on a device; made once.
 
     Attributes:
+        answers: the tokens of each answer.
         tokens: the token of each node but the root, parents before children.
-        parents: for each of them its parent's place in `tokens`, -1 for the root.
-        depths: how many tokens are on the way from the root, the node's own counted.
-        paths: for each answer, the (place whose output predicts, predicted token) pairs that make up its
-            log-probability, the last without the end token; -1 is the root.
-        leaves: for each answer, the place whose output must predict the end token.
+        depths: the number of tokens from the root to each node, the node's own included.
+        sees: True where a node sees another, which is itself or an ancestor; shape (nodes, nodes).
+
+    Args:
+        answers: as token ids.
+        ends: the tokens that end an answer.
+
+    Raises:
+        ValueError: an answer is empty, or two answers have the same tokens.
     """
 
-    tokens: tuple[int, ...]
-    parents: tuple[int, ...]
-    depths: tuple[int, ...]
-    paths: tuple[tuple[tuple[int, int], ...], ...]
-    leaves: tuple[int, ...]
-
-    @classmethod
-    def of(cls, answers: Sequence[Sequence[int]]) -> ChoiceTree:
-        """The tree of answers given as token ids.
-
-        Raises:
-            ValueError: an answer is empty, or two answers have the same tokens.
-        """
+    def __init__(self, answers: Sequence[Sequence[int]], ends: Sequence[int], device: Any) -> None:
+        self.answers = answers
         tokens: list[int] = []
-        parents: list[int] = []
         depths: list[int] = []
-        node_indices: dict[tuple[int, int], int] = {}
-        paths, leaves = [], []
-        for answer in answers:
+        ancestors: list[list[int]] = []
+        nodes: dict[tuple[int, ...], int] = {}
+        steps: list[tuple[int, int, int]] = []
+        leaves: list[int] = []
+        for answer_index, answer in enumerate(answers):
             if not answer:
                 raise ValueError("an answer without tokens")
-            at, path = -1, []
+            node = -1
             for depth, token in enumerate(answer, 1):
-                path.append((at, token))
-                if (at, token) not in node_indices:
-                    node_indices[at, token] = len(tokens)
+                steps.append((node + 1, token, answer_index))
+                parent, beginning = node, tuple(answer[:depth])
+                node = nodes.setdefault(beginning, len(tokens))
+                if node == len(tokens):
                     tokens.append(token)
-                    parents.append(at)
                     depths.append(depth)
-                at = node_indices[at, token]
-            if at in leaves:
+                    ancestors.append([*(ancestors[parent] if parent >= 0 else []), node])
+            if node + 1 in leaves:
                 raise ValueError("two answers have the same tokens")
-            paths.append(tuple(path))
-            leaves.append(at)
-        return cls(tuple(tokens), tuple(parents), tuple(depths), tuple(paths), tuple(leaves))
+            leaves.append(node + 1)
+        sees = torch.zeros(len(tokens), len(tokens), dtype=torch.bool)
+        for node, seen in enumerate(ancestors):
+            sees[node, seen] = True
+        self.tokens = torch.tensor(tokens, device=device)
+        self.depths = torch.tensor(depths, device=device)
+        self.sees = sees.to(device)
+        self._steps = torch.tensor(steps, device=device)
+        self._leaves = torch.tensor(leaves, device=device)
+        self._ends = torch.tensor(ends, device=device)
+        self.longest = max(depths)
 
-    def sees(self) -> list[list[bool]]:
-        """The attention mask: each node sees itself and its ancestors; shape (nodes, nodes)."""
-        rows = []
-        for node in range(len(self.tokens)):
-            row = [False] * len(self.tokens)
-            at = node
-            while at >= 0:
-                row[at] = True
-                at = self.parents[at]
-            rows.append(row)
-        return rows
+    def scores(self, logits: Tensor) -> Tensor:
+        """Return log P(answer, end | prompt), float32 of shape (prompts, answers).
 
-    def distances(self) -> list[list[int]]:
-        """Distances in tokens between nodes and their ancestors, root first; shape (nodes + 1, nodes + 1)."""
-        depths = (0, *self.depths)
-        return [[depths[row] - depths[column] for column in range(len(depths))] for row in range(len(depths))]
+        Args:
+            logits: at the prompt's end and at each node; shape (prompts, 1 + nodes, vocabulary).
+        """
+        # One node after the other: all logits in float32 may take gigabytes.
+        total = torch.stack([torch.logsumexp(of.float(), dim=-1) for of in logits.unbind(1)], dim=1)
+        nodes, tokens, answers = self._steps.unbind(1)
+        values = logits[:, nodes, tokens].float() - total[:, nodes]
+        scores = torch.zeros(len(logits), len(self.answers), device=logits.device)
+        scores.index_add_(1, answers, values)
+        ends = logits[:, self._leaves[:, None], self._ends[None]].float()
+        return scores + torch.logsumexp(ends, dim=-1) - total[:, self._leaves]

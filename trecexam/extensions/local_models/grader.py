@@ -6,25 +6,24 @@ import math
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
+from itertools import count
 from pathlib import Path
 from typing import Any, Literal
 
-from converters.records import Item
 from trecexam.config import GraderSection
 from trecexam.errors import GraderError
 from trecexam.extensions.local_models import loading
 from trecexam.extensions.local_models.backend import Job, ModelOutput
-from trecexam.extensions.local_models.batching import FIRST_WINDOW, Batcher, OutOfMemoryError
+from trecexam.extensions.local_models.batching import Batcher, OutOfMemoryError
+from trecexam.extensions.local_models.lists import LabelLists, ListTokens
 from trecexam.extensions.local_models.local import LocalModel
-from trecexam.extensions.local_models.tiles import shared_length
 from trecexam.extensions.local_models.truncation import NoRoomError, fitted
 from trecexam.graders.base import Answer, Cell
 from trecexam.graders.prompts import DEFAULT, Prompt, named
 from trecexam.graders.prompts.assignments import with_place
 from trecexam.graders.prompts.prompted import PromptedGrader, with_verdict
 from trecexam.graders.replies import read_reply, unwrapped
-from trecexam.graders.shared_models import shared_models
 from trecexam.graders.weights import LANGUAGE_FILES, config_digest, model_folder, weights_digest
 
 #: Cells that one prompt asks about.
@@ -34,10 +33,8 @@ Call = tuple[Cell, ...]
 RATINGS = 6
 #: Digits of log-probabilities, in nats, for comparing answers.
 DIGITS = 4
-#: In place of an item where only what comes before it in a prompt matters.
-_PROBE = Item(
-    "", "", "\N{BULLET}", gold_answers=("\N{BULLET}",), choices=(("A", "\N{BULLET}"), ("B", "\N{BULLET}"))
-)
+#: Tokens that prompts have in common at least, so that these are read once.
+LEAST_SHARED = 16
 
 
 @dataclass(frozen=True)
@@ -93,6 +90,12 @@ class LanguageGrader(PromptedGrader):
         self._asked_budget = max_batch_tokens
         self._memory = memory
         self._answers = prompts[0].answers
+        self._groups = count()
+        self._labels = [label for label, _ in self._answers]
+
+    @cached_property
+    def _list_tokens(self) -> ListTokens:
+        return ListTokens.of(self._labels, self.backend.answers, self.folder)
 
     @property
     def free_text(self) -> bool:
@@ -181,16 +184,21 @@ class LanguageGrader(PromptedGrader):
         """Yields answers batch by batch; adds unreadable lists to `unread`."""
         # Another thread adds to it.
         unable: deque[tuple[Cell, Answer]] = deque()
+        new_tokens, beams = 0, 1
+        if self.free_text:
+            new_tokens, beams = self.decoding.new_tokens, self.decoding.beams
+        elif self.asks_lists:
+            most = max(prompt.group for prompt in self.prompts.values())
+            new_tokens = self._list_tokens.longest(most)
+        budget = self.backend.budget(self._asked_budget, new_tokens, beams)
         batcher: Batcher[Call, Job, ModelOutput] = Batcher(
             lambda window: self._prepare(window, unable),
-            self._launch,
-            max(self._asked_budget or self.backend.budget(), self.backend.least_budget()),
-            self.backend.plan,
+            lambda jobs: self._launch(jobs, budget.tokens),
+            budget,
+            partial(self.backend.plan, new_tokens=new_tokens, beams=beams),
         )
-        # So many that a batch has prompts of like length to choose from, and what is useful is not put off.
-        window = max(FIRST_WINDOW, batcher.max_tokens // 4)
         try:
-            for batch in batcher.run(calls, later=window):
+            for batch in batcher.run(calls, *self.backend.windows):
                 answers = [pair for job, output in batch for pair in self._answers_of(job, output, unread)]
                 yield answers + [unable.popleft() for _ in range(len(unable))]
         except OutOfMemoryError as error:
@@ -235,32 +243,18 @@ class LanguageGrader(PromptedGrader):
 
     def _prepare(self, window: list[Call], unable: deque[tuple[Cell, Answer]]) -> list[Job]:
         """The window's prompts as tokens; cells without a possible prompt are added to `unable`."""
-        groups: dict[str, int] = {}
+        groups: dict[tuple[str, str, str], int] = {}
         jobs: list[Job] = []
         while window:
             halves: list[Call] = []
             jobs += self._prompts(window, groups, unable, halves)
             window = halves
-        return self._with_prefixes(jobs) if self.backend.wants_prefixes else jobs
-
-    def _with_prefixes(self, jobs: Sequence[Job]) -> list[Job]:
-        """Jobs with their shared prefix: the tokens in common with the prompt of another question."""
-        probes: dict[tuple[str, str, str, str], str] = {}
-        for job in jobs:
-            if job.prompt.group == 1 and _probe_key(job) not in probes:
-                cell = job.cells[0]._replace(
-                    item=_PROBE._replace(kind=job.prompt.asks, query_text=job.cells[0].item.query_text)
-                )
-                probes[_probe_key(job)] = self._text(job.prompt, (cell,), cell.text[: self._enough])
-        tokens = dict(zip(probes, self.backend.encode([*probes.values()]), strict=True))
-        return [
-            job._replace(prefix=shared_length(job.tokens, tokens.get(_probe_key(job), ()))) for job in jobs
-        ]
+        return _with_prefixes(jobs)
 
     def _prompts(
         self,
         calls: Sequence[Call],
-        groups: dict[str, int],
+        groups: dict[tuple[str, str, str], int],
         unable: deque[tuple[Cell, Answer]],
         halves: list[Call],
     ) -> Iterator[Job]:
@@ -274,7 +268,7 @@ class LanguageGrader(PromptedGrader):
                 continue
             askable.append((call, prompt))
             texts.append(self._text(prompt, call, cell.text[: self._enough]))
-        for (call, prompt), tokens in zip(askable, self.backend.encode(texts), strict=True):
+        for (call, prompt), tokens in zip(askable, self.backend.tokens.encode(texts), strict=True):
             text = call[0].text
             if len(tokens) > self.max_length or len(text) > self._enough:
                 try:
@@ -286,7 +280,10 @@ class LanguageGrader(PromptedGrader):
                     room = f"leaves no room for a passage in the {self.max_length} tokens of a prompt"
                     unable.append((call[0], _error(f"{room}: shorten it")))
                     continue
-            yield Job(call, prompt, tokens, groups.setdefault(text, len(groups)))
+            key = text, prompt.name, call[0].query_text
+            if key not in groups:
+                groups[key] = next(self._groups)
+            yield Job(call, prompt, tokens, groups[key])
 
     @property
     def _enough(self) -> int:
@@ -294,7 +291,7 @@ class LanguageGrader(PromptedGrader):
         return 16 * self.max_length
 
     def _text(self, prompt: Prompt, call: Call, passage: str) -> str:
-        text = self._filled(prompt, call, passage, self.backend.plain)
+        text = self._filled(prompt, call, passage, self.backend.tokens.plain)
         # Models have no way in common to be told something before the prompt.
         return f"{prompt.system}\n\n{text}" if prompt.system else text
 
@@ -302,24 +299,31 @@ class LanguageGrader(PromptedGrader):
         whole, characters = call[0].text, self._enough
         while True:
             # A passage of megabytes is not tokenised for the sake of its first page.
-            passage = self.backend.plain(whole[:characters])
+            passage = self.backend.tokens.plain(whole[:characters])
             tokens, part = fitted(
-                lambda part: self._text(prompt, call, part), passage, self.backend, self.max_length
+                lambda part: self._text(prompt, call, part), passage, self.backend.tokens, self.max_length
             )
             if len(part) < len(passage) or characters >= len(whole):
                 return tokens
             characters *= 4
 
-    def _launch(self, jobs: Sequence[Job]) -> Callable[[], Sequence[ModelOutput]]:
-        if self.decoding.mode == "beam":
-            texts = self.backend.generate(jobs, self.decoding.beams, self.decoding.new_tokens)
-            return lambda: [ModelOutput(text, cut=cut) for text, cut in texts()]
-        answers = [answer for answer, _ in self._answers]
-        if jobs[0].prompt.group > 1:
-            lists = self.backend.list_labels(jobs, answers)
-            return lambda: [ModelOutput("", listed=tuple(map(self._best, rows))) for rows in lists()]
-        scores = self.backend.score(jobs, answers)
+    def _launch(self, jobs: Sequence[Job], max_tokens: int) -> Callable[[], Sequence[ModelOutput]]:
+        prompts = [job.tokens for job in jobs]
+        if self.free_text:
+            decoding = self.backend.decoding(self.decoding.new_tokens, beams=self.decoding.beams)
+            return lambda: [ModelOutput(text, cut=cut) for text, cut in self.backend.write(prompts, decoding)]
+        if self.asks_lists:
+            return partial(self._lists, jobs)
+        scores = self.backend.score(jobs, self._labels, max_tokens)
         return lambda: [self._best(row) for row in scores()]
+
+    def _lists(self, jobs: Sequence[Job]) -> list[ModelOutput]:
+        """Have the model write lists of permitted labels."""
+        numbers = [len(job.cells) for job in jobs]
+        lists = LabelLists(self._list_tokens, numbers, self.backend.ends[0])
+        decoding = self.backend.decoding(self._list_tokens.longest(max(numbers)))
+        self.backend.write([job.tokens for job in jobs], decoding, lists)
+        return [ModelOutput("", listed=tuple(map(self._best, rows))) for rows in lists.scores]
 
     def _best(self, scores: Sequence[float]) -> ModelOutput:
         """The most probable answer (ties: the first in the prompt), and each answer's probability."""
@@ -377,10 +381,21 @@ def _error(reason: str) -> Answer:
     return Answer(None, "error", reason)
 
 
-def _probe_key(job: Job) -> tuple[str, str, str, str]:
-    """A key of prompts with the same beginning up to the passage."""
-    cell = job.cells[0]
-    return job.prompt.asks, cell.query_text, cell.item.query_text, cell.text
+def _with_prefixes(jobs: Sequence[Job]) -> list[Job]:
+    """Return jobs with the number of tokens that the prompts about their passage begin with."""
+    by_group: dict[int, list[Job]] = {}
+    for job in jobs:
+        by_group.setdefault(job.group, []).append(job)
+    prefixes = dict.fromkeys(by_group, 0)
+    for group, members in by_group.items():
+        if len(members) > 1:
+            # The last token of a prompt is always read on its own.
+            rows = [list(job.tokens[:-1]) for job in members]
+            first, last = min(rows), max(rows)
+            pairs = enumerate(zip(first, last, strict=False))
+            common = next((index for index, (a, b) in pairs if a != b), min(len(first), len(last)))
+            prefixes[group] = common if common >= LEAST_SHARED else 0
+    return [job._replace(prefix=prefixes[job.group]) for job in jobs]
 
 
 def chosen_prompts(settings: GraderSection, root: Path, *, passage_first: bool) -> list[Prompt]:
@@ -435,13 +450,8 @@ def local_grader(
     folder = model_folder(model, settings.revision, root, make.name, loading.HOW_TO_GET)
     first = passage_first if settings.passage_first is None else settings.passage_first
     prompts = chosen_prompts(settings, root, passage_first=first)
-    # Another prompt of the same model needs no other weights.
-    backend = shared_models().get(
-        (make, folder, settings.device, settings.dtype),
-        lambda: make(folder, settings.device, settings.dtype, reproducible=True),
-    )
     return LanguageGrader(
-        backend,
+        make.shared(folder, settings.device, settings.dtype),
         prompts,
         chosen_decoding(settings, prompts),
         Path(model).name,

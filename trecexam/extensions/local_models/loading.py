@@ -7,6 +7,7 @@ import json
 import os
 from collections.abc import Iterator
 from importlib.metadata import version
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -109,7 +110,6 @@ def load_model(folder: Path, auto_class: str, device: str, dtype: torch.dtype) -
     Raises:
         GraderError: it cannot be loaded, or does not fit the device.
     """
-    import torch
     import transformers
     from transformers.utils import logging
 
@@ -123,6 +123,8 @@ def load_model(folder: Path, auto_class: str, device: str, dtype: torch.dtype) -
                 trust_remote_code=False,
                 use_safetensors=True,
                 output_loading_info=True,
+                # With accelerate, weights go from the files straight to the device.
+                **({"device_map": {"": device}} if find_spec("accelerate") else {}),
             )
         lacking = sorted({*loading_info["missing_keys"], *loading_info["mismatched_keys"]})
         if lacking:
@@ -139,12 +141,12 @@ def load_model(folder: Path, auto_class: str, device: str, dtype: torch.dtype) -
             decoder_start_token_id=released_settings.decoder_start_token_id,
         )
         return model.to(device).eval()
-    except torch.OutOfMemoryError as error:
-        raise GraderError(
-            f"the model does not fit into the memory of {device}: use a smaller one, or set `device`",
-            path=folder,
-        ) from error
     except Exception as error:
+        if is_out_of_memory(error):
+            raise GraderError(
+                f"the model does not fit into the memory of {device}: use a smaller one, or set `device`",
+                path=folder,
+            ) from error
         # From a missing file to damaged weights, each with its own error class.
         raise GraderError(f"the model cannot be loaded: {line_of(error)}", path=folder) from error
 
@@ -156,6 +158,18 @@ def written_limit(folder: Path) -> int:
     except (OSError, ValueError, AttributeError):
         limit = None
     return int(min(limit, NO_LIMIT)) if isinstance(limit, int | float) and limit > 0 else NO_LIMIT
+
+
+def written_config(folder: Path) -> dict[str, Any]:
+    """The model's configuration.
+
+    Raises:
+        GraderError: the folder has none.
+    """
+    try:
+        return dict(json.loads((folder / "config.json").read_bytes()))
+    except (OSError, ValueError, TypeError) as error:
+        raise GraderError(f"the folder has no config.json of a model: {error}", path=folder) from None
 
 
 @contextlib.contextmanager
@@ -178,16 +192,21 @@ def line_of(error: Exception) -> str:
 
 @contextlib.contextmanager
 def out_of_memory() -> Iterator[None]:
-    """Converts torch's out-of-memory errors to `OutOfMemoryError`."""
+    """Converts errors of torch for a lack of memory to `OutOfMemoryError`."""
     import torch
 
     try:
         yield
-    except torch.OutOfMemoryError as error:
-        torch.cuda.empty_cache()
-        raise OutOfMemoryError(line_of(error)) from error
     except RuntimeError as error:
-        # The CPU's allocator has no own class.
-        if "memory" not in str(error) or "alloc" not in str(error):
+        if not is_out_of_memory(error):
             raise
+        for device in (torch.cuda, torch.xpu, *([torch.mps] if torch.backends.mps.is_available() else [])):
+            device.empty_cache()
         raise OutOfMemoryError(line_of(error)) from error
+
+
+def is_out_of_memory(error: Exception) -> bool:
+    """Return True for a lack of memory: each device and library words it differently."""
+    text = str(error).lower()
+    words = ("out of memory", "alloc_failed", "not enough memory", "can't allocate memory")
+    return isinstance(error, RuntimeError) and any(word in text for word in words)

@@ -2,49 +2,39 @@
 
 from __future__ import annotations
 
-import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from trecexam.errors import GraderError
 from trecexam.extensions.local_models import loading
 from trecexam.extensions.local_models.backend import Job
-from trecexam.extensions.local_models.batching import OutOfMemoryError, Plan
-from trecexam.extensions.local_models.lists import LabelLists, ListTokens
-from trecexam.extensions.local_models.tiles import (
-    Tile,
-    all_of,
-    in_order,
-    n_rows,
-    padded_length,
-    plan_tiles,
-    tiles,
-)
-from trecexam.extensions.local_models.tokens import PromptTokens
+from trecexam.extensions.local_models.batching import Budget, plan
+from trecexam.extensions.local_models.lists import LabelLists
+from trecexam.extensions.local_models.tokens import PromptTokens, answer_tokens
+from trecexam.files.stamps import stamp
 from trecexam.graders.environment import environment_of
+from trecexam.graders.shared_models import shared_models
 from trecexam.graders.threads import several_at_once
 
 if TYPE_CHECKING:
     from torch import Tensor
     from transformers import GenerationConfig
 
-Result = TypeVar("Result")
-Made = TypeVar("Made")
+    from trecexam.extensions.local_models.choices import ChoiceTree
 
-#: Tokens of a tile on a CPU: enough for the one core that reads it.
-CPU_TOKENS = 128
-#: Tokens of a tile of prompts that texts are written for: each of their tokens reads all weights.
-WRITING_TOKENS = {"cuda": 8_192, "cpu": 1_024}
-#: The same where any text is written, and the step of these tiles' lengths: most of the time goes into the
-#: many tokens of an answer, so that fewer and larger tiles are worth their padding.
-FREE_TOKENS, FREE_STEP = {"cuda": 32_768, "cpu": 2_048}, 64
-#: Tokens of a batch on a CPU: a tile to write for, for each core. It does not change any answer.
-CPU_BUDGET = WRITING_TOKENS["cpu"] * max(2, os.cpu_count() or 1)
-#: Into how many parts tiles are cut, at most, where they do not fit into memory.
-SMALLEST = 2**16
+#: Tokens of a batch, on a GPU or for each core, where answers are scored; where answers are written, a prompt
+#: counts once for each beam, with the tokens that may follow.
+SCORING, WRITING = {"cuda": 32_768, "cpu": 8_192}, {"cuda": 131_072, "cpu": 16_384}
+#: Tokens that a core scores at once.
+CORE_TOKENS = 2_048
+#: Prompts of the first window and of all later ones: a GPU does not wait for a slow tokenizer, and a CPU soon
+#: turns to what is more useful.
+WINDOWS = {"cuda": (2_048, 16_384), "cpu": (512, 1_024)}
+#: A base model's answer follows this; only where the words of the answer begin depends on it.
+_CUE = "Answer:"
 
 
 class LocalModel(ABC):
@@ -53,40 +43,31 @@ class LocalModel(ABC):
     Args:
         device: as torch names it; None for the best one here.
         dtype: "auto", or as torch names it.
-        reproducible: what a prompt gives is bit for bit the same whatever else is in the batch (`tiles`).
     """
 
     #: The grader's name.
     name: ClassVar[str]
     #: The class of transformers that loads it.
     auto_class: ClassVar[str]
-    #: Tokens of a batch that were fastest, by kind of device.
-    budgets: ClassVar[Mapping[str, int]]
-    #: Tokens of a tile of prompts, by kind of device.
-    reading_tokens: ClassVar[Mapping[str, int]] = {"cuda": 16_384, "cpu": CPU_TOKENS}
-    #: Whether prompts go into the tokenizer's chat template, where it has one.
-    chat: ClassVar[bool] = False
-    #: Whether jobs need their `prefix`.
-    wants_prefixes: ClassVar[bool] = False
-    #: Whether what it writes begins with the prompt.
-    repeats_prompts: ClassVar[bool] = False
+    #: Whether it reads and writes one sequence: chat templates, and texts that begin with the prompt.
+    decoder_only: ClassVar[bool]
 
-    def __init__(
-        self,
-        folder: Path,
-        device: str | None = None,
-        dtype: str = "auto",
-        *,
-        reproducible: bool = False,
-    ) -> None:
+    def __init__(self, folder: Path, device: str | None = None, dtype: str = "auto") -> None:
         self.folder = folder
         self._device, self._dtype = device, dtype
-        self.reproducible = reproducible
-        self._smaller = 1
+        self._budgets: dict[tuple[int, int, int], Budget] = {}
+        self._trees: dict[tuple[str, ...], ChoiceTree] = {}
+
+    @classmethod
+    def shared(cls, folder: Path, device: str | None, dtype: str) -> Self:
+        """Return the model of these files that a grader or writer of this process has, else a new one."""
+        files = tuple(stamp(path) for path in sorted(folder.iterdir()))
+        key = cls, folder.absolute(), device, dtype, files
+        return shared_models().get(key, lambda: cls(folder, device, dtype))
 
     @cached_property
     def tokens(self) -> PromptTokens:
-        return PromptTokens(loading.load_tokenizer(self.folder), chat=self.chat)
+        return PromptTokens(loading.load_tokenizer(self.folder), chat=self.decoder_only)
 
     @cached_property
     def device(self) -> str:
@@ -95,44 +76,37 @@ class LocalModel(ABC):
     @cached_property
     def model(self) -> Any:
         dtype = loading.best_dtype(self._dtype, self.device)
-        model = loading.load_model(self.folder, self.auto_class, self.device, dtype)
-        if self.reproducible:
-            from trecexam.graders.activations import part_evenly
-
-            part_evenly(model)
-        return model
+        return loading.load_model(self.folder, self.auto_class, self.device, dtype)
 
     @property
     def environment(self) -> Mapping[str, str] | None:
-        """The model's environment; None before it is loaded."""
+        """The model's environment, with sizes of batches that memory limits; None before it is loaded."""
         loaded = self.__dict__.get("model")
-        return None if loaded is None else environment_of(loaded)
+        if loaded is None:
+            return None
+        lowered = sorted(str(budget.tokens) for budget in self._budgets.values() if budget.lowered)
+        return environment_of(loaded) | ({"batch_tokens": " ".join(lowered)} if lowered else {})
 
-    def encode(self, texts: Sequence[str]) -> list[list[int]]:
-        """The tokens of whole prompts, special tokens and chat template included. May run in any thread."""
-        return self.tokens.encode(texts)
-
-    def plain(self, text: str) -> str:
-        """The text without special tokens."""
-        return self.tokens.plain(text)
-
-    def token_ends(self, text: str) -> Sequence[int]:
-        """The end of each token in a plain text."""
-        return self.tokens.ends(text)
-
-    @property
-    @abstractmethod
-    def pad(self) -> int:
-        """The padding token."""
-
-    @property
-    @abstractmethod
+    @cached_property
     def ends(self) -> list[int]:
-        """The tokens that end an answer.
+        """The tokens that end an answer; chat models have one for the turn and one for the text.
 
         Raises:
             GraderError: the model has no such token.
         """
+        configured = self.model.generation_config.eos_token_id
+        ids = [] if configured is None else [configured] if isinstance(configured, int) else list(configured)
+        if not ids and self.tokens.tokenizer.eos_token_id is not None:
+            ids = [self.tokens.tokenizer.eos_token_id]
+        if not ids:
+            raise GraderError("this model has no token that ends an answer (eos_token_id)", path=self.folder)
+        return sorted(set(ids))
+
+    @property
+    def pad(self) -> int:
+        """The padding token."""
+        token: int | None = self.tokens.tokenizer.pad_token_id
+        return self.ends[0] if token is None else token
 
     @abstractmethod
     def length_limit(self, new_tokens: int) -> int:
@@ -142,76 +116,78 @@ class LocalModel(ABC):
             GraderError: none.
         """
 
-    @abstractmethod
     def answers(self, texts: Sequence[str]) -> list[list[int]]:
         """The tokens of permitted answers after a prompt."""
+        cue = _CUE if self.decoder_only and not self.tokens.chat else None
+        return answer_tokens(self.tokens.tokenizer, texts, self.folder, cue)
+
+    @property
+    @abstractmethod
+    def scorer(self) -> Any:
+        """What scores answers; made when first used."""
 
     @abstractmethod
-    def score(self, jobs: Sequence[Job], answers: Sequence[str]) -> Callable[[], list[list[float]]]:
-        """Starts scoring; the call returned waits for log P(answer, end | prompt), per job and answer.
+    def log_probabilities(self, jobs: Sequence[Job], tree: ChoiceTree, max_tokens: int) -> Tensor:
+        """Return log P(answer, end | prompt), shape (jobs, answers)."""
+
+    def score(
+        self, jobs: Sequence[Job], answers: Sequence[str], max_tokens: int
+    ) -> Callable[[], list[list[float]]]:
+        """Start scoring; the call returned waits for log P(answer, end | prompt), per job and answer.
 
         Raises:
             OutOfMemoryError: here or in the call returned.
         """
+        import torch
+
+        with torch.inference_mode(), loading.out_of_memory():
+            scores = self._scores(jobs, self._tree(answers), max_tokens)
+            on_cuda = scores.device.type == "cuda"
+            scores = scores.to("cpu", non_blocking=on_cuda)
+            arrived = torch.cuda.current_stream(scores.device).record_event() if on_cuda else None
+
+        def result() -> list[list[float]]:
+            with loading.out_of_memory():
+                if arrived is not None:
+                    arrived.synchronize()
+                rows: list[list[float]] = scores.tolist()
+            return rows
+
+        return result
+
+    def _scores(self, jobs: Sequence[Job], tree: ChoiceTree, max_tokens: int) -> Tensor:
+        """Return log-probabilities; on a CPU each core has a part of the jobs."""
+        import torch
+
+        # Made first, as threads must not make it.
+        _ = self.scorer
+        if self.device != "cpu":
+            return self.log_probabilities(jobs, tree, max_tokens)
+        parts = self.plan(jobs, max(1, min(CORE_TOKENS, max_tokens // torch.get_num_threads())))
+
+        def scored(part: Sequence[int]) -> Tensor:
+            with torch.inference_mode():
+                return self.log_probabilities([jobs[index] for index in part], tree, max_tokens)
+
+        with several_at_once() as pool:
+            scores = torch.cat([*pool.map(scored, parts)])
+        return scores[torch.tensor([index for part in parts for index in part]).argsort()]
+
+    def _tree(self, answers: Sequence[str]) -> ChoiceTree:
+        from trecexam.extensions.local_models.choices import ChoiceTree
+
+        key = tuple(answers)
+        if key not in self._trees:
+            self._trees[key] = ChoiceTree(self.answers(answers), self.ends, self.device)
+        return self._trees[key]
+
+    def make_ready(self) -> None:
+        """Load the model for writing, before threads use it."""
+        _ = self.model
 
     @abstractmethod
-    def padded(self, prompts: Sequence[Sequence[int]], length: int) -> tuple[Tensor, Tensor]:
-        """Padded tokens and their mask; shape (prompts, length)."""
-
-    def list_labels(
-        self, jobs: Sequence[Job], labels: Sequence[str]
-    ) -> Callable[[], list[list[tuple[float, ...]]]]:
-        """Starts writing lists of labels; the call returned waits for each label's share, per job and cell.
-
-        See `LabelLists.scores` for what they say.
-
-        Raises:
-            GraderError: this model cannot write so.
-            OutOfMemoryError: there are too many.
-        """
-        tokens = ListTokens.of(labels, self.answers, self.folder)
-        numbers = [len(job.cells) for job in jobs]
-        scores: list[list[tuple[float, ...]]] = [[] for _ in jobs]
-
-        def of(job_indices: Sequence[int]) -> LabelLists:
-            lists = LabelLists(tokens, [numbers[job_index] for job_index in job_indices], self.ends[0])
-            # A tile is filled up at its end.
-            for job_index, row in reversed(list(zip(job_indices, lists.scores, strict=True))):
-                scores[job_index] = row
-            return lists
-
-        try:
-            self.continued([job.tokens for job in jobs], self.decoding(tokens.longest(max(numbers))), of)
-        except (ValueError, NotImplementedError) as error:
-            raise GraderError(
-                f"this model cannot write lists: {loading.line_of(error)}", path=self.folder
-            ) from error
-        return lambda: scores
-
-    def generate(
-        self, jobs: Sequence[Job], beams: int, new_tokens: int
-    ) -> Callable[[], list[tuple[str, bool]]]:
-        """Starts free-text answering by beam search; the call returned waits for the texts.
-
-        With each text comes whether it was stopped before its end.
-        """
-        try:
-            generated = self.continued([job.tokens for job in jobs], self.decoding(new_tokens, beams=beams))
-        except (ValueError, NotImplementedError) as error:
-            raise GraderError(
-                f'this model does not support `decode = "beam"`: {loading.line_of(error)}', path=self.folder
-            ) from error
-        return lambda: self.texts(generated.tolist())
-
-    def texts(self, rows: Sequence[Sequence[int]]) -> list[tuple[str, bool]]:
-        """Return the texts of generated tokens, and whether each was stopped before its end."""
-        ends = set(self.ends)
-        # T5 begins an answer with a token that may be one which ends it.
-        first = int(not self.repeats_prompts)
-        return [
-            (text, ends.isdisjoint(row[first:]))
-            for text, row in zip(self.tokens.texts(rows), rows, strict=True)
-        ]
+    def padded(self, prompts: Sequence[Sequence[int]]) -> tuple[Tensor, Tensor]:
+        """Return tokens and their mask, shape (prompts, longest prompt)."""
 
     def decoding(self, new_tokens: int, *, beams: int = 1, temperature: float = 0.0) -> GenerationConfig:
         """Generation settings: the papers' beam search, greedy, or sampling."""
@@ -228,153 +204,78 @@ class LocalModel(ABC):
             decoder_start_token_id=getattr(self.model.generation_config, "decoder_start_token_id", None),
         )
 
-    def continued(
-        self,
-        rows: Sequence[Sequence[int]],
-        decoding: GenerationConfig,
-        lists: Callable[[Sequence[int]], LabelLists] | None = None,
-        *,
-        free: bool = False,
-    ) -> Tensor:
-        """The tokens that follow each prompt's, padded at the end; shape (prompts, new tokens).
+    def write(
+        self, prompts: Sequence[Sequence[int]], decoding: GenerationConfig, lists: LabelLists | None = None
+    ) -> list[tuple[str, bool]]:
+        """Return the text that follows each prompt, and whether it was stopped before its end.
 
         Args:
-            lists: for places in `rows`, what holds the model to certain tokens there.
-            free: any text is written.
+            lists: holds the model to certain tokens.
 
         Raises:
-            OutOfMemoryError: there are too many.
-        """
-
-        def of_tile(tile: Tile) -> Tensor:
-            tokens, mask = self.padded([rows[row_index] for row_index in tile.places], tile.length)
-            generated: Tensor = self.model.generate(
-                input_ids=tokens,
-                attention_mask=mask.long(),
-                generation_config=decoding,
-                logits_processor=None if lists is None else [lists(tile.places)],
-            )
-            return generated[:, tokens.shape[1] :] if self.repeats_prompts else generated
-
-        lengths, rows_of = self.writing_tiles(rows, free=free)
-        return self.texts_in_order(self.in_tiles(lengths, of_tile, rows_of))
-
-    def budget(self) -> int:
-        """The token budget of a batch for the device."""
-        return self._suiting(self.budgets)
-
-    def least_budget(self) -> int:
-        """The smallest token budget: one tile."""
-        return self._tile_tokens(self.reading_tokens)
-
-    def plan(self, jobs: Sequence[Job], max_tokens: int) -> Plan:
-        """Batches of whole tiles."""
-        lengths = [padded_length(job.length) for job in jobs]
-        return Plan(*plan_tiles(lengths, self.planned_rows, max_tokens))
-
-    def planned_rows(self, length: int) -> int:
-        """The number of prompts of this length per batch."""
-        return self.reading_rows(length)
-
-    def _tile_tokens(self, sizes: Mapping[str, int]) -> int:
-        return max(1, self._suiting(sizes) // self._smaller)
-
-    def in_tiles(
-        self,
-        lengths: Sequence[int],
-        run: Callable[[Tile], Tensor],
-        rows_of: Callable[[int], int],
-    ) -> list[tuple[Tile, Tensor]]:
-        """Computes prompts tile by tile, or as one tile if results need not be reproducible.
-
-        Args:
-            lengths: of the tiles that the prompts go into; of the prompts, where it need not be reproducible.
-            run: computes a tile; its result has a row for each of the tile's.
-            rows_of: the rows of a tile of a length.
-
-        Raises:
-            OutOfMemoryError: it does not fit.
-        """
-
-        def cut() -> list[Tile]:
-            return tiles(lengths, rows_of) if self.reproducible else [all_of(lengths)]
-
-        return self.fitting(lambda: self.of_each(cut(), run), smallest=len(cut()) == 1)
-
-    def of_each(self, cut: Sequence[Tile], run: Callable[[Tile], Made]) -> list[tuple[Tile, Made]]:
-        """Yields each tile with the result of `run`; uses one thread per tile on a CPU if reproducible."""
-        import torch
-
-        if not self.reproducible or not self.device.startswith("cpu"):
-            return [(tile, run(tile)) for tile in cut]
-
-        def alone(tile: Tile) -> Made:
-            with torch.inference_mode():
-                return run(tile)
-
-        with several_at_once() as pool:
-            return list(zip(cut, pool.map(alone, cut), strict=True))
-
-    def reading_rows(self, length: int) -> int:
-        """The rows of a tile of prompts of this length, for scoring."""
-        return n_rows(length, self._tile_tokens(self.reading_tokens))
-
-    def writing_rows(self, length: int) -> int:
-        """The rows of a tile of prompts of this length, for decoding."""
-        return n_rows(length, self._tile_tokens(WRITING_TOKENS))
-
-    def free_rows(self, length: int) -> int:
-        """The rows of a tile of prompts of this length, for free text."""
-        return n_rows(length, self._tile_tokens(FREE_TOKENS))
-
-    def writing_tiles(
-        self, prompts: Sequence[Sequence[int]], *, free: bool
-    ) -> tuple[list[int], Callable[[int], int]]:
-        """The lengths of tiles for decoding, and the rows of each.
-
-        Args:
-            free: any text is written.
-        """
-        if not self.reproducible:
-            return self._lengths(prompts), self.writing_rows
-        # At least one token of padding: transformers drops the mask of a tile without padding, and attention
-        # without a mask is another kernel, so that a full prompt's bits would depend on its neighbours.
-        lengths = [padded_length(len(prompt) + 1, FREE_STEP if free else None) for prompt in prompts]
-        return lengths, self.free_rows if free else self.writing_rows
-
-    def _lengths(self, prompts: Sequence[Sequence[int]]) -> list[int]:
-        """The padded lengths of prompts without reproducibility."""
-        return [len(prompt) for prompt in prompts]
-
-    def fitting(self, run: Callable[[], Result], *, smallest: bool = False) -> Result:
-        """Runs a computation.
-
-        Args:
-            smallest: it is no more than a tile, so tiles that do not fit into memory are halved, from now
-                on; then what they give may differ in its last bits from what it was before.
-
-        Raises:
-            OutOfMemoryError: it does not fit.
+            GraderError: this model cannot write so.
+            OutOfMemoryError: there are too many prompts.
         """
         import torch
 
-        while True:
-            try:
-                with torch.inference_mode(), loading.out_of_memory():
-                    return run()
-            except OutOfMemoryError:
-                if not (self.reproducible and smallest and self._smaller < SMALLEST):
-                    raise
-                self._smaller *= 2
+        self.make_ready()
+        # On a CPU each core writes for a part of the prompts.
+        cores = torch.get_num_threads() if self.device == "cpu" and lists is None else 1
+        parts = [prompts[core::cores] for core in range(min(cores, len(prompts)))]
 
-    def texts_in_order(self, parts: Sequence[tuple[Tile, Tensor]]) -> Tensor:
-        """`in_order` for tokens of answers, padded at the end to the longest."""
-        from torch.nn.functional import pad
+        def written(part: Sequence[Sequence[int]]) -> list[list[int]]:
+            with torch.inference_mode(), loading.out_of_memory():
+                tokens, mask = self.padded(part)
+                generated = self.model.generate(
+                    input_ids=tokens,
+                    attention_mask=mask.long(),
+                    generation_config=decoding,
+                    logits_processor=None if lists is None else [lists],
+                )
+                # T5 begins an answer with a token that may be one which ends it.
+                rows: list[list[int]] = generated[:, tokens.shape[1] if self.decoder_only else 1 :].tolist()
+            return rows
 
-        longest = max(tokens.shape[1] for _, tokens in parts)
-        return in_order(
-            [(tile, pad(tokens, (0, longest - tokens.shape[1]), value=self.pad)) for tile, tokens in parts]
-        )
+        try:
+            if len(parts) == 1:
+                rows = written(prompts)
+            else:
+                with several_at_once() as pool:
+                    found = [*pool.map(written, parts)]
+                rows = [found[index % cores][index // cores] for index in range(len(prompts))]
+        except (ValueError, NotImplementedError) as error:
+            raise GraderError(
+                f"transformers cannot write texts with this model: {loading.line_of(error)}", path=self.folder
+            ) from error
+        ends = set(self.ends)
+        texts = self.tokens.texts(rows)
+        return [(text, ends.isdisjoint(row)) for text, row in zip(texts, rows, strict=True)]
 
-    def _suiting(self, sizes: Mapping[str, int]) -> int:
-        return sizes.get(self.device.split(":")[0], sizes["cpu"])
+    def budget(self, wanted: int | None, new_tokens: int = 0, beams: int = 1) -> Budget:
+        """Return the budget of batches; the lowered one if memory ran out in such batches before.
+
+        Args:
+            wanted: tokens; None for what suits the device.
+            new_tokens: that are written after a prompt.
+            beams: of the search.
+        """
+        import torch
+
+        sizes = WRITING if new_tokens else SCORING
+        suitable = sizes.get(self.device.split(":")[0], sizes["cpu"] * torch.get_num_threads())
+        if new_tokens and self.device.startswith("cuda"):
+            # The size is for a card of 32 GiB: caches of answers take most of it.
+            suitable *= max(1, torch.cuda.get_device_properties(self.device).total_memory // 2**35)
+        tokens = wanted or suitable
+        return self._budgets.setdefault((tokens, new_tokens, beams), Budget(tokens))
+
+    @property
+    def windows(self) -> tuple[int, int]:
+        """Prompts of the first window and of later ones."""
+        return WINDOWS.get(self.device.split(":")[0], WINDOWS["cpu"])
+
+    def plan(
+        self, jobs: Sequence[Job], max_tokens: int, new_tokens: int = 0, beams: int = 1
+    ) -> list[list[int]]:
+        """Cut jobs into batches of at most `max_tokens`; see `budget`."""
+        return plan([(job.length + new_tokens) * beams for job in jobs], max_tokens)

@@ -2,35 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 from trecexam.config import GraderSection
 from trecexam.errors import GraderError
 from trecexam.extensions.local_models import loading
-from trecexam.extensions.local_models.backend import Job
-from trecexam.extensions.local_models.choices import ChoiceTree
+from trecexam.extensions.local_models.backend import Job, on_device
+from trecexam.extensions.local_models.batching import plan
 from trecexam.extensions.local_models.grader import LanguageGrader, local_grader, local_reading
-from trecexam.extensions.local_models.local import CPU_BUDGET, LocalModel
-from trecexam.extensions.local_models.tiles import Tile, in_order, padded_length
-from trecexam.extensions.local_models.tokens import answer_tokens
+from trecexam.extensions.local_models.local import LocalModel
 from trecexam.graders.base import Factory
 
 if TYPE_CHECKING:
-    import torch
+    from torch import Tensor
 
+    from trecexam.extensions.local_models.choices import ChoiceTree
     from trecexam.extensions.local_models.t5 import T5Scorer
 
 #: The model of the Rubric and EXAM papers.
 FLAN_T5_LARGE = "google/flan-t5-large"
-#: How far, in nats, an answer's log-probability may differ from transformers' own: bfloat16 rounds by less.
-MOST_DIFFERENCE = 1.0
-#: Rows of tiles in which answers are scored, by kind of device, and the steps of their lengths.
-ANSWER_ROWS, ANSWER_STEP = {"cuda": 128, "cpu": 8}, 128
-#: T5's relative positions know no end, but it was trained on so many tokens.
+#: How far, in nats, log-probabilities may be from those of transformers.
+TOLERANCE = 1e-3
+#: Tokens of a prompt where the model's files name no length: T5 was trained on so many.
 T5_LENGTH = 512
+#: Lengths of batches on a GPU are multiples: the attention kernel's bias needs it.
+STEP = 8
 
 
 class Seq2SeqBackend(LocalModel):
@@ -38,8 +37,7 @@ class Seq2SeqBackend(LocalModel):
 
     name = "seq2seq"
     auto_class = "AutoModelForSeq2SeqLM"
-    # Large on a GPU, small enough for a processor's cache elsewhere.
-    budgets: ClassVar = {"cuda": 65_536, "cpu": CPU_BUDGET}
+    decoder_only = False
 
     @cached_property
     def model(self) -> Any:
@@ -55,30 +53,13 @@ class Seq2SeqBackend(LocalModel):
         return model
 
     @cached_property
-    def end(self) -> int:
-        """The token that ends an answer."""
-        token: int | None = self.tokens.tokenizer.eos_token_id
-        if token is None:
-            raise GraderError("this model has no token that ends an answer (eos_token_id)", path=self.folder)
-        return token
-
-    @property
-    def ends(self) -> list[int]:
-        return [self.end]
-
-    @property
-    def pad(self) -> int:
-        token: int = self.tokens.tokenizer.pad_token_id
-        return token
-
-    @cached_property
     def scorer(self) -> T5Scorer:
-        from trecexam.extensions.local_models.t5 import T5Scorer
+        from trecexam.extensions.local_models.t5 import T5Scorer, difference
 
         with loading.out_of_memory():
+            off = difference(self.model)
             scorer = T5Scorer(self.model)
-            off = scorer.difference(self.model, self.end)
-        if not off <= MOST_DIFFERENCE:
+        if not off <= TOLERANCE:
             raise GraderError(
                 "the installed transformers computes this model differently from trecexam "
                 f"(by {off:.2g} nats): "
@@ -88,73 +69,30 @@ class Seq2SeqBackend(LocalModel):
         return scorer
 
     def length_limit(self, new_tokens: int) -> int:
-        return min(loading.written_limit(self.folder), T5_LENGTH)
+        limits = loading.written_limit(self.folder), loading.written_config(self.folder).get("n_positions")
+        known = [limit for limit in limits if isinstance(limit, int) and limit < loading.NO_LIMIT]
+        return max(known, default=T5_LENGTH)
 
-    def answers(self, texts: Sequence[str]) -> list[list[int]]:
-        return answer_tokens(self.tokens.tokenizer, texts, self.folder)
+    def log_probabilities(self, jobs: Sequence[Job], tree: ChoiceTree, max_tokens: int) -> Tensor:
+        tokens, mask = self.padded([job.tokens for job in jobs])
+        return self.scorer.log_probabilities(tokens, mask, tree)
 
-    def score(self, jobs: Sequence[Job], answers: Sequence[str]) -> Callable[[], list[list[float]]]:
-        tree = ChoiceTree.of(self.answers(answers))
-        rows = [job.tokens for job in jobs]
-        scores = self._scores(rows, tree)
+    def plan(
+        self, jobs: Sequence[Job], max_tokens: int, new_tokens: int = 0, beams: int = 1
+    ) -> list[list[int]]:
+        """Cut jobs into batches of at most `max_tokens`; see `budget`."""
+        return plan([(self._stepped(job.length) + new_tokens) * beams for job in jobs], max_tokens)
 
-        def result() -> list[list[float]]:
-            with loading.out_of_memory():
-                values: list[list[float]] = scores.tolist()
-            return values
+    def _stepped(self, length: int) -> int:
+        return -(-length // STEP) * STEP if self.device.startswith("cuda") else length
 
-        return result
-
-    def _scores(self, rows: Sequence[Sequence[int]], tree: ChoiceTree) -> torch.Tensor:
-        """log P(answer, end | prompt), shape (prompts, answers).
-
-        Prompts are read in tiles of few rows, so that few are filled up in vain; answers, a tenth of the
-        work, are scored in tiles of more, as each reads all weights of the decoder.
-        """
+    def padded(self, prompts: Sequence[Sequence[int]]) -> tuple[Tensor, Tensor]:
         import torch
 
-        hidden: list[torch.Tensor] = [torch.empty(0)] * len(rows)
-        # Made once, before threads need it.
-        scorer = self.scorer
-
-        def read(tile: Tile) -> torch.Tensor:
-            tokens, mask = self.padded([rows[row_index] for row_index in tile.places], tile.length)
-            return scorer.encode(tokens, mask)
-
-        for tile, states in self.in_tiles([padded_length(len(row)) for row in rows], read, self.reading_rows):
-            for row_index, state in zip(tile.places[: tile.n_prompts], states, strict=False):
-                hidden[row_index] = state[: len(rows[row_index])]
-
-        def answer(tile: Tile) -> torch.Tensor:
-            like = hidden[tile.places[0]]
-            states = like.new_zeros(len(tile.places), tile.length, like.shape[1])
-            mask = torch.zeros(states.shape[:2], dtype=torch.bool, device=like.device)
-            for tile_row, row_index in enumerate(tile.places):
-                states[tile_row, : len(rows[row_index])] = hidden[row_index]
-                mask[tile_row, : len(rows[row_index])] = True
-            return scorer.log_probabilities(states, mask, tree, self.end)
-
-        lengths = [padded_length(len(row), ANSWER_STEP) for row in rows]
-        return in_order(self.in_tiles(lengths, answer, self._answer_rows))
-
-    def _answer_rows(self, length: int) -> int:
-        return self._suiting(ANSWER_ROWS)
-
-    def planned_rows(self, length: int) -> int:
-        return max(self.reading_rows(length), self._answer_rows(length))
-
-    def _lengths(self, prompts: Sequence[Sequence[int]]) -> list[int]:
-        # Tensor cores, and the attention kernel's bias, want lengths in steps of 8.
-        step = 8 if self.device.startswith("cuda") else 1
-        return [-(-len(prompt) // step) * step for prompt in prompts]
-
-    def padded(self, prompts: Sequence[Sequence[int]], length: int) -> tuple[torch.Tensor, torch.Tensor]:
-        import torch
-
-        rows = [[*prompt, *[self.pad] * (length - len(prompt))] for prompt in prompts]
-        tokens = torch.tensor(rows, device=self.device)
-        lengths = torch.tensor([len(prompt) for prompt in prompts], device=self.device)
-        return tokens, torch.arange(length, device=self.device)[None] < lengths[:, None]
+        lengths = [len(prompt) for prompt in prompts]
+        tokens = on_device(prompts, self.device, self.pad, self._stepped(max(lengths)))
+        columns = torch.arange(tokens.shape[1], device=self.device)
+        return tokens, columns < on_device(lengths, self.device)[:, None]
 
 
 def _create(settings: GraderSection, root: Path) -> LanguageGrader:

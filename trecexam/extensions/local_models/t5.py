@@ -3,7 +3,6 @@
 The same computation as `T5ForConditionalGeneration.forward` (the tests compare them), laid out for
 scoring a few short answers per prompt:
 
-- queries, keys and values are one matrix product, and so are the two halves of the gated unit;
 - all answers go through the decoder as one sequence of a dozen nodes, each seeing its own ancestors;
 - the decoder's cross-attention never makes keys and values of the prompt. For the few nodes there are,
   (q W_k) h and W_v (p h) cost less than q (W_k h) and p (W_v h), which project every token of the prompt
@@ -17,13 +16,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import torch
 from torch.nn import functional
 
 from trecexam.extensions.local_models.choices import ChoiceTree
-from trecexam.graders.activations import evenly_parted
 from trecexam.graders.packed_linear import Linear, linear
 
 if TYPE_CHECKING:
@@ -33,12 +32,25 @@ if TYPE_CHECKING:
 SUPPORTED = ("T5ForConditionalGeneration", "MT5ForConditionalGeneration")
 #: Weights of the last step up to which it is computed in float32: T5's up to XL, not mT5's eightfold words.
 MOST_EXACT = 2**26
+#: Sizes of the small model that is compared with transformers, and tokens of its longer prompt.
+SMALL = {
+    "d_model": 32,
+    "d_kv": 8,
+    "d_ff": 64,
+    "num_layers": 2,
+    "num_decoder_layers": 2,
+    "num_heads": 4,
+    "vocab_size": 512,
+}
+CHECKED_LENGTH = 144
 
 
 @dataclass(frozen=True)
 class _Attention:
     norm: Tensor
-    qkv: Linear
+    query: Linear
+    key: Linear
+    value: Linear
     out: Linear
 
 
@@ -55,7 +67,10 @@ class _CrossAttention:
 
 @dataclass(frozen=True)
 class _FeedForward:
+    """`gate` is None where the unit is not gated."""
+
     norm: Tensor
+    gate: Linear | None
     inner: Linear
     out: Linear
 
@@ -64,15 +79,14 @@ class T5Scorer:
     """Scores answers with a T5 model.
 
     Args:
-        model: a transformers model of one of the classes in `SUPPORTED`; its weights are shared where
-            they can be and copied where they are put together.
+        model: a transformers model of one of the classes in `SUPPORTED`; its weights are shared, but for
+            those that `packed_linear` lays out anew on a CPU.
     """
 
     def __init__(self, model: Any) -> None:
         config = model.config
         self.heads, self.d_kv = config.num_heads, config.d_kv
         self.epsilon = config.layer_norm_epsilon
-        self.gated = config.is_gated_act
         self.activation = _activation(config.dense_act_fn)
         self.embedding = model.shared.weight
         # In bfloat16 logits around 20 are an eighth apart: answers would be decided by their order.
@@ -101,39 +115,31 @@ class T5Scorer:
         self.decoder_norm = model.decoder.final_layer_norm.weight
 
     def encode(self, tokens: Tensor, mask: Tensor) -> Tensor:
-        """The prompts' last hidden states.
+        """Return the prompts' last hidden states, shape (prompts, length, d_model).
 
         Args:
             tokens: shape (prompts, length).
             mask: True where there is a token; same shape.
-
-        Returns:
-            Shape (prompts, length, d_model).
         """
         hidden = functional.embedding(tokens, self.embedding)
         length = tokens.shape[1]
         bias = self.bias(length, length).to(hidden.dtype)
-        # Also where nothing is padded: what is computed must not depend on the other prompts.
         bias = bias.masked_fill(~mask[:, None, None, :], torch.finfo(hidden.dtype).min).contiguous()
         for attention, feed_forward in self.encoder_layers:
             hidden = self._self_attention(hidden, attention, bias)
             hidden = self._feed_forward(hidden, feed_forward)
         return self._norm(hidden, self.encoder_norm)
 
-    def log_probabilities(self, hidden: Tensor, mask: Tensor, tree: ChoiceTree, end: int) -> Tensor:
-        """log P(answer, end | prompt) of every answer of the tree.
+    def log_probabilities(self, tokens: Tensor, mask: Tensor, tree: ChoiceTree) -> Tensor:
+        """Return log P(answer, end | prompt), float32 of shape (prompts, answers).
 
         Args:
-            hidden: what `encode` returned, with its `mask`.
-            end: the token that ends an answer.
-
-        Returns:
-            float32 of shape (prompts, answers).
+            tokens: as for `encode`.
+            mask: as for `encode`.
         """
-        prompts = hidden.shape[0]
-        device = hidden.device
-        nodes = torch.tensor([self.start, *tree.tokens], device=device)
-        state = functional.embedding(nodes, self.embedding).expand(prompts, -1, -1)
+        hidden = self.encode(tokens, mask)
+        nodes = functional.pad(tree.tokens, (1, 0), value=self.start)
+        state = functional.embedding(nodes, self.embedding).expand(len(hidden), -1, -1)
         bias = self._tree_bias(tree, hidden)
         blocked = ~mask[:, None, :]
         for attention, cross, feed_forward in self.decoder_layers:
@@ -141,48 +147,17 @@ class T5Scorer:
             state = self._cross_attention(state, cross, hidden, blocked)
             state = self._feed_forward(state, feed_forward)
         state = self._norm(state, self.decoder_norm) * self.scale
-        logits = self.head(state.to(self.head_dtype)).float()
-        total = torch.logsumexp(logits, dim=-1)
-        scores = []
-        for path, leaf in zip(tree.paths, tree.leaves, strict=True):
-            steps = torch.tensor([(node + 1, token) for node, token in (*path, (leaf, end))], device=device)
-            scores.append((logits[:, steps[:, 0], steps[:, 1]] - total[:, steps[:, 0]]).sum(dim=1))
-        return torch.stack(scores, dim=1)
-
-    @torch.inference_mode()
-    def difference(self, model: Any, end: int) -> float:
-        """The difference in nats from the model's own forward pass on one short answer.
-
-        Versions of transformers have differed in what a configuration means; a wrong guess here would give
-        grades that look like any others.
-        """
-        device = self.embedding.device
-        tokens = torch.arange(3, 11, device=device)[None] % self.embedding.shape[0]
-        mask = torch.ones_like(tokens, dtype=torch.bool)
-
-        def theirs(*output: int) -> Tensor:
-            decoder_tokens = torch.tensor([[self.start, *output]], device=device)
-            logits = model(
-                input_ids=tokens, attention_mask=mask.long(), decoder_input_ids=decoder_tokens
-            ).logits
-            next_token: Tensor = logits[0, -1].float().log_softmax(dim=-1)
-            return next_token
-
-        first = theirs()
-        answer = int(first.argmax())
-        expected = first[answer] + theirs(answer)[end]
-        ours = self.log_probabilities(self.encode(tokens, mask), mask, ChoiceTree.of([[answer]]), end)
-        return float((ours[0, 0] - expected).abs())
+        return tree.scores(self.head(state.to(self.head_dtype)))
 
     def _tree_bias(self, tree: ChoiceTree, like: Tensor) -> Tensor:
-        longest = max(tree.depths) + 1
+        """Return the decoder's bias, shape (1, heads, 1 + nodes, 1 + nodes); the root comes first."""
         # The last row of an ordinary decoder's bias has it for each distance, the longest first.
+        longest = tree.longest + 1
         by_distance = self.decoder_bias(longest, longest)[0, :, -1, :].flip(-1)
-        distances = torch.tensor(tree.distances(), device=like.device)
-        sees = torch.zeros_like(distances, dtype=torch.bool)
+        depths = functional.pad(tree.depths, (1, 0))
+        sees = functional.pad(tree.sees, (1, 0, 1, 0))
         sees[:, 0] = True
-        sees[1:, 1:] = torch.tensor(tree.sees(), device=like.device)
-        bias: Tensor = by_distance[:, distances.clamp(min=0)].to(like.dtype)
+        bias: Tensor = by_distance[:, (depths[:, None] - depths[None]).clamp(min=0)].to(like.dtype)
         return bias.masked_fill(~sees, torch.finfo(like.dtype).min)[None].contiguous()
 
     def _norm(self, hidden: Tensor, weight: Tensor) -> Tensor:
@@ -191,8 +166,11 @@ class T5Scorer:
 
     def _self_attention(self, hidden: Tensor, layer: _Attention, bias: Tensor) -> Tensor:
         prompts, length, _ = hidden.shape
-        qkv = layer.qkv(self._norm(hidden, layer.norm))
-        query, key, value = qkv.view(prompts, length, 3, self.heads, self.d_kv).permute(2, 0, 3, 1, 4)
+        normed = self._norm(hidden, layer.norm)
+        query, key, value = (
+            projected(normed).view(prompts, length, self.heads, self.d_kv).transpose(1, 2)
+            for projected in (layer.query, layer.key, layer.value)
+        )
         attended = functional.scaled_dot_product_attention(query, key, value, attn_mask=bias, scale=1.0)
         return hidden + layer.out(attended.transpose(1, 2).reshape(prompts, length, -1))
 
@@ -211,19 +189,17 @@ class T5Scorer:
         return state + layer.out(value)
 
     def _feed_forward(self, hidden: Tensor, layer: _FeedForward) -> Tensor:
-        inner = layer.inner(self._norm(hidden, layer.norm))
-        if self.gated:
-            gate, value = inner.chunk(2, dim=-1)
-            inner = self.activation(gate) * value
+        normed = self._norm(hidden, layer.norm)
+        if layer.gate is None:
+            inner = self.activation(layer.inner(normed))
         else:
-            inner = self.activation(inner)
+            inner = self.activation(layer.gate(normed)) * layer.inner(normed)
         return hidden + layer.out(inner)
 
 
 def _attention(layer: Any) -> _Attention:
-    attention = layer.SelfAttention
-    qkv = torch.cat([attention.q.weight, attention.k.weight, attention.v.weight])
-    return _Attention(layer.layer_norm.weight, linear(qkv), linear(attention.o.weight))
+    projections = (getattr(layer.SelfAttention, name) for name in "qkvo")
+    return _Attention(layer.layer_norm.weight, *(linear(each.weight) for each in projections))
 
 
 def _cross_attention(layer: Any, heads: int, d_kv: int) -> _CrossAttention:
@@ -239,13 +215,44 @@ def _cross_attention(layer: Any, heads: int, d_kv: int) -> _CrossAttention:
 
 def _feed_forward(layer: Any) -> _FeedForward:
     dense = layer.DenseReluDense
-    inner = torch.cat([dense.wi_0.weight, dense.wi_1.weight]) if hasattr(dense, "wi_0") else dense.wi.weight
-    return _FeedForward(layer.layer_norm.weight, linear(inner), linear(dense.wo.weight))
+    gated = hasattr(dense, "wi_0")
+    return _FeedForward(
+        layer.layer_norm.weight,
+        linear(dense.wi_0.weight) if gated else None,
+        linear((dense.wi_1 if gated else dense.wi).weight),
+        linear(dense.wo.weight),
+    )
 
 
 def _activation(name: str) -> Callable[[Tensor], Tensor]:
     if name == "gelu_new":
-        return evenly_parted(lambda x: functional.gelu(x, approximate="tanh"))
+        return partial(functional.gelu, approximate="tanh")
     from transformers.activations import ACT2FN
 
-    return evenly_parted(ACT2FN[name])
+    activation: Callable[[Tensor], Tensor] = ACT2FN[name]
+    return activation
+
+
+@torch.inference_mode()
+def difference(model: Any) -> float:
+    """Return the largest difference in nats from transformers' forward passes of a small model.
+
+    Versions of transformers have differed in what a configuration means; a wrong guess here would give
+    grades that look like any others. The small model has the configuration of `model` but for its sizes,
+    random weights, and float32, in which no rounding hides an error.
+    """
+    config = type(model.config).from_dict({**model.config.to_dict(), **SMALL})
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        small = type(model)(config).float().eval()
+    prompt = torch.arange(CHECKED_LENGTH)[None] * 7 % config.vocab_size
+    mask = torch.ones(2, CHECKED_LENGTH, dtype=torch.bool)
+    mask[1, CHECKED_LENGTH // 3 :] = False
+    answers, end = [[5], [5, 6]], 1
+    found = T5Scorer(small).log_probabilities(prompt.expand(2, -1), mask, ChoiceTree(answers, [end], "cpu"))
+    expected = torch.empty_like(found)
+    for row, column in ((0, 0), (0, 1), (1, 0), (1, 1)):
+        output = torch.tensor([[config.decoder_start_token_id, *answers[column], end]])
+        logits = small(input_ids=prompt[:, mask[row]], decoder_input_ids=output[:, :-1]).logits
+        expected[row, column] = logits.log_softmax(-1).gather(2, output[:, 1:, None]).sum()
+    return float((found - expected).abs().max())

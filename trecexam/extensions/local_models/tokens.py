@@ -27,7 +27,7 @@ class PromptTokens:
         self.tokenizer = tokenizer
         self.chat = chat and bool(getattr(tokenizer, "chat_template", None))
         # The items of a passage come one after the other.
-        self.ends = lru_cache(maxsize=64)(self._ends)
+        self.token_ends = lru_cache(maxsize=64)(self._token_ends)
         self.plain = lru_cache(maxsize=1024)(self._plain)
 
     def encode(self, texts: Sequence[str]) -> list[list[int]]:
@@ -55,7 +55,7 @@ class PromptTokens:
         spelled = sorted((text for text in added if len(text.strip()) > 1), key=len, reverse=True)
         return re.compile("|".join(map(re.escape, spelled)) or r"(?!)")
 
-    def _ends(self, text: str) -> list[int]:
+    def _token_ends(self, text: str) -> list[int]:
         """The end of each token in a plain text, without tokens of zero width."""
         offsets = self.tokenizer(
             text, add_special_tokens=False, return_offsets_mapping=True, truncation=False, verbose=False

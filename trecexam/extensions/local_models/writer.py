@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import hashlib
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
-from itertools import islice
 from pathlib import Path
-from typing import Any
-from weakref import WeakValueDictionary
+from typing import Any, NamedTuple
 
 from trecexam.errors import GraderError
 from trecexam.extensions.local_models import loading
-from trecexam.extensions.local_models.batching import OutOfMemoryError
+from trecexam.extensions.local_models.batching import Batcher, OutOfMemoryError, plan
 from trecexam.extensions.local_models.causal import CausalBackend
 from trecexam.extensions.local_models.seq2seq import FLAN_T5_LARGE, Seq2SeqBackend
 from trecexam.extensions.local_models.truncation import NoRoomError, fitted
@@ -24,12 +23,25 @@ BACKENDS: dict[str, type[CausalBackend] | type[Seq2SeqBackend]] = {
     "causal": CausalBackend,
     "seq2seq": Seq2SeqBackend,
 }
-#: Writers that differ in what they are told, or in their seeds, share a model while any of them is there.
-_LOADED: WeakValueDictionary[tuple[object, ...], CausalBackend | Seq2SeqBackend] = WeakValueDictionary()
 #: Prompts that are sorted by length together.
-_WINDOW = 256
-#: A prompt and its tokens.
-_Job = tuple[str, list[int]]
+WINDOW = 256
+
+
+class Written(NamedTuple):
+    """A tokenised prompt; `continuations` are those that a writer of probabilities scores."""
+
+    prompt: str
+    tokens: Sequence[int]
+    continuations: Sequence[Sequence[int]] = ()
+
+    @property
+    def length(self) -> int:
+        """Tokens of the prompt."""
+        return len(self.tokens)
+
+
+#: A prompt with its text, or with the reason why there is none.
+Pair = tuple[str, WrittenText | Unwritten]
 
 
 class LocalWriter:
@@ -44,37 +56,17 @@ class LocalWriter:
     """
 
     is_here = True
+    paid = False
+    meter = None
 
     def __init__(
         self, settings: LocalModelSettings, memory: Path | None = None, section: str = "grader"
     ) -> None:
         self.settings = settings
+        self.model, self.new_tokens, self.seed = settings.name, settings.new_tokens, settings.seed
+        self.used = Usage()
         self._section = section
         self._memory = memory
-
-    @property
-    def model(self) -> str:
-        return self.settings.name
-
-    @property
-    def new_tokens(self) -> int:
-        return self.settings.new_tokens
-
-    @property
-    def seed(self) -> int | None:
-        return self.settings.seed
-
-    @property
-    def paid(self) -> bool:
-        return False
-
-    @property
-    def used(self) -> Usage:
-        return Usage()
-
-    @property
-    def meter(self) -> None:
-        return None
 
     @property
     def environment(self) -> Mapping[str, str] | None:
@@ -102,20 +94,15 @@ class LocalWriter:
     @cached_property
     def backend(self) -> CausalBackend | Seq2SeqBackend:
         settings = self.settings
-        files = self.identity["weights_sha256"], self.identity["config_sha256"]
-        key = settings.kind, settings.folder, settings.device, settings.dtype, *files
-        backend = _LOADED.get(key)
-        if backend is None:
-            backend = _LOADED[key] = BACKENDS[settings.kind](settings.folder, settings.device, settings.dtype)
-        return backend
+        return BACKENDS[settings.kind].shared(settings.folder, settings.device, settings.dtype)
 
     def plain(self, text: str) -> str:
-        return self.backend.plain(text)
+        return self.backend.tokens.plain(text)
 
     def fitted(self, render: Callable[[str], str], text: str) -> Fitted:
         text = self.plain(text)
         try:
-            _, part = fitted(lambda part: self._whole(render(part)), text, self.backend, self._limit)
+            _, part = fitted(lambda part: self._whole(render(part)), text, self.backend.tokens, self._limit)
         except NoRoomError:
             # `write` says so.
             part = ""
@@ -129,14 +116,34 @@ class LocalWriter:
     def _whole(self, prompt: str) -> str:
         return f"{self.settings.system}\n\n{prompt}" if self.settings.system else prompt
 
-    def write(self, prompts: Iterable[str]) -> Iterator[Sequence[tuple[str, WrittenText | Unwritten]]]:
+    def write(self, prompts: Iterable[str]) -> Iterator[Sequence[Pair]]:
         with naming(self._section):
             yield from self._write(prompts)
 
-    def _write(self, prompts: Iterable[str]) -> Iterator[Sequence[tuple[str, WrittenText | Unwritten]]]:
-        waiting = iter(prompts)
-        while window := list(islice(waiting, _WINDOW)):
-            yield from self._window(window)
+    def _write(self, prompts: Iterable[str]) -> Iterator[Sequence[Pair]]:
+        # Another thread adds to it.
+        unable: deque[Pair] = deque()
+        settings = self.settings
+        budget = self.backend.budget(settings.max_batch_tokens, settings.new_tokens)
+        batcher: Batcher[str, Written, WrittenText] = Batcher(
+            lambda window: self._tokenised(window, unable),
+            lambda jobs: lambda: self._texts(jobs, budget.tokens),
+            budget,
+            self._plan,
+        )
+        try:
+            for batch in batcher.run(prompts, WINDOW, WINDOW):
+                yield [
+                    *((job.prompt, text) for job, text in batch),
+                    *(unable.popleft() for _ in range(len(unable))),
+                ]
+        except OutOfMemoryError as error:
+            raise GraderError(
+                f"{error} into memory: set a smaller `max_new_tokens`, or another `device`",
+                path=settings.folder,
+            ) from None
+        if unable:
+            yield [*unable]
 
     def complete(self, prompts: Sequence[str]) -> list[WrittenText | Unwritten]:
         """A text for each prompt, in order; called in workers of a cluster."""
@@ -152,56 +159,36 @@ class LocalWriter:
     def start_from(self, before: Usage) -> None:
         """Does nothing: local tokens are not counted."""
 
-    def _window(self, prompts: Sequence[str]) -> Iterator[list[tuple[str, WrittenText | Unwritten]]]:
+    def _tokenised(self, prompts: list[str], unable: deque[Pair]) -> list[Written]:
+        """Return prompts as tokens; those that are too long are added to `unable`."""
         limit = self._limit
-        able: list[_Job] = []
-        unable: list[tuple[str, WrittenText | Unwritten]] = []
-        for prompt, tokens in zip(prompts, self.backend.encode([*map(self._whole, prompts)]), strict=True):
+        able = []
+        for prompt, tokens in zip(
+            prompts, self.backend.tokens.encode([*map(self._whole, prompts)]), strict=True
+        ):
             if len(tokens) <= limit:
-                able.append((prompt, tokens))
+                able.append(Written(prompt, tokens))
             else:
                 reason = f"accepts {limit:,} tokens besides its answer, and the prompt has {len(tokens):,}"
                 unable.append((prompt, Unwritten(reason)))
-        if unable:
-            yield unable
-        for batch in self._batches(able):
-            yield list(zip((prompt for prompt, _ in batch), self._batch(batch), strict=True))
+        return able
 
-    def _batches(self, jobs: list[_Job]) -> Iterator[list[_Job]]:
-        """Batches of prompts, longest first."""
-        budget = self.settings.max_batch_tokens or self.backend.budget()
-        jobs = sorted(jobs, key=lambda job: len(job[1]))
-        while jobs:
-            # At random one at a time, so that what a prompt gets does not depend on other prompts.
-            longest = len(jobs[-1][1]) + self.settings.new_tokens
-            size = 1 if self.settings.temperature > 0 else max(1, budget // longest)
-            batch, jobs = jobs[-size:], jobs[:-size]
-            yield batch
+    def _plan(self, jobs: Sequence[Written], max_tokens: int) -> list[list[int]]:
+        if self.settings.temperature > 0:
+            # Random texts one at a time, so that no text depends on other prompts.
+            return [[index] for index in range(len(jobs))]
+        return plan([job.length + self.settings.new_tokens for job in jobs], max_tokens)
 
-    def _batch(self, jobs: Sequence[_Job]) -> list[WrittenText | Unwritten]:
+    def _texts(self, jobs: Sequence[Written], max_tokens: int) -> list[WrittenText]:
         import torch
 
         settings, backend = self.settings, self.backend
         decoding = backend.decoding(settings.new_tokens, temperature=settings.temperature)
-        try:
-            with torch.random.fork_rng():
-                if settings.temperature > 0:
-                    torch.manual_seed(_seed(settings.seed, jobs[0][0]))
-                rows = backend.continued([tokens for _, tokens in jobs], decoding, free=True).tolist()
-        except OutOfMemoryError:
-            if len(jobs) == 1:
-                raise GraderError(
-                    "a single answer does not fit into memory: set a smaller `max_new_tokens`, or another "
-                    "`device`",
-                    path=settings.folder,
-                ) from None
-            half = len(jobs) // 2
-            return [*self._batch(jobs[:half]), *self._batch(jobs[half:])]
-        except (ValueError, NotImplementedError) as error:
-            raise GraderError(
-                f"this model cannot write: {loading.line_of(error)}", path=settings.folder
-            ) from error
-        return [WrittenText(text, cut=cut) for text, cut in backend.texts(rows)]
+        with torch.random.fork_rng():
+            if settings.temperature > 0:
+                torch.manual_seed(_seed(settings.seed, jobs[0].prompt))
+            texts = backend.write([job.tokens for job in jobs], decoding)
+        return [WrittenText(text, cut=cut) for text, cut in texts]
 
 
 def _seed(seed: int | None, prompt: str) -> int:
