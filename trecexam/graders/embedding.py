@@ -46,8 +46,9 @@ KEPT_ITEMS = 20_000
 READ_AHEAD = 2048
 #: Characters of a batch on a CPU, which gains nothing from more, and on another device.
 BATCH_ON_CPU, BATCH = 2**11, 2**18
-#: Passages whose cells are stored together, and their characters: nobody waits long for Ctrl-C.
-STORED, STORED_CHARACTERS = 512, 2**18
+#: Characters and passages whose cells are stored together, on a CPU and on another device: progress moves
+#: every few seconds, and nobody waits long for Ctrl-C.
+STORED_ON_CPU, STORED = (2**15, 64), (2**18, 512)
 
 
 class EmbeddingGrader:
@@ -140,12 +141,13 @@ class EmbeddingGrader:
         return in_order
 
     def grade(self, cells: Iterable[Cell]) -> Iterator[Sequence[tuple[Cell, Answer]]]:
+        stored = STORED_ON_CPU if self.environment["device"] == "cpu" else STORED
         for batch in by_passages(cells, READ_AHEAD):
             self._embed_items(cell.item.text for cell in batch)
             cells_of: dict[str, list[Cell]] = {}
             for cell in batch:
                 cells_of.setdefault(cell.text, []).append(cell)
-            for part in spread([*_parts(sorted(cells_of, key=len), STORED_CHARACTERS, STORED)]):
+            for part in spread([*_parts(sorted(cells_of, key=len), *stored)]):
                 passages = self._vectors(part)
                 yield [
                     graded for text in part for graded in self._graded(cells_of[text], passages[text][None])
