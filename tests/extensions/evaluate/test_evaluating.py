@@ -429,7 +429,7 @@ ERRORS = [
     ({"bank": {"q1": "one question"}}, "bank: a dict must be query_id -> list of questions"),
     ({"bank": {"q1": {"1": "one question"}}}, "bank: a dict must be query_id -> list of questions"),
     ({"bank": [{"query_id": "q1"}]}, "^bank.jsonl:1: a question of query 'q1' has no text"),
-    ({"bank": None}, "^no test bank"),
+    ({"bank": None}, "^no test bank: give `bank`, a file, rows"),
     ({"bank": 5}, "bank: give a file, a data frame.*not a int"),
     (
         {"official": {"q1": {"d": 0.5}}},

@@ -170,6 +170,9 @@ def evaluate(
         _remove(track, scratch)
         if folder is not None and isinstance(error, TrecexamError):
             raise
+        if error.reason.startswith("no test bank"):
+            reason = "no test bank: give `bank`, a file, rows, or a dict query_id -> list of questions"
+            raise TrecexamError(reason) from None
         # The path of the temporary folder is useless to the caller.
         path = f"{error.path or ''}/".removeprefix(f"{root}/").removesuffix("/")
         raise TrecexamError(error.reason, path=path or None, line=error.line) from None

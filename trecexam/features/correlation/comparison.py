@@ -138,8 +138,9 @@ def swaps_note(scores: PairedScores) -> tuple[str, ...]:
     )
     if not n_swapped:
         return ()
-    ranks = ", ".join(f"{run.run} ({run.rubric_rank:g}, {run.official_rank:g})" for run in runs[:MOST_NAMED])
+    moved = [run for run in runs[:MOST_NAMED] if run.rubric_rank != run.official_rank]
+    ranks = ", ".join(f"{run.run} ({run.rubric_rank:g}, {run.official_rank:g})" for run in moved)
     return (
         f"{n_swapped:,} of {len(pairs):,} pairs of runs swap between {scores.measure} and "
-        f"{scores.official_measure}; largest differences (rank, official rank): {ranks}",
+        f"official {scores.official_measure}; largest differences (rank, official rank): {ranks}",
     )

@@ -132,7 +132,10 @@ def _why_unread(cached: Kept) -> str:
     which = f"that begins '{start}'" if start else "that is empty"
     if cached.cut:
         return f"no items in an answer {which} and ends early: raise `max_new_tokens`"
-    return f"no items in an answer {which}: set another `seed`, `temperature` or `model`, or another prompt"
+    return (
+        f"no items in an answer {which}; the answer is stored: to ask again, set another `seed`, "
+        "`temperature` or `model`, or another prompt"
+    )
 
 
 def write(
