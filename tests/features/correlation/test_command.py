@@ -161,8 +161,8 @@ def test_a_note_counts_swapped_pairs_and_names_the_runs_whose_ranks_differ_most(
     assert swapped
     asked = ["-m", "P(rel=4)@8", "--official-measure", "nDCG@10"]
     said = run_command(capsys, "correlate", many, *asked)[1]
-    assert f"{swapped} of 28 pairs of runs swap between P(rel=4)@8 and nDCG@10; largest differences" in said
-    far = find_outliers(names, ours, theirs)[:3]
+    assert f"{swapped} of 28 pairs of runs swap between P(rel=4)@8 and official nDCG@10; largest" in said
+    far = [each for each in find_outliers(names, ours, theirs)[:3] if each.rubric_rank != each.official_rank]
     assert ", ".join(f"{o.run} ({o.rubric_rank:g}, {o.official_rank:g})" for o in far) in said
     assert "pairs of runs swap" not in run_command(capsys, "correlate", many, *asked, "--per-query")[1]
 
