@@ -91,6 +91,10 @@ def test_bfloat16_is_in_the_identity_and_float32_is_not(tiny_model: Path) -> Non
     assert rounded.identity == {**exact.identity, "dtype": "bfloat16"}
 
 
+def test_no_texts_have_no_vectors(tiny_model: Path) -> None:
+    assert len(EmbeddingGrader(tiny_model, device="cpu").embed([])) == 0
+
+
 def test_of_long_passages_fewer_are_embedded_before_storing(
     tiny_model: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
