@@ -14,7 +14,6 @@ from support import tsv_rows
 import trecexam
 from trecexam.cli.main import run
 from trecexam.line.loader import opened
-from trecexam.line.value_cache import ValueCache
 from trecexam.outputs.update import update
 
 Ratings = Mapping[str, Mapping[str, Mapping[str, int]]]
@@ -71,7 +70,7 @@ def test_the_37th_run_evaluates_only_queries_whose_labels_change(track: Path, tm
     with opened(root) as loader:
         update(loader)
         before = loader.load()
-        values = before.cache.get("values on rubric", None, ValueCache)
+        values = before.run_values["rubric"]
         evaluated = values.evaluated
         last.write_bytes(content)
         update(loader)

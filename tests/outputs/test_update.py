@@ -14,7 +14,6 @@ from trecexam.errors import ConfigError, LockedError, TrackError, TrecexamError
 from trecexam.files.track_lock import TrackLock
 from trecexam.graders import Answer, Cell
 from trecexam.line.loader import opened
-from trecexam.line.value_cache import ValueCache
 from trecexam.outputs.update import update as update_of
 
 
@@ -81,7 +80,7 @@ def test_a_new_run_grades_only_its_new_passages(small_track: Path, hash_grader: 
     with opened(small_track, hash_grader) as loader:
         update_of(loader)
         hash_grader.asked.clear()
-        values = loader.load().cache.get("values on rubric", None, ValueCache)
+        values = loader.load().run_values["rubric"]
         evaluated = values.evaluated
         write_run(small_track / "runs" / "new.run", {"q1": ["q1-d11", "q1-d00"], "q2": ["q2-d00"]})
         done = update_of(loader)

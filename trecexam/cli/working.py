@@ -90,14 +90,12 @@ def show_estimate(
     *,
     as_json: bool = False,
     doing: str = "asking",
-    grades: bool = False,
 ) -> int:
     """Shows what asking would take, and how long as far as that is known; the exit status.
 
     Args:
         estimate: estimates; with `timed` it measures the time, too.
         doing: what would take that long.
-        grades: a grader does it; its pace is stored where it costs.
     """
     estimated = estimate()
     columns = estimated.columns()
@@ -106,7 +104,7 @@ def show_estimate(
         _measured_time, lambda: estimate(timed=True).time, doing, "tried", "prompt"
     )
     if estimated.tokens_in is not None:
-        time = partial(_paced_time, estimated, doing, grades=grades)
+        time = _unmeasured
     show_columns(named, time, as_json=as_json)
     return 0
 
@@ -119,7 +117,7 @@ def show_grading_estimate(
         _measured_time, measure, "grading", "graded", "passage", cells=True
     )
     if estimated.tokens_in is not None:
-        time = partial(_paced_time, estimated, "grading", grades=True)
+        time = _unmeasured
     show_columns(estimated.columns(), time, as_json=as_json)
 
 
@@ -169,13 +167,9 @@ def show_several_estimates(
         row["minutes"] = None
         if name not in measures:
             continue
-        estimated = estimate_of[name]
-        doing = f"grading by {name}"
-        if estimated.tokens_in is not None:
-            sample = _paced_time(estimated, doing, grades=True)
-        else:
-            sample = _measured_time(measures[name], doing, "graded", "passage", cells=True)
-        row["minutes"] = None if sample is None else round(sample.seconds / 60, 2)
+        if estimate_of[name].tokens_in is None:
+            sample = _measured_time(measures[name], f"grading by {name}", "graded", "passage", cells=True)
+            row["minutes"] = None if sample is None else round(sample.seconds / 60, 2)
     if as_json:
         minutes = [row["minutes"] for row in rows[:-1] if isinstance(row["minutes"], float)]
         rows[-1]["minutes"] = sum(minutes) if minutes else None
@@ -202,25 +196,8 @@ def show_columns(
         show.table(table, as_json=True, json_value=[{**columns, **measured}])
 
 
-def _paced_time(estimated: Estimate, doing: str, *, grades: bool) -> MeasuredTime | None:
-    """Says how long it would take at the pace of a grader's last grading; that it is not known yet."""
-    # Imports pydantic.
-    from trecexam.line.paces import FEWEST_REQUESTS, SHORTEST
-
-    last = estimated.time
-    if last is not None:
-        click.echo(
-            f"{doing} would take about {bars.duration(last.seconds)} at the pace of the last {doing} "
-            f"({last.day}): {plural(last.requests, 'request')} in {last.pace:,.0f} s",
-            err=True,
-        )
-    elif grades and estimated.cells:
-        click.echo(
-            f"how long {doing} takes is known after a first {doing} of {FEWEST_REQUESTS} requests "
-            f"and {SHORTEST:g} s",
-            err=True,
-        )
-    return last
+def _unmeasured() -> None:
+    """Return no time: a sample of what counts tokens would cost."""
 
 
 def _measured_time(

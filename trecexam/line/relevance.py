@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from trecexam.files.cache import memoized
 from trecexam.line.official import track_judgments
 from trecexam.scores.labels import LabelRule
 from trecexam.scores.ratings import MAX_RATING
 
 if TYPE_CHECKING:
     from trecexam.config import ScoresSection
-    from trecexam.line.assessment import Assessment, Part
-
-
-_PARTS: tuple[Part, ...] = ("cells", "people", "official", "settings")
+    from trecexam.line.assessment import Assessment
 
 
 class Thresholds(NamedTuple):
@@ -61,12 +59,13 @@ def official_measures(track: Assessment) -> list[str]:
     settings = track.config.scores
     if track.official is None or settings.official_measures is not None:
         return track.config.official_measures()
+    return track.config.official_measures(_threshold_of_judgments(track))
 
-    def threshold() -> int | None:
-        at = relevance_thresholds(track)
-        return at.min_relevant if at.same_scale else None
 
-    return track.config.official_measures(track.derived("threshold of judgments", _PARTS, threshold))
+@memoized
+def _threshold_of_judgments(track: Assessment) -> int | None:
+    at = relevance_thresholds(track)
+    return at.min_relevant if at.same_scale else None
 
 
 def relevance_thresholds(

@@ -34,6 +34,4 @@ class OverlapAccessor(Accessor):
     runs = on_loaded(overlaps)
 
 
-OVERLAP = feature_of_result(
-    "overlap", "Words of the items", overlaps, ("cells", "people", "runs", "settings")
-)
+OVERLAP = feature_of_result("overlap", "Words of the items", overlaps)

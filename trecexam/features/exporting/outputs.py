@@ -60,17 +60,14 @@ EXPORTING = Feature(
     (
         OutputFiles(
             {LABELS: "Rubric-Qrels: a label for each passage. trec_eval reads them."},
-            ("cells", "settings"),
             lambda track: {LABELS: label_lines(track)},
         ),
         OutputFiles(
             {GAINS: 'Each passage\'s expected gain and label, with `label = "expected"`.'},
-            ("cells", "settings"),
             _gains,
         ),
         OutputFiles(
             {SUBTOPICS: "Which passage reaches which item: `query_id item doc_id 0/1`. ndeval reads them."},
-            ("cells", "settings"),
             lambda track: {
                 SUBTOPICS: b"".join(subtopic_lines(track.ratings(), track.config.scores.min_rating))
             },

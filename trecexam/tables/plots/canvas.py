@@ -61,7 +61,17 @@ def _drawn(plot: Plot) -> Drawing:
         figure = Figure(plot.size[:2], layout="constrained")
         plot.draw(figure, plot)
         svg = _saved(figure)
-    return Drawing(named(svg.decode(), plot).encode())
+    return Drawing(named(svg.decode(), plot).replace("<svg ", f"<svg {_mark(plot)} ", 1).encode())
+
+
+def shows(svg: bytes, plot: Plot) -> bool:
+    """Return True for a picture that `draw` made of an equal plot, by the same code."""
+    return svg.startswith(f"<svg {_mark(plot)} ".encode())
+
+
+def _mark(plot: Plot) -> str:
+    drawn = f"{plot.digest()} {drawn_by(plot.draw.__module__)}"
+    return f'data-plot="{hashlib.sha256(drawn.encode()).hexdigest()[:32]}"'
 
 
 def _saved(figure: Figure) -> bytes:
