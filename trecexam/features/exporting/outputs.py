@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Iterable, Iterator, Mapping
 
 import numpy as np
@@ -56,6 +57,13 @@ def _gains(track: Assessment) -> Mapping[str, bytes]:
     return {GAINS: to_tsv(gain_table(track)).encode()} if track.config.scores.label == "expected" else {}
 
 
+def _subtopics(track: Assessment) -> Mapping[str, bytes]:
+    # Joined at once, the lines would be in memory twice.
+    content = io.BytesIO()
+    content.writelines(subtopic_lines(track.ratings(), track.config.scores.min_rating))
+    return {SUBTOPICS: content.getvalue()}
+
+
 EXPORTING = Feature(
     (
         OutputFiles(
@@ -68,9 +76,7 @@ EXPORTING = Feature(
         ),
         OutputFiles(
             {SUBTOPICS: "Which passage reaches which item: `query_id item doc_id 0/1`. ndeval reads them."},
-            lambda track: {
-                SUBTOPICS: b"".join(subtopic_lines(track.ratings(), track.config.scores.min_rating))
-            },
+            _subtopics,
         ),
     )
 )
