@@ -31,7 +31,8 @@ def draw(plot: Plot, *, pdf: bool = False) -> Drawing:
     """Draw the plot as SVG, with `pdf` as PDF too; `why` of the result says what could not be drawn."""
     drawing = Drawing()
     try:
-        drawing = _drawn(plot)
+        svg = _drawn(plot).svg.replace(b"<svg ", b"<svg %s " % _mark(plot), 1)
+        drawing = Drawing(svg)
         return replace(drawing, pdf=_pdf(plot)) if pdf else drawing
     except Exception as error:
         # Numbers must get out even where a picture does not, and pictures where a PDF does not.
@@ -61,17 +62,18 @@ def _drawn(plot: Plot) -> Drawing:
         figure = Figure(plot.size[:2], layout="constrained")
         plot.draw(figure, plot)
         svg = _saved(figure)
-    return Drawing(named(svg.decode(), plot).replace("<svg ", f"<svg {_mark(plot)} ", 1).encode())
+    return Drawing(named(svg.decode(), plot).encode())
 
 
 def shows(svg: bytes, plot: Plot) -> bool:
     """Return True for a picture that `draw` made of an equal plot, by the same code."""
-    return svg.startswith(f"<svg {_mark(plot)} ".encode())
+    return svg.startswith(b"<svg %s " % _mark(plot))
 
 
-def _mark(plot: Plot) -> str:
-    drawn = f"{plot.digest()} {drawn_by(plot.draw.__module__)}"
-    return f'data-plot="{hashlib.sha256(drawn.encode()).hexdigest()[:32]}"'
+def _mark(plot: Plot) -> bytes:
+    """Return an attribute that tells plots apart that look different."""
+    looks = f"{plot.digest()} {drawn_by(plot.draw.__module__)}"
+    return f'data-plot="{hashlib.sha256(looks.encode()).hexdigest()[:32]}"'.encode()
 
 
 def _saved(figure: Figure) -> bytes:
