@@ -38,13 +38,11 @@ class Drawings:
     def _earlier(self, plot: Plot) -> Drawing | None:
         names = [f"{FOLDER}/{plot.name}.{kind}" for kind in KINDS[: 1 + self._pdf]]
         try:
-            svg, *pdf = (read_regular(self._out / name) for name in names)
+            contents = [read_regular(self._out / name) for name in names]
         except OSError:
             return None
-        untouched = [sha256(content) for content in (svg, *pdf)] == [
-            self._digests.get(name) for name in names
-        ]
-        return Drawing(svg, *pdf) if untouched and shows(svg, plot) else None
+        untouched = list(map(sha256, contents)) == list(map(self._digests.get, names))
+        return Drawing(*contents) if untouched and shows(contents[0], plot) else None
 
 
 def drawn(plots: Iterable[Plot]) -> tuple[dict[str, bytes], list[str]]:
