@@ -120,11 +120,7 @@ def _estimate(root: Path, *, as_json: bool, retry_errors: bool) -> None:
             show_several_estimates(graders, banks, as_json=as_json)
             return
         estimated = track.estimate(retry_errors=retry_errors)
-        if estimated.tokens_in is None:
-            click.echo("this grader does not count tokens", err=True)
         show_grading_estimate(estimated, track.grading.estimate_time, as_json=as_json)
-        if estimated.tokens_in is not None and estimated.cost is None:
-            click.echo("set `price_in` and `price_out` in [grader] to see what it would cost", err=True)
 
 
 def _of_one(
