@@ -255,8 +255,13 @@ def _measured_time(
         doing: the work, as "grading".
         what: the noun of a unit: passage, prompt; with `cells` the sample's cells are printed, too.
     """
+    # Imports numpy.
+    from trecexam.line.grading import Progress
+
     try:
-        sample = measure()
+        with bars.progress() as show_progress:
+            show_progress(Progress(0, 0, loading="the model"))
+            sample = measure()
     except TrecexamError as error:
         click.echo(f"no time can be measured here: {error}", err=True)
         return None

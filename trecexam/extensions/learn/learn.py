@@ -140,6 +140,7 @@ def learn(
     def fitted(done: int) -> None:
         show(Progress(done, n + MODEL_STEPS + BOARD_STEPS, what=FITTED))
 
+    show(Progress(0, 0, loading="the encoder"))
     data = gather_data(track, source=source, encoder=encoder, progress=encoded)
     n = n_fits(data.queries)
     # Fits on half of the judgments come first: they are short, and their pace says how long the rest takes.
