@@ -116,7 +116,7 @@ class BankDiff(Result):
     unused: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
 
-    def declare(self) -> dict[str, Table]:
+    def _declare(self) -> dict[str, Table]:
         """`runs`; `labels` and `items` that differ; `measures`; `in_both`, runs over common queries only."""
         return {
             "runs": _run_table(self.measures),
@@ -126,7 +126,7 @@ class BankDiff(Result):
             "in_both": _run_table(self.in_both),
         }
 
-    def for_people(self) -> tuple[Table, ...]:
+    def _for_people(self) -> tuple[Table, ...]:
         """Each measure, the runs whose rank differs, the items that do, and the passages whose label does."""
         tables = self.tables
         runs, labels = _differing(tables["runs"], "rank"), _differing(tables["labels"], "label")

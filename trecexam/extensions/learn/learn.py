@@ -71,7 +71,7 @@ class LearnedLabels(Result):
     identity: dict[str, Any]
     notes: tuple[str, ...]
 
-    def declare(self) -> dict[str, Table]:
+    def _declare(self) -> dict[str, Table]:
         """`labels`, as in learned.tsv; `ways`, the cross-validation; `leaderboard`, if there are runs."""
         labels = Table(("query_id", "doc_id", "gain", "sd", "label", "judged"), self.rows)
         return {
@@ -81,7 +81,7 @@ class LearnedLabels(Result):
         }
 
     @property
-    def shown(self) -> tuple[str, ...]:
+    def _shown(self) -> tuple[str, ...]:
         """The leaderboard, if there is one."""
         return () if self.board is None else ("leaderboard",)
 

@@ -64,7 +64,7 @@ class Agreements(Result):
     found: tuple[Agreement, ...]
     notes: tuple[str, ...] = ()
 
-    def declare(self) -> dict[str, Table]:
+    def _declare(self) -> dict[str, Table]:
         """All tables in one, then by choice of thresholds the figures, then the tables that people see."""
         return {
             "agreement": agreement_table(self.found),
@@ -73,7 +73,7 @@ class Agreements(Result):
         }
 
     @property
-    def shown(self) -> tuple[str, ...]:
+    def _shown(self) -> tuple[str, ...]:
         """The names of the tables of labels by judgments."""
         return tuple(crosstabs(self.found))
 
