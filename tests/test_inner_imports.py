@@ -43,6 +43,7 @@ PERMITTED = {
         "trecexam.cli.watch",
         "trecexam.extensions.audit.cli",
         "trecexam.extensions.banks.cli.check",
+        "trecexam.line.dropped_runs",
     },
     "pyarrow": {"trecexam.cli.bars", "trecexam.cli.init"},
     "numpy": {"trecexam.extensions.exams.cli.fitting"},

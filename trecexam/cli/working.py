@@ -90,33 +90,38 @@ def show_estimate(
     *,
     as_json: bool = False,
     doing: str = "asking",
+    what: str = "prompt",
     grades: bool = False,
 ) -> int:
-    """Print an estimate and how long the work takes, as far as this is known; return the exit status.
+    """Print an estimate, then the time, which takes seconds to measure; return the exit status.
+
+    In JSON, `minutes` is the time and `measured` the cells or prompts of the sample behind it; both are null
+    where the time is not known.
 
     Args:
         estimate: returns the estimate; with `timed` it measures the time, too.
-        doing: the work, as "asking".
+        doing: the work, as "asking"; `what` is the noun of a unit: prompt, passage.
         grades: a grader does it; its pace is stored where it costs.
     """
     estimated = estimate()
     columns = estimated.columns()
-    named = dict(zip(("prompts", *[*columns][1:]), columns.values(), strict=True))
-    time = partial(_measured_time, lambda: estimate(timed=True).time, doing, "prompt")
-    _show_row(named, estimated, doing, time, as_json=as_json, grades=grades)
+    if what == "prompt":
+        columns = {"prompts": columns.pop("cells"), **columns}
+    if not as_json:
+        _show_estimates([columns])
+    sample = _time_of(estimate, estimated, doing, what)
+    if grades and estimated.cells and estimated.tokens_in is not None and sample is None:
+        _untimed(doing)
+    _unpriced(estimated)
+    if as_json:
+        minutes = None if sample is None else round(sample.seconds / 60, 2)
+        row = {**columns, "minutes": minutes, "measured": None if sample is None else sample.cells}
+        show.table(_table([row]), as_json=True, json_value=[row])
     return 0
 
 
-def show_grading_estimate(
-    estimated: Estimate, measure: Callable[[], MeasuredTime | None], *, as_json: bool = False
-) -> None:
-    """Print an estimate of grading a track."""
-    time = partial(_measured_time, measure, "grading", "passage", cells=True)
-    _show_row(estimated.columns(), estimated, "grading", time, as_json=as_json, grades=True)
-
-
 def show_several_estimates(
-    estimates: Mapping[str, Callable[[], tuple[Estimate, Callable[[], MeasuredTime | None]]]],
+    estimates: Mapping[str, Callable[..., Estimate]],
     banks: Mapping[str, Estimate],
     *,
     as_json: bool,
@@ -124,7 +129,7 @@ def show_several_estimates(
     """Print an estimate of grading a track with several graders: a row for each, and a sum.
 
     Args:
-        estimates: name -> returns the grader's estimate, and a function that measures the time.
+        estimates: name -> returns the grader's estimate; with `timed` it measures the time, too.
         banks: name -> the estimate of writing the grader's test bank, where it has none.
     """
     # Imports all formats, and pydantic.
@@ -132,16 +137,15 @@ def show_several_estimates(
     from trecexam.graders.base import Estimate as Estimated
 
     estimate_of = {f"bank of {name}": estimated for name, estimated in banks.items()}
-    measures: dict[str, Callable[[], MeasuredTime | None]] = {}
     without: dict[str, Exception] = {}
     for name, ask in estimates.items():
         try:
-            estimate_of[name], measures[name] = ask()
+            estimate_of[name] = ask()
         except (TrecexamError, ConversionError) as error:
             without[name] = error
     if not estimate_of:
-        for name, error in without.items():
-            click.echo(cannot_go_on(name, error), err=True)
+        for name, reason in without.items():
+            click.echo(cannot_go_on(name, reason), err=True)
         raise TrecexamError("no grader of this track can run")
     total = estimate_of["sum"] = reduce(Estimated.plus, estimate_of.values())
     keys = list(dict.fromkeys(key for each in estimate_of.values() for key in each.columns()))
@@ -153,20 +157,18 @@ def show_several_estimates(
     if no_bank := [name for name in without if name in banks]:
         names = " and ".join(no_bank)
         click.echo(f"the sum lacks grading by {names}: known once the bank is written", err=True)
-    for name, error in without.items():
+    for name, reason in without.items():
         if name not in banks:
-            click.echo(f"the sum lacks {cannot_go_on(name, error)}", err=True)
+            click.echo(f"the sum lacks grading by {name}: {reason}", err=True)
     untimed = []
     for name, row in zip(estimate_of, rows, strict=True):
         row["minutes"] = None
-        if name not in measures:
+        if name not in estimates:
             continue
         estimated = estimate_of[name]
-        if estimated.tokens_in is None:
-            sample = _measured_time(measures[name], f"grading by {name}", "passage", cells=True)
-        else:
-            sample = _paced_time(estimated, f"grading by {name}")
-            untimed += [name] if estimated.cells and sample is None else []
+        sample = _time_of(estimates[name], estimated, f"grading by {name}", "passage")
+        if estimated.cells and estimated.tokens_in is not None and sample is None:
+            untimed.append(name)
         row["minutes"] = None if sample is None else round(sample.seconds / 60, 2)
     if untimed:
         _untimed(f"grading by {', '.join(untimed)}")
@@ -176,35 +178,6 @@ def show_several_estimates(
         rows[-1]["minutes"] = sum(minutes) if minutes else None
         rows[-1] |= {"without": ", ".join(without)} if without else {}
         show.table(_table(rows), as_json=True, json_value=rows)
-
-
-def _show_row(
-    columns: Mapping[str, Value],
-    estimated: Estimate,
-    doing: str,
-    measure: Callable[[], MeasuredTime | None],
-    *,
-    as_json: bool,
-    grades: bool,
-) -> None:
-    """Print the one row of an estimate, then the time: measuring it takes seconds.
-
-    In JSON, `minutes` is the time and `measured` the cells or prompts of the sample behind it; both are null
-    where the time is not known.
-    """
-    if not as_json:
-        _show_estimates([columns])
-    if estimated.tokens_in is None:
-        sample = measure()
-    else:
-        sample = _paced_time(estimated, doing)
-        if sample is None and grades and estimated.cells:
-            _untimed(doing)
-    _unpriced(estimated)
-    if as_json:
-        minutes = None if sample is None else round(sample.seconds / 60, 2)
-        row = {**columns, "minutes": minutes, "measured": None if sample is None else sample.cells}
-        show.table(_table([row]), as_json=True, json_value=[row])
 
 
 def _show_estimates(rows: Sequence[Mapping[str, Value]]) -> None:
@@ -222,18 +195,6 @@ def _table(rows: Sequence[Mapping[str, Value]]) -> Table:
     return Table(tuple(rows[0]), tuple(tuple(row.values()) for row in rows))
 
 
-def _paced_time(estimated: Estimate, doing: str) -> MeasuredTime | None:
-    """Print and return how long the work takes at the pace of the grader's last grading; None if unknown."""
-    last = estimated.time
-    if last is not None:
-        click.echo(
-            f"{doing} would take about {bars.duration(last.seconds)}: the last grading ({last.day}) "
-            f"sent {plural(last.requests, 'request')} in {last.pace:,.0f} s",
-            err=True,
-        )
-    return last
-
-
 def _untimed(doing: str) -> None:
     # Imports pydantic.
     from trecexam.line.paces import FEWEST_REQUESTS
@@ -246,27 +207,32 @@ def _unpriced(estimated: Estimate) -> None:
         click.echo("cost: set `price_in` and `price_out` beside `model` in trecexam.toml", err=True)
 
 
-def _measured_time(
-    measure: Callable[[], MeasuredTime | None], doing: str, what: str, *, cells: bool = False
+def _time_of(
+    estimate: Callable[..., Estimate], estimated: Estimate, doing: str, what: str
 ) -> MeasuredTime | None:
-    """Measure a sample of the work, print how long all of it takes, and return the measured time.
-
-    Args:
-        doing: the work, as "grading".
-        what: the noun of a unit: passage, prompt; with `cells` the sample's cells are printed, too.
-    """
+    """Print and return the time of work, by the pace of the last grading or a sample; None if unknown."""
     # Imports numpy.
     from trecexam.line.grading import Progress
 
+    if not estimated.cells:
+        return None
+    if estimated.tokens_in is not None:
+        if (last := estimated.time) is not None:
+            click.echo(
+                f"{doing} would take about {bars.duration(last.seconds)}: the last grading ({last.day}) "
+                f"sent {plural(last.requests, 'request')} in {last.pace:,.0f} s",
+                err=True,
+            )
+        return last
     try:
         with bars.progress() as show_progress:
             show_progress(Progress(0, 0, loading="the model"))
-            sample = measure()
+            sample = estimate(timed=True).time
     except TrecexamError as error:
         click.echo(f"no time can be measured here: {error}", err=True)
         return None
     if sample is not None:
-        of = f"{plural(sample.cells, 'cell')} of " if cells else ""
+        of = "" if what == "prompt" else f"{plural(sample.cells, 'cell')} of "
         click.echo(
             f"{doing} would take about {bars.duration(sample.seconds)}: a sample took {sample.start:.1f} s "
             f"until the first {what}, then {sample.pace:.1f} s for {of}{plural(sample.passages, what)}",

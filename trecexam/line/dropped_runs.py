@@ -52,6 +52,19 @@ IN_GRADER = Lacking("is among the grader's queries", "are not among the grader's
 _COMPARED_FIRST = 20
 
 
+def _has_measures(run: Run) -> bool:
+    """Return True where measures stand in place of documents: {"bm25": {"nDCG@10": 0.3}}."""
+    # Imports ir_measures.
+    from trecexam.scores.measures import measure
+
+    try:
+        for name in run.ranking(run.query_ids[0]):
+            measure(name)
+    except ValueError:
+        return False
+    return True
+
+
 class RunContent(NamedTuple):
     """Another one whenever a run is: its file; where its queries are known by texts, a digest of these."""
 
@@ -304,6 +317,9 @@ class DroppedRuns:
         hint = "; the bank's are query/facet: set facets = true in [track]" if of_facets else ""
         hint += differing_in_form(unknown, bank.items)
         reason = f"none of its queries {place.is_there}: {shorten_list(unknown, dots=True)}{hint}"
+        if _has_measures(run):
+            runs = shorten_list(run.query_ids, 3, dots=True)
+            reason = f"values of measures, not a run: drop the run files of {runs} instead"
         return Rejected(self.folder.shown(path), self._line_of(path, unknown[0]), reason, "file")
 
     def _left_out(
