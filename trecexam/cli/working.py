@@ -46,8 +46,12 @@ class Working(NamedTuple):
 @contextmanager
 def working(doing: str = "asking", what: str = "prompts") -> Iterator[Working]:
     """Shows how far asking is, and stops it on SIGINT and SIGTERM."""
+    # Imports numpy.
+    from trecexam.line.grading import Progress
+
     stopped: list[bool] = []
     with bars.progress(doing, what) as progress, signals(lambda: stopped.append(True)) as caught:
+        progress(Progress(0, 0, loading=f"the {what}"))
         yield Working(progress, bars.steps(progress), lambda: bool(stopped), caught)
 
 

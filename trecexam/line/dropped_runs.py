@@ -151,7 +151,7 @@ class DroppedRuns:
             whole=self.whole_answers,
             words=settings.truncate,
             strict=settings.strict,
-            read_run=self._read_run,
+            read_run=lambda path: self._files.get("ranked run", path, self._columns.read),
             warn=self._warn,
         )
         texts = hashlib.sha256(json.dumps(sorted(query_texts.items())).encode()).hexdigest()
@@ -196,7 +196,7 @@ class DroppedRuns:
                     continue
                 dropped = replace(dropped, answers=answers_in_bank)
             else:
-                unknown = tuple(_unknown(dropped.run, bank))
+                unknown = tuple(query_id for query_id in dropped.run.query_ids if query_id not in bank.items)
                 if len(unknown) == len(dropped.run.query_ids):
                     rejected.append(self._none_asked(path, dropped.run, unknown, bank, lacking))
                     continue
@@ -255,10 +255,6 @@ class DroppedRuns:
     def stamp_of(self, path: Path) -> Stamp | None:
         """The stamp of a file when it was read; None where it was not."""
         return self._files.stamp_of(self.reading, path) if self._files.has(self.reading, path) else None
-
-    def _read_run(self, path: Path) -> Run:
-        """A run that is no response: the same for all graders."""
-        return self._files.get("ranked run", path, self._columns.read)
 
     def _without_own(self, path: Path, dropped: Dropped) -> Dropped:
         """Return the file without the queries' own documents, where the settings leave these out."""
@@ -363,11 +359,6 @@ class DroppedRuns:
         if self._prompts != query_texts:
             self._prompts = dict(query_texts)
             self._files.forget(self.reading, lambda value: not getattr(value, "by_prompt", True))
-
-
-def _unknown(run: Run, bank: Bank) -> list[str]:
-    """The run's queries that the bank does not have."""
-    return [query_id for query_id in run.query_ids if query_id not in bank.items]
 
 
 def equal_runs(run: Run, other: Run) -> bool:

@@ -121,7 +121,7 @@ class BankDiff(Result):
         return {
             "runs": _run_table(self.measures),
             "labels": _labels_table(self),
-            "items": _items_table(self),
+            "items": Table(ITEM_COLUMNS, tuple(_item_row(self, change) for change in self.items)),
             "measures": _measures_table(self),
             "in_both": _run_table(self.in_both),
         }
@@ -173,15 +173,8 @@ def _differing(table: Table, what: str) -> Table:
     return replace(table, rows=tuple(row for row in table.rows if row[old] != row[new]))
 
 
-def _items_table(diff: BankDiff) -> Table:
-    """A row per item that differs: passages that reach it, cells without a grade in the new bank, texts.
-
-    `reached` is empty where the item is not graded.
-    """
-    return Table(ITEM_COLUMNS, tuple(_item_row(diff, change) for change in diff.items))
-
-
 def _item_row(diff: BankDiff, change: BankChange) -> tuple[Value, ...]:
+    """Return the row of an item that differs; `reached` is empty where the item is not graded."""
     key = change.query_id, change.item_id
     reached = diff.reached.get(key)
     return (
