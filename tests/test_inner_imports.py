@@ -45,7 +45,7 @@ PERMITTED = {
         "trecexam.extensions.banks.cli.check",
         "trecexam.line.dropped_runs",
     },
-    "pyarrow": {"trecexam.cli.bars", "trecexam.cli.init"},
+    "pyarrow": {"trecexam.cli.bars", "trecexam.cli.init", "trecexam.cli.working"},
     "numpy": {"trecexam.extensions.exams.cli.fitting"},
     "pydantic": {
         "trecexam",
