@@ -164,6 +164,7 @@ def agreements(
     left_out = track.override_summary()
     # What qrels that are grades lack cannot be graded.
     all_pooled = track.config.track.pool_judged or track.traits.known_passages is not None
+    n_unpooled = sum(len(judged.judged.get(q.query_id, {}).keys() - set(q.doc_ids)) for q in ratings)
     lines = (
         counts_note(pairs, judged.source),
         # Of several choices the axes, and mostly the pairing, are the same.
@@ -171,7 +172,7 @@ def agreements(
         *_by_construction(track),
         *judged.warnings(),
         *judged.people_notes,
-        *unpooled_note(0 if all_pooled else _n_unpooled(judged, ratings)),
+        *unpooled_note(0 if all_pooled else n_unpooled),
         *left_out_note(left_out),
         *(line for agreed in compared for line in figures_note(agreed)),
         *interval_note(pairs.n_queries),
@@ -196,10 +197,6 @@ def _by_construction(track: Assessment) -> Iterator[str]:
         return
     if identity.get("sha256") == track.digests.get(track.folder.shown(qrels)):
         yield Note("the labels are the official judgments: agreement is 1 by construction", CHANGES)
-
-
-def _n_unpooled(judged: Official, ratings: Sequence[QueryRatings]) -> int:
-    return sum(len(judged.judged.get(q.query_id, {}).keys() - set(q.doc_ids)) for q in ratings)
 
 
 def _why_none(track: Assessment, ratings: Sequence[QueryRatings]) -> str:
