@@ -142,7 +142,7 @@ def test_other_judgments_can_be_given(graded: Path, tmp_path: Path) -> None:
     with trecexam.open_track(graded) as track:
         found = track.holes(qrels=tmp_path / "o.qrels", by="run")
         assert {row["unjudged"] for row in found.table.records()} == {23, 24}
-        said = "o.qrels: 2 of the bank's 3 queries have no official judgment at all"
+        said = "o.qrels: 2 of the track's 3 queries have no official judgment at all"
         assert any(said in note for note in found.notes)
         with pytest.raises(ConversionError, match=r"none\.qrels: no such file"):
             track.holes(qrels=tmp_path / "none.qrels")
