@@ -153,7 +153,7 @@ def _find_holes(loader: TrackLoader, request: FillRequest) -> HolesToFill:
     notes = [*judgments.warnings(), *judgments.people_notes]
     notes += _nothing_to_fit(track, judgments, pooled, request)
     if method == GRADER and (lacking := _bank_lacking(loader)):
-        if not judgments.people or request.rule or request.as_unjudged:
+        if not judgments.people or request.by or request.rule or request.as_unjudged:
             raise lacking
         method = NOTHING
         notes.append(f"only people's judgments are added; {lacking.reason}")
