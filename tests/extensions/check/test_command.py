@@ -108,18 +108,14 @@ def test_fix_writes_an_accepted_file_and_lists_its_changes(
 def test_scores_with_a_decimal_comma_are_named_and_never_cut(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    path, fixed = (
-        put(tmp_path, "q,1 Q0 a,0 1 10,5 t\nq,1 Q0 b 2 10,25 t\nq,1 Q0 c 3 10 t\n"),
-        tmp_path / "fixed",
-    )
-    out, err = run_check(capsys, path, status=0)
+    path = put(tmp_path, "q,1 Q0 a,0 1 10,5 t\nq,1 Q0 b 2 10,25 t\nq,1 Q0 c 3 10 t\n")
+    fixed = tmp_path / "fixed"
+    out, _ = run_check(capsys, path, status=0)
     assert "1\tsilent\t9, 10\tthe score '10,5' has a decimal comma: it is read as 10\n" in out
     assert "2\tsilent\t9, 10\tthe score '10,25' has a decimal comma: it is read as 10\n" in out
     _, err = run_check(capsys, path, "--fix", fixed, status=2)
     assert not fixed.exists()
-    assert (
-        "my.run:1: nothing was written: the score '10,5' has a decimal comma, and trec_eval reads 10; " in err
-    )
+    assert "my.run:1: nothing was written: the score '10,5' has a decimal comma, and trec_eval would " in err
     # The command in the message keeps the whole score, and commas of ids.
     command = err.partition("to write points: ")[2]
     subprocess.run(command, shell=True, check=True, cwd=tmp_path)
