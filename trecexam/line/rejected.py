@@ -53,13 +53,10 @@ def lost_in_words(lost: Mapping[Lost, int]) -> str:
     Args:
         lost: what is lost -> how many rows of out/rejected.tsv say so.
     """
-    nouns: tuple[tuple[Lost, str, str], ...] = (
-        ("file", "file", ""),
-        ("line", "line", ""),
-        ("response", "response", ""),
-        ("cell", "row", " on cells without a grade"),
-    )
-    return ", ".join(plural(lost[kind], noun) + rest for kind, noun, rest in nouns if lost.get(kind))
+    kinds: tuple[Lost, ...] = ("file", "line", "response")
+    parts = [plural(lost[kind], kind) for kind in kinds if lost.get(kind)]
+    parts += [f"{plural(lost['cell'], 'row')} on cells without a grade"] if lost.get("cell") else []
+    return ", ".join(parts)
 
 
 def all_rejected(track: Assessment) -> tuple[Rejected, ...]:

@@ -63,7 +63,7 @@ def joint_leaderboard(
 ) -> Leaderboard:
     """Means and standard errors of all graders of a track, best run first by the first column.
 
-    Each mean is over that grader's own queries. Of a track with one grader it is that one's leaderboard.
+    Each mean is over that grader's own queries.
 
     Args:
         measures: `NAME:MEASURE` each; a name without a grader's before it is the first grader's. None for
@@ -74,8 +74,6 @@ def joint_leaderboard(
         TrecexamError, ConversionError, ValueError: see `leaderboard`; or no grader can be asked about.
     """
     _ = track.first
-    if track.is_single:
-        return leaderboard(track.first, measures, runs=runs)
     if runs is not None:
         _check_runs(track, runs)
     boards = boards_of(track, measures)
