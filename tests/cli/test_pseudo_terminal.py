@@ -176,7 +176,7 @@ def test_holes_on_a_terminal_shows_sums_per_run_and_queries_on_request(
 ) -> None:
     lines = [STYLE.sub("", line) for line in run_on_terminal("holes", tracks["hundred"])]
     assert lines[0] == "sums over all queries"
-    assert lines[1].split() == ["run", "depth", "retrieved", "unjudged", "ungraded", "Judged"]
+    assert lines[1].split() == ["run", "depth", "retrieved", "unjudged", "ungraded", "Judged@8"]
     assert len(lines) == 102
     by_query = [
         STYLE.sub("", line).split() for line in run_on_terminal("holes", tracks["hundred"], "--by", "query")

@@ -59,7 +59,9 @@ def fill(
     the number of lines by label and source; with --dry-run, the holes of each query.
 
     If the cross-validation of `trecexam learn` found holes better than any label, --by is needed to write
-    files. Exit status: 0, or 1 if holes remain (no text, no grade) or a run was rejected.
+    files. A track without a bank adds the judgments of its people alone, and leaves other holes.
+
+    Exit status: 0, or 1 if holes remain (no text, no grade) or a run was rejected.
     """
     if output is None and not dry_run:
         raise click.UsageError("name the merged file with -o, or ask for --dry-run")

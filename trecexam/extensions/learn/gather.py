@@ -18,6 +18,7 @@ from trecexam.line.assessment import Assessment
 from trecexam.line.official import Official
 from trecexam.line.sheets import Sheet
 from trecexam.line.stored_grades import StoredGrades
+from trecexam.line.texts import Texts, no_passages
 from trecexam.scores.ratings import MAX_RATING
 from trecexam.tables.text import plural, shorten_list
 
@@ -42,7 +43,7 @@ def gather(
     """Gathers a track's passages, features and judgments.
 
     Raises:
-        TrecexamError: there are no queries, or nothing is pooled.
+        TrecexamError: there are no queries, no passages, or nothing is pooled.
     """
     pooled = {query_id: of for query_id, of in track.pool.items() if of.doc_ids}
     if not track.bank.query_ids:
@@ -57,6 +58,8 @@ def gather(
         )
     asks = {query_id: track.query_texts.get(query_id, "").strip() for query_id in pooled}
     texts = {doc: track.texts.get(doc, "").strip() for of in pooled.values() for doc in of.doc_ids}
+    if not all(texts.values()) and not Texts(track.folder).has_source:
+        raise no_passages(track.folder)
     every = sorted({*texts.values(), *asks.values()} - {""})
     vectors.encode(every, progress)
     vector_of = dict(zip(every, vectors.of(every), strict=True))

@@ -14,7 +14,7 @@ from trecexam.features.fill.arithmetic.confidence import label_confidences
 from trecexam.features.fill.arithmetic.merging import Machine, holes_of, merge, merge_labels, with_both
 from trecexam.features.fill.filled import Filled, FillRequest, HolesToFill
 from trecexam.features.fill.protected_files import check_outputs, refuse_merged
-from trecexam.features.fill.teaching import GRADER, the_teacher
+from trecexam.features.fill.teaching import GRADER, LEARNED, NOTHING, the_teacher
 from trecexam.features.fill.ways import check_request, choose_way, stated
 from trecexam.files.track_lock import TrackLock
 from trecexam.line.grading import Progress, count_missing
@@ -36,6 +36,8 @@ if TYPE_CHECKING:
 
 #: What the second column of plain qrels holds.
 NO_SUBTOPIC = frozenset(("0", "Q0"))
+#: In place of a rule, where no label but people's is added.
+BY_PEOPLE = "people's judgments alone"
 #: A rule fitted on fewer passages than this is called into question.
 FEW = 50
 
@@ -61,7 +63,7 @@ def find_holes(
             min_rating -> min_relevant.
         as_unjudged: new lines get the label -1.
         by: what fills: "grader", "learned" (labels learned from the judgments). None: what the last
-            cross-validation found best, else "grader".
+            cross-validation found best, else "grader"; without a bank people's judgments alone are added.
 
     Raises:
         TrecexamError: there are no official judgments, or `fill` wrote them; they have nothing in common with
@@ -150,8 +152,11 @@ def _find_holes(loader: TrackLoader, request: FillRequest) -> HolesToFill:
     pooled = pool(track.runs.values(), queries, depth)
     notes = [*judgments.warnings(), *judgments.people_notes]
     notes += _nothing_to_fit(track, judgments, pooled, request)
-    if method == GRADER:
-        _check_bank(loader)
+    if method == GRADER and (lacking := _bank_lacking(loader)):
+        if not judgments.people or request.by or request.rule or request.as_unjudged:
+            raise lacking
+        method = NOTHING
+        notes.append(f"only people's judgments are added; {lacking.reason}")
     holes = holes_of(pooled, judgments.judged)
     in_pool = sum(map(len, pooled.values()))
     judged = in_pool - sum(map(len, holes.values()))
@@ -169,7 +174,7 @@ def _find_holes(loader: TrackLoader, request: FillRequest) -> HolesToFill:
     if other_scale:
         notes.append(_other_scale_note(track, judgments, other_scale))
     notes += _judgment_notes(track, judgments, holes)
-    rule: ScaleMap | str = "learned from the official judgments"
+    rule: ScaleMap | str = "learned from the official judgments" if method == LEARNED else BY_PEOPLE
     rule_notes: tuple[str, ...] = ()
     if method == GRADER:
         try:
@@ -198,11 +203,13 @@ def _find_holes(loader: TrackLoader, request: FillRequest) -> HolesToFill:
     )
 
 
-def _check_bank(loader: TrackLoader) -> None:
+def _bank_lacking(loader: TrackLoader) -> TrackError | None:
+    """Return the error of a track without the bank that its grader needs; None where it has what it needs."""
     try:
         loader.inputs.check_bank()
     except TrackError as error:
-        raise TrackError(f"{error.reason}; `--by learned` fills without one", path=error.path) from None
+        return TrackError(f"{error.reason}; `--by learned` fills without one", path=error.path)
+    return None
 
 
 def _nothing_to_fit(
@@ -407,12 +414,15 @@ def _queries(query_ids: list[str]) -> str:
 def _merged_without_grader(
     track: Assessment, to_fill: HolesToFill, progress: Callable[[Progress], None] | None = None
 ) -> Filled:
-    """Merges learned labels into the official judgments.
+    """Merges learned labels, or people's judgments alone, into the official judgments.
 
     Raises:
         TrecexamError: nothing can be learned here; the message says why.
     """
     official = to_fill.official
+    if to_fill.way == NOTHING:
+        rows = merge_labels(official.rows, {}, {}, Machine(""), people=official.people)
+        return Filled(to_fill, rows, to_fill.rule, 0, 0, 0, to_fill.n_holes, 0)
     if progress is not None:
         progress(Progress(0, 0, loading="the encoder"))
     encoded = None if progress is None else (lambda done, of: progress(Progress(done, of, what="texts")))

@@ -81,7 +81,7 @@ class HolesToFill(Result):
             labels, it in words.
         remarks: what people should know of it, however it is filled.
         rejected: runs, or lines of them, that were rejected: their passages are not in the pool.
-        way: by what they are filled: "grader" or "learned".
+        way: by what they are filled: "grader" or "learned"; "none" where people's judgments alone are added.
         n_other_scale: holes that are left, since people rated the passage as a whole on the grader's scale.
         notes: the remarks, and what is to be said of the rule, as of now.
     """
@@ -195,7 +195,7 @@ class Filled(Result):
         if self.no_text:
             lines.append(f"not filled: {plural(self.no_text, 'hole')} whose passage has no text to grade")
         if self.no_grade:
-            lines.append(f"not filled: {plural(self.no_grade, 'hole')} that the grader gave no rating")
+            lines.append(f"not filled: {plural(self.no_grade, 'hole')} that no grader rated")
         if output is not None:
             by_people = len(self.found.official.people)
             people = f", {plural(by_people, 'judgment')} by people of this track" if by_people else ""
