@@ -27,6 +27,7 @@ from trecexam.line.rejected import rejected_notes
 from trecexam.line.sources import sources_beside
 from trecexam.line.stored_grades import unusable_lines
 from trecexam.scores.labels import labels
+from trecexam.tables.notes import CHANGES, LOST, METHOD, Note
 from trecexam.tables.text import plural, shorten_list
 
 if TYPE_CHECKING:
@@ -159,10 +160,11 @@ def _find_holes(loader: TrackLoader, request: FillRequest) -> HolesToFill:
     if unjudged:
         # A query with negative labels alone stops trec_eval, and would count in its means.
         left = "left out: negative labels alone stop trec_eval" if request.as_unjudged else "holes"
-        notes.append(
+        line = (
             f"{_queries(list(unjudged))} without an official judgment: all "
             f"{sum(map(len, unjudged.values())):,} passages are {left}"
         )
+        notes.append(Note(line, LOST if request.as_unjudged else CHANGES))
         if request.as_unjudged:
             holes = {query_id: docs for query_id, docs in holes.items() if query_id not in unjudged}
     holes, other_scale = _without_other_scale(track, request, holes)
@@ -194,7 +196,9 @@ def _find_holes(loader: TrackLoader, request: FillRequest) -> HolesToFill:
     )
     remarks = (*rejected_notes(rejected, len(rejected)), *holes_to_fill.remarks, holes_to_fill.summary())
     return replace(
-        holes_to_fill, remarks=remarks, notes=(*remarks, *rule_notes, f"labels, as of now: {rule}")
+        holes_to_fill,
+        remarks=remarks,
+        notes=(*remarks, *rule_notes, Note(f"labels, as of now: {rule}", METHOD)),
     )
 
 
@@ -216,7 +220,7 @@ def _nothing_to_fit(
         raise TrecexamError(
             f"{reason} To fill the whole pool all the same, choose --map identity or --map thresholds"
         )
-    yield reason
+    yield Note(reason, CHANGES)
 
 
 def _without_other_scale(
@@ -240,11 +244,12 @@ def _without_other_scale(
 def _other_scale_note(track: Assessment, judgments: Official, by_whom: Counter[str]) -> str:
     names = ", ".join(f"{who} {n:,}" for who, n in sorted(by_whom.items()))
     best = track.traits.scale.max_rating
-    return (
+    line = (
         f"not filled: {plural(sum(by_whom.values()), 'hole')} that people rated as a whole on the grader's "
         f"scale 0..{best} ({names}), which is not that of {judgments.source}: judge these passages again, on "
         "the page or with `trecexam override`, or choose --map identity"
     )
+    return Note(line, LOST)
 
 
 def _judgment_notes(
@@ -258,7 +263,7 @@ def _judgment_notes(
     if _has_subtopics(judgments) and holes:
         yield f"{judgments.source} judges subtopics (column 2); new lines have 0 there and are of no subtopic"
     if not track.runs:
-        yield f"no runs: drop some into {track.folder.runs}"
+        yield Note(f"no runs: drop some into {track.folder.runs}", CHANGES)
 
 
 def choose_rule(
@@ -290,7 +295,8 @@ def choose_rule(
             "--map identity or --map thresholds, or --by learned"
         ) from None
     if rule.n_both < FEW:
-        return rule, (f"the rule is fitted on {rule.n_both:,} passages only; see --map",)
+        few = f"the rule is fitted on {rule.n_both:,} passages only; see --map"
+        return rule, (Note(few, CHANGES),)
     return rule, ()
 
 
