@@ -14,8 +14,8 @@ REJECTED = "rejected: "
 #: Notes that people are shown after a table.
 MOST = 3
 #: Ranks of notes, the first first: what is missing and which files were written, which is always shown; what
-#: makes values too low or unlike others; a note without a rank; how values are computed; what is true of the track whatever its runs
-#: are, which a terminal has as a footnote.
+#: makes values too low or unlike others; a note without a rank; how values are computed; what is true of the
+#: track whatever its runs are, which a terminal has as a footnote.
 LOST, CHANGES, PLAIN, METHOD, STANDING = range(5)
 
 

@@ -29,6 +29,7 @@ from trecexam.extensions.erag.retrieval import (
 from trecexam.extensions.erag.runs import refused_lines
 from trecexam.files.atomic import replace_all
 from trecexam.files.stamps import Rejected
+from trecexam.tables.notes import LOST, Note
 from trecexam.tables.result import Result
 from trecexam.tables.table import Layout, Table, to_tsv
 from trecexam.tables.text import plural
@@ -215,7 +216,10 @@ class Evaluation(Result):
     def told(self) -> Iterator[str]:
         """Notes: the number of labels, documents without one, and measures not computed, one per line."""
         if not self.complete:
-            yield "stopped before writing any files; the model's answers are stored: run it again to continue"
+            line = (
+                "stopped before writing any files; the model's answers are stored: run it again to continue"
+            )
+            yield Note(line, LOST)
             return
         if self.labelled.empty:
             yield f"{plural(self.labelled.empty, 'empty output')}, scored by the metric like others"
