@@ -76,7 +76,7 @@ class LeaderboardComparison(Result):
         if not pairs:
             return (replace(self.table, caption=caption),)
         table = correlation_table(pairs, self.keys)
-        return (replace(table, caption=f"left out: {caption}; --wide shows all"),)
+        return (replace(table, caption=f"left out: {caption}"),)
 
     def all_for_people(self) -> tuple[Table, ...]:
         """Return the table with all pairs."""
