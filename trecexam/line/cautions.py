@@ -95,9 +95,9 @@ def telling_cautions(track: Assessment, board: Leaderboard, *, official: bool = 
         other = measure(f"nDCG@{depth}") if track.of_documents and not is_ndcg else None
     if not parts:
         return ()
-    typed = ["trecexam", "leaderboard", str(track.folder.root), "-m", str(other)]
-    typed += ["--official"] if official else ["--grader", track.name] if track.folder.grader else []
-    see = "" if other is None else f": see `{shlex.join(typed)}`"
+    # Files of out/ have this note, so that it does not name the track's folder.
+    grader = f"{track.name}:" if track.folder.grader and not official else ""
+    see = "" if other is None else f": see `trecexam leaderboard -m {shlex.quote(f'{grader}{other}')}`"
     return (Note(f"{'; '.join(parts)}{see}", CHANGES),)
 
 

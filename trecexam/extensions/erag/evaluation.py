@@ -170,17 +170,18 @@ class Evaluation(Result):
                     yield f"{run}, {name}: no correlation: {each.reason}"
 
     def unlabelled(self) -> str:
-        """A line on documents without a label, with reasons; "" if all have one."""
+        """Return a note on documents without a label, with reasons; "" if all have one."""
         missing = self.labelled.unlabelled
         if not missing:
             return ""
         reasons = Counter(row.reason for row in missing)
         reason_counts = "; ".join(f"{count:,}: {reason}" for reason, count in reasons.most_common(3))
         more = "; ..." if len(reasons) > 3 else ""
-        return (
+        line = (
             f"{plural(len(missing), 'document')} without a label, counted as 0 ({reason_counts}{more}), "
             f"'{missing[0].doc_id}' of query '{missing[0].query_id}' first; all are in unlabelled.tsv"
         )
+        return Note(line, LOST)
 
     @property
     def failed(self) -> bool:

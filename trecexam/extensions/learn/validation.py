@@ -133,8 +133,10 @@ def cross_validate(
     except ValueError as error:
         why = f"too few judgments to hide half of them: {error} then; {MORE}"
     if why:
-        why = f"not cross-validated: {why}"
-        return Validation((), kind, share, judged, 0.0, "", "" if kind == "all" else why, (why,))
+        why = Note(f"not cross-validated: {why}", CHANGES)
+        return Validation(
+            (), kind, share, judged, 0.0, "", "" if kind == "all" else why, (Note(why, CHANGES),)
+        )
     rows: list[WayRow] = []
     best: dict[str, str] = {}
     for used_by, of in ((BOARD, of_board), (FILL, of_fill)):

@@ -431,9 +431,9 @@ def _merged_without_grader(
     )
     new = sum(row.machine is not None for row in rows)
     rated = {(q, doc) for q, doc, _ in track.overrides.ratings if doc in to_fill.holes.get(q, ())}
-    notes = (
+    line = (
         f"{plural(len(rated), 'hole')} that people rated in the grader's place: these ratings are on its "
-        "scale, and count with --by grader only",
+        "scale, and count with --by grader only"
     )
     return Filled(
         to_fill,
@@ -444,5 +444,5 @@ def _merged_without_grader(
         to_fill.n_holes - new,
         0,
         0,
-        (*taught.notes, *(notes if rated else ())),
+        (*taught.notes, *([Note(line, CHANGES)] if rated else [])),
     )
