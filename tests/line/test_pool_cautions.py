@@ -241,3 +241,20 @@ def test_without_official_judgments_the_warning_gives_an_applicable_remedy(small
         track.update()
         (caution,) = track.leaderboard().notes
     assert caution.endswith(" pools; report how many runs were pooled, and to which depth")
+
+
+def test_a_cutoff_beyond_all_ranks_and_equal_runs_are_reported(small_track: Path) -> None:
+    first, *others = sorted((small_track / "runs").iterdir())
+    lines = [line.split() for line in first.read_text().splitlines()]
+    short = [line for line in lines if int(line[3]) <= 3]
+    for path in others:
+        # The same passages in another order.
+        turned = ([*line[:4], str(-float(line[4])), path.stem] for line in short)
+        path.write_text("".join(" ".join(line) + "\n" for line in turned))
+    first.write_text("".join(" ".join(line) + "\n" for line in short))
+    few = "no run has more than 3 ranks, so P(rel=4)@6 is at most 0.500"
+    same = f"all {1 + len(others)} runs have the same P(rel=4)@"
+    assert cautions(small_track, ["P(rel=4)@6"]) == (f"{few}; {same}6: see `trecexam leaderboard -m nDCG@3`",)
+    assert cautions(small_track, ["P(rel=4)@3"]) == (f"{same}3: see `trecexam leaderboard -m nDCG@3`",)
+    (line,) = cautions(small_track, ["RR(rel=4)", "P(rel=4)@6"])
+    assert line == f"{few}: see `trecexam leaderboard -m 'P(rel=4)@3'`"

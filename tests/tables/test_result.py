@@ -129,7 +129,7 @@ def test_notes_are_in_every_human_readable_format(heights: Heights) -> None:
     latex = heights.to_latex()
     assert "% bob was not measured" in latex
     assert r"ann \& co & 1.70 & 60.5 & \textless{}b\textgreater{} \\" in latex
-    assert r"cy\_d & 1.9000 & $-$1.0000 & 50\% \\" in latex
+    assert r"cy\_d & 1.90 & $-$1.000 & 50\% \\" in latex
 
 
 def test_a_repr_has_at_most_forty_lines(monkeypatch: pytest.MonkeyPatch) -> None:
