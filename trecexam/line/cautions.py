@@ -78,6 +78,9 @@ def telling_cautions(track: Assessment, board: Leaderboard, *, official: bool = 
     Generated responses have no ranks.
     """
     measures = [measure(name) for name in board.measures]
+    means = [row.scores[0].mean for row in board.rows if measures and row.scores[0].exists]
+    if not means:
+        return ()
     ranked = [track.runs[row.run] for row in board.rows if row.run not in track.responses]
     precision = next((each for each in measures if each.NAME == "P"), None)
     cutoff = 0 if precision is None else int(precision.params.get("cutoff", 0))
@@ -87,7 +90,6 @@ def telling_cautions(track: Assessment, board: Leaderboard, *, official: bool = 
         share = number(n_ranks / cutoff)
         parts.append(f"no run has more than {plural(n_ranks, 'rank')}, so {precision} is at most {share}")
     other = precision(cutoff=n_ranks) if precision is not None and n_ranks else None
-    means = [row.scores[0].mean for row in board.rows if measures and row.scores[0].exists]
     if len(means) > 1 and len({round(mean, TIE_DECIMALS) for mean in means}) == 1:
         parts.append(f"all {len(means):,} runs have the same {board.measures[0]}")
         is_ndcg = measures[0].NAME == "nDCG"
