@@ -87,7 +87,7 @@ def told(fitted: ExamFit) -> Iterator[str]:
         if ours == "theta"
     ]
     if taus:
-        yield f"Kendall's tau of abilities: {shorten_list(taus, 4, quote='')}"
+        yield Note(f"Kendall's tau of abilities: {shorten_list(taus, 4, quote='')}", CHANGES)
 
 
 @dataclass(frozen=True, eq=False)
