@@ -99,7 +99,7 @@ def telling_cautions(track: Assessment, board: Leaderboard, *, official: bool = 
         return ()
     # Files of out/ have this note, so that it does not name the track's folder.
     grader = f"{track.name}:" if track.folder.grader and not official else ""
-    see = "" if other is None else f": see `trecexam leaderboard -m {shlex.quote(f'{grader}{other}')}`"
+    see = "" if other is None else f": see `trecexam leaderboard TRACK -m {shlex.quote(f'{grader}{other}')}`"
     return (Note(f"{'; '.join(parts)}{see}", CHANGES),)
 
 
