@@ -11,6 +11,7 @@ import trecexam
 from trecexam.cli import bars
 from trecexam.cli.options import map_option, track_argument
 from trecexam.cli.reading import say, writing
+from trecexam.tables.notes import first_notes
 
 if TYPE_CHECKING:
     from trecexam.cli.options import Map
@@ -80,7 +81,7 @@ def fill(
             return holes, 1 if holes.rejected else 0
         if holes.missing:
             # To choose another rule, one must know before hours of grading go by.
-            say(holes.notes)
+            say(first_notes(holes.notes, "--dry-run --json"))
         try:
             with bars.progress("filling") as progress:
                 filled = opened.fill(holes, output=output, progress=progress)

@@ -16,6 +16,7 @@ from trecexam.extensions.campaign.listed import read_columns
 from trecexam.extensions.campaign.plan import JudgingPlan, PlannedTask, read_plan, write_plan
 from trecexam.line.loaded_track import of_pool
 from trecexam.line.typed_text import MAX_WHO, typed
+from trecexam.tables.notes import LOST, Note
 from trecexam.tables.result import Result
 from trecexam.tables.table import Table
 from trecexam.tables.text import plural
@@ -126,7 +127,8 @@ def plan_judging(
             "no passages.jsonl: the page of `trecexam serve` needs it to show the passages; judgments made "
             f"elsewhere come in by `trecexam judge import {track.folder.root} FILE`",
         )
-    return PlannedCampaign(plan, (*notes, f"wrote {write_plan(track.folder, plan)}: {summary}"))
+    wrote = Note(f"wrote {write_plan(track.folder, plan)}: {summary}", LOST)
+    return PlannedCampaign(plan, (*notes, wrote))
 
 
 def _check(names: Sequence[str], topics_each: int | None, overlap: float, budget: int | None) -> None:

@@ -20,6 +20,7 @@ from trecexam.line.sheets import Sheet
 from trecexam.line.stored_grades import StoredGrades
 from trecexam.line.texts import Texts, no_passages
 from trecexam.scores.ratings import MAX_RATING
+from trecexam.tables.notes import CHANGES, Note
 from trecexam.tables.text import plural, shorten_list
 
 #: Passages of other queries that mean what no run retrieves, of each query, at most.
@@ -142,10 +143,11 @@ def odd_texts(track: Assessment) -> Iterator[str]:
     docs = {doc for of in track.pool.values() for doc in of.doc_ids}
     without = [doc for doc in sorted(docs) if not track.texts.get(doc, "").strip()]
     if without:
-        yield (
+        line = (
             f"{plural(len(without), 'pooled passage')} ({shorten_list(without, 2, dots=True)}) without a "
             f"text: labels come from the votes of the runs alone"
         )
+        yield Note(line, CHANGES)
     mute = [query_id for query_id in track.pool if not track.query_texts.get(query_id, "").strip()]
     if mute:
         yield (

@@ -27,6 +27,7 @@ from trecexam.line.rejected import rejected_notes
 from trecexam.line.sources import sources_beside
 from trecexam.line.stored_grades import unusable_lines
 from trecexam.scores.labels import labels
+from trecexam.tables.notes import CHANGES, LOST, METHOD, Note
 from trecexam.tables.text import plural, shorten_list
 
 if TYPE_CHECKING:
@@ -164,10 +165,11 @@ def _find_holes(loader: TrackLoader, request: FillRequest) -> HolesToFill:
     if unjudged:
         # A query with negative labels alone stops trec_eval, and would count in its means.
         left = "left out: negative labels alone stop trec_eval" if request.as_unjudged else "holes"
-        notes.append(
+        line = (
             f"{_queries(list(unjudged))} without an official judgment: all "
             f"{sum(map(len, unjudged.values())):,} passages are {left}"
         )
+        notes.append(Note(line, LOST if request.as_unjudged else CHANGES))
         if request.as_unjudged:
             holes = {query_id: docs for query_id, docs in holes.items() if query_id not in unjudged}
     holes, other_scale = _without_other_scale(track, request, holes)
@@ -199,7 +201,9 @@ def _find_holes(loader: TrackLoader, request: FillRequest) -> HolesToFill:
     )
     remarks = (*rejected_notes(rejected, len(rejected)), *holes_to_fill.remarks, holes_to_fill.summary())
     return replace(
-        holes_to_fill, remarks=remarks, notes=(*remarks, *rule_notes, f"labels, as of now: {rule}")
+        holes_to_fill,
+        remarks=remarks,
+        notes=(*remarks, *rule_notes, Note(f"labels, as of now: {rule}", METHOD)),
     )
 
 
@@ -223,7 +227,7 @@ def _nothing_to_fit(
         raise TrecexamError(
             f"{reason} To fill the whole pool all the same, choose --map identity or --map thresholds"
         )
-    yield reason
+    yield Note(reason, CHANGES)
 
 
 def _without_other_scale(
@@ -247,11 +251,12 @@ def _without_other_scale(
 def _other_scale_note(track: Assessment, judgments: Official, by_whom: Counter[str]) -> str:
     names = ", ".join(f"{who} {n:,}" for who, n in sorted(by_whom.items()))
     best = track.traits.scale.max_rating
-    return (
+    line = (
         f"not filled: {plural(sum(by_whom.values()), 'hole')} that people rated as a whole on the grader's "
         f"scale 0..{best} ({names}), which is not that of {judgments.source}: judge these passages again, on "
         "the page or with `trecexam override`, or choose --map identity"
     )
+    return Note(line, LOST)
 
 
 def _judgment_notes(
@@ -265,7 +270,7 @@ def _judgment_notes(
     if _has_subtopics(judgments) and holes:
         yield f"{judgments.source} judges subtopics (column 2); new lines have 0 there and are of no subtopic"
     if not track.runs:
-        yield f"no runs: drop some into {track.folder.runs}"
+        yield Note(f"no runs: drop some into {track.folder.runs}", CHANGES)
 
 
 def choose_rule(
@@ -297,7 +302,8 @@ def choose_rule(
             "--map identity or --map thresholds, or --by learned"
         ) from None
     if rule.n_both < FEW:
-        return rule, (f"the rule is fitted on {rule.n_both:,} passages only; see --map",)
+        few = f"the rule is fitted on {rule.n_both:,} passages only; see --map"
+        return rule, (Note(few, CHANGES),)
     return rule, ()
 
 
@@ -437,9 +443,9 @@ def _merged_without_grader(
     )
     new = sum(row.machine is not None for row in rows)
     rated = {(q, doc) for q, doc, _ in track.overrides.ratings if doc in to_fill.holes.get(q, ())}
-    notes = (
+    line = (
         f"{plural(len(rated), 'hole')} that people rated in the grader's place: these ratings are on its "
-        "scale, and count with --by grader only",
+        "scale, and count with --by grader only"
     )
     return Filled(
         to_fill,
@@ -450,5 +456,5 @@ def _merged_without_grader(
         to_fill.n_holes - new,
         0,
         0,
-        (*taught.notes, *(notes if rated else ())),
+        (*taught.notes, *([Note(line, CHANGES)] if rated else [])),
     )
