@@ -42,7 +42,8 @@ class Drawings:
         except OSError:
             return None
         untouched = list(map(sha256, contents)) == list(map(self._digests.get, names))
-        return Drawing(*contents) if untouched and shows(contents[0], plot) else None
+        drawing = Drawing(contents[0], contents[-1] if self._pdf else b"")
+        return drawing if untouched and shows(drawing.svg, plot) else None
 
 
 def drawn(plots: Iterable[Plot]) -> tuple[dict[str, bytes], list[str]]:
