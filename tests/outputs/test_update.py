@@ -14,7 +14,7 @@ from trecexam.errors import ConfigError, LockedError, TrackError, TrecexamError
 from trecexam.files.track_lock import TrackLock
 from trecexam.graders import Answer, Cell
 from trecexam.line.loader import opened
-from trecexam.outputs.update import update as update_of
+from trecexam.outputs.update import updated as update_of
 
 
 def update(root: Path, grader: HashGrader) -> trecexam.outputs.updates.Update:  # type: ignore[name-defined]
@@ -88,7 +88,7 @@ def test_a_new_run_grades_only_its_new_passages(small_track: Path, hash_grader: 
         # The new run on three queries, and the three old runs on the one query whose labels changed.
         touched = 3 if hash_grader.asked else 0
         assert values.evaluated - evaluated == 3 + touched
-        assert done.changed
+        assert done.update.changed
     assert "new" in {row["run"] for row in tsv_rows(small_track / "out" / "leaderboard.tsv")}
 
 
