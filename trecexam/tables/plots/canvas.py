@@ -31,8 +31,7 @@ def draw(plot: Plot, *, pdf: bool = False) -> Drawing:
     """Draw the plot as SVG, with `pdf` as PDF too; `why` of the result says what could not be drawn."""
     drawing = Drawing()
     try:
-        svg = _drawn(plot).svg.replace(b"<svg ", b"<svg %s " % _mark(plot), 1)
-        drawing = Drawing(svg)
+        drawing = Drawing(_drawn(plot).svg.replace(b">", b" %s>" % _mark(plot), 1))
         return replace(drawing, pdf=_pdf(plot)) if pdf else drawing
     except Exception as error:
         # Numbers must get out even where a picture does not, and pictures where a PDF does not.
@@ -67,7 +66,7 @@ def _drawn(plot: Plot) -> Drawing:
 
 def shows(svg: bytes, plot: Plot) -> bool:
     """Return True for a picture that `draw` made of an equal plot, by the same code."""
-    return svg.startswith(b"<svg %s " % _mark(plot))
+    return svg.partition(b">")[0].endswith(_mark(plot))
 
 
 def _mark(plot: Plot) -> bytes:
