@@ -19,10 +19,10 @@ from trecexam.extensions.local_models.batching import Batcher, OutOfMemoryError
 from trecexam.extensions.local_models.lists import LabelLists, ListTokens
 from trecexam.extensions.local_models.local import LocalModel
 from trecexam.extensions.local_models.truncation import NoRoomError, fitted
-from trecexam.graders.base import Answer, Cell
-from trecexam.graders.prompts import DEFAULT, Prompt, named
+from trecexam.graders.base import Answer, Cell, Factory
+from trecexam.graders.prompts import Prompt, chosen_prompts
 from trecexam.graders.prompts.assignments import with_place
-from trecexam.graders.prompts.prompted import PromptedGrader, with_verdict
+from trecexam.graders.prompts.prompted import PromptedGrader, prompted_reading, with_verdict
 from trecexam.graders.replies import read_reply, unwrapped
 from trecexam.graders.weights import LANGUAGE_FILES, config_digest, model_folder, weights_digest
 
@@ -264,7 +264,8 @@ class LanguageGrader(PromptedGrader):
             cell = call[0]
             prompt = self.prompts[cell.item.kind]
             if prompt.needs_key and not cell.item.gold_answers:
-                unable.append((cell, _error(f"has no answer key, which prompt {prompt.name} needs")))
+                reason = f"has no answer key, which prompt {prompt.name} needs"
+                unable.append((cell, Answer(None, "error", reason)))
                 continue
             askable.append((call, prompt))
             texts.append(self._text(prompt, call, cell.text[: self._enough]))
@@ -278,7 +279,7 @@ class LanguageGrader(PromptedGrader):
                         halves += (call[: len(call) // 2], call[len(call) // 2 :])
                         continue
                     room = f"leaves no room for a passage in the {self.max_length} tokens of a prompt"
-                    unable.append((call[0], _error(f"{room}: shorten it")))
+                    unable.append((call[0], Answer(None, "error", f"{room}: shorten it")))
                     continue
             key = text, prompt.name, call[0].query_text
             if key not in groups:
@@ -376,11 +377,6 @@ class LanguageGrader(PromptedGrader):
         return self.decoding.new_tokens if cut else None
 
 
-def _error(reason: str) -> Answer:
-    """The error for a cell without a possible prompt."""
-    return Answer(None, "error", reason)
-
-
 def _with_prefixes(jobs: Sequence[Job]) -> list[Job]:
     """Return jobs with the number of tokens that the prompts about their passage begin with."""
     by_group: dict[int, list[Job]] = {}
@@ -398,13 +394,6 @@ def _with_prefixes(jobs: Sequence[Job]) -> list[Job]:
     return [job._replace(prefix=prefixes[job.group]) for job in jobs]
 
 
-def chosen_prompts(settings: GraderSection, root: Path, *, passage_first: bool) -> list[Prompt]:
-    """The prompts in the settings, or the paper's self-rating prompts."""
-    names = DEFAULT if settings.prompt is None else (settings.prompt,)
-    prompts = [named(name, root) for name in names]
-    return [prompt.passage_first() for prompt in prompts] if passage_first else prompts
-
-
 def chosen_decoding(settings: GraderSection, prompts: Sequence[Prompt]) -> Decoding:
     """The decoding: as set, else `choices` if the prompt has permitted answers, else `beam`.
 
@@ -418,25 +407,19 @@ def chosen_decoding(settings: GraderSection, prompts: Sequence[Prompt]) -> Decod
     return Decoding(mode, settings.beams, settings.max_new_tokens or settings.local_tokens)
 
 
-def local_reading(settings: GraderSection, root: Path) -> dict[str, Any]:
-    """Reads stored answers; needs no model."""
-    return {"read": PromptedGrader(chosen_prompts(settings, root, passage_first=False), settings.compat).read}
+def local_factory(make: type[LocalModel], summary: str) -> Factory:
+    """Return the factory of graders with such a model."""
+    return Factory(
+        summary=summary,
+        missing=loading.missing_for_models,
+        create=partial(_create, make),
+        standard=True,
+        reading=prompted_reading,
+    )
 
 
-def local_grader(
-    settings: GraderSection,
-    root: Path,
-    make: type[LocalModel],
-    *,
-    default: str | None,
-    passage_first: bool,
-) -> LanguageGrader:
-    """Creates a grader from its settings.
-
-    Args:
-        make: the model.
-        default: the model where the settings name none.
-        passage_first: where the settings do not say.
+def _create(make: type[LocalModel], settings: GraderSection, root: Path) -> LanguageGrader:
+    """Create a grader from its settings.
 
     Raises:
         GraderError: a package or the model is missing, or the settings do not go together.
@@ -444,11 +427,11 @@ def local_grader(
     missing = loading.missing_for_models()
     if missing:
         raise GraderError(f"the `{make.name}` grader cannot run: {missing}")
-    model = settings.model or default
+    model = settings.model or make.default_model
     if model is None:
         raise GraderError(f"the `{make.name}` grader has no model: {loading.HOW_TO_GET}")
     folder = model_folder(model, settings.revision, root, make.name, loading.HOW_TO_GET)
-    first = passage_first if settings.passage_first is None else settings.passage_first
+    first = make.decoder_only if settings.passage_first is None else settings.passage_first
     prompts = chosen_prompts(settings, root, passage_first=first)
     return LanguageGrader(
         make.shared(folder, settings.device, settings.dtype),

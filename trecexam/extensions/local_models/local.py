@@ -50,7 +50,9 @@ class LocalModel(ABC):
     #: The class of transformers that loads it.
     auto_class: ClassVar[str]
     #: Whether it reads and writes one sequence: chat templates, and texts that begin with the prompt.
-    decoder_only: ClassVar[bool]
+    decoder_only: ClassVar[bool] = False
+    #: Where the settings name none.
+    default_model: ClassVar[str | None] = None
 
     def __init__(self, folder: Path, device: str | None = None, dtype: str = "auto") -> None:
         self.folder = folder
