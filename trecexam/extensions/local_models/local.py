@@ -13,7 +13,7 @@ from trecexam.extensions.local_models import loading
 from trecexam.extensions.local_models.backend import Job
 from trecexam.extensions.local_models.batching import Budget, plan
 from trecexam.extensions.local_models.lists import LabelLists
-from trecexam.extensions.local_models.tokens import PromptTokens, answer_tokens
+from trecexam.extensions.local_models.tokens import PromptTokens
 from trecexam.files.stamps import stamp
 from trecexam.graders.environment import environment_of
 from trecexam.graders.shared_models import shared_models
@@ -121,7 +121,7 @@ class LocalModel(ABC):
     def answers(self, texts: Sequence[str]) -> list[list[int]]:
         """The tokens of permitted answers after a prompt."""
         cue = _CUE if self.decoder_only and not self.tokens.chat else None
-        return answer_tokens(self.tokens.tokenizer, texts, self.folder, cue)
+        return self.tokens.answers(texts, self.folder, cue)
 
     @property
     @abstractmethod
