@@ -7,7 +7,6 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from itertools import count
 from pathlib import Path
 from typing import Any, Literal
 
@@ -43,16 +42,15 @@ class Decoding:
 
     Attributes:
         mode: "choices" (the most probable of the permitted answers) or "beam" (beam search, free text).
-        beams: beams of the search.
         new_tokens: tokens that an answer may have in beam search.
     """
 
-    mode: str = "choices"
-    beams: int = 5
-    new_tokens: int = 512
+    mode: str
+    beams: int
+    new_tokens: int
 
     def identity(self, prompts: Iterable[Prompt]) -> dict[str, Any]:
-        """All that can change an answer; includes the permitted answers with `choices`."""
+        """Return all that can change an answer."""
         if self.mode == "choices":
             return {"mode": "choices", "answers": [prompt.answers for prompt in prompts]}
         return {"mode": "beam", "beams": self.beams, "new_tokens": self.new_tokens, "early_stopping": True}
@@ -89,9 +87,7 @@ class LanguageGrader(PromptedGrader):
         self._asked_length = max_length
         self._asked_budget = max_batch_tokens
         self._memory = memory
-        self._answers = prompts[0].answers
-        self._groups = count()
-        self._labels = [label for label, _ in self._answers]
+        self._labels = [label for label, _ in prompts[0].answers]
 
     @cached_property
     def _list_tokens(self) -> ListTokens:
@@ -99,12 +95,12 @@ class LanguageGrader(PromptedGrader):
 
     @property
     def free_text(self) -> bool:
-        """Whether answers are free text."""
+        """True where answers are free text."""
         return self.decoding.mode == "beam"
 
     @property
     def cells_share(self) -> Literal["nothing", "prompts", "answer"]:
-        """Whether the model shares a passage's prefix between prompts, or answers them together."""
+        """What a passage's cells share: a prefix of their prompts, an answer, or nothing."""
         if self.asks_lists:
             return "answer"
         return "prompts" if self.backend.name == "causal" else "nothing"
@@ -131,10 +127,8 @@ class LanguageGrader(PromptedGrader):
     @cached_property
     def max_length(self) -> int:
         """The maximum length of a prompt, in tokens."""
-        longest = 16 * max(prompt.group for prompt in self.prompts.values())
-        limit = self.backend.length_limit(
-            self.decoding.new_tokens if self.decoding.mode == "beam" else longest
-        )
+        listed = 16 * max(prompt.group for prompt in self.prompts.values())
+        limit = self.backend.length_limit(self.decoding.new_tokens if self.free_text else listed)
         return limit if self._asked_length is None else min(limit, self._asked_length)
 
     def grade(self, cells: Iterable[Cell]) -> Iterator[Sequence[tuple[Cell, Answer]]]:
@@ -154,10 +148,8 @@ class LanguageGrader(PromptedGrader):
         """A batch's answers, verified by the model; equal answers to an item are verified once."""
         claims: dict[Cell, list[tuple[Cell, str]]] = {}
         for cell, answer in batch:
-            if cell.item.kind not in self._verifiers or answer.status not in {"ok", "unparsed"}:
-                yield cell, answer
-                continue
-            if answer.cut_at is not None and answer.status != "ok":
+            unread = answer.status == "unparsed" and answer.cut_at is None
+            if cell.item.kind not in self._verifiers or not (unread or answer.status == "ok"):
                 yield cell, answer
                 continue
             claim = unwrapped(read_reply(answer.raw).text)
@@ -243,20 +235,15 @@ class LanguageGrader(PromptedGrader):
 
     def _prepare(self, window: list[Call], unable: deque[tuple[Cell, Answer]]) -> list[Job]:
         """The window's prompts as tokens; cells without a possible prompt are added to `unable`."""
-        groups: dict[tuple[str, str, str], int] = {}
         jobs: list[Job] = []
         while window:
             halves: list[Call] = []
-            jobs += self._prompts(window, groups, unable, halves)
+            jobs += self._prompts(window, unable, halves)
             window = halves
         return _with_prefixes(jobs)
 
     def _prompts(
-        self,
-        calls: Sequence[Call],
-        groups: dict[tuple[str, str, str], int],
-        unable: deque[tuple[Cell, Answer]],
-        halves: list[Call],
+        self, calls: Sequence[Call], unable: deque[tuple[Cell, Answer]], halves: list[Call]
     ) -> Iterator[Job]:
         """The prompts of calls; calls without room for a passage are split and added to `halves`."""
         askable, texts = [], []
@@ -281,10 +268,7 @@ class LanguageGrader(PromptedGrader):
                     room = f"leaves no room for a passage in the {self.max_length} tokens of a prompt"
                     unable.append((call[0], Answer(None, "error", f"{room}: shorten it")))
                     continue
-            key = text, prompt.name, call[0].query_text
-            if key not in groups:
-                groups[key] = next(self._groups)
-            yield Job(call, prompt, tokens, groups[key])
+            yield Job(call, prompt, tokens, (text, prompt.name, call[0].query_text))
 
     @property
     def _enough(self) -> int:
@@ -328,19 +312,16 @@ class LanguageGrader(PromptedGrader):
 
     def _best(self, scores: Sequence[float]) -> ModelOutput:
         """The most probable answer (ties: the first in the prompt), and each answer's probability."""
-        if any(math.isnan(score) for score in scores):
-            raise GraderError(
-                "the model gives no numbers (NaN): its weights are damaged, or it cannot run with this "
-                "`dtype`",
-                path=self.folder,
-            )
+        if any(map(math.isnan, scores)):
+            reason = "its weights are damaged, or it cannot run with this `dtype`"
+            raise GraderError(f"the model gives no numbers (NaN): {reason}", path=self.folder)
         top = max(scores)
         shares = [math.exp(score - top) for score in scores]
         total = sum(shares)
         # What differs by less than float32 can tell is equal.
         rounded = [round(score, DIGITS) for score in scores]
         best = rounded.index(max(rounded))
-        return ModelOutput(self._answers[best][0], tuple(share / total for share in shares))
+        return ModelOutput(self._labels[best], tuple(share / total for share in shares))
 
     def _answers_of(
         self, job: Job, output: ModelOutput, unread: list[tuple[Call, ModelOutput]]
@@ -379,7 +360,7 @@ class LanguageGrader(PromptedGrader):
 
 def _with_prefixes(jobs: Sequence[Job]) -> list[Job]:
     """Return jobs with the number of tokens that the prompts about their passage begin with."""
-    by_group: dict[int, list[Job]] = {}
+    by_group: dict[Any, list[Job]] = {}
     for job in jobs:
         by_group.setdefault(job.group, []).append(job)
     prefixes = dict.fromkeys(by_group, 0)
@@ -394,8 +375,8 @@ def _with_prefixes(jobs: Sequence[Job]) -> list[Job]:
     return [job._replace(prefix=prefixes[job.group]) for job in jobs]
 
 
-def chosen_decoding(settings: GraderSection, prompts: Sequence[Prompt]) -> Decoding:
-    """The decoding: as set, else `choices` if the prompt has permitted answers, else `beam`.
+def _decoding(settings: GraderSection, prompts: Sequence[Prompt]) -> Decoding:
+    """Return the decoding that is set, else `choices` if the prompt has permitted answers, else `beam`.
 
     Raises:
         GraderError: `choices` is set for a prompt that wants free text.
@@ -436,7 +417,7 @@ def _create(make: type[LocalModel], settings: GraderSection, root: Path) -> Lang
     return LanguageGrader(
         make.shared(folder, settings.device, settings.dtype),
         prompts,
-        chosen_decoding(settings, prompts),
+        _decoding(settings, prompts),
         Path(model).name,
         folder,
         max_length=settings.max_length,

@@ -31,15 +31,8 @@ SUPPORTED = ("T5ForConditionalGeneration", "MT5ForConditionalGeneration")
 #: Weights of the last step up to which it is computed in float32: T5's up to XL, not mT5's eightfold words.
 MOST_EXACT = 2**26
 #: Sizes of the small model that is compared with transformers, and tokens of its longer prompt.
-SMALL = {
-    "d_model": 32,
-    "d_kv": 8,
-    "d_ff": 64,
-    "num_layers": 2,
-    "num_decoder_layers": 2,
-    "num_heads": 4,
-    "vocab_size": 512,
-}
+SMALL = {"d_model": 32, "d_kv": 8, "d_ff": 64, "num_heads": 4, "vocab_size": 512}
+SMALL |= {"num_layers": 2, "num_decoder_layers": 2}
 CHECKED_LENGTH = 144
 
 
