@@ -14,7 +14,7 @@ from trecexam.config import GraderSection
 from trecexam.errors import GraderError
 from trecexam.extensions.local_models import loading
 from trecexam.extensions.local_models.backend import Job, ModelOutput
-from trecexam.extensions.local_models.batching import Batcher, OutOfMemoryError
+from trecexam.extensions.local_models.batching import Batcher
 from trecexam.extensions.local_models.lists import LabelLists, ListTokens
 from trecexam.extensions.local_models.local import LocalModel
 from trecexam.extensions.local_models.truncation import NoRoomError, fitted
@@ -59,11 +59,8 @@ class Decoding:
 class LanguageGrader(PromptedGrader):
     """Grades with a local language model.
 
-    Args, beside those of `PromptedGrader`:
-        model: the model's name, for the identity and exports.
-        folder: where its files are.
-        max_length: tokens of a prompt; None for what the model takes.
-        max_batch_tokens: tokens of a batch, padding counted; None for what suits the device.
+    Args:
+        memory: where digests of weights are kept.
     """
 
     def __init__(
@@ -71,27 +68,19 @@ class LanguageGrader(PromptedGrader):
         backend: LocalModel,
         prompts: Sequence[Prompt],
         decoding: Decoding,
-        model: str,
-        folder: Path,
-        *,
-        max_length: int | None = None,
-        max_batch_tokens: int | None = None,
-        compat: str | None = None,
-        memory: Path | None = None,
+        settings: GraderSection,
+        memory: Path,
     ) -> None:
-        super().__init__(prompts, compat)
+        super().__init__(prompts, settings.compat)
         self.backend = backend
         self.decoding = decoding
-        self.model = model
-        self.folder = folder
-        self._asked_length = max_length
-        self._asked_budget = max_batch_tokens
+        self._settings = settings
         self._memory = memory
         self._labels = [label for label, _ in prompts[0].answers]
 
     @cached_property
     def _list_tokens(self) -> ListTokens:
-        return ListTokens.of(self._labels, self.backend.answers, self.folder)
+        return ListTokens.of(self._labels, self.backend.answers, self.backend.folder)
 
     @property
     def free_text(self) -> bool:
@@ -113,11 +102,12 @@ class LanguageGrader(PromptedGrader):
     @cached_property
     def identity(self) -> Mapping[str, Any]:
         prompts = [self.prompts[kind] for kind in sorted(self.prompts)]
+        folder = self.backend.folder
         return {
             "grader": self.backend.name,
-            "model": self.model,
-            "weights_sha256": weights_digest(self.folder, self._memory),
-            "config_sha256": config_digest(self.folder, LANGUAGE_FILES),
+            "model": Path(self._settings.model or str(self.backend.default_model)).name,
+            "weights_sha256": weights_digest(folder, self._memory),
+            "config_sha256": config_digest(folder, LANGUAGE_FILES),
             "prompts": [prompt.identity() for prompt in prompts],
             "decode": self.decoding.identity(prompts),
             "max_length": self.max_length,
@@ -129,7 +119,7 @@ class LanguageGrader(PromptedGrader):
         """The maximum length of a prompt, in tokens."""
         listed = 16 * max(prompt.group for prompt in self.prompts.values())
         limit = self.backend.length_limit(self.decoding.new_tokens if self.free_text else listed)
-        return limit if self._asked_length is None else min(limit, self._asked_length)
+        return min(limit, self._settings.max_length or limit)
 
     def grade(self, cells: Iterable[Cell]) -> Iterator[Sequence[tuple[Cell, Answer]]]:
         for batch in self._answered(cells):
@@ -137,7 +127,7 @@ class LanguageGrader(PromptedGrader):
 
     @cached_property
     def _verifiers(self) -> Mapping[str, LanguageGrader]:
-        """For each kind of item, a grader with the same model that verifies answers."""
+        """Graders with the same model that verify answers, by kind of item."""
         return {
             kind: self._asking([prompt.verification], self.decoding)
             for kind, prompt in self.prompts.items()
@@ -145,7 +135,7 @@ class LanguageGrader(PromptedGrader):
         }
 
     def _verified(self, batch: Sequence[tuple[Cell, Answer]]) -> Iterator[tuple[Cell, Answer]]:
-        """A batch's answers, verified by the model; equal answers to an item are verified once."""
+        """Verify a batch's answers; equal answers to an item are verified once."""
         claims: dict[Cell, list[tuple[Cell, str]]] = {}
         for cell, answer in batch:
             unread = answer.status == "unparsed" and answer.cut_at is None
@@ -173,7 +163,7 @@ class LanguageGrader(PromptedGrader):
     def _batches(
         self, calls: Iterable[Call], unread: list[tuple[Call, ModelOutput]]
     ) -> Iterator[Sequence[tuple[Cell, Answer]]]:
-        """Yields answers batch by batch; adds unreadable lists to `unread`."""
+        """Yield answers batch by batch; add unreadable lists to `unread`."""
         # Another thread adds to it.
         unable: deque[tuple[Cell, Answer]] = deque()
         new_tokens, beams = 0, 1
@@ -182,29 +172,23 @@ class LanguageGrader(PromptedGrader):
         elif self.asks_lists:
             most = max(prompt.group for prompt in self.prompts.values())
             new_tokens = self._list_tokens.longest(most)
-        budget = self.backend.budget(self._asked_budget, new_tokens, beams)
+        budget = self.backend.budget(self._settings.max_batch_tokens, new_tokens, beams)
         batcher: Batcher[Call, Job, ModelOutput] = Batcher(
             lambda window: self._prepare(window, unable),
             lambda jobs: self._launch(jobs, budget.tokens),
             budget,
             partial(self.backend.plan, new_tokens=new_tokens, beams=beams),
         )
-        try:
-            for batch in batcher.run(calls, *self.backend.windows):
-                answers = [pair for job, output in batch for pair in self._answers_of(job, output, unread)]
-                yield answers + [unable.popleft() for _ in range(len(unable))]
-        except OutOfMemoryError as error:
-            raise GraderError(
-                f"{error} into the memory of the device: set a smaller `max_length` in [grader], "
-                "or another `device`"
-            ) from error
+        for batch in batcher.run(calls, *self.backend.windows):
+            answers = [pair for job, output in batch for pair in self._answers_of(job, output, unread)]
+            yield answers + [unable.popleft() for _ in range(len(unable))]
         if unable:
             yield [*unable]
 
     def _asked_again(
         self, calls: Sequence[tuple[Call, ModelOutput]]
     ) -> Iterator[Sequence[tuple[Cell, Answer]]]:
-        """Answers for unreadable lists: decoded greedily, then cell by cell, then unparsed."""
+        """Yield answers for unreadable lists: decoded greedily, then cell by cell, then unparsed."""
         unread: list[tuple[Call, ModelOutput]] = []
         yield from self._greedy._batches([call for call, _ in calls], unread)
         alone = [(cell,) for call, _ in unread if len(call) > 1 for cell in call]
@@ -222,19 +206,11 @@ class LanguageGrader(PromptedGrader):
         return self._asking(self.prompts.values(), replace(self.decoding, beams=1))
 
     def _asking(self, prompts: Iterable[Prompt], decoding: Decoding) -> LanguageGrader:
-        """A grader with the same model and other prompts or decoding."""
-        return LanguageGrader(
-            self.backend,
-            [*prompts],
-            decoding,
-            self.model,
-            self.folder,
-            max_length=self._asked_length,
-            max_batch_tokens=self._asked_budget,
-        )
+        """Return a grader with the same model and other prompts or decoding."""
+        return LanguageGrader(self.backend, [*prompts], decoding, self._settings, self._memory)
 
     def _prepare(self, window: list[Call], unable: deque[tuple[Cell, Answer]]) -> list[Job]:
-        """The window's prompts as tokens; cells without a possible prompt are added to `unable`."""
+        """Return the window's prompts as tokens; add cells without a possible prompt to `unable`."""
         jobs: list[Job] = []
         while window:
             halves: list[Call] = []
@@ -245,7 +221,7 @@ class LanguageGrader(PromptedGrader):
     def _prompts(
         self, calls: Sequence[Call], unable: deque[tuple[Cell, Answer]], halves: list[Call]
     ) -> Iterator[Job]:
-        """The prompts of calls; calls without room for a passage are split and added to `halves`."""
+        """Yield the prompts of calls; split calls without room for a passage, and add them to `halves`."""
         askable, texts = [], []
         for call in calls:
             cell = call[0]
@@ -311,10 +287,10 @@ class LanguageGrader(PromptedGrader):
         return [ModelOutput("", listed=tuple(map(self._best, rows))) for rows in lists.scores]
 
     def _best(self, scores: Sequence[float]) -> ModelOutput:
-        """The most probable answer (ties: the first in the prompt), and each answer's probability."""
+        """Return the most probable answer (ties: the first in the prompt) and all probabilities."""
         if any(map(math.isnan, scores)):
             reason = "its weights are damaged, or it cannot run with this `dtype`"
-            raise GraderError(f"the model gives no numbers (NaN): {reason}", path=self.folder)
+            raise GraderError(f"the model gives no numbers (NaN): {reason}", path=self.backend.folder)
         top = max(scores)
         shares = [math.exp(score - top) for score in scores]
         total = sum(shares)
@@ -326,7 +302,7 @@ class LanguageGrader(PromptedGrader):
     def _answers_of(
         self, job: Job, output: ModelOutput, unread: list[tuple[Call, ModelOutput]]
     ) -> Iterator[tuple[Cell, Answer]]:
-        """The answer to each cell of a job; an unreadable list is added to `unread`."""
+        """Yield the answer to each cell of a job; add an unreadable list to `unread`."""
         if job.prompt.group == 1:
             yield job.cells[0], self._answer(job.prompt, job.cells[0], output)
             return
@@ -414,14 +390,6 @@ def _create(make: type[LocalModel], settings: GraderSection, root: Path) -> Lang
     folder = model_folder(model, settings.revision, root, make.name, loading.HOW_TO_GET)
     first = make.decoder_only if settings.passage_first is None else settings.passage_first
     prompts = chosen_prompts(settings, root, passage_first=first)
-    return LanguageGrader(
-        make.shared(folder, settings.device, settings.dtype),
-        prompts,
-        _decoding(settings, prompts),
-        Path(model).name,
-        folder,
-        max_length=settings.max_length,
-        max_batch_tokens=settings.max_batch_tokens,
-        compat=settings.compat,
-        memory=root / ".trecexam" / "weights.json",
-    )
+    backend = make.shared(folder, settings.device, settings.dtype)
+    memory = root / ".trecexam" / "weights.json"
+    return LanguageGrader(backend, prompts, _decoding(settings, prompts), settings, memory)
