@@ -17,7 +17,8 @@ from typing import Any, Generic, NamedTuple, TypeVar
 from trecexam.errors import GraderError
 
 Prompt = TypeVar("Prompt")
-Job = TypeVar("Job")
+#: A tokenised prompt with its `length`.
+Job = TypeVar("Job", bound=Any)
 Result = TypeVar("Result")
 
 #: A batch ends where its padding would pass this share of its tokens, once it has `FILLED` of the budget.
