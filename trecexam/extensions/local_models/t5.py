@@ -119,7 +119,8 @@ class T5Scorer:
             for project in (attention.q, attention.k, attention.v)
         )
         attended = functional.scaled_dot_product_attention(query, key, value, attn_mask=bias, scale=1.0)
-        return hidden + attention.o(attended.transpose(1, 2).reshape(prompts, length, -1))
+        output: Tensor = attention.o(attended.transpose(1, 2).reshape(prompts, length, -1))
+        return hidden + output
 
     def _cross_attention(self, state: Tensor, layer: Any, hidden: Tensor, blocked: Tensor) -> Tensor:
         prompts, nodes, width = state.shape
@@ -132,7 +133,8 @@ class T5Scorer:
         weights = functional.softmax(scores, dim=-1).to(hidden.dtype)
         attended = torch.bmm(weights, hidden).view(prompts, self.heads, nodes, width)
         found = torch.einsum("bhnd,hkd->bnhk", attended, value).reshape(prompts, nodes, -1)
-        return state + attention.o(found)
+        output: Tensor = attention.o(found)
+        return state + output
 
     def _feed_forward(self, hidden: Tensor, layer: Any) -> Tensor:
         normed, dense = self._norm(hidden, layer.layer_norm), layer.DenseReluDense
@@ -140,7 +142,8 @@ class T5Scorer:
             inner = self.activation(dense.wi_0(normed)) * dense.wi_1(normed)
         else:
             inner = self.activation(dense.wi(normed))
-        return hidden + dense.wo(inner)
+        output: Tensor = dense.wo(inner)
+        return hidden + output
 
 
 def _activation(name: str) -> Callable[[Tensor], Tensor]:
