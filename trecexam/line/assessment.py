@@ -149,15 +149,17 @@ class Assessment(TrackInputs):
 
     @cached_property
     def _ratings(self) -> Mapping[str, QueryRatings]:
-        return self._rated(human=True)
+        unparsed = self.config.scores.unparsed
+        return {query_id: sheet.ratings(unparsed) for query_id, sheet in self.sheets.items()}
 
     @cached_property
     def _machine_ratings(self) -> Mapping[str, QueryRatings]:
-        return self._rated(human=False)
-
-    def _rated(self, *, human: bool) -> Mapping[str, QueryRatings]:
+        rated = {query_id: sheet for query_id, sheet in self.sheets.items() if sheet.overrides is not None}
         unparsed = self.config.scores.unparsed
-        return {query_id: sheet.ratings(unparsed, human=human) for query_id, sheet in self.sheets.items()}
+        return {
+            **self._ratings,
+            **{query_id: sheet.ratings(unparsed, human=False) for query_id, sheet in rated.items()},
+        }
 
     def grade_rows(self, query_ids: Collection[str] | None = None) -> Iterator[dict[str, Any]]:
         """Every grade of the pool, or of these queries, with its raw answer: see `StoredGrades.rows`."""

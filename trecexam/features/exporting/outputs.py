@@ -44,13 +44,14 @@ def gain_table(track: Assessment) -> Table:
 def subtopic_lines(queries: Iterable[QueryRatings], min_rating: int) -> Iterator[bytes]:
     """The rows of `trecexam.scores.labels.subtopic_qrels` as lines, sorted by query, item and document."""
     for q in queries:
-        doc_ids = np.array(q.doc_ids, object)
+        # Ids without white space: `label_lines` refused others.
+        ends = np.array([[f" {doc_id} {label}\n" for doc_id in q.doc_ids] for label in (0, 1)], object)
         reached = (q.ratings >= max(min_rating, 0)).astype(np.int8)
         has_row = naming(q.ratings, q.rated) >= 0
         for item in range(q.n_items):
-            rated = has_row[:, item]
-            docs: list[str] = doc_ids[rated].tolist()
-            yield qrels_lines(q.query_id, str(item + 1), docs, reached[rated, item].tolist())
+            rows = np.flatnonzero(has_row[:, item])
+            start, lines = f"{q.query_id} {item + 1}", ends[reached[rows, item], rows].tolist()
+            yield start.join(["", *lines]).encode()
 
 
 def _gains(track: Assessment) -> Mapping[str, bytes]:
