@@ -59,13 +59,8 @@ def official_measures(track: Assessment) -> list[str]:
     settings = track.config.scores
     if track.official is None or settings.official_measures is not None:
         return track.config.official_measures()
-    return track.config.official_measures(_threshold_of_judgments(track))
-
-
-@memoized
-def _threshold_of_judgments(track: Assessment) -> int | None:
     at = relevance_thresholds(track)
-    return at.min_relevant if at.same_scale else None
+    return track.config.official_measures(at.min_relevant if at.same_scale else None)
 
 
 def relevance_thresholds(
@@ -87,6 +82,19 @@ def relevance_thresholds(
     Args:
         min_rating, min_relevant, min_answers: in place of the settings.
     """
+    if min_rating is None and min_relevant is None and min_answers is None:
+        return _thresholds_by_settings(track)
+    return _thresholds(track, min_rating, min_relevant, min_answers)
+
+
+@memoized
+def _thresholds_by_settings(track: Assessment) -> Thresholds:
+    return _thresholds(track, None, None, None)
+
+
+def _thresholds(
+    track: Assessment, min_rating: int | None, min_relevant: int | None, min_answers: int | None
+) -> Thresholds:
     scores = track.config.scores
     # A user's own grader may go beyond the scale that it names.
     highest_ratings = (int(q.ratings.max(initial=0)) for q in track.ratings(human=False))
