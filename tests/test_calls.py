@@ -11,10 +11,10 @@ import trecexam
 from trecexam import accessors
 from trecexam.api import Track
 from trecexam.calls import Accessor, added, on_folder, on_loaded, on_loader
+from trecexam.folder import TrackFolder
 from trecexam.line.assessment import Assessment
 from trecexam.line.loaded_track import TrackLoaders
 from trecexam.line.loader import TrackLoader
-from trecexam.track import TrackFolder
 
 
 def depth(track: Assessment, more: int = 0, *, times: int = 1) -> int:

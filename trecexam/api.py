@@ -20,6 +20,7 @@ from trecexam.features.holes.holes import holes_report
 from trecexam.features.leaderboard.differences import differences
 from trecexam.features.leaderboard.joint import joint_leaderboard
 from trecexam.files.track_lock import TrackLock
+from trecexam.folder import TrackFolder
 from trecexam.graders.base import Estimate
 from trecexam.line.evaluation import leaderboard
 from trecexam.line.grading import Progress
@@ -32,7 +33,6 @@ from trecexam.outputs.update_all import update_all
 from trecexam.outputs.updates import Update
 from trecexam.scores.leaderboard import Leaderboard
 from trecexam.scores.measures import measure
-from trecexam.track import TrackFolder
 
 if TYPE_CHECKING:
     from trecexam.graders import Grader

@@ -12,6 +12,7 @@ from trecexam.chosen import took
 from trecexam.errors import TrecexamError, did_you_mean
 from trecexam.extension import added_calls, named
 from trecexam.files.track_lock import TrackLock
+from trecexam.folder import TrackFolder
 from trecexam.graders.base import Estimate
 from trecexam.graders.writing.asking import Job, ShowProgress, Stop
 from trecexam.line.assessment import Assessment
@@ -25,7 +26,6 @@ from trecexam.line.loader import TrackLoader
 from trecexam.line.measure_names import names_of
 from trecexam.line.track_graders import usable_folders
 from trecexam.tables.result import Result
-from trecexam.track import TrackFolder
 
 P = ParamSpec("P")
 R = TypeVar("R")

@@ -14,6 +14,7 @@ from trecexam.config import CONFIG_NAME
 from trecexam.errors import TrecexamError
 from trecexam.files.stamps import Rejected, Stamp, stamp
 from trecexam.files.track_lock import TrackLock
+from trecexam.folder import TrackFolder, refuse_code, settings_caution
 from trecexam.line.grading import Progress
 from trecexam.line.loaded_track import TrackLoaders
 from trecexam.line.track_graders import usable_folders
@@ -21,7 +22,6 @@ from trecexam.outputs.update import warm_up
 from trecexam.outputs.update_all import update_all
 from trecexam.outputs.updates import Update
 from trecexam.tables.text import plural, shorten_list
-from trecexam.track import TrackFolder, refuse_code, settings_caution
 from trecexam.watching.events import Hints, Wake, watching
 from trecexam.watching.settle import Settler
 

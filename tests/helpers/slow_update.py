@@ -12,9 +12,9 @@ from typing import Any
 from support import HashGrader
 
 import trecexam
+from trecexam.folder import TrackFolder
 from trecexam.graders import Answer, Cell, create
 from trecexam.line.measures import check_measures
-from trecexam.track import TrackFolder
 
 
 class SlowGrader(HashGrader):

@@ -454,7 +454,7 @@ def test_switching_the_unit_back_restores_the_runs_and_their_grades(
 
 def test_nuggets_are_generated_from_passages_of_excluded_runs_too(small_track: Path) -> None:
     from trecexam.extensions.banks.generation.passages import nugget_passages
-    from trecexam.track import TrackFolder
+    from trecexam.folder import TrackFolder
 
     unit(small_track, "response")
     (texts,) = nugget_passages(TrackFolder.open(small_track), ["q1"], 3).values()

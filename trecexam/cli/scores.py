@@ -15,10 +15,10 @@ from trecexam.cli.reading import reading
 from trecexam.errors import TrecexamError
 
 if TYPE_CHECKING:
+    from trecexam.folder import TrackFolder
     from trecexam.line.assessment import Assessment
     from trecexam.scores.leaderboard import Leaderboard
     from trecexam.tables.result import Result
-    from trecexam.track import TrackFolder
 
 
 @click.command(epilog="Example: trecexam leaderboard mytrack -m 'Cover(rel=4)@20' -m nDCG@10")
@@ -53,10 +53,10 @@ def leaderboard(
     # Not by `trecexam.open_track`: most of what that imports, a tenth of this command's time, is other
     # commands'. Imports numpy, which --help must not load.
     from trecexam.features.leaderboard.joint import joint_leaderboard
+    from trecexam.folder import TrackFolder
     from trecexam.line.diagnostics import grades_notes
     from trecexam.line.evaluation import leaderboard as leaderboard_of
     from trecexam.line.loaded_track import TrackLoaders
-    from trecexam.track import TrackFolder
 
     with TrackLoaders(TrackFolder.open(track)) as loaders, bad_measures():
         chosen = chosen_grader.get()

@@ -41,7 +41,7 @@ def config(track: Path | None) -> None:
     """
     # Imports pydantic, which --help must not load.
     from trecexam.config import render_config
-    from trecexam.track import TrackFolder
+    from trecexam.folder import TrackFolder
 
     values = {} if track is None else TrackFolder.open(track).config.model_dump(exclude_unset=True)
     show.lines(render_config(values).splitlines())

@@ -150,7 +150,7 @@ def _once(root: Path, *, regrade: bool) -> int:
         update, caught = update_once(track, regrade=regrade)
     status = print_update(track, update, caught)
     # Imports pydantic, which --help must not load.
-    from trecexam.track import PACK, PACKED
+    from trecexam.folder import PACK, PACKED
 
     if (track.folder.root / PACK).is_file() and not caught:
         click.echo(named(f"{PACKED}:differences")(track.folder), err=True)
@@ -183,7 +183,7 @@ def print_update(
         printed_later: Notes that the command prints below the update.
     """
     from trecexam.daemon import describe
-    from trecexam.track import settings_caution
+    from trecexam.folder import settings_caution
 
     cautions = tuple(line for line in update.cautions if line not in printed_later)
     if caution := settings_caution(track.folder):

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 
 from trecexam.errors import GraderError, did_you_mean
 from trecexam.extension import extensions, named
+from trecexam.folder import refuse_code
 from trecexam.graders.base import Factory, Grader
 from trecexam.graders.elsewhere import the_elsewhere
 from trecexam.graders.traits import traits_of
-from trecexam.track import refuse_code
 
 if TYPE_CHECKING:
     from trecexam.config import GraderSection, RaySection

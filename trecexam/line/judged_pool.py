@@ -13,8 +13,8 @@ from trecexam.line.inputs import InputReader
 from trecexam.line.pool import PooledQuery, pool_with_ranks
 
 if TYPE_CHECKING:
+    from trecexam.folder import TrackFolder
     from trecexam.line.track_inputs import TrackInputs
-    from trecexam.track import TrackFolder
 
 #: query_id -> doc_ids
 Passages = Mapping[str, Collection[str]]

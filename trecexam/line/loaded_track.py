@@ -11,13 +11,13 @@ from typing import TypeVar
 
 from converters.errors import ConversionError
 from trecexam.errors import LackingError, TrackError, TrecexamError, did_you_mean
+from trecexam.folder import TrackFolder
 from trecexam.graders import Grader
 from trecexam.graders.base import Spent, Usage
 from trecexam.line.assessment import Assessment
 from trecexam.line.loader import TrackLoader
 from trecexam.line.shared_inputs import SharedInputs
 from trecexam.line.track_graders import folder_of, grader_names
-from trecexam.track import TrackFolder
 
 F = TypeVar("F", bound=Callable[..., object])
 T = TypeVar("T")

@@ -19,6 +19,7 @@ from trecexam.errors import TrecexamError
 from trecexam.files.cache import Cache
 from trecexam.files.kept import recall, remember
 from trecexam.files.stamps import stamp
+from trecexam.folder import TrackFolder
 from trecexam.graders import Grader
 from trecexam.graders.base import Estimate, identity_digest
 from trecexam.graders.first_replies import FIRST
@@ -42,7 +43,6 @@ from trecexam.line.track_grader import TrackGrader
 from trecexam.line.track_graders import ONLY, folder_of, grader_names, kind_of, open_folder
 from trecexam.line.track_inputs import TrackInputs
 from trecexam.line.track_pool import TrackPool, cited_pool, track_pool
-from trecexam.track import TrackFolder
 
 #: Settings of a grader that change no answer.
 _PACE = frozenset(

@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any
 from trecexam.chosen import chosen_grader
 from trecexam.config import TrackConfig, effective, line_of_setting
 from trecexam.errors import ConfigError, LackingError, TrackError, did_you_mean
+from trecexam.folder import PROMPT_SUFFIXES, TrackFolder
 from trecexam.graders.prompts.custom import load_prompt
 from trecexam.graders.prompts.model import Prompt
 from trecexam.graders.prompts.published import published
 from trecexam.line.kind import Kind
 from trecexam.line.kinds import available, kind_of_items
 from trecexam.line.measure_names import listed
-from trecexam.track import PROMPT_SUFFIXES, TrackFolder
 
 if TYPE_CHECKING:
     from trecexam.line.measure_names import MeasureLike, Measures

@@ -13,10 +13,10 @@ from trecexam.bank.model import QUERY, lines_by_query
 from trecexam.errors import TrecexamError
 from trecexam.extensions.banks.checks import Checked, check_lines
 from trecexam.files.stamps import sniffed
+from trecexam.folder import TrackFolder
 from trecexam.graders.support import STATEMENT
 from trecexam.line.loaded_track import of_one_grader
 from trecexam.line.track_graders import declared_kind
-from trecexam.track import TrackFolder
 
 
 def check_files(paths: Sequence[Path]) -> Checked:

@@ -28,10 +28,10 @@ from trecexam.extensions.banks.bank_editing import (
 from trecexam.extensions.banks.checks import BankFinding, check_lines
 from trecexam.files import atomic as files
 from trecexam.files.track_lock import TrackLock, exclusive_lock
+from trecexam.folder import TrackFolder
 from trecexam.line.inputs import InputReader
 from trecexam.line.overrides import digest_of
 from trecexam.line.typed_text import MAX_ITEM, MAX_WHO, MAX_WHY, refuse_controls, typed
-from trecexam.track import TrackFolder
 
 KINDS = ("question", "nugget")
 #: The warning for an edited item with recorded grades, which do not change.

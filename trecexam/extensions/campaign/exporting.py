@@ -33,8 +33,8 @@ from trecexam.scores.labels import labels
 from trecexam.scores.ratings import MISSING, QueryRatings
 
 if TYPE_CHECKING:
+    from trecexam.folder import TrackFolder
     from trecexam.line.assessment import Assessment
-    from trecexam.track import TrackFolder
 
 QRELS, SIX_COLUMNS, TABLE = "qrels.txt", "qrels-6.txt", "judgments.tsv"
 

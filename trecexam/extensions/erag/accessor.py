@@ -13,6 +13,7 @@ from trecexam.extensions.erag.evaluation import ALWAYS, FILES, Evaluation
 from trecexam.extensions.erag.labels import OUTPUTS
 from trecexam.extensions.erag.metrics import Metric
 from trecexam.files.track_lock import TrackLock
+from trecexam.folder import TrackFolder
 from trecexam.graders.base import Estimate
 from trecexam.graders.writing.create import writing_purse
 from trecexam.line.grading import Progress
@@ -21,7 +22,6 @@ from trecexam.line.loader import TrackLoader
 from trecexam.line.lost_grades import refuse_lost_grades
 from trecexam.line.measure_names import names_of
 from trecexam.line.protected import refuse_folder
-from trecexam.track import TrackFolder
 
 if TYPE_CHECKING:
     from trecexam.line.measure_names import Measures

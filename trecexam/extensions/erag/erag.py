@@ -20,6 +20,7 @@ from trecexam.extensions.erag.labels import CONTAINS_ANSWER, OUTPUTS, PROVENANCE
 from trecexam.extensions.erag.metrics import Metric, metric_of
 from trecexam.extensions.erag.runs import check_runs, counted_queries, lists, refused_lines, tied_runs
 from trecexam.files.stamps import Rejected
+from trecexam.folder import TrackFolder, refuse_code
 from trecexam.graders import create
 from trecexam.graders.base import Grader, Usage
 from trecexam.graders.writing import create_writer
@@ -30,7 +31,6 @@ from trecexam.line.official import never_judged, never_judged_note
 from trecexam.line.texts import Texts
 from trecexam.line.track_inputs import TrackInputs
 from trecexam.tables.text import plural
-from trecexam.track import TrackFolder, refuse_code
 
 if TYPE_CHECKING:
     from converters.records import Item, Qrel

@@ -19,6 +19,7 @@ from trecexam.config import CONFIG_NAME, TrackConfig
 from trecexam.errors import TrecexamError, plain_reason
 from trecexam.extensions.evaluate.inputs import bank_files, grades_file, qrels_file, texts_file
 from trecexam.extensions.evaluate.runs import add_runs, runs_by_name
+from trecexam.folder import TrackFolder
 from trecexam.line.loaded_track import TrackLoaders
 from trecexam.line.measure_names import names_of
 from trecexam.line.official import why_unjudged
@@ -27,7 +28,6 @@ from trecexam.scaffold import Sources, make_track
 from trecexam.scores.evaluate import measure
 from trecexam.scores.leaderboard import Leaderboard
 from trecexam.tables.frames import Framed, Library
-from trecexam.track import TrackFolder
 
 if TYPE_CHECKING:
     from trecexam.features.correlation.comparison import LeaderboardComparison

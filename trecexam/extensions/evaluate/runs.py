@@ -26,13 +26,13 @@ from trecexam.extensions.evaluate.columns import (
     number_of,
 )
 from trecexam.files import atomic as files
+from trecexam.folder import IGNORED_SUFFIXES, files_in
 from trecexam.line.dropped_files import one_run
 from trecexam.line.dropped_runs import name_runs
 from trecexam.line.typed_text import refuse_controls
-from trecexam.track import IGNORED_SUFFIXES, files_in
 
 if TYPE_CHECKING:
-    from trecexam.track import TrackFolder
+    from trecexam.folder import TrackFolder
 
 #: The most bytes of a name: a file's may have 255.
 _LONGEST = 200

@@ -23,6 +23,7 @@ from trecexam.config import CONFIG_NAME
 from trecexam.errors import GraderError, LackingError, TrackError, TrecexamError, plain_reason
 from trecexam.files import atomic
 from trecexam.files.kept import read_object, read_regular
+from trecexam.folder import PACK, TrackFolder, refuse_code
 from trecexam.graders.base import Answer, Cell, Grader, Scale, identity_digest, identity_json
 from trecexam.graders.registry import available
 from trecexam.line.input_files import sha256_of
@@ -32,7 +33,6 @@ from trecexam.line.store import GradeRow, GradeStore
 from trecexam.line.track_graders import ONLY, usable_folders
 from trecexam.outputs.outputs import MANIFEST
 from trecexam.tables.text import plural, shorten_list
-from trecexam.track import PACK, TrackFolder, refuse_code
 
 #: Where the track's files are in a pack; the grades.
 TRACK, GRADES = "track/", "grades.jsonl"

@@ -27,10 +27,10 @@ from trecexam.extensions.page.live import LiveTrack
 from trecexam.extensions.page.rendering import warm_up
 from trecexam.extensions.page.urls import segment
 from trecexam.extensions.page.users import TOKEN_BYTES, Users
+from trecexam.folder import TrackFolder, refuse_code
 from trecexam.line.track_graders import open_folder
 from trecexam.tables.terminal import printable
 from trecexam.tables.text import shorten_list
-from trecexam.track import TrackFolder, refuse_code
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Receive, Scope, Send

@@ -12,12 +12,12 @@ from trecexam.extensions.ragval.formats.knowledge import TRUTHFULNESS, line_of
 from trecexam.extensions.ragval.knowledge.prompts import BlockPrompt, named
 from trecexam.files.atomic import replace_together, sha256
 from trecexam.files.kept import recall, remember
+from trecexam.folder import TrackFolder
 from trecexam.graders.replies import read_reply
 from trecexam.graders.writing import Writer, keeping_writers
 from trecexam.graders.writing.asking import AskingResult, Job, PromptSet, Rounds
 from trecexam.graders.writing.kept_answers import KeepingWriter, Kept
 from trecexam.line.inputs import InputReader
-from trecexam.track import TrackFolder
 
 #: The bounds, which are the runs' names: without the block, and with it.
 Bound = Literal["closed-book", "oracle"]

@@ -43,8 +43,8 @@ from trecexam.tables.table import Layout, Table
 from trecexam.tables.text import shorten_list
 
 if TYPE_CHECKING:
+    from trecexam.folder import TrackFolder
     from trecexam.line.assessment import Assessment
-    from trecexam.track import TrackFolder
 
 #: The columns of out/human.tsv and of `trecexam override --list`.
 COLUMNS = ("query_id", "doc_id", "item_id", "rating", "machine", "who", "why", "when", "state")

@@ -17,6 +17,7 @@ from trecexam.config import (
     purse_of,
 )
 from trecexam.errors import GraderError
+from trecexam.folder import TrackFolder
 from trecexam.graders.base import Usage
 from trecexam.graders.elsewhere import the_elsewhere
 from trecexam.graders.openai import form_of, missing_for_servers, prices_of, server_of
@@ -24,7 +25,6 @@ from trecexam.graders.weights import model_folder
 from trecexam.graders.writing.base import LocalModelSettings, Writer, models_here, naming
 from trecexam.graders.writing.kept_answers import AnswerFile, KeepingWriter
 from trecexam.graders.writing.server import ServerWriter
-from trecexam.track import TrackFolder
 
 
 @dataclass(frozen=True)

@@ -15,11 +15,11 @@ from trecexam.extensions.banks.generation.plan import plan_bank
 from trecexam.extensions.banks.generation.prompts import NUGGETIZER, named
 from trecexam.extensions.banks.generation.reading import missing_for_reading
 from trecexam.files.track_lock import TrackLock
+from trecexam.folder import TrackFolder
 from trecexam.graders.base import Estimate
 from trecexam.graders.writing import Instruction, Writer, create_writer, keeping_writers
 from trecexam.graders.writing.asking import Job, SpentByGraders
 from trecexam.line.bank_writer import WrittenBank
-from trecexam.track import TrackFolder
 
 
 def bank_job(
