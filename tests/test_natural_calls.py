@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,7 +12,6 @@ from support import ROOT
 
 import trecexam
 from trecexam.errors import TrecexamError
-from trecexam.extension import accessors
 
 
 @pytest.fixture(scope="module")
@@ -103,22 +101,6 @@ def test_printing_a_track_describes_it(track: trecexam.Track) -> None:
     assert "of 2,9" in shown or "cells>" in shown
 
 
-@pytest.mark.parametrize(
-    ("name", "said"),
-    [
-        ("leaderbord", "did you mean 'leaderboard'"),
-        ("exm", "did you mean 'exam'"),
-        ("zzzz", r"dir\(track\) names what it has"),
-        ("rubric", r'use track\["rubric"\]'),
-    ],
-)
-def test_an_unknown_attribute_of_a_track_is_an_error_with_a_suggestion(
-    track: trecexam.Track, name: str, said: str
-) -> None:
-    with pytest.raises(AttributeError, match=f"a track has no '{name}'; {said}"):
-        getattr(track, name)
-
-
 def test_a_track_that_cannot_be_read_can_be_printed(folder: Path, tmp_path: Path) -> None:
     broken = tmp_path / "broken"
     trecexam.make_demo_track(broken)
@@ -147,7 +129,6 @@ def test_the_in_operator_finds_runs_columns_and_facts(track: trecexam.Track) -> 
     [
         ("exam", ("Exams on the track's passages", ".fit()", ".out")),
         ("correlate", ("official side", "()")),
-        ("judge_next", ("What a person should judge next", "()")),
         ("grading", (".counts()", ".kind")),
     ],
 )
@@ -161,40 +142,6 @@ def test_printing_a_group_of_calls_lists_them(
     assert first in shown
     assert set(members) <= set(listed)
     assert all(len(line) < 400 for line in shown.splitlines())
-
-
-@pytest.mark.parametrize(
-    ("group", "name", "said"),
-    [
-        ("exam", "fitt", "did you mean 'fit'"),
-        ("judge_next", "zzzz", r"it has \(\)"),
-        ("bank", "zzzz", "it has .*generate"),
-    ],
-)
-def test_an_unknown_attribute_of_a_group_of_calls_is_an_error(
-    track: trecexam.Track, group: str, name: str, said: str
-) -> None:
-    with pytest.raises(AttributeError, match=rf"track\.{group} has no '{name}'; {said}"):
-        getattr(getattr(track, group), name)
-
-
-def test_type_checkers_know_the_calls_of_extensions() -> None:
-    """The stub has all names that our extensions declare, each with its class."""
-    stub = ast.parse((Path(trecexam.__file__).parent / "of_extensions.pyi").read_text())
-    modules = {
-        alias.name: node.module
-        for node in stub.body
-        if isinstance(node, ast.ImportFrom)
-        for alias in node.names
-    }
-    (names,) = (node for node in stub.body if isinstance(node, ast.ClassDef))
-    typed = {
-        each.name: f"{modules[ast.unparse(each.returns)]}:{ast.unparse(each.returns)}"
-        for each in names.body
-        if isinstance(each, ast.FunctionDef) and each.returns is not None
-    }
-    ours = {name: at for name, at in accessors().items() if at.startswith("trecexam.extensions.")}
-    assert typed == ours
 
 
 @pytest.mark.slow

@@ -9,7 +9,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 from converters.errors import ConversionError
-from trecexam.chosen import chosen_grader
 from trecexam.config import CONFIG_NAME
 from trecexam.errors import TrecexamError
 from trecexam.files.stamps import Rejected, Stamp, stamp
@@ -39,6 +38,7 @@ class Daemon:
         log: takes one line for each thing worth saying.
         progress: as in `trecexam.outputs.update.update`.
         regrade: as in `trecexam.outputs.update.update`, for the first update that is done.
+        grader: the only grader that grades; None for all.
         look_ended: called after each look with why it cannot go on, or ended early; "" where all is done.
     """
 
@@ -51,6 +51,7 @@ class Daemon:
         log: Callable[[str], None],
         progress: Callable[[Progress], None] | None = None,
         regrade: bool = False,
+        grader: str | None = None,
         look_ended: Callable[[str], None] | None = None,
     ) -> None:
         self.root = root
@@ -61,7 +62,7 @@ class Daemon:
         self.regrade = regrade
         self.look_ended = look_ended or (lambda reason: None)
         self.updates = 0
-        self._only = chosen_grader.get()
+        self._only = grader
         self._stop = threading.Event()
         self._wake = Wake()
         self._loaders: TrackLoaders | None = None

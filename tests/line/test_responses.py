@@ -367,7 +367,7 @@ def missing_cells_of(root: Path, grader: HashGrader) -> list[Cell]:
     from trecexam.line.grading import missing_cells
 
     with trecexam.open_track(root, grader=grader) as track:
-        return [*missing_cells(track._loader.load())]
+        return [*missing_cells(track.graded())]
 
 
 def test_unit_response_with_pool_both_ranks_the_response_before_its_citations(
@@ -376,7 +376,7 @@ def test_unit_response_with_pool_both_ranks_the_response_before_its_citations(
     responses(small_track / "runs" / "gen.jsonl", {"q1": "An answer. " * 400})
     unit(small_track, "response", pool="both")
     with trecexam.open_track(small_track, grader=hash_grader) as track:
-        (run_of_system,) = [each for name, each in track._loader.load().runs.items() if name == "gen"]
+        (run_of_system,) = [each for name, each in track.graded().runs.items() if name == "gen"]
     assert [*run_of_system.ranking("q1")] == ["gen/q1", "q1-d03"]
 
 

@@ -11,10 +11,14 @@ from typing import TYPE_CHECKING
 
 import click
 
-import trecexam
-from trecexam.chosen import chosen_grader
 from trecexam.cli import bars
-from trecexam.cli.options import FloatRange, estimate_json_option, track_argument
+from trecexam.cli.options import (
+    FloatRange,
+    estimate_json_option,
+    grader_option,
+    open_chosen,
+    whole_track_argument,
+)
 from trecexam.cli.signals import exit_status, signals
 from trecexam.cli.working import show_grading_estimate, show_several_estimates
 from trecexam.extension import named
@@ -22,14 +26,15 @@ from trecexam.extension import named
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
 
-    from trecexam.api import Track
     from trecexam.graders.base import Estimate
     from trecexam.graders.sampling import MeasuredTime
     from trecexam.outputs.updates import Update
+    from trecexam.track import Track
 
 
 @click.command(epilog="Example: trecexam watch mytrack --once")
-@track_argument
+@whole_track_argument
+@grader_option
 @click.option("--once", is_flag=True, help="Bring out/ up to date with the current files, then exit.")
 @click.option(
     "--estimate",
@@ -63,6 +68,7 @@ if TYPE_CHECKING:
 @estimate_json_option
 def watch(
     track: Path,
+    grader: str | None,
     once: bool,
     estimate: bool,
     retry_errors: bool,
@@ -84,17 +90,17 @@ def watch(
     from trecexam.daemon import Daemon
 
     if estimate or as_json:
-        _estimate(track, as_json=as_json, retry_errors=retry_errors)
+        _estimate(track, grader, as_json=as_json, retry_errors=retry_errors)
         return 0
     if retry_errors:
-        with trecexam.open_track(track) as opened:
+        with open_chosen(track, grader) as opened:
             click.echo(
                 f"{opened.grading.forget_errors():,} answers forgotten; their cells will be graded again",
                 err=True,
             )
-    regrade = regrade or _may_regrade(track)
+    regrade = regrade or _may_regrade(track, grader)
     if once:
-        return _once(track, regrade=regrade)
+        return _once(track, grader, regrade=regrade)
     with bars.progress() as progress:
         daemon = Daemon(
             track,
@@ -103,6 +109,7 @@ def watch(
             log=bars.log,
             progress=progress,
             regrade=regrade,
+            grader=grader,
         )
         with signals(daemon.stop, lambda: daemon.doing) as caught:
             daemon.run()
@@ -110,10 +117,9 @@ def watch(
     return 130 if signal.SIGINT in caught else 0
 
 
-def _estimate(root: Path, *, as_json: bool, retry_errors: bool) -> None:
-    with trecexam.open_track(root) as track:
-        chosen = chosen_grader.get()
-        names = track.graders if chosen is None else (chosen,)
+def _estimate(root: Path, grader: str | None, *, as_json: bool, retry_errors: bool) -> None:
+    with open_chosen(root, grader) as track:
+        names = track.graders if grader is None else (grader,)
         banks = track.grading.estimate_banks()
         if banks or len(names) > 1:
             graders = {name: partial(_of_one, track, name, retry_errors=retry_errors) for name in names}
@@ -133,11 +139,11 @@ def _of_one(
     return track[name].estimate(retry_errors=retry_errors), track[name].grading.estimate_time
 
 
-def _may_regrade(root: Path) -> bool:
+def _may_regrade(root: Path, grader: str | None) -> bool:
     """What a person at a terminal says to grading again what was graded once, where that costs."""
     if not sys.stdin.isatty():
         return False
-    with trecexam.open_track(root) as track:
+    with open_chosen(root, grader) as track:
         lost = track.grading.lost()
     return bool(lost) and click.confirm(
         f"The store of grades is missing or older. Grade {lost:,} cells again, and pay for them again?",
@@ -145,8 +151,8 @@ def _may_regrade(root: Path) -> bool:
     )
 
 
-def _once(root: Path, *, regrade: bool) -> int:
-    with trecexam.open_track(root) as track:
+def _once(root: Path, grader: str | None, *, regrade: bool) -> int:
+    with open_chosen(root, grader) as track:
         update, caught = update_once(track, regrade=regrade)
     status = print_update(track, update, caught)
     # Imports pydantic, which --help must not load.

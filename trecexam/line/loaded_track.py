@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import dataclass, replace
-from inspect import unwrap
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
@@ -19,52 +18,7 @@ from trecexam.line.loader import TrackLoader
 from trecexam.line.shared_inputs import SharedInputs
 from trecexam.line.track_graders import folder_of, grader_names
 
-F = TypeVar("F", bound=Callable[..., object])
 T = TypeVar("T")
-
-
-@dataclass(frozen=True)
-class AskedOf:
-    """Which grader answers a function, of a track with several graders where none is chosen.
-
-    Attributes:
-        applies: of an assessment and the arguments of the call: the first that it applies to answers, else
-            the first that can go on.
-        documents: it is about documents and what people judge them: official judgments, holes. It is refused
-            of graders whose labels are of something else.
-        has_files: of a function of a folder, which is of the first whose folder has such files; None where it
-            is of the track as a whole.
-        bank_optional: it works on runs, texts and judgments alone: a track without a bank will do.
-    """
-
-    applies: Callable[..., bool] = lambda track, *args, **kwargs: True
-    documents: bool = False
-    has_files: Callable[[TrackFolder], bool] | None = None
-    bank_optional: bool = False
-
-    def __call__(self, function: F) -> F:
-        """Marks a function so."""
-        _MARKED[function] = self
-        return function
-
-    @classmethod
-    def of(cls, function: Callable[..., object]) -> AskedOf:
-        """How a function, or the one that it wraps, is marked."""
-        return _MARKED.get(unwrap(function), cls())
-
-
-_MARKED: dict[Callable[..., object], AskedOf] = {}
-#: Marks a function by `AskedOf.applies`.
-asked_of = AskedOf
-#: Marks a function that is about documents: see `AskedOf.documents`.
-of_documents = AskedOf(lambda track, *args, **kwargs: track.of_documents, documents=True)
-#: Marks one that is about documents, and needs no bank: see `AskedOf.bank_optional`.
-of_judgments = replace(of_documents, bank_optional=True)
-
-
-def of_one_grader(has_files: Callable[[TrackFolder], bool]) -> AskedOf:
-    """Marks a function of a folder that is about what one grader has there: its history, its bank."""
-    return AskedOf(has_files=has_files)
 
 
 @dataclass(frozen=True, eq=False)
@@ -252,12 +206,10 @@ class TrackLoaders(Mapping[str, TrackLoader]):
         """That of the first grader."""
         return self[next(iter(self))]
 
-    def first_asked(
-        self, applies: Callable[[Assessment], bool] = lambda track: True, *, bank_needed: bool = True
-    ) -> TrackLoader:
-        """That of the first grader that a question applies to, see `asked_of`.
+    def first_able(self, applies: Callable[[Assessment], bool], *, bank_needed: bool = True) -> TrackLoader:
+        """Return the loader of the first grader that can go on and that `applies` to.
 
-        Where it applies to none, the first that can go on; where none can, the first of all, who says why.
+        Where it applies to none, the first that can go on; where none can, the first of all.
 
         Args:
             bank_needed: as of `TrackLoader.load`.

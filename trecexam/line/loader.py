@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import fields, replace
 from functools import cached_property
 from pathlib import Path
@@ -13,7 +13,6 @@ from uuid import uuid4
 import pyarrow as pa
 
 from converters.errors import ConversionError
-from trecexam.chosen import chosen_grader, took
 from trecexam.config import TrackConfig, purse_of
 from trecexam.errors import TrecexamError
 from trecexam.files.cache import Cache
@@ -40,7 +39,7 @@ from trecexam.line.store import GradeStore
 from trecexam.line.stored_grades import StoredGrades
 from trecexam.line.stored_sheets import sheets_of, with_new_grades
 from trecexam.line.track_grader import TrackGrader
-from trecexam.line.track_graders import ONLY, folder_of, grader_names, kind_of, open_folder
+from trecexam.line.track_graders import ONLY, folder_of, kind_of
 from trecexam.line.track_inputs import TrackInputs
 from trecexam.line.track_pool import TrackPool, cited_pool, track_pool
 
@@ -418,16 +417,6 @@ class TrackLoader:
         self._forget_loaded()
         grader_id = StoredGrades(self.store, self.grader).grader_id
         return n_replies + (0 if grader_id is None else self.store.forget(grader_id, "error"))
-
-
-@contextmanager
-def opened(root: Path | str, grader: Grader | None = None) -> Iterator[TrackLoader]:
-    """The loader of the track in `root`, closed again at the end."""
-    folder = open_folder(root)
-    if chosen_grader.get() is None:
-        took(folder.grader or ONLY, grader_names(folder))
-    with TrackLoader(folder, grader) as loader:
-        yield loader
 
 
 #: How often inputs are read where some are replaced meanwhile.

@@ -9,7 +9,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from trecexam.chosen import chosen_grader
 from trecexam.config import TrackConfig, effective, line_of_setting
 from trecexam.errors import ConfigError, LackingError, TrackError, did_you_mean
 from trecexam.folder import PROMPT_SUFFIXES, TrackFolder
@@ -35,14 +34,12 @@ def open_folder(root: Path | str, grader: str | None = None, *, trust_code: bool
     """The folder of a track as one of its graders sees it: with the settings that hold for it.
 
     Args:
-        grader: its name; None for the one that the command line chose, else the first.
+        grader: its name; None for the first.
 
     Raises:
         TrackError, ConfigError: see `TrackFolder.open`; or there is no such grader.
     """
-    return folder_of(
-        TrackFolder.open(root, trust_code=trust_code), chosen_grader.get() if grader is None else grader
-    )
+    return folder_of(TrackFolder.open(root, trust_code=trust_code), grader)
 
 
 def grader_names(folder: TrackFolder) -> tuple[str, ...]:

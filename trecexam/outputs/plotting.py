@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from trecexam.errors import TrecexamError, cannot_go_on, did_you_mean, shortened
 from trecexam.line.diagnostics import grades_notes
-from trecexam.line.loaded_track import LoadedTrack, asked_of
+from trecexam.line.loaded_track import LoadedTrack
 from trecexam.line.output_files import FeaturePlot, PlotMeasures
 from trecexam.outputs.features import features
 from trecexam.tables.notes import each_once, of_grader
@@ -83,17 +83,16 @@ def plots_table() -> Table:
     return Table(("plot", "what", "of"), tuple(rows))
 
 
-def _applies(track: Assessment, name: str = "", **options: object) -> bool:
-    """Whether a grader has this plot."""
+def has_plot(track: Assessment, name: str) -> bool:
+    """Return True where a grader has this plot."""
     declared = find_plot(name)
     feature = next(each for each in features() if name in each.plots)
     return feature.applies(track) and ("official_measure" not in declared.of or track.of_documents)
 
 
-@asked_of(_applies)
 def plot(
-    track: Assessment,
-    name: str = "",
+    track: Assessment | LoadedTrack,
+    name: str,
     *,
     measure: MeasureLike | None = None,
     official_measure: MeasureLike | None = None,
@@ -101,56 +100,18 @@ def plot(
     height: str | float | None = None,
     font_size: float = FONT_SIZE,
 ) -> PaperFigure:
-    """A plot as a matplotlib Figure; its `savefig` gives what `trecexam plot` writes.
-
-    A figure knows its numbers, title and caption: `figure.plot.table`, `.title` and `.caption`.
-
-    Args:
-        name: one of `trecexam plot`: "leaderboard", "scatter", "thresholds", "items" ...
-        measure, official_measure: of the plots that have such; None for the track's own, its first.
-        width, height: "3.3in", "8.4cm", "84mm", "241pt" (of TeX), "single" or "double" column (3.33 and 7
-            inches), or a number of inches. None for the width in the report, and for a height that suits
-            the plot.
-        font_size: points, 3 to 40; some letters are a little smaller.
-
-    Raises:
-        TrecexamError: there is no such plot, or none is named (it says which there are); the track has
-            nothing for it, or it has no room in this size.
-        ValueError: a measure cannot be computed, or a length or font size is none.
-    """
+    """Draw a plot of one grader; of a `LoadedTrack` the plot of all its graders."""
     declared = find_plot(name)
-    figure = _figure(
-        partial(declared.make, track), declared, name, (measure, official_measure), (width, height), font_size
-    )
-    figure.notes = grades_notes(track)
-    return figure
-
-
-def plot_of_all(
-    track: LoadedTrack,
-    name: str = "",
-    *,
-    measure: MeasureLike | None = None,
-    official_measure: MeasureLike | None = None,
-    width: str | float | None = "single",
-    height: str | float | None = None,
-    font_size: float = FONT_SIZE,
-) -> PaperFigure | None:
-    """As `plot`, of all graders of a track; None where the plot is of one of them."""
-    declared = find_plot(name)
-    if declared.joint is None:
-        return None
-    figure = _figure(
-        partial(declared.joint, track),
-        declared,
-        name,
-        (measure, official_measure),
-        (width, height),
-        font_size,
-    )
-    notes_by_grader = {grader: grades_notes(each) for grader, each in track.assessments.items()}
-    unable = (cannot_go_on(grader, error) for grader, error in track.unable.items())
-    figure.notes = (*each_once(notes_by_grader, of_grader), *unable)
+    measures, lengths = (measure, official_measure), (width, height)
+    if isinstance(track, LoadedTrack):
+        assert declared.joint is not None
+        figure = _figure(partial(declared.joint, track), declared, name, measures, lengths, font_size)
+        notes_by_grader = {grader: grades_notes(each) for grader, each in track.assessments.items()}
+        unable = (cannot_go_on(grader, error) for grader, error in track.unable.items())
+        figure.notes = (*each_once(notes_by_grader, of_grader), *unable)
+    else:
+        figure = _figure(partial(declared.make, track), declared, name, measures, lengths, font_size)
+        figure.notes = grades_notes(track)
     return figure
 
 

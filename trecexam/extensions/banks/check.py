@@ -15,7 +15,6 @@ from trecexam.extensions.banks.checks import Checked, check_lines
 from trecexam.files.stamps import sniffed
 from trecexam.folder import TrackFolder
 from trecexam.graders.support import STATEMENT
-from trecexam.line.loaded_track import of_one_grader
 from trecexam.line.track_graders import declared_kind
 
 
@@ -32,23 +31,15 @@ def check_files(paths: Sequence[Path]) -> Checked:
     return check_lines(_lines([(str(path), path) for path in paths]))
 
 
-def _asks_a_bank(folder: TrackFolder) -> bool:
-    """Whether the grader uses items of an existing bank, not queries or sentences of responses."""
+def asks_a_bank(folder: TrackFolder) -> bool:
+    """Return True where the grader uses items of an existing bank, not queries or sentences of responses."""
     kind = declared_kind(folder)
     asks_items = kind is None or kind.item_kinds.isdisjoint({QUERY, STATEMENT})
     return asks_items and bool(folder.bank(optional=True))
 
 
-@of_one_grader(_asks_a_bank)
 def check_track(folder: TrackFolder) -> Checked:
-    """Checks a track's bank for empty, long or duplicate items, copies of the query and more (`bank check`).
-
-    Also queries without items, and items of queries without a text. Queries that lack items are named where
-    the track has a file of queries: a dataset has more than it asks.
-
-    Raises:
-        TrecexamError, ConversionError: there is no bank, or a file cannot be read at all.
-    """
+    """Check a track's bank, as `bank check`."""
     files = [(folder.shown(path), path) for path in folder.bank()]
     queries = folder.queries()
     texts: Mapping[str, str] = {}

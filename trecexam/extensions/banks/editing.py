@@ -97,18 +97,7 @@ def add_item(
     importance: str = "",
     why: str = "",
 ) -> Edited:
-    """Adds an item to the end of a query's items; `update` then grades only this item.
-
-    Args:
-        kind: "question" or "nugget".
-        importance: "vital", "okay" or "".
-        who, why: noted beside the item in the bank's file; a reason is not needed.
-
-    Raises:
-        LockedError: a model is writing the track's bank.
-        TrecexamError, ConversionError: the text is empty or the query has it already, the query is not
-            the track's, or the bank cannot be read or written.
-    """
+    """Adds an item to the end of a query's items; `update` then grades only this item."""
     text, note = _text(text), _note(who, why)
     if kind not in KINDS:
         raise TrecexamError(f"an item is a question or a nugget, not '{kind}'")
@@ -132,16 +121,7 @@ def add_item(
 def edit_item(
     folder: TrackFolder, item_id: str, text: str, *, who: str, seen: str | None = None, why: str = ""
 ) -> Edited:
-    """Changes an item's text and keeps its id and answer key; `update` then grades only this item.
-
-    Args:
-        seen: `trecexam.line.overrides.digest_of` the item that the person saw; None to change it
-            whatever it is by now.
-
-    Raises:
-        ItemConflictError: the item is another one by now, or gone; nothing was written.
-        LockedError, TrecexamError, ConversionError: as `add_item`, or there is no such item.
-    """
+    """Changes an item's text and keeps its id and answer key; `update` then grades only this item."""
     text, note = _text(text), _note(who, why)
 
     def change(bank: _Bank) -> tuple[Path, bytes, str]:
@@ -167,14 +147,7 @@ def retire_item(
     seen: str | None = None,
     why: str = "",
 ) -> Edited:
-    """Retires an item, or (`retired` False) back into it; its grades are kept.
-
-    Args:
-        seen: as in `edit_item`.
-
-    Raises:
-        ItemConflictError, LockedError, TrecexamError, ConversionError: as `edit_item`.
-    """
+    """Retires an item, or (`retired` False) back into it; its grades are kept."""
     note = _note(who, why)
 
     def change(bank: _Bank) -> tuple[Path, bytes, str]:
@@ -189,11 +162,7 @@ def retire_item(
 
 
 def edits(folder: TrackFolder, query_id: str) -> dict[str, list[dict[str, Any]]]:
-    """item_id -> the changes of a query's items, oldest first: who, when, and the text before.
-
-    Raises:
-        TrecexamError, ConversionError: the bank cannot be read.
-    """
+    """item_id -> the changes of a query's items, oldest first: who, when, and the text before."""
     bank = _read(folder)
     edits_by_item: dict[str, list[dict[str, Any]]] = {}
     for path, content in bank.contents.items():

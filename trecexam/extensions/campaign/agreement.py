@@ -132,11 +132,7 @@ class AssessorAgreement(Result):
 
 
 def assessor_agreement(track: Assessment) -> AssessorAgreement:
-    """Agreement on the cells that at least two people rated, whether planned or not.
-
-    Each person's last rating counts, whatever counts for the track; "cannot judge" is no rating, and what
-    somebody decided between people is none of these.
-    """
+    """Agreement on the cells that at least two people rated, whether planned or not."""
     levels: dict[Level, dict[CellKey, dict[str, int]]] = {"passage": {}, "item": {}, "citation": {}}
     for name, opinions in opinions_of(track).items():
         for key, row in opinions.items():

@@ -59,16 +59,7 @@ class GeneratedExam(AskingResult[str]):
 def exam_job(
     folder: TrackFolder, task_domain: str, *, output: Path | str | None = None
 ) -> Job[GeneratedExam]:
-    """Writes a question about each passage with a language model, like `exam generate`.
-
-    Args:
-        task_domain: what the passages are of, as "the manuals of heat pumps".
-        output: the exam; None for exam.jsonl in the track's folder.
-
-    Raises:
-        ConversionError: the passages cannot be read.
-        TrecexamError: there are no passages, no model can be called, or the existing exam was edited.
-    """
+    """Writes a question about each passage with a language model, like `exam generate`."""
     passages = folder.passages()
     exam = folder.root / "exam.jsonl" if output is None else Path(output)
     if passages is None:

@@ -63,12 +63,7 @@ class Answers(AskingResult[tuple[Bound, str]]):
 
 
 def answers_job(folder: TrackFolder) -> Job[Answers]:
-    """Answers the bank's questions with a language model, as bounds, like `ragval answers`.
-
-    Raises:
-        ConversionError: the bank cannot be read.
-        TrecexamError: it has no questions with their blocks, or a file is there that is not ours.
-    """
+    """Answers the bank's questions with a language model, as bounds, like `ragval answers`."""
     return Job(_answer(_plan(folder), *keeping_writers(folder)))
 
 

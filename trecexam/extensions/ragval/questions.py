@@ -97,15 +97,7 @@ class Questions(AskingResult[str]):
 def questions_job(
     folder: TrackFolder, blocks: Path | str | None = None, *, per_block: int = 1
 ) -> Job[Questions]:
-    """Writes questions about knowledge blocks with a language model, like `ragval questions`.
-
-    Args:
-        blocks: JSON Lines; None for blocks.jsonl of the track.
-        per_block: questions about each block, with seeds that count up from that of [generator], or 0.
-
-    Raises:
-        TrecexamError, ConversionError: with the reason.
-    """
+    """Writes questions about knowledge blocks with a language model, like `ragval questions`."""
     writers = _writers(folder.config, folder.root, per_block)
     plan = _plan(folder, None if blocks is None else Path(blocks), [writer.seed for writer in writers])
     return Job(_write_questions(plan, keeping_writers(folder, *writers)))

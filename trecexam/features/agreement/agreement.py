@@ -14,7 +14,6 @@ from trecexam.features.agreement.citations import CitationAgreement, citation_ag
 from trecexam.features.agreement.disagreements import disagreements_part
 from trecexam.line.assessment import Assessment, Part
 from trecexam.line.diagnostics import nothing_graded
-from trecexam.line.loaded_track import asked_of
 from trecexam.line.official import Official, no_overlap, track_judgments
 from trecexam.line.output_files import Feature, OutputFiles
 from trecexam.line.relevance import Thresholds, relevance_thresholds
@@ -92,21 +91,13 @@ class Agreements(Result):
         }
 
 
-@asked_of(lambda track, *args, **kwargs: track.of_documents)
 def track_agreement(
     track: Assessment,
     min_ratings: Sequence[int] = (),
     min_answers: Sequence[int] = (),
     min_relevant: int | None = None,
 ) -> Agreements | CitationAgreement:
-    """Compare labels with official judgments, or labels of citations with people's.
-
-    Args:
-        min_ratings, min_answers, min_relevant: as of `agreements`; labels of citations have none.
-
-    Raises:
-        TrecexamError: there are no judgments, no labels of people, or thresholds for labels of citations.
-    """
+    """Compare labels with official judgments, or labels of citations with people's."""
     if track.asked.citing is not None:
         if min_ratings or min_answers or min_relevant:
             raise TrecexamError(f"the grader {track.name} labels citations: give no thresholds")

@@ -18,7 +18,6 @@ from trecexam.features.fill.teaching import GRADER, the_teacher
 from trecexam.features.fill.ways import check_request, choose_way, stated
 from trecexam.files.track_lock import TrackLock
 from trecexam.line.grading import Progress, count_missing
-from trecexam.line.loaded_track import of_judgments
 from trecexam.line.loader import TrackLoader
 from trecexam.line.lost_grades import refuse_lost_grades
 from trecexam.line.official import Official, no_overlap, read_official, track_judgments
@@ -40,7 +39,6 @@ NO_SUBTOPIC = frozenset(("0", "Q0"))
 FEW = 50
 
 
-@of_judgments
 def find_holes(
     loader: TrackLoader,
     qrels: Path | str | None = None,
@@ -51,23 +49,7 @@ def find_holes(
     as_unjudged: bool = False,
     by: str | None = None,
 ) -> HolesToFill:
-    """The pooled passages that nobody judged, and how `fill` would label them; grades nothing.
-
-    Args:
-        qrels: official judgments in place of the track's.
-        depth: ranks of each run that are pooled, in place of the track's.
-        rule: how automatic labels become official ones. None: "fitted" on the passages with both.
-        cuts: automatic label -> official label, for "thresholds", which they imply; None:
-            min_rating -> min_relevant.
-        as_unjudged: new lines get the label -1.
-        by: what fills: "grader", "learned" (labels learned from the judgments). None: what the last
-            cross-validation found best, else "grader".
-
-    Raises:
-        TrecexamError: there are no official judgments, or `fill` wrote them; they have nothing in common with
-            the pool and no rule was named; the rule cannot be made; or arguments do not go together.
-        ConversionError: `qrels` cannot be read.
-    """
+    """The pooled passages that nobody judged, and how `fill` would label them; grades nothing."""
     path = None if qrels is None else Path(qrels)
     rule = "thresholds" if cuts and rule is None else rule
     request = FillRequest(path, depth, rule, dict(cuts or {}), as_unjudged, by)
@@ -75,7 +57,6 @@ def find_holes(
     return _find_holes(loader, request)
 
 
-@of_judgments
 def fill(
     loader: TrackLoader,
     to_fill: HolesToFill | Path | str,
@@ -84,24 +65,7 @@ def fill(
     sources: Path | str | None = None,
     progress: Callable[[Progress], None] | None = None,
 ) -> Filled:
-    """Grades the holes that have no grades yet, and merges their labels into the official judgments.
-
-    No human label changes, and no judged passage is graded. Where nothing is left to grade, the track
-    may be read-only or watched. Learned labels grade nothing; passages without a vector are encoded.
-
-    Args:
-        to_fill: what `find_holes` gave; or the path of `output`, to fill the track's own judgments with what
-            `find_holes` gives for them, as `trecexam fill TRACK -o OUTPUT` does.
-        output: where the merged qrels are written; None writes nothing.
-        sources: where it is written who said each line; None for `output` with ".sources.tsv" after it.
-        progress: called with how many cells are graded, or passages encoded, and of how many.
-
-    Raises:
-        LockedError: another process grades this track.
-        StoreError: the store is gone or an older one, and what it had would be paid for again.
-        TrecexamError: `output` or `sources` is an input, or cannot be written; a grader that cannot run;
-            judgments that nothing can be learned from.
-    """
+    """Grades the holes that have no grades yet, and merges their labels into the official judgments."""
     if isinstance(to_fill, Path | str):
         if output is not None:
             raise TrecexamError(f"two files for the merged qrels: {to_fill} and {output}; name one")

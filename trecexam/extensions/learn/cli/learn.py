@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 
 import click
 
-import trecexam
 from trecexam.cli.options import track_argument
 from trecexam.cli.reading import writing
 
 if TYPE_CHECKING:
     from trecexam.tables.result import Result
+    from trecexam.track import Track
 
 
 @click.command(epilog="Example: trecexam learn mytrack; then trecexam leaderboard mytrack --labels learned")
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     help="Learn from the judgments of this other track, too [default: none].",
 )
 @writing
-def learn(track: Path, source: Path | None) -> tuple[Result, int]:
+def learn(track: Track, source: Path | None) -> tuple[Result, int]:
     """Learn from TRACK's judgments which labels its unjudged passages would get.
 
     Writes out/learned.tsv (per pooled passage: expected judgment, standard deviation, label, judged or not),
@@ -39,9 +39,8 @@ def learn(track: Path, source: Path | None) -> tuple[Result, int]:
     Needs the extras `learn` and `offline`. The first call encodes each passage: a few dozen per second on a
     CPU. `encoder` in [learn] of trecexam.toml names another model.
     """
-    with trecexam.open_track(track) as opened:
-        learned = opened.learn.labels(source=source)
-        opened.learn.write(learned)
-        out = opened.folder.out
+    learned = track.learn.labels(source=source)
+    track.learn.write(learned)
+    out = track.folder.out
     changed, *notes = learned.notes
     return learned.validation.noted(f"{changed}; written: {out / 'learned.qrels'}, learned.tsv", *notes), 0

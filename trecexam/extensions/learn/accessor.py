@@ -1,0 +1,49 @@
+"""`track.learn`: labels for unjudged passages, learned from the track's judgments."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from trecexam.extensions.learn.learn import learn
+from trecexam.outputs.outputs import Outputs
+from trecexam.track_groups import Group
+
+if TYPE_CHECKING:
+    from trecexam.extensions.learn.encoding import Encoder
+    from trecexam.extensions.learn.learn import LearnedLabels
+    from trecexam.line.grading import Progress
+
+
+class LearnAccessor(Group):
+    """Labels for unjudged passages, learned from the track's judgments."""
+
+    def labels(
+        self,
+        *,
+        source: Path | str | None = None,
+        encoder: str | Encoder | None = None,
+        progress: Callable[[Progress], None] | None = None,
+    ) -> LearnedLabels:
+        """Learns gains and labels of the whole pool from the track's judgments; grades nothing.
+
+        Half of the judgments are hidden, to see how well they are predicted (`cross_validate`).
+
+        Args:
+            source, encoder: as of `gather_data`.
+            progress: called while texts are encoded, then while models are fitted; None shows bars or log
+                lines.
+        """
+        graded = self.track.graded(documents=True, bank_needed=False)
+        return self.track.noted(learn(graded, source=source, encoder=encoder, progress=progress), graded.name)
+
+    def write(self, learned: LearnedLabels) -> tuple[Path, ...]:
+        """Writes the result of `labels` to out/ and the manifest; returns the files that changed.
+
+        Raises:
+            TrecexamError: a file cannot be written.
+        """
+        written = learned.write(self.track.folder.out)
+        Outputs(self.track.folder).renew_manifest()
+        return written

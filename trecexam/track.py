@@ -1,0 +1,815 @@
+"""A track from Python: everything a command does is a call."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from functools import reduce
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
+
+from converters.errors import ConversionError
+from trecexam.errors import TrackError, TrecexamError
+from trecexam.files.track_lock import TrackLock
+from trecexam.folder import TrackFolder
+from trecexam.graders.base import Estimate
+from trecexam.line.diagnostics import grades_notes
+from trecexam.line.evaluation import leaderboard
+from trecexam.line.loaded_track import LoadedTrack, TrackLoaders, of_each
+from trecexam.line.measure_names import names_of
+from trecexam.scores.measures import measure as parsed
+from trecexam.tables.notes import CHANGES, Note
+from trecexam.tables.result import Result
+
+if TYPE_CHECKING:
+    from trecexam.extensions.banks.accessor import BankAccessor
+    from trecexam.extensions.campaign.accessor import JudgingAccessor
+    from trecexam.extensions.campaign.judge_next.next_judgments import NextJudgments
+    from trecexam.extensions.compare_graders.compare import GraderComparison
+    from trecexam.extensions.compare_graders.compared import GraderLike
+    from trecexam.extensions.erag.accessor import EragAccessor
+    from trecexam.extensions.exams.accessor import ExamAccessor
+    from trecexam.extensions.learn.accessor import LearnAccessor
+    from trecexam.extensions.ragval.accessor import RagvalAccessor
+    from trecexam.features.agreement.agreement import Agreements
+    from trecexam.features.agreement.citations import CitationAgreement
+    from trecexam.features.fill.arithmetic.scale_map import RuleName
+    from trecexam.features.holes.holes import By, HolesReport
+    from trecexam.features.leaderboard.differences import Differences, Test
+    from trecexam.graders import Grader
+    from trecexam.line.assessment import Assessment
+    from trecexam.line.grading import Progress
+    from trecexam.line.loader import TrackLoader
+    from trecexam.line.measure_names import MeasureLike, Measures
+    from trecexam.line.status import Status
+    from trecexam.outputs.updates import Update
+    from trecexam.scores.labels import LabelRule, RubricQrel
+    from trecexam.scores.leaderboard import Leaderboard
+    from trecexam.scores.paired_tests import Correction
+    from trecexam.tables.frames import Library
+    from trecexam.tables.plots.paper import PaperFigure
+    from trecexam.tables.result import Tables
+    from trecexam.track_groups import Correlate, Export, Files, Fill, Grading, Override, Verify
+
+Noted = TypeVar("Noted", bound=Result)
+
+
+def open_track(
+    root: Path | str,
+    *,
+    grader: Grader | None = None,
+    graders: Mapping[str, Grader] | None = None,
+    trust_code: bool = False,
+) -> Track:
+    """Open the track in folder `root`.
+
+    Args:
+        grader: a grader of your own in place of the one that trecexam.toml names.
+        graders: of a track that has several, graders of your own in place of those of these names.
+        trust_code: run code that trecexam.toml names (`metric = "module:function"`): read it first.
+
+    Raises:
+        TrecexamError: it is no track folder, or its trecexam.toml is wrong.
+    """
+    return Track(TrackLoaders(TrackFolder.open(root, trust_code=trust_code), grader, graders=graders))
+
+
+class Track:
+    """One track folder. What is read and computed is kept, so asking twice is cheap.
+
+    The methods that read (`leaderboard`, `qrels` ...) use the grades that are in the store and never
+    run a grader; `update` does. Of a track with several graders, `track["NAME"]` is what one of them says.
+    A result that one of several graders gives, though none was selected, has a note with the grader's name.
+    """
+
+    def __init__(self, loaders: TrackLoaders, grader: str | None = None) -> None:
+        """Args: grader: the name of the selected grader; None for the track as a whole."""
+        if not isinstance(loaders, TrackLoaders):
+            raise TrecexamError(f'use trecexam.open_track("{loaders}") to open a track folder')
+        self.loaders = loaders
+        self._grader = grader
+        # Settings that do not go together are reported here, and not by the first call.
+        self.folder = (loaders.first if grader is None else loaders[grader]).folder
+
+    def __getitem__(self, grader: str) -> Track:
+        """The same track as one of its graders sees it.
+
+        Raises:
+            TrackError: there is no grader of this name, or it is no name.
+        """
+        if not isinstance(grader, str):
+            raise TrackError(f"track[{grader!r}]: give a grader's name, one of {', '.join(self.graders)}")
+        return Track(self.loaders, grader)
+
+    @property
+    def graders(self) -> tuple[str, ...]:
+        """The names of those who grade it, in the order of trecexam.toml."""
+        return tuple(self.loaders)
+
+    def __iter__(self) -> Iterator[str]:
+        """The names of its graders: `"umbrela" in track`, `for name in track`."""
+        return iter(self.graders)
+
+    def __enter__(self) -> Track:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Closes the store; also done at the end of a `with` block."""
+        self.loaders.close()
+
+    @property
+    def name(self) -> str:
+        """The name of its folder."""
+        return self.folder.root.resolve().name
+
+    @property
+    def queries(self) -> dict[str, str]:
+        """query_id -> the query's text, of those that means are over; "" where none is known."""
+        track = self.graded()
+        return {query_id: track.query_texts.get(query_id, "") for query_id in track.bank.query_ids}
+
+    @property
+    def measures(self) -> tuple[str, ...]:
+        """The leaderboard's own measures; the first orders it. Of several graders as `NAME:MEASURE`."""
+        if not self.is_joint:
+            return tuple(str(parsed(each)) for each in self.graded().measures)
+        of_each = self.loaders.load().assessments.items()
+        return tuple(f"{name}:{parsed(column)}" for name, each in of_each for column in each.measures)
+
+    def __repr__(self) -> str:
+        from trecexam.line.status import status_line
+
+        try:
+            return f"<Track {self.name!r}: {status_line(self.status())}>"
+        except (TrecexamError, ConversionError) as error:
+            return f"<Track {self.name!r}, which cannot be read: {error}>"
+
+    # Which grader answers. Functions of a track in extensions call these, too.
+
+    @property
+    def is_joint(self) -> bool:
+        """True for a track with several graders of which none is selected."""
+        return self._grader is None and len(self.loaders) > 1
+
+    def loader(
+        self,
+        applies: Callable[[Assessment], bool] = lambda graded: True,
+        *,
+        documents: bool = False,
+        bank_needed: bool = True,
+    ) -> TrackLoader:
+        """Return the loader of the selected grader, else of the first that can go on and that `applies` to.
+
+        Where `applies` holds for none, it is the first that can go on; where none can, the first of all.
+
+        Args:
+            documents: the question is about documents and official judgments: it applies to graders whose
+                labels are of documents that runs rank, and is refused for a selected one with other labels.
+            bank_needed: False for a question about runs, texts and judgments, which needs no bank.
+
+        Raises:
+            TrecexamError: with `documents`, no grader with such labels is selected, or none can go on.
+        """
+        if not self.is_joint:
+            loader = self.loaders[self._grader or self.graders[0]]
+            if documents and not loader.kind.ranks:
+                others = [name for name, other in self.loaders.items() if other.kind.ranks]
+                raise TrecexamError(
+                    f"the grader {loader.name} labels no documents that runs rank"
+                    + (f": take --grader {', '.join(others)}" if others else ""),
+                    path=self.folder.config_path,
+                )
+            return loader
+        loader = self.loaders.first_able(
+            (lambda each: each.of_documents) if documents else applies, bank_needed=bank_needed
+        )
+        if documents and not loader.load(bank_needed=bank_needed).of_documents:
+            unable = self.loaders.load().unable
+            if unable:
+                raise TrecexamError(
+                    "no grader that labels documents can go on; "
+                    + "; ".join(f"{name}: {error}" for name, error in unable.items()),
+                    path=self.folder.config_path,
+                )
+        return loader
+
+    def graded(
+        self,
+        applies: Callable[[Assessment], bool] = lambda graded: True,
+        *,
+        documents: bool = False,
+        bank_needed: bool = True,
+    ) -> Assessment:
+        """Return the graded track, as it is now, of the grader that `loader` selects.
+
+        Args:
+            applies, documents, bank_needed: as of `loader`.
+
+        Raises:
+            TrecexamError, ConversionError: as `loader`; or the track cannot be read.
+        """
+        loader = self.loader(applies, documents=documents, bank_needed=bank_needed)
+        return loader.load(bank_needed=bank_needed)
+
+    def of_measures(self, measures: Measures | None) -> Track:
+        """Return the track as the grader sees it that the first measure names (`NAME:MEASURE`), else itself.
+
+        Raises:
+            TrackError: a measure names a grader that the track does not have.
+        """
+        names = (names_of(measures) or ()) if self.is_joint else ()
+        loaded = self.loaders.load() if names else None
+        named = next(filter(None, (loaded.whose(name) for name in names)), None) if loaded else None
+        return self if named is None else self[named]
+
+    def grader_note(self, grader: str) -> Note | None:
+        """Return the note that this grader answers; None where it is the only one, or was selected."""
+        others = ", ".join(name for name in self.graders if name != grader)
+        line = f"shown for the grader {grader}; --grader selects another: {others}"
+        return Note(line, CHANGES) if self.is_joint else None
+
+    def noted(self, result: Noted, grader: str) -> Noted:
+        """Return the result with the note on its grader, see `grader_note`."""
+        note = self.grader_note(grader)
+        return result if note is None else result.noted(note)
+
+    def noted_on_grades(self, result: Noted, graded: Assessment, *, human: bool = True) -> Noted:
+        """Return a result that is made from grades, with the notes on the grades and on its grader.
+
+        Args:
+            human: also say how many grades are people's.
+        """
+        return self.noted(result.noted(*grades_notes(graded, human=human)), graded.name)
+
+    def model_lock(self) -> TrackLock:
+        """Return the lock that is held while a model writes what is not a grade."""
+        return TrackLock(self.folder.writing_lock_path, "calling this track's model")
+
+    # Runs, grading, and what there is.
+
+    def update(
+        self,
+        *,
+        progress: Callable[[Progress], None] | None = None,
+        stop: Callable[[], bool] | None = None,
+        doing: Callable[[str], None] = lambda stage: None,
+        regrade: bool = False,
+    ) -> Update:
+        """Grades what has no grade yet and writes `out/`: what `trecexam watch --once` does.
+
+        Args:
+            progress: called after each graded batch.
+            stop: called again and again; True ends grading early.
+            doing: called with what is done next: reading, grading, each output.
+            regrade: where the store is gone, cells that were graded once may be graded again by a grader that
+                costs.
+
+        Raises:
+            LockedError: a daemon is running on this track.
+            StoreError: the store is gone or an older one, and what it had would be paid for again.
+            TrecexamError, ConversionError: with the reason.
+        """
+        from trecexam.outputs.update_all import update_all
+
+        with TrackLock(self.folder.lock_path):
+            return update_all(self.loaders, progress, stop, only=self._grader, doing=doing, regrade=regrade)
+
+    def estimate(self, *, retry_errors: bool = False) -> Estimate:
+        """What `update` would have to grade: cells and, with a server, calls, tokens and money.
+        Asks nobody. Of several graders it is the sum of those that can go on.
+
+        Args:
+            retry_errors: as if answers that are errors were forgotten, see `grading.forget_errors`.
+
+        Raises:
+            TrecexamError, ConversionError: none can.
+        """
+        if not self.is_joint:
+            return self.loader().estimate(self.graded(), retry_errors=retry_errors)
+        each_one = of_each(self.loaders, lambda each: each.estimate(each.load(), retry_errors=retry_errors))
+        return reduce(Estimate.plus, each_one)
+
+    def status(self) -> Status:
+        """What the track holds, how far grading is, and who grades it now; of several graders each, and the
+        sum.
+        """
+        from trecexam.line.status import joint_status, status_of
+
+        return joint_status(self.loaders) if self.is_joint else status_of(self.loader())
+
+    @property
+    def grading(self) -> Grading:
+        """How far grading is, and what it takes: `counts()`, `grade()`, `estimate_time()` ..."""
+        from trecexam.track_groups import Grading
+
+        return Grading(self)
+
+    @property
+    def files(self) -> Files:
+        """What was read: `runs()`, `rejected()` ..."""
+        from trecexam.track_groups import Files
+
+        return Files(self)
+
+    @property
+    def export(self) -> Export:
+        """What other tools take: data frames, subtopics, the pool."""
+        from trecexam.track_groups import Export
+
+        return Export(self)
+
+    @property
+    def correlate(self) -> Correlate:
+        """How far the grades agree with the official side: `correlate()`."""
+        from trecexam.track_groups import Correlate
+
+        return Correlate(self)
+
+    @property
+    def fill(self) -> Fill:
+        """Fills judgment holes: `fill(fill.find())`."""
+        from trecexam.track_groups import Fill
+
+        return Fill(self)
+
+    @property
+    def verify(self) -> Verify:
+        """What the scores are made of: `verify.grading()`, `grid()`, `missing()`, `spurious()` ..."""
+        from trecexam.track_groups import Verify
+
+        return Verify(self)
+
+    @property
+    def override(self) -> Override:
+        """A person's rating in place of the grader's: `override(...)`; `override.ratings()` has them."""
+        from trecexam.track_groups import Override
+
+        return Override(self)
+
+    # What extensions add.
+
+    @property
+    def bank(self) -> BankAccessor:
+        """The track's test bank: `generate()`, `check()`, `edit_item()` ..."""
+        from trecexam.extensions.banks.accessor import BankAccessor
+
+        return BankAccessor(self)
+
+    @property
+    def erag(self) -> EragAccessor:
+        """Scores of runs by a RAG system's answers from each document: `score()`."""
+        from trecexam.extensions.erag.accessor import EragAccessor
+
+        return EragAccessor(self)
+
+    @property
+    def exam(self) -> ExamAccessor:
+        """The track's bank as an exam of its runs, and exams on its passages: `fit()` ..."""
+        from trecexam.extensions.exams.accessor import ExamAccessor
+
+        return ExamAccessor(self)
+
+    @property
+    def judging(self) -> JudgingAccessor:
+        """A campaign of assessors: `plan()`, `agreement()`, `export()` ..."""
+        from trecexam.extensions.campaign.accessor import JudgingAccessor
+
+        return JudgingAccessor(self)
+
+    @property
+    def learn(self) -> LearnAccessor:
+        """Labels for unjudged passages, learned from the track's judgments: `labels()`."""
+        from trecexam.extensions.learn.accessor import LearnAccessor
+
+        return LearnAccessor(self)
+
+    @property
+    def ragval(self) -> RagvalAccessor:
+        """Answers judged for truthfulness and relevance: `report()` ..."""
+        from trecexam.extensions.ragval.accessor import RagvalAccessor
+
+        return RagvalAccessor(self)
+
+    # Scores, and how far they agree with the official side.
+
+    def leaderboard(
+        self,
+        measures: Measures | None = None,
+        *,
+        official: bool = False,
+        runs: Collection[str] | None = None,
+        labels: Literal["learned"] | None = None,
+    ) -> Leaderboard:
+        """Return means and standard errors per run, best first.
+
+        Means are over all queries of the bank (official: of the judgments), as trec_eval -c. Of several
+        graders the columns of each stand side by side, each over that grader's own queries.
+
+        Args:
+            measures: one or several; None for the track's own. Of several graders `NAME:MEASURE`.
+            official: use the official judgments instead of the grades.
+            runs: the runs that are shown, None for all.
+            labels: "learned": expected nDCG@10 and AP, with the labels that `track.learn` wrote for missing
+                judgments.
+
+        Raises:
+            TrecexamError: there is no such run; there are no official judgments or learned labels; or the
+                arguments do not go together.
+            ValueError: a measure cannot be computed.
+        """
+        if labels is not None:
+            return self._learned_leaderboard(measures, official=official, runs=runs, labels=labels)
+        if self.is_joint:
+            from trecexam.features.leaderboard.joint import joint_leaderboard
+
+            return joint_leaderboard(self.loaders.load(), measures, official=official, runs=runs)
+        graded = self.graded()
+        board = leaderboard(graded, measures, official=official, runs=runs)
+        return board if official else board.noted(*grades_notes(graded))
+
+    def _learned_leaderboard(
+        self, measures: Measures | None, *, official: bool, runs: Collection[str] | None, labels: str
+    ) -> Leaderboard:
+        from trecexam.features.fill.teaching import the_teacher
+
+        if labels != "learned":
+            raise TrecexamError(f"labels = {labels!r}: give 'learned'")
+        if measures is not None:
+            raise TrecexamError("learned labels give expected nDCG@10 and AP alone: leave out the measures")
+        if official:
+            raise TrecexamError(
+                "learned labels are added to the official judgments: ask for `labels` or `official`, not both"
+            )
+        graded = self.graded(documents=True, bank_needed=False)
+        return self.noted(the_teacher().leaderboard(graded, runs), graded.name)
+
+    def compare(
+        self,
+        measures: Measures | None = None,
+        *,
+        baseline: str | None = None,
+        test: Test = "t",
+        correction: Correction = "holm",
+        alpha: float = 0.05,
+        official: bool = False,
+        permutations: int | None = None,
+        seed: int = 0,
+        pairs: bool = False,
+    ) -> Differences:
+        """Which runs differ significantly, by a paired test over queries.
+
+        All queries of the bank count (with `official`: of the judgments); a run that skips one has 0 there,
+        also where `[scores] average` is "answered". p values are corrected over the comparisons by one
+        measure.
+
+        Args:
+            measures: None for the track's own, the first one tells all pairs apart unless `pairs` is set.
+            baseline: the run to compare all others with; None to compare all pairs, and for groups.
+            test: "t", Student's, or "randomisation", Fisher's; `trecexam.scores.paired_tests` has the
+                sources.
+            correction: "holm", "bonferroni", "fdr_bh", "fdr_by" or "none", by the names of pt.Experiment.
+            alpha: a difference is significant where its corrected p value is below it.
+            official: on the official judgments instead of the grades.
+            permutations: of the randomisation test; None for 10,000, or 50 a comparison where that is more.
+            seed: of its random numbers.
+            pairs: put the table `differences` first, of all measures.
+
+        Raises:
+            TrecexamError: there is no such run; there are no scores (`why_no_scores`); or as
+                `Track.leaderboard`.
+            ValueError: an unknown test or correction, an alpha outside of 0 to 1, no permutations, a seed
+                that is none; or as `Track.leaderboard`.
+        """
+        from trecexam.features.leaderboard.differences import differences, has_runs
+
+        track = self.of_measures(measures)
+        graded = track.graded(lambda each: has_runs(each, baseline))
+        compared = differences(
+            graded,
+            measures,
+            baseline=baseline,
+            test=test,
+            correction=correction,
+            alpha=alpha,
+            official=official,
+            permutations=permutations,
+            seed=seed,
+            pairs=pairs,
+        )
+        return track.noted(compared, graded.name) if official else track.noted_on_grades(compared, graded)
+
+    def per_query(
+        self,
+        measures: Measures | None = None,
+        *,
+        official: bool = False,
+        runs: Collection[str] | None = None,
+        library: Library = "pandas",
+    ) -> Any:
+        """Every run's value on every query of every measure, as a data frame: what the leaderboard averages.
+
+        Args:
+            measures, official, runs: as in `leaderboard`.
+            library: whose data frame it is: "pandas", "polars", or "pyarrow", which is always there.
+
+        Returns:
+            Columns `run`, `query_id`, `measure` (text) and `value` (float64), a row for each; runs and
+            queries
+            are sorted by name, measures in their order: the rows of `out/per_query.tsv`, in full precision.
+
+        Raises:
+            TrecexamError, ValueError: as `leaderboard`; or the library is not installed.
+        """
+        from trecexam.features.exporting.exports import per_query
+
+        return per_query(
+            self.of_measures(measures).graded(), measures, official=official, runs=runs, library=library
+        )
+
+    def qrels(
+        self,
+        *,
+        label: LabelRule | None = None,
+        min_rating: int | None = None,
+        min_answers: int | None = None,
+        binary: bool = False,
+        by: Literal["query", "facet"] = "query",
+        probabilities: bool = False,
+    ) -> Iterator[RubricQrel]:
+        """The Rubric-Qrels as `ir_measures.Qrel`s, which carry the item ratings that Cover needs.
+
+        Args:
+            label, min_rating, min_answers: in place of the track's settings.
+            binary: labels are 1 where the passage reaches at least `min_answers` items, else 0.
+            probabilities: rows carry the probabilities of the ratings, too, from which ECover is computed;
+                not by facet. Where the grader gives none, a rating is certain.
+            by: "facet" for labels of each facet, whose query ids are `query/facet`, by its own items; see
+                `trecexam.features.exporting.exports`.
+
+        Raises:
+            TrecexamError: by facet, and no item has one, or one has white space in it.
+            ValueError: an unknown label rule or min_answers below 1, when the first row is requested.
+        """
+        from trecexam.features.exporting.exports import qrels
+
+        return qrels(
+            self.graded(documents=True),
+            label=label,
+            min_rating=min_rating,
+            min_answers=min_answers,
+            binary=binary,
+            by=by,
+            probabilities=probabilities,
+        )
+
+    def grades(self) -> Iterator[dict[str, Any]]:
+        """Every grade of the pool: ids, rating, status, raw answer, digests.
+
+        Where a person rated the cell, `human_rating`, `who` and `why` are given next to the grader's rating.
+        """
+        return self.graded().grade_rows()
+
+    def agreement(
+        self,
+        min_ratings: Sequence[int] = (),
+        min_answers: Sequence[int] = (),
+        min_relevant: int | None = None,
+    ) -> Agreements | CitationAgreement:
+        """Compare labels with official judgments, or labels of citations with people's.
+
+        Args:
+            min_ratings: a passage reaches an item from this rating on, of each in turn.
+            min_answers: a passage has to reach so many items, of each in turn.
+            min_relevant: a passage is relevant from this official label on. All are in place of the track's
+                settings, and labels of citations have none.
+
+        Raises:
+            TrecexamError: there are no judgments, no labels of people, or thresholds for labels of citations.
+        """
+        from trecexam.features.agreement.agreement import track_agreement
+
+        graded = self.graded(lambda each: each.of_documents)
+        return self.noted_on_grades(
+            track_agreement(graded, min_ratings, min_answers, min_relevant), graded, human=False
+        )
+
+    def holes(
+        self, depths: Sequence[int] | None = None, *, qrels: Path | None = None, by: By | None = None
+    ) -> HolesReport:
+        """Passages in the runs' first ranks that have no judgment, or no grade.
+
+        Judgments are the official ones and those of the track's people that count, see `track_judgments`.
+
+        Args:
+            depths: how many first ranks count; None for the track's depth. Beyond that depth all passages are
+                ungraded that no run has within it.
+            qrels: official judgments in place of the track's.
+            by: "query" or "run": the table that comes first; None for "query", while people see "run".
+
+        Raises:
+            ConversionError: `qrels` cannot be read.
+        """
+        from trecexam.features.holes.holes import holes_report
+
+        graded = self.graded(documents=True)
+        return self.noted(holes_report(graded, depths, qrels=qrels, by=by), graded.name)
+
+    def plot(
+        self,
+        name: str = "",
+        *,
+        measure: MeasureLike | None = None,
+        official_measure: MeasureLike | None = None,
+        width: str | float | None = "single",
+        height: str | float | None = None,
+        font_size: float = 8.0,
+    ) -> PaperFigure:
+        """A plot as a matplotlib Figure; its `savefig` gives what `trecexam plot` writes.
+
+        A figure knows its numbers, title and caption: `figure.plot.table`, `.title` and `.caption`.
+
+        Args:
+            name: one of `trecexam plot`: "leaderboard", "scatter", "thresholds", "items" ...
+            measure, official_measure: of the plots that have such; None for the track's own, its first.
+            width, height: "3.3in", "8.4cm", "84mm", "241pt" (of TeX), "single" or "double" column (3.33 and 7
+                inches), or a number of inches. None for the width in the report, and for a height that suits
+                the plot.
+            font_size: points, 3 to 40; some letters are a little smaller.
+
+        Raises:
+            TrecexamError: there is no such plot, or none is named (it says which there are); the track has
+                nothing for it, or it has no room in this size.
+            ValueError: a measure cannot be computed, or a length or font size is none.
+        """
+        from trecexam.outputs.plotting import find_plot, has_plot, plot
+
+        of_all = self.is_joint and find_plot(name).joint is not None
+        track = self if of_all else self.of_measures(measure)
+        graded = self.loaders.load() if of_all else track.graded(lambda each: has_plot(each, name))
+        figure = plot(
+            graded,
+            name,
+            measure=measure,
+            official_measure=official_measure,
+            width=width,
+            height=height,
+            font_size=font_size,
+        )
+        note = None if isinstance(graded, LoadedTrack) else track.grader_note(graded.name)
+        figure.notes = (*figure.notes, *(() if note is None else (note,)))
+        return figure
+
+    # What extensions add by one call.
+
+    def add_run(self, name: str, run: Any, *, replace: bool = False) -> Path:
+        """Puts a run into the track's drop folder, as NAME.run; the next update grades and evaluates it.
+
+        Args:
+            name: what it is to be called. Its tag in the file is this, whatever it was.
+            run: a file (a TREC run; or generated responses of a system of this name), a data frame or an
+                iterable of records with `query_id`, `doc_id` and `score` (`ir_measures.ScoredDoc`) or
+                PyTerrier's `qid`, `docno` and `score`, a dict query_id -> doc_id -> score, or a
+                `converters.Run`. Order and ranks make no difference: trec_eval's order is by score and, where
+                these are equal, by doc_id.
+            replace: another run of this name may be there, and is replaced.
+
+        Returns:
+            The file.
+
+        Raises:
+            TrecexamError: no file can have the name; the run cannot be read; another one is there.
+        """
+        from trecexam.extensions.evaluate.runs import add_run
+
+        return add_run(self.folder, name, run, replace=replace)
+
+    def compare_graders(
+        self,
+        graders: Sequence[GraderLike] = (),
+        *,
+        recorded: Sequence[str | Path] = (),
+        measures: Measures | None = None,
+        official_measures: Measures | None = None,
+    ) -> GraderComparison:
+        """Rank correlations and kappa of several graders with the official side, and kappa of any two.
+
+        Grades are read from the store or from recordings; nothing is graded and nothing is stored. People's
+        ratings in place of a grader's are left out.
+
+        Two graders agree, as annotators do, over the labels of the passages, and over the ratings of all
+        items and of each item, that both have. Graded, where both scales are equally long; and binary at each
+        min_rating, or, where the scales differ, also at the threshold of each. Of one item there is no
+        interval, as its passages are all of one query.
+
+        Args:
+            graders: names of graders of the track, or graders. Empty: those of the track that ask the same of
+                the same texts.
+            recorded: recordings; of each (model, prompt) in one comes a grader.
+            measures, official_measures: as in `Track.correlate`.
+
+        Raises:
+            TrecexamError, ConversionError: a file or a grader cannot be used, nobody graded anything, or
+                there is nothing to compare with: nothing official, and no second grader.
+            ValueError: a measure cannot be computed.
+        """
+        from trecexam.extensions.compare_graders.compare import compare_graders
+
+        return compare_graders(
+            self.of_measures(measures).loader(),
+            graders,
+            recorded=recorded,
+            measures=measures,
+            official_measures=official_measures,
+        )
+
+    def judge_next(
+        self,
+        measure: MeasureLike | None = None,
+        *,
+        query_ids: Collection[str] = (),
+        top: int | None = None,
+        progress: Callable[[int, int], None] | None = None,
+    ) -> NextJudgments:
+        """List the unjudged passages whose judgment by a person would change the ranking most, best first.
+
+        Without grades, passages are in the order of retrieval, see `Search`. For a grader of support: the
+        citations that a person should label, see `unlabelled_citations`.
+
+        Args:
+            measure: the measure that ranks the runs; None for the track's first on labels of passages.
+            query_ids: only these queries; none for all.
+            top: at most this number of suggestions; None for all.
+            progress: called after each query with (queries done, queries).
+
+        Raises:
+            TrecexamError: `top` is below 1, a measure that cannot be computed or that does not use labels of
+                passages, an unknown query; a measure of citations.
+        """
+        from trecexam.extensions.campaign.judge_next.next_judgments import (
+            could_change_a_ranking,
+            next_judgments,
+        )
+
+        track = self.of_measures(measure)
+        graded = track.graded(could_change_a_ranking, bank_needed=False)
+        return track.noted(
+            next_judgments(graded, measure, query_ids=query_ids, top=top, progress=progress), graded.name
+        )
+
+    def simulate(
+        self,
+        official_measures: Measures | None = None,
+        *,
+        teams: Path | None = None,
+        judgments: bool = False,
+        repeats: int = 10,
+        seed: int = 0,
+        rule: RuleName | None = None,
+        cuts: Mapping[int, int] | None = None,
+        by: Sequence[str] = (),
+        progress: Callable[[Progress], None] | None = None,
+    ) -> Tables:
+        """Leave out official judgments, fill them, and compare leaderboards with that on all judgments.
+
+        By default the judgments that only one run contributed are left out, for each run in turn.
+
+        Args:
+            official_measures: in place of the track's.
+            teams: a file of `run<TAB>team` lines: a team is left out as a whole.
+            judgments: remove 10 to 90% of the judgments at random instead.
+            repeats: how often judgments are drawn; at least 1.
+            seed: of the random numbers.
+            rule: how automatic labels become official ones. None or "fitted": fitted in each step on the
+                judgments that remain, and where that cannot be, "identity".
+            cuts: automatic label -> official label, of "thresholds", which they imply; None:
+                min_rating -> min_relevant.
+            by: other methods for dropped judgments: "learned" (anew in each step, from the judgments that
+                remain), "label:N" (the label N for all), "label" (each label above 0 in turn), "condensed"
+                (lists without what was dropped).
+            progress: called while texts are encoded, of "learned", then with how many steps are done.
+
+        Raises:
+            TrecexamError: no official judgments, a measure that cannot be computed, cuts that are no rule,
+                teams of other runs, an unknown method; of "learned", as `learn`.
+            ConversionError: a file cannot be read.
+        """
+        from trecexam.extensions.simulation.simulating import simulate
+
+        graded = self.graded(documents=True)
+        return self.noted(
+            simulate(
+                graded,
+                official_measures,
+                teams=teams,
+                judgments=judgments,
+                repeats=repeats,
+                seed=seed,
+                rule=rule,
+                cuts=cuts,
+                by=by,
+                progress=progress,
+            ),
+            graded.name,
+        )
