@@ -25,8 +25,8 @@ from trecexam.scores.labels import subtopic_qrels
 
 if TYPE_CHECKING:
     from converters.records import MeasureValue, Qrel
-    from converters.workbench_records import PooledPassage
     from converters.run import Run
+    from converters.workbench_records import PooledPassage
     from trecexam.features.correlation.comparison import LeaderboardComparison
     from trecexam.features.fill.arithmetic.scale_map import RuleName
     from trecexam.features.fill.filled import Filled, HolesToFill

@@ -14,7 +14,6 @@ from pathlib import Path
 import pytest
 from support import ROOT, make_small_track
 
-import trecexam
 from trecexam.cli.main import commands
 from trecexam.errors import TrecexamError
 from trecexam.extension import Extension, extensions
