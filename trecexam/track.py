@@ -681,9 +681,9 @@ class Track:
         Raises:
             TrecexamError: no file can have the name; the run cannot be read; another one is there.
         """
-        from trecexam.extensions.evaluate.runs import add_run
+        from trecexam.extensions.evaluate.runs import add_runs
 
-        return add_run(self.folder, name, run, replace=replace)
+        return add_runs(self.folder, {name: run}, replace=replace)[name]
 
     def compare_graders(
         self,

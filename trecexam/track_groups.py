@@ -11,6 +11,7 @@ from trecexam.features.correlation.joint import compare_all
 from trecexam.features.exporting import exports
 from trecexam.features.exporting.pool import pooled_passages
 from trecexam.features.fill import fill as filling
+from trecexam.features.fill.filled import FillRequest
 from trecexam.features.override import overriding
 from trecexam.features.verification import verification
 from trecexam.files.track_lock import TrackLock
@@ -238,13 +239,11 @@ class Fill(Group):
                 with the pool and no rule was named; the rule cannot be made; or arguments do not go together.
             ConversionError: `qrels` cannot be read.
         """
+        path = None if qrels is None else Path(qrels)
+        rule = "thresholds" if cuts and rule is None else rule
+        request = FillRequest(path, depth, rule, dict(cuts or {}), as_unjudged, by)
         loader = self.track.loader(documents=True, bank_needed=False)
-        return self.track.noted(
-            filling.find_holes(
-                loader, qrels, depth=depth, rule=rule, cuts=cuts, as_unjudged=as_unjudged, by=by
-            ),
-            loader.name,
-        )
+        return self.track.noted(filling.find_holes(loader, request), loader.name)
 
     def __call__(
         self,

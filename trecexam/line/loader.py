@@ -24,7 +24,7 @@ from trecexam.graders.base import Estimate, identity_digest
 from trecexam.graders.first_replies import FIRST
 from trecexam.graders.traits import GraderTraits
 from trecexam.graders.writing.base import naming
-from trecexam.graders.writing.create import spent_by_writers
+from trecexam.graders.writing.kept_answers import spent_by_writers
 from trecexam.line.assessment import Assessment
 from trecexam.line.diagnostics import none_is_read, nothing_read
 from trecexam.line.grading import Graded, Grading, Progress, without_codes, without_errors
@@ -334,7 +334,7 @@ class TrackLoader:
             self.folder.paces_path,
             self.purse,
             lambda: self.sharing_budget(),
-            lambda: spent_by_writers(self.folder, self.purse),
+            lambda: spent_by_writers(self.folder.answers_path, self.purse),
         )
 
     def grade(

@@ -82,7 +82,8 @@ class TrackGrader:
             kind = declared_kind(folder)
             make = None if kind is None else kind.graders.get(config.grader.name)
             if make is not None:
-                return make(config.grader, folder.root)
+                made: Grader = named(make)(config.grader, folder.root)
+                return made
             return create(config.grader, folder.root, config.ray, trust_code=folder.trust_code)
 
     @property

@@ -4,19 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from trecexam.extensions.banks import editing
 from trecexam.extensions.banks.check import asks_a_bank, check_track
 from trecexam.extensions.banks.diff import bank_diff
+from trecexam.extensions.banks.editing import BankEditing
 from trecexam.extensions.banks.generation.calls import bank_job
 from trecexam.line.track_graders import usable_folders
-from trecexam.track_groups import Group
 
 if TYPE_CHECKING:
     from trecexam.extensions.banks.bank_difference import BankDiff
     from trecexam.extensions.banks.checks import Checked
-    from trecexam.extensions.banks.editing import Edited
     from trecexam.extensions.banks.generation.generate import Generated
     from trecexam.graders.base import Estimate
     from trecexam.graders.writing.asking import ShowProgress, Stop
@@ -24,7 +22,7 @@ if TYPE_CHECKING:
     from trecexam.line.measure_names import Measures
 
 
-class BankAccessor(Group):
+class BankAccessor(BankEditing):
     """The track's test bank."""
 
     def generate(
@@ -99,68 +97,6 @@ class BankAccessor(Group):
             output=output,
             writer=writer,
         ).estimate(timed=timed)
-
-    def add_item(
-        self,
-        query_id: str,
-        text: str,
-        *,
-        who: str,
-        kind: str = "question",
-        importance: str = "",
-        why: str = "",
-    ) -> Edited:
-        """Adds an item to the end of a query's items; `update` then grades only this item.
-
-        Args:
-            kind: "question" or "nugget".
-            importance: "vital", "okay" or "".
-            who, why: noted beside the item in the bank's file; a reason is not needed.
-
-        Raises:
-            LockedError: a model is writing the track's bank.
-            TrecexamError, ConversionError: the text is empty or the query has it already, the query is not
-                the track's, or the bank cannot be read or written.
-        """
-        return editing.add_item(
-            self.track.folder, query_id, text, who=who, kind=kind, importance=importance, why=why
-        )
-
-    def edit_item(
-        self, item_id: str, text: str, *, who: str, seen: str | None = None, why: str = ""
-    ) -> Edited:
-        """Changes an item's text and keeps its id and answer key; `update` then grades only this item.
-
-        Args:
-            seen: `trecexam.line.overrides.digest_of` the item that the person saw; None to change it
-                whatever it is by now.
-
-        Raises:
-            ItemConflictError: the item is another one by now, or gone; nothing was written.
-            LockedError, TrecexamError, ConversionError: as `add_item`, or there is no such item.
-        """
-        return editing.edit_item(self.track.folder, item_id, text, who=who, seen=seen, why=why)
-
-    def retire_item(
-        self, item_id: str, *, who: str, retired: bool = True, seen: str | None = None, why: str = ""
-    ) -> Edited:
-        """Retires an item, or (`retired` False) back into it; its grades are kept.
-
-        Args:
-            seen: as in `edit_item`.
-
-        Raises:
-            ItemConflictError, LockedError, TrecexamError, ConversionError: as `edit_item`.
-        """
-        return editing.retire_item(self.track.folder, item_id, who=who, retired=retired, seen=seen, why=why)
-
-    def edits(self, query_id: str) -> dict[str, list[dict[str, Any]]]:
-        """item_id -> the changes of a query's items, oldest first: who, when, and the text before.
-
-        Raises:
-            TrecexamError, ConversionError: the bank cannot be read.
-        """
-        return editing.edits(self.track.folder, query_id)
 
     def check(self) -> Checked:
         """Checks a track's bank for empty, long or duplicate items, copies of the query and more (`bank

@@ -9,12 +9,11 @@ import converters
 from converters.bank_lines import BankLine, scan_bank
 from converters.ir_dataset import dataset_queries
 from converters.lines import open_bytes
-from trecexam.bank.model import QUERY, lines_by_query
+from trecexam.bank.model import QUERY, STATEMENT, lines_by_query
 from trecexam.errors import TrecexamError
 from trecexam.extensions.banks.checks import Checked, check_lines
 from trecexam.files.stamps import sniffed
 from trecexam.folder import TrackFolder
-from trecexam.graders.support import STATEMENT
 from trecexam.line.track_graders import declared_kind
 
 

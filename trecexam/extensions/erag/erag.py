@@ -23,7 +23,7 @@ from trecexam.files.stamps import Rejected
 from trecexam.folder import TrackFolder, refuse_code
 from trecexam.graders import create
 from trecexam.graders.base import Grader, Usage
-from trecexam.graders.writing import create_writer
+from trecexam.graders.writing.create import create_writer
 from trecexam.line.grading import count_missing
 from trecexam.line.inputs import InputReader
 from trecexam.line.loader import TrackLoader

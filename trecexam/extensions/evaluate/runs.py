@@ -40,19 +40,14 @@ _RUNS = """a dict {"NAME": run}, a folder, a list of files, or one data frame wi
 _FIELDS = {"query_id": QUERY_ID, "doc_id": DOC_ID, "score": ("score",)}
 
 
-def add_run(folder: TrackFolder, name: str, run: Any, *, replace: bool = False) -> Path:
-    """Puts a run into the track's drop folder, as NAME.run; the next update grades and evaluates it."""
-    return add_runs(folder, {name: run}, replace=replace)[name]
-
-
 def add_runs(folder: TrackFolder, runs: Mapping[str, Any], *, replace: bool = False) -> dict[str, Path]:
-    """Adds several runs, name -> run, like `add_run`; writes all or none.
+    """Adds several runs, name -> run, as `Track.add_run`; writes all or none.
 
     Returns:
         name -> file.
 
     Raises:
-        TrecexamError: as `add_run`.
+        TrecexamError: as `Track.add_run`.
     """
     files_there = folder.run_files()
     paths, contents = {}, {}

@@ -6,8 +6,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from trecexam.extensions.exams.fitting import improved
 from trecexam.extensions.exams.generating import exam_job
-from trecexam.extensions.exams.rubric import fit_track, has_examinees, improve_track
+from trecexam.extensions.exams.responses import from_track
+from trecexam.extensions.exams.rubric import default_settings, fit_track, has_examinees
 from trecexam.track_groups import Group
 
 if TYPE_CHECKING:
@@ -59,10 +61,11 @@ class ExamAccessor(Group):
             TrecexamError, ConversionError: as `fit`.
         """
         graded = self.track.graded(has_examinees)
-        return self.track.noted_on_grades(
-            improve_track(graded, settings, components=components, steps=steps, drop=drop, progress=progress),
-            graded,
+        responses = from_track(graded, components)
+        steps_done = improved(
+            responses, settings or default_settings(), steps=steps, drop=drop, progress=progress
         )
+        return self.track.noted_on_grades(steps_done, graded)
 
     def generate(
         self,

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from trecexam.errors import TrecexamError
-from trecexam.extensions.exams.fitting import fitted, improved
+from trecexam.extensions.exams.fitting import fitted
 from trecexam.extensions.exams.irt import fitting
 from trecexam.extensions.exams.irt.settings import CERTAIN_DIGITS, Settings
 from trecexam.extensions.exams.responses import from_track, item_names
-from trecexam.extensions.exams.results import ExamFit, ImprovedExam, told
+from trecexam.extensions.exams.results import ExamFit, told
 from trecexam.line.evaluation import official_values
 from trecexam.line.official import never_judged, never_judged_note, official_judgments
 from trecexam.line.official_leaderboard import LEADERBOARD
@@ -22,7 +22,7 @@ from trecexam.scores.correlation import correlate
 from trecexam.scores.evaluate import measure
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Iterator, Mapping
     from pathlib import Path
 
     from trecexam.line.assessment import Assessment
@@ -54,20 +54,6 @@ def fit_track(
     exam_fit = fitted(responses, settings or default_settings())
     exam_fit = replace(exam_fit, official=tuple(_against_official(track, exam_fit)))
     return replace(exam_fit, notes=(*told(exam_fit), *_never_judged(track, exam_fit)))
-
-
-def improve_track(
-    track: Assessment,
-    settings: Settings | None = None,
-    *,
-    components: Path | None = None,
-    steps: int = 5,
-    drop: float = 0.1,
-    progress: Callable[[int, int], None] | None = None,
-) -> ImprovedExam:
-    """Drops the least discriminating items and fits again, step by step."""
-    responses = from_track(track, components)
-    return improved(responses, settings or default_settings(), steps=steps, drop=drop, progress=progress)
 
 
 def discriminations(track: Assessment, min_rating: int | None = None) -> Mapping[tuple[str, str], float]:

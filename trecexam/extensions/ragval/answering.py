@@ -14,8 +14,9 @@ from trecexam.files.atomic import replace_together, sha256
 from trecexam.files.kept import recall, remember
 from trecexam.folder import TrackFolder
 from trecexam.graders.replies import read_reply
-from trecexam.graders.writing import Writer, keeping_writers
 from trecexam.graders.writing.asking import AskingResult, Job, PromptSet, Rounds
+from trecexam.graders.writing.base import Writer
+from trecexam.graders.writing.create import keeping_writers
 from trecexam.graders.writing.kept_answers import KeepingWriter, Kept
 from trecexam.line.inputs import InputReader
 

@@ -73,7 +73,7 @@ def simulate(
     if judgments and teams is not None:
         raise click.UsageError("give --teams or --judgments, not both")
     with bars.progress("simulating", "steps") as progress:
-        result: Result = track.simulate(
+        return track.simulate(
             measures or None,
             teams=teams,
             judgments=judgments,
@@ -81,4 +81,3 @@ def simulate(
             by=by,
             progress=progress,
         )
-        return result

@@ -29,7 +29,7 @@ from trecexam.scores.labels import labels
 from trecexam.tables.text import plural, shorten_list
 
 if TYPE_CHECKING:
-    from trecexam.features.fill.arithmetic.scale_map import RuleName, ScaleMap
+    from trecexam.features.fill.arithmetic.scale_map import ScaleMap
     from trecexam.files.stamps import Rejected
     from trecexam.line.assessment import Assessment
 
@@ -37,24 +37,6 @@ if TYPE_CHECKING:
 NO_SUBTOPIC = frozenset(("0", "Q0"))
 #: A rule fitted on fewer passages than this is called into question.
 FEW = 50
-
-
-def find_holes(
-    loader: TrackLoader,
-    qrels: Path | str | None = None,
-    *,
-    depth: int | None = None,
-    rule: RuleName | None = None,
-    cuts: Mapping[int, int] | None = None,
-    as_unjudged: bool = False,
-    by: str | None = None,
-) -> HolesToFill:
-    """The pooled passages that nobody judged, and how `fill` would label them; grades nothing."""
-    path = None if qrels is None else Path(qrels)
-    rule = "thresholds" if cuts and rule is None else rule
-    request = FillRequest(path, depth, rule, dict(cuts or {}), as_unjudged, by)
-    check_request(request)
-    return _find_holes(loader, request)
 
 
 def fill(
@@ -69,7 +51,7 @@ def fill(
     if isinstance(to_fill, Path | str):
         if output is not None:
             raise TrecexamError(f"two files for the merged qrels: {to_fill} and {output}; name one")
-        output, to_fill = to_fill, find_holes(loader)
+        output, to_fill = to_fill, find_holes(loader, FillRequest())
     if not isinstance(to_fill, HolesToFill):
         raise TypeError("fill() takes what track.fill.find() gave, or the path of the merged qrels")
     if output is not None:
@@ -101,8 +83,9 @@ def fill(
     return filled.told()
 
 
-def _find_holes(loader: TrackLoader, request: FillRequest) -> HolesToFill:
-    """Loads the track to the depth asked for and finds the holes."""
+def find_holes(loader: TrackLoader, request: FillRequest) -> HolesToFill:
+    """Find the pooled passages that nobody judged, and how `fill` would label them; grades nothing."""
+    check_request(request)
     depth = request.depth or loader.config.track.depth
     refuse_merged(request.qrels or loader.folder.qrels())
     judgments = None if request.qrels is None else read_official(request.qrels)

@@ -107,13 +107,6 @@ def keeping_writers(folder: TrackFolder, *writers: Writer) -> list[KeepingWriter
     return [KeepingWriter(writer, file) for writer in chosen]
 
 
-def spent_by_writers(folder: TrackFolder, purse: str) -> Usage:
-    """What writers used of the budget of a section."""
-    if not folder.answers_path.exists():
-        return Usage()
-    return AnswerFile(folder.answers_path).spent(purse)
-
-
 def used_by_writers(folder: TrackFolder) -> tuple[Usage, float | None]:
     """What writing took in all, as test banks; and the money, by the prices that are set now."""
     if not folder.answers_path.exists():

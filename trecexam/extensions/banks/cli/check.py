@@ -14,8 +14,6 @@ from trecexam.cli.scores import bad_measures
 from trecexam.errors import TrecexamError
 
 if TYPE_CHECKING:
-    from trecexam.extensions.banks.bank_difference import BankDiff
-    from trecexam.extensions.banks.checks import Checked
     from trecexam.tables.result import Result
     from trecexam.track import Track
 
@@ -42,7 +40,7 @@ def check(paths: tuple[Path, ...], grader: str | None) -> Result:
         raise TrecexamError("give one track, or files", path=folders[0])
     if folders:
         with open_chosen(folders[0], grader) as opened:
-            checked: Checked = opened.bank.check()
+            checked = opened.bank.check()
     else:
         checked = check_files(paths)
     # Findings make the exit status 1.
@@ -63,5 +61,4 @@ def diff(old: Path, new: Path, track: Track, measures: tuple[str, ...]) -> Resul
     the items and the labels that differ. Means are over all queries of each bank.
     """
     with bad_measures():
-        difference: BankDiff = track.bank.diff(old, new, measures or None)
-    return difference
+        return track.bank.diff(old, new, measures or None)

@@ -17,8 +17,9 @@ from trecexam.extensions.banks.generation.reading import missing_for_reading
 from trecexam.files.track_lock import TrackLock
 from trecexam.folder import TrackFolder
 from trecexam.graders.base import Estimate
-from trecexam.graders.writing import Instruction, Writer, create_writer, keeping_writers
 from trecexam.graders.writing.asking import Job, SpentByGraders
+from trecexam.graders.writing.base import Writer
+from trecexam.graders.writing.create import Instruction, create_writer, keeping_writers
 from trecexam.line.bank_writer import WrittenBank
 
 

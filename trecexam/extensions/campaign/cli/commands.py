@@ -109,8 +109,7 @@ def agreement(track: Track) -> Result:
     weighted_kappa has quadratic weights. Each person's last rating counts. A pipe gets the first table,
     --json the judgments on which people differ, too.
     """
-    result: Result = track.judging.agreement()
-    return result
+    return track.judging.agreement()
 
 
 @click.command(epilog="Example: trecexam judge export mytrack -o judged")

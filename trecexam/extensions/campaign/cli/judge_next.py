@@ -52,5 +52,4 @@ def judge_next(track: Track, measure: str | None, top: int, query_ids: tuple[str
     that several runs share.
     """
     with bars.progress("trying", "queries") as trying:
-        result: Result = track.judge_next(measure, query_ids=query_ids, top=top, progress=bars.steps(trying))
-    return result
+        return track.judge_next(measure, query_ids=query_ids, top=top, progress=bars.steps(trying))
