@@ -52,9 +52,9 @@ def _without_runs(track: Track) -> Iterator[str]:
     # Imports numpy.
     from trecexam.line.rejected import joint_rejected, rejected_notes
 
-    loaded = track.loaders.load().assessments if track.is_joint else {"": track.graded()}
+    loaded = track.loaders.load().assessments if track.is_joint else {track.name: track.graded()}
     files = {name: [row for row in each.not_taken if row.lost == "file"] for name, each in loaded.items()}
-    rejected = joint_rejected(track.folder, files) if track.is_joint else files[""]
+    rejected = joint_rejected(track.loaders.folder, files) if len(files) > 1 else next(iter(files.values()))
     yield f"{'no usable run' if rejected else 'no runs yet'}: drop some into {track.folder.runs}"
     yield from rejected_notes(rejected, 5)
 
