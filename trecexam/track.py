@@ -135,8 +135,8 @@ class Track:
         """The leaderboard's own measures; the first orders it. Of several graders as `NAME:MEASURE`."""
         if not self.is_joint:
             return tuple(str(parsed(each)) for each in self.graded().measures)
-        of_each = self.loaders.load().assessments.items()
-        return tuple(f"{name}:{parsed(column)}" for name, each in of_each for column in each.measures)
+        assessments = self.loaders.load().assessments.items()
+        return tuple(f"{name}:{parsed(column)}" for name, each in assessments for column in each.measures)
 
     def __repr__(self) -> str:
         from trecexam.line.status import status_line
@@ -588,12 +588,18 @@ class Track:
         Raises:
             TrecexamError: there are no judgments, no labels of people, or thresholds for labels of citations.
         """
-        from trecexam.features.agreement.agreement import track_agreement
+        from trecexam.features.agreement.agreement import agreements
+        from trecexam.features.agreement.citations import citation_agreement
 
         graded = self.graded(lambda each: each.of_documents)
-        return self.noted_on_grades(
-            track_agreement(graded, min_ratings, min_answers, min_relevant), graded, human=False
-        )
+        agreement: Agreements | CitationAgreement
+        if graded.asked.citing is None:
+            agreement = agreements(graded, min_ratings, min_answers, min_relevant)
+        elif min_ratings or min_answers or min_relevant:
+            raise TrecexamError(f"the grader {graded.name} labels citations: give no thresholds")
+        else:
+            agreement = citation_agreement(graded)
+        return self.noted_on_grades(agreement, graded, human=False)
 
     def holes(
         self, depths: Sequence[int] | None = None, *, qrels: Path | None = None, by: By | None = None

@@ -15,6 +15,7 @@ from trecexam.errors import TrecexamError
 
 if TYPE_CHECKING:
     from trecexam.features.fill.arithmetic.scale_map import RuleName
+    from trecexam.line.assessment import Assessment
     from trecexam.track import Track
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -54,13 +55,18 @@ def track_argument(command: Callable[..., T]) -> Callable[..., T]:
     return whole_track_argument(grader_option(with_track))
 
 
-def answering(track: Track, **selection: Any) -> Track:
+def answering(
+    track: Track,
+    applies: Callable[[Assessment], bool] = lambda graded: True,
+    *,
+    documents: bool = False,
+) -> Track:
     """Return the track as the grader sees it that answers, and name this grader where none was chosen.
 
     Args:
-        selection: as of `Track.loader`.
+        applies, documents: as of `Track.loader`.
     """
-    grader = track.loader(**selection).name
+    grader = track.loader(applies, documents=documents).name
     if note := track.grader_note(grader):
         click.echo(f"note: {note}", err=True)
     return track[grader]

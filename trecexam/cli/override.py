@@ -108,7 +108,7 @@ def _rate(
     # Imports numpy.
     from trecexam.features.override.overriding import has_cell
 
-    track = answering(track, applies=partial(has_cell, query_id=query_id, doc_id=doc_id, item=item))
+    track = answering(track, partial(has_cell, query_id=query_id, doc_id=doc_id, item=item))
     done = track.override(query_id, doc_id, rating, item=item, who=who, why=why)
     root, lock = track.folder.root, track.folder.lock_path
     rule = track.folder.config.judging.rule

@@ -30,7 +30,7 @@ _GRADER_MEASURE = re.compile(r"([\w-]+):([^\d\W].*)")
 _WITHOUT_PROMPT = ("embedding", "recorded")
 
 
-def open_folder(root: Path | str, grader: str | None = None, *, trust_code: bool = False) -> TrackFolder:
+def open_folder(root: Path | str, grader: str | None = None) -> TrackFolder:
     """The folder of a track as one of its graders sees it: with the settings that hold for it.
 
     Args:
@@ -39,7 +39,7 @@ def open_folder(root: Path | str, grader: str | None = None, *, trust_code: bool
     Raises:
         TrackError, ConfigError: see `TrackFolder.open`; or there is no such grader.
     """
-    return folder_of(TrackFolder.open(root, trust_code=trust_code), grader)
+    return folder_of(TrackFolder.open(root), grader)
 
 
 def grader_names(folder: TrackFolder) -> tuple[str, ...]:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
-from functools import partial
 from typing import TYPE_CHECKING
 
 from trecexam.errors import TrecexamError, cannot_go_on, did_you_mean, shortened
@@ -18,7 +16,6 @@ from trecexam.tables.table import Table
 if TYPE_CHECKING:
     from trecexam.line.assessment import Assessment
     from trecexam.line.measure_names import MeasureLike
-    from trecexam.tables.plots.model import Plot
     from trecexam.tables.plots.paper import PaperFigure
 
 
@@ -102,36 +99,24 @@ def plot(
 ) -> PaperFigure:
     """Draw a plot of one grader; of a `LoadedTrack` the plot of all its graders."""
     declared = find_plot(name)
-    measures, lengths = (measure, official_measure), (width, height)
-    if isinstance(track, LoadedTrack):
-        assert declared.joint is not None
-        figure = _figure(partial(declared.joint, track), declared, name, measures, lengths, font_size)
-        notes_by_grader = {grader: grades_notes(each) for grader, each in track.assessments.items()}
-        unable = (cannot_go_on(grader, error) for grader, error in track.unable.items())
-        figure.notes = (*each_once(notes_by_grader, of_grader), *unable)
-    else:
-        figure = _figure(partial(declared.make, track), declared, name, measures, lengths, font_size)
-        figure.notes = grades_notes(track)
-    return figure
-
-
-def _figure(
-    make: Callable[[PlotMeasures], Plot],
-    declared: FeaturePlot,
-    name: str,
-    measures: tuple[MeasureLike | None, MeasureLike | None],
-    lengths: tuple[str | float | None, str | float | None],
-    font_size: float,
-) -> PaperFigure:
     if not LEAST <= font_size <= MOST:
         raise ValueError(f"font size {font_size:g}: give {LEAST:g} to {MOST:g} points")
-    size = (None if length is None else inches(length) for length in lengths)
-    plot_measures = PlotMeasures(*(None if each is None else str(each) for each in measures))
-    for kind, value in plot_measures._asdict().items():
+    across, up = (None if length is None else inches(length) for length in (width, height))
+    measures = PlotMeasures(*(None if each is None else str(each) for each in (measure, official_measure)))
+    for kind, value in measures._asdict().items():
         if value is not None and kind not in declared.of:
             raise TrecexamError(f"plot {name} has no {kind.replace('_', ' ')} to choose; leave out {value}")
     # Imports matplotlib, which no other call needs.
     from trecexam.tables.plots.paper import paper_figure
 
-    across, up = size
-    return paper_figure(make(plot_measures), width=across, height=up, letters=font_size)
+    if isinstance(track, LoadedTrack):
+        assert declared.joint is not None
+        made = declared.joint(track, measures)
+        notes_by_grader = {grader: grades_notes(each) for grader, each in track.assessments.items()}
+        unable = (cannot_go_on(grader, error) for grader, error in track.unable.items())
+        notes: tuple[str, ...] = (*each_once(notes_by_grader, of_grader), *unable)
+    else:
+        made, notes = declared.make(track, measures), grades_notes(track)
+    figure = paper_figure(made, width=across, height=up, letters=font_size)
+    figure.notes = notes
+    return figure
