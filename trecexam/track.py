@@ -269,7 +269,6 @@ class Track:
         Raises:
             LockedError: a daemon is running on this track.
             StoreError: the store is gone or an older one, and what it had would be paid for again.
-            TrecexamError, ConversionError: with the reason.
         """
         from trecexam.outputs.update_all import update_all
 
@@ -292,9 +291,7 @@ class Track:
         return reduce(Estimate.plus, each_one)
 
     def status(self) -> Status:
-        """What the track holds, how far grading is, and who grades it now; of several graders each, and the
-        sum.
-        """
+        """What the track holds, how far grading is, and who grades it now; of each grader, and their sum."""
         from trecexam.line.status import joint_status, status_of
 
         return joint_status(self.loaders) if self.is_joint else status_of(self.loader())
@@ -458,29 +455,25 @@ class Track:
         seed: int = 0,
         pairs: bool = False,
     ) -> Differences:
-        """Which runs differ significantly, by a paired test over queries.
+        """Test which runs differ significantly, by a paired test over queries.
 
-        All queries of the bank count (with `official`: of the judgments); a run that skips one has 0 there,
-        also where `[scores] average` is "answered". p values are corrected over the comparisons by one
-        measure.
+        All queries of the bank count (with `official`: of the judgments); a run without a query's answer has
+        0 there. p values are corrected over the comparisons by one measure.
 
         Args:
-            measures: None for the track's own, the first one tells all pairs apart unless `pairs` is set.
-            baseline: the run to compare all others with; None to compare all pairs, and for groups.
-            test: "t", Student's, or "randomisation", Fisher's; `trecexam.scores.paired_tests` has the
-                sources.
-            correction: "holm", "bonferroni", "fdr_bh", "fdr_by" or "none", by the names of pt.Experiment.
-            alpha: a difference is significant where its corrected p value is below it.
-            official: on the official judgments instead of the grades.
-            permutations: of the randomisation test; None for 10,000, or 50 a comparison where that is more.
-            seed: of its random numbers.
+            measures: None for the track's own; the first tells all pairs apart unless `pairs` is set.
+            baseline: the run to compare all others with; None compares all pairs, and forms groups.
+            test: "t" (Student) or "randomisation" (Fisher); `trecexam.scores.paired_tests` has the sources.
+            correction: "holm", "bonferroni", "fdr_bh", "fdr_by" or "none", as in pt.Experiment.
+            alpha: a difference is significant where its corrected p value is lower.
+            official: use the official judgments instead of the grades.
+            permutations: of the randomisation test; None for 10,000, or 50 a comparison if that is more.
+            seed: of the randomisation test.
             pairs: put the table `differences` first, of all measures.
 
         Raises:
-            TrecexamError: there is no such run; there are no scores (`why_no_scores`); or as
-                `Track.leaderboard`.
-            ValueError: an unknown test or correction, an alpha outside of 0 to 1, no permutations, a seed
-                that is none; or as `Track.leaderboard`.
+            TrecexamError: there is no such run, or nothing to score.
+            ValueError: a measure cannot be computed, or an argument is out of its range.
         """
         from trecexam.features.leaderboard.differences import differences, has_runs
 
@@ -508,16 +501,15 @@ class Track:
         runs: Collection[str] | None = None,
         library: Library = "pandas",
     ) -> Any:
-        """Every run's value on every query of every measure, as a data frame: what the leaderboard averages.
+        """Return every run's value on every query and measure as a data frame: what the leaderboard averages.
 
         Args:
             measures, official, runs: as in `leaderboard`.
-            library: whose data frame it is: "pandas", "polars", or "pyarrow", which is always there.
+            library: "pandas", "polars", or "pyarrow", which is always installed.
 
         Returns:
-            Columns `run`, `query_id`, `measure` (text) and `value` (float64), a row for each; runs and
-            queries
-            are sorted by name, measures in their order: the rows of `out/per_query.tsv`, in full precision.
+            Columns `run`, `query_id`, `measure` (text) and `value` (float64). Runs and queries are sorted by
+            name. These are the rows of `out/per_query.tsv`, in full precision.
 
         Raises:
             TrecexamError, ValueError: as `leaderboard`; or the library is not installed.
@@ -538,15 +530,14 @@ class Track:
         by: Literal["query", "facet"] = "query",
         probabilities: bool = False,
     ) -> Iterator[RubricQrel]:
-        """The Rubric-Qrels as `ir_measures.Qrel`s, which carry the item ratings that Cover needs.
+        """Return the labels as `ir_measures.Qrel`s, which carry the item ratings that Cover needs.
 
         Args:
             label, min_rating, min_answers: in place of the track's settings.
-            binary: labels are 1 where the passage reaches at least `min_answers` items, else 0.
-            probabilities: rows carry the probabilities of the ratings, too, from which ECover is computed;
-                not by facet. Where the grader gives none, a rating is certain.
-            by: "facet" for labels of each facet, whose query ids are `query/facet`, by its own items; see
-                `trecexam.features.exporting.exports`.
+            binary: label a passage 1 where it reaches at least `min_answers` items, else 0.
+            probabilities: add the probabilities of the ratings, which ECover needs; not by facet. Where the
+                grader gives none, a rating is certain.
+            by: "facet" for labels of each facet, from its own items, with query ids `query/facet`.
 
         Raises:
             TrecexamError: by facet, and no item has one, or one has white space in it.
@@ -604,15 +595,15 @@ class Track:
     def holes(
         self, depths: Sequence[int] | None = None, *, qrels: Path | None = None, by: By | None = None
     ) -> HolesReport:
-        """Passages in the runs' first ranks that have no judgment, or no grade.
+        """Count the passages in the runs' first ranks that have no judgment, or no grade.
 
-        Judgments are the official ones and those of the track's people that count, see `track_judgments`.
+        Judgments are the official ones and those of the track's people that count.
 
         Args:
-            depths: how many first ranks count; None for the track's depth. Beyond that depth all passages are
-                ungraded that no run has within it.
+            depths: how many first ranks count; None for the track's depth. A passage that no run has within
+                the track's depth is ungraded.
             qrels: official judgments in place of the track's.
-            by: "query" or "run": the table that comes first; None for "query", while people see "run".
+            by: "query" or "run": the table that comes first; None for "query", on a terminal "run".
 
         Raises:
             ConversionError: `qrels` cannot be read.
@@ -632,22 +623,21 @@ class Track:
         height: str | float | None = None,
         font_size: float = 8.0,
     ) -> PaperFigure:
-        """A plot as a matplotlib Figure; its `savefig` gives what `trecexam plot` writes.
+        """Draw a plot as a matplotlib Figure; its `savefig` writes what `trecexam plot` writes.
 
-        A figure knows its numbers, title and caption: `figure.plot.table`, `.title` and `.caption`.
+        `figure.plot.table`, `.title` and `.caption` are its numbers, title and caption.
 
         Args:
             name: one of `trecexam plot`: "leaderboard", "scatter", "thresholds", "items" ...
-            measure, official_measure: of the plots that have such; None for the track's own, its first.
+            measure, official_measure: of plots that have such; None for the track's first.
             width, height: "3.3in", "8.4cm", "84mm", "241pt" (of TeX), "single" or "double" column (3.33 and 7
-                inches), or a number of inches. None for the width in the report, and for a height that suits
-                the plot.
+                inches), or inches. None for the width in the report, and a height that suits the plot.
             font_size: points, 3 to 40; some letters are a little smaller.
 
         Raises:
-            TrecexamError: there is no such plot, or none is named (it says which there are); the track has
-                nothing for it, or it has no room in this size.
-            ValueError: a measure cannot be computed, or a length or font size is none.
+            TrecexamError: there is no such plot (the message lists the plots), the track has nothing for it,
+                or it has no room in this size.
+            ValueError: a measure cannot be computed, or a length or font size is wrong.
         """
         from trecexam.outputs.plotting import find_plot, has_plot, plot
 
@@ -699,25 +689,21 @@ class Track:
         measures: Measures | None = None,
         official_measures: Measures | None = None,
     ) -> GraderComparison:
-        """Rank correlations and kappa of several graders with the official side, and kappa of any two.
+        """Compare graders with the official side by rank correlations and kappa, and any two by kappa.
 
-        Grades are read from the store or from recordings; nothing is graded and nothing is stored. People's
-        ratings in place of a grader's are left out.
-
-        Two graders agree, as annotators do, over the labels of the passages, and over the ratings of all
-        items and of each item, that both have. Graded, where both scales are equally long; and binary at each
-        min_rating, or, where the scales differ, also at the threshold of each. Of one item there is no
-        interval, as its passages are all of one query.
+        Reads grades from the store or from recordings; grades and stores nothing. People's ratings are left
+        out. Two graders are compared over labels of passages and over ratings of items that both have: graded
+        where their scales are equally long, and binary at each min_rating. Kappa of one item has no interval.
 
         Args:
-            graders: names of graders of the track, or graders. Empty: those of the track that ask the same of
-                the same texts.
-            recorded: recordings; of each (model, prompt) in one comes a grader.
+            graders: names of graders of the track, or graders. Empty: those that grade the same items and
+                texts.
+            recorded: recordings; each (model, prompt) in one is a grader.
             measures, official_measures: as in `Track.correlate`.
 
         Raises:
-            TrecexamError, ConversionError: a file or a grader cannot be used, nobody graded anything, or
-                there is nothing to compare with: nothing official, and no second grader.
+            TrecexamError, ConversionError: a file or a grader cannot be used, nothing is graded, or there is
+                neither an official side nor a second grader.
             ValueError: a measure cannot be computed.
         """
         from trecexam.extensions.compare_graders.compare import compare_graders
@@ -740,18 +726,18 @@ class Track:
     ) -> NextJudgments:
         """List the unjudged passages whose judgment by a person would change the ranking most, best first.
 
-        Without grades, passages are in the order of retrieval, see `Search`. For a grader of support: the
-        citations that a person should label, see `unlabelled_citations`.
+        Without grades, passages are in the order of retrieval. For a grader of support, lists citations to
+        label.
 
         Args:
-            measure: the measure that ranks the runs; None for the track's first on labels of passages.
+            measure: ranks the runs; None for the track's first on labels of passages.
             query_ids: only these queries; none for all.
-            top: at most this number of suggestions; None for all.
+            top: at most so many suggestions; None for all.
             progress: called after each query with (queries done, queries).
 
         Raises:
-            TrecexamError: `top` is below 1, a measure that cannot be computed or that does not use labels of
-                passages, an unknown query; a measure of citations.
+            TrecexamError: `top` is below 1, the query is unknown, or the measure cannot be computed or is not
+                on labels of passages.
         """
         from trecexam.extensions.campaign.judge_next.next_judgments import (
             could_change_a_ranking,
@@ -760,9 +746,8 @@ class Track:
 
         track = self.of_measures(measure)
         graded = track.graded(could_change_a_ranking, bank_needed=False)
-        return track.noted(
-            next_judgments(graded, measure, query_ids=query_ids, top=top, progress=progress), graded.name
-        )
+        result = next_judgments(graded, measure, query_ids=query_ids, top=top, progress=progress)
+        return track.noted(result, graded.name)
 
     def simulate(
         self,
@@ -787,35 +772,32 @@ class Track:
             judgments: remove 10 to 90% of the judgments at random instead.
             repeats: how often judgments are drawn; at least 1.
             seed: of the random numbers.
-            rule: how automatic labels become official ones. None or "fitted": fitted in each step on the
-                judgments that remain, and where that cannot be, "identity".
-            cuts: automatic label -> official label, of "thresholds", which they imply; None:
-                min_rating -> min_relevant.
-            by: other methods for dropped judgments: "learned" (anew in each step, from the judgments that
-                remain), "label:N" (the label N for all), "label" (each label above 0 in turn), "condensed"
-                (lists without what was dropped).
-            progress: called while texts are encoded, of "learned", then with how many steps are done.
+            rule: maps automatic to official labels. None or "fitted": fitted in each step on the judgments
+                that remain, else "identity".
+            cuts: automatic label -> official label, of "thresholds", which they imply; None: min_rating ->
+                min_relevant.
+            by: other methods for dropped judgments: "learned" (anew in each step), "label:N" (N for all),
+                "label" (each label above 0 in turn), "condensed" (lists without dropped passages).
+            progress: called while texts are encoded, then with the number of steps done.
 
         Raises:
-            TrecexamError: no official judgments, a measure that cannot be computed, cuts that are no rule,
-                teams of other runs, an unknown method; of "learned", as `learn`.
+            TrecexamError: no official judgments, a measure that cannot be computed, wrong cuts, teams or
+                methods.
             ConversionError: a file cannot be read.
         """
         from trecexam.extensions.simulation.simulating import simulate
 
         graded = self.graded(documents=True)
-        return self.noted(
-            simulate(
-                graded,
-                official_measures,
-                teams=teams,
-                judgments=judgments,
-                repeats=repeats,
-                seed=seed,
-                rule=rule,
-                cuts=cuts,
-                by=by,
-                progress=progress,
-            ),
-            graded.name,
+        result = simulate(
+            graded,
+            official_measures,
+            teams=teams,
+            judgments=judgments,
+            repeats=repeats,
+            seed=seed,
+            rule=rule,
+            cuts=cuts,
+            by=by,
+            progress=progress,
         )
+        return self.noted(result, graded.name)

@@ -76,7 +76,6 @@ class Grading(Group):
 
         Raises:
             LockedError: a daemon is running on this track.
-            TrecexamError, ConversionError: with the reason.
         """
         from trecexam.outputs.update_all import grade_all
 
@@ -122,11 +121,7 @@ class Grading(Group):
         return measure_time(self.track.loader())
 
     def estimate_banks(self) -> dict[str, Estimate]:
-        """What `update` would take to write the test banks that are missing, by grader; asks nobody.
-
-        Raises:
-            TrecexamError, ConversionError: with the reason.
-        """
+        """What `update` would take to write the test banks that are missing, by grader; asks nobody."""
         track = self.track
         names = track.graders if track.is_joint else (track.loader().name,)
         return estimate_missing_banks(track.loaders, names)
@@ -149,15 +144,10 @@ class Files(Group):
     """What was read."""
 
     def judged_outside_pool(self) -> int:
-        """How many judged passages of the bank's queries no run has in its first `depth` ranks; makes no
-        grader.
+        """Count the judged passages of the bank's queries that no run has in its first `depth` ranks.
 
-        Without a bank all queries with a text count. Passages without a text are counted, as none is read;
-        but 0 where no run has a judged passage at any rank: the judgments are then of other documents.
-
-        Raises:
-            TrecexamError, ConversionError: the bank, or a file that the settings name, is missing or
-                unreadable.
+        Makes no grader. Without a bank all queries with a text count. Passages without a text are counted. It
+        is 0 where no run has a judged passage at any rank: the judgments are then of other documents.
         """
         return count_judged_outside(self.track.folder)
 
@@ -184,28 +174,27 @@ class Correlate(Group):
         per_query: bool = False,
         rbo_p: float | None = None,
     ) -> LeaderboardComparison:
-        """Correlations of rubric with official measures, over the runs and queries that both sides have.
+        """Correlate rubric with official measures, over the runs and queries that both sides have.
 
         Args:
             measures: None for the track's own.
-            official_measures: None for the track's own and, where there is one, the official leaderboard; its
-                name among them is `official_leaderboard`, or `official_leaderboard:MEASURE` for one of its
-                measures.
+            official_measures: None for the track's own and the official leaderboard, where there is one; its
+                name is `official_leaderboard`, or `official_leaderboard:MEASURE` for one of its measures.
             min_ratings: each rubric measure at each of these, in place of the track's min_rating.
             per_query: each query by itself, without intervals; an official leaderboard has none.
             rbo_p: the persistence of rank-biased overlap, between 0 and 1; None for 0.9.
 
         Raises:
             NothingToCompareError: there is no official side, or no run or query that both sides have.
-            TrecexamError: a min_rating is not on the grader's scale, or there is no official leaderboard and
-                it is requested.
+            TrecexamError: a min_rating is not on the grader's scale, or there is no official leaderboard.
             ValueError: a measure cannot be computed.
         """
-        options: dict[str, Any] = {"min_ratings": min_ratings, "per_query": per_query, "rbo_p": rbo_p}
+        sides = (measures, official_measures)
         if self.track.is_joint:
-            return compare_all(self.track.loaders.load(), measures, official_measures, **options)
+            whole = self.track.loaders.load()
+            return compare_all(whole, *sides, min_ratings=min_ratings, per_query=per_query, rbo_p=rbo_p)
         graded = self.track.graded()
-        compared = compare(graded, measures, official_measures, **options)
+        compared = compare(graded, *sides, min_ratings=min_ratings, per_query=per_query, rbo_p=rbo_p)
         return self.track.noted_on_grades(compared, graded)
 
 
@@ -222,21 +211,21 @@ class Fill(Group):
         as_unjudged: bool = False,
         by: str | None = None,
     ) -> HolesToFill:
-        """The pooled passages that nobody judged, and how `fill` would label them; grades nothing.
+        """Find the pooled passages that nobody judged, and how `fill` would label them; grades nothing.
 
         Args:
             qrels: official judgments in place of the track's.
             depth: ranks of each run that are pooled, in place of the track's.
-            rule: how automatic labels become official ones. None: "fitted" on the passages with both.
-            cuts: automatic label -> official label, for "thresholds", which they imply; None:
-                min_rating -> min_relevant.
+            rule: maps automatic to official labels. None: "fitted" on the passages with both.
+            cuts: automatic label -> official label, of "thresholds", which they imply; None: min_rating ->
+                min_relevant.
             as_unjudged: new lines get the label -1.
-            by: what fills: "grader", "learned" (labels learned from the judgments). None: what the last
-                cross-validation found best, else "grader".
+            by: "grader", or "learned" from the judgments. None: the best of the last cross-validation, else
+                "grader".
 
         Raises:
-            TrecexamError: there are no official judgments, or `fill` wrote them; they have nothing in common
-                with the pool and no rule was named; the rule cannot be made; or arguments do not go together.
+            TrecexamError: there are no official judgments, or `fill` wrote them; the rule cannot be made or
+                fitted; or arguments do not go together.
             ConversionError: `qrels` cannot be read.
         """
         path = None if qrels is None else Path(qrels)
@@ -253,28 +242,27 @@ class Fill(Group):
         sources: Path | str | None = None,
         progress: Callable[[Progress], None] | None = None,
     ) -> Filled:
-        """Grades the holes that have no grades yet, and merges their labels into the official judgments.
+        """Grade the holes that have no grades yet, and merge their labels into the official judgments.
 
-        No human label changes, and no judged passage is graded. Where nothing is left to grade, the track
-        may be read-only or watched. Learned labels grade nothing; passages without a vector are encoded.
+        No human label changes, and no judged passage is graded. Where nothing is left to grade, the track may
+        be read-only or watched. Learned labels grade nothing; passages without a vector are encoded.
 
         Args:
-            to_fill: what `find_holes` gave; or the path of `output`, to fill the track's own judgments with
-                what `find_holes` gives for them, as `trecexam fill TRACK -o OUTPUT` does.
+            to_fill: the result of `find`; or the path of `output`, to fill the track's own judgments by
+                default.
             output: where the merged qrels are written; None writes nothing.
-            sources: where it is written who said each line; None for `output` with ".sources.tsv" after it.
-            progress: called with how many cells are graded, or passages encoded, and of how many.
+            sources: where the source of each line is written; None for `output` with ".sources.tsv" after it.
+            progress: called with the number of graded cells, or encoded passages, and of how many.
 
         Raises:
             LockedError: another process grades this track.
-            StoreError: the store is gone or an older one, and what it had would be paid for again.
-            TrecexamError: `output` or `sources` is an input, or cannot be written; a grader that cannot run;
-                judgments that nothing can be learned from.
+            StoreError: the store is gone or an older one, and its grades would be paid for again.
+            TrecexamError: `output` or `sources` is an input, or cannot be written; the grader cannot run; or
+                nothing can be learned from the judgments.
         """
         loader = self.track.loader(documents=True, bank_needed=False)
-        return self.track.noted(
-            filling.fill(loader, to_fill, output=output, sources=sources, progress=progress), loader.name
-        )
+        result = filling.fill(loader, to_fill, output=output, sources=sources, progress=progress)
+        return self.track.noted(result, loader.name)
 
 
 class Verify(Group):
@@ -289,25 +277,22 @@ class Verify(Group):
         statuses: Collection[str] | None = None,
         top: int | None = None,
     ) -> View:
-        """Every cell with its answer and official judgment, item by item, best rating first.
+        """List every cell with its answer and official judgment, item by item, best rating first.
 
         The table `items` has the items with their texts, and how often each rating was given.
 
         Args:
-            query_ids, item_ids, doc_ids, statuses: only of these; None for all. Queries and items whose
-                nothing is left are left out.
+            query_ids, item_ids, doc_ids, statuses: only these; None for all.
             top: of each item, only so many passages.
 
         Raises:
             TrecexamError: nothing is graded yet, or an id is not in the track.
         """
         graded = self.track.graded()
-        return self.track.noted_on_grades(
-            verification.grading(
-                graded, query_ids=query_ids, item_ids=item_ids, doc_ids=doc_ids, statuses=statuses, top=top
-            ),
-            graded,
+        result = verification.grading(
+            graded, query_ids=query_ids, item_ids=item_ids, doc_ids=doc_ids, statuses=statuses, top=top
         )
+        return self.track.noted_on_grades(result, graded)
 
     def grid(
         self,
@@ -318,33 +303,26 @@ class Verify(Group):
         min_rating: int | None = None,
         top: int | None = None,
     ) -> View:
-        """The ratings of passages x items for each query, with official judgments and labels.
+        """Show the ratings of passages (rows) by items (columns) for each query, with judgments and labels.
 
-        A row a passage; the column `item.N` is the rating on the query's Nth item. There are as many as the
-        query with the most items needs. `human` says which of them a person rated: item indices, and "label"
-        for the passage as a whole. The table `items` has the items, and how many passages reach each.
+        The column `item.N` is the rating on the query's Nth item. `human` says which ratings are a person's:
+        item indices, and "label" for the passage as a whole. The table `items` has the items, and how many
+        passages reach each.
 
         Args:
-            query_ids, item_ids, doc_ids: only of these; None for all. Labels are over all items.
+            query_ids, item_ids, doc_ids: only these; None for all. Labels are over all items.
             min_rating: in place of the track's.
             top: of each query, only so many passages; the counts of `items` are over all.
 
         Raises:
-            TrecexamError: nothing is graded yet, an id is not in the track, or a min_rating that no grade can
-                reach; or the grader asks about each item of the passages alone that cite it.
+            TrecexamError: nothing is graded yet, an id is not in the track, no grade can reach the
+                min_rating, or the grader grades an item only with the passages that cite it.
         """
         graded = self.track.graded(lambda each: each.asked.citing is None)
-        return self.track.noted_on_grades(
-            verification.grid(
-                graded,
-                query_ids=query_ids,
-                item_ids=item_ids,
-                doc_ids=doc_ids,
-                min_rating=min_rating,
-                top=top,
-            ),
-            graded,
+        result = verification.grid(
+            graded, query_ids=query_ids, item_ids=item_ids, doc_ids=doc_ids, min_rating=min_rating, top=top
         )
+        return self.track.noted_on_grades(result, graded)
 
     def missing(
         self,
@@ -355,32 +333,30 @@ class Verify(Group):
         per_query: bool = False,
         top: int | None = None,
     ) -> View:
-        """The officially relevant passages that reach no item; and by query what became of all relevant ones.
+        """List the officially relevant passages that reach no item, and count all relevant ones by query.
 
         `best_items` are the indices of the items on which a passage has its best rating.
 
         Args:
-            query_ids: only of these; None for all.
+            query_ids: only these; None for all.
             min_rating, min_relevant: in place of the track's.
-            per_query: `queries` comes first.
+            per_query: put the table `queries` first.
             top: of each query, only so many passages.
 
         Raises:
-            TrecexamError: no official judgments, or none of these queries or of this pool; nothing is graded
-                yet; an id is not in the track; a min_rating that no grade can reach.
+            TrecexamError: no official judgments of these queries or this pool; nothing is graded yet; an id
+                is not in the track; or no grade can reach the min_rating.
         """
         graded = self.track.graded(documents=True)
-        return self.track.noted_on_grades(
-            verification.missing(
-                graded,
-                query_ids=query_ids,
-                min_rating=min_rating,
-                min_relevant=min_relevant,
-                per_query=per_query,
-                top=top,
-            ),
+        result = verification.missing(
             graded,
+            query_ids=query_ids,
+            min_rating=min_rating,
+            min_relevant=min_relevant,
+            per_query=per_query,
+            top=top,
         )
+        return self.track.noted_on_grades(result, graded)
 
     def spurious(
         self,
@@ -392,10 +368,10 @@ class Verify(Group):
         order: Order = "phi",
         top: int | None = None,
     ) -> View:
-        """How well each item tells relevant from non-relevant passages, the worst first.
+        """Rank the items by how badly they tell relevant from non-relevant passages, worst first.
 
         Args:
-            query_ids, item_ids: only of these; None for all.
+            query_ids, item_ids: only these; None for all.
             min_rating, min_relevant: in place of the track's.
             order: "phi", "nonrelevant" (how many of these reach it), "precision" or "discrimination".
             top: only so many items.
@@ -404,18 +380,16 @@ class Verify(Group):
             TrecexamError: as `missing`.
         """
         graded = self.track.graded(documents=True)
-        return self.track.noted_on_grades(
-            verification.spurious(
-                graded,
-                query_ids=query_ids,
-                item_ids=item_ids,
-                min_rating=min_rating,
-                min_relevant=min_relevant,
-                order=order,
-                top=top,
-            ),
+        result = verification.spurious(
             graded,
+            query_ids=query_ids,
+            item_ids=item_ids,
+            min_rating=min_rating,
+            min_relevant=min_relevant,
+            order=order,
+            top=top,
         )
+        return self.track.noted_on_grades(result, graded)
 
 
 class Override(Group):
@@ -432,20 +406,19 @@ class Override(Group):
         why: str,
         seen: str | None = None,
     ) -> Overridden:
-        """Takes a person's rating of a cell, or of a passage as a whole, in place of the grader's.
+        """Take a person's rating of a cell, or of a passage as a whole, in place of the grader's.
 
-        It is a line of overrides.tsv, and counts from now on; `update` writes it into `out/`. Where [judging]
-        has a scale, or the track official judgments, a rating of a passage as a whole is a judgment on that
-        scale, a line of judgments.tsv: it counts like an official judgment, and changes no label of the
-        grader.
+        Appends a line to overrides.tsv, which counts from now on; `update` writes it into `out/`. Where
+        [judging] has a scale, or the track official judgments, a rating of a passage as a whole is a line of
+        judgments.tsv on that scale. It counts like an official judgment, and changes no label of the grader.
 
         Args:
-            rating: 0..5, or a number or name of the scale of judgments; None takes back what this person said
-                last, and what she said before counts again, if she did; one who said nothing takes back what
-                others said. Of support: 2 full, 1 partial, 0 none, or these words.
+            rating: 0..5, or a number or name of the scale of judgments; of support 2, 1, 0, or full, partial,
+                no. None withdraws this person's last rating (an earlier one counts again), else the others'
+                ratings.
             item: an item's id or its index from 1; "" for the passage as a whole. Of support RUN:N, the Nth
-                sentence of a run's response, as in support.tsv, or its id: the rating counts for all
-                responses to the query with this sentence and citation.
+                sentence of a run's response, or its id: the rating counts for all responses with this
+                sentence and citation.
             who, why: part of every rating.
             seen: `trecexam.features.override.overriding.seen_token` of the rating that counted when the
                 person looked; None to add this one in any case.
@@ -459,11 +432,9 @@ class Override(Group):
         return overriding.override(graded, query_id, doc_id, rating, item=item, who=who, why=why, seen=seen)
 
     def ratings(self) -> Tables:
-        """The ratings that people gave; what cannot count is rejected, with reasons. Of several graders the
-        ratings of all, with the grader in front.
+        """List the ratings that people gave; of several graders all, with the grader in front.
 
-        Raises:
-            TrecexamError, ConversionError: the track cannot be read.
+        Ratings that cannot count are rejected, with reasons.
         """
         if self.track.is_joint:
             return overriding.all_human_ratings(self.track.loaders.load())
@@ -487,18 +458,14 @@ class Export(Group):
         binary: bool = False,
         by: Literal["query", "facet"] = "query",
     ) -> Path:
-        """Writes the Rubric-Qrels as a file, and beside it `OUTPUT.json`, which says whose labels they are.
+        """Write the labels as qrels, and beside them `OUTPUT.json`, which says whose labels they are.
 
         Args:
-            output: where the qrels are written; an existing file is replaced.
-            label, min_rating, min_answers, binary, by: as of `qrels`.
-
-        Returns:
-            The file with the qrels.
+            output: an existing file is replaced.
+            label, min_rating, min_answers, binary, by: as of `Track.qrels`.
 
         Raises:
-            TrecexamError: as `qrels`; or a file is a track's own or somebody else's, or cannot be written.
-            ValueError: as `qrels`.
+            TrecexamError, ValueError: as `Track.qrels`; or a file is not ours, or cannot be written.
         """
         return exports.write_qrels(
             self.track.graded(documents=True),
@@ -537,9 +504,10 @@ class Export(Group):
         return exports.runs(self.track.graded(), runs)
 
     def responses(self, run: str, measures: Measures | None = None) -> Iterator[dict[str, Any]]:
-        """Each line of a file of generated responses as it was dropped, with its values by measure beside it.
+        """Yield each accepted line of a file of generated responses as it was dropped, with its value by
+        measure.
 
-        Lines that are not accepted are left out. A query that the track does not have has no values.
+        A query that the track does not have has no values.
 
         Args:
             run: its name.
@@ -560,17 +528,18 @@ class Export(Group):
         return iter(official_judgments(self.track.graded(documents=True)).rows)
 
     def leaderboard_values(self, first: Sequence[str] = ()) -> Iterator[MeasureValue]:
-        """Every run's value on every query of the track's measures, and its means as rows of the query "all".
+        """Yield every run's value on every query of the track's measures, and its means as rows of the query
+        "all".
 
-        Where `average` in [scores] is "answered", queries that a run skips are left out, as they are of its
-        mean. Runs without scores are left out. Runs are in the order of the leaderboard, measures in theirs,
-        queries sorted. Of several graders those with a grade are given, and a measure is `NAME:MEASURE`.
+        Runs are in the order of the leaderboard, measures in theirs, queries sorted. Runs without scores are
+        left out and, where `average` in [scores] is "answered", queries that a run skips. Of several graders
+        those with a grade are given, and a measure is `NAME:MEASURE`.
 
         Args:
-            first: measures that come first, whether they are among the track's or not.
+            first: measures that come first, also others than the track's.
 
         Raises:
-            TrecexamError: there are no scores (`why_no_scores`); or as `leaderboard`.
+            TrecexamError: there are no scores; or as `Track.leaderboard`.
         """
         if self.track.is_joint:
             values = exports.joint_leaderboard_values(self.track.loaders.load(), first)
@@ -600,27 +569,25 @@ class Export(Group):
         binary: bool = False,
         library: Library = "pandas",
     ) -> Any:
-        """The Rubric-Qrels as a data frame with a row for each labelled passage and item.
+        """Return the labels as a data frame with a row for each labelled passage and item.
 
-        All functions of `ir_measures` take it (of pandas) as qrels, and compute Cover and nCover from it, as
-        long as each passage has its row for each item: passages and items may be left out whole, single rows
-        may not.
+        All functions of `ir_measures` take it (of pandas) as qrels, and compute Cover and nCover from it.
+        Passages and items may be left out whole, single rows may not.
 
         Args:
-            label, min_rating, min_answers, binary: as in `qrels`.
-            library: whose data frame it is: "pandas", "polars", or "pyarrow", which is always there.
+            label, min_rating, min_answers, binary: as in `Track.qrels`.
+            library: "pandas", "polars", or "pyarrow", which is always installed.
 
         Returns:
-            Columns `query_id`, `doc_id`, `item_id` (text), `rating` (int64, 0..5, -1 if missing),
-            `label` (int64, the passage's), `relevance` (the same, by the name that ir_measures looks for)
-            and, where the bank has importances, `importance` (text, of the item: "vital", "okay" or "") and,
-            where it has weights, `weight` (float64, of the item, 1 where it has none). Items are in the
-            bank's order. With the label "expected", and not `binary`, `gain` (float64, the passage's expected
-            label) stands beside `label`, as in `out/rubric.gains.tsv`.
+            Columns `query_id`, `doc_id`, `item_id` (text), `rating` (int64, 0..5, -1 if missing), `label`
+            (int64, the passage's) and `relevance` (the same, for ir_measures); if the bank has them, the
+            item's `importance` ("vital", "okay" or "") and `weight` (float64, else 1). Items are in the
+            bank's order. With the label "expected", and not `binary`, `gain` (float64) is the passage's
+            expected label.
 
         Raises:
             TrecexamError: the library is not installed.
-            ValueError: as `qrels`.
+            ValueError: as `Track.qrels`.
         """
         from trecexam.extensions.libraries.frames import qrels_frame
 
@@ -634,16 +601,15 @@ class Export(Group):
         )
 
     def grades_frame(self, *, library: Library = "pandas") -> Any:
-        """Every grade of the pool as a data frame, a row for each graded passage and item.
+        """Return every grade of the pool as a data frame, a row for each graded passage and item.
 
         Args:
-            library: whose data frame it is: "pandas", "polars", or "pyarrow", which is always there.
+            library: "pandas", "polars", or "pyarrow", which is always installed.
 
         Returns:
-            Columns `query_id`, `doc_id`, `item_id` (text), `rating` (int64, the grader's, 0..5, -1 where its
-            answer gave none), `human_rating` (int64, -1 where no person rated the cell), `who` (text, "" for
-            nobody), `status` (text: "ok", "unparsed", "refused", "error"), `answer`, `model` and `prompt`
-            (text).
+            Columns `query_id`, `doc_id`, `item_id` (text), `rating` (int64, the grader's, 0..5, -1 for none),
+            `human_rating` (int64, -1 for none), `who` (text, "" for nobody), `status` (text: "ok",
+            "unparsed", "refused", "error"), `answer`, `model` and `prompt` (text).
 
         Raises:
             TrecexamError: the library is not installed.

@@ -158,10 +158,7 @@ def responses(track: Track, run: str, output: Path | None) -> None:
 
     Each line keeps its format (ragas sample, report ...); each measure is added as a field.
     """
-    import orjson
-
-    rows = answering(track).export.responses(run)
-    emit(b"".join(orjson.dumps(row) + b"\n" for row in rows), output)
+    emit(_lines(answering(track).export.responses(run)), output)
 
 
 @export.command(epilog="Example: trecexam export official mytrack -o official.qrels")

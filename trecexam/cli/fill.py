@@ -66,13 +66,7 @@ def fill(
     if str(output) == "-":
         raise click.UsageError("- is not a file: MERGED and its sources belong together")
     rule, cuts = mapped or (None, {})
-    holes = track.fill.find(
-        qrels,
-        rule=rule,
-        cuts=cuts,
-        as_unjudged=as_unjudged,
-        by=by,
-    )
+    holes = track.fill.find(qrels, rule=rule, cuts=cuts, as_unjudged=as_unjudged, by=by)
     if dry_run or output is None:
         return holes, 1 if holes.rejected else 0
     if holes.missing:

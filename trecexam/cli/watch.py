@@ -103,13 +103,7 @@ def watch(
         return _once(track, grader, regrade=regrade)
     with bars.progress() as progress:
         daemon = Daemon(
-            track,
-            poll=poll,
-            settle=settle,
-            log=bars.log,
-            progress=progress,
-            regrade=regrade,
-            grader=grader,
+            track, poll=poll, settle=settle, log=bars.log, progress=progress, regrade=regrade, grader=grader
         )
         with signals(daemon.stop, lambda: daemon.doing) as caught:
             daemon.run()
@@ -172,10 +166,7 @@ def update_once(track: Track, *, regrade: bool = False) -> tuple[Update, list[in
         signals(lambda: stopped.append(True), lambda: stages[-1]) as caught,
     ):
         update = track.update(
-            progress=progress,
-            stop=lambda: bool(stopped),
-            doing=stages.append,
-            regrade=regrade,
+            progress=progress, stop=lambda: bool(stopped), doing=stages.append, regrade=regrade
         )
     return update, caught
 

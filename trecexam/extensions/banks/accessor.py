@@ -54,9 +54,6 @@ class BankAccessor(BankEditing):
             writer: in place of the one that trecexam.toml names.
             progress: called with how many of how many prompts are answered.
             stop: called again and again; True ends asking early, with what there is.
-
-        Raises:
-            TrecexamError, ConversionError: with the reason.
         """
         with self.track.model_lock():
             return bank_job(
@@ -82,11 +79,7 @@ class BankAccessor(BankEditing):
         writer: Writer | None = None,
         timed: bool = False,
     ) -> Estimate:
-        """Estimates the prompts ("cells"), tokens and cost of `generate`, by its arguments; calls no model.
-
-        Args:
-            timed: also how long, where a model in this process writes: a few prompts are tried, and not kept.
-        """
+        """Estimate prompts ("cells"), tokens and cost of `generate`; `timed`: the time by a sample, too."""
         return bank_job(
             self.track.folder,
             prompt,

@@ -64,7 +64,6 @@ class EragAccessor(Group):
         Raises:
             LockedError: another process grades this track, and there is something to ask.
             StoreError: the store is gone or an older one, and what it had would be paid for again.
-            TrecexamError, ConversionError: with the reason.
         """
         folder = self.track.folder
         names = names_of(measures)

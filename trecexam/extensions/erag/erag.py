@@ -41,15 +41,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class EragRequest:
-    """The settings of an evaluation.
-
-    Attributes:
-        gold: the file of gold outputs; None for the track's own bank.
-        metric: a metric's name, or a function; None for that of [grader], else em.
-        measures: None for those at 10.
-        outputs: a file of outputs by document, in place of a model; None has the model answer.
-        end_to_end: a file of `run query_id score`; None for no correlation.
-        labels: what they are made of, one of `labels.SOURCES`.
+    """The settings of an evaluation: arguments of `track.erag.score`.
 
     Raises:
         TrecexamError: there are no such labels, or what is named is not for them.

@@ -38,9 +38,8 @@ class ExamAccessor(Group):
             TrecexamError, ConversionError: nothing is graded, or no model can be fitted.
         """
         graded = self.track.graded(has_examinees)
-        return self.track.noted_on_grades(
-            fit_track(graded, settings, components=components, groups=groups), graded
-        )
+        result = fit_track(graded, settings, components=components, groups=groups)
+        return self.track.noted_on_grades(result, graded)
 
     def improve(
         self,
@@ -95,11 +94,7 @@ class ExamAccessor(Group):
     def estimate(
         self, task_domain: str, *, output: Path | str | None = None, timed: bool = False
     ) -> Estimate:
-        """Estimates the prompts ("cells"), tokens and cost of `generate`, by its arguments; calls no model.
-
-        Args:
-            timed: also how long, where a model in this process writes: a few prompts are tried, and not kept.
-        """
+        """Estimate prompts ("cells"), tokens and cost of `generate`; `timed`: the time by a sample, too."""
         return exam_job(self.track.folder, task_domain, output=output).estimate(timed=timed)
 
     @property

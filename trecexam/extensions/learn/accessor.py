@@ -26,12 +26,13 @@ class LearnAccessor(Group):
         encoder: str | Encoder | None = None,
         progress: Callable[[Progress], None] | None = None,
     ) -> LearnedLabels:
-        """Learns gains and labels of the whole pool from the track's judgments; grades nothing.
+        """Learn gains and labels of the whole pool from the track's judgments; grades nothing.
 
-        Half of the judgments are hidden, to see how well they are predicted (`cross_validate`).
+        Half of the judgments are hidden, to see how well they are predicted.
 
         Args:
-            source, encoder: as of `gather_data`.
+            source: another track, whose judgments are learned from, too.
+            encoder: a folder, a hub id or an encoder, in place of that of [learn].
             progress: called while texts are encoded, then while models are fitted; None shows bars or log
                 lines.
         """

@@ -38,9 +38,6 @@ class RagvalAccessor(Group):
             per_block: questions about each block, with seeds that count up from that of [generator], or 0.
             progress: called with how many of how many prompts are answered.
             stop: called again and again; True ends asking early, with what there is.
-
-        Raises:
-            TrecexamError, ConversionError: with the reason.
         """
         with self.track.model_lock():
             return questions_job(self.track.folder, blocks, per_block=per_block).ask(
@@ -73,11 +70,7 @@ class RagvalAccessor(Group):
             return answers_job(self.track.folder).ask(progress, stop, self.track.loaders.spent_by_graders)
 
     def estimate_answers(self, *, timed: bool = False) -> Estimate:
-        """Estimates the prompts ("cells"), tokens and cost of `answer`, by its arguments; calls no model.
-
-        Args:
-            timed: also how long, where a model in this process writes: a few prompts are tried, and not kept.
-        """
+        """Estimate prompts ("cells"), tokens and cost of `answer`; `timed`: the time by a sample, too."""
         return answers_job(self.track.folder).estimate(timed=timed)
 
     def report(self) -> RagvalReport:

@@ -74,10 +74,5 @@ def simulate(
         raise click.UsageError("give --teams or --judgments, not both")
     with bars.progress("simulating", "steps") as progress:
         return track.simulate(
-            measures or None,
-            teams=teams,
-            judgments=judgments,
-            repeats=repeats,
-            by=by,
-            progress=progress,
+            measures or None, teams=teams, judgments=judgments, repeats=repeats, by=by, progress=progress
         )
