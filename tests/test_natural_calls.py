@@ -90,6 +90,22 @@ def test_status_of_a_grader_has_the_grading_counts(track: trecexam.Track) -> Non
         found["celsl"]
 
 
+def test_a_result_of_one_of_several_graders_names_it(track: trecexam.Track) -> None:
+    note = "shown for the grader rubric; --grader selects another: support"
+    one = track["rubric"]
+    for of_first, of_chosen in (
+        (track.holes(), one.holes()),
+        (track.compare(), one.compare()),
+        (track.verify.grid(), one.verify.grid()),
+        (track.fill.find(), one.fill.find()),
+        (track.bank.check(), one.bank.check()),
+        (track.judge_next(top=1), one.judge_next(top=1)),
+    ):
+        assert [note] == [line for line in of_first.notes if line not in of_chosen.notes]
+    assert note not in track.compare("rubric:nDCG@5").notes
+    assert note not in track.leaderboard().notes_on_all
+
+
 def test_a_plot_call_without_a_name_is_an_error_that_lists_the_plots(track: trecexam.Track) -> None:
     with pytest.raises(trecexam.TrecexamError, match=r"which plot\? There are leaderboard, .*scatter"):
         track.plot()
