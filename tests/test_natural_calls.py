@@ -103,7 +103,7 @@ def test_a_result_of_one_of_several_graders_names_it(track: trecexam.Track) -> N
     ):
         assert [note] == [line for line in of_first.notes if line not in of_chosen.notes]
     assert note not in track.compare("rubric:nDCG@5").notes
-    assert note not in track.leaderboard().notes_on_all
+    assert note not in track.leaderboard().notes
 
 
 def test_a_plot_call_without_a_name_is_an_error_that_lists_the_plots(track: trecexam.Track) -> None:

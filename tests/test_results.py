@@ -69,7 +69,7 @@ def test_a_call_returns_tables_by_name_notes_and_facts(track: trecexam.Track, ca
     assert len(lines) == len(found) == len(found.to_pandas())
     assert len(repr(found).splitlines()) <= 40
     assert found._repr_html_().startswith("<")
-    assert found.to_latex().count(r"\begin{tabular}") == len(found.for_people())
+    assert found.to_latex().count(r"\begin{tabular}") == len(found._for_people())
 
 
 @pytest.mark.parametrize(
@@ -172,7 +172,7 @@ OTHERWISE = {
     ),
     "what functions of a track, as in extensions, are made with": (
         *("track.loader", "track.graded", "track.of_measures", "track.model_lock"),
-        *("track.grader_note", "track.noted", "track.noted_on_grades"),
+        *("track.grader_note", "track.with_grader_note", "track.with_grade_notes"),
     ),
     "it writes, grades or asks a model, and gives what was done": (
         *("track.add_run", "track.close", "track.update", "grading.grade", "grading.forget_errors"),

@@ -230,18 +230,18 @@ class Track:
         line = f"shown for the grader {grader}; --grader selects another: {others}"
         return Note(line, CHANGES) if self.is_joint else None
 
-    def noted(self, result: Noted, grader: str) -> Noted:
+    def with_grader_note(self, result: Noted, grader: str) -> Noted:
         """Return the result with the note on its grader, see `grader_note`."""
         note = self.grader_note(grader)
-        return result if note is None else result.noted(note)
+        return result if note is None else result.with_notes(note)
 
-    def noted_on_grades(self, result: Noted, graded: Assessment, *, human: bool = True) -> Noted:
+    def with_grade_notes(self, result: Noted, graded: Assessment, *, human: bool = True) -> Noted:
         """Return a result that is made from grades, with the notes on the grades and on its grader.
 
         Args:
             human: also say how many grades are people's.
         """
-        return self.noted(result.noted(*grades_notes(graded, human=human)), graded.name)
+        return self.with_grader_note(result.with_notes(*grades_notes(graded, human=human)), graded.name)
 
     def model_lock(self) -> TrackLock:
         """Return the lock that is held while a model writes what is not a grade."""
@@ -424,7 +424,7 @@ class Track:
             return joint_leaderboard(self.loaders.load(), measures, official=official, runs=runs)
         graded = self.graded()
         board = leaderboard(graded, measures, official=official, runs=runs)
-        return board if official else board.noted(*grades_notes(graded))
+        return board if official else board.with_notes(*grades_notes(graded))
 
     def _learned_leaderboard(
         self, measures: Measures | None, *, official: bool, runs: Collection[str] | None, labels: str
@@ -440,7 +440,7 @@ class Track:
                 "learned labels are added to the official judgments: ask for `labels` or `official`, not both"
             )
         graded = self.graded(documents=True, bank_needed=False)
-        return self.noted(the_teacher().leaderboard(graded, runs), graded.name)
+        return self.with_grader_note(the_teacher().leaderboard(graded, runs), graded.name)
 
     def compare(
         self,
@@ -491,7 +491,11 @@ class Track:
             seed=seed,
             pairs=pairs,
         )
-        return track.noted(compared, graded.name) if official else track.noted_on_grades(compared, graded)
+        return (
+            track.with_grader_note(compared, graded.name)
+            if official
+            else track.with_grade_notes(compared, graded)
+        )
 
     def per_query(
         self,
@@ -590,7 +594,7 @@ class Track:
             raise TrecexamError(f"the grader {graded.name} labels citations: give no thresholds")
         else:
             agreement = citation_agreement(graded)
-        return self.noted_on_grades(agreement, graded, human=False)
+        return self.with_grade_notes(agreement, graded, human=False)
 
     def holes(
         self, depths: Sequence[int] | None = None, *, qrels: Path | None = None, by: By | None = None
@@ -611,7 +615,7 @@ class Track:
         from trecexam.features.holes.holes import holes_report
 
         graded = self.graded(documents=True)
-        return self.noted(holes_report(graded, depths, qrels=qrels, by=by), graded.name)
+        return self.with_grader_note(holes_report(graded, depths, qrels=qrels, by=by), graded.name)
 
     def plot(
         self,
@@ -747,7 +751,7 @@ class Track:
         track = self.of_measures(measure)
         graded = track.graded(could_change_a_ranking, bank_needed=False)
         result = next_judgments(graded, measure, query_ids=query_ids, top=top, progress=progress)
-        return track.noted(result, graded.name)
+        return track.with_grader_note(result, graded.name)
 
     def simulate(
         self,
@@ -800,4 +804,4 @@ class Track:
             by=by,
             progress=progress,
         )
-        return self.noted(result, graded.name)
+        return self.with_grader_note(result, graded.name)

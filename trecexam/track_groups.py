@@ -195,7 +195,7 @@ class Correlate(Group):
             return compare_all(whole, *sides, min_ratings=min_ratings, per_query=per_query, rbo_p=rbo_p)
         graded = self.track.graded()
         compared = compare(graded, *sides, min_ratings=min_ratings, per_query=per_query, rbo_p=rbo_p)
-        return self.track.noted_on_grades(compared, graded)
+        return self.track.with_grade_notes(compared, graded)
 
 
 class Fill(Group):
@@ -232,7 +232,7 @@ class Fill(Group):
         rule = "thresholds" if cuts and rule is None else rule
         request = FillRequest(path, depth, rule, dict(cuts or {}), as_unjudged, by)
         loader = self.track.loader(documents=True, bank_needed=False)
-        return self.track.noted(filling.find_holes(loader, request), loader.name)
+        return self.track.with_grader_note(filling.find_holes(loader, request), loader.name)
 
     def __call__(
         self,
@@ -262,7 +262,7 @@ class Fill(Group):
         """
         loader = self.track.loader(documents=True, bank_needed=False)
         result = filling.fill(loader, to_fill, output=output, sources=sources, progress=progress)
-        return self.track.noted(result, loader.name)
+        return self.track.with_grader_note(result, loader.name)
 
 
 class Verify(Group):
@@ -292,7 +292,7 @@ class Verify(Group):
         result = verification.grading(
             graded, query_ids=query_ids, item_ids=item_ids, doc_ids=doc_ids, statuses=statuses, top=top
         )
-        return self.track.noted_on_grades(result, graded)
+        return self.track.with_grade_notes(result, graded)
 
     def grid(
         self,
@@ -322,7 +322,7 @@ class Verify(Group):
         result = verification.grid(
             graded, query_ids=query_ids, item_ids=item_ids, doc_ids=doc_ids, min_rating=min_rating, top=top
         )
-        return self.track.noted_on_grades(result, graded)
+        return self.track.with_grade_notes(result, graded)
 
     def missing(
         self,
@@ -356,7 +356,7 @@ class Verify(Group):
             per_query=per_query,
             top=top,
         )
-        return self.track.noted_on_grades(result, graded)
+        return self.track.with_grade_notes(result, graded)
 
     def spurious(
         self,
@@ -389,7 +389,7 @@ class Verify(Group):
             order=order,
             top=top,
         )
-        return self.track.noted_on_grades(result, graded)
+        return self.track.with_grade_notes(result, graded)
 
 
 class Override(Group):

@@ -196,7 +196,7 @@ def leaderboard(track: Track, form: str, output: Path | None) -> None:
     `auto-judge-evaluate` of TREC AutoJudge reads all of these formats.
     """
     rows = list(track.export.leaderboard_values())
-    notes = standing_notes(track.leaderboard().notes_on_all)
+    notes = standing_notes(track.leaderboard()._notes_on_all)
     for note in notes:
         click.echo(f"note: {note}", err=True)
     # The names that files have columns for: those of runs in sub-folders may have blanks.

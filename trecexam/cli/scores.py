@@ -44,7 +44,7 @@ def leaderboard(
     """
     with bad_measures():
         board = track.leaderboard(measures or None, official=official, labels=labels)
-    return board if board.rows else board.noted(*_without_runs(track))
+    return board if board.rows else board.with_notes(*_without_runs(track))
 
 
 def _without_runs(track: Track) -> Iterator[str]:

@@ -32,7 +32,7 @@ def overlaps(track):
 def runs(track):
     """Each run's overlap, for Python and the command: `trecexam_overlap.runs(track)`."""
     graded = track.graded()
-    return track.noted(overlaps(graded), graded.name)
+    return track.with_grader_note(overlaps(graded), graded.name)
 
 
 OVERLAP = feature_of_result(

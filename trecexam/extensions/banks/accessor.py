@@ -105,7 +105,7 @@ class BankAccessor(BankEditing):
         if self.track.is_joint:
             # A grader's files may be there that cannot grade.
             folder = next(filter(asks_a_bank, usable_folders(folder).values()), folder)
-        return self.track.noted(check_track(folder), str(folder.grader))
+        return self.track.with_grader_note(check_track(folder), str(folder.grader))
 
     def diff(self, old: Path | str, new: Path | str, measures: Measures | None = None) -> BankDiff:
         """Items, labels and ranks that differ between two bank files, with stored grades.
@@ -122,4 +122,4 @@ class BankAccessor(BankEditing):
         """
         track = self.track.of_measures(measures)
         loader = track.loader()
-        return track.noted(bank_diff(loader, old, new, measures), loader.name)
+        return track.with_grader_note(bank_diff(loader, old, new, measures), loader.name)

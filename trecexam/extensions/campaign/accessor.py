@@ -61,7 +61,7 @@ class JudgingAccessor(Group):
             passages=passages,
             progress=progress,
         )
-        return self.track.noted(result, graded.name)
+        return self.track.with_grader_note(result, graded.name)
 
     def agreement(self) -> AssessorAgreement:
         """Compare the ratings of the cells that at least two people rated, planned or not.
@@ -70,7 +70,7 @@ class JudgingAccessor(Group):
         people are no ratings.
         """
         graded = self.track.graded()
-        return self.track.noted(assessor_agreement(graded), graded.name)
+        return self.track.with_grader_note(assessor_agreement(graded), graded.name)
 
     def export(self, folder: Path | str) -> ExportedJudgments:
         """Write what people judged into a folder: qrels.txt, qrels-6.txt and judgments.tsv.

@@ -39,7 +39,7 @@ class ExamAccessor(Group):
         """
         graded = self.track.graded(has_examinees)
         result = fit_track(graded, settings, components=components, groups=groups)
-        return self.track.noted_on_grades(result, graded)
+        return self.track.with_grade_notes(result, graded)
 
     def improve(
         self,
@@ -64,7 +64,7 @@ class ExamAccessor(Group):
         steps_done = improved(
             responses, settings or default_settings(), steps=steps, drop=drop, progress=progress
         )
-        return self.track.noted_on_grades(steps_done, graded)
+        return self.track.with_grade_notes(steps_done, graded)
 
     def generate(
         self,

@@ -37,7 +37,9 @@ class LearnAccessor(Group):
                 lines.
         """
         graded = self.track.graded(documents=True, bank_needed=False)
-        return self.track.noted(learn(graded, source=source, encoder=encoder, progress=progress), graded.name)
+        return self.track.with_grader_note(
+            learn(graded, source=source, encoder=encoder, progress=progress), graded.name
+        )
 
     def write(self, learned: LearnedLabels) -> tuple[Path, ...]:
         """Writes the result of `labels` to out/ and the manifest; returns the files that changed.

@@ -87,5 +87,5 @@ class RagvalAccessor(Group):
         answers = judged(track)
         if not answers.rows:
             raise TrecexamError(f"no answer is judged yet: run `trecexam watch {root} --once`", path=root)
-        report = report_of(answers.rows).noted(*answers.remarks())
-        return self.track.noted(report, track.name)
+        report = report_of(answers.rows).with_notes(*answers.remarks())
+        return self.track.with_grader_note(report, track.name)

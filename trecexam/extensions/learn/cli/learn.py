@@ -43,4 +43,6 @@ def learn(track: Track, source: Path | None) -> tuple[Result, int]:
     track.learn.write(learned)
     out = track.folder.out
     changed, *notes = learned.notes
-    return learned.validation.noted(f"{changed}; written: {out / 'learned.qrels'}, learned.tsv", *notes), 0
+    return learned.validation.with_notes(
+        f"{changed}; written: {out / 'learned.qrels'}, learned.tsv", *notes
+    ), 0
