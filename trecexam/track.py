@@ -14,7 +14,7 @@ from trecexam.folder import TrackFolder
 from trecexam.graders.base import Estimate
 from trecexam.line.diagnostics import grades_notes
 from trecexam.line.evaluation import leaderboard
-from trecexam.line.loaded_track import LoadedTrack, TrackLoaders, of_each
+from trecexam.line.loaded_track import LoadedTrack, TrackLoaders, has_bank, of_each
 from trecexam.line.measure_names import names_of
 from trecexam.scores.measures import measure as parsed
 from trecexam.tables.notes import CHANGES, Note
@@ -183,7 +183,7 @@ class Track:
                 )
             return loader
         loader = self.loaders.first_able(
-            (lambda each: each.of_documents) if documents else applies, bank_needed=bank_needed
+            lambda each: (each.of_documents or not documents) and applies(each), bank_needed=bank_needed
         )
         if documents and not loader.load(bank_needed=bank_needed).of_documents:
             unable = self.loaders.load().unable
@@ -406,7 +406,7 @@ class Track:
 
         Args:
             measures: one or several; None for the track's own. Of several graders `NAME:MEASURE`.
-            official: use the official judgments instead of the grades.
+            official: use the official judgments instead of the grades; the track needs no bank.
             runs: the runs that are shown, None for all.
             labels: "learned": expected nDCG@10 and AP, with the labels that `track.learn` wrote for missing
                 judgments.
@@ -418,13 +418,15 @@ class Track:
         """
         if labels is not None:
             return self._learned_leaderboard(measures, official=official, runs=runs, labels=labels)
+        if official:
+            judged = self.graded(lambda each: each.of_documents and has_bank(each), bank_needed=False)
+            return leaderboard(judged, measures, official=True, runs=runs)
         if self.is_joint:
             from trecexam.features.leaderboard.joint import joint_leaderboard
 
-            return joint_leaderboard(self.loaders.load(), measures, official=official, runs=runs)
+            return joint_leaderboard(self.loaders.load(), measures, runs=runs)
         graded = self.graded()
-        board = leaderboard(graded, measures, official=official, runs=runs)
-        return board if official else board.with_notes(*grades_notes(graded))
+        return leaderboard(graded, measures, runs=runs).with_notes(*grades_notes(graded))
 
     def _learned_leaderboard(
         self, measures: Measures | None, *, official: bool, runs: Collection[str] | None, labels: str
@@ -478,7 +480,7 @@ class Track:
         from trecexam.features.leaderboard.differences import differences, has_runs
 
         track = self.of_measures(measures)
-        graded = track.graded(lambda each: has_runs(each, baseline))
+        graded = track.graded(lambda each: has_runs(each, baseline), bank_needed=not official)
         compared = differences(
             graded,
             measures,
@@ -520,9 +522,8 @@ class Track:
         """
         from trecexam.features.exporting.exports import per_query
 
-        return per_query(
-            self.of_measures(measures).graded(), measures, official=official, runs=runs, library=library
-        )
+        graded = self.of_measures(measures).graded(bank_needed=not official)
+        return per_query(graded, measures, official=official, runs=runs, library=library)
 
     def qrels(
         self,
@@ -601,7 +602,8 @@ class Track:
     ) -> HolesReport:
         """Count the passages in the runs' first ranks that have no judgment, or no grade.
 
-        Judgments are the official ones and those of the track's people that count.
+        Judgments are the official ones and those of the track's people that count. A track needs no bank;
+        without one no passage is graded.
 
         Args:
             depths: how many first ranks count; None for the track's depth. A passage that no run has within
@@ -614,7 +616,7 @@ class Track:
         """
         from trecexam.features.holes.holes import holes_report
 
-        graded = self.graded(documents=True)
+        graded = self.graded(has_bank, documents=True, bank_needed=False)
         return self.with_grader_note(holes_report(graded, depths, qrels=qrels, by=by), graded.name)
 
     def plot(

@@ -17,7 +17,7 @@ from trecexam.features.verification import verification
 from trecexam.files.track_lock import TrackLock
 from trecexam.line.grading_time import measure_time
 from trecexam.line.judged_pool import count_judged_outside
-from trecexam.line.loaded_track import of_each
+from trecexam.line.loaded_track import has_bank, of_each
 from trecexam.line.lost_grades import lost_grades, refuse_lost_grades
 from trecexam.line.missing_banks import estimate_missing_banks
 from trecexam.line.official import official_judgments
@@ -176,6 +176,9 @@ class Correlate(Group):
     ) -> LeaderboardComparison:
         """Correlate rubric with official measures, over the runs and queries that both sides have.
 
+        Of several graders each two columns of the joint leaderboard are correlated, too; measures are named
+        `NAME:MEASURE`, and official ones `official:MEASURE`.
+
         Args:
             measures: None for the track's own.
             official_measures: None for the track's own and the official leaderboard, where there is one; its
@@ -221,7 +224,7 @@ class Fill(Group):
                 min_relevant.
             as_unjudged: new lines get the label -1.
             by: "grader", or "learned" from the judgments. None: the best of the last cross-validation, else
-                "grader".
+                "grader"; without a bank people's judgments alone are added.
 
         Raises:
             TrecexamError: there are no official judgments, or `fill` wrote them; the rule cannot be made or
@@ -501,7 +504,7 @@ class Export(Group):
         Raises:
             TrecexamError: there is no such run.
         """
-        return exports.runs(self.track.graded(), runs)
+        return exports.runs(self.track.graded(has_bank, bank_needed=False), runs)
 
     def responses(self, run: str, measures: Measures | None = None) -> Iterator[dict[str, Any]]:
         """Yield each accepted line of a file of generated responses as it was dropped, with its value by
@@ -525,7 +528,8 @@ class Export(Group):
         Raises:
             TrecexamError: the track has none.
         """
-        return iter(official_judgments(self.track.graded(documents=True)).rows)
+        graded = self.track.graded(has_bank, documents=True, bank_needed=False)
+        return iter(official_judgments(graded).rows)
 
     def leaderboard_values(self, first: Sequence[str] = ()) -> Iterator[MeasureValue]:
         """Yield every run's value on every query of the track's measures, and its means as rows of the query

@@ -131,10 +131,11 @@ def runs(track: Track, output: Path, metadata: bool) -> None:
     Each run's tag is its name on the leaderboard. The order is that of trec_eval.
     """
     from converters.trec_run import write_run
+    from trecexam.line.loaded_track import has_bank
     from trecexam.line.measures import order_cautions
 
     contents: dict[Path, bytes] = {}
-    exported = answering(track).export.runs()
+    exported = answering(track, has_bank, bank_needed=False).export.runs()
     for name, run in exported.items():
         # Runs that share a tag are named by their paths.
         tag = "_".join(name.replace("/", "_").split())
@@ -166,7 +167,11 @@ def responses(track: Track, run: str, output: Path | None) -> None:
 @file_option
 def official(track: Track, output: Path | None) -> None:
     """Write the official judgments of TRACK as qrels for trec_eval."""
-    _write_qrels(answering(track, documents=True).export.official_qrels(), output)
+    # Imports numpy.
+    from trecexam.line.loaded_track import has_bank
+
+    one = answering(track, has_bank, documents=True, bank_needed=False)
+    _write_qrels(one.export.official_qrels(), output)
 
 
 @export.command(

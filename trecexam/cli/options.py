@@ -60,13 +60,14 @@ def answering(
     applies: Callable[[Assessment], bool] = lambda graded: True,
     *,
     documents: bool = False,
+    bank_needed: bool = True,
 ) -> Track:
     """Return the track as the grader sees it that answers, and name this grader where none was chosen.
 
     Args:
-        applies, documents: as of `Track.loader`.
+        applies, documents, bank_needed: as of `Track.loader`.
     """
-    grader = track.loader(applies, documents=documents).name
+    grader = track.loader(applies, documents=documents, bank_needed=bank_needed).name
     if note := track.grader_note(grader):
         click.echo(f"note: {note}", err=True)
     return track[grader]

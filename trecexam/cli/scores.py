@@ -37,6 +37,8 @@ def leaderboard(
     A track with several graders shows the first measures of each, as GRADER:MEASURE; -m takes these names,
     and --grader shows one grader's leaderboard. Each mean is over the queries of its grader.
 
+    --official needs no bank and no passages.
+
     With --labels learned, AP counts the pool's depth, and Judged@10 is the judged share of the first ten
     passages. A note says so if the cross-validation of `trecexam learn` found a better order of the runs.
 
@@ -44,15 +46,16 @@ def leaderboard(
     """
     with bad_measures():
         board = track.leaderboard(measures or None, official=official, labels=labels)
-    return board if board.rows else board.with_notes(*_without_runs(track))
+    return board if board.rows else board.with_notes(*_without_runs(track, official=official))
 
 
-def _without_runs(track: Track) -> Iterator[str]:
+def _without_runs(track: Track, *, official: bool) -> Iterator[str]:
     """Yield why a leaderboard has no rows: there are no files, or each was rejected."""
     # Imports numpy.
     from trecexam.line.rejected import joint_rejected, rejected_notes
 
-    loaded = track.loaders.load().assessments if track.is_joint else {track.name: track.graded()}
+    joint = track.is_joint and not official
+    loaded = track.loaders.load().assessments if joint else {"": track.graded(bank_needed=not official)}
     files = {name: [row for row in each.not_taken if row.lost == "file"] for name, each in loaded.items()}
     rejected = joint_rejected(track.loaders.folder, files) if len(files) > 1 else next(iter(files.values()))
     yield f"{'no usable run' if rejected else 'no runs yet'}: drop some into {track.folder.runs}"

@@ -16,9 +16,14 @@ from trecexam.graders.base import Spent, Usage
 from trecexam.line.assessment import Assessment
 from trecexam.line.loader import TrackLoader
 from trecexam.line.shared_inputs import SharedInputs
-from trecexam.line.track_graders import folder_of, grader_names
+from trecexam.line.track_graders import folder_of, grader_names, refuse_two_graders
 
 T = TypeVar("T")
+
+
+def has_bank(track: Assessment) -> bool:
+    """Return True for a track with a bank: of a question that needs none, such a grader answers first."""
+    return len(track.bank) > 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,11 +90,12 @@ class LoadedTrack:
         """The grader of `NAME:MEASURE`; without a name the first among whose columns it is, None for none.
 
         Raises:
-            TrackError: there is no such grader.
+            TrackError: there is no such grader, or several are named.
         """
-        name, colon, _ = measure.partition(":")
+        name, colon, rest = measure.partition(":")
         names = (*self.assessments, *self.unable)
         if colon and name in names:
+            refuse_two_graders(self.folder, measure, rest)
             return name
         if colon and re.fullmatch(r"[\w-]+", name):
             hint = did_you_mean(name, names, f"there is {', '.join(names)}")

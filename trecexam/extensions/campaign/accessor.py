@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from trecexam.extensions.campaign.agreement import assessor_agreement
 from trecexam.extensions.campaign.exporting import export_judgments, import_judgments
 from trecexam.extensions.campaign.planning import plan_judging
+from trecexam.line.loaded_track import has_bank
 from trecexam.track_groups import Group
 
 if TYPE_CHECKING:
@@ -51,7 +52,7 @@ class JudgingAccessor(Group):
         Raises:
             TrecexamError: arguments do not go together, or a plan or list cannot be read, written or used.
         """
-        graded = self.track.graded(documents=True)
+        graded = self.track.graded(has_bank, documents=True, bank_needed=False)
         result = plan_judging(
             graded,
             assessors,
@@ -69,7 +70,7 @@ class JudgingAccessor(Group):
         Each person's last rating counts, whatever counts for the track. "Cannot judge" and decisions between
         people are no ratings.
         """
-        graded = self.track.graded()
+        graded = self.track.graded(has_bank, bank_needed=False)
         return self.track.with_grader_note(assessor_agreement(graded), graded.name)
 
     def export(self, folder: Path | str) -> ExportedJudgments:
@@ -85,7 +86,7 @@ class JudgingAccessor(Group):
             TrecexamError: a file cannot be written, an id has white space in it, or a file of people's
                 ratings has no header line. Nothing is written then.
         """
-        return export_judgments(self.track.graded(documents=True), folder)
+        return export_judgments(self.track.graded(has_bank, documents=True, bank_needed=False), folder)
 
     def take_in(self, path: Path | str) -> ImportedJudgments:
         """Add the judgments of a table, as `export` writes it, and skip existing ones.

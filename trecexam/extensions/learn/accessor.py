@@ -41,12 +41,18 @@ class LearnAccessor(Group):
             learn(graded, source=source, encoder=encoder, progress=progress), graded.name
         )
 
+    @property
+    def out(self) -> Path:
+        """The folder of the output files of the grader that `labels` uses."""
+        return self.track.loader(documents=True, bank_needed=False).folder.out
+
     def write(self, learned: LearnedLabels) -> tuple[Path, ...]:
-        """Writes the result of `labels` to out/ and the manifest; returns the files that changed.
+        """Writes the result of `labels` to `out` and the manifest; returns the files that changed.
 
         Raises:
             TrecexamError: a file cannot be written.
         """
-        written = learned.write(self.track.folder.out)
-        Outputs(self.track.folder).renew_manifest()
+        folder = self.track.loader(documents=True, bank_needed=False).folder
+        written = learned.write(folder.out)
+        Outputs(folder).renew_manifest()
         return written

@@ -55,15 +55,6 @@ def compare_all(
     rbo_p: float | None = None,
 ) -> LeaderboardComparison:
     """Correlations of each two columns of the joint leaderboard, over the runs and queries that both have."""
-    if track.is_single:
-        return compare(
-            track.first,
-            measures,
-            official_measures,
-            min_ratings=min_ratings,
-            per_query=per_query,
-            rbo_p=rbo_p,
-        )
     if min_ratings:
         raise TrecexamError(
             f"a min_rating is of one grader's scale: choose a grader ({', '.join(track.assessments)})"

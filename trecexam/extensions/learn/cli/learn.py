@@ -9,6 +9,7 @@ import click
 
 from trecexam.cli.options import track_argument
 from trecexam.cli.reading import writing
+from trecexam.tables.notes import LOST, Note
 
 if TYPE_CHECKING:
     from trecexam.tables.result import Result
@@ -41,8 +42,7 @@ def learn(track: Track, source: Path | None) -> tuple[Result, int]:
     """
     learned = track.learn.labels(source=source)
     track.learn.write(learned)
-    out = track.folder.out
+    written = track.learn.out / "learned.qrels"
     changed, *notes = learned.notes
-    return learned.validation.with_notes(
-        f"{changed}; written: {out / 'learned.qrels'}, learned.tsv", *notes
-    ), 0
+    receipt = Note(f"{changed}; written: {written}, learned.tsv", LOST)
+    return learned.validation.with_notes(receipt, *notes), 0
