@@ -114,7 +114,7 @@ def test_people_are_not_shown_correlations_over_one_run() -> None:
     )
     pairs = ((("A", "B"), one), (("A", "C"), three))
     compared = LeaderboardComparison(2, ("measure", "official_measure"), pairs, 0.9, ())
-    (table,) = compared.for_people()
+    (table,) = compared._for_people()
     assert (len(compared.table), len(table)) == (2, 1)
     assert table.caption == "left out: 1 row over one run, which has no correlation"
     assert "C" in repr(compared)

@@ -66,7 +66,7 @@ class LeaderboardComparison(Result):
         """One row a pair."""
         return {"correlations": correlation_table(self.pairs, self.keys)}
 
-    def for_people(self) -> tuple[Table, ...]:
+    def _for_people(self) -> tuple[Table, ...]:
         """Return the table, without rows over one run if there are others, and say so above it."""
         pairs = [pair for pair in self.pairs if pair[1].n_runs > 1]
         if len(pairs) == len(self.pairs):
@@ -78,7 +78,7 @@ class LeaderboardComparison(Result):
         table = correlation_table(pairs, self.keys)
         return (replace(table, caption=f"left out: {caption}"),)
 
-    def all_for_people(self) -> tuple[Table, ...]:
+    def _all_for_people(self) -> tuple[Table, ...]:
         """Return the table with all pairs."""
         return (self.table,)
 

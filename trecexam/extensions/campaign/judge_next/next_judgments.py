@@ -70,13 +70,13 @@ class NextJudgments(Result):
             "texts": Table(header, tuple(tuple(row[name] for name in header) for row in values)),
         }
 
-    def for_people(self) -> tuple[Table, ...]:
+    def _for_people(self) -> tuple[Table, ...]:
         """Return the table without suggestions that cannot change the ranking."""
         if not self.measure:
             return (self.table,)
         return (replace(self.table, rows=self.table.rows[: self.could_change]),)
 
-    def all_for_people(self) -> tuple[Table, ...]:
+    def _all_for_people(self) -> tuple[Table, ...]:
         """Return the table with all suggestions."""
         return (self.table,)
 
