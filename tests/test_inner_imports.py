@@ -44,6 +44,7 @@ PERMITTED = {
         "trecexam.cli.scores",
         "trecexam.cli.watch",
         "trecexam.extensions.audit.cli",
+        "trecexam.extensions.campaign.cli.commands",
         "trecexam.line.dropped_runs",
     },
     "pyarrow": {"trecexam.cli.bars", "trecexam.cli.init", "trecexam.cli.working"},
