@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -37,9 +38,10 @@ class LearnAccessor(Group):
                 lines.
         """
         graded = self.track.graded(documents=True, bank_needed=False)
-        return self.track.with_grader_note(
-            learn(graded, source=source, encoder=encoder, progress=progress), graded.name
-        )
+        learned = learn(graded, source=source, encoder=encoder, progress=progress)
+        changed, *notes = learned.notes
+        grader = self.track.grader_note(graded.name)
+        return learned if grader is None else replace(learned, notes=(changed, grader, *notes))
 
     @property
     def out(self) -> Path:
