@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from trecexam.config import TrackConfig
 from trecexam.files.stamps import Rejected
+from trecexam.folder import TrackFolder
 from trecexam.graders import Grader
 from trecexam.graders.traits import GraderTraits, traits_of
 from trecexam.line.judging_scale import JudgingScale
@@ -19,7 +20,6 @@ from trecexam.line.sheets import Counts, Sheet, count_cells
 from trecexam.line.stored_grades import StoredGrades
 from trecexam.line.track_inputs import TrackInputs
 from trecexam.line.value_cache import ValueCache
-from trecexam.track import TrackFolder
 
 if TYPE_CHECKING:
     from trecexam.scores.ratings import QueryRatings

@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from trecexam.files.cache import memoized
+from trecexam.folder import TrackFolder
 from trecexam.line.assessment import Assessment
 from trecexam.line.loaded_track import LoadedTrack
 from trecexam.tables.plots.model import Plot
 from trecexam.tables.result import Result
 from trecexam.tables.section import ExtraFiles, ReportPart
-from trecexam.track import TrackFolder
 
 
 @dataclass(frozen=True)

@@ -10,11 +10,11 @@ from typing import Any
 
 from converters.ir_dataset import dataset_qrels, dataset_queries
 from trecexam.files.cache import FileCache
+from trecexam.folder import TrackFolder
 from trecexam.line.run_columns import RunColumns
 from trecexam.line.store import GradeStore
 from trecexam.line.texts import Texts
 from trecexam.line.track_inputs import TrackInputs
-from trecexam.track import TrackFolder
 
 
 class SharedInputs:
