@@ -42,10 +42,6 @@ class Budget:
     beams: int = 1
     lowered: bool = False
 
-    def halve(self) -> None:
-        """Halve the tokens."""
-        self.tokens, self.lowered = max(1, self.tokens // 2), True
-
 
 def plan(lengths: Sequence[int], max_tokens: int) -> list[list[int]]:
     """Cut rows into batches of similar length, longest first, so that a lack of memory shows at once.
@@ -168,7 +164,8 @@ class Batcher(Generic[Request, Reply]):
         """
         if len(batch) > 1:
             while len(self.plan(batch, self.budget)) == 1:
-                self.budget.halve()
+                self.budget.tokens //= 2
+                self.budget.lowered = True
         elif alone:
             raise OutOfMemoryError(
                 f"a single prompt of {batch[0].length} tokens does not fit into memory: set a smaller "

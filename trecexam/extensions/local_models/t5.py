@@ -46,7 +46,7 @@ class T5Scorer:
         config = model.config
         self.heads, self.d_kv = config.num_heads, config.d_kv
         self.epsilon = config.layer_norm_epsilon
-        # The same function; transformers' "gelu_new" is one in six passes over the tensor.
+        # The same function in one pass; transformers computes "gelu_new" in eight.
         fast = {"gelu_new": "gelu_pytorch_tanh"}
         self.activation = ACT2FN[fast.get(config.dense_act_fn, config.dense_act_fn)]
         self.embedding = model.shared.weight
