@@ -11,9 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from trecexam.errors import GraderError, did_you_mean
-from trecexam.extension import extensions, named
+from trecexam.extension import extensions, named, provided
 from trecexam.graders.base import Factory, Grader
-from trecexam.graders.elsewhere import the_elsewhere
 from trecexam.graders.traits import traits_of
 from trecexam.track import refuse_code
 
@@ -25,7 +24,7 @@ if TYPE_CHECKING:
 BUILT_IN = {
     "recorded": "trecexam.graders.recorded:FACTORY",
     "embedding": "trecexam.graders.embedding:FACTORY",
-    "openai": "trecexam.graders.openai:FACTORY",
+    "openai": "trecexam.graders.server.grader:FACTORY",
 }
 
 
@@ -71,4 +70,5 @@ def create(
     paid = traits_of(grader).meter is not None
     if ray is None or ray.address is None or paid or not factory.runs_model:
         return grader
-    return the_elsewhere().grader(grader, settings, root, ray)
+    remote: Grader = provided("elsewhere").grader(grader, settings, root, ray)
+    return remote

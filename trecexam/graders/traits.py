@@ -8,26 +8,11 @@ from functools import partial
 from typing import Any, Literal, Protocol
 
 from converters.records import Item
-from trecexam.graders.base import ITEM_KINDS, Cell, Estimate, Grader, Scale, Spent, Usage
+from trecexam.graders.base import ITEM_KINDS, Cell, Estimate, Grader, Scale
+from trecexam.graders.server.meter import Meter
 
 #: (model, prompt) as people know them; None for what has no name.
 Names = tuple[str | None, str | None]
-
-
-class UsageMeter(Protocol):
-    """Counts the tokens that are paid for.
-
-    Attributes:
-        before: what the grader used earlier on this track; set from outside.
-        beside: what other graders used of the same budget; set from outside.
-        used: what it used since.
-    """
-
-    before: Usage
-    beside: Spent
-    used: Usage
-
-    def as_json(self, usage: Usage) -> dict[str, Any]: ...
 
 
 class ReadsAnswers(Protocol):
@@ -81,7 +66,7 @@ class GraderTraits:
     needs_query_text: bool = False
     scale: Scale = Scale()  # noqa: RUF009 - frozen
     score_settings: Mapping[str, Any] = field(default_factory=dict)
-    meter: UsageMeter | None = None
+    meter: Meter | None = None
     estimate: Callable[[Iterable[Cell]], Estimate] | None = None
     read: ReadsAnswers | None = None
     reply_limit: int | None = None

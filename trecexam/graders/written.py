@@ -6,20 +6,18 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import groupby
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from converters.records import Item
 from trecexam.config import GraderSection
 from trecexam.errors import GraderError
-from trecexam.graders.base import Answer, Cell, Estimate, Usage
-from trecexam.graders.openai import missing_for_servers
+from trecexam.graders.base import Answer, Cell, Estimate
 from trecexam.graders.prompts import Reading
 from trecexam.graders.replies import read_reply
+from trecexam.graders.server.meter import Meter
+from trecexam.graders.server.session import missing_for_servers
 from trecexam.graders.writing import Fitted, Unwritten, Writer, WrittenText
 from trecexam.graders.writing.base import models_here
-
-if TYPE_CHECKING:
-    from trecexam.graders.server.meter import Meter
 
 
 def refuse(settings: GraderSection, keys: Iterable[str], why: str) -> None:
@@ -121,8 +119,7 @@ class WritingGrader(ABC):
 
     def estimate(self, cells: Iterable[Cell]) -> Estimate:
         """What it would take to grade these; asks nobody."""
-        meter = self.meter
-        if meter is None:
+        if self.meter is None:
             return Estimate(sum(1 for _ in cells))
         count = 0
 
@@ -132,6 +129,5 @@ class WritingGrader(ABC):
                 count += sum(1 for _ in group)
                 yield prompt
 
-        before: Usage = meter.before
-        writing = self.writer.estimate(list(dict.fromkeys(prompts())), before)
+        writing = self.writer.estimate(list(dict.fromkeys(prompts())))
         return writing._replace(cells=count)

@@ -27,7 +27,8 @@ from trecexam.graders.base import (
     identity_json,
 )
 from trecexam.graders.first_replies import FirstReplies
-from trecexam.graders.traits import UsageMeter, traits_of
+from trecexam.graders.server.meter import Meter
+from trecexam.graders.traits import traits_of
 from trecexam.line.assessment import Assessment
 from trecexam.line.cell_order import is_useful, missing_rows, useful_cells
 from trecexam.line.diagnostics import none_is_read
@@ -287,7 +288,7 @@ class Grading:
         """What it used so far, and the graders whose budget is the same one."""
         return self._spent_by(self._grader).plus(self._spent_beside())
 
-    def _meter(self) -> UsageMeter | None:
+    def _meter(self) -> Meter | None:
         """The grader's, told what was used before; None where it has none."""
         meter = traits_of(self._grader).meter
         if meter is not None:
@@ -295,12 +296,12 @@ class Grading:
             meter.beside = self._spent_beside().plus(_spent(meter, self._by_writers()))
         return meter
 
-    def _note_usage(self, meter: UsageMeter | None) -> None:
+    def _note_usage(self, meter: Meter | None) -> None:
         if meter is not None and meter.used != self._used:
             used = meter.used
             self._store().add_usage(self._grader_id(), used.less(self._used), self._purse)
             self._used = used
 
 
-def _spent(meter: UsageMeter, used: Usage) -> Spent:
-    return Spent(used.tokens_in + used.tokens_out, meter.as_json(used)["cost"])
+def _spent(meter: Meter, used: Usage) -> Spent:
+    return Spent(used.tokens_in + used.tokens_out, meter.cost(used))

@@ -15,7 +15,7 @@ from trecexam.extensions.local_models.batching import Batcher, OutOfMemoryError,
 from trecexam.extensions.local_models.causal import CausalBackend
 from trecexam.extensions.local_models.seq2seq import FLAN_T5_LARGE, Seq2SeqBackend
 from trecexam.extensions.local_models.truncation import NoRoomError, fitted
-from trecexam.graders.base import Estimate, Usage
+from trecexam.graders.base import Estimate
 from trecexam.graders.weights import LANGUAGE_FILES, config_digest, weights_digest
 from trecexam.graders.writing.base import Fitted, LocalModelSettings, Unwritten, WrittenText, naming
 
@@ -56,7 +56,6 @@ class LocalWriter:
     """
 
     is_here = True
-    paid = False
     meter = None
 
     def __init__(
@@ -64,7 +63,6 @@ class LocalWriter:
     ) -> None:
         self.settings = settings
         self.model, self.new_tokens, self.seed = settings.name, settings.new_tokens, settings.seed
-        self.used = Usage()
         self._section = section
         self._memory = memory
 
@@ -150,14 +148,8 @@ class LocalWriter:
         texts = {prompt: text for batch in self.write(prompts) for prompt, text in batch}
         return [texts[prompt] for prompt in prompts]
 
-    def estimate(self, prompts: Sequence[str], before: Usage) -> Estimate:
+    def estimate(self, prompts: Sequence[str]) -> Estimate:
         return Estimate(len(prompts))
-
-    def cost(self, used: Usage) -> float | None:
-        return None
-
-    def start_from(self, before: Usage) -> None:
-        """Does nothing: local tokens are not counted."""
 
     def _tokenised(self, prompts: list[str], unable: deque[Pair]) -> list[Written]:
         """Return prompts as tokens; those that are too long are added to `unable`."""
@@ -197,7 +189,7 @@ def _seed(seed: int | None, prompt: str) -> int:
 
 
 class _Models:
-    """Implements `trecexam.graders.writing.base.ModelsHere`."""
+    """Language models of this process, for the core."""
 
     default = FLAN_T5_LARGE
     how_to_get = loading.HOW_TO_GET

@@ -1,25 +1,32 @@
-"""A grader that asks a server: prompts out, several at a time, answers read as those of other models."""
+"""The `openai` grader: a model behind an OpenAI-compatible server (vLLM, llama.cpp, a cloud API).
+
+Prompts go out, several at a time; answers are read as those of other models.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from functools import cached_property
-from typing import Any, Literal, TypeGuard
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, TypeGuard
 
 from converters.records import Item
+from trecexam.config import GraderSection
 from trecexam.errors import GraderError
-from trecexam.graders.base import Answer, Cell, Estimate, UngradedError, Usage
+from trecexam.graders.base import Answer, Cell, Estimate, Factory, UngradedError, Usage
 from trecexam.graders.first_replies import FirstReplies
-from trecexam.graders.prompts import Prompt
+from trecexam.graders.prompts import Prompt, chosen_prompts
 from trecexam.graders.prompts.assignments import with_place
 from trecexam.graders.prompts.prompted import PromptedGrader, with_verdict
 from trecexam.graders.replies import read_reply, unwrapped
-from trecexam.graders.server.exchange import Exchange, Unanswered
-from trecexam.graders.server.messages import Form, Reply, distribution, list_form, plain
-from trecexam.graders.server.meter import Meter, Prices, guessed
+from trecexam.graders.server.messages import Reply, Unanswered, distribution, list_form, plain
+from trecexam.graders.server.meter import Meter, guessed
 from trecexam.graders.server.secret import Secret
-from trecexam.graders.server.session import ServerAccess, asked
+from trecexam.graders.server.session import Server, missing_for_servers
+
+if TYPE_CHECKING:
+    from trecexam.graders.server.exchange import Exchange
 
 #: Cells that one call asks about, and what came of them.
 Call = tuple[Cell, ...]
@@ -30,44 +37,32 @@ _LONGEST_WORD = 100
 
 
 class ServerGrader(PromptedGrader):
-    """Grades by asking an OpenAI-compatible server.
-
-    Args, beside those of `PromptedGrader`:
-        revision: which weights the server has under the model's name, in the user's words.
-        max_characters: of a passage; longer ones are cut at a word.
-    """
+    """Grades by asking an OpenAI-compatible server."""
 
     #: Answers are the model's own words, to be read.
     free_text = True
 
-    def __init__(
-        self,
-        server: ServerAccess,
-        form: Form,
-        prompts: Sequence[Prompt],
-        *,
-        revision: str | None,
-        max_characters: int,
-        compat: str | None,
-        prices: Prices = Prices(),  # noqa: B008 - frozen
-    ) -> None:
-        super().__init__(prompts, compat)
+    def __init__(self, server: Server, prompts: Sequence[Prompt], settings: GraderSection) -> None:
+        super().__init__(prompts, settings.compat)
         self.server = server
-        self.form = form
-        self.meter = Meter(prices)
-        self._revision = revision
-        self._max_characters = max_characters
+        self._settings = settings
+
+    @property
+    def meter(self) -> Meter:
+        """Where tokens are paid for."""
+        return self.server.meter
 
     @cached_property
     def identity(self) -> Mapping[str, Any]:
         prompts = [self.prompts[kind] for kind in sorted(self.prompts)]
         return {
             "grader": "openai",
-            "model": self.form.model,
-            "revision": self._revision,
+            "model": self._settings.model,
+            # Which weights the server has under the model's name, in the user's words.
+            "revision": self._settings.revision,
             "prompts": [prompt.identity() for prompt in prompts],
-            "decode": self.form.identity(_texts(prompt) for prompt in prompts),
-            "max_characters": self._max_characters,
+            "decode": self.server.form.identity(_texts(prompt) for prompt in prompts),
+            "max_characters": self._settings.max_characters,
             "truncation": f"end of passage, at a word of at most {_LONGEST_WORD} characters",
         }
 
@@ -79,16 +74,13 @@ class ServerGrader(PromptedGrader):
     @property
     def reply_limit(self) -> int:
         """The most tokens of a reply; more are asked for where a reply was cut off at fewer."""
-        return self.form.max_tokens
+        return self.server.form.max_tokens
 
     def grade(self, cells: Iterable[Cell]) -> Iterator[Sequence[tuple[Cell, Answer]]]:
         """Answers as they come; a list may be empty, so that who reads them is never kept waiting."""
         unanswered: list[str] = []
         first = FirstReplies()
-        batches = asked(
-            self.server,
-            self.form,
-            self.meter,
+        batches = self.server.asked(
             self._probe(),
             first.counting(self._calls(cells)),
             self._most,
@@ -105,13 +97,13 @@ class ServerGrader(PromptedGrader):
                 yield [(cell, result) for cell, result in results if isinstance(result, Answer)]
         if unanswered:
             raise UngradedError(
-                f"{self.server.base_url} gave no answer to {len(unanswered):,} cells, which are sent again: "
-                f"it {unanswered[-1]}"
+                f"{self._settings.base_url} gave no answer to {len(unanswered):,} cells, which are sent "
+                f"again: it {unanswered[-1]}"
             )
 
     def _expected(self, call: Call) -> Usage:
         """What a call takes where its answer is read at once, with as long an answer as there may be."""
-        prompt, answer = self.prompts[call[0].item.kind], self.form.max_tokens
+        prompt, answer = self.prompts[call[0].item.kind], self.server.form.max_tokens
         if _lacks_key(prompt, call):
             return Usage()
         usage = Usage(1, guessed(prompt.system + self._text(prompt, *call)), answer)
@@ -138,24 +130,14 @@ class ServerGrader(PromptedGrader):
             usage = self._expected(call)
             most = most.plus(self._most(call))
             expected = expected.plus(usage._replace(tokens_out=self._expected_out(call, usage)))
-        prices = self.meter.prices
-        return Estimate(
-            number,
-            expected.tokens_in,
-            expected.tokens_out,
-            most.tokens_out,
-            prices.cost(expected),
-            prices.cost(most),
-            calls=expected.requests,
-            calls_at_most=most.requests,
-        )
+        return self.server.estimate(number, expected, most)
 
     def _expected_out(self, call: Call, usage: Usage) -> int:
         """Tokens of all answers to a call; `usage` has the most."""
         prompt = self.prompts[call[0].item.kind]
         prompts = [each for each in (prompt, prompt.verification) if each is not None][: usage.requests]
         return sum(
-            self.meter.expected_out(self.form.max_tokens, short=bool(each.answers), labels=len(call))
+            self.meter.expected_out(self.server.form.max_tokens, short=bool(each.answers), labels=len(call))
             for each in prompts
         )
 
@@ -183,7 +165,7 @@ class ServerGrader(PromptedGrader):
         labels = _texts(prompt)
         cut_at: int | None = None
         for number in range(tries):
-            form = list_form(self.form, labels, len(call), again=number > 0)
+            form = list_form(self.server.form, labels, len(call), again=number > 0)
             reply = await exchange.ask(self._text(prompt, *call), labels, form)
             if not isinstance(reply, Reply) or reply.refused:
                 result = self._failed(reply, hidden)
@@ -242,7 +224,7 @@ class ServerGrader(PromptedGrader):
         return Answer(None, "error", f"was rejected by the server, which {reply.reason}")
 
     def _text(self, prompt: Prompt, *cells: Cell) -> str:
-        return self._filled(prompt, cells, shortened(cells[0].text, self._max_characters), plain)
+        return self._filled(prompt, cells, shortened(cells[0].text, self._settings.max_characters), plain)
 
     def _answer(self, prompt: Prompt, cell: Cell, reply: Reply, hidden: Callable[[str], str]) -> Answer:
         # A server that says back what it was sent must not get the key into the store.
@@ -253,7 +235,7 @@ class ServerGrader(PromptedGrader):
 
     def _cut_at(self, reply: Reply) -> int | None:
         """Return the limit that ended a reply, if one did; a thought without its end counts as cut off."""
-        return self.form.max_tokens if read_reply(reply.text, cut=reply.cut).ends_early else None
+        return self.server.form.max_tokens if read_reply(reply.text, cut=reply.cut).ends_early else None
 
 
 def shortened(text: str, limit: int) -> str:
@@ -282,12 +264,39 @@ def _texts(prompt: Prompt) -> list[str]:
     return [answer for answer, _ in prompt.answers]
 
 
-def check_structured(form: Form, prompts: Sequence[Prompt]) -> None:
-    """Refuses to hold a model to permitted answers where a prompt has none.
-
-    Raises:
-        GraderError: it has none.
-    """
+def _create(settings: GraderSection, root: Path) -> ServerGrader:
+    missing = missing_for_servers()
+    if missing:
+        raise GraderError(f"the `openai` grader cannot run: {missing}")
+    if settings.decode is not None:
+        raise GraderError(
+            "`decode` in [grader] is for models in this process; `structured` holds a server's to the "
+            "permitted answers"
+        )
+    first = settings.passage_first is None or settings.passage_first
+    prompts = chosen_prompts(settings, root, passage_first=first)
+    server = Server(
+        settings,
+        # Log-probabilities of labels in a list are no single tokens.
+        logprobs=settings.logprobs and prompts[0].group == 1,
+        structured=None if settings.structured == "none" else settings.structured,
+        system=prompts[0].system,
+    )
     free = [prompt.name for prompt in prompts if not prompt.answers]
-    if form.structured and free:
+    if server.form.structured and free:
         raise GraderError(f"prompt {free[0]} wants free text: take `structured` out of [grader]")
+    return ServerGrader(server, prompts, settings)
+
+
+def _reading(settings: GraderSection, root: Path) -> dict[str, Any]:
+    return {"read": PromptedGrader(chosen_prompts(settings, root, passage_first=False), settings.compat).read}
+
+
+FACTORY = Factory(
+    summary="a model behind an OpenAI-compatible server: vLLM, llama.cpp, TGI, a cloud API",
+    missing=missing_for_servers,
+    create=_create,
+    standard=True,
+    runs_model=False,
+    reading=_reading,
+)

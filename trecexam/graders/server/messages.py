@@ -8,8 +8,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, NamedTuple
 
-from trecexam.graders.server.client import PassingError
-
 #: Alternatives of a token that are requested: the most that OpenAI gives.
 ALTERNATIVES = {"chat": 20, "completions": 5}
 #: Where the alternatives that came have less probability than this together, they are no distribution.
@@ -25,7 +23,31 @@ _SPECIAL = re.compile(
 )
 
 Api = Literal["chat", "completions"]
-Structured = Literal["json_schema", "choice"]
+
+
+class PassingError(Exception):
+    """It may go well at the next try.
+
+    Attributes:
+        reason: what follows "the server ...".
+        wait: seconds that the server asks to wait, None where it does not say.
+        busy: there are too many requests.
+        unreachable: no connection came about.
+    """
+
+    def __init__(
+        self, reason: str, wait: float | None = None, *, busy: bool = False, unreachable: bool = False
+    ) -> None:
+        self.reason, self.wait, self.busy, self.unreachable = reason, wait, busy, unreachable
+        super().__init__(reason)
+
+
+class Unanswered(NamedTuple):
+    """A request without an answer. `passing`: it may get one later. `filtered`: the server will not say."""
+
+    reason: str
+    passing: bool = False
+    filtered: bool = False
 
 
 def plain(text: str) -> str:
@@ -50,7 +72,7 @@ class Form:
     max_tokens: int
     temperature: float
     seed: int | None
-    structured: Structured | None
+    structured: Literal["json_schema", "choice"] | None
     extra: Mapping[str, Any]
     system: str = ""
     schema: Mapping[str, Any] | None = None

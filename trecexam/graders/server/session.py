@@ -1,153 +1,156 @@
-"""Asking a server many things: opened, kept busy, stopped at a limit, closed."""
+"""A model behind a server: asked many things at once, stopped at a limit; and what asking would take."""
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Coroutine, Generator, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Coroutine, Generator, Iterable, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
-from trecexam.graders.base import UngradedError, Usage
-from trecexam.graders.server.client import Client
-from trecexam.graders.server.exchange import Exchange
-from trecexam.graders.server.flow import BEAT, flow
+from trecexam.config import GeneratorSection, GraderSection
+from trecexam.errors import GraderError
+from trecexam.graders.base import Estimate, UngradedError, Usage
 from trecexam.graders.server.messages import Form
-from trecexam.graders.server.meter import Meter, Pace, reached
+from trecexam.graders.server.meter import Meter, reached
 from trecexam.graders.server.secret import Secret
+from trecexam.packages import install, missing_packages
 
 if TYPE_CHECKING:
-    from anyio.from_thread import BlockingPortal
+    from trecexam.graders.server.exchange import Exchange
 
 Job = TypeVar("Job")
 Result = TypeVar("Result")
 
-#: Requests at a time for an engine that batches, and for any other server.
-MANY, FEW = 64, 8
-#: Seconds that open connections get to close.
-_CLOSING = 2.0
+#: What must be installed before a server can be asked; "" where nothing is missing.
+missing_for_servers = partial(missing_packages, ("anyio", "httpx2", "nltk"), install("openai"))
 
 
-@dataclass(frozen=True)
-class ServerAccess:
-    """Where a server is, and how it is dealt with; nothing of it can change an answer.
-
-    Attributes:
-        key_env: the environment variable with the key; None where none is sent.
-        concurrency: requests at a time; None for what suits the server.
-        timeout: seconds for one answer.
-        retries: how often a request that failed is sent again.
-        logprobs: ask for the probabilities of tokens.
-        headers, query: of each request.
-        pace: requests and tokens a minute.
-        refused: names of fields that the server refused; they are not sent again.
-    """
-
-    base_url: str
-    key_env: str | None
-    concurrency: int | None
-    timeout: float
-    retries: int
-    logprobs: bool
-    headers: Mapping[str, str]
-    query: Mapping[str, str]
-    pace: Pace
-    refused: set[str] = field(default_factory=set, compare=False)
-
-
-@contextlib.contextmanager
-def _session(
-    server: ServerAccess, form: Form, meter: Meter, probe: tuple[str, list[str]], secret: Secret
-) -> Iterator[tuple[BlockingPortal, Exchange, int]]:
-    """A thread with an event loop, and a server to ask in it; at the end all that still runs is cancelled."""
-    from anyio.from_thread import start_blocking_portal
-
-    with start_blocking_portal() as portal:
-        client = portal.call(Client, server.base_url, secret, server.key_env, server.timeout, server.query)
-        asks_engine = server.concurrency is None or form.structured == "choice"
-        engine = portal.call(client.engine) if asks_engine else ""
-        at_once = server.concurrency or (MANY if engine else FEW)
-        exchange = Exchange(
-            client,
-            form,
-            meter,
-            probe,
-            retries=server.retries,
-            logprobs=server.logprobs,
-            refused=server.refused,
-            at_once=at_once,
-            pace=server.pace,
-            engine=engine,
-        )
-        try:
-            yield portal, exchange, at_once
-        finally:
-            with contextlib.suppress(TimeoutError):
-                portal.start_task_soon(client.close).result(_CLOSING)
-            portal.call(portal.stop, True)
-
-
-def asked(
-    server: ServerAccess,
-    form: Form,
-    meter: Meter,
-    probe: tuple[str, list[str]],
-    jobs: Iterable[Job],
-    most: Callable[[Job], Usage],
-    ask: Callable[[Exchange, Secret, Job], Coroutine[Any, Any, Result]],
-    *,
-    then: str,
-    ahead: int = 1,
-    gather: float = BEAT,
-    waits: Callable[[], bool] = lambda: False,
-) -> Generator[list[tuple[Job, Result]], None, None]:
-    """Asks a server, as long as no limit could be passed by the next job; each job with what came of it.
+class Server:
+    """A model behind a server.
 
     Args:
-        probe: a harmless prompt and its permitted answers.
-        most: what a job takes at most, by guessed tokens in.
-        ask: does a job.
-        then: what a higher limit is for, as follows "raise it".
-        ahead: jobs under way for each of the `concurrency` places, so that none stands empty.
-        gather: see `flow`.
-        waits: tells whether no job is to be started before another one ends.
+        settings: where the server is, and how it is dealt with.
+        logprobs: ask for the probabilities of tokens.
+        structured, system, schema: see `Form`.
 
     Raises:
-        UngradedError: a limit is in the way of the next job.
-        GraderError: the server answers to nothing.
+        GraderError: the settings do not say where the server is, or which model of it is meant; or there is
+            a budget and no price.
     """
-    secret = Secret.from_environment(server.key_env, server.headers)
-    rest, waiting, limit = iter(jobs), list[Job](), ""
 
-    def surely(job: Job) -> Usage:
-        """What a job will not pass, whatever the language."""
-        usage = most(job)
-        return usage._replace(tokens_in=2 * usage.tokens_in)
+    def __init__(
+        self,
+        settings: GraderSection | GeneratorSection,
+        *,
+        logprobs: bool = False,
+        structured: Literal["json_schema", "choice"] | None = None,
+        system: str = "",
+        schema: Mapping[str, Any] | None = None,
+    ) -> None:
+        if settings.base_url is None or settings.model is None:
+            lacks = "`base_url`" if settings.base_url is None else "`model`"
+            raise GraderError(
+                f"`openai` needs {lacks} in [grader] of trecexam.toml: where the server is and what it calls "
+                "its model"
+            )
+        self.settings, self._logprobs = settings, logprobs
+        self.form = Form(
+            settings.api,
+            settings.model,
+            settings.max_new_tokens or settings.server_tokens,
+            settings.temperature,
+            settings.seed,
+            structured,
+            settings.extra,
+            system,
+            schema,
+        )
+        self.meter = Meter(settings)
+        #: Names of fields that the server refused; they are not sent again.
+        self._refused: set[str] = set()
 
-    async def done(exchange: Exchange, job: Job) -> tuple[Job, Result]:
-        return job, await ask(exchange, secret, job)
+    def asked(
+        self,
+        probe: tuple[str, list[str]],
+        jobs: Iterable[Job],
+        most: Callable[[Job], Usage],
+        ask: Callable[[Exchange, Secret, Job], Coroutine[Any, Any, Result]],
+        *,
+        then: str,
+        ahead: int = 1,
+        gather: float | None = None,
+        waits: Callable[[], bool] = lambda: False,
+    ) -> Generator[list[tuple[Job, Result]], None, None]:
+        """Ask, as long as no limit could be passed by the next job; yield each job with what came of it.
 
-    meter.begin()
-    with _session(server, form, meter, probe, secret) as (portal, exchange, at_once):
+        Args:
+            probe: a harmless prompt and its permitted answers.
+            most: what a job takes at most, by guessed tokens in.
+            ask: does a job.
+            then: what a higher limit is for, as follows "raise it".
+            ahead: jobs under way for each of the `concurrency` places, so that none stands empty.
+            gather: seconds for which results wait for others; None for `BEAT`.
+            waits: tells whether no job is to be started before another one ends.
+
+        Raises:
+            UngradedError: a limit is in the way of the next job.
+            GraderError: the server answers to nothing.
+        """
+        from trecexam.graders.server.exchange import BEAT, exchanging, flow
+
+        secret = Secret.from_environment(self.settings.key_env, self.settings.headers)
+        rest, waiting, limit, underway = iter(jobs), list[Job](), "", Usage()
+
+        def surely(job: Job) -> Usage:
+            """Return what a job will not pass, whatever the language."""
+            usage = most(job)
+            return usage._replace(tokens_in=2 * usage.tokens_in)
+
+        async def done(exchange: Exchange, job: Job) -> tuple[Job, Result]:
+            return job, await ask(exchange, secret, job)
 
         def work() -> Callable[[], Coroutine[Any, Any, tuple[Job, Result]]] | None:
-            nonlocal limit
+            nonlocal limit, underway
             if waits():
                 return None
             job = waiting.pop() if waiting else next(rest, None)
             if job is None:
                 return None
-            limit = meter.passes(surely(job))
+            # A job on its way counts as much as it may become.
+            limit = self.meter.passes(underway.plus(surely(job)))
             if limit:
                 waiting.append(job)
                 return None
-            meter.start(surely(job))
+            underway = underway.plus(surely(job))
             return partial(done, exchange, job)
 
-        with contextlib.closing(flow(portal, work, at_once * ahead, gather=gather)) as batches:
-            for results in batches:
-                for job, _ in results:
-                    meter.end(surely(job))
-                yield results
-    if limit:
-        raise UngradedError(reached(limit, then))
+        with exchanging(
+            self.settings,
+            self.form,
+            self.meter,
+            probe,
+            secret,
+            logprobs=self._logprobs,
+            refused=self._refused,
+        ) as (portal, exchange):
+            gather = BEAT if gather is None else gather
+            with contextlib.closing(flow(portal, work, exchange.at_once * ahead, gather)) as batches:
+                for results in batches:
+                    for job, _ in results:
+                        underway = underway.less(surely(job))
+                    yield results
+        if limit:
+            raise UngradedError(reached(limit, then))
+
+    def estimate(self, cells: int, expected: Usage, most: Usage) -> Estimate:
+        """Return what so many cells, or prompts, take, as expected and at most."""
+        return Estimate(
+            cells,
+            expected.tokens_in,
+            expected.tokens_out,
+            most.tokens_out,
+            self.meter.cost(expected),
+            self.meter.cost(most),
+            calls=expected.requests,
+            calls_at_most=most.requests,
+        )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -17,9 +17,10 @@ from trecexam.config import (
     purse_of,
 )
 from trecexam.errors import GraderError
+from trecexam.extension import provided
 from trecexam.graders.base import Usage
-from trecexam.graders.elsewhere import the_elsewhere
-from trecexam.graders.openai import form_of, missing_for_servers, prices_of, server_of
+from trecexam.graders.server.meter import Meter
+from trecexam.graders.server.session import Server, missing_for_servers
 from trecexam.graders.weights import model_folder
 from trecexam.graders.writing.base import LocalModelSettings, Writer, models_here, naming
 from trecexam.graders.writing.kept_answers import AnswerFile, KeepingWriter
@@ -57,7 +58,6 @@ def generator_settings(config: TrackConfig) -> tuple[GeneratorSection, str]:
         name = "openai" if generator.base_url is not None else "causal"
         return generator.model_copy(update={"name": name}), "generator"
     grader = config.grader
-    judges = grader.name == "ragval"
     if not config.has_writer:
         raise GraderError(
             "no language model to write with: set `name` (openai, causal or seq2seq) and `model` in "
@@ -66,7 +66,7 @@ def generator_settings(config: TrackConfig) -> tuple[GeneratorSection, str]:
     shared = {key: getattr(grader, key) for key in LanguageModelSection.model_fields}
     if grader.name == "seq2seq" and grader.model is None:
         shared["model"] = models_here().default
-    if judges:
+    if grader.name == "ragval":
         # In this process, its files say what kind it is.
         shared["name"] = "openai" if grader.base_url is not None else None
     return GeneratorSection.model_validate({**shared, **set_values}), "grader"
@@ -82,14 +82,7 @@ def create_writer(config: TrackConfig, root: Path, instruction: Instruction = In
     with naming(section):
         if settings.name == "openai":
             return _server_writer(settings, instruction, section)
-        return _local_writer(
-            settings,
-            settings.name,
-            instruction,
-            root,
-            section,
-            config.ray,
-        )
+        return _local_writer(settings, settings.name, instruction, root, section, config.ray)
 
 
 def keeping_writers(folder: TrackFolder, *writers: Writer) -> list[KeepingWriter]:
@@ -120,7 +113,7 @@ def used_by_writers(folder: TrackFolder) -> tuple[Usage, float | None]:
         return Usage(), None
     used = AnswerFile(folder.answers_path).used
     try:
-        return used, prices_of(generator_settings(folder.config)[0]).cost(used)
+        return used, Meter(generator_settings(folder.config)[0]).cost(used)
     except GraderError:
         return used, None
 
@@ -142,7 +135,7 @@ def grading_writer(settings: GraderSection, root: Path, instruction: Instruction
         GraderError: none is named, or it cannot run here; the message says what to do.
     """
     if settings.base_url is not None:
-        return _server_writer(settings, instruction, "grader", settings.max_characters)
+        return _server_writer(settings, instruction, "grader")
     if settings.model is None:
         raise GraderError(
             f"`{settings.name}` needs a language model: set `model` in [grader] of trecexam.toml to a folder "
@@ -152,23 +145,13 @@ def grading_writer(settings: GraderSection, root: Path, instruction: Instruction
 
 
 def _server_writer(
-    settings: GeneratorSection | GraderSection,
-    instruction: Instruction,
-    section: str,
-    max_characters: int | None = None,
+    settings: GeneratorSection | GraderSection, instruction: Instruction, section: str
 ) -> Writer:
     missing = missing_for_servers()
     if missing:
         raise GraderError(f"a server cannot be asked: {missing}")
-    server = server_of(settings, logprobs=False)
-    return ServerWriter(
-        server,
-        replace(form_of(settings), system=instruction.system, schema=instruction.schema),
-        revision=settings.revision,
-        prices=prices_of(settings),
-        max_characters=max_characters,
-        section=section,
-    )
+    server = Server(settings, system=instruction.system, schema=instruction.schema)
+    return ServerWriter(server, section)
 
 
 def _local_writer(
@@ -201,10 +184,12 @@ def _local_writer(
         getattr(settings, "max_length", None),
     )
     memory = root / ".trecexam" / "weights.json"
-    if ray is not None and ray.address is not None:
-        writer: Writer = the_elsewhere().writer(model, ray, memory, section)
-        return writer
-    return models.writer(model, memory, section)
+    writer: Writer = (
+        models.writer(model, memory, section)
+        if ray is None or ray.address is None
+        else provided("elsewhere").writer(model, ray, memory, section)
+    )
+    return writer
 
 
 def _kind_of(folder: Path) -> str:
