@@ -112,7 +112,7 @@ def test_graders_lists_what_is_available_and_what_is_missing(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert {"embedding", "recorded"} <= set(available())
-    monkeypatch.setattr("trecexam.graders.embedding.find_spec", lambda name: None)
+    monkeypatch.setattr("trecexam.packages.find_spec", lambda name: None)
     assert run(["graders", "--json"]) == 0
     rows = {row["grader"]: row for row in json.loads(capsys.readouterr().out)["graders"]}
     assert rows["recorded"]["available"] == "yes"

@@ -11,12 +11,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from contextvars import ContextVar
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from trecexam.graders.base import identity_digest
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 #: In .trecexam/, for all who encode the track's texts.
 FILE = "vectors.sqlite"
@@ -65,8 +65,6 @@ class KeptVectors:
 
     def get(self, texts: Sequence[str]) -> dict[str, NDArray[Any]]:
         """Of those texts that have a vector, the vector."""
-        import numpy as np
-
         if _asleep.get() or not self.path.is_file():
             return {}
         text_of = {self._key(text): text for text in texts}

@@ -26,7 +26,7 @@ LABELS = ("qrels", "umbrela")
 MAX_RATING = Scale().max_rating
 
 
-class _Recording(NamedTuple):
+class Recording(NamedTuple):
     """Answers by (document, item) and by (text's digest, item), and the (model, prompt) they are of."""
 
     by_doc: dict[tuple[str, str], Answer]
@@ -49,15 +49,22 @@ class RecordedGrader:
 
     @cached_property
     def identity(self) -> Mapping[str, Any]:
+        return {"grader": "recorded", "sha256": self.sha256(), "model": self.model, "prompt": self.prompt}
+
+    def sha256(self) -> str:
+        """Return the digest of the file, unpacked.
+
+        Raises:
+            GraderError: it cannot be read.
+        """
         try:
             with open_input(self.path) as file:
-                digest = hashlib.file_digest(file, "sha256").hexdigest()
+                return hashlib.file_digest(file, "sha256").hexdigest()
         except OSError as error:
             raise GraderError(f"cannot be read: {error.strerror}", path=self.path) from None
-        return {"grader": "recorded", "sha256": digest, "model": self.model, "prompt": self.prompt}
 
     def grade(self, cells: Iterable[Cell]) -> Iterator[Sequence[tuple[Cell, Answer]]]:
-        by_doc, by_text, _ = self._recording
+        by_doc, by_text, _ = self.recording
         remaining = iter(cells)
         while chunk := list(islice(remaining, BATCH)):
             batch = []
@@ -72,9 +79,9 @@ class RecordedGrader:
                 yield batch
 
     @property
-    def model_and_prompt(self) -> tuple[str, str]:
+    def model_and_prompt(self) -> tuple[str, str] | None:
         """The model and the prompt that the recording names."""
-        return self._recording.source
+        return self.recording.source
 
     @cached_property
     def known_passages(self) -> Mapping[str, Collection[str]] | None:
@@ -82,7 +89,7 @@ class RecordedGrader:
         if self._format != "qrels":
             return None
         doc_ids_by_query: dict[str, set[str]] = {}
-        for doc_id, query_id in self._recording.by_doc:
+        for doc_id, query_id in self.recording.by_doc:
             doc_ids_by_query.setdefault(query_id, set()).add(doc_id)
         return doc_ids_by_query
 
@@ -98,7 +105,7 @@ class RecordedGrader:
             return Scale.up_to(HIGHEST)
         if self._format != "qrels":
             return Scale()
-        return Scale.up_to(max(1, *(answer.rating or 0 for answer in self._recording.by_doc.values())))
+        return Scale.up_to(max(1, *(answer.rating or 0 for answer in self.recording.by_doc.values())))
 
     @cached_property
     def _format(self) -> str:
@@ -106,12 +113,12 @@ class RecordedGrader:
         return sniffed(self.path) or ""
 
     @cached_property
-    def _recording(self) -> _Recording:
+    def recording(self) -> Recording:
         by_doc: dict[tuple[str, str], Answer] = {}
         by_text: dict[tuple[bytes, str], Answer] = {}
         sources: set[tuple[str, str]] = set()
         if self._format == "qrels":
-            return _Recording(_labels(self.path), {}, (self.model or _stem(self.path), self.prompt or ""))
+            return Recording(_labels(self.path), {}, (self.model or _stem(self.path), self.prompt or ""))
         digests: dict[str, bytes] = {}
         for grade in _grades(self.path):
             if (self.model is not None and grade.model != self.model) or (
@@ -141,7 +148,7 @@ class RecordedGrader:
                 f"{key} '{value}'" for key, value in (("model", self.model), ("prompt", self.prompt)) if value
             )
             raise GraderError(f"holds no grades{' of ' + asked_for if asked_for else ''}", path=self.path)
-        return _Recording(by_doc, by_text, sources.pop())
+        return Recording(by_doc, by_text, sources.pop())
 
 
 def recorded_sources(path: Path) -> tuple[tuple[str, str], ...]:

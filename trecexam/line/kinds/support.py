@@ -16,7 +16,7 @@ from converters.records import Item, Response
 from converters.support_labels import LABELS
 from trecexam.bank.model import Bank
 from trecexam.errors import TrecexamError, did_you_mean
-from trecexam.graders.support import PROMPT, STATEMENT, create_embedding, create_recorded
+from trecexam.graders.support import PROMPT, STATEMENT, SupportEmbedding, SupportRecorded
 from trecexam.line.kind import Asked, ItemSources, Kind, MeasureFacts
 from trecexam.scores.support import SUPPORT
 
@@ -169,7 +169,7 @@ KIND = Kind(
     _f1,
     queries=_queries,
     items=_asked,
-    graders={"embedding": create_embedding, "recorded": create_recorded},
+    graders={"embedding": SupportEmbedding.create, "recorded": SupportRecorded.create},
     words=LABELS,
     cell_noun=("citation", "citations"),
     ranks=False,
