@@ -13,16 +13,18 @@ import re
 import time
 from collections.abc import Awaitable, Callable, Generator, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, wait
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from anyio.from_thread import BlockingPortal, start_blocking_portal
 
-from trecexam.config import LanguageModelSection
 from trecexam.errors import GraderError
 from trecexam.graders.server.client import SGLANG, Client, RefusedError
 from trecexam.graders.server.messages import Form, PassingError, Reply, Unanswered, reply, sglang_body, tokens
-from trecexam.graders.server.meter import Meter, guessed
+from trecexam.graders.server.meter import guessed
 from trecexam.graders.server.secret import Secret
+
+if TYPE_CHECKING:
+    from trecexam.graders.server.session import Server
 
 Result = TypeVar("Result")
 
@@ -47,29 +49,17 @@ class Exchange:
     """A server while it is asked.
 
     Args:
-        form: as all requests are, but for those that have their own.
         probe: a harmless prompt and its permitted answers; tells a server that takes nothing from one that
             does not take a certain text.
-        logprobs: ask for the probabilities of tokens.
-        refused: names of fields that the server refused; more are added.
         engine: as `Client.engine` names it.
     """
 
     def __init__(
-        self,
-        client: Client,
-        settings: LanguageModelSection,
-        form: Form,
-        meter: Meter,
-        probe: tuple[str, list[str]],
-        *,
-        logprobs: bool,
-        refused: set[str],
-        engine: str,
+        self, client: Client, server: Server, secret: Secret, probe: tuple[str, list[str]], engine: str
     ) -> None:
-        self._client, self._settings, self._form, self._meter = client, settings, form, meter
-        self._probe, self._logprobs, self._refused, self._engine = probe, logprobs, refused, engine
-        self.at_once = settings.concurrency or (MANY if engine else FEW)
+        self._client, self._server, self._secret = client, server, secret
+        self._probe, self._engine = probe, engine
+        self.at_once = server.settings.concurrency or (MANY if engine else FEW)
         self._places = asyncio.Semaphore(self.at_once)
         self._closed_until = self._free_at = 0.0
         self._last_success: float | None = None
@@ -86,7 +76,7 @@ class Exchange:
         """
         started = time.monotonic()
         try:
-            return await self._repeated(form or self._form, text, answers)
+            return await self._repeated(form or self._server.form, text, answers)
         except PassingError as error:
             await self._check_well(started, error.reason)
             return Unanswered(error.reason, passing=True)
@@ -108,7 +98,7 @@ class Exchange:
             if self._last_success is not None and (since is None or self._last_success > since):
                 return
             try:
-                await self._once(self._form, *self._probe)
+                await self._once(self._server.form, *self._probe)
             except (PassingError, RefusedError):
                 # The first reason is the better one: it is of what was wanted.
                 raise GraderError(f"{self._client.base_url} {reason}") from None
@@ -136,27 +126,28 @@ class Exchange:
         if error.unreachable and self._last_success is None:
             # Nothing listens there: that is soon said, and tried again by who asked.
             return tries > 1
-        return tries > self._settings.retries
+        return tries > self._server.settings.retries
 
     async def _adapting(self, form: Form, text: str, answers: list[str]) -> Reply:
         """Try once; a field that this server does not know is left out or named otherwise, for good."""
+        own, refused = self._server.form, self._server.refused
         while True:
-            known = frozenset(self._refused)
+            known = frozenset(refused)
             try:
                 return await self._once(form, text, answers)
             except RefusedError as error:
                 reason = error.reason.lower()
-                if self._logprobs and "logprobs" not in known and "logprobs" in reason:
-                    self._refused.add("logprobs")
+                if self._server.logprobs and "logprobs" not in known and "logprobs" in reason:
+                    refused.add("logprobs")
                 elif "max_tokens" not in known and "max_completion_tokens" in reason:
-                    self._refused.add("max_tokens")
-                elif "temperature" in reason and self._form.temperature != 1:
+                    refused.add("max_tokens")
+                elif "temperature" in reason and own.temperature != 1:
                     raise self._unfit(error, "set `temperature = 1` in [grader]") from None
-                elif (self._form.structured or self._form.schema) and re.search(
+                elif (own.structured or own.schema) and re.search(
                     r"response_format|json_schema|structured_outputs|regex", reason
                 ):
                     schema_alone = 'set `structured = "none"` in [grader]'
-                    remedy = "take `structured` out of [grader]" if self._form.structured else schema_alone
+                    remedy = "take `structured` out of [grader]" if own.structured else schema_alone
                     raise self._unfit(error, remedy) from None
                 else:
                     raise
@@ -174,15 +165,14 @@ class Exchange:
 
     def _seconds(self, tokens: int) -> float:
         """Return the seconds that a request of so many tokens takes up where so much a minute is taken."""
-        requests_per_minute, tokens_per_minute = (
-            self._settings.requests_per_minute,
-            self._settings.tokens_per_minute,
-        )
-        of_request = _MINUTE / requests_per_minute if requests_per_minute else 0.0
-        return max(of_request, _MINUTE * tokens / tokens_per_minute if tokens_per_minute else 0.0)
+        settings = self._server.settings
+        of_request = _MINUTE / settings.requests_per_minute if settings.requests_per_minute else 0.0
+        of_tokens = _MINUTE * tokens / settings.tokens_per_minute if settings.tokens_per_minute else 0.0
+        return max(of_request, of_tokens)
 
     async def _posted(self, form: Form, text: str, answers: list[str]) -> Reply:
-        expected = guessed(text) + self._meter.expected_out(form.max_tokens, short=bool(answers))
+        meter, refused = self._server.meter, self._server.refused
+        expected = guessed(text) + meter.expected_out(form.max_tokens, short=bool(answers))
         now = time.monotonic()
         start = max(now, self._free_at)
         self._free_at = start + self._seconds(expected)
@@ -190,8 +180,8 @@ class Exchange:
         body = form.body(
             text,
             answers,
-            logprobs=self._logprobs and "logprobs" not in self._refused,
-            new_limit="max_tokens" in self._refused,
+            logprobs=self._server.logprobs and "logprobs" not in refused,
+            new_limit="max_tokens" in refused,
         )
         if self._engine == SGLANG:
             body = sglang_body(body)
@@ -210,37 +200,32 @@ class Exchange:
         except PassingError:
             if used != (None, None):
                 # Of no use, and paid for.
-                self._meter.count(text, "", *used)
+                meter.count(text, "", *used)
             raise
-        self._meter.count(text, answer.text, *used)
+        meter.count(text, answer.text, *used)
         self._last_success = time.monotonic()
-        return answer
+        # A server that says back what it was sent must not get the key into a file or the store.
+        return answer._replace(text=self._secret.hidden(answer.text))
 
 
 @contextlib.contextmanager
-def exchanging(
-    settings: LanguageModelSection,
-    form: Form,
-    meter: Meter,
-    probe: tuple[str, list[str]],
-    secret: Secret,
-    *,
-    logprobs: bool,
-    refused: set[str],
-) -> Iterator[tuple[BlockingPortal, Exchange]]:
+def exchanging(server: Server, probe: tuple[str, list[str]]) -> Iterator[tuple[BlockingPortal, Exchange]]:
     """Open a thread with an event loop, and a server to ask in it; at the end all that runs is cancelled.
 
-    Args: see `Exchange`.
+    Args:
+        probe: see `Exchange`.
+
+    Raises:
+        GraderError: there is no key, or the address is wrong.
     """
+    settings = server.settings
+    secret = Secret.from_environment(settings.key_env, settings.headers)
     with start_blocking_portal() as portal:
         client = portal.call(Client, str(settings.base_url), secret, settings)
-        asks_engine = settings.concurrency is None or form.structured == "choice"
+        asks_engine = settings.concurrency is None or server.form.structured == "choice"
         engine = portal.call(client.engine) if asks_engine else ""
-        exchange = Exchange(
-            client, settings, form, meter, probe, logprobs=logprobs, refused=refused, engine=engine
-        )
         try:
-            yield portal, exchange
+            yield portal, Exchange(client, server, secret, probe, engine)
         finally:
             with contextlib.suppress(TimeoutError):
                 portal.start_task_soon(client.close).result(_CLOSING)

@@ -5,7 +5,7 @@ Prompts go out, several at a time; answers are read as those of other models.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from functools import cached_property
 from pathlib import Path
@@ -22,7 +22,6 @@ from trecexam.graders.prompts.prompted import PromptedGrader, with_verdict
 from trecexam.graders.replies import read_reply, unwrapped
 from trecexam.graders.server.messages import Reply, Unanswered, distribution, list_form, plain
 from trecexam.graders.server.meter import Meter, guessed
-from trecexam.graders.server.secret import Secret
 from trecexam.graders.server.session import Server, missing_for_servers
 
 if TYPE_CHECKING:
@@ -146,96 +145,77 @@ class ServerGrader(PromptedGrader):
         item = Item("q", "q/1", "What is the capital of France?", prompt.asks)
         return prompt.text("capital of France", item, "Paris is the capital of France."), _texts(prompt)
 
-    async def _graded(self, exchange: Exchange, secret: Secret, call: Call) -> Results:
+    async def _graded(self, exchange: Exchange, call: Call) -> Results:
         prompt = self.prompts[call[0].item.kind]
         if prompt.group > 1:
-            return await self._listed(exchange, prompt, call, secret.hidden)
-        return [await self._answered(exchange, prompt, call[0], secret.hidden)]
+            return await self._listed(exchange, prompt, call)
+        return [(call[0], await self._answered(exchange, prompt, call[0]))]
 
-    async def _listed(
-        self,
-        exchange: Exchange,
-        prompt: Prompt,
-        call: Call,
-        hidden: Callable[[str], str],
-        *,
-        tries: int = 2,
-    ) -> Results:
-        """The labels of a list; of one that cannot be read a second time either, cell by cell."""
+    async def _listed(self, exchange: Exchange, prompt: Prompt, call: Call, *, tries: int = 2) -> Results:
+        """Ask for the labels of a list; of one that cannot be read a second time either, cell by cell."""
         labels = _texts(prompt)
-        cut_at: int | None = None
         for number in range(tries):
             form = list_form(self.server.form, labels, len(call), again=number > 0)
             reply = await exchange.ask(self._text(prompt, *call), labels, form)
             if not isinstance(reply, Reply) or reply.refused:
-                result = self._failed(reply, hidden)
+                result = _failed(reply)
                 return [(cell, result) for cell in call]
-            text, cut_at = hidden(reply.text), self._cut_at(reply)
-            listed = prompt.read_list(text, len(call), cut=reply.cut)
+            listed = prompt.read_list(reply.text, len(call), cut=reply.cut)
             if listed is not None:
                 return [
                     (cell, Answer(*prompt.read(label, cell.item), with_place(label, position, len(call))))
                     for position, (cell, label) in enumerate(zip(call, listed, strict=True), 1)
                 ]
         if len(call) == 1:
-            return [(call[0], Answer(None, "unparsed", text, cut_at=cut_at))]
+            return [(call[0], Answer(None, "unparsed", reply.text, cut_at=self._cut_at(reply)))]
         results: Results = []
         for cell in call:
             if results and isinstance(last := results[-1][1], Unanswered):
                 # It is down or busy, and was given its time.
                 results.append((cell, last))
             else:
-                results += await self._listed(exchange, prompt, (cell,), hidden, tries=1)
+                results += await self._listed(exchange, prompt, (cell,), tries=1)
         return results
 
-    async def _answered(
-        self, exchange: Exchange, prompt: Prompt, cell: Cell, hidden: Callable[[str], str]
-    ) -> tuple[Cell, Answer | Unanswered]:
+    async def _answered(self, exchange: Exchange, prompt: Prompt, cell: Cell) -> Answer | Unanswered:
         if _lacks_key(prompt, (cell,)):
-            reason = f"has no answer key, which prompt {prompt.name} needs"
-            return cell, Answer(None, "error", reason)
-        result = await self._asked(exchange, prompt, cell, hidden)
+            return Answer(None, "error", f"has no answer key, which prompt {prompt.name} needs")
+        result = await self._asked(exchange, prompt, cell)
         if prompt.verification is None or not _is_read(result):
-            return cell, result
+            return result
         if result.cut_at is not None and result.status != "ok":
-            return cell, result
+            return result
         answer_text = unwrapped(read_reply(result.raw).text)
-        verdict = await self._asked(exchange, prompt.verification, cell._replace(text=answer_text), hidden)
+        verdict = await self._asked(exchange, prompt.verification, cell._replace(text=answer_text))
         if _is_read(verdict):
             verdict = verdict._replace(raw=with_verdict(answer_text, verdict.raw))
-        return cell, verdict
+        return verdict
 
-    async def _asked(
-        self, exchange: Exchange, prompt: Prompt, cell: Cell, hidden: Callable[[str], str]
-    ) -> Answer | Unanswered:
+    async def _asked(self, exchange: Exchange, prompt: Prompt, cell: Cell) -> Answer | Unanswered:
         reply = await exchange.ask(self._text(prompt, cell), _texts(prompt))
-        if isinstance(reply, Reply) and not reply.refused:
-            return self._answer(prompt, cell, reply, hidden)
-        return self._failed(reply, hidden)
-
-    def _failed(self, reply: Reply | Unanswered, hidden: Callable[[str], str]) -> Answer | Unanswered:
-        """What is stored of a request that a model refused, or that got no answer."""
-        if isinstance(reply, Reply):
-            return Answer(None, "refused", hidden(reply.text))
-        if reply.passing:
-            return reply
-        if reply.filtered:
-            return Answer(None, "refused", reply.reason)
-        return Answer(None, "error", f"was rejected by the server, which {reply.reason}")
+        if not isinstance(reply, Reply) or reply.refused:
+            return _failed(reply)
+        reading = prompt.read(reply.text, cell.item, self.compat, cut=reply.cut)
+        shares = distribution(reply.steps, unwrapped(read_reply(reply.text).text), prompt.answers)
+        return Answer(reading.rating, reading.status, reply.text, shares, self._cut_at(reply))
 
     def _text(self, prompt: Prompt, *cells: Cell) -> str:
         return self._filled(prompt, cells, shortened(cells[0].text, self._settings.max_characters), plain)
 
-    def _answer(self, prompt: Prompt, cell: Cell, reply: Reply, hidden: Callable[[str], str]) -> Answer:
-        # A server that says back what it was sent must not get the key into the store.
-        text = hidden(reply.text)
-        reading = prompt.read(text, cell.item, self.compat, cut=reply.cut)
-        shares = distribution(reply.steps, unwrapped(read_reply(text).text), prompt.answers)
-        return Answer(reading.rating, reading.status, text, shares, self._cut_at(reply))
-
     def _cut_at(self, reply: Reply) -> int | None:
         """Return the limit that ended a reply, if one did; a thought without its end counts as cut off."""
         return self.server.form.max_tokens if read_reply(reply.text, cut=reply.cut).ends_early else None
+
+
+def _failed(reply: Reply | Unanswered) -> Answer | Unanswered:
+    """Return what is stored of a request that a model refused, or that got no answer."""
+    if isinstance(reply, Reply):
+        return Answer(None, "refused", reply.text)
+    if reply.passing:
+        return reply
+    if reply.filtered:
+        return Answer(None, "refused", reply.reason)
+    return Answer(None, "error", f"was rejected by the server, which {reply.reason}")
 
 
 def shortened(text: str, limit: int) -> str:

@@ -12,7 +12,6 @@ from trecexam.errors import GraderError
 from trecexam.graders.base import Estimate, UngradedError, Usage
 from trecexam.graders.server.messages import Form
 from trecexam.graders.server.meter import Meter, reached
-from trecexam.graders.server.secret import Secret
 from trecexam.packages import install, missing_packages
 
 if TYPE_CHECKING:
@@ -53,7 +52,7 @@ class Server:
                 f"`openai` needs {lacks} in [grader] of trecexam.toml: where the server is and what it calls "
                 "its model"
             )
-        self.settings, self._logprobs = settings, logprobs
+        self.settings, self.logprobs = settings, logprobs
         self.form = Form(
             settings.api,
             settings.model,
@@ -67,14 +66,14 @@ class Server:
         )
         self.meter = Meter(settings)
         #: Names of fields that the server refused; they are not sent again.
-        self._refused: set[str] = set()
+        self.refused: set[str] = set()
 
     def asked(
         self,
         probe: tuple[str, list[str]],
         jobs: Iterable[Job],
         most: Callable[[Job], Usage],
-        ask: Callable[[Exchange, Secret, Job], Coroutine[Any, Any, Result]],
+        ask: Callable[[Exchange, Job], Coroutine[Any, Any, Result]],
         *,
         then: str,
         ahead: int = 1,
@@ -98,7 +97,6 @@ class Server:
         """
         from trecexam.graders.server.exchange import BEAT, exchanging, flow
 
-        secret = Secret.from_environment(self.settings.key_env, self.settings.headers)
         rest, waiting, limit, underway = iter(jobs), list[Job](), "", Usage()
 
         def surely(job: Job) -> Usage:
@@ -107,7 +105,7 @@ class Server:
             return usage._replace(tokens_in=2 * usage.tokens_in)
 
         async def done(exchange: Exchange, job: Job) -> tuple[Job, Result]:
-            return job, await ask(exchange, secret, job)
+            return job, await ask(exchange, job)
 
         def work() -> Callable[[], Coroutine[Any, Any, tuple[Job, Result]]] | None:
             nonlocal limit, underway
@@ -124,15 +122,7 @@ class Server:
             underway = underway.plus(surely(job))
             return partial(done, exchange, job)
 
-        with exchanging(
-            self.settings,
-            self.form,
-            self.meter,
-            probe,
-            secret,
-            logprobs=self._logprobs,
-            refused=self._refused,
-        ) as (portal, exchange):
+        with exchanging(self, probe) as (portal, exchange):
             gather = BEAT if gather is None else gather
             with contextlib.closing(flow(portal, work, exchange.at_once * ahead, gather)) as batches:
                 for results in batches:

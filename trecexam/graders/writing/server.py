@@ -11,7 +11,6 @@ from trecexam.graders.base import Estimate, UngradedError, Usage
 from trecexam.graders.server.grader import shortened
 from trecexam.graders.server.messages import Unanswered, plain
 from trecexam.graders.server.meter import guessed
-from trecexam.graders.server.secret import Secret
 from trecexam.graders.server.session import Server
 from trecexam.graders.writing.base import Fitted, Unwritten, WrittenText, naming
 
@@ -89,15 +88,13 @@ class ServerWriter:
         return self.server.estimate(len(prompts), expected, most)
 
 
-async def _written(exchange: Exchange, secret: Secret, prompt: str) -> WrittenText | Unanswered:
+async def _written(exchange: Exchange, prompt: str) -> WrittenText | Unanswered:
     reply = await exchange.ask(prompt, [])
     if isinstance(reply, Unanswered):
         return reply
-    # A server that says back what it was sent must not get the key into a file.
-    text = secret.hidden(reply.text)
     if reply.refused:
-        return Unanswered(f"refused: {text[:200]}", filtered=True)
-    return WrittenText(text, reply.cut, reply.tokens_in, reply.tokens_out)
+        return Unanswered(f"refused: {reply.text[:200]}", filtered=True)
+    return WrittenText(reply.text, reply.cut, reply.tokens_in, reply.tokens_out)
 
 
 def _as_written(text: WrittenText | Unanswered) -> WrittenText | Unwritten:
