@@ -173,29 +173,20 @@ def read_final_score(answer: str, max_rating: int = 3, *, cut: bool = False) -> 
     if cut:
         named = _FINAL_LINE.match(text)
         return read_rating(text[named.end() :] if named else text, max_rating, cut=True)
-    scores = _numbers(text, _FINAL_SCORE, max_rating)
-    if scores:
-        return _reading(scores[-1])
+    numbers = [number for m in _FINAL_SCORE.finditer(text) if (number := NUMBER.match(text, m.end()))]
+    if numbers:
+        return _reading(rating_of(numbers[-1], max_rating))
     steps = {match["step"] for match in _STEP.finditer(text)}
     if "O" in steps and len(steps) > 1 and "{" not in text:
-        overall = {
-            rating_of(number, max_rating)
+        # A comma parts a step from the next one.
+        parts = (
+            re.split(r",|\n", text[match.end() : match.end() + 40], maxsplit=1)[0]
             for match in _STEP.finditer(text)
-            if match["step"] == "O" and (number := NUMBER.match(_without_comma(text, match.end())))
-        }
+            if match["step"] == "O"
+        )
+        overall = {rating_of(number, max_rating) for part in parts if (number := NUMBER.match(part))}
         return _reading(overall.pop() if len(overall) == 1 else None)
     return read_rating(text, max_rating)
-
-
-def _without_comma(text: str, start: int) -> str:
-    """Return the text from a place to the comma that parts it from the next step."""
-    return re.split(r",|\n", text[start : start + 40], maxsplit=1)[0]
-
-
-def _numbers(text: str, before: re.Pattern[str], max_rating: int) -> list[int]:
-    """Return the ratings that follow each match of a pattern."""
-    numbers = (NUMBER.match(text, match.end()) for match in before.finditer(text))
-    return [rating_of(number, max_rating) for number in numbers if number is not None]
 
 
 def read_yes_no(answer: str) -> Reading:

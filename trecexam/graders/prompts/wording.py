@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from functools import cache, lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 #: What FLAN-T5 writes when the passage does not answer (Rubric workbench, `UnanswerableMatcher`).
 UNANSWERABLE = (
@@ -46,7 +43,7 @@ def stop_words() -> frozenset[str]:
 
 
 def normalised(text: str, *, without_stop_words: bool = False) -> str:
-    """Lower-cased, without punctuation, each word stemmed, single spaces between.
+    """Return the text in lower case, without punctuation, each word stemmed, single spaces between.
 
     Args:
         without_stop_words: leave these out as well.
@@ -54,17 +51,12 @@ def normalised(text: str, *, without_stop_words: bool = False) -> str:
     words = unpunctuated(text).split()
     if without_stop_words:
         words = [word for word in words if word not in stop_words()]
-    return _stemmed(words)
+    return " ".join(map(stemmer(), words))
 
 
 def unpunctuated(text: str) -> str:
-    """Lower-cased, without punctuation, single spaces between words."""
+    """Return the text in lower case, without punctuation, single spaces between words."""
     return " ".join(_PUNCTUATION.sub("", text.lower()).split())
-
-
-def _stemmed(words: list[str]) -> str:
-    stem = stemmer()
-    return " ".join(stem(word) for word in words)
 
 
 @cache
@@ -73,7 +65,6 @@ def _unanswerable() -> frozenset[str]:
 
 
 def says_unanswerable(answer: str) -> bool:
-    """Whether an answer says nothing but that the passage does not answer."""
-    words = unpunctuated(answer).split()
+    """Return True for an answer that says nothing but that the passage does not answer."""
     # Stemming is slow, and most answers are too long to be one of the expressions.
-    return len(words) <= _LONGEST and _stemmed(words) in _unanswerable()
+    return len(unpunctuated(answer).split()) <= _LONGEST and normalised(answer) in _unanswerable()

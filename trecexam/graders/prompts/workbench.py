@@ -17,37 +17,26 @@ from trecexam.graders.prompts.wording import UNANSWERABLE, stemmer
 
 @cache
 def _expressions() -> tuple[str, ...]:
-    return tuple(_stemmed(expression) for expression in UNANSWERABLE)
-
-
-def _stemmed(text: str) -> str:
     # The workbench stems the whole text as if it were one word.
-    return stemmer()(text.lower())
+    return tuple(map(stemmer(), UNANSWERABLE))
 
 
 def _answered(answer: str) -> bool:
     from rapidfuzz.fuzz import ratio
 
-    stemmed = _stemmed(answer)
+    stemmed = stemmer()(answer.lower())
     if answer in UNANSWERABLE or not stemmed:
         return False
     # Whole percents: fuzzywuzzy rounds.
     return not any(round(ratio(stemmed, expression)) > 80 for expression in _expressions())
 
 
-def read_rating(answer: str, max_rating: int = 5) -> Reading:
-    """The rating that the workbench's code gives a self-rating."""
-    match = re.fullmatch(r"[^\w]*([0-9])[^\w]*", answer)
-    if match and int(match[1]) <= 5:
-        return Reading(int(match[1]) if int(match[1]) <= max_rating else 0, "ok")
-    return Reading(0 if _answered(answer) else 1, "ok")
-
-
-def read_yes_no(answer: str) -> Reading:
-    """1 where the workbench's code takes a direct answer as relevant, else 0."""
-    return Reading(int(_answered(answer) and answer.lower() in {"yes", "correct", "true"}), "ok")
-
-
-def read_answer(answer: str) -> Reading:
-    """1 where the workbench's code takes an extracted answer as an answer, else 0."""
-    return Reading(int(_answered(answer)), "ok")
+def read(parser: str, answer: str, max_rating: int) -> Reading:
+    """Read a self-rating ("rating"), a direct answer ("yes_no") or an extracted one ("answer")."""
+    if parser == "rating":
+        match = re.fullmatch(r"[^\w]*([0-9])[^\w]*", answer)
+        if match and int(match[1]) <= 5:
+            return Reading(int(match[1]) if int(match[1]) <= max_rating else 0, "ok")
+        return Reading(0 if _answered(answer) else 1, "ok")
+    relevant = parser == "answer" or answer.lower() in {"yes", "correct", "true"}
+    return Reading(int(_answered(answer) and relevant), "ok")
