@@ -55,7 +55,6 @@ def test_a_thought_without_its_end_gives_no_text(reply: str) -> None:
 
 def test_the_end_of_a_reply_is_told() -> None:
     assert read_reply("4", cut=True) == ("4", "ends early")
-    assert read_reply("I will not", refused=True) == ("I will not", "refused")
     assert read_reply(" \n") == read_reply("<think>4</think>") == ("", "empty")
     assert read_reply("a <analysis> is a tag") == ("a <analysis> is a tag", "")
 

@@ -64,28 +64,25 @@ class KeptVectors:
         self._maker = identity_digest(maker)
 
     def get(self, texts: Sequence[str]) -> dict[str, NDArray[Any]]:
-        """Of those texts that have a vector, the vector."""
+        """Return cached vectors by text."""
         if _asleep.get() or not self.path.is_file():
             return {}
         text_of = {self._key(text): text for text in texts}
         keys = list(text_of)
         vectors: dict[str, NDArray[Any]] = {}
-        with self._undamaged(), closing(sqlite3.connect(self.path, PATIENCE)) as connection:
+        with self._connected() as connection:
             for start in range(0, len(keys), LOOKED_UP):
                 part = keys[start : start + LOOKED_UP]
                 marks = ",".join("?" * len(part))
-                rows = connection.execute(
-                    f"SELECT text, vector FROM vectors WHERE text IN ({marks})",
-                    part,
-                )
-                for key, content in rows:
+                found = f"SELECT text, vector FROM vectors WHERE text IN ({marks})"
+                for key, content in connection.execute(found, part):
                     vector, check = content[:-_CHECK], content[-_CHECK:]
                     if check == _check(key, vector):
                         vectors[text_of[key]] = np.frombuffer(vector, _DTYPE).astype(_DTYPE)
         return vectors
 
     def add(self, vectors: Mapping[str, NDArray[Any]]) -> None:
-        """Keeps vectors; where that cannot be done, it is left."""
+        """Keep vectors; where that cannot be done, it is left."""
         if _asleep.get() or not vectors or not self.path.parent.is_dir():
             return
         rows = []
@@ -98,7 +95,7 @@ class KeptVectors:
             with suppress(OSError):
                 # A folder goes where it is empty.
                 self.path.rmdir() if self.path.is_dir() else self.path.unlink()
-        with self._undamaged(), closing(sqlite3.connect(self.path, PATIENCE)) as connection, connection:
+        with self._connected() as connection:
             # A machine that loses power may leave a damaged file, which is no loss.
             connection.execute("PRAGMA synchronous = OFF")
             connection.execute(
@@ -111,10 +108,11 @@ class KeptVectors:
             )
 
     @contextmanager
-    def _undamaged(self) -> Iterator[None]:
-        """Continues where the file is locked, full or not to be written; removes it where it is damaged."""
+    def _connected(self) -> Iterator[sqlite3.Connection]:
+        """Open the file. Where it is locked or full, give up; where it is damaged, remove it."""
         try:
-            yield
+            with closing(sqlite3.connect(self.path, PATIENCE)) as connection, connection:
+                yield connection
         except (sqlite3.DatabaseError, TypeError, ValueError, OSError, OverflowError) as error:
             if getattr(error, "sqlite_errorcode", 0) & 0xFF in _NO_DAMAGE:
                 return

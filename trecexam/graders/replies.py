@@ -9,8 +9,8 @@ from typing import Any, Literal, NamedTuple
 from trecexam.graders.base import MOST_READ
 
 #: How a reply can fail to be a whole text.
-Problem = Literal["", "ends early", "inside a thought", "refused", "empty"]
-ENDS_EARLY, INSIDE_A_THOUGHT, REFUSED, EMPTY = "ends early", "inside a thought", "refused", "empty"
+Problem = Literal["", "ends early", "inside a thought", "empty"]
+INSIDE_A_THOUGHT, EMPTY = "inside a thought", "empty"
 #: The remedy for a reply that ends early or inside a thought.
 RAISE_LIMIT = "ends early: raise max_new_tokens"
 
@@ -42,6 +42,16 @@ _TAIL = re.compile(rf"{_EDGE}\Z", re.I)
 _FENCED = re.compile(r"```\w*\s*([^`]*?)\s*```")
 
 
+class Unread(NamedTuple):
+    """In place of what should be in an answer: why it is not, in words that can be counted."""
+
+    reason: str
+
+
+#: Why an answer that was cut off, or is a thought without its end, is not used.
+ENDED_EARLY = Unread("ends early: raise `max_new_tokens`")
+
+
 class ReplyText(NamedTuple):
     """A reply's text, `MOST_READ` characters at most, and what keeps it from being whole ("" for nothing).
 
@@ -54,25 +64,20 @@ class ReplyText(NamedTuple):
     @property
     def ends_early(self) -> bool:
         """Return True where more tokens could have given more text."""
-        return self.problem in {ENDS_EARLY, INSIDE_A_THOUGHT}
+        return self.problem in {"ends early", INSIDE_A_THOUGHT}
 
 
-def read_reply(reply: str, *, cut: bool = False, refused: bool = False) -> ReplyText:
+def read_reply(reply: str, *, cut: bool = False) -> ReplyText:
     """Read a model's reply: its text without thoughts and control tokens, and how it ended.
 
     Args:
         cut: the model was stopped at the most tokens of a reply.
-        refused: the server says that the model or a filter refused.
     """
     answer = _behind_thoughts(reply.lstrip(_BLANKS))
     if answer is None:
-        return ReplyText("", "refused" if refused else "inside a thought")
+        return ReplyText("", "inside a thought")
     text = _trimmed(answer)[:MOST_READ]
-    if refused:
-        return ReplyText(text, "refused")
-    if cut:
-        return ReplyText(text, "ends early")
-    return ReplyText(text, "" if text else "empty")
+    return ReplyText(text, "ends early" if cut else "" if text else "empty")
 
 
 def _behind_thoughts(reply: str) -> str | None:

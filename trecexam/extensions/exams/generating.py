@@ -15,10 +15,10 @@ from trecexam.extensions.exams.questions import prompts as published
 from trecexam.extensions.exams.questions.reading import read_question, shuffled
 from trecexam.files.atomic import replace_together, sha256
 from trecexam.files.kept import read_object
+from trecexam.graders.replies import Unread
 from trecexam.graders.writing import Writer, keeping_writers
 from trecexam.graders.writing.asking import AskingResult, Job, PromptSet, Rounds
 from trecexam.graders.writing.kept_answers import KeepingWriter, Kept
-from trecexam.graders.writing.reading import Unread
 from trecexam.tables.table import to_json
 from trecexam.track import TrackFolder
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
 from pathlib import Path
 from typing import Literal
@@ -19,12 +19,7 @@ from trecexam.graders.prompts.parsing import SUPPORT
 from trecexam.templates import checked_slots, read_prompt_file
 
 #: What a prompt may ask about, in the order in which its slots are looked at.
-_KINDS: tuple[Literal["question", "nugget", "statement", "query"], ...] = (
-    "question",
-    "nugget",
-    "statement",
-    "query",
-)
+_KINDS = ("question", "nugget", "statement", "query")
 #: What a prompt may name that asks about several nuggets at once.
 _LIST_SLOTS = ("nuggets", "num_nuggets")
 
@@ -64,69 +59,57 @@ class PromptFile(BaseModel):
 
 
 def load_prompt(path: Path) -> Prompt:
-    """A prompt from a `.toml` file, or from a Jinja template with a 0..5 scale.
+    """Read a prompt from a `.toml` file, or from a Jinja template with a 0..5 scale.
 
     Raises:
         GraderError: the file cannot be read or used; the message says why.
     """
     file, jinja = read_prompt_file(path, PromptFile)
-    return _prompt(file, path, jinja=jinja)
-
-
-def _prompt(file: PromptFile, path: Path, *, jinja: bool) -> Prompt:
     template = file.template.removesuffix("\n")
-    slots_used = checked_slots(template, path, (*SLOTS, *_LIST_SLOTS), jinja=jinja)
-    kind = _asked_kind(file, slots_used, path, jinja=jinja)
-    group = _group(file, slots_used, path)
+    slots = checked_slots(template, path, (*SLOTS, *_LIST_SLOTS), jinja=jinja)
     short = {"yes_no": 1, "answer": 1, "answer_key": 1, "support": 2}
     scale = short.get(file.parser, file.max_rating)
-    answers = _checked_answers(file, scale, path)
-    if file.min_rating is not None and file.min_rating > scale:
-        raise GraderError(f"`min_rating`: {file.min_rating} is not on the scale 0..{scale}", path=path)
-    prompt = Prompt(
-        name=file.name or path.stem,
-        version=str(file.version),
-        template=template,
-        asks=kind,
-        parser=file.parser,
-        answers=tuple(answers.items()),
-        max_rating=scale,
-        min_rating=file.min_rating or Scale.up_to(scale).min_rating,
-        source=path.name,
-        jinja=jinja,
-        system=file.system,
-        group=group,
-    )
-    # What cannot be filled in at all shows here, not after an hour of grading.
     try:
-        prompt.text("a query", Item("q1", "q1/1", "What is it?", kind), "A passage.")
+        prompt = Prompt(
+            name=file.name or path.stem,
+            version=str(file.version),
+            template=template,
+            asks=_asked_kind(file, slots, *(("{{ ", " }}") if jinja else "{}")),
+            group=_group(file, slots),
+            parser=file.parser,
+            answers=tuple(_checked_answers(file, scale).items()),
+            max_rating=scale,
+            min_rating=file.min_rating or Scale.up_to(scale).min_rating,
+            source=path.name,
+            jinja=jinja,
+            system=file.system,
+        )
+        if prompt.min_rating > scale:
+            raise GraderError(f"`min_rating`: {file.min_rating} is not on the scale 0..{scale}")
+        # What cannot be filled in at all shows here, not after an hour of grading.
+        prompt.text("a query", Item("q1", "q1/1", "What is it?", prompt.asks), "A passage.")
     except GraderError as error:
-        raise GraderError(str(error), path=path) from None
+        raise GraderError(error.reason, path=path) from None
     return prompt
 
 
-def _asked_kind(
-    file: PromptFile, slots: AbstractSet[str], path: Path, *, jinja: bool
-) -> Literal["question", "nugget", "statement", "query"]:
-    """What a prompt with these slots asks about."""
-    left, right = ("{{ ", " }}") if jinja else ("{", "}")
+def _asked_kind(file: PromptFile, slots: AbstractSet[str], left: str, right: str) -> str:
+    """Return what a prompt with these slots, between `left` and `right`, asks about."""
     if not slots & {"context", "passage", "citation", "answer"}:
-        raise GraderError(
-            f"this prompt has no place for the passage: write {left}context{right} into it", path=path
-        )
+        raise GraderError(f"this prompt has no place for the passage: write {left}context{right} into it")
     if "nuggets" in slots:
         return "nugget"
     if "question" in slots and "nugget" in slots:
-        raise GraderError("this prompt asks about a question and a nugget at once: make it two", path=path)
-    kind = file.asks or next((kind for kind in _KINDS if kind in slots), None)
+        raise GraderError("this prompt asks about a question and a nugget at once: make it two")
+    kind: str | None = file.asks or next((kind for kind in _KINDS if kind in slots), None)
     if kind is None or kind not in slots:
         slot = f"{left}{file.asks or 'question'}{right}"
-        raise GraderError(f"this prompt asks about nothing: write {slot} into it", path=path)
+        raise GraderError(f"this prompt asks about nothing: write {slot} into it")
     return kind
 
 
-def _group(file: PromptFile, slots: AbstractSet[str], path: Path) -> int:
-    """How many nuggets the prompt asks about at most."""
+def _group(file: PromptFile, slots: AbstractSet[str]) -> int:
+    """Return how many nuggets the prompt asks about at most."""
     reason = ""
     if "nuggets" not in slots:
         if file.parser == "assignment":
@@ -141,12 +124,12 @@ def _group(file: PromptFile, slots: AbstractSet[str], path: Path) -> int:
     elif single := sorted(slots & {"question", "nugget", "statement", "correct_answer"}):
         reason = f"it asks about several nuggets at once: take {{{single[0]}}} out"
     if reason:
-        raise GraderError(f"this prompt cannot be used: {reason}", path=path)
+        raise GraderError(f"this prompt cannot be used: {reason}")
     return (file.group or GROUP) if "nuggets" in slots else 1
 
 
-def _checked_answers(file: PromptFile, scale: int, path: Path) -> Mapping[str, int]:
-    """The permitted answers with their ratings: the file's own, or those of its parser."""
+def _checked_answers(file: PromptFile, scale: int) -> Mapping[str, int]:
+    """Return the permitted answers with their ratings: the file's own, or those of its parser."""
     answers = file.answers
     if answers is None:
         answers = {
@@ -158,18 +141,17 @@ def _checked_answers(file: PromptFile, scale: int, path: Path) -> Mapping[str, i
         }.get(file.parser, {})
     wrong = [answer for answer, rating in answers.items() if not 0 <= rating <= scale or not answer.strip()]
     if wrong:
-        raise GraderError(f"`answers`: '{wrong[0]}' has no rating on the scale 0..{scale}", path=path)
-    if file.parser == "assignment":
-        _check_labels([*answers], path)
+        raise GraderError(f"`answers`: '{wrong[0]}' has no rating on the scale 0..{scale}")
+    if file.parser != "assignment":
+        return answers
+    if not answers:
+        raise GraderError("`answers`: a list needs labels")
+    labels: set[str] = set()
+    for answer in answers:
+        label = as_label(answer)
+        if re.search(r"""[\[\]'",\\\n]""", answer) or not label:
+            raise GraderError(f"`answers`: '{answer}' cannot be in a list")
+        if label in labels:
+            raise GraderError(f"`answers`: '{answer}' is read as another answer")
+        labels.add(label)
     return answers
-
-
-def _check_labels(labels: Sequence[str], path: Path) -> None:
-    """Refuses labels that could not be read out of a list."""
-    if not labels:
-        raise GraderError("`answers`: a list needs labels", path=path)
-    for index, label in enumerate(labels):
-        if re.search(r"""[\[\]'",\\\n]""", label) or not as_label(label):
-            raise GraderError(f"`answers`: '{label}' cannot be in a list", path=path)
-        if as_label(label) in map(as_label, labels[:index]):
-            raise GraderError(f"`answers`: '{label}' is read as another answer", path=path)

@@ -38,29 +38,15 @@ class PromptedGrader:
     def __init__(self, prompts: Sequence[Prompt], compat: str | None) -> None:
         self.prompts: Mapping[str, Prompt] = {prompt.asks: prompt for prompt in prompts}
         self.compat = compat
+        #: The kinds of items that it grades.
+        self.item_kinds = frozenset(self.prompts)
+        #: Whether a prompt names the query's text beside the item.
+        self.needs_query_text = any(prompt.needs_query_text for prompt in prompts)
+        #: Whether one prompt asks about several items.
+        self.asks_lists = any(prompt.group > 1 for prompt in prompts)
+        self.scale = Scale(max(p.max_rating for p in prompts), max(p.min_rating for p in prompts))
         # A model says the same few things of a million cells.
         self._reading = lru_cache(maxsize=65_536)(self._read)
-
-    @property
-    def item_kinds(self) -> frozenset[str]:
-        """The kinds of items it grades."""
-        return frozenset(self.prompts)
-
-    @property
-    def needs_query_text(self) -> bool:
-        """Whether a prompt names the query's text beside the item."""
-        return any(prompt.needs_query_text for prompt in self.prompts.values())
-
-    @property
-    def asks_lists(self) -> bool:
-        """Whether one prompt asks about several items."""
-        return any(prompt.group > 1 for prompt in self.prompts.values())
-
-    @property
-    def scale(self) -> Scale:
-        """The scale of its ratings."""
-        prompts = self.prompts.values()
-        return Scale(max(p.max_rating for p in prompts), max(p.min_rating for p in prompts))
 
     def read(self, item: Item, text: str, cut: bool = False) -> Reading:
         """Read the rating that an answer of this grader means, under `compat`.

@@ -63,7 +63,7 @@ def published() -> Mapping[str, Prompt]:
     six, two = (5, 4), (1, 1)
     # What `exam_verify_answer --t5-verification` asks, alone and after the answer.
     verification = _prompt("AnswerVerification", "question", "yes_no", (("yes", 1), ("no", 0)), two, EXAM)
-    assigning = {"system": _ASSIGNER, "group": GROUP}
+    assigning: dict[str, Any] = {"system": _ASSIGNER, "group": GROUP}
     some = (ASSIGNMENTS[0], ASSIGNMENTS[2])
     prompts = (
         _prompt("QuestionSelfRatedUnanswerablePromptWithChoices", "question", "rating", _SIX, six, RUBRIC),

@@ -153,7 +153,7 @@ class ServerGrader(PromptedGrader):
 
     async def _listed(self, exchange: Exchange, prompt: Prompt, call: Call, *, tries: int = 2) -> Results:
         """Ask for the labels of a list; of one that cannot be read a second time either, cell by cell."""
-        labels = _texts(prompt)
+        labels, unread = _texts(prompt), Answer(None, "unparsed", "")
         for number in range(tries):
             form = list_form(self.server.form, labels, len(call), again=number > 0)
             reply = await exchange.ask(self._text(prompt, *call), labels, form)
@@ -166,8 +166,9 @@ class ServerGrader(PromptedGrader):
                     (cell, Answer(*prompt.read(label, cell.item), with_place(label, position, len(call))))
                     for position, (cell, label) in enumerate(zip(call, listed, strict=True), 1)
                 ]
+            unread = unread._replace(raw=reply.text, cut_at=self._cut_at(reply))
         if len(call) == 1:
-            return [(call[0], Answer(None, "unparsed", reply.text, cut_at=self._cut_at(reply)))]
+            return [(call[0], unread)]
         results: Results = []
         for cell in call:
             if results and isinstance(last := results[-1][1], Unanswered):

@@ -80,9 +80,7 @@ def create_writer(config: TrackConfig, root: Path, instruction: Instruction = In
     """
     settings, section = generator_settings(config)
     with naming(section):
-        if settings.name == "openai":
-            return _server_writer(settings, instruction, section)
-        return _local_writer(settings, settings.name, instruction, root, section, config.ray)
+        return _writer(settings, settings.name, instruction, root, section, config.ray)
 
 
 def keeping_writers(folder: TrackFolder, *writers: Writer) -> list[KeepingWriter]:
@@ -127,34 +125,23 @@ def writing_purse(folder: TrackFolder) -> str:
 
 
 def grading_writer(settings: GraderSection, root: Path, instruction: Instruction) -> Writer:
-    """The model of [grader] as a writer, for graders that read what it writes; loads no model.
+    """Return the model of [grader] as a writer, for graders that read what it writes; loads no model.
 
     With `base_url` it is behind a server, else in the folder, or under the hub id, that `model` names.
 
     Raises:
         GraderError: none is named, or it cannot run here; the message says what to do.
     """
-    if settings.base_url is not None:
-        return _server_writer(settings, instruction, "grader")
-    if settings.model is None:
+    if settings.base_url is None and settings.model is None:
         raise GraderError(
             f"`{settings.name}` needs a language model: set `model` in [grader] of trecexam.toml to a folder "
             "or a hub id; or `base_url` and `model` to a server and what it calls its model"
         )
-    return _local_writer(settings, None, instruction, root, "grader")
+    kind = None if settings.base_url is None else "openai"
+    return _writer(settings, kind, instruction, root, "grader")
 
 
-def _server_writer(
-    settings: GeneratorSection | GraderSection, instruction: Instruction, section: str
-) -> Writer:
-    missing = missing_for_servers()
-    if missing:
-        raise GraderError(f"a server cannot be asked: {missing}")
-    server = Server(settings, system=instruction.system, schema=instruction.schema)
-    return ServerWriter(server, section)
-
-
-def _local_writer(
+def _writer(
     settings: GeneratorSection | GraderSection,
     kind: str | None,
     instruction: Instruction,
@@ -162,14 +149,23 @@ def _local_writer(
     section: str,
     ray: RaySection | None = None,
 ) -> Writer:
+    """Return a writer.
+
+    Args:
+        kind: "openai", "causal" or "seq2seq"; None for what a local model's files say.
+    """
+    if kind == "openai":
+        missing = missing_for_servers()
+        if missing:
+            raise GraderError(f"a server cannot be asked: {missing}")
+        return ServerWriter(Server(settings, system=instruction.system, schema=instruction.schema), section)
     models = models_here()
     missing = models.missing()
     if missing:
         raise GraderError(f"a model cannot be run: {missing}")
     if settings.model is None:
         raise GraderError(f"no model is set to write with: {models.how_to_get}")
-    name = settings.name or ""
-    folder = model_folder(settings.model, settings.revision, root, name, models.how_to_get)
+    folder = model_folder(settings.model, settings.revision, root, settings.name or "", models.how_to_get)
     model = LocalModelSettings(
         kind or _kind_of(folder),
         folder.absolute(),
@@ -184,11 +180,10 @@ def _local_writer(
         getattr(settings, "max_length", None),
     )
     memory = root / ".trecexam" / "weights.json"
-    writer: Writer = (
-        models.writer(model, memory, section)
-        if ray is None or ray.address is None
-        else provided("elsewhere").writer(model, ray, memory, section)
-    )
+    if ray is None or ray.address is None:
+        writer: Writer = models.writer(model, memory, section)
+    else:
+        writer = provided("elsewhere").writer(model, ray, memory, section)
     return writer
 
 

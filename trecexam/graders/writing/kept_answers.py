@@ -41,11 +41,6 @@ class Kept(NamedTuple):
     refused: bool = False
     cut_at: int | None = None
 
-    @property
-    def status(self) -> str:
-        """How the answer ended, as the file names it: "ok", "cut" or "refused"."""
-        return "refused" if self.refused else "cut" if self.cut else "ok"
-
 
 class AnswerFile:
     """The answers of all writers of a track.
@@ -77,9 +72,6 @@ class AnswerFile:
             # Cut by a kill, or damaged: its prompt is sent again.
             return
         row = orjson.loads(line)
-        if not ({"used", "purse"} <= row.keys() or {"answer", "status"} <= row.keys()):
-            # As another version wrote it.
-            return
         if "used" in row:
             self._count(row["writer"], row["purse"], Usage(*row["used"]))
             return
@@ -124,17 +116,20 @@ class AnswerFile:
         for prompt, stored in answers:
             digest = _digest(prompt)
             self._answers[writer, digest] = stored
-            row: dict[str, Any] = {
-                "prompt": prompt,
-                "answer": stored.text,
-                "status": stored.status,
-                "time": stored.time,
-            }
             counted = (stored.tokens_in, stored.tokens_out)
-            row |= {} if counted == (None, None) else {"tokens": counted}
-            row |= {} if stored.cut_at is None else {"cut_at": stored.cut_at}
-            row |= {} if environment is None else {"environment": dict(environment)}
-            rows.append({"writer": writer, "prompt_sha256": digest, **row})
+            rows.append(
+                {
+                    "writer": writer,
+                    "prompt_sha256": digest,
+                    "prompt": prompt,
+                    "answer": stored.text,
+                    "status": "refused" if stored.refused else "cut" if stored.cut else "ok",
+                    "time": stored.time,
+                    **({} if counted == (None, None) else {"tokens": counted}),
+                    **({} if stored.cut_at is None else {"cut_at": stored.cut_at}),
+                    **({} if environment is None else {"environment": dict(environment)}),
+                }
+            )
         if used.requests:
             self._count(writer, self.purse, used)
             rows.append({"writer": writer, "purse": self.purse, "used": list(used)})
