@@ -20,7 +20,7 @@ from trecexam.graders.prompts import Prompt, chosen_prompts
 from trecexam.graders.prompts.assignments import with_place
 from trecexam.graders.prompts.prompted import PromptedGrader, with_verdict
 from trecexam.graders.replies import read_reply, unwrapped
-from trecexam.graders.server.messages import Reply, Unanswered, distribution, list_form, plain
+from trecexam.graders.server.messages import Reply, Unanswered, distribution, plain
 from trecexam.graders.server.meter import Meter, guessed
 from trecexam.graders.server.session import Server, missing_for_servers
 
@@ -155,7 +155,7 @@ class ServerGrader(PromptedGrader):
         """Ask for the labels of a list; of one that cannot be read a second time either, cell by cell."""
         labels, unread = _texts(prompt), Answer(None, "unparsed", "")
         for number in range(tries):
-            form = list_form(self.server.form, labels, len(call), again=number > 0)
+            form = self.server.form.of_list(len(call), again=number > 0)
             reply = await exchange.ask(self._text(prompt, *call), labels, form)
             if not isinstance(reply, Reply) or reply.refused:
                 result = _failed(reply)

@@ -14,6 +14,8 @@ ALTERNATIVES = {"chat": 20, "completions": 5}
 COVERED = 0.99
 #: Of one request: a server that says more does not count but make up numbers.
 _MOST_TOKENS = 10**9
+#: The least temperature of a list that is requested again, since at 0 the same would come: nuggetizer's.
+TEMPERATURE_AGAIN = 0.2
 #: Parts of a message that are the answer; others are thoughts, or pictures.
 _ANSWER_PARTS = frozenset((None, "text", "output_text"))
 #: What common models take for control tokens; a passage must not speak in the model's place.
@@ -65,6 +67,7 @@ class Form:
         extra: more fields of the body.
         system: what the model is told before each prompt; "" for nothing.
         schema: of the JSON object that an answer must be, where `structured` does not say it.
+        number: of the permitted answers in a list; None for one answer.
     """
 
     api: Api
@@ -76,6 +79,7 @@ class Form:
     extra: Mapping[str, Any]
     system: str = ""
     schema: Mapping[str, Any] | None = None
+    number: int | None = None
 
     @property
     def path(self) -> str:
@@ -120,14 +124,42 @@ class Form:
             count = ALTERNATIVES[self.api]
             body |= {"logprobs": True, "top_logprobs": count} if chat else {"logprobs": count}
         if self.schema is not None or self.structured == "json_schema":
-            schema = _schema(answers) if self.schema is None else dict(self.schema)
+            schema = self._answer_schema(answers) if self.schema is None else dict(self.schema)
             body["response_format"] = {
                 "type": "json_schema",
                 "json_schema": {"name": "grade", "strict": True, "schema": schema},
             }
         elif self.structured == "choice":
             body["structured_outputs"] = {"choice": list(answers)}
+            if self.number is not None:
+                label = f"'({'|'.join(map(re.escape, answers))})'"
+                body["structured_outputs"] = {"regex": rf"\[{label}(, {label}){{{self.number - 1}}}\]"}
         return {**body, **self.extra}
+
+    def _answer_schema(self, answers: Sequence[str]) -> dict[str, Any]:
+        name, value = "answer", {"type": "string", "enum": list(answers)}
+        if self.number is not None:
+            name = "labels"
+            value = {"type": "array", "items": value, "minItems": self.number, "maxItems": self.number}
+        return {
+            "type": "object",
+            "properties": {name: value},
+            "required": [name],
+            "additionalProperties": False,
+        }
+
+    def of_list(self, number: int, *, again: bool) -> Form:
+        """Return the form of a request for a list of so many labels.
+
+        Args:
+            again: the first answer was no such list; it is sent again with a higher temperature, and with the
+                next seed.
+        """
+        if not again:
+            return replace(self, number=number)
+        seed = None if self.seed is None else self.seed + 1
+        temperature = max(TEMPERATURE_AGAIN, self.temperature)
+        return replace(self, number=number, temperature=temperature, seed=seed)
 
 
 def sglang_body(body: Mapping[str, Any]) -> dict[str, Any]:
@@ -137,15 +169,6 @@ def sglang_body(body: Mapping[str, Any]) -> dict[str, Any]:
     if not permitted:
         return dict(body)
     return {**{name: body[name] for name in body if name != "structured_outputs"}, "regex": permitted}
-
-
-def _schema(answers: Sequence[str]) -> dict[str, Any]:
-    return {
-        "type": "object",
-        "properties": {"answer": {"type": "string", "enum": list(answers)}},
-        "required": ["answer"],
-        "additionalProperties": False,
-    }
 
 
 class TokenStep(NamedTuple):
@@ -282,37 +305,3 @@ def distribution(
 
 def _bare(token: str) -> str:
     return token.strip(" \t\n\u2581\u0120\"'{}")
-
-
-#: The least temperature of a list that is requested again, since at 0 the same would come: nuggetizer's.
-TEMPERATURE_AGAIN = 0.2
-
-
-def list_form(form: Form, labels: Sequence[str], number: int, *, again: bool) -> Form:
-    """The form of a request for `number` of these labels.
-
-    With `structured`, the answer is a list of that length: by a JSON schema, or by a regular expression in
-    place of a choice.
-
-    Args:
-        again: the first answer was no such list; it is sent again with a higher temperature, and with the
-            next seed.
-    """
-    if again:
-        seed = None if form.seed is None else form.seed + 1
-        form = replace(form, temperature=max(TEMPERATURE_AGAIN, form.temperature), seed=seed)
-    if form.structured == "json_schema":
-        of_list = {"type": "array", "items": {"type": "string", "enum": list(labels)}}
-        schema = {
-            "type": "object",
-            "properties": {"labels": {**of_list, "minItems": number, "maxItems": number}},
-            "required": ["labels"],
-            "additionalProperties": False,
-        }
-        return replace(form, schema=schema)
-    if form.structured == "choice":
-        label = f"'({'|'.join(map(re.escape, labels))})'"
-        expression = rf"\[{label}(, {label}){{{number - 1}}}\]"
-        extra = {"structured_outputs": {"regex": expression}, **form.extra}
-        return replace(form, structured=None, extra=extra)
-    return form

@@ -72,6 +72,9 @@ class AnswerFile:
             # Cut by a kill, or damaged: its prompt is sent again.
             return
         row = orjson.loads(line)
+        if not ({"used", "purse"} <= row.keys() or {"answer", "status"} <= row.keys()):
+            # As another version wrote it.
+            return
         if "used" in row:
             self._count(row["writer"], row["purse"], Usage(*row["used"]))
             return
