@@ -181,7 +181,7 @@ def _noted(
     @wraps(function)
     def noted(track: Assessment, /, *args: P.args, **kwargs: P.kwargs) -> Noted:
         result = function(track, *args, **kwargs)
-        return result if kwargs.get("official") else result.noted(*grades_notes(track, human=human))
+        return result if kwargs.get("official") else result.with_notes(*grades_notes(track, human=human))
 
     return noted
 

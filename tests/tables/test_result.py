@@ -24,7 +24,7 @@ class Heights(Result):
     rows: tuple[tuple[str, float, float | None, str], ...]
     notes: tuple[str, ...] = ()
 
-    def declare(self) -> dict[str, Table]:
+    def _declare(self) -> dict[str, Table]:
         layout = Layout(("name",), first=("height",))
         table = Table(("name", "weight", "height", "remark"), self.rows, layout=layout)
         return {"heights": table, "counts": Table(("n",), ((len(self.rows),),))}
@@ -146,5 +146,5 @@ def test_a_repr_has_at_most_forty_lines(monkeypatch: pytest.MonkeyPatch) -> None
 
 def test_a_copy_is_complete_and_notes_can_be_added(heights: Heights) -> None:
     assert pickle.loads(pickle.dumps(heights)) == heights
-    assert heights.noted("first").notes == ("first", "bob was not measured", "a < b")
-    assert heights.noted() is heights
+    assert heights.with_notes("first").notes == ("first", "bob was not measured", "a < b")
+    assert heights.with_notes() is heights

@@ -11,6 +11,7 @@ import trecexam
 from trecexam.cli.reading import answer
 from trecexam.cli.watch import print_update, update_once
 from trecexam.tables.notes import MOST
+from trecexam.tables.text import plural
 
 
 @click.command(epilog="Example: trecexam demo mydemo")
@@ -43,9 +44,7 @@ def demo(folder: Path, grade: bool, rag: bool) -> int:
 
     made = make_demo_track(folder, grade=grade, rag=rag)
     if made:
-        click.echo(
-            f"made {folder} with {len(made)} files; {folder / 'README.md'} says what they are", err=True
-        )
+        click.echo(f"created {folder} ({plural(len(made), 'file')}, see {folder / 'README.md'})", err=True)
     with trecexam.open_track(folder) as opened:
         update, caught = update_once(opened)
         board = None if caught else opened.leaderboard()

@@ -146,7 +146,7 @@ def init(track: Path, **values: Any) -> None:
         click.echo(f"note: {line} It is in {track / 'runs'} now, and will be rejected", err=True)
     if made:
         click.echo(
-            f"made {track} with {plural(len(made), 'file')}; settings are in {track / 'trecexam.toml'}",
+            f"created {track} ({plural(len(made), 'file')}, settings in {track / 'trecexam.toml'})",
             err=True,
         )
         if not options.pool_judged:
@@ -183,7 +183,7 @@ def _init_from_pack(track: Path, options: InitOptions) -> None:
     if any(getattr(options, each.name) for each in fields(options) if each.name != "folder"):
         raise click.UsageError("--from PACK makes the track as it was: give no other option with it")
     n_files = named("trecexam.extensions.pack.packing:unpack")(options.folder, track)
-    click.echo(f"made {track} with {plural(n_files, 'file')} and the grades of {options.folder}", err=True)
+    click.echo(f"created {track} ({plural(n_files, 'file')}, with the grades of {options.folder})", err=True)
     click.echo(f"next: trecexam watch {track} --once", err=True)
 
 

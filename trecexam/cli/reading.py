@@ -68,7 +68,7 @@ def writing(function: Callable[..., tuple[Result, int]], most: int | None = None
 
 def _whose(result: Result) -> Result:
     """The result, with a note that names its grader where there are several and none was chosen."""
-    return result.noted(*(Note(line, CHANGES) for line in taken_notes()))
+    return result.with_notes(*(Note(line, CHANGES) for line in taken_notes()))
 
 
 def writing_or_estimating(function: Callable[..., tuple[Result | None, int]]) -> Callable[..., int]:
@@ -119,9 +119,9 @@ def answer(
         all_in: what has all notes, for the line on further notes.
     """
     people = not as_json and output is None and show.on_terminal()
-    notes: Sequence[str] = result.notes if people and not wide else result.notes_on_all
+    notes: Sequence[str] = result.notes if people and not wide else result._notes_on_all
     if people:
-        tables = result.all_for_people() if wide else result.for_people()
+        tables = result._for_people()
         if result.notes:
             # The notes say it without headings that stand above nothing.
             tables = tuple(table for table in tables if table.rows)

@@ -69,9 +69,9 @@ def leaderboard(
             of_each = {loaded.name: loaded}
             board = leaderboard_of(loaded, measures or None, official=official)
             if not official:
-                board = board.noted(*grades_notes(loaded))
+                board = board.with_notes(*grades_notes(loaded))
         if not board.rows:
-            board = board.noted(*_without_runs(loaders.folder, of_each))
+            board = board.with_notes(*_without_runs(loaders.folder, of_each))
     return board
 
 

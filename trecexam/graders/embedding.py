@@ -132,6 +132,11 @@ class EmbeddingGrader:
 
         return environment_on(torch.device(self.device or get_device_name()), self.dtype)
 
+    @property
+    def model_to_load(self) -> str:
+        """The model's name; empty once the model is loaded."""
+        return "" if "_model" in self.__dict__ else self.model_and_prompt[0]
+
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Return unit vectors, shape (len(texts), dimension); the model cuts off what is too long."""
         if not texts:

@@ -184,17 +184,13 @@ def _at_default(measures: Iterable[MeasureLike]) -> Iterator[Measure]:
 
 
 def _line(measures: Sequence[Measure], what: str, threshold: int) -> Note:
-    named = ", ".join(_names(_with_rel(each, threshold) for each in measures))
+    named = ", ".join(_names(at_min_rating(each, threshold, counts=False) or each for each in measures))
     return Note(f"{_count(measures)} {what}: {named}", CHANGES)
 
 
 def _count(measures: Sequence[Measure]) -> str:
     names = _names(measures)
     return f"{', '.join(names)} {'counts' if len(names) == 1 else 'count'}"
-
-
-def _with_rel(each: Measure, threshold: int) -> Measure:
-    return at_min_rating(each, threshold, counts=False) or each
 
 
 def _names(measures: Iterable[Measure]) -> list[str]:

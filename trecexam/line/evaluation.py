@@ -284,7 +284,7 @@ def leaderboard(
     files = {name: track.folder.shown(path) for name, path in track.run_files.items()}
     partly = {} if official else partly_graded(track)
     rows = tuple(replace(row, file=files[row.run], graded=partly.get(row.run)) for row in board.rows)
-    board = replace(board, rows=rows, first=SHOWN if measures is None else None)
+    board = replace(board, rows=rows, _n_shown=SHOWN if measures is None else None)
     failed = values.failure_notes
     if official:
         notes = (

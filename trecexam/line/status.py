@@ -49,7 +49,7 @@ class Status(Result):
     notes: tuple[str, ...]
     rejected: tuple[str, ...] = ()
 
-    def declare(self) -> dict[str, Table]:
+    def _declare(self) -> dict[str, Table]:
         """`status`: a row for each of the values; of several graders a row for each, and the sum."""
         if "graders" not in self.values:
             return {"status": Table(("name", "value"), tuple((k, _cell(v)) for k, v in self.values.items()))}
@@ -64,7 +64,7 @@ class Status(Result):
         """The values."""
         return self.values
 
-    def json_value(self) -> dict[str, Any]:
+    def _json_value(self) -> dict[str, Any]:
         """The values and the notes: the table has nothing else."""
         return {**self.values, "notes": [*self.notes]}
 

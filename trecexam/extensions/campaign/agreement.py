@@ -92,12 +92,12 @@ class AssessorAgreement(Result):
         """The rule for differing ratings, and the kind of intervals."""
         return {"rule": self.rule, "intervals": INTERVALS}
 
-    def declare(self) -> dict[str, Table]:
+    def _declare(self) -> dict[str, Table]:
         """`agreement`, a row for all and for each pair; `disagreements`, a row per such cell."""
         return {"agreement": self._agreement(), "disagreements": self._disagreements()}
 
     @property
-    def shown(self) -> tuple[str, ...]:
+    def _shown(self) -> tuple[str, ...]:
         """Both tables, if there are disagreements."""
         return ("agreement", "disagreements") if self.disagreements else ()
 

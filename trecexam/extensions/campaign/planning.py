@@ -31,7 +31,7 @@ class PlannedCampaign(Result):
     plan: JudgingPlan
     notes: tuple[str, ...]
 
-    def declare(self) -> dict[str, Table]:
+    def _declare(self) -> dict[str, Table]:
         """A row for each assessor."""
         rows = (
             (

@@ -87,7 +87,7 @@ class Evaluation(Result):
         values = [self.values[run][query_id][measure] for query_id in self.query_ids]
         return math.fsum(values) / len(values) if values else 0.0
 
-    def declare(self) -> dict[str, Table]:
+    def _declare(self) -> dict[str, Table]:
         """`runs`, the means, best first; the other tables are the files, by name."""
         tables = {"runs": self._means(), "labels": self._labels(), "scores": self._scores()}
         if self.labelled.unlabelled:

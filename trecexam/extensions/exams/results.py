@@ -32,7 +32,7 @@ class ExamFit(Result, FittedExam):
     notes: tuple[str, ...] = ()
     official: tuple[tuple[str, str, Correlation], ...] = ()
 
-    def declare(self) -> dict[str, Table]:
+    def _declare(self) -> dict[str, Table]:
         """`abilities`, the examinees as a leaderboard; the other tables are the files of `exam fit`."""
         of_fit = {
             "abilities": tables.abilities_table(self),
@@ -109,7 +109,7 @@ class ImprovedExam(Result):
         digits = len(str(len(self.fits) - 1))
         return [f"step-{number:0{digits}}" for number in range(len(self.fits))]
 
-    def declare(self) -> dict[str, Table]:
+    def _declare(self) -> dict[str, Table]:
         """A row per step."""
         steps = tables.steps_table(self.improvement, self.exam.items, self.folders)
         return {"steps": rounded(steps, CERTAIN_DIGITS)}

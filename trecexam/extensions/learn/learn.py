@@ -71,7 +71,7 @@ class LearnedLabels(Result):
     identity: dict[str, Any]
     notes: tuple[str, ...]
 
-    def declare(self) -> dict[str, Table]:
+    def _declare(self) -> dict[str, Table]:
         """`labels`, as in learned.tsv; `ways`, the cross-validation; `leaderboard`, if there are runs."""
         labels = Table(("query_id", "doc_id", "gain", "sd", "label", "judged"), self.rows)
         return {
@@ -81,7 +81,7 @@ class LearnedLabels(Result):
         }
 
     @property
-    def shown(self) -> tuple[str, ...]:
+    def _shown(self) -> tuple[str, ...]:
         """The leaderboard, if there is one."""
         return () if self.board is None else ("leaderboard",)
 
@@ -140,6 +140,7 @@ def learn(
     def fitted(done: int) -> None:
         show(Progress(done, n + MODEL_STEPS + BOARD_STEPS, what=FITTED))
 
+    show(Progress(0, 0, loading="the encoder"))
     data = gather_data(track, source=source, encoder=encoder, progress=encoded)
     n = n_fits(data.queries)
     # Fits on half of the judgments come first: they are short, and their pace says how long the rest takes.

@@ -75,7 +75,7 @@ class Validation(Result):
     doubt: str
     notes: tuple[str, ...]
 
-    def declare(self) -> dict[str, Table]:
+    def _declare(self) -> dict[str, Table]:
         """A row per method: first those of the leaderboard, then those of `fill`."""
         header = ("used_by", "way", "loss", "kappa", "kappa.low", "kappa.high", "used")
         layout = Layout(("used_by", "way"), ("loss", "kappa", "used"))
@@ -150,7 +150,7 @@ def cross_validate(
             f"{_INSTEAD[best[BOARD]].format(root=track.folder.root)}"
         )
     validation = Validation(tuple(rows), kind, share, judged, compared.hidden, best[FILL], doubt, ())
-    return validation.noted(
+    return validation.with_notes(
         *_notes(validation, least, queries),
         f"used: {RULE}",
         f"method to fill holes: {best[FILL]}; losses: {losses_in_words(best[FILL], validation.losses)}",

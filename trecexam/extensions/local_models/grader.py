@@ -114,6 +114,11 @@ class LanguageGrader(PromptedGrader):
         """The model's environment; None before it is loaded."""
         return self.backend.environment
 
+    @property
+    def model_to_load(self) -> str:
+        """The model's name; empty once the model is loaded."""
+        return self.model if self.environment is None else ""
+
     @cached_property
     def identity(self) -> Mapping[str, Any]:
         prompts = [self.prompts[kind] for kind in sorted(self.prompts)]

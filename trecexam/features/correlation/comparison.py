@@ -61,7 +61,7 @@ class LeaderboardComparison(Result):
     human_ratings: Mapping[str, Any] = field(default_factory=lambda: NOBODY)
     rejected: tuple[str, ...] = ()
 
-    def declare(self) -> dict[str, Table]:
+    def _declare(self) -> dict[str, Table]:
         """One row a pair."""
         return {"correlations": correlation_table(self.pairs, self.keys)}
 

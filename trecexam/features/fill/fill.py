@@ -413,6 +413,8 @@ def _merged_without_grader(
         TrecexamError: nothing can be learned here; the message says why.
     """
     official = to_fill.official
+    if progress is not None:
+        progress(Progress(0, 0, loading="the encoder"))
     encoded = None if progress is None else (lambda done, of: progress(Progress(done, of, what="texts")))
     taught = the_teacher().labels(track, official, encoded)
     rows = merge_labels(

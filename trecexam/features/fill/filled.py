@@ -106,7 +106,7 @@ class HolesToFill(Result):
         """How many passages are to be filled."""
         return sum(map(len, self.holes.values()))
 
-    def declare(self) -> dict[str, Table]:
+    def _declare(self) -> dict[str, Table]:
         """A row for each query with holes; and one for each hole."""
         counts = tuple((query_id, len(docs)) for query_id, docs in self.holes.items() if docs)
         holes = tuple((query_id, doc) for query_id, docs in self.holes.items() for doc in docs)
@@ -166,7 +166,7 @@ class Filled(Result):
     partly: int
     notes: tuple[str, ...] = ()
 
-    def declare(self) -> dict[str, Table]:
+    def _declare(self) -> dict[str, Table]:
         """A row for each source and label, as written."""
         counts = sorted(Counter((row.source, row.qrel.relevance) for row in self.rows).items())
         return {"lines": Table(("source", "label", "lines"), tuple((*key, n) for key, n in counts))}

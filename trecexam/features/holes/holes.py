@@ -58,14 +58,14 @@ class HolesReport(Result):
         """The `all` rows."""
         return tuple(row for row in self.rows if row.query_id == ALL)
 
-    def declare(self) -> dict[str, Table]:
+    def _declare(self) -> dict[str, Table]:
         """`run query_id depth retrieved unjudged ungraded Judged`; in `runs` the `all` rows alone."""
         sums = _table(self.sums(), ("query_id",), "sums over all queries")
         tables = {"holes": _table(self.rows), "runs": sums}
         return dict(reversed(tables.items())) if self.by == "run" else tables
 
     @property
-    def shown(self) -> tuple[str, ...]:
+    def _shown(self) -> tuple[str, ...]:
         """The table that people see."""
         return ("holes",) if self.by == "query" else ("runs",)
 

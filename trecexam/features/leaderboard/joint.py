@@ -31,20 +31,20 @@ class JointLeaderboard(Leaderboard):
     Attributes:
         graders: name -> the kind of grading, how many queries the means are over, and how much of the grades
             people gave.
-        more_notes: on columns that a terminal does not show.
+        _more_notes: on columns that a terminal does not show.
     """
 
     graders: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    more_notes: tuple[str, ...] = ()
+    _more_notes: tuple[str, ...] = ()
 
     @property
-    def notes_on_all(self) -> tuple[str, ...]:
+    def _notes_on_all(self) -> tuple[str, ...]:
         """The notes on all columns."""
-        return (*self.notes, *self.more_notes)
+        return (*self.notes, *self._more_notes)
 
-    def declare(self) -> dict[str, Table]:
+    def _declare(self) -> dict[str, Table]:
         """Declare the table of one grader; people read in a note how many queries a run answers."""
-        table = super().declare()["leaderboard"]
+        table = super()._declare()["leaderboard"]
         layout = replace(table.layout, keys=("run",), without=("queries",))
         return {"leaderboard": replace(table, layout=layout)}
 
@@ -102,9 +102,9 @@ def joint_leaderboard(
         first.average,
         tuple(rows),
         (*_queries(boards), *_groups(rows, names[:n_first]), *_missing_runs(track, boards, all_runs), *notes),
-        first=n_first,
+        _n_shown=n_first,
         rejected=track.failed,
-        more_notes=tuple(note for note in on_all if note not in notes),
+        _more_notes=tuple(note for note in on_all if note not in notes),
         graders={
             name: {
                 "kind": track[name].kind.name,

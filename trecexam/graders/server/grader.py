@@ -18,7 +18,7 @@ from trecexam.graders.base import Answer, Cell, Estimate, Factory, UngradedError
 from trecexam.graders.first_replies import FirstReplies
 from trecexam.graders.prompts import Prompt, chosen_prompts
 from trecexam.graders.prompts.assignments import with_place
-from trecexam.graders.prompts.prompted import PromptedGrader, with_verdict
+from trecexam.graders.prompts.prompted import PromptedGrader, prompted_reading, with_verdict
 from trecexam.graders.replies import read_reply, unwrapped
 from trecexam.graders.server.messages import Reply, Unanswered, distribution, plain
 from trecexam.graders.server.meter import Meter, guessed
@@ -269,15 +269,11 @@ def _create(settings: GraderSection, root: Path) -> ServerGrader:
     return ServerGrader(server, prompts, settings)
 
 
-def _reading(settings: GraderSection, root: Path) -> dict[str, Any]:
-    return {"read": PromptedGrader(chosen_prompts(settings, root, passage_first=False), settings.compat).read}
-
-
 FACTORY = Factory(
     summary="a model behind an OpenAI-compatible server: vLLM, llama.cpp, TGI, a cloud API",
     missing=missing_for_servers,
     create=_create,
     standard=True,
     runs_model=False,
-    reading=_reading,
+    reading=prompted_reading,
 )

@@ -46,7 +46,7 @@ class NextJudgments(Result):
     learned: Mapping[tuple[str, str], tuple[float, float]] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
 
-    def declare(self) -> dict[str, Table]:
+    def _declare(self) -> dict[str, Table]:
         """`judgments`, with shortened texts; `texts`, with whole ones."""
         is_citation = self.level == "citation"
         keys = ("query_id", "doc_id", *(("item_id",) if is_citation else ()))
@@ -117,7 +117,7 @@ def next_judgments(
             raise TrecexamError(f"the grader {track.name} labels citations: leave out the measure")
         citations, notes = unlabelled_citations(track, query_ids)
         found = NextJudgments("citation", tuple(citations[:top]), len(citations))
-        return found.noted(*notes, *_how_to_judge(track, found))
+        return found.with_notes(*notes, *_how_to_judge(track, found))
     search = Search(track, None if measure is None else str(measure))
     ranked = search.ranked(query_ids, progress)
     found = NextJudgments(
@@ -128,7 +128,7 @@ def next_judgments(
         sum(row.order[0] < 0 for row in ranked),
         _learned(track),
     )
-    return found.noted(*_notes(search, found), *_how_to_judge(track, found))
+    return found.with_notes(*_notes(search, found), *_how_to_judge(track, found))
 
 
 def _learned(track: Assessment) -> dict[tuple[str, str], tuple[float, float]]:

@@ -44,4 +44,6 @@ def learn(track: Path, source: Path | None) -> tuple[Result, int]:
         opened.learn.write(learned)
         out = opened.folder.out
     changed, *notes = learned.notes
-    return learned.validation.noted(f"{changed}; written: {out / 'learned.qrels'}, learned.tsv", *notes), 0
+    return learned.validation.with_notes(
+        f"{changed}; written: {out / 'learned.qrels'}, learned.tsv", *notes
+    ), 0
