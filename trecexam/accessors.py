@@ -117,7 +117,7 @@ class Grading(Group):
 
     def thresholds(self) -> tuple[int, ...]:
         """Every min_rating that the grader's scale has."""
-        return tuple(range(1, self._loader.traits.scale.max_rating + 1))
+        return tuple(range(1, self._loader.grader.scale.max_rating + 1))
 
 
 @named_as_called

@@ -12,9 +12,10 @@ from __future__ import annotations
 import os
 import platform
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from scipy.stats import kendalltau
@@ -40,12 +41,19 @@ small here may be chance.
 """
 
 
-class RevealingGrader:
+class RevealingGrader(Grader):
     """Says of itself what it is told to, and answers nothing here."""
 
     def __init__(self, grader: Grader, share: str) -> None:
-        self.identity = grader.identity
-        self.cells_share = share
+        self._grader, self._share = grader, share
+
+    @property
+    def identity(self) -> Mapping[str, Any]:
+        return self._grader.identity
+
+    @property
+    def cells_share(self) -> Any:
+        return self._share
 
     def grade(self, cells: Iterable[Cell]) -> Iterator[Sequence[tuple[Cell, Answer]]]:
         raise NotImplementedError

@@ -22,7 +22,6 @@ from trecexam.graders.support import (
     SupportEmbedding,
     SupportRecorded,
 )
-from trecexam.graders.traits import traits_of
 
 WORDS = ["heat", "pump", "cold", "sea", "salt", "bee"]
 
@@ -94,8 +93,7 @@ def test_the_default_settings_make_the_offline_grader(monkeypatch: pytest.Monkey
     grader = SupportEmbedding.create(GraderSection(), Path())
     assert isinstance(grader, SupportEmbedding)
     assert grader.cut_points == SUPPORT_CUTS == (0.56, 0.74)
-    traits = traits_of(grader)
-    assert (traits.item_kinds, traits.scale.max_rating) == ({"statement"}, 2)
+    assert (grader.item_kinds, grader.scale.max_rating) == ({"statement"}, 2)
     other = SupportEmbedding.create(GraderSection(cut_points=[0.1, 0.2]), Path())
     assert isinstance(other, SupportEmbedding)
     assert other.cut_points == (0.1, 0.2)

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from trecexam.config import GraderSection, LanguageModelSection
 from trecexam.errors import GraderError
-from trecexam.graders.base import Answer, Cell, Factory
+from trecexam.graders.base import Answer, Cell, Factory, Grader
 from trecexam.graders.cut_points import CUT_POINTS, SOFT_CUTS, SoftCuts, probabilities, rating
 from trecexam.graders.environment import check_device, environment_of, environment_on, shared_model
 from trecexam.graders.kept_vectors import FILE, KeptVectors
@@ -48,7 +48,7 @@ BATCH_ON_CPU, BATCH = 2**11, 2**18
 STORED_ON_CPU, STORED = (2**15, 64), (2**18, 512)
 
 
-class EmbeddingGrader:
+class EmbeddingGrader(Grader):
     """Grades by cosine. The raw answer is the cosine with four digits; the cut is made on those."""
 
     #: The cut points where the settings have none.
@@ -78,8 +78,7 @@ class EmbeddingGrader:
         """
         self.folder, self.device, self.dtype = folder, device, dtype
         self.cut_points = tuple(cut_points)
-        #: The model as people call it; there is no prompt.
-        self.model_and_prompt = model or folder.name, ""
+        self.model = model or folder.name
         #: Of stored cosines the probabilities of the ratings 0..5: (answers, 6), NaN where one is none.
         self.probabilities = None if soft_cuts is None else partial(_probabilities, cuts=soft_cuts)
         #: Of stored answers the cosines, NaN where one is none.
@@ -133,9 +132,13 @@ class EmbeddingGrader:
         return environment_on(torch.device(self.device or get_device_name()), self.dtype)
 
     @property
+    def model_and_prompt(self) -> tuple[str, str]:
+        return self.model, ""
+
+    @property
     def model_to_load(self) -> str:
         """The model's name; empty once the model is loaded."""
-        return "" if "_model" in self.__dict__ else self.model_and_prompt[0]
+        return "" if "_model" in self.__dict__ else self.model
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Return unit vectors, shape (len(texts), dimension); the model cuts off what is too long."""

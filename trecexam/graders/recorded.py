@@ -34,7 +34,7 @@ class Recording(NamedTuple):
     source: tuple[str, str]
 
 
-class RecordedGrader:
+class RecordedGrader(Grader):
     """Looks cells up in a recording: by (document, item), else by (equal passage text, item).
 
     Of qrels a label is the grade of the passage for the query itself, on the scale from 0 to the highest
@@ -45,11 +45,16 @@ class RecordedGrader:
     def __init__(self, path: Path, model: str | None = None, prompt: str | None = None) -> None:
         self.path = path
         self.model = model
-        self.prompt = prompt
+        self.prompt_name = prompt
 
     @cached_property
     def identity(self) -> Mapping[str, Any]:
-        return {"grader": "recorded", "sha256": self.sha256(), "model": self.model, "prompt": self.prompt}
+        return {
+            "grader": "recorded",
+            "sha256": self.sha256(),
+            "model": self.model,
+            "prompt": self.prompt_name,
+        }
 
     def sha256(self) -> str:
         """Return the digest of the file, unpacked.
@@ -94,7 +99,7 @@ class RecordedGrader:
         return doc_ids_by_query
 
     @property
-    def item_kinds(self) -> Collection[str]:
+    def item_kinds(self) -> frozenset[str]:
         """Of qrels and umbrela's judgments the queries themselves."""
         return frozenset({"query"}) if self._format in LABELS else ITEM_KINDS
 
@@ -118,11 +123,11 @@ class RecordedGrader:
         by_text: dict[tuple[bytes, str], Answer] = {}
         sources: set[tuple[str, str]] = set()
         if self._format == "qrels":
-            return Recording(_labels(self.path), {}, (self.model or _stem(self.path), self.prompt or ""))
+            return Recording(_labels(self.path), {}, (self.model or _stem(self.path), self.prompt_name or ""))
         digests: dict[str, bytes] = {}
         for grade in _grades(self.path):
             if (self.model is not None and grade.model != self.model) or (
-                self.prompt is not None and grade.prompt != self.prompt
+                self.prompt_name is not None and grade.prompt != self.prompt_name
             ):
                 continue
             sources.add((grade.model, grade.prompt))
@@ -145,7 +150,9 @@ class RecordedGrader:
                 by_text.setdefault((digests[grade.doc_id], grade.item_id), answer)
         if not by_doc:
             asked_for = " and ".join(
-                f"{key} '{value}'" for key, value in (("model", self.model), ("prompt", self.prompt)) if value
+                f"{key} '{value}'"
+                for key, value in (("model", self.model), ("prompt", self.prompt_name))
+                if value
             )
             raise GraderError(f"holds no grades{' of ' + asked_for if asked_for else ''}", path=self.path)
         return Recording(by_doc, by_text, sources.pop())

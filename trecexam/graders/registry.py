@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 from trecexam.errors import GraderError, did_you_mean
 from trecexam.extension import extensions, named, provided
 from trecexam.graders.base import Factory, Grader
-from trecexam.graders.traits import traits_of
 from trecexam.track import refuse_code
 
 if TYPE_CHECKING:
@@ -67,8 +66,7 @@ def create(
         )
     factory = factories[settings.name]
     grader = factory.create(settings, root)
-    paid = traits_of(grader).meter is not None
-    if ray is None or ray.address is None or paid or not factory.runs_model:
+    if ray is None or ray.address is None or grader.meter is not None or not factory.runs_model:
         return grader
     remote: Grader = provided("elsewhere").grader(grader, settings, root, ray)
     return remote

@@ -14,7 +14,6 @@ from trecexam.files.cache import Cache
 from trecexam.files.stamps import Rejected
 from trecexam.graders import Grader
 from trecexam.graders.base import identity_json
-from trecexam.graders.traits import GraderTraits, traits_of
 from trecexam.line.judging_scale import JudgingScale
 from trecexam.line.kind import Kind, MeasureFacts
 from trecexam.line.overrides import Overrides
@@ -136,11 +135,6 @@ class Assessment(TrackInputs):
         token = tuple(self.part_digests[part] for part in parts)
         return self.cache.get(name, token, compute)
 
-    @property
-    def traits(self) -> GraderTraits:
-        """What its grader says of itself."""
-        return traits_of(self.grader)
-
     @cached_property
     def measures(self) -> tuple[str, ...]:
         """The measures on rubric ratings that hold where none are named, see `Kind.measures`."""
@@ -160,7 +154,7 @@ class Assessment(TrackInputs):
     @property
     def _facts(self) -> MeasureFacts:
         only = bool(self.runs) and self.generated.issuperset(self.runs)
-        return MeasureFacts(self.config, self.bank, only, self.traits.scale.max_rating)
+        return MeasureFacts(self.config, self.bank, only, self.grader.scale.max_rating)
 
     @cached_property
     def of_documents(self) -> bool:
@@ -184,7 +178,7 @@ class Assessment(TrackInputs):
 
         None where the grader knows passages by id, as qrels that are grades do: all that it knows are pooled.
         """
-        if self.traits.known_passages is not None:
+        if self.grader.known_passages is not None:
             return ()
         judged = self.judged_queries if self.config.track.pool_judged else ()
         return tuple(query_id for query_id in self.bank.query_ids if query_id not in judged)

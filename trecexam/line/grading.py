@@ -28,7 +28,6 @@ from trecexam.graders.base import (
 )
 from trecexam.graders.first_replies import FirstReplies
 from trecexam.graders.server.meter import Meter
-from trecexam.graders.traits import traits_of
 from trecexam.line.assessment import Assessment
 from trecexam.line.cell_order import is_useful, missing_rows, useful_cells
 from trecexam.line.diagnostics import none_is_read
@@ -167,7 +166,7 @@ class Grading:
         """
         total = track.counts.missing if only is None else count_missing(track, only)
         # Others than models answer all: a recording is read to its end.
-        replies = FirstReplies(track.counts.ok, track.counts.unparsed) if track.traits.free_text else None
+        replies = FirstReplies(track.counts.ok, track.counts.unparsed) if track.grader.free_text else None
         if replies is not None and replies.are_unread and total:
             return Graded(0, complete=False)
         missing = useful_cells(track, only) if is_useful(track) else missing_cells(track, only)
@@ -188,8 +187,7 @@ class Grading:
         """
         replies = replies or FirstReplies(read=1)
         graded, complete, why = 0, True, ""
-        cut_texts = traits_of(self._grader).cut_texts
-        cut_before = cut_texts()
+        cut_before = self._grader.cut
         self._used = Usage()
         if not total:
             return Graded(0)
@@ -198,7 +196,7 @@ class Grading:
         if meter is not None:
             missing = takewhile(lambda _: not watch.stopped(), missing)
         begun = last = time.monotonic()
-        if progress and (model := traits_of(self._grader).model_to_load):
+        if progress and (model := self._grader.model_to_load):
             progress(Progress(0, total, loading=model))
         batches = self._grader.grade(missing)
         try:
@@ -230,11 +228,11 @@ class Grading:
                     cells=graded,
                     seconds=last - begun,
                 )
-        return Graded(graded, complete, why, cut_texts() - cut_before)
+        return Graded(graded, complete, why, self._grader.cut - cut_before)
 
     def usage(self) -> dict[str, Any] | None:
         """What it used in the last run and in all; None where that is not counted."""
-        meter = traits_of(self._grader).meter
+        meter = self._grader.meter
         if meter is None:
             return None
         return {"this_update": meter.as_json(self._used), "total": meter.as_json(self._used_before())}
@@ -246,11 +244,10 @@ class Grading:
     def estimate_cells(self, missing: Iterable[Cell], total: int) -> Estimate:
         """As `estimate`, of these cells, `total` in number."""
         meter = self._meter()
-        estimate = traits_of(self._grader).estimate
-        if estimate is None:
+        if meter is None:
             return Estimate(total)
-        estimated = estimate(missing)
-        if meter is None or self._paces is None:
+        estimated = self._grader.estimate(missing)
+        if self._paces is None:
             return estimated
         return estimated._replace(time=paced_time(self._paces, self._grader.identity, estimated))
 
@@ -262,7 +259,7 @@ class Grading:
         item_rows = dict(zip(items, store.add_items([asked_digest(i) for i in items]), strict=True))
         passage_rows = dict(zip(texts, store.add_passages([passage_digest(t) for t in texts]), strict=True))
         rows = (GradeRow(item_rows[cell.item], passage_rows[cell.text], *answer) for cell, answer in batch)
-        store.add(self._grader_id(), rows, traits_of(self._grader).environment())
+        store.add(self._grader_id(), rows, self._grader.environment)
 
     def _grader_id(self) -> int:
         identity = self._grader.identity
@@ -279,12 +276,12 @@ class Grading:
         own_digest = identity_digest(self._grader.identity)
         graders_by_digest = {identity_digest(each.identity): each for each in self._beside()}
         spent = (self._spent_by(each) for digest, each in graders_by_digest.items() if digest != own_digest)
-        meter = traits_of(self._grader).meter
+        meter = self._grader.meter
         rest = Usage(*self._store().paid(self._purse, {own_digest, *graders_by_digest}))
         return reduce(Spent.plus, spent, NOTHING_SPENT if meter is None else _spent(meter, rest))
 
     def _spent_by(self, grader: Grader) -> Spent:
-        meter = traits_of(grader).meter
+        meter = grader.meter
         return NOTHING_SPENT if meter is None else _spent(meter, self._used_before(grader))
 
     def spent(self) -> Spent:
@@ -293,7 +290,7 @@ class Grading:
 
     def _meter(self) -> Meter | None:
         """The grader's, told what was used before; None where it has none."""
-        meter = traits_of(self._grader).meter
+        meter = self._grader.meter
         if meter is not None:
             meter.before, meter.used = self._used_before(), Usage()
             meter.beside = self._spent_beside().plus(_spent(meter, self._by_writers()))

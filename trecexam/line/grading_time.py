@@ -9,7 +9,6 @@ from trecexam.graders.base import Cell, Grader
 from trecexam.graders.kept_vectors import no_kept_vectors
 from trecexam.graders.registry import is_standard
 from trecexam.graders.sampling import MeasuredTime, measured
-from trecexam.graders.traits import traits_of
 from trecexam.graders.written import WritingGrader
 from trecexam.line.assessment import Assessment
 from trecexam.line.grading import missing_cells
@@ -34,7 +33,7 @@ def measure_time(loader: TrackLoader, track: Assessment | None = None) -> Measur
 
 
 def _measured_grading(grader: Grader, missing: Iterable[Cell], total: int) -> MeasuredTime | None:
-    if traits_of(grader).meter is not None or not total:
+    if grader.meter is not None or not total:
         return None
 
     def grade(passages: Sequence[list[Cell]]) -> None:

@@ -158,7 +158,7 @@ def from_model(loaded: LoadedRequest, graded: Graded | None, used: Mapping[str, 
         used: what that took, see `Grading.usage`.
     """
     track, request = loaded.track, loaded.request
-    label = partial(label_of, request.metric) if callable(request.metric) else track.traits.label
+    label = partial(label_of, request.metric) if callable(request.metric) else track.grader.label
     assert label is not None, "the track's grader is `erag`"
     ranked = lists(track, loaded.query_ids, track.config.track.depth)
     labelled = labels.from_grades(track, label, ranked, loaded.query_ids)

@@ -19,6 +19,7 @@ from trecexam.config import CONFIG_NAME, TrackConfig
 from trecexam.errors import TrecexamError, plain_reason
 from trecexam.extensions.evaluate.inputs import bank_files, grades_file, qrels_file, texts_file
 from trecexam.extensions.evaluate.runs import add_runs, runs_by_name
+from trecexam.graders import Grader
 from trecexam.line.loaded_track import TrackLoaders
 from trecexam.line.measure_names import names_of
 from trecexam.line.official import why_unjudged
@@ -31,7 +32,6 @@ from trecexam.track import TrackFolder
 
 if TYPE_CHECKING:
     from trecexam.features.correlation.comparison import LeaderboardComparison
-    from trecexam.graders import Grader
     from trecexam.line.grading import Progress
     from trecexam.line.measure_names import Measures
 
@@ -139,7 +139,7 @@ def evaluate(
     if isinstance(first, Mapping) and all(isinstance(score, Real) for score in first.values()):
         # Query ids instead of names: the dict is one run.
         raise TrecexamError('runs: this dict is one run, query_id -> doc_id -> score; give {"NAME": run}')
-    if not isinstance(grader, str | None) and not isinstance(getattr(grader, "identity", None), Mapping):
+    if not isinstance(grader, str | Grader | None):
         raise TrecexamError(f"grader: give a grader or its name, not a {type(grader).__name__}")
     names = _checked(measures, settings)
     scratch = Path(mkdtemp(prefix="trecexam-"))

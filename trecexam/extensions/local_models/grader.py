@@ -22,7 +22,7 @@ from trecexam.extensions.local_models.truncation import NoRoomError, fitted
 from trecexam.graders.base import Answer, Cell
 from trecexam.graders.prompts import DEFAULT, Prompt, named
 from trecexam.graders.prompts.assignments import with_place
-from trecexam.graders.prompts.prompted import PromptedGrader, with_verdict
+from trecexam.graders.prompts.prompted import PromptedGrader, prompted_reading, with_verdict
 from trecexam.graders.replies import read_reply, unwrapped
 from trecexam.graders.weights import LANGUAGE_FILES, config_digest, model_folder, weights_digest
 
@@ -425,7 +425,7 @@ def chosen_decoding(settings: GraderSection, prompts: Sequence[Prompt]) -> Decod
 
 def local_reading(settings: GraderSection, root: Path) -> dict[str, Any]:
     """Reads stored answers; needs no model."""
-    return {"read": PromptedGrader(chosen_prompts(settings, root, passage_first=False), settings.compat).read}
+    return prompted_reading(settings, root)
 
 
 def local_grader(

@@ -27,7 +27,7 @@ class RagvalAccessor(Accessor):
             TrecexamError, ConversionError: no answer is judged, or the track cannot be read.
         """
         root, track = self.folder.root, self._loader.load()
-        if not track.traits.item_kinds >= frozenset(KINDS):
+        if not track.grader.item_kinds >= frozenset(KINDS):
             raise TrecexamError(
                 'the track has no grader that judges answers: set `name = "ragval"` in [grader]', path=root
             )

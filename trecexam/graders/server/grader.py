@@ -21,7 +21,7 @@ from trecexam.graders.prompts.assignments import with_place
 from trecexam.graders.prompts.prompted import PromptedGrader, prompted_reading, with_verdict
 from trecexam.graders.replies import read_reply, unwrapped
 from trecexam.graders.server.messages import Reply, Unanswered, distribution, plain
-from trecexam.graders.server.meter import Meter, guessed
+from trecexam.graders.server.meter import guessed
 from trecexam.graders.server.session import Server, missing_for_servers
 
 if TYPE_CHECKING:
@@ -43,13 +43,14 @@ class ServerGrader(PromptedGrader):
 
     def __init__(self, server: Server, prompts: Sequence[Prompt], settings: GraderSection) -> None:
         super().__init__(prompts, settings.compat)
-        self.server = server
+        self.server, self.meter = server, server.meter
         self._settings = settings
+        # A reply that was cut off at fewer tokens is asked for again.
+        self.reply_limit = server.form.max_tokens
 
     @property
-    def meter(self) -> Meter:
-        """Where tokens are paid for."""
-        return self.server.meter
+    def cells_share(self) -> Literal["nothing", "answer"]:
+        return "answer" if self.asks_lists else "nothing"
 
     @cached_property
     def identity(self) -> Mapping[str, Any]:
@@ -64,16 +65,6 @@ class ServerGrader(PromptedGrader):
             "max_characters": self._settings.max_characters,
             "truncation": f"end of passage, at a word of at most {_LONGEST_WORD} characters",
         }
-
-    @property
-    def cells_share(self) -> Literal["nothing", "answer"]:
-        """Whether one answer is to several cells of a passage."""
-        return "answer" if self.asks_lists else "nothing"
-
-    @property
-    def reply_limit(self) -> int:
-        """The most tokens of a reply; more are asked for where a reply was cut off at fewer."""
-        return self.server.form.max_tokens
 
     def grade(self, cells: Iterable[Cell]) -> Iterator[Sequence[tuple[Cell, Answer]]]:
         """Answers as they come; a list may be empty, so that who reads them is never kept waiting."""
@@ -135,10 +126,8 @@ class ServerGrader(PromptedGrader):
         """Tokens of all answers to a call; `usage` has the most."""
         prompt = self.prompts[call[0].item.kind]
         prompts = [each for each in (prompt, prompt.verification) if each is not None][: usage.requests]
-        return sum(
-            self.meter.expected_out(self.server.form.max_tokens, short=bool(each.answers), labels=len(call))
-            for each in prompts
-        )
+        meter, most = self.server.meter, self.server.form.max_tokens
+        return sum(meter.expected_out(most, short=bool(each.answers), labels=len(call)) for each in prompts)
 
     def _probe(self) -> tuple[str, list[str]]:
         prompt = next(iter(self.prompts.values()))

@@ -137,7 +137,8 @@ class Form:
         return {**body, **self.extra}
 
     def _answer_schema(self, answers: Sequence[str]) -> dict[str, Any]:
-        name, value = "answer", {"type": "string", "enum": list(answers)}
+        name = "answer"
+        value: dict[str, Any] = {"type": "string", "enum": list(answers)}
         if self.number is not None:
             name = "labels"
             value = {"type": "array", "items": value, "minItems": self.number, "maxItems": self.number}
