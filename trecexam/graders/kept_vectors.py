@@ -70,7 +70,7 @@ class KeptVectors:
         text_of = {self._key(text): text for text in texts}
         keys = list(text_of)
         vectors: dict[str, NDArray[Any]] = {}
-        with self._connected() as connection:
+        with self._undamaged(), closing(sqlite3.connect(self.path, PATIENCE)) as connection, connection:
             for start in range(0, len(keys), LOOKED_UP):
                 part = keys[start : start + LOOKED_UP]
                 marks = ",".join("?" * len(part))
@@ -95,7 +95,7 @@ class KeptVectors:
             with suppress(OSError):
                 # A folder goes where it is empty.
                 self.path.rmdir() if self.path.is_dir() else self.path.unlink()
-        with self._connected() as connection:
+        with self._undamaged(), closing(sqlite3.connect(self.path, PATIENCE)) as connection, connection:
             # A machine that loses power may leave a damaged file, which is no loss.
             connection.execute("PRAGMA synchronous = OFF")
             connection.execute(
@@ -108,11 +108,10 @@ class KeptVectors:
             )
 
     @contextmanager
-    def _connected(self) -> Iterator[sqlite3.Connection]:
-        """Open the file. Where it is locked or full, give up; where it is damaged, remove it."""
+    def _undamaged(self) -> Iterator[None]:
+        """Continue where the file is locked, full or not to be written; remove it where it is damaged."""
         try:
-            with closing(sqlite3.connect(self.path, PATIENCE)) as connection, connection:
-                yield connection
+            yield
         except (sqlite3.DatabaseError, TypeError, ValueError, OSError, OverflowError) as error:
             if getattr(error, "sqlite_errorcode", 0) & 0xFF in _NO_DAMAGE:
                 return
