@@ -157,11 +157,8 @@ class EmbeddingGrader(Grader):
 
     def grade(self, cells: Iterable[Cell]) -> Iterator[Sequence[tuple[Cell, Answer]]]:
         stored = STORED_ON_CPU if self.environment["device"] == "cpu" else STORED
-        for batch in by_passages(cells, READ_AHEAD, most_cells=self.most_cells):
-            self._embed_items(cell.item.text for cell in batch)
-            cells_of: dict[str, list[Cell]] = {}
-            for cell in batch:
-                cells_of.setdefault(cell.text, []).append(cell)
+        for cells_of in self._by_passage(cells):
+            self._embed_items(cell.item.text for of_text in cells_of.values() for cell in of_text)
             for part in spread([*_parts(sorted(cells_of, key=len), *stored)]):
                 windows = {text: self.windows(text) for text in part}
                 vectors = self._vectors([*dict.fromkeys(each for of in windows.values() for each in of)])
@@ -171,6 +168,19 @@ class EmbeddingGrader(Grader):
                     for of_text in [np.array([vectors[window] for window in windows[text]])]
                     for cell in cells_of[text]
                 ]
+
+    def _by_passage(self, cells: Iterable[Cell]) -> Iterator[dict[str, list[Cell]]]:
+        """Yield batches, text -> its cells: of `READ_AHEAD` texts and `most_cells` cells at most."""
+        batch: dict[str, list[Cell]] = {}
+        number = 0
+        for cell in cells:
+            if (cell.text not in batch and len(batch) == READ_AHEAD) or number == self.most_cells:
+                yield batch
+                batch, number = {}, 0
+            batch.setdefault(cell.text, []).append(cell)
+            number += 1
+        if batch:
+            yield batch
 
     def windows(self, text: str) -> Sequence[str]:
         """Return the parts of a passage that an item is compared with."""
@@ -300,20 +310,6 @@ def _refuse_own_modules(folder: Path) -> None:
             f"the module '{modules[0]}' is the model's own code, which is never run: choose another model",
             path=path,
         )
-
-
-def by_passages(cells: Iterable[Cell], limit: int, *, most_cells: int | None = None) -> Iterator[list[Cell]]:
-    """Batches of cells with at most `limit` different passages each, and `most_cells` cells; order kept."""
-    batch: list[Cell] = []
-    texts: set[str] = set()
-    for cell in cells:
-        if (cell.text not in texts and len(texts) == limit) or len(batch) == most_cells:
-            yield batch
-            batch, texts = [], set()
-        texts.add(cell.text)
-        batch.append(cell)
-    if batch:
-        yield batch
 
 
 def _parts(texts: Iterable[str], characters: int, number: int | None = None) -> Iterator[list[str]]:

@@ -5,7 +5,7 @@ Prompts go out, several at a time; answers are read as those of other models.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from functools import cached_property
 from pathlib import Path
@@ -91,19 +91,24 @@ class ServerGrader(PromptedGrader):
                 f"again: it {unanswered[-1]}"
             )
 
-    def _expected(self, call: Call) -> Usage:
-        """What a call takes where its answer is read at once, with as long an answer as there may be."""
-        prompt, answer = self.prompts[call[0].item.kind], self.server.form.max_tokens
+    def _expected(self, call: Call, out: Callable[[Prompt], int] | None = None) -> Usage:
+        """Return what a call takes where its answer is read at once.
+
+        Args:
+            out: the tokens of an answer to a prompt; None for as many as there may be.
+        """
+        prompt, most = self.prompts[call[0].item.kind], self.server.form.max_tokens
+        out = out or (lambda _: most)
         if _lacks_key(prompt, call):
             return Usage()
-        usage = Usage(1, guessed(prompt.system + self._text(prompt, *call)), answer)
+        usage = Usage(1, guessed(prompt.system + self._text(prompt, *call)), out(prompt))
         if prompt.verification is None:
             return usage
-        verification_tokens = guessed(self._text(prompt.verification, call[0]._replace(text="")))
-        return usage.plus(Usage(1, verification_tokens + answer, answer))
+        asked = self._text(prompt.verification, call[0]._replace(text=""))
+        return usage.plus(Usage(1, guessed(asked) + most, out(prompt.verification)))
 
     def _most(self, call: Call) -> Usage:
-        """What a call may take, once its cells are answered: a list is requested twice, then each label."""
+        """Return what a call may take: a list is requested twice, then each of its labels."""
         usage = self._expected(call)
         if self.prompts[call[0].item.kind].group > 1:
             usage = usage.plus(usage)
@@ -112,22 +117,22 @@ class ServerGrader(PromptedGrader):
         return usage
 
     def estimate(self, cells: Iterable[Cell]) -> Estimate:
-        """What it would take to grade these; asks nobody. Tokens in are guessed from the prompts' bytes."""
-        number = 0
+        """Return what it would take to grade these; asks nobody. Tokens in are guessed from the prompts."""
+        number, meter, limit = 0, self.server.meter, self.server.form.max_tokens
         expected = most = Usage()
         for call in self._calls(cells):
-            number += len(call)
-            usage = self._expected(call)
+            labels = len(call)
+            number += labels
             most = most.plus(self._most(call))
-            expected = expected.plus(usage._replace(tokens_out=self._expected_out(call, usage)))
+            expected = expected.plus(
+                self._expected(
+                    call,
+                    lambda prompt, labels=labels: meter.expected_out(
+                        limit, short=bool(prompt.answers), labels=labels
+                    ),
+                )
+            )
         return self.server.estimate(number, expected, most)
-
-    def _expected_out(self, call: Call, usage: Usage) -> int:
-        """Tokens of all answers to a call; `usage` has the most."""
-        prompt = self.prompts[call[0].item.kind]
-        prompts = [each for each in (prompt, prompt.verification) if each is not None][: usage.requests]
-        meter, most = self.server.meter, self.server.form.max_tokens
-        return sum(meter.expected_out(most, short=bool(each.answers), labels=len(call)) for each in prompts)
 
     def _probe(self) -> tuple[str, list[str]]:
         prompt = next(iter(self.prompts.values()))

@@ -109,7 +109,7 @@ def used_by_writers(folder: TrackFolder) -> tuple[Usage, float | None]:
     """What writing took in all, as test banks; and the money, by the prices that are set now."""
     if not folder.answers_path.exists():
         return Usage(), None
-    used = AnswerFile(folder.answers_path).used
+    used = AnswerFile(folder.answers_path).used()
     try:
         return used, Meter(generator_settings(folder.config)[0]).cost(used)
     except GraderError:

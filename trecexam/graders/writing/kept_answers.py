@@ -90,17 +90,12 @@ class AnswerFile:
         """The answer of a writer to a prompt; None where there is none yet."""
         return self._answers.get((writer, _digest(prompt)))
 
-    def used_by(self, writer: str) -> Usage:
-        """What a writer ever used."""
-        return _sum(used for (who, _), used in self._used.items() if who == writer)
-
-    @property
-    def used(self) -> Usage:
-        """What all writers ever used."""
-        return _sum(self._used.values())
+    def used(self, writer: str | None = None) -> Usage:
+        """Return what a writer ever used; None for all writers."""
+        return _sum(used for (who, _), used in self._used.items() if writer in (None, who))
 
     def spent(self, purse: str, without: Collection[str] = ()) -> Usage:
-        """What was paid from a purse, but for these writers."""
+        """Return what was paid from a purse, but for these writers."""
         return _sum(used for (who, paid), used in self._used.items() if paid == purse and who not in without)
 
     def add(
@@ -178,7 +173,7 @@ class KeepingWriter:
     @property
     def used(self) -> Usage:
         """What the writer ever used, now and in earlier calls."""
-        return self.file.used_by(self.digest)
+        return self.file.used(self.digest)
 
 
 def _sum(usages: Iterable[Usage]) -> Usage:
