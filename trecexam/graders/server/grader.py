@@ -120,18 +120,14 @@ class ServerGrader(PromptedGrader):
         """Return what it would take to grade these; asks nobody. Tokens in are guessed from the prompts."""
         number, meter, limit = 0, self.server.meter, self.server.form.max_tokens
         expected = most = Usage()
+
+        def out(prompt: Prompt) -> int:
+            return meter.expected_out(limit, short=bool(prompt.answers), labels=len(call))
+
         for call in self._calls(cells):
-            labels = len(call)
-            number += labels
+            number += len(call)
             most = most.plus(self._most(call))
-            expected = expected.plus(
-                self._expected(
-                    call,
-                    lambda prompt, labels=labels: meter.expected_out(
-                        limit, short=bool(prompt.answers), labels=labels
-                    ),
-                )
-            )
+            expected = expected.plus(self._expected(call, out))
         return self.server.estimate(number, expected, most)
 
     def _probe(self) -> tuple[str, list[str]]:
