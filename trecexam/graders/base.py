@@ -114,9 +114,6 @@ class Spent(NamedTuple):
         return Spent(self.tokens + other.tokens, sum(costs) if costs else None)
 
 
-NOTHING_SPENT = Spent()
-
-
 class Estimate(NamedTuple):
     """What grading would take: cells, tokens as expected and at most, and money (None: no prices are set).
 

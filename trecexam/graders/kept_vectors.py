@@ -24,8 +24,6 @@ FILE = "vectors.sqlite"
 MOST_BYTES = 2**29
 #: Seconds to wait for another process that writes.
 PATIENCE = 2.0
-#: Texts that are looked up by one statement.
-LOOKED_UP = 500
 _CHECK = 8
 #: Of the numbers of a vector, as they are kept.
 _DTYPE = "<f4"
@@ -67,18 +65,14 @@ class KeptVectors:
         """Return cached vectors by text."""
         if _asleep.get() or not self.path.is_file():
             return {}
-        text_of = {self._key(text): text for text in texts}
-        keys = list(text_of)
         vectors: dict[str, NDArray[Any]] = {}
-        with self._undamaged(), closing(sqlite3.connect(self.path, PATIENCE)) as connection, connection:
-            for start in range(0, len(keys), LOOKED_UP):
-                part = keys[start : start + LOOKED_UP]
-                marks = ",".join("?" * len(part))
-                found = f"SELECT text, vector FROM vectors WHERE text IN ({marks})"
-                for key, content in connection.execute(found, part):
+        with self._undamaged(), closing(sqlite3.connect(self.path, PATIENCE)) as connection:
+            for text in texts:
+                key = self._key(text)
+                for (content,) in connection.execute("SELECT vector FROM vectors WHERE text = ?", (key,)):
                     vector, check = content[:-_CHECK], content[-_CHECK:]
                     if check == _check(key, vector):
-                        vectors[text_of[key]] = np.frombuffer(vector, _DTYPE).astype(_DTYPE)
+                        vectors[text] = np.frombuffer(vector, _DTYPE).astype(_DTYPE)
         return vectors
 
     def add(self, vectors: Mapping[str, NDArray[Any]]) -> None:

@@ -108,13 +108,8 @@ class WritingGrader(Grader):
         """What it would take to grade these; asks nobody."""
         if self.meter is None:
             return super().estimate(cells)
-        count = 0
-
-        def prompts() -> Iterator[str]:
-            nonlocal count
-            for (prompt, _), group in groupby(cells, self.prompt):
-                count += sum(1 for _ in group)
-                yield prompt
-
-        writing = self.writer.estimate(list(dict.fromkeys(prompts())))
-        return writing._replace(cells=count)
+        number, prompts = 0, dict[str, None]()
+        for cell in cells:
+            number += 1
+            prompts[self.prompt(cell).prompt] = None
+        return self.writer.estimate([*prompts])._replace(cells=number)

@@ -14,7 +14,6 @@ import numpy as np
 
 from trecexam.bank.model import asked_digest, passage_digest
 from trecexam.graders.base import (
-    NOTHING_SPENT,
     Answer,
     Cell,
     Estimate,
@@ -278,11 +277,11 @@ class Grading:
         spent = (self._spent_by(each) for digest, each in graders_by_digest.items() if digest != own_digest)
         meter = self._grader.meter
         rest = Usage(*self._store().paid(self._purse, {own_digest, *graders_by_digest}))
-        return reduce(Spent.plus, spent, NOTHING_SPENT if meter is None else _spent(meter, rest))
+        return reduce(Spent.plus, spent, Spent() if meter is None else meter.spent(rest))
 
     def _spent_by(self, grader: Grader) -> Spent:
         meter = grader.meter
-        return NOTHING_SPENT if meter is None else _spent(meter, self._used_before(grader))
+        return Spent() if meter is None else meter.spent(self._used_before(grader))
 
     def spent(self) -> Spent:
         """What it used so far, and the graders whose budget is the same one."""
@@ -293,7 +292,7 @@ class Grading:
         meter = self._grader.meter
         if meter is not None:
             meter.before, meter.used = self._used_before(), Usage()
-            meter.beside = self._spent_beside().plus(_spent(meter, self._by_writers()))
+            meter.beside = self._spent_beside().plus(meter.spent(self._by_writers()))
         return meter
 
     def _note_usage(self, meter: Meter | None) -> None:
@@ -301,7 +300,3 @@ class Grading:
             used = meter.used
             self._store().add_usage(self._grader_id(), used.less(self._used), self._purse)
             self._used = used
-
-
-def _spent(meter: Meter, used: Usage) -> Spent:
-    return Spent(used.tokens_in + used.tokens_out, meter.cost(used))

@@ -8,7 +8,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from converters.records import Item
-from trecexam.graders.prompts.answer_key import is_correct
+from trecexam.graders.prompts.answer_key import is_correct, says_unanswerable
 from trecexam.graders.prompts.stated import (
     NO_RATING,
     NUMBER,
@@ -21,7 +21,6 @@ from trecexam.graders.prompts.stated import (
     whole_json,
     words,
 )
-from trecexam.graders.prompts.wording import says_unanswerable
 from trecexam.graders.replies import fence_removed
 
 

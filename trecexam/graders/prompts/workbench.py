@@ -11,8 +11,8 @@ from __future__ import annotations
 import re
 from functools import cache
 
+from trecexam.graders.prompts.answer_key import UNANSWERABLE, stemmer
 from trecexam.graders.prompts.parsing import Reading
-from trecexam.graders.prompts.wording import UNANSWERABLE, stemmer
 
 
 @cache

@@ -6,7 +6,7 @@ from typing import Any
 
 from trecexam.config import LanguageModelSection
 from trecexam.errors import GraderError
-from trecexam.graders.base import NOTHING_SPENT, Usage
+from trecexam.graders.base import Spent, Usage
 
 #: Tokens of an answer where a prompt has permitted ones and nothing is known of the model yet.
 SHORT = 8
@@ -51,7 +51,7 @@ class Meter:
                 "`budget` in [grader] needs `price_in` and `price_out`; `budget_tokens` needs none"
             )
         self._settings = settings
-        self.before, self.beside, self.used = Usage(), NOTHING_SPENT, Usage()
+        self.before, self.beside, self.used = Usage(), Spent(), Usage()
 
     def cost(self, usage: Usage) -> float | None:
         """Return the money that so many tokens take; None where no price is set."""
@@ -60,16 +60,18 @@ class Meter:
             return None
         return (usage.tokens_in * price_in + usage.tokens_out * price_out) / _MILLION
 
+    def spent(self, usage: Usage) -> Spent:
+        """Return tokens and money that so much is."""
+        return Spent(usage.tokens_in + usage.tokens_out, self.cost(usage))
+
     def passes(self, most: Usage) -> str:
         """Name the limits that could be passed if so much more were asked now; "" where none could."""
-        usage = self.before.plus(self.used).plus(most)
-        tokens = usage.tokens_in + usage.tokens_out + self.beside.tokens
-        own_cost, passed = self.cost(usage), []
-        cost = own_cost if self.beside.cost is None else self.beside.cost + (own_cost or 0.0)
         budget, budget_tokens = self._settings.budget, self._settings.budget_tokens
-        if budget is not None and cost is not None and cost > budget:
+        spent = self.spent(self.before.plus(self.used).plus(most)).plus(self.beside)
+        passed = []
+        if budget is not None and spent.cost is not None and spent.cost > budget:
             passed.append(f"`budget` = {budget:g}")
-        if budget_tokens is not None and tokens > budget_tokens:
+        if budget_tokens is not None and spent.tokens > budget_tokens:
             passed.append(f"`budget_tokens` = {budget_tokens:,}")
         return _AND.join(passed)
 

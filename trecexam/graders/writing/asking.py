@@ -10,7 +10,7 @@ from itertools import takewhile, zip_longest
 from typing import Any, Generic, TypeVar
 
 from trecexam.errors import TrecexamError
-from trecexam.graders.base import NOTHING_SPENT, Estimate, Spent, Stopwatch, UngradedError, Usage
+from trecexam.graders.base import Estimate, Spent, Stopwatch, UngradedError, Usage
 from trecexam.graders.replies import read_reply
 from trecexam.graders.sampling import MeasuredTime, measured
 from trecexam.graders.writing.base import Fitted, Unwritten, Writer
@@ -48,6 +48,11 @@ class PromptSet(Generic[Key]):
     def unanswered(self) -> list[str]:
         """The prompts that have no answer yet, each once, in their order."""
         return [prompt for prompt in dict.fromkeys(self.prompts.values()) if self.source.get(prompt) is None]
+
+    def refusal(self, prompt: str) -> str:
+        """Return why the model refused to answer a prompt; "" where it did not."""
+        stored = self.source.get(prompt)
+        return stored.text if stored is not None and stored.refused else ""
 
     def answered(self) -> Iterator[tuple[Key, Kept]]:
         """What was written, in the order of the prompts."""
@@ -135,7 +140,7 @@ class Job(Generic[Made]):
         self,
         progress: ShowProgress | None = None,
         stop: Stop | None = None,
-        spent_by_graders: SpentByGraders = lambda *_: NOTHING_SPENT,
+        spent_by_graders: SpentByGraders = lambda *_: Spent(),
     ) -> Made:
         """Asks round after round; gives what was made of the answers.
 
@@ -186,7 +191,7 @@ def ask_all(
     prompt_sets: Sequence[PromptSet[Key]],
     progress: ShowProgress | None = None,
     stop: Stop | None = None,
-    spent_by_graders: SpentByGraders = lambda *_: NOTHING_SPENT,
+    spent_by_graders: SpentByGraders = lambda *_: Spent(),
 ) -> AskingResult[Key]:
     """Ask each writer about its prompts that have no answer yet, until all have one or it is to stop.
 
@@ -230,16 +235,12 @@ def ask_all(
             (key, f"the model {reason}")
             for each, unwritten in zip(prompt_sets, reasons, strict=True)
             for key, prompt in each.prompts.items()
-            if (reason := unwritten.get(prompt) or _refusal(each.source.get(prompt)))
+            if (reason := unwritten.get(prompt) or each.refusal(prompt))
         ),
         used=used,
         cost=None if writers[0].meter is None else writers[0].meter.cost(used),
         why=why,
     )
-
-
-def _refusal(stored: Kept | None) -> str:
-    return stored.text if stored is not None and stored.refused else ""
 
 
 def _used(writer: Writer) -> Usage:
@@ -262,8 +263,7 @@ def _tell_spent(
     # What this writer took itself, in an earlier round, it counts on.
     meter.before = _used_before(prompt_sets).less(meter.used)
     others = file.spent(file.purse, {each.source.digest for each in prompt_sets})
-    spent = Spent(others.tokens_in + others.tokens_out, meter.cost(others))
-    meter.beside = spent.plus(spent_by_graders(file.purse, meter.cost))
+    meter.beside = meter.spent(others).plus(spent_by_graders(file.purse, meter.cost))
 
 
 def _ask(
