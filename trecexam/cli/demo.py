@@ -10,7 +10,6 @@ import click
 import trecexam
 from trecexam.cli.reading import answer
 from trecexam.cli.watch import print_update, update_once
-from trecexam.tables.notes import MOST
 from trecexam.tables.text import plural
 
 
@@ -52,7 +51,7 @@ def demo(folder: Path, grade: bool, rag: bool) -> int:
     if board is None:
         return status
     track = shlex.quote(str(folder))
-    answer(board, most=MOST, all_in=f"`trecexam leaderboard {track} --json`")
+    answer(board, all_in=f"`trecexam leaderboard {track} --json`")
     following = (
         (f"correlate {track}", "how far this agrees with the official judgments"),
         (f"compare {track}", "which runs really differ"),

@@ -171,7 +171,7 @@ def init(track: Path, **values: Any) -> None:
             of_graders.setdefault(line, []).append(name)
     for line, names in of_graders.items():
         click.echo(f"warning: {', '.join(names) + ': ' if options.rag else ''}{line}", err=True)
-    click.echo(f"next: trecexam watch {track} --once{_or_learn(folder, of_graders.values())}", err=True)
+    click.echo(f"next: trecexam watch {track} --once{_without_bank(folder, of_graders.values())}", err=True)
 
 
 def _init_from_pack(track: Path, options: InitOptions) -> None:
@@ -196,7 +196,7 @@ def _unset(options: InitOptions, track: Path) -> list[str]:
     return [f"{track / 'trecexam.toml'}: the grader openai needs {' and '.join(names)}: set in [grader]"]
 
 
-def _or_learn(folder: TrackFolder, lacking: Iterable[Sequence[str]]) -> str:
+def _without_bank(folder: TrackFolder, lacking: Iterable[Sequence[str]]) -> str:
     """What a track with judgments can do without a bank.
 
     Args:
@@ -208,6 +208,8 @@ def _or_learn(folder: TrackFolder, lacking: Iterable[Sequence[str]]) -> str:
     bankless = any(not folder_of(folder, name).bank(optional=True) for name in names)
     if folder.qrels() is None or not bankless:
         return ""
+    if folder.passages() is None and folder.config.track.dataset is None:
+        return f"; or, on runs and judgments alone: trecexam holes {folder.root}"
     return f"; or, on runs, texts and judgments alone: trecexam learn {folder.root}"
 
 

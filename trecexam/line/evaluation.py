@@ -21,6 +21,7 @@ from trecexam.line.cautions import (
     pool_cautions,
     rating_cautions,
     skipped_cautions,
+    telling_cautions,
 )
 from trecexam.line.cited import cited_values
 from trecexam.line.diagnostics import is_graded, nothing_graded
@@ -313,7 +314,9 @@ def _official_notes(
     skipped = skipped_cautions(track, sorted(judged), "judgments")
     shown = {row.run: track.runs[row.run] for row in board.rows}
     holes = unjudged_note(shown, judged)
-    return (*never, *skipped, *holes, *answered_cautions(board), *judgment_cautions(track, measures))
+    telling = telling_cautions(track, board, official=True)
+    skipping = answered_cautions(board)
+    return (*never, *telling, *skipped, *holes, *skipping, *judgment_cautions(track, measures))
 
 
 def board_notes(
@@ -340,6 +343,7 @@ def board_notes(
     return (
         *specific,
         *run_grades_notes(track),
+        *telling_cautions(track, board),
         *skipped,
         *above,
         *_unsupported(track, board),

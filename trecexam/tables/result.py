@@ -82,6 +82,10 @@ class Result(Framed):
         """The tables that people are shown."""
         return tuple(self.tables[name] for name in self._shown) or (self.table,)
 
+    def _all_for_people(self) -> tuple[Table, ...]:
+        """The same tables with all rows, for --wide and `to_latex`."""
+        return self._for_people()
+
     def with_notes(self, *notes: str) -> Self:
         """The same result with more notes, before the others."""
         return replace(self, notes=(*notes, *self.notes)) if notes else self  # type: ignore[type-var]
@@ -105,7 +109,7 @@ class Result(Framed):
 
     def to_latex(self) -> str:
         """The tables that people are shown in LaTeX, with booktabs; notes are comments."""
-        return as_latex(self._for_people(), self.notes)
+        return as_latex(self._all_for_people(), self.notes)
 
     def __repr__(self) -> str:
         return as_text(self._for_people(), self.notes)

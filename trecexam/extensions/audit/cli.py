@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,7 +9,6 @@ import click
 
 from trecexam.cli.options import output_option
 from trecexam.cli.reading import writing
-from trecexam.tables.notes import MOST
 
 if TYPE_CHECKING:
     from trecexam.tables.result import Result
@@ -49,7 +47,7 @@ _FILE = click.Path(path_type=Path, exists=True, dir_okay=False)
     help="Compare runs by nDCG@K.",
 )
 @output_option("Write the audit as one HTML page; an existing file is replaced.")
-@partial(writing, most=MOST)
+@writing
 def audit(
     qrels: tuple[Path, ...],
     runs: tuple[Path, ...],

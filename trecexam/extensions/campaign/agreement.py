@@ -12,6 +12,7 @@ import numpy as np
 from converters.overrides import ADJUDICATED
 from trecexam.extensions.campaign.alpha import MIN_TOPICS, Alpha, alpha
 from trecexam.extensions.campaign.assessments import CellKey, opinions_of
+from trecexam.line.loaded_track import of_any_pool
 from trecexam.scores.kappa import Kappa, kappa, weighted_kappa
 from trecexam.tables.result import Result
 from trecexam.tables.table import Layout, Table
@@ -131,6 +132,7 @@ class AssessorAgreement(Result):
         return Table(header, tuple(rows))
 
 
+@of_any_pool
 def assessor_agreement(track: Assessment) -> AssessorAgreement:
     """Agreement on the cells that at least two people rated, whether planned or not.
 

@@ -10,6 +10,7 @@ from trecexam.extensions.exams import tables
 from trecexam.extensions.exams.irt.exam import Exam, FittedExam
 from trecexam.extensions.exams.irt.settings import CERTAIN_DIGITS
 from trecexam.features.correlation.tables import correlation_table
+from trecexam.tables.notes import CHANGES, METHOD, Note
 from trecexam.tables.result import Result
 from trecexam.tables.table import Table, rounded
 from trecexam.tables.text import plural, shorten_list
@@ -73,20 +74,20 @@ class ExamFit(Result, FittedExam):
 def told(fitted: ExamFit) -> Iterator[str]:
     """The notes of a fit, one per line."""
     f = fitted.fit
-    yield from (*fitted.exam.notes, *f.notes)
-    yield (
+    yield from (*fitted.exam.notes, *(Note(line, CHANGES) for line in f.notes))
+    fit = (
         f"{f.settings.model.upper()} of {len(f.theta):,} examinees x {plural(len(f.a), 'question')}: "
         f"log-likelihood {f.log_likelihood:.2f} after {plural(f.iterations, 'iteration')}; RMSE "
         f"{f.errors.model:.3f}, of the examinees' means {f.errors.baseline:.3f}"
     )
-    yield tables.information_line(fitted)
+    yield from (Note(line, METHOD) for line in (fit, tables.information_line(fitted)))
     taus = [
         f"{correlation.kendall_tau:.3f} with {theirs}"
         for ours, theirs, correlation in fitted.official
         if ours == "theta"
     ]
     if taus:
-        yield f"Kendall's tau of abilities: {shorten_list(taus, 4, quote='')}"
+        yield Note(f"Kendall's tau of abilities: {shorten_list(taus, 4, quote='')}", CHANGES)
 
 
 @dataclass(frozen=True, eq=False)

@@ -277,12 +277,17 @@ class LearnAccessor(Accessor):
 
     labels = on_loaded(learn)
 
+    @property
+    def out(self) -> Path:
+        """The folder of the output files of the grader that `labels` uses."""
+        return self._folder_of(learn).out
+
     def write(self, learned: LearnedLabels) -> tuple[Path, ...]:
-        """Writes the result of `labels` to out/ and the manifest; returns the files that changed.
+        """Writes the result of `labels` to `out` and the manifest; returns the files that changed.
 
         Raises:
             TrecexamError: a file cannot be written.
         """
-        written = learned.write(self.folder.out)
-        Outputs(self.folder).renew_manifest()
+        written = learned.write(self.out)
+        Outputs(self._folder_of(learn)).renew_manifest()
         return written

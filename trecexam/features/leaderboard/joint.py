@@ -59,25 +59,21 @@ def joint_leaderboard(
     track: LoadedTrack,
     measures: Measures | None = None,
     *,
-    official: bool = False,
     runs: Collection[str] | None = None,
 ) -> Leaderboard:
     """Means and standard errors of all graders of a track, best run first by the first column.
 
-    Each mean is over that grader's own queries. Of a track with one grader it is that one's leaderboard.
+    Each mean is over that grader's own queries.
 
     Args:
         measures: `NAME:MEASURE` each; a name without a grader's before it is the first grader's. None for
             the columns of each grader's kind first, which are those that a terminal shows, then the others.
-        official: on the official judgments instead, by the first grader whose labels are of documents.
         runs: the runs that are shown, None for all.
 
     Raises:
         TrecexamError, ConversionError, ValueError: see `leaderboard`; or no grader can be asked about.
     """
     _ = track.first
-    if official or track.is_single:
-        return leaderboard(track.of_documents, measures, official=official, runs=runs)
     if runs is not None:
         _check_runs(track, runs)
     boards = boards_of(track, measures)
