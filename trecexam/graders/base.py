@@ -173,31 +173,49 @@ class Grader(ABC):
     What has a default here says something of the grader that others need not say.
 
     Attributes:
+        item_kinds: the kinds of items that it grades; {"query"} grades a passage's relevance to the query
+            itself, whatever the bank holds.
         needs_query_text: it is told the query's text beside each item.
+        scale: of its ratings.
         score_settings: settings of [scores] that suit it, where the track does not say otherwise.
+        model_and_prompt: what people know them as, where the identity names neither; None for what has no
+            name.
         meter: where tokens are paid for; with it comes `estimate`.
         read: the rating that a raw answer means, and its status; (item, answer, whether the model was stopped
             at the most tokens of a reply) -> both.
         reply_limit: the most tokens of a reply, where that is not in the identity: a cell whose answer was
             cut off at fewer is graded again.
+        free_text: `read` counts, as what is stored is a model's own words: another way of reading runs no
+            model; None where it does not say.
         probabilities: those of the ratings 0..5 that raw answers mean, shape (answers, 6), NaN where one
             means none; None where the grader stores what it knows of them.
         cosines: those that raw answers are, NaN where one is none; None where they are something else.
         label: a label between 0 and 1, finer than a rating, that a raw answer means.
         prompt: the prompt of a cell, and whether its text was cut for it.
         cut: how many texts were too long for its model, since it was made.
+        known_passages: query_id -> doc_ids that it has grades of, where it goes by ids. It needs no texts
+            then, and all of these passages are pooled.
+        cells_share: with a language model, what a passage's cells have in common there: "nothing",
+            the beginning of their "prompts", which is read once where they come together, or one "answer" to
+            all. Such a model grades the most useful cells first.
     """
 
+    item_kinds: frozenset[str] = ITEM_KINDS
     needs_query_text: bool = False
+    scale: Scale = Scale()
     score_settings: Mapping[str, Any] = MappingProxyType({})
+    model_and_prompt: tuple[str | None, str | None] | None = None
     meter: Meter | None = None
     read: Callable[..., tuple[int | None, str]] | None = None
     reply_limit: int | None = None
+    free_text: bool | None = None
     probabilities: Callable[[Sequence[str]], Any] | None = None
     cosines: Callable[[Sequence[str]], Any] | None = None
     label: Callable[[Item, str], Any] | None = None
     prompt: Callable[[Cell], Any] | None = None
     cut: int = 0
+    known_passages: Mapping[str, Collection[str]] | None = None
+    cells_share: Literal["nothing", "prompts", "answer"] | None = None
 
     @property
     @abstractmethod
@@ -218,42 +236,6 @@ class Grader(ABC):
             UngradedError: it gave what it can give now; the rest is graded at the next update.
             GraderError: it cannot grade at all; the message says what to do.
         """
-
-    @property
-    def item_kinds(self) -> frozenset[str]:
-        """The kinds of items that it grades.
-
-        {"query"} grades a passage's relevance to the query itself, whatever the bank holds.
-        """
-        return ITEM_KINDS
-
-    @property
-    def scale(self) -> Scale:
-        """The scale of its ratings."""
-        return Scale()
-
-    @property
-    def model_and_prompt(self) -> tuple[str | None, str | None] | None:
-        """What people know both as, where the identity names neither; None for what has no name."""
-        return None
-
-    @property
-    def free_text(self) -> bool | None:
-        """True where a model's own words are stored, so that another way of reading runs no model."""
-        return None
-
-    @property
-    def known_passages(self) -> Mapping[str, Collection[str]] | None:
-        """query_id -> doc_ids that it has grades of, where it goes by ids: all are pooled."""
-        return None
-
-    @property
-    def cells_share(self) -> Literal["nothing", "prompts", "answer"] | None:
-        """What a passage's cells have in common with a language model, which grades the most useful first.
-
-        "prompts": their beginning, which is read once where they come together; "answer": all of them.
-        """
-        return None
 
     @property
     def environment(self) -> Mapping[str, str] | None:

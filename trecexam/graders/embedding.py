@@ -79,6 +79,7 @@ class EmbeddingGrader(Grader):
         self.folder, self.device, self.dtype = folder, device, dtype
         self.cut_points = tuple(cut_points)
         self.model = model or folder.name
+        self.model_and_prompt = self.model, ""
         #: Of stored cosines the probabilities of the ratings 0..5: (answers, 6), NaN where one is none.
         self.probabilities = None if soft_cuts is None else partial(_probabilities, cuts=soft_cuts)
         #: Of stored answers the cosines, NaN where one is none.
@@ -130,10 +131,6 @@ class EmbeddingGrader(Grader):
         from sentence_transformers.util import get_device_name
 
         return environment_on(torch.device(self.device or get_device_name()), self.dtype)
-
-    @property
-    def model_and_prompt(self) -> tuple[str, str]:
-        return self.model, ""
 
     @property
     def model_to_load(self) -> str:

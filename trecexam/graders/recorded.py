@@ -17,7 +17,7 @@ from converters.unpacking import without_ending
 from trecexam.config import GraderSection
 from trecexam.errors import GraderError
 from trecexam.files.stamps import sniffed
-from trecexam.graders.base import ITEM_KINDS, Answer, Cell, Factory, Grader, Scale
+from trecexam.graders.base import Answer, Cell, Factory, Grader, Scale
 
 BATCH = 5000
 #: Formats of labels of passages for queries.
@@ -46,6 +46,11 @@ class RecordedGrader(Grader):
         self.path = path
         self.model = model
         self.prompt_name = prompt
+        # What cannot be read is said when something is to be graded: its grades are stored.
+        self._format = sniffed(path) or ""
+        if self._format in LABELS:
+            # The queries themselves are graded.
+            self.item_kinds = frozenset({"query"})
 
     @cached_property
     def identity(self) -> Mapping[str, Any]:
@@ -83,13 +88,13 @@ class RecordedGrader(Grader):
             if batch:
                 yield batch
 
-    @property
-    def model_and_prompt(self) -> tuple[str, str] | None:
+    @cached_property
+    def model_and_prompt(self) -> tuple[str, str] | None:  # type: ignore[override]
         """The model and the prompt that the recording names."""
         return self.recording.source
 
     @cached_property
-    def known_passages(self) -> Mapping[str, Collection[str]] | None:
+    def known_passages(self) -> Mapping[str, Collection[str]] | None:  # type: ignore[override]
         """Of qrels query_id -> the doc_ids with a grade; None of other recordings, which have items."""
         if self._format != "qrels":
             return None
@@ -98,24 +103,14 @@ class RecordedGrader(Grader):
             doc_ids_by_query.setdefault(query_id, set()).add(doc_id)
         return doc_ids_by_query
 
-    @property
-    def item_kinds(self) -> frozenset[str]:
-        """Of qrels and umbrela's judgments the queries themselves."""
-        return frozenset({"query"}) if self._format in LABELS else ITEM_KINDS
-
     @cached_property
-    def scale(self) -> Scale:
+    def scale(self) -> Scale:  # type: ignore[override]
         """Of qrels the one that their labels use, of umbrela's judgments its own."""
         if self._format == "umbrela":
             return Scale.up_to(HIGHEST)
         if self._format != "qrels":
             return Scale()
         return Scale.up_to(max(1, *(answer.rating or 0 for answer in self.recording.by_doc.values())))
-
-    @cached_property
-    def _format(self) -> str:
-        # What cannot be read is said when something is to be graded: its grades are stored.
-        return sniffed(self.path) or ""
 
     @cached_property
     def recording(self) -> Recording:

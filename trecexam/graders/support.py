@@ -81,7 +81,7 @@ class SupportRecorded(RecordedGrader):
         return {"grader": "recorded-support", "sha256": self.sha256()}
 
     @cached_property
-    def known_passages(self) -> Mapping[str, Collection[str]]:
+    def known_passages(self) -> Mapping[str, Collection[str]]:  # type: ignore[override]
         """query_id -> the passages that it has labels of."""
         doc_ids_by_query: dict[str, set[str]] = {}
         for doc_id, name in self.recording.by_doc:

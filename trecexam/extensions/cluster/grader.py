@@ -7,13 +7,13 @@ import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 from converters.records import Item
 from trecexam.config import GraderSection, RaySection
 from trecexam.errors import GraderError
 from trecexam.extensions.cluster.pool import Lost, Pool
-from trecexam.graders.base import Answer, Cell, Grader, Scale, UngradedError
+from trecexam.graders.base import Answer, Cell, Grader, UngradedError
 from trecexam.graders.registry import available
 from trecexam.track import PROMPT_SUFFIXES
 
@@ -117,26 +117,6 @@ class ClusterGrader(Grader):
     @property
     def identity(self) -> Mapping[str, Any]:
         return self._grader.identity
-
-    @property
-    def item_kinds(self) -> frozenset[str]:
-        return self._grader.item_kinds
-
-    @property
-    def scale(self) -> Scale:
-        return self._grader.scale
-
-    @property
-    def model_and_prompt(self) -> tuple[str | None, str | None] | None:
-        return self._grader.model_and_prompt
-
-    @property
-    def free_text(self) -> bool | None:
-        return self._grader.free_text
-
-    @property
-    def cells_share(self) -> Literal["nothing", "prompts", "answer"] | None:
-        return self._grader.cells_share
 
     @property
     def environment(self) -> Mapping[str, str] | None:

@@ -140,8 +140,10 @@ def evaluate(
     if isinstance(first, Mapping) and all(isinstance(score, Real) for score in first.values()):
         # Query ids instead of names: the dict is one run.
         raise TrecexamError('runs: this dict is one run, query_id -> doc_id -> score; give {"NAME": run}')
-    if not isinstance(grader, str | Grader | None):
-        raise TrecexamError(f"grader: give a grader or its name, not a {type(grader).__name__}")
+    given: object = grader
+    if not isinstance(given, str | Grader | None):
+        what = "class" if isinstance(given, type) else type(given).__name__
+        raise TrecexamError(f"grader: give a grader or its name, not a {what}")
     names = _checked(measures, settings)
     scratch = Path(mkdtemp(prefix="trecexam-"))
     root = scratch / "track" if folder is None else Path(folder)

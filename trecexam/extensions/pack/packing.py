@@ -80,6 +80,8 @@ class StoredGrader(Grader):
 
     def __init__(self, packed: PackedGrader, reads: Mapping[str, Any], make: Callable[[], Grader]) -> None:
         self._packed, self._make = packed, make
+        self.item_kinds, self.scale = frozenset(packed.item_kinds), Scale(*packed.scale)
+        self.free_text, self.model_and_prompt = packed.free_text, packed.model_and_prompt
         self.needs_query_text, self.score_settings = packed.needs_query_text, packed.score_settings
         for name, reader in reads.items():
             setattr(self, name, reader)
@@ -87,22 +89,6 @@ class StoredGrader(Grader):
     @property
     def identity(self) -> Mapping[str, Any]:
         return self._packed.identity
-
-    @property
-    def item_kinds(self) -> frozenset[str]:
-        return frozenset(self._packed.item_kinds)
-
-    @property
-    def scale(self) -> Scale:
-        return Scale(*self._packed.scale)
-
-    @property
-    def free_text(self) -> bool | None:
-        return self._packed.free_text
-
-    @property
-    def model_and_prompt(self) -> tuple[str | None, str | None] | None:
-        return self._packed.model_and_prompt
 
     def grade(self, cells: Iterable[Cell]) -> Iterator[Sequence[tuple[Cell, Answer]]]:
         """Grade cells that the pack has no grade of, with the model."""

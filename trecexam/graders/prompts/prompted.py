@@ -64,18 +64,11 @@ class PromptedGrader(Grader):
         self.prompts: Mapping[str, Prompt] = {prompt.asks: prompt for prompt in prompts}
         self.compat = compat
         self.read = reader(prompts, compat)
+        self.item_kinds = frozenset(self.prompts)
+        self.scale = Scale(max(p.max_rating for p in prompts), max(p.min_rating for p in prompts))
         self.needs_query_text = any(prompt.needs_query_text for prompt in prompts)
         #: Whether one prompt asks about several items.
         self.asks_lists = any(prompt.group > 1 for prompt in prompts)
-
-    @property
-    def item_kinds(self) -> frozenset[str]:
-        return frozenset(self.prompts)
-
-    @property
-    def scale(self) -> Scale:
-        prompts = self.prompts.values()
-        return Scale(max(p.max_rating for p in prompts), max(p.min_rating for p in prompts))
 
     def _calls(self, cells: Iterable[Cell]) -> Iterator[tuple[Cell, ...]]:
         """Cells by prompt: one by one, or several of a passage, in their order."""

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeGuard
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 from converters.records import Item
 from trecexam.config import GraderSection
@@ -47,10 +47,7 @@ class ServerGrader(PromptedGrader):
         self._settings = settings
         # A reply that was cut off at fewer tokens is asked for again.
         self.reply_limit = server.form.max_tokens
-
-    @property
-    def cells_share(self) -> Literal["nothing", "answer"]:
-        return "answer" if self.asks_lists else "nothing"
+        self.cells_share = "answer" if self.asks_lists else "nothing"
 
     @cached_property
     def identity(self) -> Mapping[str, Any]:
