@@ -11,16 +11,13 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from converters.records import Item
+from trecexam.config import GraderSection
 from trecexam.errors import GraderError
+from trecexam.graders.meter import Meter
 from trecexam.graders.sampling import MeasuredTime
-from trecexam.tables.text import plural
-
-if TYPE_CHECKING:
-    from trecexam.config import GraderSection
-    from trecexam.graders.server.meter import Meter
 
 #: Seconds that requests on their way to a server get, where grading is to stop.
 LAST_ANSWERS = 5.0
@@ -80,38 +77,6 @@ class Answer(NamedTuple):
     raw: str
     probabilities: tuple[float, ...] | None = None
     cut_at: int | None = None
-
-
-class Usage(NamedTuple):
-    """What a grader that is paid by the token took."""
-
-    requests: int = 0
-    tokens_in: int = 0
-    tokens_out: int = 0
-
-    def plus(self, other: Usage) -> Usage:
-        return Usage(*(mine + theirs for mine, theirs in zip(self, other, strict=True)))
-
-    def line(self, cost: float | None) -> str:
-        """It in words, with its cost where prices are set."""
-        money = "" if cost is None else f", cost {cost:.4g}"
-        tokens = f"{plural(self.tokens_in, 'token')} in, {self.tokens_out:,} out"
-        return f"{plural(self.requests, 'request')}, {tokens}{money}"
-
-    def less(self, other: Usage) -> Usage:
-        return Usage(*(mine - theirs for mine, theirs in zip(self, other, strict=True)))
-
-
-class Spent(NamedTuple):
-    """What several graders used of one budget: tokens in and out, and money (None: no price is set)."""
-
-    tokens: int = 0
-    cost: float | None = None
-
-    def plus(self, other: Spent) -> Spent:
-        """Both together."""
-        costs = [cost for cost in (self.cost, other.cost) if cost is not None]
-        return Spent(self.tokens + other.tokens, sum(costs) if costs else None)
 
 
 class Estimate(NamedTuple):

@@ -14,7 +14,7 @@ from trecexam.errors import GraderError
 from trecexam.graders.base import Answer, Cell, Estimate, Grader
 from trecexam.graders.prompts import Reading
 from trecexam.graders.replies import read_reply
-from trecexam.graders.server.session import missing_for_servers
+from trecexam.graders.server.model import missing_for_servers
 from trecexam.graders.writing import Fitted, Unwritten, Writer, WrittenText
 from trecexam.graders.writing.base import models_here
 

@@ -18,15 +18,13 @@ from trecexam.graders.base import (
     Cell,
     Estimate,
     Grader,
-    Spent,
     Stopwatch,
     UngradedError,
-    Usage,
     identity_digest,
     identity_json,
 )
 from trecexam.graders.first_replies import FirstReplies
-from trecexam.graders.server.meter import Meter
+from trecexam.graders.meter import Meter, Spent, Usage
 from trecexam.line.assessment import Assessment
 from trecexam.line.cell_order import is_useful, missing_rows, useful_cells
 from trecexam.line.diagnostics import none_is_read

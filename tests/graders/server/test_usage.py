@@ -16,9 +16,8 @@ import trecexam
 from trecexam.cli.main import run
 from trecexam.config import GraderSection
 from trecexam.errors import GraderError
-from trecexam.graders.base import Usage
+from trecexam.graders.meter import Meter, Usage
 from trecexam.graders.server.grader import ServerGrader
-from trecexam.graders.server.meter import Meter
 
 Make = Callable[..., ServerGrader]
 MakeTrack = Callable[..., Path]

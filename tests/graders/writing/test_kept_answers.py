@@ -10,7 +10,7 @@ from types import SimpleNamespace
 import pytest
 
 from trecexam.errors import TrecexamError
-from trecexam.graders.base import Usage
+from trecexam.graders.meter import Usage
 from trecexam.graders.writing.kept_answers import AnswerFile, KeepingWriter, Kept
 
 WRITER = "tiny"

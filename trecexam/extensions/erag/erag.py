@@ -21,7 +21,8 @@ from trecexam.extensions.erag.metrics import Metric, metric_of
 from trecexam.extensions.erag.runs import check_runs, counted_queries, lists, refused_lines, tied_runs
 from trecexam.files.stamps import Rejected
 from trecexam.graders import create
-from trecexam.graders.base import Grader, Usage
+from trecexam.graders.base import Grader
+from trecexam.graders.meter import Usage
 from trecexam.graders.writing import create_writer
 from trecexam.line.grading import count_missing
 from trecexam.line.inputs import InputReader

@@ -11,21 +11,22 @@ import contextlib
 import random
 import re
 import time
-from collections.abc import Awaitable, Callable, Generator, Iterator
+from collections.abc import Awaitable, Callable, Coroutine, Generator, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, wait
-from typing import TYPE_CHECKING, TypeVar
+from functools import partial
+from typing import Any, TypeVar
 
 from anyio.from_thread import BlockingPortal, start_blocking_portal
 
 from trecexam.errors import GraderError
+from trecexam.graders.base import UngradedError
+from trecexam.graders.meter import Usage, guessed, reached
 from trecexam.graders.server.client import SGLANG, Client, RefusedError
 from trecexam.graders.server.messages import Form, PassingError, Reply, Unanswered, reply, sglang_body, tokens
-from trecexam.graders.server.meter import guessed
+from trecexam.graders.server.model import Server
 from trecexam.graders.server.secret import Secret
 
-if TYPE_CHECKING:
-    from trecexam.graders.server.session import Server
-
+Job = TypeVar("Job")
 Result = TypeVar("Result")
 
 #: Seconds of the first pause and of the longest.
@@ -280,3 +281,67 @@ def flow(
     finally:
         for future in running:
             future.cancel()
+
+
+def asked(
+    server: Server,
+    probe: tuple[str, list[str]],
+    jobs: Iterable[Job],
+    most: Callable[[Job], Usage],
+    ask: Callable[[Exchange, Job], Coroutine[Any, Any, Result]],
+    *,
+    then: str,
+    ahead: int = 1,
+    gather: float = BEAT,
+    waits: Callable[[], bool] = lambda: False,
+) -> Generator[list[tuple[Job, Result]], None, None]:
+    """Ask, as long as no limit could be passed by the next job; yield each job with what came of it.
+
+    Args:
+        probe: a harmless prompt and its permitted answers.
+        most: what a job takes at most, by guessed tokens in.
+        ask: does a job.
+        then: what a higher limit is for, as follows "raise it".
+        ahead: jobs under way for each of the `concurrency` places, so that none stands empty.
+        gather: seconds for which results wait for others; see `flow`.
+        waits: tells whether no job is to be started before another one ends.
+
+    Raises:
+        UngradedError: a limit is in the way of the next job.
+        GraderError: the server answers to nothing.
+    """
+    rest, waiting, limit, underway = iter(jobs), list[Job](), "", Usage()
+
+    def surely(job: Job) -> Usage:
+        """Return what a job will not pass, whatever the language."""
+        usage = most(job)
+        return usage._replace(tokens_in=2 * usage.tokens_in)
+
+    async def done(exchange: Exchange, job: Job) -> tuple[Job, Result]:
+        return job, await ask(exchange, job)
+
+    def work() -> Callable[[], Coroutine[Any, Any, tuple[Job, Result]]] | None:
+        nonlocal limit, underway
+        if waits():
+            return None
+        job = waiting.pop() if waiting else next(rest, None)
+        if job is None:
+            return None
+        # A job on its way counts as much as it may become.
+        limit = server.meter.passes(underway.plus(surely(job)))
+        if limit:
+            waiting.append(job)
+            return None
+        underway = underway.plus(surely(job))
+        return partial(done, exchange, job)
+
+    with (
+        exchanging(server, probe) as (portal, exchange),
+        contextlib.closing(flow(portal, work, exchange.at_once * ahead, gather)) as batches,
+    ):
+        for results in batches:
+            for job, _ in results:
+                underway = underway.less(surely(job))
+            yield results
+    if limit:
+        raise UngradedError(reached(limit, then))

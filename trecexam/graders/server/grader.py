@@ -14,15 +14,15 @@ from typing import TYPE_CHECKING, Any, TypeGuard
 from converters.records import Item
 from trecexam.config import GraderSection
 from trecexam.errors import GraderError
-from trecexam.graders.base import Answer, Cell, Estimate, Factory, UngradedError, Usage
+from trecexam.graders.base import Answer, Cell, Estimate, Factory, UngradedError
 from trecexam.graders.first_replies import FirstReplies
+from trecexam.graders.meter import Usage, guessed
 from trecexam.graders.prompts import Prompt, chosen_prompts
 from trecexam.graders.prompts.assignments import with_place
 from trecexam.graders.prompts.prompted import PromptedGrader, prompted_reading, with_verdict
 from trecexam.graders.replies import read_reply, unwrapped
 from trecexam.graders.server.messages import Reply, Unanswered, distribution, plain
-from trecexam.graders.server.meter import guessed
-from trecexam.graders.server.session import Server, missing_for_servers
+from trecexam.graders.server.model import Server, missing_for_servers
 
 if TYPE_CHECKING:
     from trecexam.graders.server.exchange import Exchange
@@ -65,9 +65,12 @@ class ServerGrader(PromptedGrader):
 
     def grade(self, cells: Iterable[Cell]) -> Iterator[Sequence[tuple[Cell, Answer]]]:
         """Answers as they come; a list may be empty, so that who reads them is never kept waiting."""
+        from trecexam.graders.server.exchange import asked
+
         unanswered: list[str] = []
         first = FirstReplies()
-        batches = self.server.asked(
+        batches = asked(
+            self.server,
             self._probe(),
             first.counting(self._calls(cells)),
             self._most,

@@ -10,7 +10,8 @@ from itertools import takewhile, zip_longest
 from typing import Any, Generic, TypeVar
 
 from trecexam.errors import TrecexamError
-from trecexam.graders.base import Estimate, Spent, Stopwatch, UngradedError, Usage
+from trecexam.graders.base import Estimate, Stopwatch, UngradedError
+from trecexam.graders.meter import Spent, Usage
 from trecexam.graders.replies import read_reply
 from trecexam.graders.sampling import MeasuredTime, measured
 from trecexam.graders.writing.base import Fitted, Unwritten, Writer

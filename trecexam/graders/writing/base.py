@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, Protocol
 from trecexam.errors import GraderError
 from trecexam.extension import provided
 from trecexam.graders.base import Estimate
-from trecexam.graders.server.meter import Meter
+from trecexam.graders.meter import Meter
 
 
 class WrittenText(NamedTuple):

@@ -18,9 +18,8 @@ from trecexam.config import (
 )
 from trecexam.errors import GraderError
 from trecexam.extension import provided
-from trecexam.graders.base import Usage
-from trecexam.graders.server.meter import Meter
-from trecexam.graders.server.session import Server, missing_for_servers
+from trecexam.graders.meter import Meter, Usage
+from trecexam.graders.server.model import Server, missing_for_servers
 from trecexam.graders.weights import model_folder
 from trecexam.graders.writing.base import LocalModelSettings, Writer, models_here, naming
 from trecexam.graders.writing.kept_answers import AnswerFile, KeepingWriter

@@ -18,7 +18,8 @@ import orjson
 
 from trecexam.errors import TrecexamError
 from trecexam.files.kept import read_regular
-from trecexam.graders.base import Usage, identity_digest
+from trecexam.graders.base import identity_digest
+from trecexam.graders.meter import Usage
 from trecexam.graders.writing.base import Writer
 
 #: Bytes of the digest of a line; characters that it adds to the line.

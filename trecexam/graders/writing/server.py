@@ -7,11 +7,11 @@ from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
 from trecexam.config import GraderSection
-from trecexam.graders.base import Estimate, UngradedError, Usage
+from trecexam.graders.base import Estimate, UngradedError
+from trecexam.graders.meter import Usage, guessed
 from trecexam.graders.server.grader import shortened
 from trecexam.graders.server.messages import Unanswered, plain
-from trecexam.graders.server.meter import guessed
-from trecexam.graders.server.session import Server
+from trecexam.graders.server.model import Server
 from trecexam.graders.writing.base import Fitted, Unwritten, WrittenText, naming
 
 if TYPE_CHECKING:
@@ -58,11 +58,13 @@ class ServerWriter:
         return Fitted(render(plain(part)), cut=len(part) < len(text))
 
     def write(self, prompts: Iterable[str]) -> Iterator[Sequence[tuple[str, WrittenText | Unwritten]]]:
+        from trecexam.graders.server.exchange import asked
+
         unanswered: list[str] = []
         with naming(self._section):
             # An answer is on disk before a prompt goes out in its place: see `ask_all`.
-            batches = self.server.asked(
-                (_PROBE, []), prompts, self._most, _written, then="to go on", gather=0
+            batches = asked(
+                self.server, (_PROBE, []), prompts, self._most, _written, then="to go on", gather=0
             )
             with closing(batches):
                 for results in batches:

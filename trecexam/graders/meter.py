@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 from trecexam.config import LanguageModelSection
 from trecexam.errors import GraderError
-from trecexam.graders.base import Spent, Usage
+from trecexam.tables.text import plural
 
 #: Tokens of an answer where a prompt has permitted ones and nothing is known of the model yet.
 SHORT = 8
@@ -17,6 +17,38 @@ _BYTES, _AROUND = 4, 8
 _MILLION = 1_000_000
 #: Between two limits.
 _AND = " and "
+
+
+class Usage(NamedTuple):
+    """What a grader that is paid by the token took."""
+
+    requests: int = 0
+    tokens_in: int = 0
+    tokens_out: int = 0
+
+    def plus(self, other: Usage) -> Usage:
+        return Usage(*(mine + theirs for mine, theirs in zip(self, other, strict=True)))
+
+    def line(self, cost: float | None) -> str:
+        """It in words, with its cost where prices are set."""
+        money = "" if cost is None else f", cost {cost:.4g}"
+        tokens = f"{plural(self.tokens_in, 'token')} in, {self.tokens_out:,} out"
+        return f"{plural(self.requests, 'request')}, {tokens}{money}"
+
+    def less(self, other: Usage) -> Usage:
+        return Usage(*(mine - theirs for mine, theirs in zip(self, other, strict=True)))
+
+
+class Spent(NamedTuple):
+    """What several graders used of one budget: tokens in and out, and money (None: no price is set)."""
+
+    tokens: int = 0
+    cost: float | None = None
+
+    def plus(self, other: Spent) -> Spent:
+        """Both together."""
+        costs = [cost for cost in (self.cost, other.cost) if cost is not None]
+        return Spent(self.tokens + other.tokens, sum(costs) if costs else None)
 
 
 def guessed(text: str) -> int:
