@@ -5,8 +5,10 @@ Others come with an extension: `graders` of `trecexam.extension.Extension`.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping
 from functools import cache
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,6 +21,8 @@ if TYPE_CHECKING:
     from trecexam.config import GraderSection, RaySection
 
 
+#: Libraries that take part in reading an answer.
+_LIBRARIES = ("nltk", "rapidfuzz")
 #: Graders that come with the package; known even where it runs from a source tree without metadata.
 BUILT_IN = {
     "recorded": "trecexam.graders.recorded:FACTORY",
@@ -70,3 +74,23 @@ def create(
         return grader
     remote: Grader = provided("elsewhere").grader(grader, settings, root, ray)
     return remote
+
+
+@cache
+def reading_fingerprint() -> str:
+    """sha256 (hex) of the graders' modules and of the versions of the libraries that they read answers with.
+
+    Two states of the program that call themselves the same version may still read otherwise.
+    """
+    content = hashlib.sha256()
+    ours = Path(__file__).parent
+    extensions = ours.parent / "extensions"
+    readers = (ours.rglob("*.py"), extensions.glob("*/grader.py"), extensions.glob("*/grader/*.py"))
+    for path in sorted(path for paths in readers for path in paths):
+        content.update(path.read_bytes())
+    for library in _LIBRARIES:
+        try:
+            content.update(version(library).encode())
+        except PackageNotFoundError:
+            content.update(b"none")
+    return content.hexdigest()

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from trecexam.errors import TrecexamError
 from trecexam.files.stamps import Rejected
-from trecexam.graders.first_replies import unread_line
+from trecexam.graders.replies import unread_line
 from trecexam.line.normal_forms import differing_in_form
 from trecexam.tables.notes import CHANGES, Note
 from trecexam.tables.terminal import printable

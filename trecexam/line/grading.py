@@ -23,8 +23,8 @@ from trecexam.graders.base import (
     identity_digest,
     identity_json,
 )
-from trecexam.graders.first_replies import FirstReplies
 from trecexam.graders.meter import Meter, Spent, Usage
+from trecexam.graders.replies import FirstReplies
 from trecexam.line.assessment import Assessment
 from trecexam.line.cell_order import is_useful, missing_rows, useful_cells
 from trecexam.line.diagnostics import none_is_read

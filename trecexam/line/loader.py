@@ -21,7 +21,7 @@ from trecexam.files.kept import recall, remember
 from trecexam.files.stamps import stamp
 from trecexam.graders import Grader
 from trecexam.graders.base import Estimate, identity_digest
-from trecexam.graders.first_replies import FIRST
+from trecexam.graders.replies import FIRST
 from trecexam.graders.writing.base import naming
 from trecexam.graders.writing.create import spent_by_writers
 from trecexam.line.assessment import Assessment

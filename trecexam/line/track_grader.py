@@ -13,8 +13,7 @@ from trecexam.extension import named
 from trecexam.files.stamps import stamp
 from trecexam.graders import Grader, create
 from trecexam.graders.base import identity_json
-from trecexam.graders.fingerprint import reading_fingerprint
-from trecexam.graders.registry import is_standard
+from trecexam.graders.registry import is_standard, reading_fingerprint
 from trecexam.graders.writing.base import naming
 from trecexam.line.input_files import sha256_of
 from trecexam.line.kept_codes import KeptCodes

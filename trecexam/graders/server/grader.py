@@ -15,12 +15,11 @@ from converters.records import Item
 from trecexam.config import GraderSection
 from trecexam.errors import GraderError
 from trecexam.graders.base import Answer, Cell, Estimate, Factory, UngradedError
-from trecexam.graders.first_replies import FirstReplies
 from trecexam.graders.meter import Usage, guessed
 from trecexam.graders.prompts import Prompt, chosen_prompts
 from trecexam.graders.prompts.assignments import with_place
 from trecexam.graders.prompts.prompted import PromptedGrader, prompted_reading, with_verdict
-from trecexam.graders.replies import read_reply, unwrapped
+from trecexam.graders.replies import FirstReplies, read_reply, unwrapped
 from trecexam.graders.server.messages import Reply, Unanswered, distribution, plain
 from trecexam.graders.server.model import Server, missing_for_servers
 
