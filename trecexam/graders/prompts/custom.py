@@ -8,7 +8,7 @@ from collections.abc import Set as AbstractSet
 from pathlib import Path
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field, StrictInt
+from pydantic import Field, StrictInt
 
 from converters.records import Item
 from trecexam.errors import GraderError
@@ -16,25 +16,24 @@ from trecexam.graders.base import Scale
 from trecexam.graders.prompts.assignments import ASSIGNMENTS, GROUP, as_label
 from trecexam.graders.prompts.model import SLOTS, Prompt
 from trecexam.graders.prompts.parsing import SUPPORT
-from trecexam.templates import checked_slots, read_prompt_file
+from trecexam.templates import TemplateFile, read_own_prompt, slots
 
 #: What a prompt may ask about, in the order in which its slots are looked at.
 _KINDS = ("question", "nugget", "statement", "query")
+#: What stands for the passage.
+_PASSAGE = ("context", "passage", "citation", "answer")
 #: What a prompt may name that asks about several nuggets at once.
 _LIST_SLOTS = ("nuggets", "num_nuggets")
 
 
-class PromptFile(BaseModel):
+class PromptFile(TemplateFile):
     """What a prompt's TOML file may say."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     template: str = Field(
         description="The text; {question}, {nugget}, {query}, {context}, {answer} (the passage too) and "
         "{correct_answer} are filled in; of [support] {statement} and {citation}; of a list {nuggets} and "
         "{num_nuggets}."
     )
-    name: str | None = Field(None, description="Unset: the file's name without its ending.")
     version: int | str = Field("1", description="Change it to have the same text asked again.")
     asks: Literal["question", "nugget", "statement", "query"] | None = Field(
         None, description="What is graded. Unset: the slot that the text has."
@@ -64,18 +63,18 @@ def load_prompt(path: Path) -> Prompt:
     Raises:
         GraderError: the file cannot be read or used; the message says why.
     """
-    file, jinja = read_prompt_file(path, PromptFile)
-    template = file.template.removesuffix("\n")
-    slots = checked_slots(template, path, (*SLOTS, *_LIST_SLOTS), jinja=jinja)
+    own = read_own_prompt(path, PromptFile, (*SLOTS, *_LIST_SLOTS), {"passage": _PASSAGE})
+    file, jinja = own.file, own.jinja
+    present = slots(own.template, jinja=jinja)
     short = {"yes_no": 1, "answer": 1, "answer_key": 1, "support": 2}
     scale = short.get(file.parser, file.max_rating)
     try:
         prompt = Prompt(
-            name=file.name or path.stem,
+            name=own.name,
             version=str(file.version),
-            template=template,
-            asks=_asked_kind(file, slots, *(("{{ ", " }}") if jinja else "{}")),
-            group=_group(file, slots),
+            template=own.template,
+            asks=_asked_kind(file, present, *(("{{ ", " }}") if jinja else "{}")),
+            group=_group(file, present),
             parser=file.parser,
             answers=tuple(_checked_answers(file, scale).items()),
             max_rating=scale,
@@ -93,39 +92,37 @@ def load_prompt(path: Path) -> Prompt:
     return prompt
 
 
-def _asked_kind(file: PromptFile, slots: AbstractSet[str], left: str, right: str) -> str:
+def _asked_kind(file: PromptFile, present: AbstractSet[str], left: str, right: str) -> str:
     """Return what a prompt with these slots, between `left` and `right`, asks about."""
-    if not slots & {"context", "passage", "citation", "answer"}:
-        raise GraderError(f"this prompt has no place for the passage: write {left}context{right} into it")
-    if "nuggets" in slots:
+    if "nuggets" in present:
         return "nugget"
-    if "question" in slots and "nugget" in slots:
+    if "question" in present and "nugget" in present:
         raise GraderError("this prompt asks about a question and a nugget at once: make it two")
-    kind: str | None = file.asks or next((kind for kind in _KINDS if kind in slots), None)
-    if kind is None or kind not in slots:
+    kind: str | None = file.asks or next((kind for kind in _KINDS if kind in present), None)
+    if kind is None or kind not in present:
         slot = f"{left}{file.asks or 'question'}{right}"
         raise GraderError(f"this prompt asks about nothing: write {slot} into it")
     return kind
 
 
-def _group(file: PromptFile, slots: AbstractSet[str]) -> int:
+def _group(file: PromptFile, present: AbstractSet[str]) -> int:
     """Return how many nuggets the prompt asks about at most."""
     reason = ""
-    if "nuggets" not in slots:
+    if "nuggets" not in present:
         if file.parser == "assignment":
             reason = '`parser = "assignment"` reads a list: write {nuggets} into it'
-        elif file.group is not None or "num_nuggets" in slots:
+        elif file.group is not None or "num_nuggets" in present:
             what = "{num_nuggets}" if file.group is None else "`group`"
             reason = f"{what} is for prompts with {{nuggets}}"
     elif file.parser != "assignment":
         reason = 'a list of nuggets, {nuggets}, needs a .toml file with `parser = "assignment"`'
     elif file.asks not in {None, "nugget"}:
         reason = "{nuggets} asks about nuggets: take `asks` out"
-    elif single := sorted(slots & {"question", "nugget", "statement", "correct_answer"}):
+    elif single := sorted(present & {"question", "nugget", "statement", "correct_answer"}):
         reason = f"it asks about several nuggets at once: take {{{single[0]}}} out"
     if reason:
         raise GraderError(f"this prompt cannot be used: {reason}")
-    return (file.group or GROUP) if "nuggets" in slots else 1
+    return (file.group or GROUP) if "nuggets" in present else 1
 
 
 def _checked_answers(file: PromptFile, scale: int) -> Mapping[str, int]:

@@ -172,11 +172,8 @@ def sglang_body(body: Mapping[str, Any]) -> dict[str, Any]:
     return {**{name: body[name] for name in body if name != "structured_outputs"}, "regex": permitted}
 
 
-class TokenStep(NamedTuple):
-    """A token of an answer: its text, and alternatives with their log-probabilities."""
-
-    text: str
-    alternatives: tuple[tuple[str, float], ...]
+#: A token of an answer, and the alternatives with their log-probabilities.
+TokenStep = tuple[str, tuple[tuple[str, float], ...]]
 
 
 class Reply(NamedTuple):
@@ -242,33 +239,24 @@ def _count(value: object) -> int | None:
 
 
 def _steps(logprobs: object, api: Api) -> tuple[TokenStep, ...]:
-    """Those that can be read; empty where there are none, or where they are not as asked."""
+    """Return steps that can be read; empty where there are none, or where they are not as asked."""
     if not isinstance(logprobs, dict):
         return ()
     try:
         if api == "chat":
-            return tuple(
-                _step(
-                    step["token"],
-                    ((other["token"], other["logprob"]) for other in step["top_logprobs"]),
-                )
+            pairs = [
+                (step["token"], ((each["token"], each["logprob"]) for each in step["top_logprobs"]))
                 for step in logprobs["content"]
-            )
-        return tuple(
-            _step(token, alternatives.items())
-            for token, alternatives in zip(logprobs["tokens"], logprobs["top_logprobs"], strict=True)
-        )
+            ]
+        else:
+            alternatives = (each.items() for each in logprobs["top_logprobs"])
+            pairs = [*zip(logprobs["tokens"], alternatives, strict=True)]
+        steps = tuple((text, tuple((str(t), float(value)) for t, value in others)) for text, others in pairs)
     except (KeyError, TypeError, ValueError, OverflowError, AttributeError):
         return ()
-
-
-def _step(text: Any, pairs: Iterable[tuple[Any, Any]]) -> TokenStep:
-    log_probabilities = tuple((str(token), float(value)) for token, value in pairs)
-    if not isinstance(text, str):
-        raise TypeError("no token")
-    if any(math.isnan(value) or value > 1e-6 for _, value in log_probabilities):
-        raise ValueError("no log-probability")
-    return TokenStep(text, log_probabilities)
+    values = (value for _, others in steps for _, value in others)
+    are_good = all(isinstance(text, str) for text, _ in steps) and all(value <= 1e-6 for value in values)
+    return steps if are_good else ()
 
 
 def distribution(
@@ -288,12 +276,12 @@ def distribution(
     answer = text.strip()
     if answer not in ratings:
         return None
-    step = next((each for each in reversed(steps) if _bare(each.text) == answer), None)
+    step = next((each for each in reversed(steps) if _bare(each[0]) == answer), None)
     if step is None:
         return None
     shares = [0.0] * 6
     total = 0.0
-    for token, value in step.alternatives:
+    for token, value in step[1]:
         share = math.exp(value)
         total += share
         if _bare(token) in ratings:
