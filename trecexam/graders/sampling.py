@@ -38,15 +38,8 @@ class MeasuredTime(NamedTuple):
 
     def plus(self, other: MeasuredTime) -> MeasuredTime:
         """The time of both works, one after the other; the day is the earlier one."""
-        return MeasuredTime(
-            self.seconds + other.seconds,
-            self.start + other.start,
-            self.cells + other.cells,
-            self.passages + other.passages,
-            self.pace + other.pace,
-            self.requests + other.requests,
-            min(self.day, other.day),
-        )
+        sums = map(sum, zip(self[:-1], other[:-1], strict=True))
+        return MeasuredTime._make([*sums, min(self.day, other.day)])
 
 
 def measured(

@@ -53,7 +53,7 @@ class Client:
         # At DEBUG these log what a server sends, and that may hold the key.
         for name in ("httpcore2", "httpx2"):
             logging.getLogger(name).setLevel(logging.WARNING)
-        self.base_url, self._secret, self._settings = base_url, secret, settings
+        self.base_url, self.secret, self._settings = base_url, secret, settings
         self._query = settings.query or None
         # The deadline is on the whole answer: a server that sends a byte now and then keeps to any other.
         try:
@@ -123,7 +123,7 @@ class Client:
         complaint, code = self._complaint(parsed)
         if status in _KEY_REFUSED:
             how = "requests without a key: set `key_env`, or `headers`"
-            if self._settings.key_env or self._secret.headers():
+            if self._settings.key_env or self.secret.headers():
                 how = f"the key in {self._settings.key_env or '`headers`'}"
             # A 403 may be of the model or the region. What is said of a wrong key may hold a part of it.
             said = complaint if status == _FORBIDDEN else ""
@@ -164,7 +164,7 @@ class Client:
 
     def _line(self, text: object) -> str:
         """One printable line without the key."""
-        line = re.sub(r"[^\x20-\x7e\u00a0-\ud7ff]+", " ", self._secret.hidden(" ".join(str(text).split())))
+        line = re.sub(r"[^\x20-\x7e\u00a0-\ud7ff]+", " ", self.secret.hidden(" ".join(str(text).split())))
         return line if len(line) <= 300 else f"{line[:300]}..."
 
 

@@ -11,7 +11,7 @@ import contextlib
 import random
 import re
 import time
-from collections.abc import Awaitable, Callable, Coroutine, Generator, Iterable, Iterator
+from collections.abc import Awaitable, Callable, Coroutine, Generator, Iterable
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from functools import partial
 from typing import Any, TypeVar
@@ -55,10 +55,8 @@ class Exchange:
         engine: as `Client.engine` names it.
     """
 
-    def __init__(
-        self, client: Client, server: Server, secret: Secret, probe: tuple[str, list[str]], engine: str
-    ) -> None:
-        self._client, self._server, self._secret = client, server, secret
+    def __init__(self, client: Client, server: Server, probe: tuple[str, list[str]], engine: str) -> None:
+        self._client, self._server = client, server
         self._probe, self._engine = probe, engine
         self.at_once = server.settings.concurrency or (MANY if engine else FEW)
         self._places = asyncio.Semaphore(self.at_once)
@@ -206,31 +204,7 @@ class Exchange:
         meter.count(text, answer.text, *used)
         self._last_success = time.monotonic()
         # A server that says back what it was sent must not get the key into a file or the store.
-        return answer._replace(text=self._secret.hidden(answer.text))
-
-
-@contextlib.contextmanager
-def exchanging(server: Server, probe: tuple[str, list[str]]) -> Iterator[tuple[BlockingPortal, Exchange]]:
-    """Open a thread with an event loop, and a server to ask in it; at the end all that runs is cancelled.
-
-    Args:
-        probe: see `Exchange`.
-
-    Raises:
-        GraderError: there is no key, or the address is wrong.
-    """
-    settings = server.settings
-    secret = Secret.from_environment(settings.key_env, settings.headers)
-    with start_blocking_portal() as portal:
-        client = portal.call(Client, str(settings.base_url), secret, settings)
-        asks_engine = settings.concurrency is None or server.form.structured == "choice"
-        engine = portal.call(client.engine) if asks_engine else ""
-        try:
-            yield portal, Exchange(client, server, secret, probe, engine)
-        finally:
-            with contextlib.suppress(TimeoutError):
-                portal.start_task_soon(client.close).result(_CLOSING)
-            portal.call(portal.stop, True)
+        return answer._replace(text=self._client.secret.hidden(answer.text))
 
 
 def flow(
@@ -317,7 +291,7 @@ def asked(
         usage = most(job)
         return usage._replace(tokens_in=2 * usage.tokens_in)
 
-    async def done(exchange: Exchange, job: Job) -> tuple[Job, Result]:
+    async def done(job: Job) -> tuple[Job, Result]:
         return job, await ask(exchange, job)
 
     def work() -> Callable[[], Coroutine[Any, Any, tuple[Job, Result]]] | None:
@@ -333,15 +307,24 @@ def asked(
             waiting.append(job)
             return None
         underway = underway.plus(surely(job))
-        return partial(done, exchange, job)
+        return partial(done, job)
 
-    with (
-        exchanging(server, probe) as (portal, exchange),
-        contextlib.closing(flow(portal, work, exchange.at_once * ahead, gather)) as batches,
-    ):
-        for results in batches:
-            for job, _ in results:
-                underway = underway.less(surely(job))
-            yield results
+    settings = server.settings
+    secret = Secret.from_environment(settings.key_env, settings.headers)
+    # A thread with an event loop; at the end all that still runs in it is cancelled.
+    with start_blocking_portal() as portal:
+        client = portal.call(Client, str(settings.base_url), secret, settings)
+        asks_engine = settings.concurrency is None or server.form.structured == "choice"
+        exchange = Exchange(client, server, probe, portal.call(client.engine) if asks_engine else "")
+        try:
+            with contextlib.closing(flow(portal, work, exchange.at_once * ahead, gather)) as batches:
+                for results in batches:
+                    for job, _ in results:
+                        underway = underway.less(surely(job))
+                    yield results
+        finally:
+            with contextlib.suppress(TimeoutError):
+                portal.start_task_soon(client.close).result(_CLOSING)
+            portal.call(portal.stop, True)
     if limit:
         raise UngradedError(reached(limit, then))
