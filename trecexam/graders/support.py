@@ -59,9 +59,12 @@ class SupportRecorded(RecordedGrader):
     It needs no texts: a passage without one is known by its id.
     """
 
-    item_kinds = frozenset({STATEMENT})
     scale = Scale(2, 1)
     model_and_prompt = None
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(path)
+        self.item_kinds = frozenset({STATEMENT})
 
     @classmethod
     def create(cls, settings: GraderSection, root: Path) -> Self:
