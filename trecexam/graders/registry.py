@@ -10,16 +10,12 @@ from collections.abc import Mapping
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from trecexam.config import GraderSection, RaySection
 from trecexam.errors import GraderError, did_you_mean
 from trecexam.extension import extensions, named, provided
 from trecexam.graders.base import Factory, Grader
 from trecexam.track import refuse_code
-
-if TYPE_CHECKING:
-    from trecexam.config import GraderSection, RaySection
-
 
 #: Libraries that take part in reading an answer.
 _LIBRARIES = ("nltk", "rapidfuzz")

@@ -40,7 +40,6 @@ class WritingGrader(Grader):
     """Has a writer answer a prompt for each cell; cells with the same prompt share one answer.
 
     What the model wrote is stored, and what it means is read from that: another reading runs no model.
-
     """
 
     free_text = True

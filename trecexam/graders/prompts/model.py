@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import Any
 
 from converters.records import Item
-from trecexam.graders.prompts import parsing, workbench
+from trecexam.graders.prompts import parsing
 from trecexam.graders.prompts.answer_key import correct_answer
 from trecexam.graders.prompts.assignments import read_assignment, read_labels
 from trecexam.graders.prompts.parsing import UNPARSED, Reading
@@ -117,7 +117,7 @@ class Prompt:
             # The workbench's code reads whatever a reply is.
             cut = False
             if self.parser in ("rating", "yes_no", "answer"):
-                return workbench.read(self.parser, answer, self.max_rating)
+                return parsing.read_as_workbench(self.parser, answer, self.max_rating)
         # Of a reply that was cut off, a point may begin decimals.
         elif (plain := answer.casefold() if cut else _plain(answer)) in self._plain_ratings:
             return Reading(self._plain_ratings[plain], "ok")
