@@ -14,6 +14,7 @@ from typing import Any, Self
 from converters.errors import ConversionError
 from converters.segment import segments
 from converters.support_labels import LABELS, read_support_labels
+from trecexam.bank.model import STATEMENT
 from trecexam.config import GraderSection
 from trecexam.errors import GraderError
 from trecexam.graders.base import Answer, Cell, Scale
@@ -21,10 +22,6 @@ from trecexam.graders.cut_points import CUT_POINTS
 from trecexam.graders.embedding import EmbeddingGrader
 from trecexam.graders.recorded import RecordedGrader, Recording
 
-#: The kind of items that are sentences of responses.
-STATEMENT = "statement"
-#: The published prompt, by its name here.
-PROMPT = "TRECRAG2024Support"
 #: Words and punctuation marks of a window of a passage, which ends where a sentence ends.
 WINDOW = 64
 #: From what is related on (a rating of 2) support is partial, from what is a perfect answer on (5) full: the
@@ -102,3 +99,6 @@ class SupportRecorded(RecordedGrader):
             # What is wrong with a recording is not stored as if it were no grade.
             raise GraderError(errors[0].reason, path=self.path, line=errors[0].line)
         return Recording(answers, {}, ("", ""))
+
+
+create_embedding, create_recorded = SupportEmbedding.create, SupportRecorded.create

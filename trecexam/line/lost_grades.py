@@ -7,9 +7,9 @@ from typing import Any
 
 from trecexam.errors import StoreError
 from trecexam.files.kept import read_object, recall
+from trecexam.folder import TrackFolder
 from trecexam.graders.base import Grader, identity_digest, identity_json
 from trecexam.line.loader import TrackLoader
-from trecexam.track import TrackFolder
 
 
 def refuse_lost_grades(loader: TrackLoader) -> None:

@@ -12,8 +12,8 @@ from trecexam.config import GeneratorSection
 from trecexam.errors import GraderError
 from trecexam.graders.base import Estimate
 from trecexam.graders.meter import Meter, Usage
-from trecexam.graders.writing import Fitted, Unwritten, WrittenText
 from trecexam.graders.writing.asking import AskingResult, Job, PromptSet, Rounds, ask_all
+from trecexam.graders.writing.base import Fitted, Unwritten, WrittenText
 from trecexam.graders.writing.kept_answers import AnswerFile, KeepingWriter
 
 

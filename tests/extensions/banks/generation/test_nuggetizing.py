@@ -21,7 +21,7 @@ from trecexam.extensions.banks.generation.nuggetizing import (
 from trecexam.extensions.banks.generation.prompts import ItemRequest
 from trecexam.extensions.banks.generation.reading import tidy
 from trecexam.graders.replies import Unread
-from trecexam.graders.writing import Fitted
+from trecexam.graders.writing.base import Fitted
 from trecexam.graders.writing.kept_answers import Kept
 
 Answer = Callable[[NuggetPrompt], Kept | Unread]
