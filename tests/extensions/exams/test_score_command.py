@@ -15,7 +15,6 @@ from exams import CHOICES, PASSAGE, question, write_exam
 pytest.importorskip("torch")
 pytest.importorskip("transformers")
 pytest.importorskip("httpx2")
-pytest.importorskip("tenacity")
 
 import torch
 from outside import outside

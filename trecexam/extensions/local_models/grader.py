@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from itertools import takewhile
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from trecexam.config import GraderSection
 from trecexam.errors import GraderError
@@ -74,6 +74,10 @@ class LanguageGrader(PromptedGrader):
         super().__init__(prompts, settings.compat)
         self.backend = backend
         self.decoding = decoding
+        self.free_text = decoding.mode == "beam"
+        self.cells_share = "prompts" if backend.name == "causal" else "nothing"
+        if self.asks_lists:
+            self.cells_share = "answer"
         self._settings = settings
         self._memory = memory
         self._labels = [label for label, _ in prompts[0].answers]
@@ -81,18 +85,6 @@ class LanguageGrader(PromptedGrader):
     @cached_property
     def _list_tokens(self) -> ListTokens:
         return ListTokens.of(self._labels, self.backend.tokens.answers, self.backend.folder)
-
-    @property
-    def free_text(self) -> bool:
-        """True where answers are free text."""
-        return self.decoding.mode == "beam"
-
-    @property
-    def cells_share(self) -> Literal["nothing", "prompts", "answer"]:
-        """What a passage's cells share: a prefix of their prompts, an answer, or nothing."""
-        if self.asks_lists:
-            return "answer"
-        return "prompts" if self.backend.name == "causal" else "nothing"
 
     @property
     def environment(self) -> Mapping[str, str] | None:

@@ -15,8 +15,7 @@ from trecexam.extensions.local_models.batching import Budget, plan
 from trecexam.extensions.local_models.lists import LabelLists
 from trecexam.extensions.local_models.tokens import PromptTokens
 from trecexam.files.stamps import stamp
-from trecexam.graders.environment import environment_of
-from trecexam.graders.shared_models import shared_models
+from trecexam.graders.environment import environment_of, shared_model
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -59,7 +58,7 @@ class LocalModel(ABC):
         """Return the model of these files that a grader or writer of this process has, else a new one."""
         files = tuple(stamp(path) for path in sorted(folder.iterdir()))
         key = cls, folder.absolute(), device, dtype, files
-        return shared_models().get(key, lambda: cls(folder, device, dtype))
+        return shared_model(key, lambda: cls(folder, device, dtype))
 
     @cached_property
     def tokens(self) -> PromptTokens:

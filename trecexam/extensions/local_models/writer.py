@@ -15,7 +15,7 @@ from trecexam.extensions.local_models.causal import CausalBackend
 from trecexam.extensions.local_models.local import LocalModel
 from trecexam.extensions.local_models.seq2seq import FLAN_T5_LARGE, Seq2SeqBackend
 from trecexam.extensions.local_models.truncation import NoRoomError, fitted
-from trecexam.graders.base import Estimate, Usage
+from trecexam.graders.base import Estimate
 from trecexam.graders.weights import LANGUAGE_FILES, config_digest, weights_digest
 from trecexam.graders.writing.base import Fitted, LocalModelSettings, Unwritten, WrittenText, naming
 
@@ -26,7 +26,7 @@ Pair = tuple[str, WrittenText | Unwritten]
 
 
 class LocalWriter:
-    """Implements `trecexam.graders.writing.base.LocalWriting`; loads its model when first used.
+    """Writes with a local model; loads the model when first used.
 
     Args:
         memory: where digests of weights are kept.
@@ -34,7 +34,6 @@ class LocalWriter:
     """
 
     is_here = True
-    paid = False
     meter = None
 
     def __init__(
@@ -42,7 +41,6 @@ class LocalWriter:
     ) -> None:
         self.settings = settings
         self.model, self.new_tokens, self.seed = settings.name, settings.new_tokens, settings.seed
-        self.used = Usage()
         self._section = section
         self._memory = memory
 
@@ -106,14 +104,8 @@ class LocalWriter:
         texts = {prompt: text for batch in self.write(prompts) for prompt, text in batch}
         return [texts[prompt] for prompt in prompts]
 
-    def estimate(self, prompts: Sequence[str], before: Usage) -> Estimate:
+    def estimate(self, prompts: Sequence[str]) -> Estimate:
         return Estimate(len(prompts))
-
-    def cost(self, used: Usage) -> float | None:
-        return None
-
-    def start_from(self, before: Usage) -> None:
-        """Does nothing: local tokens are not counted."""
 
     def _prepare(self, prompts: list[str]) -> tuple[list[Job[str]], list[Pair]]:
         """Return prompts as tokens, and reasons for those that are too long."""
@@ -146,7 +138,7 @@ class LocalWriter:
 
 
 class _Models:
-    """Implements `trecexam.graders.writing.base.ModelsHere`."""
+    """Language models of this process, for the core."""
 
     default = FLAN_T5_LARGE
     how_to_get = loading.HOW_TO_GET
