@@ -14,7 +14,10 @@ from ir_measures import Measure
 
 from converters.records import Qrel
 from converters.run import Run
+from trecexam.scores import evaluate
 from trecexam.scores.columns import Judged
+from trecexam.scores.evaluate import Evaluator
+from trecexam.scores.measures import measure
 from trecexam.scores.ratings import QueryRatings
 
 #: query_id -> doc_id -> label
@@ -59,6 +62,18 @@ def rated_queries(draw: st.DrawFn, *, weighed: bool = False) -> list[QueryRating
         kinds = tuple(rng.choices(("vital", "okay", ""), k=n_items)) if weighed else None
         queries.append(QueryRatings(query_id, doc_ids, n_items, matrix, human, kinds))
     return queries
+
+
+def evaluated(
+    measures: Iterable[str | Measure], judged: Judged, rankings: Mapping[str, Sequence[str]]
+) -> dict[str, dict[str, float]]:
+    """The values of rankings: query_id -> measure -> value."""
+    evaluator = Evaluator(map(measure, measures), judged)
+    values = evaluator.values(evaluate.run_of(rankings)).tolist()
+    return {
+        query_id: dict(zip(evaluator.names, row, strict=True))
+        for query_id, row in zip(judged.query_ids, values, strict=True)
+    }
 
 
 def run_of(by_query: Scores, name: str = "run") -> Run:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import ir_measures
 import numpy as np
+from column_cases import evaluated
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from trecexam.scores import Cover, nCover
+from trecexam.scores.columns import Judged
 from trecexam.scores.columns.provider import as_run
 from trecexam.scores.correlation import correlate
-from trecexam.scores.evaluate import RubricJudgments
 from trecexam.scores.labels import label_qrels
 from trecexam.scores.rank_correlation.tau import tau_ap
 from trecexam.scores.ratings import QueryRatings
@@ -34,7 +35,7 @@ def ranked(draw: st.DrawFn) -> tuple[QueryRatings, list[str]]:
 def covers(q: QueryRatings, ranking: list[str], rel: int, k: int) -> tuple[float, float]:
     """Cover and nCover of a ranking."""
     wanted = [Cover(rel=rel) @ k, nCover(rel=rel) @ k]
-    values = RubricJudgments([q]).evaluator(wanted, ["q"])({"q": ranking})["q"]
+    values = evaluated(wanted, Judged.from_ratings([q]), {"q": ranking})["q"]
     return values[str(wanted[0])], values[str(wanted[1])]
 
 
@@ -72,8 +73,7 @@ def test_order_of_queries_and_rows_makes_no_difference(
 
     assert values(rows) == values(shuffled) == values(list(label_qrels([q2, q1])))
     rankings = {query_id: as_run(run).ranking(query_id) for query_id in run}
-    judgments = RubricJudgments([q2, q1])
-    ours = judgments.evaluator(wanted, ["q1", "q2"])(rankings)
+    ours = evaluated(wanted, Judged.from_ratings([q2, q1]), rankings)
     judged = {row.query_id for row in rows}
     assert {(q, name): v for q in judged for name, v in ours[q].items()} == values(rows)
 

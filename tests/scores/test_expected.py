@@ -10,14 +10,13 @@ import ir_measures
 import numpy as np
 import pytest
 from column_cases import Scores as ByRun
-from column_cases import rated_queries, run_of, scores, untied
+from column_cases import by_ir_measures, rated_queries, run_of, scores, untied
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from ir_measures import Qrel, nDCG
 
 from trecexam.scores import Cover, ECover, QueryRatings, RubricQrel
 from trecexam.scores.columns import ColumnEvaluator, Judged, provider
-from trecexam.scores.evaluate import RubricJudgments
 from trecexam.scores.expected import certain, gains, with_probabilities
 from trecexam.scores.labels import label_qrels, labels
 
@@ -111,19 +110,16 @@ def test_with_certain_ratings_ecover_equals_cover_and_gains_equal_labels(
 
 @settings(deadline=None)
 @given(rated_queries(weighed=True), scores, measures, st.integers(0, 1000))
-def test_columns_compute_ecover_bit_identical_to_the_ir_measures_provider(
+def test_ecover_is_bit_identical_on_ratings_and_on_rows_that_carry_them(
     queries: list[QueryRatings], by_run: ByRun, params: dict[str, int], seed: int
 ) -> None:
     rng = np.random.default_rng(seed)
     known = [with_probabilities(weighted(q), rng.dirichlet([0.5] * 6, q.ratings.shape)) for q in queries]
-    both = [ECover(weights=name, **params) for name in ("equal", "importance", "item")]
-    run = run_of(by_run)
-    judged = Judged.from_ratings(known)
-    slow = RubricJudgments(known).evaluator(both, judged.query_ids)(
-        {q: run.ranking(q) for q in run.query_ids}
-    )
-    values = ColumnEvaluator(both, judged).values(run)
-    assert values.tolist() == [[slow[q][str(each)] for each in both] for q in judged.query_ids]
+    run, judged, rows = run_of(by_run), Judged.from_ratings(known), list(label_qrels(known))
+    for name in ("equal", "importance", "item"):
+        one = ECover(weights=name, **params)
+        values = ColumnEvaluator([one], judged).values(run)[:, 0].tolist()
+        assert values == by_ir_measures(one, rows, run, judged.query_ids)
 
 
 def test_ndcg_of_expected_labels_uses_fractional_gains() -> None:

@@ -11,10 +11,12 @@ from dataclasses import replace
 import ir_measures
 import numpy as np
 import pytest
+from column_cases import evaluated
 from ir_measures import Measure, Qrel
 from naive_cover import WEIGHT, Frame, naive_cover
 
-from trecexam.scores import Cover, RubricJudgments, nCover
+from trecexam.scores import Cover, nCover
+from trecexam.scores.columns import Judged
 from trecexam.scores.labels import RubricQrel, label_qrels, rating_qrels
 from trecexam.scores.measures import measure
 from trecexam.scores.ratings import QueryRatings
@@ -52,7 +54,7 @@ def test_weighted_cover_equals_a_naive_loop(
 ) -> None:
     queries = weighed(queries)
     run, qrels = as_run(rankings), list(label_qrels(queries))
-    judgments = RubricJudgments(queries)
+    judged = Judged.from_ratings(queries)
     for k, base in itertools.product((1, 3, 20, None), (Cover, nCover)):
         one = base(rel=rel, partial=partial, weights=weights)
         one = one if k is None else one @ k
@@ -64,7 +66,7 @@ def test_weighted_cover_equals_a_naive_loop(
         assert ir_measures.calc_aggregate([one], iter(qrels), run)[one] == pytest.approx(
             sum(expected.values()) / len(expected)
         )
-        found = judgments.evaluator([one], list(expected))(rankings)
+        found = evaluated([one], judged, rankings)
         assert {query_id: values[str(one)] for query_id, values in found.items()} == expected
 
 

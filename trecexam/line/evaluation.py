@@ -10,7 +10,6 @@ import numpy as np
 from ir_measures import Measure
 from numpy.typing import NDArray
 
-from converters.records import Qrel
 from converters.run import Run
 from trecexam.errors import TrecexamError, did_you_mean
 from trecexam.line.assessment import Assessment
@@ -52,13 +51,11 @@ from trecexam.line.run_grades import (
 )
 from trecexam.line.track_graders import own_measures
 from trecexam.line.value_cache import ValueCache
-from trecexam.scores.columns.evaluator import ColumnEvaluator, supported
 from trecexam.scores.columns.judged import Judged
-from trecexam.scores.columns.ranked import Ranked
-from trecexam.scores.evaluate import OfficialJudgments, RubricJudgments, measure
+from trecexam.scores.evaluate import Evaluator
 from trecexam.scores.leaderboard import Leaderboard
 from trecexam.scores.leaderboard import leaderboard as leaderboard_of
-from trecexam.scores.measures import DIVERSITY
+from trecexam.scores.measures import measure, measures_on_qrels
 from trecexam.scores.support import SUPPORT
 from trecexam.scores.values import MeasureValues
 from trecexam.tables.text import plural, shorten_list
@@ -128,9 +125,7 @@ def _computed_values(
 
     def prepare(query_ids: Sequence[str]) -> Evaluator:
         ratings = probable_ratings(track, query_ids) if probable else track.ratings(query_ids)
-        rule = scores.label, at, scores.min_answers
-        judged = Judged.from_ratings(ratings, *rule)
-        return Evaluator(computed, judged, lambda: RubricJudgments(ratings, *rule))
+        return Evaluator(computed, Judged.from_ratings(ratings, scores.label, at, scores.min_answers))
 
     return _values(track, cache, computed, track.sheets, prepare)
 
@@ -186,11 +181,14 @@ def official_values(
     judged_queries = sorted(official.judged or {row.query_id for row in official.rows})
     queries = [q for q in judged_queries if query_ids is None or q in query_ids]
     names = official_measures(track) if measures is None else list(measures)
-    computed = [measure(name, official=True) for name in names]
+    computed = measures_on_qrels(names, official.rows)
 
     def prepare(query_ids: Sequence[str]) -> Evaluator:
-        id_set = set(query_ids)
-        return on_qrels(computed, [qrel for qrel in official.rows if qrel.query_id in id_set], query_ids)
+        row_of = {query_id: row for row, query_id in enumerate(query_ids)}
+        rows = (row for row in official.rows if row.query_id in row_of)
+        # ndeval adds up gains in the order in which it meets items.
+        rows = sorted(rows, key=lambda row: row_of[row.query_id])
+        return Evaluator(computed, Judged.from_qrels(rows, query_ids))
 
     part = f"values on official{', all' if query_ids is None else ''}"
     cache = ValueCache() if measures is not None else track.cache.get(part, None, ValueCache)
@@ -378,64 +376,11 @@ def _values(
     """The values of all runs, from what is kept of them and what is evaluated now."""
 
     def evaluate(evaluator: Evaluator, runs: Sequence[Run]) -> Iterator[NDArray[np.float64]]:
-        on_columns = evaluator.on_columns
-        rows = PooledRows.of(track, runs, on_columns.judged, on_columns.depth)
+        columns = evaluator.columns
+        rows = PooledRows.of(track, runs, columns.judged, columns.depth)
         for run in runs:
             yield evaluator.values(run, None if rows is None else rows.ranked(run))
         cache.failures.update(evaluator.failures)
 
     values = cache.values(track.runs, track.run_contents, _printed(measures), tokens, prepare, evaluate)
     return values.without_failed(cache.failures)
-
-
-class Evaluator:
-    """Evaluates runs on judgments: on columns, and by ir_measures' providers what these do not compute.
-
-    Args:
-        judgments: gives those for the providers, where they are needed.
-        subtopics: whether columns compute the measures on subtopics, too.
-
-    Raises:
-        ValueError: a measure cannot be computed on these judgments.
-    """
-
-    def __init__(
-        self,
-        measures: Sequence[Measure],
-        judged: Judged,
-        judgments: Callable[[], RubricJudgments | OfficialJudgments],
-        *,
-        subtopics: bool = True,
-    ) -> None:
-        columns = [each for each in measures if supported(each) and (subtopics or each.NAME not in DIVERSITY)]
-        other_measures = [each for each in measures if each not in columns]
-        self.names = _printed(measures)
-        self.on_columns = ColumnEvaluator(columns, judged)
-        self._places = [self.names.index(str(each)) for each in columns]
-        self._others = [(self.names.index(name), name) for name in _printed(other_measures)]
-        #: Measures whose provider failed so far, and why.
-        self.failures: dict[str, str] = {}
-        self._rest = None
-        if other_measures:
-            self._rest = judgments().evaluator(other_measures, judged.query_ids, self.failures)
-
-    def values(self, run: Run, ranked: Ranked | None = None) -> NDArray[np.float64]:
-        """The values of a run, shape (queries, measures).
-
-        Args:
-            ranked: its join with the judgments, where that is known.
-        """
-        on_columns, query_ids = self.on_columns, self.on_columns.judged.query_ids
-        values = np.zeros((len(query_ids), len(self.names)))
-        values[:, self._places] = on_columns.values(run) if ranked is None else on_columns.values_at(ranked)
-        if self._rest is not None:
-            by_query = self._rest({q: run.ranking(q) for q in query_ids if q in run})
-            for column_index, name in self._others:
-                values[:, column_index] = [by_query[q][name] for q in query_ids]
-        return values
-
-
-def on_qrels(measures: Sequence[Measure], rows: Sequence[Qrel], query_ids: Sequence[str]) -> Evaluator:
-    """What evaluates runs on qrels; of subtopics ir_measures' own providers make what they make."""
-    judged = Judged.from_qrels(rows, query_ids)
-    return Evaluator(measures, judged, lambda: OfficialJudgments(rows), subtopics=False)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import re
+from collections.abc import Iterable
 from functools import lru_cache
 from typing import Any
 
@@ -13,6 +14,7 @@ from ir_measures.measures.base import SumAgg
 from ir_measures.providers.base import NOT_PROVIDED
 
 import trecexam.scores.support_measures  # noqa: F401  registers SupportP, SupportR, SupportF1
+from converters.records import Qrel
 from trecexam.errors import shortened
 from trecexam.scores.columns import supported
 from trecexam.scores.cover import NUGGET_SCORES  # registers Cover and nCover
@@ -39,6 +41,8 @@ NDEVAL_DEPTH = 20
 _MAX_INT = 2**31 - 1
 #: Parameters that are whole numbers of at least 1.
 _COUNTED = frozenset(("cutoff", "rel", "partial"))
+#: What the second column of plain qrels holds.
+_NO_SUBTOPIC = frozenset(("0", "Q0"))
 #: A parameter's value that is a word without quotes, as in `weights=vital`; ir_measures wants quotes.
 _BARE = re.compile(r"=\s*(?!(?:True|False|None)\b)([A-Za-z_][\w-]*)\s*(?=[,)])")
 #: Takes labels up to 4 and numeric query ids alone, so that a 5 would stop an evaluation.
@@ -72,6 +76,22 @@ def measure(name: str | Measure, *, official: bool = False) -> Measure:
             f"{parsed} needs ratings of a test bank's items, which official judgments do not have"
         )
     return parsed
+
+
+def measures_on_qrels(names: Iterable[str | Measure], rows: Iterable[Qrel]) -> list[Measure]:
+    """Parse the names of measures for official judgments.
+
+    Raises:
+        ValueError: as `measure`, or a measure needs subtopics, which no row names.
+    """
+    measures = [measure(name, official=True) for name in names]
+    diversity = next((each for each in measures if each.NAME in DIVERSITY), None)
+    if diversity is not None and all(row.iteration in _NO_SUBTOPIC for row in rows):
+        raise ValueError(
+            f"{diversity} needs subtopics, and the second column of the official judgments, which would name "
+            "them, is 0 in every row"
+        )
+    return measures
 
 
 def is_share(name: str) -> bool:

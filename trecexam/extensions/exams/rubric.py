@@ -20,7 +20,7 @@ from trecexam.line.official import never_judged, never_judged_note, official_jud
 from trecexam.line.official_leaderboard import LEADERBOARD
 from trecexam.line.relevance import official_measures
 from trecexam.scores.correlation import correlate
-from trecexam.scores.evaluate import measure
+from trecexam.scores.measures import measure
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping

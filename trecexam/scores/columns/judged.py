@@ -15,7 +15,7 @@ from pyarrow.compute import SetLookupOptions
 from converters.arrow import strings
 from trecexam.scores.expected import gains
 from trecexam.scores.from_rows import ItemRows, QueryJudgments, tables
-from trecexam.scores.labels import LabelRule
+from trecexam.scores.labels import UNJUDGED, LabelRule, label_array
 from trecexam.scores.ratings import QueryRatings
 
 __all__ = ["UNJUDGED", "Judged"]
@@ -102,7 +102,7 @@ class Judged:
             QueryJudgments(
                 q.query_id,
                 q.doc_ids,
-                rubric_labels(q, rule, min_rating, min_answers),
+                label_array(q, rule, min_rating, min_answers),
                 q.ratings,
                 q.importances,
                 q.weights,
@@ -156,72 +156,31 @@ class Judged:
         """The labels with `UNJUDGED` appended, for row -1."""
         return np.append(self.labels, np.int32(UNJUDGED))
 
+    @property
+    def of_items(self) -> tuple[NDArray[np.integer], ...]:
+        """The ratings of each query.
+
+        Raises:
+            ValueError: nothing is known of items.
+        """
+        if self.ratings is None:
+            raise ValueError("these judgments have no ratings of items, which Cover and alpha_nDCG need")
+        return self.ratings
+
     @cached_property
     def items(self) -> NDArray[np.integer]:
         """All ratings: shape (passages + 1, most items of a query), -1 beyond a query's items.
 
         The last row has no rating, so that row -1 reaches no item.
-
-        Raises:
-            ValueError: nothing is known of items.
         """
-        if self.ratings is None:
-            raise ValueError("these judgments have no ratings of items, which Cover and alpha_nDCG need")
-        width = max((matrix.shape[1] for matrix in self.ratings), default=0)
-        kind = np.result_type(np.int8, *{matrix.dtype for matrix in self.ratings})
+        width = int(self.n_items.max(initial=0))
+        kind = np.result_type(np.int8, *{matrix.dtype for matrix in self.of_items})
         padded = np.full((len(self.labels) + 1, width), -1, kind)
-        for start, matrix in zip(self.offsets.tolist(), self.ratings, strict=False):
+        for start, matrix in zip(self.offsets.tolist(), self.of_items, strict=False):
             padded[start : start + matrix.shape[0], : matrix.shape[1]] = matrix
         return padded
 
     @cached_property
     def n_items(self) -> NDArray[np.int64]:
-        """The number of items of each query.
-
-        Raises:
-            ValueError: nothing is known of items.
-        """
-        if self.ratings is None:
-            raise ValueError("these judgments have no ratings of items, which Cover and alpha_nDCG need")
-        return np.array([matrix.shape[1] for matrix in self.ratings], np.int64)
-
-
-#: Stands where a pooled passage has no label.
-UNJUDGED = int(np.iinfo(np.int32).min)
-
-
-def rubric_labels(q: QueryRatings, rule: LabelRule, min_rating: int, min_answers: int) -> NDArray[np.int32]:
-    """The labels of `trecexam.scores.labels.labels`, in the order of q.doc_ids.
-
-    Returns:
-        int32 of shape (len(q.doc_ids),); `UNJUDGED` where a passage has no rating, of an item or as a whole.
-
-    Raises:
-        ValueError: an unknown rule, or min_answers below 1.
-    """
-    if min_answers < 1:
-        raise ValueError(f"min_answers = {min_answers}: at least 1 needed")
-    if rule in ("max", "expected"):
-        labels = _kth_highest(q.ratings, min_answers)
-    elif rule == "count":
-        reached = np.count_nonzero(q.ratings >= max(min_rating, 0), axis=1)
-        labels = np.where(reached >= min_answers, reached, 0).astype(np.int32)
-    else:
-        raise ValueError(f'unknown label rule {rule!r}; there are "max", "count" and "expected"')
-    labels[~(q.ratings >= 0).any(axis=1)] = UNJUDGED
-    for doc_id, rating in q.human.items():
-        row = q.doc_ids.index(doc_id)
-        if rule != "count":
-            labels[row] = rating
-        else:
-            labels[row] = max(int(reached[row]), min_answers) if rating >= min_rating else 0
-    return labels
-
-
-def _kth_highest(ratings: NDArray[np.int8], k: int) -> NDArray[np.int32]:
-    """The k-th highest rating of each passage; 0 with fewer ratings."""
-    n_docs, n_items = ratings.shape
-    if k > n_items:
-        return np.zeros(n_docs, np.int32)
-    highest = ratings.max(axis=1) if k == 1 else np.sort(ratings, axis=1)[:, n_items - k]
-    return np.maximum(highest, 0).astype(np.int32)
+        """The number of items of each query."""
+        return np.array([matrix.shape[1] for matrix in self.of_items], np.int64)

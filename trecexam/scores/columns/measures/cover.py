@@ -17,19 +17,19 @@ from trecexam.scores.columns.measures.base import (
     last_sum,
     ratio,
 )
-from trecexam.scores.columns.ranked import Hits
 from trecexam.scores.cover import NO_PROBABILITIES
 from trecexam.scores.from_rows import together
 from trecexam.scores.weights import EQUAL, ITEM, NO_WEIGHTS, item_weights
 
 
-def best_ratings(items: NDArray[np.integer], hits: Hits) -> NDArray[np.integer]:
-    """Each item's best rating at the hits, -1 without one; shape (queries, items).
+def best_ratings(items: NDArray[np.integer], rows: NDArray[np.int32]) -> NDArray[np.integer]:
+    """Return each item's best rating over the passages of a ranking, -1 without one; shape (rankings, items).
 
     Args:
         items: of `Judged.items`.
+        rows: shape (rankings, passages): each passage's row in `items`; -1 for none.
     """
-    best: NDArray[np.integer] = items[hits.rows].max(axis=1, initial=-1)
+    best: NDArray[np.integer] = items[rows].max(axis=1, initial=-1)
     return best
 
 
@@ -124,7 +124,7 @@ def computation(measure: Measure, judged: Judged) -> Computation:
     else:
         whole = credits_of(_pool(judged), rel, partial, weights)
     return lambda hits: cover(
-        credits_of(best_ratings(items, considered(measure, hits)), rel, partial, weights), whole
+        credits_of(best_ratings(items, considered(measure, hits).rows), rel, partial, weights), whole
     )
 
 
