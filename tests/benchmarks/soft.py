@@ -85,7 +85,8 @@ def whole(track: Assessment, label: str) -> list[str]:
         lines = ["## All queries\n", "| measure | tau | 95% interval |", "|---|---:|---:|"]
     for (name, *_), value in found.pairs:
         shown = f'`{name}`, `label = "{label}"`' if name == OFFICIAL else f"`{name}`"
-        lines.append(f"| {shown} | {value.kendall_tau:.2f} | {value.tau_low:.2f} to {value.tau_high:.2f} |")
+        tau = value.kendall_tau
+        lines.append(f"| {shown} | {tau.value:.2f} | {tau.low:.2f} to {tau.high:.2f} |")
     return lines
 
 
