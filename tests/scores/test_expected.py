@@ -15,10 +15,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from ir_measures import Qrel, nDCG
 
-from trecexam.scores import Cover, ECover, QueryRatings, RubricQrel
+from trecexam.scores import Cover, ECover, RubricQrel
 from trecexam.scores.columns import ColumnEvaluator, Judged, provider
 from trecexam.scores.expected import certain, gains, with_probabilities
 from trecexam.scores.labels import label_qrels, labels
+from trecexam.scores.ratings import QueryRatings
 
 
 def drawn(seed: int, n_docs: int = 3, n_items: int = 2) -> tuple[QueryRatings, np.ndarray]:

@@ -20,7 +20,6 @@ from trecexam.scores.columns import Judged
 from trecexam.scores.labels import RubricQrel, label_qrels, rating_qrels
 from trecexam.scores.measures import measure
 from trecexam.scores.ratings import QueryRatings
-from trecexam.scores.weights import item_weights
 
 
 def weighed(queries: list[QueryRatings], seed: int = 7) -> list[QueryRatings]:
@@ -174,13 +173,6 @@ def test_the_weighted_score_equals_the_formula_of_the_paper() -> None:
     strict = Cover(rel=5, weights="importance")
     assert per_query(strict, [row], {"q": {"a": 1.0}}) == {"q": 1 / 3}
     assert (measure("weighted_score"), measure("strict_weighted_score")) == (one, strict)
-
-
-def test_each_weighting_gives_the_documented_item_weights() -> None:
-    kinds = ("vital", "okay", "")
-    assert item_weights("equal", kinds).tolist() == [1, 1, 1]
-    assert item_weights("vital", kinds).tolist() == [1, 0, 0]
-    assert item_weights("importance", kinds).tolist() == [1, 0.5, 0.5]
 
 
 @pytest.mark.parametrize(

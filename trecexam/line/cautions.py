@@ -12,8 +12,7 @@ from converters.records import Qrel
 from trecexam.config import TrackConfig
 from trecexam.line.relevance import official_measures, relevance_thresholds
 from trecexam.scores.encoder_likeness import MAX_RANKS, MIN_RUNS, agreement, runs_like_encoder
-from trecexam.scores.measures import COVER, DIVERSITY, at_min_rating, measure
-from trecexam.scores.pool_measures import depends_on_pool
+from trecexam.scores.measures import COVER, DIVERSITY, at_min_rating, depends_on_pool, measure
 from trecexam.tables.notes import CHANGES, STANDING, Note
 from trecexam.tables.text import plural, shorten_list
 

@@ -20,7 +20,7 @@ from trecexam.scores.columns.evaluator import ColumnEvaluator, supported
 from trecexam.scores.columns.judged import UNJUDGED, Judged
 from trecexam.scores.columns.ranked import Ranked
 from trecexam.scores.labels import naming
-from trecexam.scores.measures import DIVERSITY
+from trecexam.scores.parameters import DIVERSITY
 
 #: ir_measures' pytrec_eval provider mixes up measures that differ in other parameters than these
 #: when they are computed together.

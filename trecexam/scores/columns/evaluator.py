@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 from ir_measures import Measure
-from ir_measures.providers.base import NOT_PROVIDED
 from numpy.typing import NDArray
 
 import trecexam.scores.cover  # noqa: F401  registers Cover and its kin
@@ -16,10 +14,7 @@ from trecexam.scores.columns.judged import Judged
 from trecexam.scores.columns.measures import MEASURES
 from trecexam.scores.columns.measures.base import Computation
 from trecexam.scores.columns.ranked import Hits, Ranked, rows_at_ranks
-
-#: Parameters that are whole numbers of at least 1.
-_COUNTED = frozenset(("cutoff", "rel", "partial"))
-_MAX_INT = 2**31 - 1
+from trecexam.scores.parameters import check_parameters
 
 
 def supported(measure: Measure) -> bool:
@@ -33,20 +28,11 @@ def supported(measure: Measure) -> bool:
     declared = MEASURES.get(measure.NAME or "")
     if declared is None or not measure.params.keys() <= declared.parameters & measure.SUPPORTED_PARAMS.keys():
         return False
-    for key, info in measure.SUPPORTED_PARAMS.items():
-        value = measure.params.get(key, NOT_PROVIDED)
-        if value is NOT_PROVIDED:
-            if info.required:
-                return False
-            continue
-        valid = info.validate(value)  # type: ignore[no-untyped-call]
-        if not valid or (key in _COUNTED and value is not None and not _is_count(value)):
-            return False
+    try:
+        check_parameters(measure)
+    except ValueError:
+        return False
     return declared.takes(measure)
-
-
-def _is_count(value: Any) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= _MAX_INT
 
 
 class ColumnEvaluator:

@@ -13,14 +13,10 @@ from trecexam.scores.columns.measures.base import (
     Computation,
     Values,
     considered,
-    cutoff_of,
     ratio,
 )
 from trecexam.scores.columns.ranked import NO_RANK, Hits
 from trecexam.scores.labels import naming
-
-#: ndeval computes nothing below this rank.
-MAX_CUTOFF = 20
 
 
 def alpha_dcg(hits: Hits, reached: NDArray[np.bool_], alpha: float) -> Values:
@@ -61,12 +57,6 @@ def computation(measure: Measure, judged: Judged) -> Computation:
     return lambda hits: ratio(ratio(alpha_dcg(considered(measure, hits), reached, alpha), uniform), ideal)
 
 
-def _takes(measure: Measure) -> bool:
-    """Whether ndeval computes it and ir_measures accepts it."""
-    within = (cutoff_of(measure) or MAX_CUTOFF + 1) <= MAX_CUTOFF
-    return bool(within and 0 <= measure["alpha"] <= 1 and not measure.params.get("judged_only"))
-
-
 MEASURES = (
     ColumnMeasure(
         "alpha_nDCG",
@@ -74,7 +64,7 @@ MEASURES = (
         computation,
         "`cutoff` up to 20, `rel` from 1, `alpha` 0..1",
         depends_on_pool=True,
-        takes=_takes,
+        takes=lambda measure: bool(0 <= measure["alpha"] <= 1),
         on_items=True,
     ),
 )

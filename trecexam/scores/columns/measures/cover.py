@@ -17,9 +17,8 @@ from trecexam.scores.columns.measures.base import (
     last_sum,
     ratio,
 )
-from trecexam.scores.cover import NO_PROBABILITIES
+from trecexam.scores.cover import BY_IMPORTANCE, EQUAL, ITEM, NO_PROBABILITIES, NO_WEIGHTS
 from trecexam.scores.from_rows import together
-from trecexam.scores.weights import EQUAL, ITEM, NO_WEIGHTS, item_weights
 
 
 def best_ratings(items: NDArray[np.integer], rows: NDArray[np.int32]) -> NDArray[np.integer]:
@@ -154,18 +153,22 @@ def _weight(reached: NDArray[np.bool_], weights: Values | None) -> Values:
 
 def _weights(measure: Measure, judged: Judged) -> Values | None:
     """The items' weights, padded with 0; None for equal weights."""
-    if measure["weights"] == EQUAL:
+    name = measure["weights"]
+    if name == EQUAL:
         return None
-    nothing = (None,) * len(judged.query_ids)
-    if measure["weights"] == ITEM and judged.weights is None and judged.has_labels.any():
+    if name == ITEM and judged.weights is None and judged.has_labels.any():
         raise ValueError(NO_WEIGHTS.format(measure))
-    stated_weights, importances = judged.weights or nothing, judged.importances or nothing
+    nothing = (None,) * len(judged.query_ids)
     weights = np.zeros((len(judged.query_ids), judged.items.shape[1]), np.float64)
-    for i, of_query in enumerate(importances):
-        if of_query is None and measure["weights"] == ITEM:
-            of_query = ("",) * int(judged.n_items[i])
-        if of_query is not None:
-            weights[i, : len(of_query)] = item_weights(measure["weights"], of_query, stated_weights[i])
+    by_query = zip(
+        judged.n_items.tolist(), judged.importances or nothing, judged.weights or nothing, strict=True
+    )
+    for i, (n_items, importances, stated_weights) in enumerate(by_query):
+        if name == ITEM:
+            weights[i, :n_items] = 1 if stated_weights is None else stated_weights
+        elif importances is not None:
+            vital, other = BY_IMPORTANCE[name]
+            weights[i, :n_items] = [vital if each == "vital" else other for each in importances]
         elif judged.has_labels[i]:
             raise ValueError(
                 f"{measure} needs the importance of items, and these qrels carry none: give rows of "
@@ -184,11 +187,6 @@ def _pool(judged: Judged) -> NDArray[np.integer]:
     return best
 
 
-def _takes(measure: Measure) -> bool:
-    """Whether a threshold for partial credit is below that for full credit."""
-    return measure["partial"] is None or bool(measure["partial"] < measure["rel"])
-
-
 _PARAMETERS = frozenset(("cutoff", "rel", "partial", "weights"))
 
 MEASURES = (
@@ -197,18 +195,14 @@ MEASURES = (
         _PARAMETERS,
         computation,
         "all, on [qrels that name items](../trec-eval.md#in-python-on-numpy-columns)",
-        takes=_takes,
         on_items=True,
     ),
-    ColumnMeasure(
-        "nCover", _PARAMETERS, computation, "as Cover", depends_on_pool=True, takes=_takes, on_items=True
-    ),
+    ColumnMeasure("nCover", _PARAMETERS, computation, "as Cover", depends_on_pool=True, on_items=True),
     ColumnMeasure(
         "ECover",
         _PARAMETERS,
         computation,
         "as Cover, on rows that carry probabilities: `track.qrels(probabilities=True)`",
-        takes=_takes,
         on_items=True,
     ),
 )

@@ -120,12 +120,6 @@ def computation(measure: Measure, judged: Judged) -> Computation:
     return values
 
 
-def _takes(measure: Measure) -> bool:
-    """Return True if gains are whole numbers."""
-    gains = measure.params.get("gains") or {}
-    return all(isinstance(number, int) for pair in gains.items() for number in pair)
-
-
 MEASURES = (
     ColumnMeasure(
         "nDCG",
@@ -133,6 +127,5 @@ MEASURES = (
         computation,
         "`cutoff`, `dcg`, `gains` (whole numbers), `judged_only`",
         depends_on_pool=True,
-        takes=_takes,
     ),
 )
