@@ -17,6 +17,7 @@ from converters.run import Run
 from trecexam.scores import evaluate
 from trecexam.scores.columns import Judged
 from trecexam.scores.evaluate import Evaluator
+from trecexam.scores.labels import item_qrels, naming
 from trecexam.scores.measures import measure
 from trecexam.scores.ratings import QueryRatings
 
@@ -81,6 +82,12 @@ def run_of(by_query: Scores, name: str = "run") -> Run:
     return Run.from_entries(
         name, [(query_id, doc_id, score) for query_id, of in by_query.items() for doc_id, score in of.items()]
     )
+
+
+def rating_qrels(q: QueryRatings) -> list[Qrel]:
+    """Every rating as a row, passage by passage, from the lowest: the iteration is the item, from 1."""
+    rows = item_qrels(q.query_id, q.doc_ids, naming(q.ratings, q.rated))
+    return sorted(rows, key=lambda row: (row.doc_id, row.relevance))
 
 
 def untied(run: Run) -> dict[str, dict[str, float]]:

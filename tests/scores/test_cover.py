@@ -9,12 +9,13 @@ import sys
 import ir_measures
 import numpy as np
 import pytest
+from column_cases import rating_qrels
 from ir_measures import AP, Measure, P, Qrel, nDCG
 from naive_cover import Frame
 
 from trecexam.scores import Cover, nCover
 from trecexam.scores.columns.provider import as_run as ranked
-from trecexam.scores.labels import RubricQrel, label_qrels, rating_qrels, subtopic_qrels
+from trecexam.scores.labels import RubricQrel, label_qrels, subtopic_qrels
 from trecexam.scores.ratings import QueryRatings
 
 Run = dict[str, dict[str, float]]

@@ -11,6 +11,7 @@ from typing import Any
 import ir_measures
 import numpy as np
 import pytest
+from column_cases import rating_qrels
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from ir_measures import Measure, Qrel, nDCG
@@ -18,7 +19,7 @@ from ir_measures.util import CalcResults
 
 from trecexam.scores import Cover, nCover
 from trecexam.scores.columns import ColumnEvaluator, Judged, provider
-from trecexam.scores.labels import label_qrels, rating_qrels, subtopic_qrels
+from trecexam.scores.labels import label_qrels, subtopic_qrels
 from trecexam.scores.ratings import QueryRatings
 
 RUN = {"q1": {"b": 2.0, "a": 1.0}, "q2": {"a": 1.0}}

@@ -11,13 +11,13 @@ from dataclasses import replace
 import ir_measures
 import numpy as np
 import pytest
-from column_cases import evaluated
+from column_cases import evaluated, rating_qrels
 from ir_measures import Measure, Qrel
 from naive_cover import WEIGHT, Frame, naive_cover
 
 from trecexam.scores import Cover, nCover
 from trecexam.scores.columns import Judged
-from trecexam.scores.labels import RubricQrel, label_qrels, rating_qrels
+from trecexam.scores.labels import RubricQrel, label_qrels
 from trecexam.scores.measures import measure
 from trecexam.scores.ratings import QueryRatings
 

@@ -184,10 +184,10 @@ def official_values(
     computed = measures_on_qrels(names, official.rows)
 
     def prepare(query_ids: Sequence[str]) -> Evaluator:
-        row_of = {query_id: row for row, query_id in enumerate(query_ids)}
-        rows = (row for row in official.rows if row.query_id in row_of)
+        index = {query_id: number for number, query_id in enumerate(query_ids)}
+        rows = [row for row in official.rows if row.query_id in index]
         # ndeval adds up gains in the order in which it meets items.
-        rows = sorted(rows, key=lambda row: row_of[row.query_id])
+        rows.sort(key=lambda row: index[row.query_id])
         return Evaluator(computed, Judged.from_qrels(rows, query_ids))
 
     part = f"values on official{', all' if query_ids is None else ''}"

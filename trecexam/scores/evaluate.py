@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
@@ -19,7 +20,7 @@ from trecexam.errors import shortened
 from trecexam.scores.columns.evaluator import ColumnEvaluator, supported
 from trecexam.scores.columns.judged import UNJUDGED, Judged
 from trecexam.scores.columns.ranked import Ranked
-from trecexam.scores.labels import naming
+from trecexam.scores.labels import item_qrels, naming, reaching
 from trecexam.scores.parameters import DIVERSITY
 
 #: ir_measures' pytrec_eval provider mixes up measures that differ in other parameters than these
@@ -141,30 +142,25 @@ def _label_rows(judged: Judged) -> list[Qrel]:
 
 
 def _item_rows(judged: Judged, rel: int) -> list[Qrel]:
-    """The labels of passages on items, as ndeval reads them: the iteration is the item, counted from 1.
+    """The labels of passages on items, as ndeval reads them.
 
-    Rows name every item (`naming`). With rel=1, ratings are 1 from the judgments' `min_rating` on, else 0.
-    The order of the rows is that of `subtopic_qrels`; passage by passage, from the lowest rating, where
-    ratings are compared with a greater rel. Another query has two subtopics: without any such query
-    ir_measures' ndeval provider writes a warning to stderr.
+    Rows name every item (`naming`). With rel=1, ratings count from the judgments' `min_rating` on; a greater
+    rel is compared with the ratings, whose rows are in the order of the passages, from the lowest rating.
+    Another query has two subtopics: without any such query ir_measures' ndeval provider writes a warning to
+    stderr.
     """
     rows: list[Qrel] = []
     doc_ids, labelled = judged.doc_ids.to_pylist(), judged.labels != UNJUDGED
-    for query, query_id in enumerate(judged.query_ids):
-        start, end = judged.offsets[query : query + 2].tolist()
-        ratings = naming(judged.of_items[query], labelled[start:end])
-        items, docs = np.nonzero(ratings.T >= 0)
-        if judged.min_rating is not None and rel > 1:
-            docs, items = np.nonzero(ratings >= 0)
-            order = np.lexsort((items, ratings[docs, items], docs))
-            docs, items = docs[order], items[order]
-        values = ratings[docs, items]
+    for query_id, ratings, (start, end) in zip(
+        judged.query_ids, judged.of_items, itertools.pairwise(judged.offsets.tolist()), strict=True
+    ):
+        named = naming(ratings, labelled[start:end])
         if judged.min_rating is not None and rel == 1:
-            values = (values >= max(judged.min_rating, 0)).astype(np.int8)
-        rows += [
-            Qrel(query_id, doc_ids[start + doc], value, str(item + 1))
-            for doc, item, value in zip(docs.tolist(), items.tolist(), values.tolist(), strict=True)
-        ]
+            named = reaching(named, judged.min_rating)
+        of_query = item_qrels(query_id, doc_ids[start:end], named)
+        if judged.min_rating is not None and rel > 1:
+            of_query = iter(sorted(of_query, key=lambda row: (row.doc_id, row.relevance)))
+        rows += of_query
     return [*rows, Qrel(_DUMMY_QUERY, "d", 5, "1"), Qrel(_DUMMY_QUERY, "d", 5, "2")]
 
 

@@ -8,7 +8,7 @@ reaches. Passages without any rating are unjudged: they get no label and no row.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Literal
 
 import ir_measures
@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from converters.records import Qrel
-from trecexam.scores.ratings import QueryRatings
+from trecexam.scores.ratings import MISSING, QueryRatings
 
 #: Stands where a pooled passage has no label.
 UNJUDGED = int(np.iinfo(np.int32).min)
@@ -186,24 +186,19 @@ def subtopic_qrels(q: QueryRatings, min_rating: int = 4) -> Iterator[Qrel]:
     row only where there is a rating, and one for an item that no passage is rated on (`naming`). Rows are
     in the order of the items, then of the passages.
     """
-    items, docs = np.nonzero(naming(q.ratings, q.rated).T >= 0)
+    return item_qrels(q.query_id, q.doc_ids, reaching(naming(q.ratings, q.rated), min_rating))
+
+
+def reaching(ratings: NDArray[np.integer], min_rating: int) -> NDArray[np.integer]:
+    """Return 1 for ratings of min_rating or better, 0 for others, -1 where there is none."""
+    return np.where(ratings >= 0, ratings >= max(min_rating, 0), MISSING)
+
+
+def item_qrels(query_id: str, doc_ids: Sequence[str], ratings: NDArray[np.integer]) -> Iterator[Qrel]:
+    """Every rating as a qrels row, in the order of the items; the iteration is the item, from 1."""
+    items, docs = np.nonzero(ratings.T >= 0)
     for item, doc in zip(items.tolist(), docs.tolist(), strict=True):
-        reached = q.ratings[doc, item] >= max(min_rating, 0)
-        yield Qrel(q.query_id, q.doc_ids[doc], int(reached), str(item + 1))
-
-
-def rating_qrels(q: QueryRatings) -> Iterator[Qrel]:
-    """Every rating as a qrels row: the iteration is the item's index from 1, the relevance the rating.
-
-    From these rows Cover(rel=t), and the diversity measures with rel=t, can be computed for any t: an item
-    that no passage is rated on has a row, too (`naming`).
-    A passage's rows rise in rating: where a measure that knows no subtopics, like nDCG, meets the same
-    passage several times, `ir_measures` keeps the last row, which is the passage's best rating.
-    """
-    for doc_id, ratings in zip(q.doc_ids, naming(q.ratings, q.rated), strict=True):
-        for item in np.argsort(ratings, kind="stable").tolist():
-            if ratings[item] >= 0:
-                yield Qrel(q.query_id, doc_id, int(ratings[item]), str(item + 1))
+        yield Qrel(query_id, doc_ids[doc], int(ratings[doc, item]), str(item + 1))
 
 
 def _kth_highest(ratings: NDArray[np.int8], k: int) -> NDArray[np.int32]:

@@ -13,6 +13,7 @@ from column_cases import (
     labels,
     qrels_of,
     rated_queries,
+    rating_qrels,
     run_of,
     scores,
 )
@@ -23,7 +24,7 @@ from naive_cover import naive_cover
 from converters.records import Qrel
 from converters.run import Run
 from trecexam.scores.columns import UNJUDGED, ColumnEvaluator, Judged
-from trecexam.scores.labels import LabelRule, label_qrels, rating_qrels, subtopic_qrels
+from trecexam.scores.labels import LabelRule, label_qrels, subtopic_qrels
 from trecexam.scores.labels import labels as labels_of
 from trecexam.scores.measures import measure
 from trecexam.scores.ratings import QueryRatings

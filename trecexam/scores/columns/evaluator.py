@@ -49,11 +49,7 @@ class ColumnEvaluator:
     def __init__(self, measures: Sequence[Measure], judged: Judged) -> None:
         for measure in measures:
             if not supported(measure):
-                # ir_measures cannot print a measure with a parameter that it doesn't have.
-                name = (
-                    str(measure) if measure.params.keys() <= measure.SUPPORTED_PARAMS.keys() else measure.NAME
-                )
-                raise ValueError(f"{name} with these parameters is not computed on columns")
+                raise ValueError(f"{measure.NAME} with these parameters is not computed on columns")
         self.measures = tuple(measures)
         self.judged = judged
         self._computations: list[Computation] = [

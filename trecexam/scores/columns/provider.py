@@ -67,7 +67,7 @@ class ColumnsProvider(providers.Provider):
                 if measure.NAME == _DIVERSITY:
                     raise ValueError(
                         f"{measure} needs a row for each passage and item, and these rows carry all items' "
-                        "ratings each: make rows with `subtopic_qrels` or `rating_qrels`"
+                        "ratings each: make rows with `trecexam.scores.labels.subtopic_qrels`"
                     )
         of_qrels = (rows[0].query_id, rows[0].doc_id) if rows else ()
         if rows and not isinstance(rows[0].doc_id, str):

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
-from numpy.typing import ArrayLike
 
 from trecexam.scores.rank_correlation.ranks import Floats, Ranks
 
@@ -41,7 +38,8 @@ def rbo_columns(a: Ranks, b: Ranks, p: float = DEFAULT_P) -> Floats:
     Raises:
         ValueError: p is not between 0 and 1.
     """
-    _check(p)
+    if not 0 < p < 1:
+        raise ValueError(f"p = {p} of rank-biased overlap: a number between 0 and 1 needed")
     n = len(a.tied)
     # The probabilities are 0, then a line, then 1, so that a run's share of the sum over depths d has three
     # parts: both are lines, one is, none is. Each is a difference of sums of p^d / d * (1, d, d^2) up to d.
@@ -66,28 +64,3 @@ def rbo_columns(a: Ranks, b: Ranks, p: float = DEFAULT_P) -> Floats:
     # Rounding may add an epsilon to 1.
     overlap: Floats = np.minimum((1 - p) / p * total + p**n, 1.0)
     return overlap
-
-
-def rbo(a: ArrayLike, b: ArrayLike, p: float = DEFAULT_P) -> float:
-    """`rbo_columns` of one pair of leaderboards.
-
-    Args:
-        a, b: scores of the same runs, higher is better; only equal values are ties.
-
-    Returns:
-        NaN without runs.
-
-    Raises:
-        ValueError: p is not between 0 and 1, or the shapes are not (n,) and (n,).
-    """
-    scores_a, scores_b = np.asarray(a, np.float64), np.asarray(b, np.float64)
-    if scores_a.ndim != 1 or scores_a.shape != scores_b.shape:
-        raise ValueError(f"scores of shape {scores_a.shape} and {scores_b.shape} don't fit")
-    if not len(scores_a):
-        return math.nan
-    return float(rbo_columns(Ranks.of(scores_a[:, None]), Ranks.of(scores_b[:, None]), p)[0])
-
-
-def _check(p: float) -> None:
-    if not 0 < p < 1:
-        raise ValueError(f"p = {p} of rank-biased overlap: a number between 0 and 1 needed")

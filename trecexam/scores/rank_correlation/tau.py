@@ -1,8 +1,8 @@
 """Correlation of many pairs of leaderboards at once: Kendall's tau-b, Spearman's rho, tau_AP, tau_AP,b ...
 
 The functions take two rankings (`ranks.Ranks`) of the same n runs with equally many columns,
-or a single one on one side, and give an array of shape (n_columns,). `tau_ap`, `tau_b_columns`, `pearson_r`
-and `tau_gap_columns` take scores.
+or a single one on one side, and give an array of shape (n_columns,). `tau_b_columns`, `pearson_r` and
+`tau_gap_columns` take scores.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from trecexam.scores.rank_correlation.ranks import Floats, Ranks, over_others, ranked
 
@@ -131,21 +130,6 @@ def top_tau_columns(truth: Ranks, estimate: Ranks, depths: Sequence[int]) -> Flo
         )
         taus[row] = _ratio(over, np.sqrt(of_t.astype(np.float64) * of_e))
     return taus
-
-
-def tau_ap(truth: ArrayLike, estimate: ArrayLike) -> float:
-    """`tau_ap_columns` of one pair of leaderboards.
-
-    Args:
-        truth, estimate: scores of the same n runs, higher is better; only equal values are ties.
-
-    Raises:
-        ValueError: the shapes are not (n,) and (n,).
-    """
-    t, e = np.asarray(truth, np.float64), np.asarray(estimate, np.float64)
-    if t.ndim != 1 or t.shape != e.shape:
-        raise ValueError(f"scores of shape {t.shape} and {e.shape} don't fit")
-    return float(tau_ap_columns(Ranks.of(t[:, None]), Ranks.of(e[:, None]))[0])
 
 
 def pearson_r(a: Floats, b: Floats) -> Floats:
