@@ -14,9 +14,8 @@ from ir_measures import Measure
 
 from converters.records import Qrel
 from converters.run import Run
-from trecexam.scores import evaluate
-from trecexam.scores.columns import Judged
-from trecexam.scores.evaluate import Evaluator
+from trecexam.scores import columns
+from trecexam.scores.columns import Evaluator, Judged
 from trecexam.scores.labels import item_qrels, naming
 from trecexam.scores.measures import measure
 from trecexam.scores.ratings import QueryRatings
@@ -70,7 +69,7 @@ def evaluated(
 ) -> dict[str, dict[str, float]]:
     """The values of rankings: query_id -> measure -> value."""
     evaluator = Evaluator(map(measure, measures), judged)
-    values = evaluator.values(evaluate.run_of(rankings)).tolist()
+    values = evaluator.values(columns.run_of(rankings)).tolist()
     return {
         query_id: dict(zip(evaluator.names, row, strict=True))
         for query_id, row in zip(judged.query_ids, values, strict=True)

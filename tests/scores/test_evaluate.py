@@ -237,8 +237,7 @@ def test_only_junk_labels_score_zero_whatever_uninitialised_memory_contains() ->
     """pytrec_eval reads uninitialised counts: with some contents of memory it counted for hours."""
     code = """
 from ir_measures import Qrel
-from trecexam.scores.columns import Judged
-from trecexam.scores.evaluate import Evaluator, run_of
+from trecexam.scores.columns import Evaluator, Judged, run_of
 from trecexam.scores.measures import measure
 names, ranking = ["Bpref", "infAP", "SetF"], ["d0", "d1"]
 judged = [Qrel("q1", f"d{n}", 3) for n in range(5)]

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from ir_measures import Measure
 
 from trecexam.scores import Cover, nCover
-from trecexam.scores.columns import ColumnEvaluator, Judged
+from trecexam.scores.columns import Evaluator, Judged
 from trecexam.scores.labels import label_qrels
 from trecexam.scores.measures import measure
 from trecexam.scores.ratings import QueryRatings
@@ -132,7 +132,7 @@ def test_without_weights_the_measure_is_rejected_and_not_computed_with_weights_o
     with pytest.raises(ValueError, match="needs weights of items"):
         per_query(COMPLIANCE, list(label_qrels(queries)), as_run(rankings))
     with pytest.raises(ValueError, match="needs weights of items"):
-        ColumnEvaluator([COMPLIANCE], Judged.from_ratings(queries))
+        Evaluator([COMPLIANCE], Judged.from_ratings(queries))
 
 
 def test_rows_keep_their_weights_when_pickled_or_replaced_and_must_agree(

@@ -51,8 +51,8 @@ from trecexam.line.run_grades import (
 )
 from trecexam.line.track_graders import own_measures
 from trecexam.line.value_cache import ValueCache
+from trecexam.scores.columns.evaluator import Evaluator
 from trecexam.scores.columns.judged import Judged
-from trecexam.scores.evaluate import Evaluator
 from trecexam.scores.leaderboard import Leaderboard
 from trecexam.scores.leaderboard import leaderboard as leaderboard_of
 from trecexam.scores.measures import measure, measures_on_qrels
@@ -376,8 +376,7 @@ def _values(
     """The values of all runs, from what is kept of them and what is evaluated now."""
 
     def evaluate(evaluator: Evaluator, runs: Sequence[Run]) -> Iterator[NDArray[np.float64]]:
-        columns = evaluator.columns
-        rows = PooledRows.of(track, runs, columns.judged, columns.depth)
+        rows = PooledRows.of(track, runs, evaluator.judged, evaluator.depth)
         for run in runs:
             yield evaluator.values(run, None if rows is None else rows.ranked(run))
         cache.failures.update(evaluator.failures)

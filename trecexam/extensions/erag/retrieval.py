@@ -23,8 +23,9 @@ from collections.abc import Callable, Mapping, Sequence
 from ir_measures import Measure
 
 from converters.records import Qrel
+from trecexam.scores.columns.evaluator import Evaluator
 from trecexam.scores.columns.judged import Judged
-from trecexam.scores.evaluate import Evaluator, run_of
+from trecexam.scores.columns.ranked import run_of
 from trecexam.scores.measures import COVER, DIVERSITY, measure
 
 #: query_id -> its doc_ids, best first.

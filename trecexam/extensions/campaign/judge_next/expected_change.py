@@ -16,8 +16,9 @@ from ir_measures import Measure
 from numpy.typing import NDArray
 
 from converters.arrow import strings
+from trecexam.scores.columns.evaluator import Evaluator
 from trecexam.scores.columns.judged import UNJUDGED, Judged
-from trecexam.scores.evaluate import Evaluator, run_of
+from trecexam.scores.columns.ranked import run_of
 from trecexam.scores.ratings import MAX_RATING, MISSING, QueryRatings
 
 #: The number of ratings: 0..5.

@@ -22,8 +22,9 @@ from numpy.typing import NDArray
 from converters.records import Qrel
 from trecexam.features.fill.arithmetic.scale_map import IDENTITY, ScaleMap, fitted
 from trecexam.features.fill.teaching import Labels
+from trecexam.scores.columns.evaluator import Evaluator
 from trecexam.scores.columns.judged import Judged
-from trecexam.scores.evaluate import Evaluator, run_of
+from trecexam.scores.columns.ranked import run_of
 from trecexam.scores.measures import DIVERSITY, measure
 from trecexam.scores.values import TIE_DECIMALS
 
