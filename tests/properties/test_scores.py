@@ -16,6 +16,7 @@ from trecexam.scores.columns.provider import as_run
 from trecexam.scores.correlation import correlate
 from trecexam.scores.labels import label_qrels
 from trecexam.scores.rank_correlation.ranks import Ranks
+from trecexam.scores.rank_correlation.resampling import QueryDraws
 from trecexam.scores.rank_correlation.tau import tau_ap_columns
 from trecexam.scores.ratings import QueryRatings
 
@@ -115,10 +116,10 @@ def test_correlation(data: st.DataObject, n_runs: int, n_queries: int) -> None:
         st.lists(cell, min_size=n_queries, max_size=n_queries), min_size=n_runs, max_size=n_runs
     )
     rubric, official = np.array(data.draw(matrix)), np.array(data.draw(matrix))
-    found = correlate(rubric, official, resamples=30)
+    found = correlate(rubric, official, draws=QueryDraws(30))
     queries = data.draw(st.permutations(range(n_queries)))
     runs = data.draw(st.permutations(range(n_runs)))
-    again = correlate(rubric[runs][:, queries], official[runs][:, queries], resamples=30)
+    again = correlate(rubric[runs][:, queries], official[runs][:, queries], draws=QueryDraws(30))
     for name in ("kendall_tau", "spearman_rho", "tau_ap", "rbo"):
         np.testing.assert_allclose(getattr(again, name).value, getattr(found, name).value, atol=1e-12)
     if not np.isnan(found.kendall_tau.value):
@@ -126,9 +127,9 @@ def test_correlation(data: st.DataObject, n_runs: int, n_queries: int) -> None:
             value, low, high = getattr(found, name)
             assert np.isnan(low) or -(name != "rbo") <= low <= value + 1e-12 <= high + 2e-12 <= 1 + 3e-12
         # All except tau_AP, which treats one side as the truth, are symmetric.
-        turned = correlate(official, rubric, resamples=0)
+        turned = correlate(official, rubric, draws=QueryDraws(0))
         assert turned.kendall_tau.value == found.kendall_tau.value
         np.testing.assert_allclose(
             [turned.spearman_rho.value, turned.rbo.value], [found.spearman_rho.value, found.rbo.value]
         )
-        assert abs(correlate(rubric, rubric, resamples=5).kendall_tau.value - 1) < 1e-12
+        assert abs(correlate(rubric, rubric, draws=QueryDraws(5)).kendall_tau.value - 1) < 1e-12

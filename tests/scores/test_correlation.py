@@ -119,7 +119,7 @@ def test_tau_and_rho_equal_scipy(steps: int) -> None:
     rng = np.random.default_rng(5)
     for _ in range(10):
         rubric, official = (rng.integers(0, steps, (30, 1)) / steps for _ in range(2))
-        found = correlate(rubric, official, resamples=0)
+        found = correlate(rubric, official, draws=QueryDraws(0))
         assert found.kendall_tau.value == pytest.approx(stats.kendalltau(rubric, official).statistic)
         assert found.spearman_rho.value == pytest.approx(stats.spearmanr(rubric, official).statistic)
 
@@ -130,7 +130,7 @@ def test_all_coefficients_are_computed_from_the_means(steps: int) -> None:
     for _ in range(20):
         rubric, official = (rng.integers(0, steps, (6, 5)) / steps for _ in range(2))
         means = [[round(sum(row) / 5, 12) for row in side.tolist()] for side in (rubric, official)]
-        found = correlate(rubric, official, resamples=20)
+        found = correlate(rubric, official, draws=QueryDraws(20))
         assert found.n_runs == 6
         assert found.kendall_tau.value == pytest.approx(naive_tau_b(*means))
         assert found.spearman_rho.value == pytest.approx(naive_spearman(*means))
@@ -141,7 +141,7 @@ def test_all_coefficients_are_computed_from_the_means(steps: int) -> None:
         for name in COEFFICIENTS[:5]:
             _, low, high = getattr(found, name)
             assert low <= high if distinct >= 5 else math.isnan(low) and math.isnan(high)
-        board = correlate(rubric, means[1], resamples=20)
+        board = correlate(rubric, means[1], draws=QueryDraws(20))
         assert (board.kendall_tau.value, board.spearman_rho.value, board.tau_ap.value, board.rbo.value) == (
             found.kendall_tau.value, found.spearman_rho.value, found.tau_ap.value, found.rbo.value,
         )  # fmt: skip
@@ -209,7 +209,7 @@ def test_the_interval_equals_naive_subsets_and_samples_of_denoised_runs() -> Non
     half = float(student.ppf(0.975, n - 1)) * error
     low = np.maximum(values + np.minimum(bias, 0) - half, [-1, -1, -1, 0])
     high = np.minimum(values + np.maximum(bias, 0) + half, 1)
-    found = correlate(rubric, official, resamples=resamples, seed=seed)
+    found = correlate(rubric, official, draws=QueryDraws(resamples, seed))
     ends = zip(found.kendall_tau, found.spearman_rho, found.tau_ap, found.rbo, strict=True)
     assert list(ends)[1:] == [pytest.approx(tuple(low)), pytest.approx(tuple(high))]
 
@@ -259,9 +259,9 @@ def test_intervals_are_reproducible() -> None:
     rng = np.random.default_rng(0)
     rubric, official = rng.random((9, 15)), rng.random((9, 15))
     assert correlate(rubric, official) == correlate(rubric, official)
-    other = correlate(rubric, official, seed=1)
+    other = correlate(rubric, official, draws=QueryDraws(seed=1))
     assert abs(correlate(rubric, official).kendall_tau.high - other.kendall_tau.high) > 1e-3
-    none = correlate(rubric, official, resamples=0)
+    none = correlate(rubric, official, draws=QueryDraws(0))
     assert math.isnan(none.kendall_tau.low)
     assert math.isnan(none.kendall_tau.high)
 

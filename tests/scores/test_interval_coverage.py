@@ -10,6 +10,7 @@ import pytest
 from trecexam.extensions.simulation.arithmetic.removal import prediction
 from trecexam.scores.correlation import correlate
 from trecexam.scores.leaderboard import interval, score
+from trecexam.scores.rank_correlation.resampling import QueryDraws
 from trecexam.scores.rank_correlation.tau import tau_b_columns
 
 
@@ -26,7 +27,7 @@ def test_intervals_of_tau_cover_the_tau_of_all_queries_although_noise_lowers_it(
             for side in (rubric, official)
         ]
         truth = float(tau_b_columns(rubric[:, None], official[:, None])[0])
-        found = correlate(*sides, resamples=80)
+        found = correlate(*sides, draws=QueryDraws(80))
         assert found.kendall_tau.low <= found.kendall_tau.value <= found.kendall_tau.high
         held += found.kendall_tau.low - 1e-9 <= truth <= found.kendall_tau.high + 1e-9
         truths, measured = truths + truth / trials, measured + found.kendall_tau.value / trials

@@ -13,6 +13,7 @@ from nltk_folder import with_nltk_data
 from scipy import stats
 
 from trecexam.scores.correlation import Correlation, correlate, per_query_correlations
+from trecexam.scores.rank_correlation.resampling import QueryDraws
 
 values = st.one_of(
     st.integers(0, 4).map(float), st.floats(0, 1, allow_subnormal=False).map(lambda value: round(value, 6))
@@ -34,7 +35,7 @@ def tau_gap(truth: Sequence[float], estimate: Sequence[float]) -> float:
 
 
 def of_means(ours: Sequence[float], truth: Sequence[float]) -> Correlation:
-    return correlate(np.array(ours)[:, None], np.array(truth), resamples=0)
+    return correlate(np.array(ours)[:, None], np.array(truth), draws=QueryDraws(0))
 
 
 @given(both_sides)

@@ -123,8 +123,6 @@ def correlate(
     rubric: ArrayLike,
     official: ArrayLike,
     *,
-    resamples: int = 300,
-    seed: int = 0,
     rbo_p: float = DEFAULT_P,
     draws: QueryDraws | None = None,
     ranks: bool = False,
@@ -138,10 +136,8 @@ def correlate(
         rubric: values of shape (n_runs, n_queries).
         official: values of the same shape, for the same runs and queries; or, where only a leaderboard
             is known, scores of shape (n_runs,), higher is better (negate ranks).
-        resamples: how many subsets of the queries the interval is made of; 0 for no interval.
-        seed: of the random numbers; the same seed gives the same interval.
         rbo_p: the persistence of RBO, between 0 and 1.
-        draws: in place of resamples and seed, where several comparisons share them.
+        draws: the subsets of the queries that intervals are made of, which several comparisons can share.
         ranks: official is ranks, negated, so that there is no correlation of scores.
 
     Raises:
@@ -152,9 +148,9 @@ def correlate(
     if n_queries == 0:
         return _correlation(n_runs, np.full(len(COEFFICIENTS), np.nan), [math.nan] * 2)
     ours, truth = means(rubric_values), official_means(official_values)
-    values = _coefficients(ours[:, None], truth[:, None], rbo_p)[:, 0]
+    values = coefficients(ours[:, None], truth[:, None], rbo_p)[:, 0]
     of_scores = [math.nan] * 2 if ranks else _of_scores(ours[:, None], truth[:, None])[0]
-    draws = draws or QueryDraws(resamples, seed)
+    draws = draws or QueryDraws()
     enough = _enough_distinct(ours, truth)
     few = n_queries < MIN_QUERIES or not enough[0]
     if math.isnan(values[0]) or few or n_runs > MOST_RUNS or draws.resamples < 1:
@@ -232,7 +228,7 @@ def per_query_correlations(
     return tuple(
         _correlation(len(rubric_values), values, of_scores)
         for values, of_scores in zip(
-            _coefficients(rubric_values, official_values, rbo_p).T,
+            coefficients(rubric_values, official_values, rbo_p).T,
             _of_scores(rubric_values, official_values),
             strict=True,
         )
@@ -295,15 +291,6 @@ def half_width(error: Floats, n_queries: int) -> Floats:
     return half
 
 
-def coefficients(rubric: Floats, official: Floats, rbo_p: float = DEFAULT_P) -> Floats:
-    """All coefficients of means, column by column: shape (len(COEFFICIENTS), n_columns); NaN where undefined.
-
-    Args:
-        rubric, official: shape (n_runs, n_columns); one column alone means each of the other side's.
-    """
-    return _coefficients(np.round(rubric, TIE_DECIMALS), np.round(official, TIE_DECIMALS), rbo_p)
-
-
 def _paired(
     rubric: tuple[tuple[slice, Ranks], ...], official: tuple[tuple[slice, Ranks], ...] | Ranks
 ) -> Iterator[tuple[slice, Ranks, Ranks]]:
@@ -311,10 +298,14 @@ def _paired(
         yield part, rubric_ranks, official if isinstance(official, Ranks) else official[number][1]
 
 
-def _coefficients(rubric: Floats, official: Floats, rbo_p: float) -> Floats:
-    """All coefficients column by column, shape (coefficients, n_columns); NaN where they are undefined."""
-    n_columns = max(rubric.shape[1], official.shape[1])
-    return _of_rankings(n_columns, ranked(rubric, official) if len(rubric) > 1 else (), rbo_p)
+def coefficients(rubric: Floats, official: Floats, rbo_p: float = DEFAULT_P) -> Floats:
+    """All coefficients of means, column by column: shape (coefficients, n_columns); NaN where undefined.
+
+    Args:
+        rubric, official: shape (n_runs, n_columns); one column alone means each of the other side's.
+    """
+    a, b = np.round(rubric, TIE_DECIMALS), np.round(official, TIE_DECIMALS)
+    return _of_rankings(max(a.shape[1], b.shape[1]), ranked(a, b) if len(a) > 1 else (), rbo_p)
 
 
 def _of_rankings(n_columns: int, pairs: Iterable[tuple[slice, Ranks, Ranks]], rbo_p: float) -> Floats:

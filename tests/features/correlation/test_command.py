@@ -19,7 +19,7 @@ from trecexam.graders.base import Scale
 from trecexam.line.evaluation import official_values, rubric_values
 from trecexam.line.loader import opened
 from trecexam.scores.correlation import correlate
-from trecexam.scores.rank_correlation.outliers import find_outliers
+from trecexam.scores.rank_correlation.ranks import find_outliers
 
 Rows = list[dict[str, str]]
 

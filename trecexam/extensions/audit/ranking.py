@@ -14,7 +14,7 @@ from trecexam.extensions.audit.choices import main_choice, main_values
 from trecexam.extensions.audit.findings import Finding, Part, finding, standard_errors, table, with_interval
 from trecexam.extensions.audit.records import AuditInputs, Floats
 from trecexam.scores.correlation import Correlation, correlate, half_width
-from trecexam.scores.paired_tests import MOST_RUNS, PairedT, holm, paired_t
+from trecexam.scores.paired_tests import PairedT, holm, paired_t
 from trecexam.scores.values import TIE_DECIMALS
 from trecexam.tables.table import Table
 
@@ -93,8 +93,7 @@ def ranking(inputs: AuditInputs) -> Part:
         )
     tables = {"neighbours": _neighbours_table(inputs, near, differences)}
     if len(of_sides) == 2:
-        enough = len(inputs.runs) <= MOST_RUNS
-        correlation = correlate(of_sides[1], of_sides[0], resamples=300 if enough else 0)
+        correlation = correlate(of_sides[1], of_sides[0])
         agreed, tables["correlation"] = _agreement(inputs, correlation)
         swaps, tables["swaps"] = _swaps(inputs, of_sides)
         findings += [*agreed, *swaps]

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from trecexam.scores.correlation import Correlation
-    from trecexam.scores.rank_correlation.outliers import Outlier
+    from trecexam.scores.rank_correlation.ranks import Outlier
 
 #: So many of the runs furthest from the diagonal have their names beside them, if they are so many ranks off.
 _NAMED, _FAR = 4, 3

@@ -6,28 +6,21 @@ import itertools
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any
 
+import ir_measures
 import numpy as np
 from numpy.typing import NDArray
 from pyarrow.compute import SetLookupOptions
 
 from converters.arrow import strings
+from converters.records import Qrel
 from trecexam.scores.expected import gains
 from trecexam.scores.from_rows import ItemRows, QueryJudgments, tables
 from trecexam.scores.labels import UNJUDGED, LabelRule, label_array
 from trecexam.scores.ratings import QueryRatings
 
 __all__ = ["UNJUDGED", "Judged"]
-
-
-class _Row(Protocol):
-    @property
-    def query_id(self) -> str: ...
-    @property
-    def doc_id(self) -> str: ...
-    @property
-    def relevance(self) -> int: ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,7 +59,7 @@ class Judged:
     at_least: tuple[NDArray[np.float64] | None, ...] | None = None
 
     @classmethod
-    def from_qrels(cls, rows: Iterable[_Row], query_ids: Iterable[str] = ()) -> Judged:
+    def from_qrels(cls, rows: Iterable[Qrel | ir_measures.Qrel], query_ids: Iterable[str] = ()) -> Judged:
         """Judgments from rows with query_id, doc_id and relevance, of `converters` or `ir_measures`.
 
         Where a passage stands several times for a query, its best label counts. A row's `iteration`, if it

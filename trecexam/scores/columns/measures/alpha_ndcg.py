@@ -20,8 +20,6 @@ from trecexam.scores.columns.measures.base import (
 from trecexam.scores.columns.ranked import NO_RANK, Hits
 from trecexam.scores.labels import naming
 
-#: So many ranks have a discount, as in ndeval.
-DEPTH = 20
 #: So many cells, queries x passages x items, are worked on at once: 32 MB.
 _CELLS = 1 << 22
 
@@ -113,7 +111,9 @@ def _with_named_items(judged: Judged) -> NDArray[np.integer]:
 @lru_cache(maxsize=1)
 def discounts() -> Values:
     """ndeval's discount of the ranks 0..19; shape (20,)."""
-    return np.array([1.0, *(math.log(2.0) / math.log(rank + 2.0) for rank in range(1, DEPTH))], np.float64)
+    return np.array(
+        [1.0, *(math.log(2.0) / math.log(rank + 2.0) for rank in range(1, NDEVAL_DEPTH))], np.float64
+    )
 
 
 def gains(reached: NDArray[np.bool_], gain: Values, alpha: float) -> Values:
