@@ -242,15 +242,6 @@ def dl19() -> Path:
     return outside("dl19")
 
 
-@pytest.fixture
-def threads() -> Iterator[Callable[[int], None]]:
-    """Sets the number of threads of torch, whatever OMP_NUM_THREADS is."""
-    torch = pytest.importorskip("torch")
-    before = torch.get_num_threads()
-    yield torch.set_num_threads
-    torch.set_num_threads(before)
-
-
 @pytest.fixture(params=(9, 10), ids=("9.0.8", "10.0-rc3"))
 def trec_eval(request: pytest.FixtureRequest) -> real_trec_eval.TrecEval:
     """NIST's program, in both versions; skipped with the reason if it cannot be built."""

@@ -43,8 +43,9 @@ PERMITTED = {
         "trecexam.cli.watch",
         "trecexam.extensions.audit.cli",
         "trecexam.extensions.banks.cli.check",
+        "trecexam.line.dropped_runs",
     },
-    "pyarrow": {"trecexam.cli.bars", "trecexam.cli.init"},
+    "pyarrow": {"trecexam.cli.bars", "trecexam.cli.init", "trecexam.cli.working"},
     "numpy": {"trecexam.extensions.exams.cli.fitting"},
     "pydantic": {
         "trecexam",

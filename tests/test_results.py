@@ -71,7 +71,7 @@ def test_a_call_returns_tables_by_name_notes_and_facts(track: trecexam.Track, ca
     assert len(lines) == len(found) == len(found.to_pandas())
     assert len(repr(found).splitlines()) <= 40
     assert found._repr_html_().startswith("<")
-    assert found.to_latex().count(r"\begin{tabular}") == len(found.for_people())
+    assert found.to_latex().count(r"\begin{tabular}") == len(found._for_people())
 
 
 @pytest.mark.parametrize(

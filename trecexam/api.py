@@ -274,7 +274,7 @@ class Track(OfExtensions):
 
         Args:
             measures: one or several; None for the track's own. Of several graders `NAME:MEASURE`.
-            official: use the official judgments instead of the grades.
+            official: use the official judgments instead of the grades; the track needs no bank.
             runs: the runs that are shown, None for all.
             labels: "learned": expected nDCG@10 and AP, with the labels that `track.learn` wrote for missing
                 judgments.
@@ -284,8 +284,11 @@ class Track(OfExtensions):
                 arguments do not go together.
             ValueError: a measure cannot be computed.
         """
+        if labels is None and not official:
+            return self._graded_leaderboard(measures, runs=runs)
         if labels is None:
-            return self._graded_leaderboard(measures, official=official, runs=runs)
+            name = None if self._is_joint else self._grader or self.graders[0]
+            return leaderboard(self._loaders.load_judged(name), measures, official=True, runs=runs)
         if labels != "learned":
             raise TrecexamError(f"labels = {labels!r}: give 'learned'")
         if measures is not None:

@@ -140,8 +140,7 @@ def on_loaded(
             if answer is not None:
                 return answer
         loader = _loader_for(self, function, *args, **kwargs)
-        bank_needed = not AskedOf.of(function).bank_optional
-        return function(loader.load(bank_needed=bank_needed), *args, **kwargs)
+        return function(loader.load(bank_needed=_needs_bank(function, **kwargs)), *args, **kwargs)
 
     return _with_self(method, function)
 
@@ -181,7 +180,7 @@ def _noted(
     @wraps(function)
     def noted(track: Assessment, /, *args: P.args, **kwargs: P.kwargs) -> Noted:
         result = function(track, *args, **kwargs)
-        return result if kwargs.get("official") else result.noted(*grades_notes(track, human=human))
+        return result if kwargs.get("official") else result.with_notes(*grades_notes(track, human=human))
 
     return noted
 
@@ -264,7 +263,7 @@ def _loader_for(
     needs = AskedOf.of(function)
     named = _named_grader(track, function, *args, **kwargs) if track._is_joint else None
     if track._is_joint and named is None:
-        bank_needed = not needs.bank_optional
+        bank_needed = _needs_bank(function, **kwargs)
         loader = track._loaders.first_asked(
             lambda each: needs.applies(each, *args, **kwargs), bank_needed=bank_needed
         )
@@ -287,6 +286,11 @@ def _loader_for(
             path=track.folder.config_path,
         )
     return loader
+
+
+def _needs_bank(function: Callable[..., object], *, official: object = False, **kwargs: object) -> bool:
+    """Return False for a function of a pool and its judgments, which no bank adds to."""
+    return not (AskedOf.of(function).bank_optional or official)
 
 
 def _named_grader(

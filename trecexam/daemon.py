@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from trecexam.files.stamps import Rejected, Stamp, stamp
 from trecexam.files.track_lock import TrackLock
 from trecexam.line.grading import Progress
 from trecexam.line.loaded_track import TrackLoaders
+from trecexam.line.rejected import lost_in_words
 from trecexam.line.track_graders import usable_folders
 from trecexam.outputs.update import warm_up
 from trecexam.outputs.update_all import update_all
@@ -262,7 +264,8 @@ def describe(update: Update) -> str:
     if counts.no_text:
         parts.append(f"{counts.no_text:,} pooled passages without a text")
     if update.rejected:
-        parts.append(f"{len(update.rejected):,} rejected (out/rejected.tsv)")
+        lost = lost_in_words(Counter(row.lost for row in update.rejected))
+        parts.append(f"rejected: {lost} (out/rejected.tsv)")
     parts += update.cautions
     if not update.complete:
         # Of several graders it is said who ended early, and who cannot go on at all.

@@ -88,7 +88,7 @@ def test_the_demo_has_columns_without_a_prefix_and_two_notes(
         *("run", "queries", "Cover(rel=4)@10", "P(rel=4)@10", "nDCG@10"),
     ]
     made, summary, *notes, _, report, _ = printed.err.partition("next:")[0].split("\n")
-    assert made.startswith("made ")
+    assert made.startswith("created ")
     assert summary.startswith("7 runs; 1,764 cells graded; ")
     assert report.startswith("report: ")
     assert [note.split(" ")[0] for note in notes] == ["title-only", "values"]

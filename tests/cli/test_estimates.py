@@ -27,8 +27,8 @@ from tiny_models import save_llama
 from trecexam.graders import sampling
 
 TIMED = re.compile(
-    r"^(?P<doing>\w+) would take about \d+ s, by a sample that was tried here and not stored: \d+\.\d s "
-    r"until the first (?P<what>\w+) was done, the model loaded, and \d+\.\d s for (?P<n>\d+) \w+$",
+    r"^(?P<doing>\w+) would take about \d+ s: a sample took \d+\.\d s until the first (?P<what>\w+), "
+    r"then \d+\.\d s for (?P<n>\d+) \w+$",
     re.MULTILINE,
 )
 
@@ -185,7 +185,7 @@ def test_support_estimates_the_time_of_a_local_model_and_stores_nothing(
     assert run(["watch", str(root), "--estimate"]) == 0
     printed = capsys.readouterr()
     assert printed.out.splitlines()[1].split("\t")[0] == "4"
-    timed = r"^grading would take about \d+ s, by a sample that was graded here .* for 3 cells of 3 passages$"
+    timed = r"^grading would take about \d+ s: a sample took .* for 3 cells of 3 passages$"
     assert re.search(timed, printed.err, re.MULTILINE)
     store = TrackFolder.open(root).store_path
     assert not store.exists() or GradeStore(store, write=False).is_empty()

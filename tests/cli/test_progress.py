@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 import sys
 from collections.abc import Callable
 
@@ -98,6 +99,26 @@ def test_each_grader_and_each_stage_has_a_pace_of_its_own(
     ]
 
 
+def test_answers_that_arrive_together_do_not_move_the_time_left(
+    clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "stderr", Terminal())
+    with bars.progress("asking", "prompts") as show:
+        for done in range(12):
+            clock.now += 2 * (done % 2)
+            show(Progress(done, 100))
+    times = re.findall(r"about (\d+ s|\d+ minutes) left", sys.stderr.getvalue())
+    assert times[0] == "3 minutes"
+    assert {int(each.removesuffix(" s")) for each in times if each.endswith(" s")} <= {*range(85, 99)}
+
+
+def test_no_bar_is_drawn_where_nothing_is_to_do(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stderr", Terminal())
+    with bars.progress("asking", "prompts") as show:
+        show(Progress(0, 0))
+    assert not sys.stderr.getvalue()
+
+
 def test_work_that_starts_over_has_a_new_pace(clock: Clock, lines: Callable[[], list[str]]) -> None:
     with bars.progress() as show:
         for seconds in (10, 40):
@@ -144,6 +165,22 @@ def test_a_terminal_gets_a_bar_for_each_stage_with_the_time_left(
     assert "15/30  steps, about 100 s left" in steps
     assert support.lstrip("\r").startswith(("learning (support)", "\x1b"))
     assert "1/9  cells" in support
+
+
+def test_a_model_that_is_loaded_is_named_on_a_terminal_until_the_work_starts(
+    clock: Clock, monkeypatch: pytest.MonkeyPatch, lines: Callable[[], list[str]]
+) -> None:
+    with bars.progress() as show:
+        clock.now += 60
+        show(Progress(0, 40, loading="minilm"))
+    assert lines() == []
+    monkeypatch.setattr(sys, "stderr", Terminal())
+    with bars.progress() as show:
+        show(Progress(0, 40, loading="minilm"))
+        assert sys.stderr.getvalue() == "\rloading minilm ..."
+        show(Progress(20, 40))
+        assert sys.stderr.getvalue().startswith("\rloading minilm ...\r\x1b[K")
+        assert sys.stderr.getvalue().count("loading") == 1
 
 
 @pytest.mark.parametrize(

@@ -98,7 +98,7 @@ def test_a_leaderboard_fits_the_terminal_width(
     assert list(MEASURES[: len(measures)]) == measures
     assert len(measures) == (3 if width >= 80 or kind in ("one", "hundred") else 1)
     errors = r" ±\d\.\d{3}" if "±" in notes else ""
-    assert all(len(re.findall(rf"\d\.\d{{4}}{errors}", row)) == len(measures) for row in rows)
+    assert all(len(re.findall(rf"\d\.\d{{3}}{errors}", row)) == len(measures) for row in rows)
     assert rows[0].split()[0] == "1"
     assert len({row[4 : row.index("0.")].strip() for row in rows}) == len(rows)
     assert "left out: " in notes
@@ -176,7 +176,7 @@ def test_holes_on_a_terminal_shows_sums_per_run_and_queries_on_request(
 ) -> None:
     lines = [STYLE.sub("", line) for line in run_on_terminal("holes", tracks["hundred"])]
     assert lines[0] == "sums over all queries"
-    assert lines[1].split() == ["run", "depth", "retrieved", "unjudged", "ungraded", "Judged"]
+    assert lines[1].split() == ["run", "depth", "retrieved", "unjudged", "ungraded", "Judged@8"]
     assert len(lines) == 102
     by_query = [
         STYLE.sub("", line).split() for line in run_on_terminal("holes", tracks["hundred"], "--by", "query")

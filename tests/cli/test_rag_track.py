@@ -285,7 +285,9 @@ def test_an_estimate_has_a_row_for_each_bank_and_sends_no_prompt(
             assert by_name["sum"][column] == pytest.approx(sum(row[column] for row in rows[:-1]))
         assert by_name["sum"]["without"] == "nuggets, rubric"
         assert run(["watch", "mytrack", "--estimate"]) == 0
-        assert "the sum is without grading by nuggets, rubric" in capsys.readouterr().err
+        notes = capsys.readouterr().err.splitlines()
+        assert notes[0] == "estimate (nothing is sent, nothing is stored):"
+        assert notes[1] == "the sum lacks grading by nuggets and rubric: known once the bank is written"
         assert run(["watch", "mytrack", "--once"]) == 0
         n_asked = len(server.bodies)
         status = json.loads(printed(capsys, "status", "mytrack", "--json"))

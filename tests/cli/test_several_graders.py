@@ -278,6 +278,24 @@ def test_a_measure_of_an_unknown_grader_lists_the_graders(
 
 
 @pytest.mark.parametrize(
+    "words",
+    [
+        ["leaderboard", "-m", "mini:mini:nDCG@10"],
+        ["leaderboard", "--grader", "mini", "-m", "mini:mini:nDCG@10"],
+        ["correlate", "-m", "mini:mini:nDCG@10"],
+        ["compare", "-m", "umbrela:mini:nDCG@10"],
+    ],
+)
+def test_a_measure_with_two_names_of_graders_says_what_to_write(
+    root: Path, capsys: pytest.CaptureFixture[str], words: list[str]
+) -> None:
+    capsys.readouterr()
+    assert run([words[0], str(root), *words[1:]]) == 2
+    said = f"measure '{words[-1]}' begins with two names of graders: write mini:nDCG@10"
+    assert said in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
     ("words", "said"),
     [
         (

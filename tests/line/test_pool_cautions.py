@@ -199,8 +199,11 @@ def test_outputs_are_updated_when_judgments_of_pooled_passages_are_added(small_t
         with trecexam.open_track(small_track, grader=HashGrader()) as track:
             track.update()
         written.append(json.loads((small_track / "out" / "leaderboard.json").read_text())["notes"])
-    assert len(written[0]) == 1
-    assert written[1] == []
+    equal = (
+        "no run has more than 10 ranks, so P(rel=4)@12 is at most 0.833; all 3 runs have the same P(rel=4)@12"
+    )
+    assert [notes[0].partition(":")[0] for notes in written] == [equal, equal]
+    assert [len(notes) for notes in written] == [2, 1]
 
 
 def test_values_without_a_warning_equal_those_of_the_run_alone(small_track: Path) -> None:
@@ -240,3 +243,24 @@ def test_without_official_judgments_the_warning_gives_an_applicable_remedy(small
         track.update()
         (caution,) = track.leaderboard().notes
     assert caution.endswith(" pools; report how many runs were pooled, and to which depth")
+
+
+def test_a_cutoff_beyond_all_ranks_and_equal_runs_are_reported(small_track: Path) -> None:
+    first, *others = sorted((small_track / "runs").iterdir())
+    lines = [line.split() for line in first.read_text().splitlines()]
+    short = [line for line in lines if int(line[3]) <= 3]
+    for path in others:
+        # The same passages in another order.
+        turned = ([*line[:4], str(-float(line[4])), path.stem] for line in short)
+        path.write_text("".join(" ".join(line) + "\n" for line in turned))
+    first.write_text("".join(" ".join(line) + "\n" for line in short))
+    with trecexam.open_track(small_track, grader=HashGrader()) as track:
+        track.update()
+    few = "no run has more than 3 ranks, so P(rel=4)@6 is at most 0.500"
+    same = f"all {1 + len(others)} runs have the same P(rel=4)@"
+    assert cautions(small_track, ["P(rel=4)@6"]) == (
+        f"{few}; {same}6: see `trecexam leaderboard TRACK -m nDCG@3`",
+    )
+    assert cautions(small_track, ["P(rel=4)@3"]) == (f"{same}3: see `trecexam leaderboard TRACK -m nDCG@3`",)
+    line, _ = cautions(small_track, ["nDCG@3", "P(rel=4)@6"])
+    assert line == f"{few}: see `trecexam leaderboard TRACK -m 'P(rel=4)@3'`"

@@ -198,6 +198,7 @@ def test_a_bad_line_of_responses_loses_only_that_line(small_track: Path, hash_gr
     assert written[0] == "file\tline\treason\tlost"
     assert len(rejected) == status["rejected"] == len(written) - 1 == len(files)
     assert status["lost"] == {"line": 14, "response": 8}
+    assert "rejected\t14 lines, 8 responses\n" in status.to_tsv()
     report = (small_track / "out" / "report.html").read_text()
     for (name, (place, (_, reason, lost))), row in zip(sorted(files.items()), written[1:], strict=True):
         found = rejected[f"runs/{name}.jsonl"]

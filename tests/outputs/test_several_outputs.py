@@ -82,7 +82,7 @@ def test_the_joint_leaderboard_has_the_columns_of_each_grader(track: trecexam.Tr
     assert board.measures[:2] == ("rubric:Cover(rel=4)@8", "other:Cover(rel=2)@4")
     assert [row.run for row in board.rows] == list(joint)
     # On a terminal the first columns are shown; all others exist, too.
-    assert board.first == 2
+    assert board._n_shown == 2
     assert set(board.measures) == {
         f"{name}:{measure}" for name in columns for measure in track[name].leaderboard().measures
     }
@@ -390,7 +390,7 @@ def test_the_leaderboard_plot_has_a_panel_for_each_column(track: trecexam.Track)
     track.update()
     figure = track.plot("leaderboard", width="double")
     board = track.leaderboard()
-    columns = board.measures[: board.first]
+    columns = board.measures[: board._n_shown]
     assert [axes.get_xlabel().replace("\n", "") for axes in figure.axes] == [*columns]
     table = figure.plot.table
     assert [row[1] for row in table.rows] == [row.run for row in board.rows]
@@ -540,7 +540,7 @@ def test_displayed_headings_are_valid_column_names(
     monkeypatch.setenv("COLUMNS", "80")
     track.update()
     board = track.leaderboard()
-    assert str(board).splitlines()[0].split()[2:] == [*board.measures[: board.first]]
+    assert str(board).splitlines()[0].split()[2:] == [*board.measures[: board._n_shown]]
     first = board.rows[0].run
     assert board[first]["other:Cover(rel=2)@4"] in board["other:Cover(rel=2)@4"]
     with pytest.raises(KeyError) as error:

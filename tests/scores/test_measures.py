@@ -34,10 +34,13 @@ def test_measure_objects_are_accepted_too() -> None:
 @pytest.mark.parametrize(
     ("name", "reason"),
     [
-        ("cover@20", "did you mean Cover?"),
-        ("nDGC@10", "did you mean nDCG?"),
-        ("alphanDCG@10", "did you mean alpha_nDCG, "),
-        ("ndcg10@5", r"did you mean nDCG(, \w+){3} or \w+\?$"),
+        ("cover@20", "did you mean Cover@20?"),
+        ("ndcg@10", r"did you mean nDCG@10\?$"),
+        ("p(rel=2)@5", r"did you mean P\(rel=2\)@5\?$"),
+        ("ndcg@0", r"did you mean nDCG\?$"),
+        ("nDGC@10", "did you mean nDCG@10, alpha_nDCG@10 or SDCG?"),
+        ("alphanDCG@10", "did you mean alpha_nDCG@10, "),
+        ("ndcg10@5", r"did you mean nDCG@5(, \w+(@5)?){3} or \w+(@5)?\?$"),
         ("xyzzy", "the measures are AP, Cover, P, RR, nDCG and [0-9]+ more of ir_measures$"),
         ("ndcg_cut_10", "write nDCG@10"),
         ("P_20", "write P@20"),

@@ -36,11 +36,11 @@ def test_at_80_columns_a_leaderboard_has_rank_run_and_three_measures_with_their_
     shown = fitted(table, 80, Layout(("run",), most=3, ranks=(1, 2, 2)))
     assert shown.tables == (
         (
-            ("rank  run       P(rel=4)@20        nDCG@10  Cover(rel=4)@20",),
+            ("rank  run      P(rel=4)@20       nDCG@10  Cover(rel=4)@20",),
             (
-                "   1  first   0.5000 ±0.042  0.5000 ±0.042    0.5000 ±0.042",
-                "   2  second  0.4990 ±0.042  0.4990 ±0.042    0.4990 ±0.042",
-                "   2  third   0.4980 ±0.042  0.4980 ±0.042    0.4980 ±0.042",
+                "   1  first   0.500 ±0.042  0.500 ±0.042     0.500 ±0.042",
+                "   2  second  0.499 ±0.042  0.499 ±0.042     0.499 ±0.042",
+                "   2  third   0.498 ±0.042  0.498 ±0.042     0.498 ±0.042",
             ),
         ),
     )
@@ -67,11 +67,11 @@ def test_intervals_are_behind_their_values_and_an_unknown_one_is_empty() -> None
     shown = fitted(table, 80)
     assert shown.tables == (
         (
-            ("measure                    tau  n",),
+            ("measure                   tau  n",),
             (
-                "P@5       0.7500  [0.51, 0.90]  3",
-                "nDCG@10  -0.2500 [-0.50, 0.10]  3",
-                "AP                              1",
+                "P@5       0.750  [0.51, 0.90]  3",
+                "nDCG@10  -0.250 [-0.50, 0.10]  3",
+                "AP                             1",
             ),
         ),
     )
@@ -178,7 +178,7 @@ def test_a_heading_breaks_over_lines_and_is_never_cut() -> None:
     heading, rows = fitted(replace(table, header=(*table.header[:2], "x" * 12)), 40).tables[0]
     assert column_names(heading) == ["run", "nuggets:vital_score@10", "x" * 12]
     assert heading == ("       nuggets:vital_score", "run                    @10  xxxxxxxxxxxx")
-    assert rows == ("bm25                0.5000        0.2500",)
+    assert rows == ("bm25                 0.500         0.250",)
 
 
 def test_an_empty_column_gives_way_to_columns_with_values() -> None:

@@ -24,7 +24,7 @@ class Heights(Result):
     rows: tuple[tuple[str, float, float | None, str], ...]
     notes: tuple[str, ...] = ()
 
-    def declare(self) -> dict[str, Table]:
+    def _declare(self) -> dict[str, Table]:
         layout = Layout(("name",), first=("height",))
         table = Table(("name", "weight", "height", "remark"), self.rows, layout=layout)
         return {"heights": table, "counts": Table(("n",), ((len(self.rows),),))}
@@ -115,10 +115,10 @@ def test_json_has_facts_notes_and_all_tables(heights: Heights) -> None:
 def test_notes_are_in_every_human_readable_format(heights: Heights) -> None:
     shown = repr(heights)
     assert shown.splitlines() == [
-        "name      height   weight  remark",
-        "ann & co  1.7000  60.5000  <b>",
-        "bob               80.2500",
-        "cy_d      1.9000  -1.0000  50%",
+        "name      height  weight  remark",
+        "ann & co    1.70    60.5  <b>",
+        "bob                 80.2",
+        "cy_d        1.90  -1.000  50%",
         "- bob was not measured",
         "- a < b",
     ]
@@ -128,8 +128,8 @@ def test_notes_are_in_every_human_readable_format(heights: Heights) -> None:
     assert "<small>a &lt; b</small>" in html
     latex = heights.to_latex()
     assert "% bob was not measured" in latex
-    assert r"ann \& co & 1.7000 & 60.5000 & \textless{}b\textgreater{} \\" in latex
-    assert r"cy\_d & 1.9000 & $-$1.0000 & 50\% \\" in latex
+    assert r"ann \& co & 1.70 & 60.5 & \textless{}b\textgreater{} \\" in latex
+    assert r"cy\_d & 1.90 & $-$1.000 & 50\% \\" in latex
 
 
 def test_a_repr_has_at_most_forty_lines(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -146,5 +146,5 @@ def test_a_repr_has_at_most_forty_lines(monkeypatch: pytest.MonkeyPatch) -> None
 
 def test_a_copy_is_complete_and_notes_can_be_added(heights: Heights) -> None:
     assert pickle.loads(pickle.dumps(heights)) == heights
-    assert heights.noted("first").notes == ("first", "bob was not measured", "a < b")
-    assert heights.noted() is heights
+    assert heights.with_notes("first").notes == ("first", "bob was not measured", "a < b")
+    assert heights.with_notes() is heights

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 #: Seconds between log lines of long work that has no terminal to draw on.
 LOG_EVERY = 10.0
+#: Seconds for which a time left stays: answers of a server arrive several at once.
+LEFT_EVERY = 1.0
 #: Gives the seconds by which the time left is computed.
 clock = time.monotonic
 
@@ -63,25 +65,34 @@ class _Display:
         self._is_terminal = sys.stderr.isatty()
         self._next = clock() + LOG_EVERY
         self._now: Progress | None = None
-        self._left = ""
+        self._left, self._left_at = "", 0.0
         self._bar: Any = None
+        self._is_loading = False
         #: When the pace is measured from, and how many units were done then.
         self._since, self._is_warm = (0.0, 0), False
 
     def __call__(self, now: Progress) -> None:
+        if now.loading:
+            self.finish()
+            if self._is_terminal:
+                self._is_loading = True
+                click.echo(f"\rloading {now.loading} ...", err=True, nl=False)
+            return
         before, self._now = self._now, now
         goes_on = before is not None and before[1:] == now[1:] and before.graded < before.cells
         if before is None or not goes_on or now.graded < before.graded:
             self._since, self._is_warm = (clock(), now.graded), now.graded > 0
+            self._left_at = 0.0
             self.finish()
-        self._left = self._time_left(now)
+        if now.graded >= now.cells or clock() - self._left_at >= LEFT_EVERY:
+            self._left, self._left_at = self._time_left(now), clock() if now.graded else 0.0
         doing, what = f"{self._doing} ({now.grader})" if now.grader else self._doing, now.what or self._what
         if not self._is_terminal:
             if clock() >= self._next:
                 log(f"{doing}: {now.graded:,} of {now.cells:,} {what}{self._left}")
                 self._next = clock() + LOG_EVERY
             return
-        if self._bar is None:
+        if self._bar is None and now.cells:
             self._bar = click.progressbar(
                 length=now.cells,
                 label=doing,
@@ -91,12 +102,16 @@ class _Display:
                 item_show_func=lambda _: what + self._left,
             )
             self._bar.__enter__()
-        self._bar.update(now.graded - self._bar.pos)
+        if self._bar is not None:
+            self._bar.update(now.graded - self._bar.pos)
         if now.graded == now.cells:
             self.finish()
 
     def finish(self) -> None:
-        """End the line of the current bar."""
+        """End the line of the current bar, and erase the line on a model that was loaded."""
+        if self._is_loading:
+            self._is_loading = False
+            click.echo("\r\x1b[K", err=True, nl=False)
         if self._bar is not None:
             self._bar.__exit__(None, None, None)
             self._bar = None

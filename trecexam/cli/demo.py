@@ -10,7 +10,7 @@ import click
 import trecexam
 from trecexam.cli.reading import answer
 from trecexam.cli.watch import print_update, update_once
-from trecexam.tables.notes import MOST
+from trecexam.tables.text import plural
 
 
 @click.command(epilog="Example: trecexam demo mydemo")
@@ -43,9 +43,7 @@ def demo(folder: Path, grade: bool, rag: bool) -> int:
 
     made = make_demo_track(folder, grade=grade, rag=rag)
     if made:
-        click.echo(
-            f"made {folder} with {len(made)} files; {folder / 'README.md'} says what they are", err=True
-        )
+        click.echo(f"created {folder} ({plural(len(made), 'file')}, see {folder / 'README.md'})", err=True)
     with trecexam.open_track(folder) as opened:
         update, caught = update_once(opened)
         board = None if caught else opened.leaderboard()
@@ -53,7 +51,7 @@ def demo(folder: Path, grade: bool, rag: bool) -> int:
     if board is None:
         return status
     track = shlex.quote(str(folder))
-    answer(board, most=MOST, all_in=f"`trecexam leaderboard {track} --json`")
+    answer(board, all_in=f"`trecexam leaderboard {track} --json`")
     following = (
         (f"correlate {track}", "how far this agrees with the official judgments"),
         (f"compare {track}", "which runs really differ"),

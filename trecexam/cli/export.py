@@ -204,7 +204,7 @@ def leaderboard(track: Path, form: str, output: Path | None) -> None:
     """
     with trecexam.open_track(track) as opened:
         rows = list(opened.export.leaderboard_values())
-        notes = standing_notes(opened.leaderboard().notes_on_all)
+        notes = standing_notes(opened.leaderboard()._notes_on_all)
     for note in notes:
         click.echo(f"note: {note}", err=True)
     # The names that files have columns for: those of runs in sub-folders may have blanks.

@@ -11,6 +11,7 @@ import trecexam
 from trecexam.cli import bars
 from trecexam.cli.options import map_option, track_argument
 from trecexam.cli.reading import say, writing
+from trecexam.tables.notes import first_notes
 
 if TYPE_CHECKING:
     from trecexam.cli.options import Map
@@ -59,7 +60,9 @@ def fill(
     the number of lines by label and source; with --dry-run, the holes of each query.
 
     If the cross-validation of `trecexam learn` found holes better than any label, --by is needed to write
-    files. Exit status: 0, or 1 if holes remain (no text, no grade) or a run was rejected.
+    files. A track without a bank adds the judgments of its people alone, and leaves other holes.
+
+    Exit status: 0, or 1 if holes remain (no text, no grade) or a run was rejected.
     """
     if output is None and not dry_run:
         raise click.UsageError("name the merged file with -o, or ask for --dry-run")
@@ -78,7 +81,7 @@ def fill(
             return holes, 1 if holes.rejected else 0
         if holes.missing:
             # To choose another rule, one must know before hours of grading go by.
-            say(holes.notes)
+            say(first_notes(holes.notes, "--dry-run --json"))
         try:
             with bars.progress("filling") as progress:
                 filled = opened.fill(holes, output=output, progress=progress)

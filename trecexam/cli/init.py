@@ -146,7 +146,7 @@ def init(track: Path, **values: Any) -> None:
         click.echo(f"note: {line} It is in {track / 'runs'} now, and will be rejected", err=True)
     if made:
         click.echo(
-            f"made {track} with {plural(len(made), 'file')}; settings are in {track / 'trecexam.toml'}",
+            f"created {track} ({plural(len(made), 'file')}, settings in {track / 'trecexam.toml'})",
             err=True,
         )
         if not options.pool_judged:
@@ -171,7 +171,7 @@ def init(track: Path, **values: Any) -> None:
             of_graders.setdefault(line, []).append(name)
     for line, names in of_graders.items():
         click.echo(f"warning: {', '.join(names) + ': ' if options.rag else ''}{line}", err=True)
-    click.echo(f"next: trecexam watch {track} --once{_or_learn(folder, of_graders.values())}", err=True)
+    click.echo(f"next: trecexam watch {track} --once{_without_bank(folder, of_graders.values())}", err=True)
 
 
 def _init_from_pack(track: Path, options: InitOptions) -> None:
@@ -183,7 +183,7 @@ def _init_from_pack(track: Path, options: InitOptions) -> None:
     if any(getattr(options, each.name) for each in fields(options) if each.name != "folder"):
         raise click.UsageError("--from PACK makes the track as it was: give no other option with it")
     n_files = named("trecexam.extensions.pack.packing:unpack")(options.folder, track)
-    click.echo(f"made {track} with {plural(n_files, 'file')} and the grades of {options.folder}", err=True)
+    click.echo(f"created {track} ({plural(n_files, 'file')}, with the grades of {options.folder})", err=True)
     click.echo(f"next: trecexam watch {track} --once", err=True)
 
 
@@ -196,7 +196,7 @@ def _unset(options: InitOptions, track: Path) -> list[str]:
     return [f"{track / 'trecexam.toml'}: the grader openai needs {' and '.join(names)}: set in [grader]"]
 
 
-def _or_learn(folder: TrackFolder, lacking: Iterable[Sequence[str]]) -> str:
+def _without_bank(folder: TrackFolder, lacking: Iterable[Sequence[str]]) -> str:
     """What a track with judgments can do without a bank.
 
     Args:
@@ -208,6 +208,8 @@ def _or_learn(folder: TrackFolder, lacking: Iterable[Sequence[str]]) -> str:
     bankless = any(not folder_of(folder, name).bank(optional=True) for name in names)
     if folder.qrels() is None or not bankless:
         return ""
+    if folder.passages() is None and folder.config.track.dataset is None:
+        return f"; or, on runs and judgments alone: trecexam holes {folder.root}"
     return f"; or, on runs, texts and judgments alone: trecexam learn {folder.root}"
 
 

@@ -12,7 +12,7 @@ import click
 from trecexam.chosen import taken_notes
 from trecexam.cli import show
 from trecexam.cli.options import estimate_option, output_option, refuse_inputs
-from trecexam.tables.notes import CHANGES, MOST, Note, first_notes, standing_notes
+from trecexam.tables.notes import CHANGES, Note, first_notes, standing_notes
 from trecexam.tables.terminal import printable
 
 if TYPE_CHECKING:
@@ -42,13 +42,13 @@ def reading(function: Callable[..., Result | None]) -> Callable[..., int]:
         if found is None:
             return 0
         result = _whose(found)
-        answer(result, as_json=as_json, wide=wide, output=output, most=MOST)
+        answer(result, as_json=as_json, wide=wide, output=output)
         return 1 if result.rejected else 0
 
     return _with_options(command, (*_FORMS, _OUTPUT))
 
 
-def writing(function: Callable[..., tuple[Result, int]], most: int | None = None) -> Callable[..., int]:
+def writing(function: Callable[..., tuple[Result, int]]) -> Callable[..., int]:
     """As `reading`, of a command that writes files, shows a `Result` at its end, and has an exit status.
 
     Where the files go is for the command to say: the result has no -o.
@@ -60,7 +60,7 @@ def writing(function: Callable[..., tuple[Result, int]], most: int | None = None
         if isinstance(output, Path):
             refuse_inputs(output, (value for name, value in options.items() if name != "output"))
         result, status = function(**options)
-        answer(_whose(result), as_json=as_json, wide=wide, most=most)
+        answer(_whose(result), as_json=as_json, wide=wide)
         return status
 
     return _with_options(command, _FORMS)
@@ -68,7 +68,7 @@ def writing(function: Callable[..., tuple[Result, int]], most: int | None = None
 
 def _whose(result: Result) -> Result:
     """The result, with a note that names its grader where there are several and none was chosen."""
-    return result.noted(*(Note(line, CHANGES) for line in taken_notes()))
+    return result.with_notes(*(Note(line, CHANGES) for line in taken_notes()))
 
 
 def writing_or_estimating(function: Callable[..., tuple[Result | None, int]]) -> Callable[..., int]:
@@ -107,21 +107,19 @@ def answer(
     as_json: bool = False,
     wide: bool = False,
     output: Path | None = None,
-    most: int | None = None,
     all_in: str = "--json",
 ) -> None:
-    """Print a result as JSON, as aligned tables on a terminal, else as TSV; then its notes to stderr.
+    """Print a result as JSON, as aligned tables on a terminal, else as TSV; then its first notes to stderr.
 
     Standing notes are below the table on a terminal. JSON has all notes.
 
     Args:
-        most: print so many notes, those that change a reading first; None for all.
         all_in: what has all notes, for the line on further notes.
     """
     people = not as_json and output is None and show.on_terminal()
-    notes: Sequence[str] = result.notes if people and not wide else result.notes_on_all
+    notes: Sequence[str] = result.notes if people and not wide else result._notes_on_all
     if people:
-        tables = result.all_for_people() if wide else result.for_people()
+        tables = result._all_for_people() if wide else result._for_people()
         if result.notes:
             # The notes say it without headings that stand above nothing.
             tables = tuple(table for table in tables if table.rows)
@@ -132,4 +130,4 @@ def answer(
     else:
         text = result.to_json() if as_json else result.to_tsv()
     show.write(text, output)
-    say(notes if most is None else first_notes(notes, most, all_in))
+    say(first_notes(notes, all_in))

@@ -42,6 +42,8 @@ def leaderboard(
     A track with several graders shows the first measures of each, as GRADER:MEASURE; -m takes these names,
     and --grader shows one grader's leaderboard. Each mean is over the queries of its grader.
 
+    --official needs no bank and no passages.
+
     With --labels learned, AP counts the pool's depth, and Judged@10 is the judged share of the first ten
     passages. A note says so if the cross-validation of `trecexam learn` found a better order of the runs.
 
@@ -60,18 +62,20 @@ def leaderboard(
 
     with TrackLoaders(TrackFolder.open(track)) as loaders, bad_measures():
         chosen = chosen_grader.get()
-        if chosen is None and len(loaders) > 1:
+        if official:
+            loaded = loaders.load_judged(chosen)
+            of_each: Mapping[str, Assessment] = {loaded.name: loaded}
+            board: Leaderboard = leaderboard_of(loaded, measures or None, official=True)
+        elif chosen is None and len(loaders) > 1:
             track_now = loaders.load()
             of_each = track_now.assessments
-            board: Leaderboard = joint_leaderboard(track_now, measures or None, official=official)
+            board = joint_leaderboard(track_now, measures or None)
         else:
             loaded = (loaders.first if chosen is None else loaders[chosen]).load()
             of_each = {loaded.name: loaded}
-            board = leaderboard_of(loaded, measures or None, official=official)
-            if not official:
-                board = board.noted(*grades_notes(loaded))
+            board = leaderboard_of(loaded, measures or None).with_notes(*grades_notes(loaded))
         if not board.rows:
-            board = board.noted(*_without_runs(loaders.folder, of_each))
+            board = board.with_notes(*_without_runs(loaders.folder, of_each))
     return board
 
 

@@ -16,15 +16,14 @@ from trecexam.chosen import chosen_grader
 from trecexam.cli import bars
 from trecexam.cli.options import FloatRange, estimate_json_option, track_argument
 from trecexam.cli.signals import exit_status, signals
-from trecexam.cli.working import show_grading_estimate, show_several_estimates
+from trecexam.cli.working import show_estimate, show_several_estimates
 from trecexam.extension import named
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Sequence
+    from collections.abc import Collection, Sequence
 
     from trecexam.api import Track
     from trecexam.graders.base import Estimate
-    from trecexam.graders.sampling import MeasuredTime
     from trecexam.outputs.updates import Update
 
 
@@ -116,21 +115,17 @@ def _estimate(root: Path, *, as_json: bool, retry_errors: bool) -> None:
         names = track.graders if chosen is None else (chosen,)
         banks = track.grading.estimate_banks()
         if banks or len(names) > 1:
-            graders = {name: partial(_of_one, track, name, retry_errors=retry_errors) for name in names}
+            graders = {name: partial(_of_grader, track, name, retry_errors) for name in names}
             show_several_estimates(graders, banks, as_json=as_json)
             return
-        estimated = track.estimate(retry_errors=retry_errors)
-        if estimated.tokens_in is None:
-            click.echo("this grader does not count tokens", err=True)
-        show_grading_estimate(estimated, track.grading.estimate_time, as_json=as_json)
-        if estimated.tokens_in is not None and estimated.cost is None:
-            click.echo("set `price_in` and `price_out` in [grader] to see what it would cost", err=True)
+        of_track = partial(_of_grader, track, None, retry_errors)
+        show_estimate(of_track, as_json=as_json, doing="grading", what="passage", grades=True)
 
 
-def _of_one(
-    track: Track, name: str, *, retry_errors: bool
-) -> tuple[Estimate, Callable[[], MeasuredTime | None]]:
-    return track[name].estimate(retry_errors=retry_errors), track[name].grading.estimate_time
+def _of_grader(track: Track, name: str | None, retry_errors: bool, *, timed: bool = False) -> Estimate:
+    grader = track if name is None else track[name]
+    estimated = grader.estimate(retry_errors=retry_errors)
+    return estimated._replace(time=grader.grading.estimate_time()) if timed else estimated
 
 
 def _may_regrade(root: Path) -> bool:

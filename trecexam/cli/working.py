@@ -46,8 +46,12 @@ class Working(NamedTuple):
 @contextmanager
 def working(doing: str = "asking", what: str = "prompts") -> Iterator[Working]:
     """Shows how far asking is, and stops it on SIGINT and SIGTERM."""
+    # Imports numpy.
+    from trecexam.line.grading import Progress
+
     stopped: list[bool] = []
     with bars.progress(doing, what) as progress, signals(lambda: stopped.append(True)) as caught:
+        progress(Progress(0, 0, loading=f"the {what}"))
         yield Working(progress, bars.steps(progress), lambda: bool(stopped), caught)
 
 
@@ -90,165 +94,152 @@ def show_estimate(
     *,
     as_json: bool = False,
     doing: str = "asking",
+    what: str = "prompt",
     grades: bool = False,
 ) -> int:
-    """Shows what asking would take, and how long as far as that is known; the exit status.
+    """Print an estimate, then the time, which takes seconds to measure; return the exit status.
+
+    In JSON, `minutes` is the time and `measured` the cells or prompts of the sample behind it; both are null
+    where the time is not known.
 
     Args:
-        estimate: estimates; with `timed` it measures the time, too.
-        doing: what would take that long.
+        estimate: returns the estimate; with `timed` it measures the time, too.
+        doing: the work, as "asking"; `what` is the noun of a unit: prompt, passage.
         grades: a grader does it; its pace is stored where it costs.
     """
     estimated = estimate()
     columns = estimated.columns()
-    named = dict(zip(("prompts", *[*columns][1:]), columns.values(), strict=True))
-    time: Callable[[], MeasuredTime | None] = partial(
-        _measured_time, lambda: estimate(timed=True).time, doing, "tried", "prompt"
-    )
-    if estimated.tokens_in is not None:
-        time = partial(_paced_time, estimated, doing, grades=grades)
-    show_columns(named, time, as_json=as_json)
+    if what == "prompt":
+        columns = {"prompts": columns.pop("cells"), **columns}
+    if not as_json:
+        _show_estimates([columns])
+    sample = _time_of(estimate, estimated, doing, what)
+    if grades and estimated.cells and estimated.tokens_in is not None and sample is None:
+        _untimed(doing)
+    _unpriced(estimated)
+    if as_json:
+        minutes = None if sample is None else round(sample.seconds / 60, 2)
+        row = {**columns, "minutes": minutes, "measured": None if sample is None else sample.cells}
+        show.table(_table([row]), as_json=True, json_value=[row])
     return 0
 
 
-def show_grading_estimate(
-    estimated: Estimate, measure: Callable[[], MeasuredTime | None], *, as_json: bool = False
-) -> None:
-    """As `show_estimate`, of what grading a track would take."""
-    time: Callable[[], MeasuredTime | None] = partial(
-        _measured_time, measure, "grading", "graded", "passage", cells=True
-    )
-    if estimated.tokens_in is not None:
-        time = partial(_paced_time, estimated, "grading", grades=True)
-    show_columns(estimated.columns(), time, as_json=as_json)
-
-
 def show_several_estimates(
-    estimates: Mapping[str, Callable[[], tuple[Estimate, Callable[[], MeasuredTime | None]]]],
+    estimates: Mapping[str, Callable[..., Estimate]],
     banks: Mapping[str, Estimate],
     *,
     as_json: bool,
 ) -> None:
-    """Shows what grading a track with several graders would take: a row for each, and a sum.
+    """Print an estimate of grading a track with several graders: a row for each, and a sum.
 
     Args:
-        estimates: name -> gives what it would take, and measures how long. Who cannot go on is named.
-        banks: name -> what writing the grader's test bank would take, where it has none.
+        estimates: name -> returns the grader's estimate; with `timed` it measures the time, too.
+        banks: name -> the estimate of writing the grader's test bank, where it has none.
     """
     # Imports all formats, and pydantic.
     from converters.errors import ConversionError
     from trecexam.graders.base import Estimate as Estimated
 
     estimate_of = {f"bank of {name}": estimated for name, estimated in banks.items()}
-    measures: dict[str, Callable[[], MeasuredTime | None]] = {}
-    without: list[str] = []
+    without: dict[str, Exception] = {}
     for name, ask in estimates.items():
         try:
-            estimate_of[name], measures[name] = ask()
+            estimate_of[name] = ask()
         except (TrecexamError, ConversionError) as error:
-            click.echo(cannot_go_on(name, error), err=True)
-            without.append(name)
+            without[name] = error
     if not estimate_of:
+        for name, reason in without.items():
+            click.echo(cannot_go_on(name, reason), err=True)
         raise TrecexamError("no grader of this track can run")
-    estimate_of["sum"] = reduce(Estimated.plus, estimate_of.values())
+    total = estimate_of["sum"] = reduce(Estimated.plus, estimate_of.values())
     keys = list(dict.fromkeys(key for each in estimate_of.values() for key in each.columns()))
     rows: list[dict[str, Value]] = [
         {"grader": name, **dict.fromkeys(keys), **each.columns()} for name, each in estimate_of.items()
     ]
-    table = Table(("grader", *keys), tuple(tuple(row.values()) for row in rows))
     if not as_json:
-        show.table(table)
-    if without:
-        # Without a bank nobody knows its cells.
-        click.echo(
-            f"the sum is without grading by {', '.join(without)}, which comes on top; `watch --estimate` "
-            "counts it once that can go on, as when its test bank is written",
-            err=True,
-        )
+        _show_estimates(rows)
+    if no_bank := [name for name in without if name in banks]:
+        names = " and ".join(no_bank)
+        click.echo(f"the sum lacks grading by {names}: known once the bank is written", err=True)
+    for name, reason in without.items():
+        if name not in banks:
+            click.echo(f"the sum lacks grading by {name}: {reason}", err=True)
+    untimed = []
     for name, row in zip(estimate_of, rows, strict=True):
         row["minutes"] = None
-        if name not in measures:
+        if name not in estimates:
             continue
         estimated = estimate_of[name]
-        doing = f"grading by {name}"
-        if estimated.tokens_in is not None:
-            sample = _paced_time(estimated, doing, grades=True)
-        else:
-            sample = _measured_time(measures[name], doing, "graded", "passage", cells=True)
+        sample = _time_of(estimates[name], estimated, f"grading by {name}", "passage")
+        if estimated.cells and estimated.tokens_in is not None and sample is None:
+            untimed.append(name)
         row["minutes"] = None if sample is None else round(sample.seconds / 60, 2)
+    if untimed:
+        _untimed(f"grading by {', '.join(untimed)}")
+    _unpriced(total)
     if as_json:
         minutes = [row["minutes"] for row in rows[:-1] if isinstance(row["minutes"], float)]
         rows[-1]["minutes"] = sum(minutes) if minutes else None
         rows[-1] |= {"without": ", ".join(without)} if without else {}
-        show.table(table, as_json=True, json_value=rows)
+        show.table(_table(rows), as_json=True, json_value=rows)
 
 
-def show_columns(
-    columns: Mapping[str, Value], time: Callable[[], MeasuredTime | None], *, as_json: bool
-) -> None:
-    """Shows an estimate's columns. The time comes afterwards: measuring it takes seconds.
-
-    Args:
-        time: measures it and says so; in JSON `minutes` is it, and `measured` how many cells, or prompts, it
-            was measured on; both are null where it is not known.
-    """
-    table = Table(tuple(columns), (tuple(columns.values()),))
-    if not as_json:
-        show.table(table)
-    sample = time()
-    if as_json:
-        minutes = None if sample is None else round(sample.seconds / 60, 2)
-        measured = {"minutes": minutes, "measured": None if sample is None else sample.cells}
-        show.table(table, as_json=True, json_value=[{**columns, **measured}])
+def _show_estimates(rows: Sequence[Mapping[str, Value]]) -> None:
+    """Print the rows of an estimate; on a terminal, without columns that are empty everywhere."""
+    is_work = any(value for row in rows for value in row.values() if isinstance(value, int))
+    heading = "nothing is sent, nothing is stored" if is_work else "nothing is left to do"
+    click.echo(f"estimate ({heading}):", err=True)
+    if show.on_terminal():
+        used = [key for key in rows[0] if any(row[key] is not None for row in rows)]
+        rows = [{key: row[key] for key in used} for row in rows]
+    show.table(_table(rows))
 
 
-def _paced_time(estimated: Estimate, doing: str, *, grades: bool) -> MeasuredTime | None:
-    """Says how long it would take at the pace of a grader's last grading; that it is not known yet."""
+def _table(rows: Sequence[Mapping[str, Value]]) -> Table:
+    return Table(tuple(rows[0]), tuple(tuple(row.values()) for row in rows))
+
+
+def _untimed(doing: str) -> None:
     # Imports pydantic.
-    from trecexam.line.paces import FEWEST_REQUESTS, SHORTEST
+    from trecexam.line.paces import FEWEST_REQUESTS
 
-    last = estimated.time
-    if last is not None:
-        click.echo(
-            f"{doing} would take about {bars.duration(last.seconds)} at the pace of the last {doing} "
-            f"({last.day}): {plural(last.requests, 'request')} in {last.pace:,.0f} s",
-            err=True,
-        )
-    elif grades and estimated.cells:
-        click.echo(
-            f"how long {doing} takes is known after a first {doing} of {FEWEST_REQUESTS} requests "
-            f"and {SHORTEST:g} s",
-            err=True,
-        )
-    return last
+    click.echo(f"time of {doing}: known after a first grading of {FEWEST_REQUESTS} requests", err=True)
 
 
-def _measured_time(
-    measure: Callable[[], MeasuredTime | None],
-    doing: str,
-    done: str,
-    what: str,
-    *,
-    cells: bool = False,
+def _unpriced(estimated: Estimate) -> None:
+    if estimated.tokens_in and estimated.cost is None:
+        click.echo("cost: set `price_in` and `price_out` beside `model` in trecexam.toml", err=True)
+
+
+def _time_of(
+    estimate: Callable[..., Estimate], estimated: Estimate, doing: str, what: str
 ) -> MeasuredTime | None:
-    """Says how long something would take, by a sample of it; where that cannot be known, why.
+    """Print and return the time of work, by the pace of the last grading or a sample; None if unknown."""
+    # Imports numpy.
+    from trecexam.line.grading import Progress
 
-    Args:
-        doing: what takes so long; `done` is what the sample was.
-        what: a passage, a prompt ...; with `cells` the sample's are said, too.
-    """
+    if not estimated.cells:
+        return None
+    if estimated.tokens_in is not None:
+        if (last := estimated.time) is not None:
+            click.echo(
+                f"{doing} would take about {bars.duration(last.seconds)}: the last grading ({last.day}) "
+                f"sent {plural(last.requests, 'request')} in {last.pace:,.0f} s",
+                err=True,
+            )
+        return last
     try:
-        sample = measure()
+        with bars.progress() as show_progress:
+            show_progress(Progress(0, 0, loading="the model"))
+            sample = estimate(timed=True).time
     except TrecexamError as error:
-        # How many there are holds all the same.
         click.echo(f"no time can be measured here: {error}", err=True)
         return None
     if sample is not None:
-        of = f"{plural(sample.cells, 'cell')} of " if cells else ""
+        of = "" if what == "prompt" else f"{plural(sample.cells, 'cell')} of "
         click.echo(
-            f"{doing} would take about {bars.duration(sample.seconds)}, by a sample that was {done} here and "
-            f"not stored: {sample.start:.1f} s until the first {what} was done, the model loaded, and "
-            f"{sample.pace:.1f} s for {of}{plural(sample.passages, what)}",
+            f"{doing} would take about {bars.duration(sample.seconds)}: a sample took {sample.start:.1f} s "
+            f"until the first {what}, then {sample.pace:.1f} s for {of}{plural(sample.passages, what)}",
             err=True,
         )
     return sample

@@ -202,7 +202,8 @@ def _several(
 ) -> Iterator[str]:
     """The sections of several graders; in full what they may have beside [track], [grader], [scores]."""
     shared_sections = (GraderSection, ScoresSection, TrackSection)
-    own_keys = [key for key in NamedGrader.model_fields if key == "runs" or _is_own(key, shared_sections)]
+    shared_keys = {key for section in shared_sections for key in section.model_fields} - {"runs"}
+    own_keys = [key for key in NamedGrader.model_fields if key not in shared_keys]
     if full:
         yield ""
         yield "# [graders.NAME]"
@@ -219,10 +220,6 @@ def _several(
         yield f"[graders.{name}]"
         yield from _comment(comments.get(f"graders.{name}"))
         yield from (f"{key} = {toml_value(value)}" for key, value in section_values.items())
-
-
-def _is_own(key: str, sections: Sequence[type[BaseModel]]) -> bool:
-    return not any(key in section.model_fields for section in sections)
 
 
 def _as_in_grader(section: type[BaseModel]) -> list[str]:

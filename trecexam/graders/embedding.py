@@ -114,6 +114,11 @@ class EmbeddingGrader:
         return self.model, ""
 
     @property
+    def model_to_load(self) -> str:
+        """The model's name; empty once the model is loaded."""
+        return "" if "_model" in self.__dict__ else self.model
+
+    @property
     def probabilities(self) -> Callable[[Sequence[str]], NDArray[np.float64]] | None:
         """Of stored cosines the probabilities of the ratings 0..5: (answers, 6), NaN where one is none."""
         if self._soft_cuts is None:

@@ -5,13 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 from trecexam.config import GeneratorSection, GraderSection, LanguageModelSection
 from trecexam.errors import GraderError
 from trecexam.graders.base import Factory
 from trecexam.graders.prompts import chosen_prompts
-from trecexam.graders.prompts.prompted import PromptedGrader
+from trecexam.graders.prompts.prompted import prompted_reading
 from trecexam.graders.server.grader import ServerGrader, check_structured
 from trecexam.graders.server.messages import Form, Structured
 from trecexam.graders.server.meter import Pace, Prices
@@ -101,15 +100,11 @@ def _create(settings: GraderSection, root: Path) -> ServerGrader:
     )
 
 
-def _reading(settings: GraderSection, root: Path) -> dict[str, Any]:
-    return {"read": PromptedGrader(chosen_prompts(settings, root, passage_first=False), settings.compat).read}
-
-
 FACTORY = Factory(
     summary="a model behind an OpenAI-compatible server: vLLM, llama.cpp, TGI, a cloud API",
     missing=missing_for_servers,
     create=_create,
     standard=True,
     runs_model=False,
-    reading=_reading,
+    reading=prompted_reading,
 )

@@ -73,6 +73,7 @@ class GraderTraits:
         cells_share: with a language model, what a passage's cells have in common there: "nothing",
             the beginning of their "prompts", which is read once where they come together, or one "answer" to
             all. Such a model grades the most useful cells first.
+        model_to_load: the name of the model that the next grading loads; "" if it loads none.
         environment: what the answers that it gave last were made on, as names and values (device, dtype,
             versions ...); None where that is not known, as before its model is loaded. Not in the identity.
     """
@@ -92,6 +93,7 @@ class GraderTraits:
     prompt: Callable[[Cell], Any] | None = None
     known_passages: Mapping[str, Collection[str]] | None = None
     cells_share: Literal["nothing", "prompts", "answer"] | None = None
+    model_to_load: str = ""
     model_and_prompt: Callable[[], Names | None]
     cut_texts: Callable[[], int]
     environment: Callable[[], Mapping[str, str] | None]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
@@ -13,8 +14,9 @@ from trecexam.config import TrackConfig
 from trecexam.line.relevance import official_measures, relevance_thresholds
 from trecexam.scores.encoder_likeness import MAX_RANKS, MIN_RUNS, agreement, runs_like_encoder
 from trecexam.scores.measures import COVER, DIVERSITY, at_min_rating, depends_on_pool, measure
+from trecexam.scores.values import TIE_DECIMALS
 from trecexam.tables.notes import CHANGES, STANDING, Note
-from trecexam.tables.text import plural, shorten_list
+from trecexam.tables.text import number, plural, shorten_list
 
 if TYPE_CHECKING:
     from ir_measures import Measure
@@ -67,6 +69,37 @@ def depth_cautions(track: Assessment, measures: Iterable[MeasureLike]) -> tuple[
         return ()
     caution = f"deeper than the pool (depth {track.depth}), outside which nothing is relevant"
     return (Note(f"{caution}: {', '.join(names)}", CHANGES),)
+
+
+def telling_cautions(track: Assessment, board: Leaderboard, *, official: bool = False) -> tuple[str, ...]:
+    """Say that no run has as many ranks as P looks at, or that all runs have an equal value; what to type.
+
+    Generated responses have no ranks.
+    """
+    measures = [measure(name) for name in board.measures]
+    means = [row.scores[0].mean for row in board.rows if measures and row.scores[0].exists]
+    if not means:
+        return ()
+    ranked = [track.runs[row.run] for row in board.rows if row.run not in track.responses]
+    precision = next((each for each in measures if each.NAME == "P"), None)
+    cutoff = 0 if precision is None else int(precision.params.get("cutoff", 0))
+    parts, n_ranks = [], 0
+    if ranked and not any(run.count(query) >= cutoff for run in ranked for query in run.query_ids):
+        n_ranks = max((run.count(query) for run in ranked for query in run.query_ids), default=0)
+        share = number(n_ranks / cutoff)
+        parts.append(f"no run has more than {plural(n_ranks, 'rank')}, so {precision} is at most {share}")
+    other = precision(cutoff=n_ranks) if precision is not None and n_ranks else None
+    if len(means) > 1 and len({round(mean, TIE_DECIMALS) for mean in means}) == 1:
+        parts.append(f"all {len(means):,} runs have the same {board.measures[0]}")
+        is_ndcg = measures[0].NAME == "nDCG"
+        depth = n_ranks or measures[0].params.get("cutoff", 10)
+        other = measure(f"nDCG@{depth}") if track.of_documents and not is_ndcg else None
+    if not parts:
+        return ()
+    # Files of out/ have this note, so that it does not name the track's folder.
+    grader = f"{track.name}:" if track.folder.grader and not official else ""
+    see = "" if other is None else f": see `trecexam leaderboard TRACK -m {shlex.quote(f'{grader}{other}')}`"
+    return (Note(f"{'; '.join(parts)}{see}", CHANGES),)
 
 
 def skipped_cautions(track: Assessment, query_ids: Sequence[str], of: str = "bank") -> tuple[str, ...]:
@@ -183,17 +216,13 @@ def _at_default(measures: Iterable[MeasureLike]) -> Iterator[Measure]:
 
 
 def _line(measures: Sequence[Measure], what: str, threshold: int) -> Note:
-    named = ", ".join(_names(_with_rel(each, threshold) for each in measures))
+    named = ", ".join(_names(at_min_rating(each, threshold, counts=False) or each for each in measures))
     return Note(f"{_count(measures)} {what}: {named}", CHANGES)
 
 
 def _count(measures: Sequence[Measure]) -> str:
     names = _names(measures)
     return f"{', '.join(names)} {'counts' if len(names) == 1 else 'count'}"
-
-
-def _with_rel(each: Measure, threshold: int) -> Measure:
-    return at_min_rating(each, threshold, counts=False) or each
 
 
 def _names(measures: Iterable[Measure]) -> list[str]:

@@ -52,6 +52,19 @@ IN_GRADER = Lacking("is among the grader's queries", "are not among the grader's
 _COMPARED_FIRST = 20
 
 
+def _has_measures(run: Run) -> bool:
+    """Return True where measures stand in place of documents: {"bm25": {"nDCG@10": 0.3}}."""
+    # Imports ir_measures.
+    from trecexam.scores.measures import measure
+
+    try:
+        for name in run.ranking(run.query_ids[0]):
+            measure(name)
+    except ValueError:
+        return False
+    return True
+
+
 class RunContent(NamedTuple):
     """Another one whenever a run is: its file; where its queries are known by texts, a digest of these."""
 
@@ -138,7 +151,7 @@ class DroppedRuns:
             whole=self.whole_answers,
             words=settings.truncate,
             strict=settings.strict,
-            read_run=self._read_run,
+            read_run=lambda path: self._files.get("ranked run", path, self._columns.read),
             warn=self._warn,
         )
         texts = hashlib.sha256(json.dumps(sorted(query_texts.items())).encode()).hexdigest()
@@ -183,7 +196,7 @@ class DroppedRuns:
                     continue
                 dropped = replace(dropped, answers=answers_in_bank)
             else:
-                unknown = tuple(_unknown(dropped.run, bank))
+                unknown = tuple(query_id for query_id in dropped.run.query_ids if query_id not in bank.items)
                 if len(unknown) == len(dropped.run.query_ids):
                     rejected.append(self._none_asked(path, dropped.run, unknown, bank, lacking))
                     continue
@@ -243,10 +256,6 @@ class DroppedRuns:
         """The stamp of a file when it was read; None where it was not."""
         return self._files.stamp_of(self.reading, path) if self._files.has(self.reading, path) else None
 
-    def _read_run(self, path: Path) -> Run:
-        """A run that is no response: the same for all graders."""
-        return self._files.get("ranked run", path, self._columns.read)
-
     def _without_own(self, path: Path, dropped: Dropped) -> Dropped:
         """Return the file without the queries' own documents, where the settings leave these out."""
         if not self.folder.config.track.exclude_query_document:
@@ -304,6 +313,9 @@ class DroppedRuns:
         hint = "; the bank's are query/facet: set facets = true in [track]" if of_facets else ""
         hint += differing_in_form(unknown, bank.items)
         reason = f"none of its queries {place.is_there}: {shorten_list(unknown, dots=True)}{hint}"
+        if _has_measures(run):
+            runs = shorten_list(run.query_ids, 3, dots=True)
+            reason = f"values of measures, not a run: drop the run files of {runs} instead"
         return Rejected(self.folder.shown(path), self._line_of(path, unknown[0]), reason, "file")
 
     def _left_out(
@@ -347,11 +359,6 @@ class DroppedRuns:
         if self._prompts != query_texts:
             self._prompts = dict(query_texts)
             self._files.forget(self.reading, lambda value: not getattr(value, "by_prompt", True))
-
-
-def _unknown(run: Run, bank: Bank) -> list[str]:
-    """The run's queries that the bank does not have."""
-    return [query_id for query_id in run.query_ids if query_id not in bank.items]
 
 
 def equal_runs(run: Run, other: Run) -> bool:

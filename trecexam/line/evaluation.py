@@ -20,6 +20,7 @@ from trecexam.line.cautions import (
     pool_cautions,
     rating_cautions,
     skipped_cautions,
+    telling_cautions,
 )
 from trecexam.line.cited import cited_values
 from trecexam.line.diagnostics import is_graded, nothing_graded
@@ -282,7 +283,7 @@ def leaderboard(
     files = {name: track.folder.shown(path) for name, path in track.run_files.items()}
     partly = {} if official else partly_graded(track)
     rows = tuple(replace(row, file=files[row.run], graded=partly.get(row.run)) for row in board.rows)
-    board = replace(board, rows=rows, first=SHOWN if measures is None else None)
+    board = replace(board, rows=rows, _n_shown=SHOWN if measures is None else None)
     failed = values.failure_notes
     if official:
         notes = (
@@ -311,7 +312,9 @@ def _official_notes(
     skipped = skipped_cautions(track, sorted(judged), "judgments")
     shown = {row.run: track.runs[row.run] for row in board.rows}
     holes = unjudged_note(shown, judged)
-    return (*never, *skipped, *holes, *answered_cautions(board), *judgment_cautions(track, measures))
+    telling = telling_cautions(track, board, official=True)
+    skipping = answered_cautions(board)
+    return (*never, *telling, *skipped, *holes, *skipping, *judgment_cautions(track, measures))
 
 
 def board_notes(
@@ -338,6 +341,7 @@ def board_notes(
     return (
         *specific,
         *run_grades_notes(track),
+        *telling_cautions(track, board),
         *skipped,
         *above,
         *_unsupported(track, board),

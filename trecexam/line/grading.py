@@ -51,13 +51,14 @@ class Graded(NamedTuple):
 class Progress(NamedTuple):
     """How far grading is. `cells` is what this update has to grade; `grader` whose, of several.
 
-    `what` is counted, where it is not cells.
+    `what` is counted, where it is not cells. `loading` names the model that is loaded before the first cell.
     """
 
     graded: int
     cells: int
     grader: str = ""
     what: str = ""
+    loading: str = ""
 
 
 def missing_cells(track: Assessment, only: Mapping[str, Collection[str]] | None = None) -> Iterator[Cell]:
@@ -196,6 +197,8 @@ class Grading:
         if meter is not None:
             missing = takewhile(lambda _: not watch.stopped(), missing)
         begun = last = time.monotonic()
+        if progress and (model := traits_of(self._grader).model_to_load):
+            progress(Progress(0, total, loading=model))
         batches = self._grader.grade(missing)
         try:
             for batch in batches:

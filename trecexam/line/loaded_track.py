@@ -16,7 +16,7 @@ from trecexam.graders.base import Spent, Usage
 from trecexam.line.assessment import Assessment
 from trecexam.line.loader import TrackLoader
 from trecexam.line.shared_inputs import SharedInputs
-from trecexam.line.track_graders import folder_of, grader_names
+from trecexam.line.track_graders import folder_of, grader_names, refuse_two_graders
 from trecexam.track import TrackFolder
 
 F = TypeVar("F", bound=Callable[..., object])
@@ -60,6 +60,12 @@ asked_of = AskedOf
 of_documents = AskedOf(lambda track, *args, **kwargs: track.of_documents, documents=True)
 #: Marks one that is about documents, and needs no bank: see `AskedOf.bank_optional`.
 of_judgments = replace(of_documents, bank_optional=True)
+#: Marks one that looks at grades where there is a bank: a grader with a bank answers before one without.
+of_pool = replace(
+    of_judgments, applies=lambda track, *args, **kwargs: track.of_documents and len(track.bank) > 0
+)
+#: As `of_pool`, of whatever a grader labels.
+of_any_pool = AskedOf(lambda track, *args, **kwargs: len(track.bank) > 0, bank_optional=True)
 
 
 def of_one_grader(has_files: Callable[[TrackFolder], bool]) -> AskedOf:
@@ -131,11 +137,12 @@ class LoadedTrack:
         """The grader of `NAME:MEASURE`; without a name the first among whose columns it is, None for none.
 
         Raises:
-            TrackError: there is no such grader.
+            TrackError: there is no such grader, or several are named.
         """
-        name, colon, _ = measure.partition(":")
+        name, colon, rest = measure.partition(":")
         names = (*self.assessments, *self.unable)
         if colon and name in names:
+            refuse_two_graders(self.folder, measure, rest)
             return name
         if colon and re.fullmatch(r"[\w-]+", name):
             hint = did_you_mean(name, names, f"there is {', '.join(names)}")
@@ -272,6 +279,18 @@ class TrackLoaders(Mapping[str, TrackLoader]):
             if applies(track):
                 return self[name]
         return able or self.first
+
+    def load_judged(self, name: str | None = None) -> Assessment:
+        """Load the track for questions about its official judgments, for which it needs no bank.
+
+        Args:
+            name: the grader; None for the first whose labels are of documents.
+
+        Raises:
+            TrecexamError, ConversionError: it cannot be loaded; why.
+        """
+        loader = self.first_asked(of_pool.applies, bank_needed=False) if name is None else self[name]
+        return loader.load(bank_needed=False)
 
     def load(self, hold: Collection[Path] = ()) -> LoadedTrack:
         """The current track; grades nothing.

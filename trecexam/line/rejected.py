@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from converters.errors import Lost
 from converters.fields import taken_for_comments
 from trecexam.config import CONFIG_NAME
 from trecexam.files.stamps import Rejected
@@ -14,6 +15,7 @@ from trecexam.line.loaded_track import LoadedTrack
 from trecexam.line.track_graders import grader_names, usable_folders
 from trecexam.scores.measures import measures_on_qrels
 from trecexam.tables.notes import each_once
+from trecexam.tables.text import plural
 from trecexam.track import TrackFolder
 
 
@@ -43,6 +45,18 @@ def rejected_notes(rows: Sequence[Rejected], most: int = 20) -> Iterator[str]:
     yield from (f"rejected: {row}" for row in rows[:most])
     if len(rows) > most:
         yield f"rejected: {len(rows) - most:,} more"
+
+
+def lost_in_words(lost: Mapping[Lost, int]) -> str:
+    """Return how much was rejected: "2 files, 14 lines"; "" where nothing was.
+
+    Args:
+        lost: what is lost -> how many rows of out/rejected.tsv say so.
+    """
+    kinds: tuple[Lost, ...] = ("file", "line", "response")
+    parts = [plural(lost[kind], kind) for kind in kinds if lost.get(kind)]
+    parts += [f"{plural(lost['cell'], 'row')} on cells without a grade"] if lost.get("cell") else []
+    return ", ".join(parts)
 
 
 def all_rejected(track: Assessment) -> tuple[Rejected, ...]:

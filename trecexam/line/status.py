@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, fields
@@ -11,13 +10,13 @@ from typing import TYPE_CHECKING, Any
 from converters.errors import ConversionError
 from trecexam.errors import LackingError, StoreError, TrecexamError
 from trecexam.files.track_lock import holder
-from trecexam.graders.base import identity_digest
+from trecexam.graders.base import Usage, identity_digest
 from trecexam.graders.writing.create import used_by_writers
 from trecexam.line.diagnostics import unread_answers
 from trecexam.line.loaded_track import TrackLoaders
 from trecexam.line.loader import TrackLoader
 from trecexam.line.measures import left_out_runs
-from trecexam.line.rejected import rejected_rows
+from trecexam.line.rejected import lost_in_words, rejected_rows
 from trecexam.line.sheets import Counts
 from trecexam.tables.notes import each_once, of_grader
 from trecexam.tables.result import Result
@@ -49,10 +48,10 @@ class Status(Result):
     notes: tuple[str, ...]
     rejected: tuple[str, ...] = ()
 
-    def declare(self) -> dict[str, Table]:
+    def _declare(self) -> dict[str, Table]:
         """`status`: a row for each of the values; of several graders a row for each, and the sum."""
         if "graders" not in self.values:
-            return {"status": Table(("name", "value"), tuple((k, _cell(v)) for k, v in self.values.items()))}
+            return {"status": Table(("name", "value"), tuple(_in_words(self.values)))}
         written = {"test banks": self.values["written"]} if "written" in self.values else {}
         rows = {**self.values["graders"], **written, "sum": self.values["total"]}
         used = [key for key in _COLUMNS if any(row.get(key) is not None for row in rows.values())]
@@ -64,7 +63,7 @@ class Status(Result):
         """The values."""
         return self.values
 
-    def json_value(self) -> dict[str, Any]:
+    def _json_value(self) -> dict[str, Any]:
         """The values and the notes: the table has nothing else."""
         return {**self.values, "notes": [*self.notes]}
 
@@ -171,12 +170,15 @@ def _written(folder: TrackFolder) -> dict[str, Any]:
     return {**used._asdict(), **({} if cost is None else {"cost": cost})}
 
 
-def _cell(value: Any) -> Value:
-    """What is in the table: of lines, how many there are."""
-    if isinstance(value, list):
-        return len(value)
-    text: Value = json.dumps(value) if isinstance(value, dict) else value
-    return text
+def _in_words(values: Mapping[str, Any]) -> Iterator[tuple[str, Value]]:
+    """Yield names and values for people: no empty ones, and counts by kind in words."""
+    for name, value in values.items():
+        if name == "written":
+            yield name, Usage(*(value[key] for key in Usage._fields)).line(value.get("cost"))
+        elif name == "rejected":
+            yield name, lost_in_words(values.get("lost", {})) or 0
+        elif value is not None and name != "lost":
+            yield name, value
 
 
 def status_line(status: Status) -> str:

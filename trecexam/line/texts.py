@@ -45,11 +45,7 @@ class Texts:
         source: Path | None = path
         if path is None and dataset is None:
             if recorded is None:
-                raise TrackError(
-                    'no passages: put passages.jsonl here, one {"docid", "text"} a line, '
-                    "or set `dataset` in [track]",
-                    path=self.folder.root,
-                )
+                raise no_passages(self.folder)
             source = recorded
         current = dataset if source is None else (source, stamp(source))
         if current != self._texts_stamp:
@@ -66,6 +62,14 @@ class Texts:
                 )
             self._sought |= needed
         return self._texts, self._texts_rejected
+
+
+def no_passages(folder: TrackFolder) -> TrackError:
+    """Return the error of a track that lacks the texts of its passages."""
+    return TrackError(
+        'no passages: put passages.jsonl here, one {"docid", "text"} a line, or set `dataset` in [track]',
+        path=folder.root,
+    )
 
 
 def _passages(

@@ -71,8 +71,24 @@ def own_measures(folder: TrackFolder, measures: Measures) -> list[MeasureLike]:
             else:
                 reason = f"measures of one grader are expected here: write {rest}, with --grader {grader}"
             raise TrackError(f"measure '{measure}': {reason}", path=folder.config_path)
+        if match:
+            refuse_two_graders(folder, str(measure), str(rest))
         own.append(rest)
     return own
+
+
+def refuse_two_graders(folder: TrackFolder, measure: str, rest: str) -> None:
+    """Refuse a measure with two names of graders, as in `nuggets:nuggets:all_score`.
+
+    Args:
+        rest: the measure without its first grader.
+
+    Raises:
+        TrackError: says how to write the measure.
+    """
+    if rest.partition(":")[0] in grader_names(folder):
+        reason = f"begins with two names of graders: write {rest}"
+        raise TrackError(f"measure '{measure}' {reason}", path=folder.config_path)
 
 
 def folder_of(folder: TrackFolder, name: str | None = None) -> TrackFolder:

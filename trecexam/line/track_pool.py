@@ -58,8 +58,8 @@ def track_pool(
     """Pools the first ranks of the runs and what else the track has in its pool.
 
     Raises:
-        TrackError: some of the runs' passages are not those of generated responses, and the track has no
-            passages at all.
+        TrackError: some of the runs' passages are not those of generated responses, and the track has items
+            to grade them on and no passages at all.
     """
     by_id = traits.known_passages is not None
     queries = pool_with_ranks(tuple(inputs.runs.values()), inputs.bank.query_ids, depth)
@@ -80,7 +80,8 @@ def track_pool(
     lost = doc_ids - keys.keys()
     other_ids = {other for _, other in other_forms(lost)}
     known = texts_of.of(other_ids)[0].keys() & other_ids if other_ids and texts_of.has_source else ()
-    no_text = without_text(folder, inputs, keys, depth, known) if lost else ()
+    to_read = len(inputs.bank) > 0 or texts_of.has_source
+    no_text = without_text(folder, inputs, keys, depth, known) if lost and to_read else ()
     return TrackPool(
         {query_id: of_query.with_judged(added.get(query_id, ())) for query_id, of_query in queries.items()},
         texts,
@@ -156,7 +157,9 @@ def _texts(
     # Where all that was dropped was refused, that is the news, and not the missing passages.
     if not needed_ids and (doc_ids or inputs.rejected or whole_answers):
         return own_texts, (), ()
-    read = texts_of.has_source or needed_ids.isdisjoint(inputs.documents)
+    # Without an item nothing is graded, and no text is needed.
+    to_grade = len(inputs.bank) > 0
+    read = texts_of.has_source or (to_grade and needed_ids.isdisjoint(inputs.documents))
     texts, rejected, notes = document_texts(needed_ids, inputs, texts_of, read=read)
     return {**texts, **own_texts} if own_texts else texts, rejected, notes
 

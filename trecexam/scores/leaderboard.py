@@ -102,7 +102,7 @@ class Leaderboard(Result):
         rows: by the first measure's mean, best first; ties by the run's name.
         notes: what one must know to read it, one per line.
         human_ratings: how many of the grades people gave, and who; None where it has no part in them.
-        first: how many measures a terminal shows; None for all, if need be below each other.
+        _n_shown: how many measures a terminal shows; None for all, if need be below each other.
         rejected: the graders that it cannot show.
     """
 
@@ -112,7 +112,7 @@ class Leaderboard(Result):
     rows: tuple[Row, ...]
     notes: tuple[str, ...] = ()
     human_ratings: Mapping[str, Any] | None = None
-    first: int | None = None
+    _n_shown: int | None = None
     rejected: tuple[str, ...] = ()
 
     @property
@@ -143,17 +143,17 @@ class Leaderboard(Result):
         return tuple(keys.index(key) + 1 if ranked and key[0] == first else None for key in keys)
 
     @property
-    def has_skipped(self) -> bool:
+    def _has_skipped(self) -> bool:
         """Whether a run answers fewer than all queries; False where there are no scores."""
         over_all = self.average == "all"
         return self.has_scores and any(
             row.n_answered < (row.n_queries if over_all else self.n_queries) for row in self.rows
         )
 
-    def declare(self) -> dict[str, Table]:
+    def _declare(self) -> dict[str, Table]:
         """`run`, `queries` where a run answers fewer than all, then each measure and `MEASURE.stderr`."""
         columns = [column for name in self.measures for column in (name, f"{name}.stderr")]
-        answered = ("queries",) if self.has_skipped else ()
+        answered = ("queries",) if self._has_skipped else ()
         rows: Iterable[tuple[Value, ...]] = (
             (
                 row.run,
@@ -162,7 +162,7 @@ class Leaderboard(Result):
             )
             for row in self.rows
         )
-        layout = Layout(("run", *answered), most=self.first, split=self.first is None, ranks=self.ranks)
+        layout = Layout(("run", *answered), most=self._n_shown, split=self._n_shown is None, ranks=self.ranks)
         return {"leaderboard": Table(("run", *answered, *columns), tuple(rows), layout=layout)}
 
     def __getitem__(self, name: str) -> Any:
@@ -184,7 +184,7 @@ class Leaderboard(Result):
         standard error (float64), also where there are no runs.
         """
         columns = {"run": texts([row.run for row in self.rows])}
-        if self.has_skipped:
+        if self._has_skipped:
             columns["queries"] = np.array([row.n_answered for row in self.rows], np.int64)
         for index, name in enumerate(self.measures):
             scores = [row.scores[index] for row in self.rows]
@@ -199,13 +199,13 @@ class Leaderboard(Result):
         how = {"measures": list(self.measures), "n_queries": self.n_queries, "average": self.average}
         return how | {"human_ratings": dict(human)}
 
-    def json_value(self) -> dict[str, Any]:
+    def _json_value(self) -> dict[str, Any]:
         """Facts, notes, and runs with their files and number of answered queries, and of graded cells where
         some have no grade.
         """
         return {
             **self.facts,
-            "notes": list(self.notes_on_all),
+            "notes": list(self._notes_on_all),
             "runs": [
                 {
                     "run": row.run,

@@ -191,11 +191,23 @@ def _nearest(name: str) -> str:
     registry = sorted(ir_measures.measures.registry.items())
     names_by_key = {key.lower(): key if key in NUGGET_SCORES else each.NAME for key, each in registry}
     close = difflib.get_close_matches(base.lower(), names_by_key, n=2 * _NAMED, cutoff=0.5)
-    near = list(dict.fromkeys(names_by_key[key] for key in close))[:_NAMED]
+    # Nothing but the letters' case is wrong.
+    close = [base.lower()] if base.lower() in names_by_key else close
+    rest = name.strip().removeprefix(base)
+    near = list(dict.fromkeys(_completed(names_by_key[key], rest) for key in close))[:_NAMED]
     if near:
         return f"did you mean {' or '.join(filter(None, (', '.join(near[:-1]), near[-1])))}?"
     n_others = len({each.NAME for _, each in registry}) - len(_USUAL)
     return f"the measures are {', '.join(_USUAL)} and {n_others} more of ir_measures"
+
+
+def _completed(base: str, rest: str) -> str:
+    """Return the measure with these parameters and this cutoff; its bare name where it takes no such ones."""
+    try:
+        measure(base + rest)
+    except ValueError:
+        return base
+    return base + rest
 
 
 def _from_trec_eval(name: str) -> str | None:

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from trecexam.tables.table import NO_VALUE, Layout, Table, Value, by_column
 from trecexam.tables.terminal import cut
+from trecexam.tables.text import number
 
 #: Letters in a cell: of a text that is read, of a code, of a name.
 _WIDE = {"text": 160, "code": 80, "name": 40}
@@ -150,5 +151,4 @@ def shown(value: Value, width: int = 160) -> str:
         return f"{value:,}"
     if not math.isfinite(value):
         return ""
-    size = abs(value)
-    return f"{value:z,.{3 if size <= 1 else 2 if size < 10 else 1 if size < 100 else 0}f}"
+    return number(value)

@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
 
-from trecexam.tables.table import NO_VALUE, SHOWN_DIGITS, Layout, Table, Value, by_column, column_texts
+from trecexam.tables.table import NO_VALUE, Layout, Table, Value, by_column, texts_for_people
 from trecexam.tables.terminal import columns, cut_apart, padded, printable
-from trecexam.tables.text import heading_parts
+from trecexam.tables.text import heading_parts, number
 
 #: Blanks between columns.
 _GAP = 2
@@ -87,7 +87,7 @@ def fitted(table: Table, width: int | None, layout: Layout | None = None) -> Fit
     """The table in lines of at most so many columns.
 
     The keys and the first other column are always there; then come those that there is room for. Numbers are
-    to the right, with four decimals; standard errors and intervals stand behind their values.
+    to the right, with three digits; standard errors and intervals stand behind their values.
 
     Args:
         width: at least 40; None to leave nothing out and cut nothing.
@@ -205,12 +205,12 @@ def _unseen(
 
 
 def _fields(table: Table) -> Iterator[_Field]:
-    values, digits = dict(by_column(table)), min(table.digits, SHOWN_DIGITS)
+    values = dict(by_column(table))
     for name, of_column in values.items():
         of = next((other for other in values if other != name and _belongs(name, other)), name)
         if name in {f"{of}.{what}" for what in _SPREAD}:
             continue
-        bare = tuple(column_texts(of_column, digits, small=name in table.small))
+        bare = tuple(texts_for_people(of_column, table, name))
         numeric = any(isinstance(value, int | float) for value in of_column)
         numeric &= not any(isinstance(value, str) and value for value in of_column)
         spreads, legend = _spreads(name, values, table.layout.interval)
@@ -223,16 +223,17 @@ def _fields(table: Table) -> Iterator[_Field]:
 def _spreads(name: str, values: Mapping[str, Sequence[Value]], interval: str) -> tuple[list[str], str]:
     """What stands behind each value of a column, and what it is."""
     if f"{name}.stderr" in values:
-        return [_text("±{:.3f}", (each,)) for each in values[f"{name}.stderr"]], "± standard error"
+        errors = values[f"{name}.stderr"]
+        return [_text("±{}", (each,), 3) for each in errors], "± standard error"
     if f"{name}.low" in values and f"{name}.high" in values:
         ends = zip(values[f"{name}.low"], values[f"{name}.high"], strict=True)
-        return [_text("[{:z.2f}, {:z.2f}]", each) for each in ends], f"[{interval}]"
+        return [_text("[{}, {}]", each, 2) for each in ends], f"[{interval}]"
     return [], ""
 
 
-def _text(form: str, values: Sequence[Value]) -> str:
-    all_finite = all(isinstance(value, int | float) and math.isfinite(value) for value in values)
-    return form.format(*values) if all_finite else ""
+def _text(form: str, values: Sequence[Value], digits: int) -> str:
+    numbers = [value for value in values if isinstance(value, int | float) and math.isfinite(value)]
+    return form.format(*(number(each, digits) for each in numbers)) if len(numbers) == len(values) else ""
 
 
 def _behind(texts: Sequence[str], spreads: Sequence[str]) -> tuple[str, ...]:

@@ -13,9 +13,9 @@ L = TypeVar("L", bound=Hashable)
 REJECTED = "rejected: "
 #: Notes that people are shown after a table.
 MOST = 3
-#: Ranks of notes, the first first: what is missing, which is always shown; what makes values too low or
-#: unlike others; a note without a rank; how values are computed; what is true of the track whatever its runs
-#: are, which a terminal has as a footnote.
+#: Ranks of notes, the first first: what is missing and which files were written, which is always shown; what
+#: makes values too low or unlike others; a note without a rank; how values are computed; what is true of the
+#: track whatever its runs are, which a terminal has as a footnote.
 LOST, CHANGES, PLAIN, METHOD, STANDING = range(5)
 
 
@@ -40,16 +40,17 @@ def ranked(notes: Iterable[str]) -> list[str]:
     return sorted(notes, key=_rank)
 
 
-def first_notes(notes: Sequence[str], most: int, where: str) -> list[str]:
+def first_notes(notes: Iterable[str], where: str) -> list[str]:
     """Return the first notes by their ranks, and a line on the others; lines on rejected input are no notes.
 
     Args:
         where: what has all notes, for that line: "--json".
     """
+    notes = list(notes)
     lost = [note for note in notes if note.startswith(REJECTED) or _rank(note) == LOST]
     ordered = [note for note in ranked(notes) if note not in lost]
-    more = [f"{plural(len(ordered) - most, 'more note')}: {where} has all"] if len(ordered) > most else []
-    return [*lost, *ordered[:most], *more]
+    more = [f"{plural(len(ordered) - MOST, 'more note')}: {where} has all"] if len(ordered) > MOST else []
+    return [*lost, *ordered[:MOST], *more]
 
 
 def standing_notes(notes: Iterable[str]) -> list[str]:

@@ -26,8 +26,8 @@ class Result(Framed):
 
     A kind of result is a frozen dataclass with a field `notes` and with
 
-    * `declare()`: its tables by name, the first first;
-    * `shown`: the names of those that people see; the first where it is not set;
+    * `_declare()`: its tables by name, the first first;
+    * `_shown`: the names of those that people see; the first where it is not set;
     * `facts`: what JSON has beside tables and notes, ready for JSON; its names work as attributes;
     * `plots`: pictures of it;
     * `rejected`: which of the inputs were rejected, or which graders cannot be shown; a command that shows
@@ -44,17 +44,17 @@ class Result(Framed):
         # `@dataclass` puts its own in, unless the class has one.
         cls.__repr__ = Result.__repr__  # type: ignore[method-assign]
 
-    def declare(self) -> Mapping[str, Table]:
+    def _declare(self) -> Mapping[str, Table]:
         """The tables by name; the first is the one that programs are given."""
         raise NotImplementedError
 
     @property
-    def shown(self) -> tuple[str, ...]:
+    def _shown(self) -> tuple[str, ...]:
         """The names of the tables that people see; () for the first."""
         return ()
 
     @property
-    def notes_on_all(self) -> tuple[str, ...]:
+    def _notes_on_all(self) -> tuple[str, ...]:
         """The notes for readers of all columns, in a pipe, a file or JSON; `notes` are for people."""
         return self.notes
 
@@ -71,22 +71,22 @@ class Result(Framed):
     @cached_property
     def tables(self) -> Mapping[str, Table]:
         """The tables by name, the first first."""
-        return dict(self.declare())
+        return dict(self._declare())
 
     @property
     def table(self) -> Table:
         """The first table."""
         return next(iter(self.tables.values()))
 
-    def for_people(self) -> tuple[Table, ...]:
+    def _for_people(self) -> tuple[Table, ...]:
         """The tables that people are shown."""
-        return tuple(self.tables[name] for name in self.shown) or (self.table,)
+        return tuple(self.tables[name] for name in self._shown) or (self.table,)
 
-    def all_for_people(self) -> tuple[Table, ...]:
+    def _all_for_people(self) -> tuple[Table, ...]:
         """The same tables with all rows, for --wide and `to_latex`."""
-        return self.for_people()
+        return self._for_people()
 
-    def noted(self, *notes: str) -> Self:
+    def with_notes(self, *notes: str) -> Self:
         """The same result with more notes, before the others."""
         return replace(self, notes=(*notes, *self.notes)) if notes else self  # type: ignore[type-var]
 
@@ -94,14 +94,14 @@ class Result(Framed):
         """Column name -> array, of the first table."""
         return self.table.columns()
 
-    def json_value(self) -> dict[str, Any]:
+    def _json_value(self) -> dict[str, Any]:
         """What `to_json` writes: the facts, the notes, and each table as a list of objects."""
         tables = {name: table.records() for name, table in self.tables.items()}
-        return {**self.facts, "notes": list(self.notes_on_all), **tables}
+        return {**self.facts, "notes": list(self._notes_on_all), **tables}
 
     def to_json(self) -> str:
         """JSON of facts, notes and all tables; NaN is null."""
-        return to_json(self.json_value())
+        return to_json(self._json_value())
 
     def to_tsv(self) -> str:
         """The first table as TSV with a header line, as the file in out/ has it."""
@@ -109,13 +109,13 @@ class Result(Framed):
 
     def to_latex(self) -> str:
         """The tables that people are shown in LaTeX, with booktabs; notes are comments."""
-        return as_latex(self.all_for_people(), self.notes)
+        return as_latex(self._all_for_people(), self.notes)
 
     def __repr__(self) -> str:
-        return as_text(self.for_people(), self.notes)
+        return as_text(self._for_people(), self.notes)
 
     def _repr_html_(self) -> str:
-        return as_html(self.for_people(), self.notes)
+        return as_html(self._for_people(), self.notes)
 
     def __contains__(self, name: object) -> bool:
         return contains(self, name)
@@ -164,7 +164,7 @@ class Tables(Result):
     about: Mapping[str, Any] = field(default_factory=dict)
     rejected: tuple[object, ...] = ()
 
-    def declare(self) -> Mapping[str, Table]:
+    def _declare(self) -> Mapping[str, Table]:
         """The tables."""
         return self.made
 
@@ -173,6 +173,6 @@ class Tables(Result):
         """What it is about."""
         return self.about
 
-    def for_people(self) -> tuple[Table, ...]:
+    def _for_people(self) -> tuple[Table, ...]:
         """All of them; there may be none beside plots."""
         return tuple(self.made.values())

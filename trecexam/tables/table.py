@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
+from functools import partial
 from itertools import groupby
 from typing import Any
 
 from trecexam.tables.frames import Framed, texts
 from trecexam.tables.html import html_table
 from trecexam.tables.terminal import columns, padded, printable, printable_json
-from trecexam.tables.text import plural
+from trecexam.tables.text import number, plural
 
 #: Rows of a table's `repr`.
 _ROWS = 30
@@ -21,8 +22,6 @@ _ROWS = 30
 NO_VALUE = "–"  # noqa: RUF001
 #: An error lists so many columns; of more so many that are most like what was asked for.
 _LISTED, _NEAR = 8, 4
-#: Digits of floats for people.
-SHOWN_DIGITS = 4
 Value = str | int | float | None
 
 
@@ -109,7 +108,7 @@ class Table(Framed):
     """Column names and rows. A None or NaN is an empty field in TSV, null in JSON.
 
     Attributes:
-        digits: of floats in TSV, after the point; people are shown at most four.
+        digits: of floats in TSV, after the point; people are shown three that mean something, see `number`.
         small: columns in which a value that would be shown as 0, and is not, has an exponent.
         layout: how people are shown the table.
         caption: what the table is about; a line above it.
@@ -193,9 +192,8 @@ class Table(Framed):
         return {name: _typed(values) for name, values in by_column(self)}
 
     def _repr_html_(self) -> str:
-        """What a notebook shows: the first rows, floats with four digits."""
-        digits = min(self.digits, SHOWN_DIGITS)
-        cells = [column_texts(values, digits, small=name in self.small) for name, values in by_column(self)]
+        """What a notebook shows: the first rows, floats with three digits."""
+        cells = [texts_for_people(values, self, name) for name, values in by_column(self)]
         numeric = [any(isinstance(value, int | float) for value in values) for _, values in by_column(self)]
         return html_table(self.header, numeric, list(zip(*cells, strict=True)), self.caption)
 
@@ -215,17 +213,18 @@ def to_tsv(table: Table) -> str:
 
     What could steer a terminal is escaped: see `trecexam.tables.terminal.printable`.
     """
+    form = f"{{:z.{table.digits}f}}".format
     columns = [
-        column_texts(values, table.digits, small=name in table.small) for name, values in by_column(table)
+        column_texts(values, form, 0.5 * 10**-table.digits if name in table.small else 0.0)
+        for name, values in by_column(table)
     ]
     lines = ["\t".join(map(printable, table.header)), *map("\t".join, zip(*columns, strict=True))]
     return "\n".join(lines) + "\n"
 
 
 def to_aligned(table: Table) -> str:
-    """Columns padded with spaces, numbers to the right; floats with at most four digits."""
-    digits = min(table.digits, SHOWN_DIGITS)
-    fields_of = [column_texts(values, digits, small=name in table.small) for name, values in by_column(table)]
+    """Columns padded with spaces, numbers to the right; floats with three digits."""
+    fields_of = [texts_for_people(values, table, name) for name, values in by_column(table)]
     cells = [list(map(printable, table.header)), *map(list, zip(*fields_of, strict=True))]
     widths = [max(columns(row[column]) for row in cells) for column in range(len(table.header))]
     numeric = [
@@ -252,19 +251,28 @@ def by_column(table: Table) -> Iterator[tuple[str, Sequence[Value]]]:
     return ((name, [row[i] for row in table.rows]) for i, name in enumerate(table.header))
 
 
-def column_texts(values: Sequence[Value], digits: int, *, small: bool = False) -> list[str]:
-    """The texts of a column. Of millions of values most are floats, or names that come again and again."""
+def texts_for_people(values: Sequence[Value], table: Table, name: str) -> list[str]:
+    """Return the texts of a column of a table, floats with three digits that mean something."""
+    digits = min(table.digits, 3)
+    least = 0.5 * 10**-digits if name in table.small else 0.0
+    return column_texts(values, partial(number, digits=digits), least)
+
+
+def column_texts(values: Sequence[Value], form: Callable[[float], str], least: float) -> list[str]:
+    """Return the texts of a column. Of millions of values most are floats, or names that come again.
+
+    Args:
+        form: writes a float; a rounding below 0 is no "-0.000000".
+        least: a value below it, but for 0, has an exponent.
+    """
     names: dict[str, str] = {}
-    # z: a rounding below 0 is no "-0.000000".
-    number = f"{{:z.{digits}f}}".format
-    least = 0.5 * 10**-digits if small else 0.0
     texts = []
     for value in values:
         if isinstance(value, float):
             if not math.isfinite(value):
                 texts.append("")
             else:
-                texts.append(f"{value:.1e}" if value and abs(value) < least else number(value))
+                texts.append(f"{value:.1e}" if value and abs(value) < least else form(value))
         elif isinstance(value, str):
             text = names.get(value)
             if text is None:

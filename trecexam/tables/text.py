@@ -13,6 +13,12 @@ def plural(count: int, noun: str) -> str:
     return f"{count:,} {noun[:-1]}ies" if noun.endswith("y") else f"{count:,} {noun}s"
 
 
+def number(value: float, digits: int = 3) -> str:
+    """Write a float with three digits that mean something, of which at most `digits` follow the point."""
+    size = abs(value)
+    return f"{value:z,.{min(digits, 3 if size <= 1 else 2 if size < 10 else 1 if size < 100 else 0)}f}"
+
+
 #: Names that a line spells out before it says how many more there are.
 SPELT = 3
 #: Characters of a text that a table shows.

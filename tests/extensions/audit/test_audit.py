@@ -269,6 +269,7 @@ def test_the_command_shows_findings_and_writes_the_page(desk: Desk, capsys: Capt
     assert weights == sorted(weights, reverse=True)
     assert {each["section"] for each in told["findings"]} >= {"scales", "pool", "ranking", "sensitivity"}
     assert all(told[name] for name in ("thresholds", "drift", "teams", "bias", "neighbours", "leaderboards"))
+    assert f"<title>{desk.folder.name}: audit</title>" in page.read_text()
     assert "&lt;script&gt;" in page.read_text()
     assert "<script" not in page.read_text()
     assert all(f'id="{name}-section"' in page.read_text() for name in ("findings", *SECTIONS))
@@ -334,7 +335,7 @@ def test_few_runs_and_few_queries_are_audited_too(desk: Desk, n_runs: int, n_que
     runs = [desk.folder / "runs" / f"run{r}.run" for r in range(n_runs)]
     for sides in (desk.both[:1], desk.both):
         made = audit(read_inputs(sides, runs, judge_run=runs[0]))
-        write_page(made, desk.folder / "a.html")
+        write_page(made, desk.folder / "a.html", "desk")
         assert (made.n_runs, made.n_queries) == (n_runs, n_queries)
         assert len(made.tables["pool" if len(sides) == 1 else "pool (judge)"]) == n_runs
 

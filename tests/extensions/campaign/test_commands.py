@@ -25,9 +25,19 @@ def test_a_campaign_runs_from_the_plan_to_the_qrels(
     out, err = capsys.readouterr()
     plan = read_plan(folder)
     assert plan is not None
-    assert f"({len(plan.rows)} tasks, 2 assessors)" in err
-    assert "wrote " in err
-    assert [line.split("\t")[0] for line in out.splitlines()] == ["assessor", "ada", "bob"]
+    of = {name: {row[1:3] for row in plan.rows if row.assessor == name} for name in ("ada", "bob")}
+    both = of["ada"] & of["bob"]
+    n_passages = len(of["ada"] | of["bob"])
+    assert 0 < len(both) < n_passages
+    said = (
+        f"{n_passages} passages, {len(both)} of them for two people: {len(plan.rows)} tasks for 2 assessors"
+    )
+    assert said in err
+    header, *rows = (line.split("\t") for line in out.splitlines())
+    assert header == ["assessor", "topics", "tasks", "shared"]
+    assert [(row[0], *row[2:]) for row in rows] == [
+        (name, str(len(of[name])), str(len(both))) for name in ("ada", "bob")
+    ]
     for assessor in plan.assessors:
         for place, (query_id, doc_id) in enumerate(plan.tasks(assessor)):
             rating = (place + len(assessor)) % 3 if assessor == "ada" else len(doc_id) % 3

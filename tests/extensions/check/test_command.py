@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -102,6 +103,27 @@ def test_fix_writes_an_accepted_file_and_lists_its_changes(
     value = json.loads(run_check(capsys, fixed, "--fix", tmp_path / "again.run", "--json", status=0)[0])
     assert value["findings"] == []
     assert (tmp_path / "again.run").read_bytes() == fixed.read_bytes()
+
+
+def test_scores_with_a_decimal_comma_are_named_and_never_cut(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = put(tmp_path, "q,1 Q0 a,0 1 10,5 t\nq,1 Q0 b 2 10,25 t\nq,1 Q0 c 3 10 t\n")
+    fixed = tmp_path / "fixed"
+    out, _ = run_check(capsys, path, status=0)
+    assert "1\tsilent\t9, 10\tthe score '10,5' has a decimal comma: it is read as 10\n" in out
+    assert "2\tsilent\t9, 10\tthe score '10,25' has a decimal comma: it is read as 10\n" in out
+    _, err = run_check(capsys, path, "--fix", fixed, status=2)
+    assert not fixed.exists()
+    assert "my.run:1: nothing was written: the score '10,5' has a decimal comma, and trec_eval would " in err
+    # The command in the message keeps the whole score, and commas of ids.
+    command = err.partition("to write points: ")[2]
+    subprocess.run(command, shell=True, check=True, cwd=tmp_path)
+    points = tmp_path / "points.run"
+    assert points.read_text() == path.read_text().replace("10,", "10.")
+    run_check(capsys, points, "--fix", fixed, status=0)
+    scores = [row.score for row in converters.read(fixed, "run")]
+    assert scores == [10.5, 10.25, 10.0]
 
 
 def test_fix_overwrites_no_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

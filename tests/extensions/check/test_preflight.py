@@ -53,7 +53,7 @@ BOTH = (9, 10)
         ("q1 Q0 a 1 3\n", [(1, "fatal", BOTH, "too few columns")]),
         (RUN + "q1 Q0 c 3 1 t and more\n", [(3, "silent", BOTH, "extra columns")]),
         (RUN + "q1 Q0 c 3 high t\n", [(3, "silent", BOTH, "score not a number")]),
-        (RUN + "q1 Q0 c 3 1,5 t\n", [(3, "silent", BOTH, "score not a number")]),
+        (RUN + "q1 Q0 c 3 1,5 t\n", [(3, "silent", BOTH, "decimal comma")]),
         (RUN + "q1 Q0 c 3 nan t\n", [(3, "silent", BOTH, "score not a number")]),
         (RUN + "q1 Q0 a 3 1 t\n", [(3, "fatal", BOTH, "duplicate")]),
         (RUN + "q1 Q0 c 3 2 t\n", [(3, "warning", BOTH, "ties")]),
@@ -301,6 +301,8 @@ def test_invalid_lines_of_a_run_are_fixed_as_documented(tmp_path: Path) -> None:
     [
         (fix_run, "# nothing\n"),
         (fix_run, "q Q0 a 1 1 t\rq Q0 b 1 1 t\r"),
+        (fix_run, "q Q0 a 1 1 t\nq Q0 b 2 0,5\n"),
+        (fix_run, "q Q0 a 1 1.234,5 t\n"),
         (fix_run, b"\n\x1f\x8b Q0 a 1 1 t\n"),
         (fix_qrels, "q 0 a -1\n"),
         (fix_qrels, "q 0 a 1\nq 0 b 12345678901\n"),

@@ -131,8 +131,23 @@ def test_learned_labels_fill_holes_with_several_graders_too(
     of_several_graders: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     output = of_several_graders / "filled.qrels"
-    run_command(capsys, of_several_graders, "fill", "--by", "learned", "-o", str(output))
+    _, err = run_command(capsys, of_several_graders, "fill", "--by", "learned", "-o", str(output))
     assert len(output.read_text().splitlines()) == 84
+    assert "nobody has checked that learned labels are good here" in err
+
+
+def test_what_learn_writes_for_a_grader_that_is_not_the_first_is_found_again(
+    of_several_graders: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The first grader labels no documents, so that the second one's files hold the learned labels."""
+    config = of_several_graders / "trecexam.toml"
+    config.write_text(config.read_text().replace('kind = "rubric"', 'kind = "support"', 1))
+    _, err = run_command(capsys, of_several_graders, "learn")
+    assert f"written: {of_several_graders / 'out' / 'second' / 'learned.qrels'}" in err
+    run_command(capsys, of_several_graders, *BOARD)
+    output = of_several_graders / "filled.qrels"
+    _, err = run_command(capsys, of_several_graders, "fill", "--by", "learned", "-o", str(output))
+    assert "nobody has checked" not in err
 
 
 @pytest.mark.slow

@@ -52,13 +52,13 @@ class Device:
         used = self.on_device + tokens(batch) if self.together else tokens(batch)
         fits = used <= self.room
         if not fits and not self.late:
-            raise OutOfMemoryError
+            raise OutOfMemoryError("no memory")
         self.on_device += tokens(batch)
 
         def result() -> list[int]:
             self.on_device -= tokens(batch)
             if not fits:
-                raise OutOfMemoryError
+                raise OutOfMemoryError("no memory")
             self.batches.append(list(batch))
             return [prompt.name * 10 for prompt in batch]
 

@@ -37,17 +37,6 @@ class Characters:
         return list(range(1, len(text) + 1))
 
 
-class One:
-    def __init__(self, tokenizer: Any, *, chat: bool = False) -> None:
-        self.tokens = PromptTokens(tokenizer, chat=chat)
-
-    def encode(self, texts: Sequence[str]) -> list[list[int]]:
-        return self.tokens.encode(texts)
-
-    def token_ends(self, text: str) -> list[int]:
-        return self.tokens.ends(text)
-
-
 TOKENISERS = {
     "characters": Characters(),
     "t5": PromptTokens(t5_tokenizer()),

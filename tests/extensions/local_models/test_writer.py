@@ -106,7 +106,7 @@ def test_a_batch_that_does_not_fit_is_halved(
     def cramped(prompts: Sequence[Any], decoding: Any) -> list[tuple[str, bool]]:
         sizes.append(len(prompts))
         if len(prompts) > most:
-            raise OutOfMemoryError
+            raise OutOfMemoryError("no memory")
         return write(prompts, decoding)
 
     monkeypatch.setattr(writer.backend, "write", cramped)

@@ -34,7 +34,7 @@ def places(
 ) -> dict[str, str]:
     """The texts of the five places on a leaderboard with three notes."""
     with (track / "trecexam.toml").open("a") as settings:
-        settings.write('[scores]\nmeasures = ["P@5", "nDCG@5"]\n')
+        settings.write('[scores]\nmeasures = ["nDCG@5", "P@5"]\n')
     monkeypatch.setattr("trecexam.line.measures.encoder_cautions", lambda track: (ENCODER,))
     assert run(["watch", str(track), "--once"]) == 0
     capsys.readouterr()

@@ -12,7 +12,9 @@ import pytest
 from support import RECORDED, all_notes, make_small_track, record_grades, switch_report_on, write_run
 
 from trecexam.cli.main import run
+from trecexam.features.correlation.comparison import LeaderboardComparison
 from trecexam.features.correlation.paired_scores import PairedScores, without_interval
+from trecexam.scores.correlation import correlate
 
 WHY = (
     "no interval where the runs have fewer than 5 distinct values on a side, as the coefficient can then "
@@ -103,3 +105,16 @@ def test_few_distinct_values_among_the_best_runs_are_a_separate_reason() -> None
         "kendall@10 of P@20 with AP",
     )
     assert without_interval([PairedScores("P@20", "AP", None, names, queries, official, official)]) == ()
+
+
+def test_people_are_not_shown_correlations_over_one_run() -> None:
+    one, three = (
+        correlate([[0.5, 0.1]], [[0.2, 0.3]]),
+        correlate([[1, 2], [2, 3], [3, 5]], [[1, 2], [3, 2], [5, 6]]),
+    )
+    pairs = ((("A", "B"), one), (("A", "C"), three))
+    compared = LeaderboardComparison(2, ("measure", "official_measure"), pairs, 0.9, ())
+    (table,) = compared._for_people()
+    assert (len(compared.table), len(table)) == (2, 1)
+    assert table.caption == "left out: 1 row over one run, which has no correlation"
+    assert "C" in repr(compared)

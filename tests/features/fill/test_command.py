@@ -295,7 +295,7 @@ def test_holes_without_text_or_grade_remain_and_are_counted(
     merged = tmp_path / "merged.qrels"
     text = fill(capsys, root, "--qrels", official, "-o", merged, "--map", "identity", status=1)
     assert "not filled: 1 hole whose passage has no text to grade" in text
-    assert "not filled: 1 hole that the grader gave no rating" in text
+    assert "not filled: 1 hole that no grader rated" in text
     assert "1 passage without a rating on some items, which count as not reached" in text
     found = labels(merged)
     assert not {("q1", mute), ("q1", ungraded)} & found.keys()

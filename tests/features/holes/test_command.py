@@ -12,7 +12,7 @@ import trecexam
 from converters.errors import ConversionError
 from trecexam.cli.main import run
 
-HEADER = ["run", "query_id", "depth", "retrieved", "unjudged", "ungraded", "Judged"]
+HEADER = ["run", "query_id", "depth", "retrieved", "unjudged", "ungraded"]
 
 
 def table(capsys: pytest.CaptureFixture[str], *arguments: str | Path) -> tuple[list[list[str]], str]:
@@ -21,7 +21,8 @@ def table(capsys: pytest.CaptureFixture[str], *arguments: str | Path) -> tuple[l
     assert run(["holes", *map(str, arguments)]) == 0
     shown = capsys.readouterr()
     header, *rows = (line.split("\t") for line in shown.out.splitlines())
-    assert header == HEADER
+    depths = {row[2] for row in rows}
+    assert header == [*HEADER, f"Judged@{depths.pop() if len(depths) == 1 else 'depth'}"]
     return rows, shown.err
 
 
@@ -131,7 +132,7 @@ def test_json_has_the_rows_and_the_whole_pool(graded: Path, capsys: pytest.Captu
     capsys.readouterr()
     assert run(["holes", str(graded), "--json"]) == 0
     value = json.loads(capsys.readouterr().out)
-    assert list(value["holes"][0]) == list(value["runs"][0]) == HEADER
+    assert list(value["holes"][0]) == list(value["runs"][0]) == [*HEADER, "Judged@8"]
     (pool,) = value["pool"]
     assert pool["depth"] == 8
     assert pool["passages"] > pool["unjudged"] >= pool["unjudged_alone"] > 0
@@ -142,7 +143,7 @@ def test_other_judgments_can_be_given(graded: Path, tmp_path: Path) -> None:
     with trecexam.open_track(graded) as track:
         found = track.holes(qrels=tmp_path / "o.qrels", by="run")
         assert {row["unjudged"] for row in found.table.records()} == {23, 24}
-        said = "o.qrels: 2 of the bank's 3 queries have no official judgment at all"
+        said = "o.qrels: 2 of the track's 3 queries have no official judgment at all"
         assert any(said in note for note in found.notes)
         with pytest.raises(ConversionError, match=r"none\.qrels: no such file"):
             track.holes(qrels=tmp_path / "none.qrels")
@@ -158,7 +159,7 @@ def test_without_official_judgments_grades_are_counted_and_the_requirement_is_na
         track.update()
         assert [row.holes.unjudged for row in track.holes().sums()] == [None] * 3
     header, *rows = (line.split("\t") for line in (root / "out" / "holes.tsv").read_text().splitlines())
-    assert header == HEADER
+    assert header == [*HEADER, "Judged@8"]
     # run0 and run2 have q1-d00, and so fewer ungraded passages.
     assert [row for row in rows if row[1] == "all"] == [
         [run, "all", "8", "24", "", ungraded, ""]

@@ -364,7 +364,7 @@ def test_a_grid_of_many_items_is_split_into_blocks(tmp_path: Path, monkeypatch: 
         track.update()
         found = track.verify.grid()
     monkeypatch.setenv("COLUMNS", "80")
-    lines = list(table_lines(found.for_people()))
+    lines = list(table_lines(found._for_people()))
     assert max(map(len, lines)) <= 80
     heads = [line for line in lines if line.startswith("doc_id")]
     assert [int(n) for head in heads for n in re.findall(r"\d+", head)] == list(range(1, 41))

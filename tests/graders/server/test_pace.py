@@ -23,11 +23,11 @@ from trecexam.line import grading, paces
 
 MakeTrack = Callable[..., Path]
 SAID = re.compile(
-    r"^grading would take about (?P<time>\d+ \w+) at the pace of the last grading \(\d{4}-\d\d-\d\d\): "
+    r"^grading would take about (?P<time>\d+ \w+): the last grading \(\d{4}-\d\d-\d\d\) sent "
     r"(?P<requests>[\d,]+) requests? in (?P<seconds>[\d,]+) s$",
     re.MULTILINE,
 )
-FIRST_TELLS = "how long grading takes is known after a first grading of 20 requests and 2 s"
+FIRST_TELLS = "time of grading: known after a first grading of 20 requests"
 
 
 @pytest.fixture(autouse=True)
@@ -100,7 +100,7 @@ def test_a_few_requests_and_a_short_grading_give_no_speed(
         assert cells == 36
         estimated, said = estimate(root, capsys)
     assert estimated["minutes"] is None
-    assert "how long grading takes is known after a first grading" in said
+    assert "time of grading: known after a first grading" in said
 
 
 def test_if_nothing_is_to_be_graded_no_time_is_shown(

@@ -137,8 +137,8 @@ def test_an_estimate_without_token_counts_has_cells_and_a_measured_time(
     # 3 queries with 12 passages in the pool, 4 items each; the sample's parts are 1, 4, 16 and the other 15.
     assert printed.out.splitlines()[1].split("\t")[0] == "144"
     assert re.search(
-        r"grading would take about \d+ (s|minutes), by a sample that was graded here and not stored: "
-        r"\d+\.\d s until the first passage was done, the model loaded, and \d+\.\d s for (16|60|64) cells "
+        r"grading would take about \d+ (s|minutes): a sample took "
+        r"\d+\.\d s until the first passage, then \d+\.\d s for (16|60|64) cells "
         r"of (4|15|16) passages\n",
         printed.err,
     )

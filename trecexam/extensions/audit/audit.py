@@ -82,7 +82,7 @@ class Audit(Result):
         """The findings after which a conclusion may be wrong or needs a remark in a paper."""
         return tuple(finding for finding in self.findings if finding.weight > 1)
 
-    def declare(self) -> dict[str, Table]:
+    def _declare(self) -> dict[str, Table]:
         """The findings, and then the tables of all sections."""
         header = ("weight", "section", "kind", "about", "finding", "number", "why", "do")
         rows = tuple(
@@ -92,7 +92,7 @@ class Audit(Result):
         behind = {name: made for part in self.parts.values() for name, made in part.tables.items()}
         return {"findings": Table(header, rows), **behind}
 
-    def for_people(self) -> tuple[Table, ...]:
+    def _for_people(self) -> tuple[Table, ...]:
         """The findings in lines that a terminal has room for."""
         rows: list[tuple[str, str]] = []
         for finding in self.findings:
@@ -126,8 +126,8 @@ def audit(inputs: AuditInputs) -> Audit:
     return Audit(parts, about, tuple(notes), inputs.rejected)
 
 
-def write_page(audit: Audit, path: Path) -> None:
-    """Writes the page.
+def write_page(audit: Audit, path: Path, track: str) -> None:
+    """Write the page of an audit; its title names the track.
 
     Raises:
         TrecexamError: it cannot be written.
@@ -142,5 +142,7 @@ def write_page(audit: Audit, path: Path) -> None:
     environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True)
     environment.filters |= render.filters()
     template = environment.from_string(Path(__file__).with_name("audit.html").read_text(encoding="utf-8"))
-    text = template.render(audit=audit, sections=list(render.rendered(parts)), style=render.style())
+    text = template.render(
+        audit=audit, track=track, sections=list(render.rendered(parts)), style=render.style()
+    )
     atomic.replace(path, text.encode("utf-8", "backslashreplace"))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,7 +9,6 @@ import click
 
 from trecexam.cli.options import output_option
 from trecexam.cli.reading import writing
-from trecexam.tables.notes import MOST
 
 if TYPE_CHECKING:
     from trecexam.tables.result import Result
@@ -49,7 +47,7 @@ _FILE = click.Path(path_type=Path, exists=True, dir_okay=False)
     help="Compare runs by nDCG@K.",
 )
 @output_option("Write the audit as one HTML page; an existing file is replaced.")
-@partial(writing, most=MOST)
+@writing
 def audit(
     qrels: tuple[Path, ...],
     runs: tuple[Path, ...],
@@ -68,6 +66,8 @@ def audit(
 
     result = auditing.audit(read_inputs(qrels, runs, teams, judge_run, cutoff))
     if output is not None:
-        auditing.write_page(result, output)
-        result = result.noted(f"{output}: written")
+        folder = runs[0].resolve() if runs[0].is_dir() else runs[0].resolve().parent
+        track = folder.parent if folder.name == "runs" else folder
+        auditing.write_page(result, output, track.name)
+        result = result.with_notes(f"{output}: written")
     return result, 1 if result.rejected else 0

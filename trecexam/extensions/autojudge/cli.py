@@ -58,5 +58,5 @@ def autojudge(folder: Path) -> None:
     if not made:
         click.echo(f"{folder} is up to date; nothing to do", err=True)
         return
-    click.echo(f"made {', '.join(str(path) for path in made)}", err=True)
+    click.echo(f"created {', '.join(str(path) for path in made)}", err=True)
     click.echo(f"next: {folder / 'README.md'} has the commands", err=True)

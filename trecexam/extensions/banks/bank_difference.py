@@ -116,17 +116,17 @@ class BankDiff(Result):
     unused: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
 
-    def declare(self) -> dict[str, Table]:
+    def _declare(self) -> dict[str, Table]:
         """`runs`; `labels` and `items` that differ; `measures`; `in_both`, runs over common queries only."""
         return {
             "runs": _run_table(self.measures),
             "labels": _labels_table(self),
-            "items": _items_table(self),
+            "items": Table(ITEM_COLUMNS, tuple(_item_row(self, change) for change in self.items)),
             "measures": _measures_table(self),
             "in_both": _run_table(self.in_both),
         }
 
-    def for_people(self) -> tuple[Table, ...]:
+    def _for_people(self) -> tuple[Table, ...]:
         """Each measure, the runs whose rank differs, the items that do, and the passages whose label does."""
         tables = self.tables
         runs, labels = _differing(tables["runs"], "rank"), _differing(tables["labels"], "label")
@@ -173,15 +173,8 @@ def _differing(table: Table, what: str) -> Table:
     return replace(table, rows=tuple(row for row in table.rows if row[old] != row[new]))
 
 
-def _items_table(diff: BankDiff) -> Table:
-    """A row per item that differs: passages that reach it, cells without a grade in the new bank, texts.
-
-    `reached` is empty where the item is not graded.
-    """
-    return Table(ITEM_COLUMNS, tuple(_item_row(diff, change) for change in diff.items))
-
-
 def _item_row(diff: BankDiff, change: BankChange) -> tuple[Value, ...]:
+    """Return the row of an item that differs; `reached` is empty where the item is not graded."""
     key = change.query_id, change.item_id
     reached = diff.reached.get(key)
     return (

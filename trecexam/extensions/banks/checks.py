@@ -82,7 +82,7 @@ class Checked(Result):
     notes: tuple[str, ...] = ()
     rejected: tuple[BankFinding, ...] = ()
 
-    def declare(self) -> dict[str, Table]:
+    def _declare(self) -> dict[str, Table]:
         """`findings`, a row per problem, and `edited`."""
         return {
             "findings": Table(BankFinding._fields, self.problems),
@@ -154,7 +154,7 @@ def check_lines(
         if (was := _generated_as(placed_item.item))
     )
     checked = Checked(tuple(problems), tuple(edited), len(queries), len(live), len(placed) - len(live))
-    return checked.noted(_told(checked))
+    return checked.with_notes(_told(checked))
 
 
 def _told(checked: Checked) -> str:

@@ -12,6 +12,7 @@ import numpy as np
 from converters.overrides import ADJUDICATED
 from trecexam.extensions.campaign.alpha import MIN_TOPICS, Alpha, alpha
 from trecexam.extensions.campaign.assessments import CellKey, opinions_of
+from trecexam.line.loaded_track import of_any_pool
 from trecexam.scores.kappa import Kappa, kappa, weighted_kappa
 from trecexam.tables.result import Result
 from trecexam.tables.table import Layout, Table
@@ -92,12 +93,12 @@ class AssessorAgreement(Result):
         """The rule for differing ratings, and the kind of intervals."""
         return {"rule": self.rule, "intervals": INTERVALS}
 
-    def declare(self) -> dict[str, Table]:
+    def _declare(self) -> dict[str, Table]:
         """`agreement`, a row for all and for each pair; `disagreements`, a row per such cell."""
         return {"agreement": self._agreement(), "disagreements": self._disagreements()}
 
     @property
-    def shown(self) -> tuple[str, ...]:
+    def _shown(self) -> tuple[str, ...]:
         """Both tables, if there are disagreements."""
         return ("agreement", "disagreements") if self.disagreements else ()
 
@@ -131,6 +132,7 @@ class AssessorAgreement(Result):
         return Table(header, tuple(rows))
 
 
+@of_any_pool
 def assessor_agreement(track: Assessment) -> AssessorAgreement:
     """Agreement on the cells that at least two people rated, whether planned or not.
 

@@ -24,7 +24,7 @@ from trecexam.files import atomic
 from trecexam.files.stamps import Rejected
 from trecexam.line.input_files import read_overrides_file, read_qrels_file
 from trecexam.line.judging_scale import JudgingScale, judging_scale
-from trecexam.line.loaded_track import of_documents
+from trecexam.line.loaded_track import of_pool
 from trecexam.line.overrides import UNDECIDED, Overrides
 from trecexam.line.protected import refuse_folder
 from trecexam.line.rejected import rejected_rows
@@ -67,7 +67,7 @@ class ImportedJudgments:
     refused: tuple[Rejected, ...]
 
 
-@of_documents
+@of_pool
 def export_judgments(track: Assessment, folder: Path | str) -> ExportedJudgments:
     """Writes what people judged into a folder: qrels.txt, qrels-6.txt and judgments.tsv.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
@@ -57,6 +58,12 @@ class JudgingPlan:
     def assessors(self) -> tuple[str, ...]:
         """The assessors with tasks."""
         return tuple(self.by_assessor)
+
+    @cached_property
+    def shared(self) -> frozenset[tuple[str, str]]:
+        """(query_id, doc_id) of the passages of several assessors."""
+        counts = Counter((row.query_id, row.doc_id) for row in self.rows)
+        return frozenset(passage for passage, n_assessors in counts.items() if n_assessors > 1)
 
     def tasks(self, assessor: str) -> tuple[tuple[str, str], ...]:
         """(query_id, doc_id) of an assessor's tasks, in order, with overlap; empty for others."""

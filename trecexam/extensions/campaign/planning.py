@@ -14,8 +14,9 @@ from trecexam.extensions.campaign.dividing import Topic, divided
 from trecexam.extensions.campaign.judge_next.search import Search
 from trecexam.extensions.campaign.listed import read_columns
 from trecexam.extensions.campaign.plan import JudgingPlan, PlannedTask, read_plan, write_plan
-from trecexam.line.loaded_track import of_documents
+from trecexam.line.loaded_track import of_pool
 from trecexam.line.typed_text import MAX_WHO, typed
+from trecexam.tables.notes import LOST, Note
 from trecexam.tables.result import Result
 from trecexam.tables.table import Table
 from trecexam.tables.text import plural
@@ -31,21 +32,21 @@ class PlannedCampaign(Result):
     plan: JudgingPlan
     notes: tuple[str, ...]
 
-    def declare(self) -> dict[str, Table]:
-        """A row for each assessor."""
+    def _declare(self) -> dict[str, Table]:
+        """A row for each assessor; `shared` of the tasks another assessor has, too."""
         rows = (
             (
                 name,
                 len({row.query_id for row in rows if not row.overlap}),
                 len(rows),
-                sum(row.overlap for row in rows),
+                sum(row[1:3] in self.plan.shared for row in rows),
             )
             for name, rows in self.plan.by_assessor.items()
         )
-        return {"assessors": Table(("assessor", "topics", "tasks", "overlap"), tuple(rows))}
+        return {"assessors": Table(("assessor", "topics", "tasks", "shared"), tuple(rows))}
 
 
-@of_documents
+@of_pool
 def plan_judging(
     track: Assessment,
     assessors: Sequence[str],
@@ -111,15 +112,23 @@ def plan_judging(
         (topic.query_id, doc_id) not in planned_pairs for topic in topics for doc_id in topic.doc_ids
     )
     n_rows, n_done = len(plan.rows), sum(map(done, plan.rows))
-    twice = sum(row.overlap for row in plan.rows)
+    n_passages, n_shared = len(planned_pairs), len(plan.shared)
+    shared = "each" if n_shared == n_passages else f"{n_shared:,} of them"
     summary = (
-        f"{plural(n_rows - twice, 'passage')}"
-        + (f", {twice:,} of them for two people" if twice else "")
-        + f" ({plural(n_rows, 'task')}, {plural(len(plan.assessors), 'assessor')}"
+        f"{plural(n_passages, 'passage')}"
+        + (f", {shared} for two people" if n_shared else "")
+        + f": {plural(n_rows, 'task')} for {plural(len(plan.assessors), 'assessor')}"
         + (f", {n_done:,} done" if n_done else "")
-        + (f"); {plural(left_out, 'unjudged passage')} left out" if left_out else ")")
+        + (f"; {plural(left_out, 'unjudged passage')} left out" if left_out else "")
     )
-    return PlannedCampaign(plan, (*notes, f"wrote {write_plan(track.folder, plan)}: {summary}"))
+    if plan.rows and not _has_texts(track):
+        notes = (
+            *notes,
+            "no passages.jsonl: the page of `trecexam serve` needs it to show the passages; judgments made "
+            f"elsewhere come in by `trecexam judge import {track.folder.root} FILE`",
+        )
+    wrote = Note(f"wrote {write_plan(track.folder, plan)}: {summary}", LOST)
+    return PlannedCampaign(plan, (*notes, wrote))
 
 
 def _check(names: Sequence[str], topics_each: int | None, overlap: float, budget: int | None) -> None:
@@ -137,6 +146,11 @@ def _check(names: Sequence[str], topics_each: int | None, overlap: float, budget
         raise TrecexamError(f"overlap = {overlap:g}: from 0 to 1")
     if overlap and len(names) == 1:
         raise TrecexamError("an overlap needs a second assessor")
+
+
+def _has_texts(track: Assessment) -> bool:
+    """Return False for a track that needs no texts, and has no passages."""
+    return bool(len(track.bank) or track.folder.passages() or track.config.track.dataset)
 
 
 def _listed(track: Assessment, path: Path) -> Sequence[tuple[str, ...]]:
@@ -161,14 +175,15 @@ def _topics(
         if judgment(row.relevance) is not None:
             officially.setdefault(row.query_id, set()).add(row.doc_id)
     counting = {**track.overrides.ratings, **track.judgments.ratings}
+    has_texts = _has_texts(track)
     topics = []
     for query_id, ranked_ids in by_query.items():
         sheet, items = track.sheets[query_id], items_by_query[query_id]
         skipped = officially.get(query_id, set()) if "" in items else set()
-        # Of passages with one text, the first.
+        # Of passages with one text, the first; all without a text where the track has no passages.
         of_text: dict[str, str] = {}
         for doc_id in (*ranked_ids, *track.pool[query_id].doc_ids):
-            of_text.setdefault(sheet.text_of(doc_id) or "", doc_id)
+            of_text.setdefault(sheet.text_of(doc_id) or ("" if has_texts else doc_id), doc_id)
         of_text.pop("", None)
         usable = [doc_id for doc_id in of_text.values() if doc_id not in skipped]
         unjudged = tuple(

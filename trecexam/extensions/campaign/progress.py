@@ -51,7 +51,7 @@ class Progress(Result):
     topics: tuple[ProgressRow, ...]
     assessors: tuple[ProgressRow, ...]
 
-    def declare(self) -> dict[str, Table]:
+    def _declare(self) -> dict[str, Table]:
         """`assessors`, a row for each; `topics`, a row for each assessor and topic."""
         header = tuple(name for name in ProgressRow._fields if name != "query_id")
         rows = tuple((row.assessor, *row[2:]) for row in self.assessors)

@@ -13,6 +13,7 @@ What the original leaves open is decided as follows:
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, BinaryIO
@@ -21,6 +22,7 @@ from converters.errors import ConversionError
 from converters.fields import counted
 from converters.lines import columns_of, iter_lines
 from trecexam.extensions.check.trec_eval_rules import (
+    DECIMAL_COMMA,
     LISTED,
     MOST_LABEL,
     Change,
@@ -78,7 +80,8 @@ def fix_run(path: Path, file: BinaryIO, version: int = 10) -> tuple[Change, ...]
         What was changed in content; spacing, ranks and the way numbers are written are not listed.
 
     Raises:
-        ConversionError: it cannot be read, or nothing is left.
+        ConversionError: it cannot be read, nothing is left, or a score has a decimal comma, whose value
+            trec_eval cuts off.
     """
     changes = _Changes()
     by_topic: dict[bytes, RunTopic] = {}
@@ -86,6 +89,14 @@ def fix_run(path: Path, file: BinaryIO, version: int = 10) -> tuple[Change, ...]
     last_line, n_other_run_ids = None, 0
     for number, columns in _rows(path, changes):
         score, whole = atof(columns[4]) if len(columns) > 4 else (0.0, False)
+        if len(columns) > 4 and DECIMAL_COMMA.match(columns[4]):
+            command = f"awk '{{ sub(/,/, \".\", $5) }} 1' {shlex.quote(str(path))} > points.run"
+            raise ConversionError(
+                path,
+                number,
+                f"nothing was written: the score {shown(columns[4])} has a decimal comma, and trec_eval "
+                f"would read {score:.10g}; to write points: {command}",
+            )
         if len(columns) < 5 or (len(columns) == 5 and not whole):
             changes.add("line left out", number, f"left out: has {counted(columns)}")
             continue

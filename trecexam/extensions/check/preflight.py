@@ -21,6 +21,7 @@ from converters.unpacking import without_ending
 from trecexam.extensions.check.mending import fix_qrels, fix_run
 from trecexam.extensions.check.trec_eval_rules import (
     BOM,
+    DECIMAL_COMMA,
     MOST_LABEL,
     NO_RANK,
     VERSIONS,
@@ -378,9 +379,10 @@ def _score(findings: PreflightFindings, number: int, text: bytes) -> float:
         reason = f"the score is {shown(text)}: its rank is undefined"
         findings.add("score not a number", number, "silent", reason)
     elif not whole:
-        findings.add(
-            "score not a number", number, "silent", f"the score {shown(text)} is read as {score:.10g}"
-        )
+        is_comma = DECIMAL_COMMA.match(text)
+        what = f"the score {shown(text)} has a decimal comma: it" if is_comma else f"the score {shown(text)}"
+        kind = "decimal comma" if is_comma else "score not a number"
+        findings.add(kind, number, "silent", f"{what} is read as {score:.10g}")
     return score
 
 

@@ -39,6 +39,8 @@ _NUMBER = re.compile(
     re.IGNORECASE,
 )
 _WHOLE = re.compile(rb"([+-]?)0*([0-9]+)")
+#: A number with a comma, as 10,5 or 1.234,5: C's atof stops there.
+DECIMAL_COMMA = re.compile(rb"[+-]?[0-9.]*,[0-9]")
 
 
 @dataclass(frozen=True)

@@ -146,7 +146,8 @@ class Driver:
 
     def _hire(self) -> None:
         n_workers = min(self._n_wanted, max(1, len(self._schedule)))
-        for worker in [worker for worker in self._hired if worker.placed is None][: self._excess(n_workers)]:
+        n_excess = max(0, len(self._hired) - n_workers)
+        for worker in [worker for worker in self._hired if worker.placed is None][:n_excess]:
             self._dismiss(worker)
         while len(self._hired) < n_workers and time.monotonic() >= self._hire_again:
             actor = ray.remote(Worker).options(
@@ -154,9 +155,6 @@ class Driver:
             )
             made = actor.remote()
             self._hired.append(_Hired(made, made.place.remote()))
-
-    def _excess(self, n_workers: int) -> int:
-        return max(0, len(self._hired) - n_workers)
 
     def _dismiss(self, worker: _Hired) -> None:
         self._hired.remove(worker)

@@ -71,14 +71,14 @@ class GraderComparison(Result):
     items: tuple[Row, ...]
     notes: tuple[str, ...]
 
-    def declare(self) -> dict[str, Table]:
+    def _declare(self) -> dict[str, Table]:
         """`graders`, with an official side; with several graders `pairs`, and `items`, a row per item."""
         of_official = {"graders": Table(GRADER_COLUMNS, self.graders, layout=_LAYOUT)}
         of_two = {"pairs": Table(PAIR_COLUMNS, self.pairs), "items": Table(PAIR_COLUMNS, self.items)}
         return {**(of_official if self.graders or not self.pairs else {}), **(of_two if self.pairs else {})}
 
     @property
-    def shown(self) -> tuple[str, ...]:
+    def _shown(self) -> tuple[str, ...]:
         """All tables except `items`."""
         return tuple(name for name in self.tables if name != "items")
 

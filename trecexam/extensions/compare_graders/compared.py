@@ -120,9 +120,10 @@ def compared_graders(
             items = [item for sheet in track.sheets.values() for item in sheet.items]
             compared.append(ComparedGrader(named.name, *track.grades.model_and_prompt(items), track))
         if not any(each.track.counts.ok for each in compared):
+            names = " and ".join(each.name for each in compared)
             raise TrecexamError(
-                f"no grades of {_and([each.name for each in compared])} yet: run `trecexam watch`, or give "
-                f"recorded grades with `--recorded FILE`",
+                f"no grades of {names} yet: run `trecexam watch`, or give recorded grades with "
+                "`--recorded FILE`",
                 path=loader.folder.root,
             )
         yield tuple(compared)
@@ -202,7 +203,3 @@ def _distinct(named: Iterator[_Named]) -> list[_Named]:
             name = f"{each.name}-{number}"
         distinct[name] = each._replace(name=name)
     return list(distinct.values())
-
-
-def _and(names: Sequence[str]) -> str:
-    return " and ".join(names)

@@ -14,6 +14,7 @@ from trecexam.cli.options import output_folder_option, track_argument
 from trecexam.cli.reading import say, writing_or_estimating
 from trecexam.cli.signals import exit_status
 from trecexam.cli.working import show_estimate, working
+from trecexam.tables.notes import LOST, Note, first_notes
 from trecexam.tables.terminal import printable
 
 if TYPE_CHECKING:
@@ -110,8 +111,8 @@ def erag(
         where = "-o DIR has all" if output is None else f"all are in {output}/rejected.tsv"
         click.echo(f"rejected: {left:,} more ({where})", err=True)
     if not done.complete:
-        say(done.notes)
+        say(first_notes(done.notes, "-o DIR --json"))
         return None, exit_status(work.caught, 1)
-    written = () if output is None else (f"written: {output}",)
+    written = () if output is None else (Note(f"written: {output}", LOST),)
     status = 1 if done.rejected or done.refused or done.failed else 0
     return replace(done, notes=(*done.notes, *written)), status

@@ -29,6 +29,7 @@ from trecexam.line.loader import TrackLoader
 from trecexam.line.official import never_judged, never_judged_note
 from trecexam.line.texts import Texts
 from trecexam.line.track_inputs import TrackInputs
+from trecexam.tables.notes import LOST, Note
 from trecexam.tables.text import plural
 from trecexam.track import TrackFolder, refuse_code
 
@@ -166,13 +167,13 @@ def from_model(loaded: LoadedRequest, graded: Graded | None, used: Mapping[str, 
     file_names = {track.folder.shown(path) for path in files if path is not None}
     file_names |= {"the bank", track.folder.shown(track.folder.root)}
     rejected = [row for row in track.not_taken if row.file in file_names]
-    notes = []
+    notes: list[str] = []
     if graded is not None:
         notes.append(f"the model answered from {plural(graded.cells, 'document')}")
         if graded.cut:
             notes.append(f"{plural(graded.cut, 'document')} cut at the end to fit the model")
         if graded.why:
-            notes.append(f"ended early: {graded.why}")
+            notes.append(Note(f"ended early: {graded.why}", LOST))
     if graded is not None and used is not None:
         counts = dict(used["this_update"])
         cost = counts.pop("cost")

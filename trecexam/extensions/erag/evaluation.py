@@ -29,6 +29,7 @@ from trecexam.extensions.erag.retrieval import (
 from trecexam.extensions.erag.runs import refused_lines
 from trecexam.files.atomic import replace_all
 from trecexam.files.stamps import Rejected
+from trecexam.tables.notes import LOST, Note
 from trecexam.tables.result import Result
 from trecexam.tables.table import Layout, Table, to_tsv
 from trecexam.tables.text import plural
@@ -87,7 +88,7 @@ class Evaluation(Result):
         values = [self.values[run][query_id][measure] for query_id in self.query_ids]
         return math.fsum(values) / len(values) if values else 0.0
 
-    def declare(self) -> dict[str, Table]:
+    def _declare(self) -> dict[str, Table]:
         """`runs`, the means, best first; the other tables are the files, by name."""
         tables = {"runs": self._means(), "labels": self._labels(), "scores": self._scores()}
         if self.labelled.unlabelled:
@@ -169,17 +170,18 @@ class Evaluation(Result):
                     yield f"{run}, {name}: no correlation: {each.reason}"
 
     def unlabelled(self) -> str:
-        """A line on documents without a label, with reasons; "" if all have one."""
+        """Return a note on documents without a label, with reasons; "" if all have one."""
         missing = self.labelled.unlabelled
         if not missing:
             return ""
         reasons = Counter(row.reason for row in missing)
         reason_counts = "; ".join(f"{count:,}: {reason}" for reason, count in reasons.most_common(3))
         more = "; ..." if len(reasons) > 3 else ""
-        return (
+        line = (
             f"{plural(len(missing), 'document')} without a label, counted as 0 ({reason_counts}{more}), "
             f"'{missing[0].doc_id}' of query '{missing[0].query_id}' first; all are in unlabelled.tsv"
         )
+        return Note(line, LOST)
 
     @property
     def failed(self) -> bool:
@@ -215,7 +217,10 @@ class Evaluation(Result):
     def told(self) -> Iterator[str]:
         """Notes: the number of labels, documents without one, and measures not computed, one per line."""
         if not self.complete:
-            yield "stopped before writing any files; the model's answers are stored: run it again to continue"
+            line = (
+                "stopped before writing any files; the model's answers are stored: run it again to continue"
+            )
+            yield Note(line, LOST)
             return
         if self.labelled.empty:
             yield f"{plural(self.labelled.empty, 'empty output')}, scored by the metric like others"

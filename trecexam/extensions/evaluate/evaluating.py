@@ -27,6 +27,7 @@ from trecexam.scaffold import Sources, make_track
 from trecexam.scores.leaderboard import Leaderboard
 from trecexam.scores.measures import measure
 from trecexam.tables.frames import Framed, Library
+from trecexam.tables.notes import LOST, Note
 from trecexam.track import TrackFolder
 
 if TYPE_CHECKING:
@@ -211,7 +212,7 @@ def _graded(
     unjudged = None if loaded.official is None else why_unjudged(loaded)
     notes = (
         *(() if unjudged is None else (unjudged,)),
-        *map(str, track.files.rejected()),
+        *(Note(str(row), LOST) for row in track.files.rejected()),
         *track.status().notes,
     )
     return dataclasses.replace(board, notes=(*board.notes, *notes))

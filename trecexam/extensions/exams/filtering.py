@@ -49,7 +49,7 @@ class FilteredExam(Result):
         both = zip(self.questions, self.kinds, strict=True)
         return [pair for question_index, pair in enumerate(both) if question_index not in self.reasons]
 
-    def declare(self) -> dict[str, Table]:
+    def _declare(self) -> dict[str, Table]:
         """`reasons`, a row per dropped question; `groups`, the kept questions by level, type and topic."""
         rows = ((self.questions[n].question_id, reason) for n, reason in self.reasons.items())
         return {"reasons": Table(("question_id", "reason"), tuple(rows)), "groups": self.groups()}

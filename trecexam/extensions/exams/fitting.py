@@ -16,6 +16,7 @@ from trecexam.extensions.exams.responses import ExamResponses, from_file
 from trecexam.extensions.exams.results import ExamFit, ImprovedExam, told
 from trecexam.files.atomic import replace_all
 from trecexam.line.protected import refuse_folder
+from trecexam.tables.notes import CHANGES, Note
 from trecexam.tables.plots.drawings import drawn
 from trecexam.tables.table import to_json, to_tsv
 from trecexam.tables.text import plural
@@ -125,7 +126,8 @@ def improved(
         for number, step in enumerate(improvement.steps)
     )
     stopped = f"{plural(len(fits) - 1, 'step')}: {improvement.stopped}"
-    return ImprovedExam(exam, improvement, fits, (*exam.notes, *fits[0].fit.notes, stopped))
+    of_fit = (Note(line, CHANGES) for line in fits[0].fit.notes)
+    return ImprovedExam(exam, improvement, fits, (*exam.notes, *of_fit, stopped))
 
 
 def refuse_out(out: Path, inputs: Iterable[Path | None], *, improvement: bool = False) -> None:

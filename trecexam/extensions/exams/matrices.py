@@ -36,7 +36,7 @@ class Examinees(Result):
     examinees: Table
     notes: tuple[str, ...]
 
-    def declare(self) -> dict[str, Table]:
+    def _declare(self) -> dict[str, Table]:
         """A row an examinee."""
         return {"examinees": self.examinees}
 

@@ -23,6 +23,7 @@ from trecexam.extensions.exams.response_matrix import (
 from trecexam.line.diagnostics import nothing_graded, resolve_min_rating
 from trecexam.scores.columns.judged import Judged
 from trecexam.scores.columns.measures.cover import best_ratings
+from trecexam.tables.notes import CHANGES, Note
 from trecexam.tables.text import plural, shorten_list
 
 if TYPE_CHECKING:
@@ -179,7 +180,7 @@ def usable_responses(
 
 
 def _remarks(values: NDArray[np.float64], examinees: Sequence[str], items: Sequence[str]) -> list[str]:
-    remarks = []
+    remarks: list[str] = []
     shares = np.nanmean(values, axis=0)
     for share, who in ((1.0, "everyone"), (0.0, "no one")):
         same = [item for item, value in zip(items, shares.tolist(), strict=True) if value == share]
@@ -192,10 +193,9 @@ def _remarks(values: NDArray[np.float64], examinees: Sequence[str], items: Seque
     for share, what in ((1.0, "everything"), (0.0, "nothing")):
         same = [name for name, value in zip(examinees, rights.tolist(), strict=True) if value == share]
         if same:
-            remarks.append(
-                f"examinees that got {what} right, so that their ability has no finite estimate: "
-                f"{shorten_list(same, 3)}"
-            )
+            names = shorten_list(same, 3)
+            line = f"examinees that got {what} right, so that their ability has no finite estimate: {names}"
+            remarks.append(Note(line, CHANGES))
     alike: dict[bytes, list[str]] = {}
     for name, row in zip(examinees, np.nan_to_num(values, nan=2.0).astype(np.int8), strict=True):
         alike.setdefault(row.tobytes(), []).append(name)

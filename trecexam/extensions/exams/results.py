@@ -10,6 +10,7 @@ from trecexam.extensions.exams import tables
 from trecexam.extensions.exams.irt.exam import Exam, FittedExam
 from trecexam.extensions.exams.irt.settings import CERTAIN_DIGITS
 from trecexam.features.correlation.tables import correlation_table
+from trecexam.tables.notes import CHANGES, METHOD, Note
 from trecexam.tables.result import Result
 from trecexam.tables.table import Table, rounded
 from trecexam.tables.text import plural, shorten_list
@@ -32,7 +33,7 @@ class ExamFit(Result, FittedExam):
     notes: tuple[str, ...] = ()
     official: tuple[tuple[str, str, Correlation], ...] = ()
 
-    def declare(self) -> dict[str, Table]:
+    def _declare(self) -> dict[str, Table]:
         """`abilities`, the examinees as a leaderboard; the other tables are the files of `exam fit`."""
         of_fit = {
             "abilities": tables.abilities_table(self),
@@ -73,20 +74,20 @@ class ExamFit(Result, FittedExam):
 def told(fitted: ExamFit) -> Iterator[str]:
     """The notes of a fit, one per line."""
     f = fitted.fit
-    yield from (*fitted.exam.notes, *f.notes)
-    yield (
+    yield from (*fitted.exam.notes, *(Note(line, CHANGES) for line in f.notes))
+    fit = (
         f"{f.settings.model.upper()} of {len(f.theta):,} examinees x {plural(len(f.a), 'question')}: "
         f"log-likelihood {f.log_likelihood:.2f} after {plural(f.iterations, 'iteration')}; RMSE "
         f"{f.errors.model:.3f}, of the examinees' means {f.errors.baseline:.3f}"
     )
-    yield tables.information_line(fitted)
+    yield from (Note(line, METHOD) for line in (fit, tables.information_line(fitted)))
     taus = [
         f"{correlation.kendall_tau.value:.3f} with {theirs}"
         for ours, theirs, correlation in fitted.official
         if ours == "theta"
     ]
     if taus:
-        yield f"Kendall's tau of abilities: {shorten_list(taus, 4, quote='')}"
+        yield Note(f"Kendall's tau of abilities: {shorten_list(taus, 4, quote='')}", CHANGES)
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,7 +110,7 @@ class ImprovedExam(Result):
         digits = len(str(len(self.fits) - 1))
         return [f"step-{number:0{digits}}" for number in range(len(self.fits))]
 
-    def declare(self) -> dict[str, Table]:
+    def _declare(self) -> dict[str, Table]:
         """A row per step."""
         steps = tables.steps_table(self.improvement, self.exam.items, self.folders)
         return {"steps": rounded(steps, CERTAIN_DIGITS)}

@@ -22,6 +22,7 @@ from trecexam.extensions.local_models.truncation import NoRoomError
 from trecexam.graders.writing import Fitted
 from trecexam.graders.writing.asking import AskingResult, PromptSet, Rounds
 from trecexam.graders.writing.kept_answers import KeepingWriter, Kept
+from trecexam.tables.notes import LOST, Note
 from trecexam.tables.text import plural
 
 CLOSED_BOOK, ORACLE = "closed-book", "oracle"
@@ -249,7 +250,8 @@ def taking(source: KeepingWriter, setup: ExamSetup) -> Rounds[Examinee]:
         notes.append(f"no candidate named, counted as wrong: {plural(unread, 'answer')}")
     if result.unwritten:
         _, reason = result.unwritten[0]
-        notes.append(f"{plural(len(result.unwritten), 'question')} without an answer: {reason}")
+        line = f"{plural(len(result.unwritten), 'question')} without an answer: {reason}"
+        notes.append(Note(line, LOST))
     return Examinee(setup.components, answered, (*notes, *setup.notes()), result.why)
 
 

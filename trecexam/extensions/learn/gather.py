@@ -18,7 +18,9 @@ from trecexam.line.assessment import Assessment
 from trecexam.line.official import Official
 from trecexam.line.sheets import Sheet
 from trecexam.line.stored_grades import StoredGrades
+from trecexam.line.texts import Texts, no_passages
 from trecexam.scores.ratings import MAX_RATING
+from trecexam.tables.notes import CHANGES, Note
 from trecexam.tables.text import plural, shorten_list
 
 #: Passages of other queries that mean what no run retrieves, of each query, at most.
@@ -42,7 +44,7 @@ def gather(
     """Gathers a track's passages, features and judgments.
 
     Raises:
-        TrecexamError: there are no queries, or nothing is pooled.
+        TrecexamError: there are no queries, no passages, or nothing is pooled.
     """
     pooled = {query_id: of for query_id, of in track.pool.items() if of.doc_ids}
     if not track.bank.query_ids:
@@ -57,6 +59,8 @@ def gather(
         )
     asks = {query_id: track.query_texts.get(query_id, "").strip() for query_id in pooled}
     texts = {doc: track.texts.get(doc, "").strip() for of in pooled.values() for doc in of.doc_ids}
+    if not all(texts.values()) and not Texts(track.folder).has_source:
+        raise no_passages(track.folder)
     every = sorted({*texts.values(), *asks.values()} - {""})
     vectors.encode(every, progress)
     vector_of = dict(zip(every, vectors.of(every), strict=True))
@@ -139,10 +143,11 @@ def odd_texts(track: Assessment) -> Iterator[str]:
     docs = {doc for of in track.pool.values() for doc in of.doc_ids}
     without = [doc for doc in sorted(docs) if not track.texts.get(doc, "").strip()]
     if without:
-        yield (
+        line = (
             f"{plural(len(without), 'pooled passage')} ({shorten_list(without, 2, dots=True)}) without a "
             f"text: labels come from the votes of the runs alone"
         )
+        yield Note(line, CHANGES)
     mute = [query_id for query_id in track.pool if not track.query_texts.get(query_id, "").strip()]
     if mute:
         yield (

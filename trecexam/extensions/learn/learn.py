@@ -71,7 +71,7 @@ class LearnedLabels(Result):
     identity: dict[str, Any]
     notes: tuple[str, ...]
 
-    def declare(self) -> dict[str, Table]:
+    def _declare(self) -> dict[str, Table]:
         """`labels`, as in learned.tsv; `ways`, the cross-validation; `leaderboard`, if there are runs."""
         labels = Table(("query_id", "doc_id", "gain", "sd", "label", "judged"), self.rows)
         return {
@@ -81,7 +81,7 @@ class LearnedLabels(Result):
         }
 
     @property
-    def shown(self) -> tuple[str, ...]:
+    def _shown(self) -> tuple[str, ...]:
         """The leaderboard, if there is one."""
         return () if self.board is None else ("leaderboard",)
 
@@ -140,6 +140,7 @@ def learn(
     def fitted(done: int) -> None:
         show(Progress(done, n + MODEL_STEPS + BOARD_STEPS, what=FITTED))
 
+    show(Progress(0, 0, loading="the encoder"))
     data = gather_data(track, source=source, encoder=encoder, progress=encoded)
     n = n_fits(data.queries)
     # Fits on half of the judgments come first: they are short, and their pace says how long the rest takes.
@@ -276,12 +277,17 @@ class LearnAccessor(Accessor):
 
     labels = on_loaded(learn)
 
+    @property
+    def out(self) -> Path:
+        """The folder of the output files of the grader that `labels` uses."""
+        return self._folder_of(learn).out
+
     def write(self, learned: LearnedLabels) -> tuple[Path, ...]:
-        """Writes the result of `labels` to out/ and the manifest; returns the files that changed.
+        """Writes the result of `labels` to `out` and the manifest; returns the files that changed.
 
         Raises:
             TrecexamError: a file cannot be written.
         """
-        written = learned.write(self.folder.out)
-        Outputs(self.folder).renew_manifest()
+        written = learned.write(self.out)
+        Outputs(self._folder_of(learn)).renew_manifest()
         return written

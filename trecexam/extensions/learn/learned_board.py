@@ -57,7 +57,7 @@ class LearnedBoard(Leaderboard):
             rows.append(Row(str(row[0]), n_queries, n_queries, scores))
         return cls(tuple(measures), n_queries, "all", tuple(rows), tuple(notes), values=values)
 
-    def declare(self) -> dict[str, Table]:
+    def _declare(self) -> dict[str, Table]:
         """The leaderboard, with ranks by expected nDCG."""
         return {"leaderboard": replace(self.values, layout=Layout(("run",), ranks=self.ranks))}
 
@@ -70,9 +70,9 @@ class LearnedBoard(Leaderboard):
         """The columns of `values`."""
         return dict(self.table.columns())
 
-    def json_value(self) -> dict[str, Any]:
+    def _json_value(self) -> dict[str, Any]:
         """Facts, notes, and the rows of `values`."""
-        return Result.json_value(self)
+        return Result._json_value(self)
 
 
 def board_of(track: Assessment, pool: LearnedPool, doubt: str) -> LearnedBoard:
@@ -116,7 +116,7 @@ def board_of(track: Assessment, pool: LearnedPool, doubt: str) -> LearnedBoard:
         f"{how}{without}"
     )
     board = LearnedBoard.of(rounded(values, CERTAIN_DIGITS), len(queries), pool.notes)
-    return board.noted(*filter(None, [doubt]), summary, *_of_the_encoder(track, pool, board, k))
+    return board.with_notes(*filter(None, [doubt]), summary, *_of_the_encoder(track, pool, board, k))
 
 
 def _ends(scores: ExpectedScores, n: int) -> tuple[Floats, Floats]:

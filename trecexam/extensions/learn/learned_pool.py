@@ -176,7 +176,8 @@ def gather_data(
                 # Ratings of one grader say nothing about those of another.
                 source_data = source_data._replace(queries=tuple(map(_without_ratings, source_data.queries)))
         # A query that both ask may have another id there, and another query the same one.
-        other_queries = tuple(_renamed(query, Path(source).name) for query in source_data.queries)
+        name = Path(source).name
+        other_queries = tuple(replace(q, query_id=f"{name}/{q.query_id}") for q in source_data.queries)
         unusable += source_data.unusable
         notes += _other_scale(track_data.queries, other_queries, source)
     return LearningData(
@@ -192,10 +193,6 @@ def _without_ratings(query: QueryPassages) -> QueryPassages:
     features = query.features.copy()
     features[:, FEATURES.index("rating")] = 0
     return replace(query, features=features)
-
-
-def _renamed(query: QueryPassages, track: str) -> QueryPassages:
-    return replace(query, query_id=f"{track}/{query.query_id}")
 
 
 def track_encoder(track: Assessment, model: str | None = None) -> TextEncoder:

@@ -33,6 +33,7 @@ from trecexam.line.assessment import Assessment
 from trecexam.line.official import Official
 from trecexam.scores.kappa import kappa
 from trecexam.scores.labels import labels as grader_labels
+from trecexam.tables.notes import CHANGES, METHOD, Note
 from trecexam.tables.result import Result
 from trecexam.tables.table import Layout, Table
 
@@ -75,7 +76,7 @@ class Validation(Result):
     doubt: str
     notes: tuple[str, ...]
 
-    def declare(self) -> dict[str, Table]:
+    def _declare(self) -> dict[str, Table]:
         """A row per method: first those of the leaderboard, then those of `fill`."""
         header = ("used_by", "way", "loss", "kappa", "kappa.low", "kappa.high", "used")
         layout = Layout(("used_by", "way"), ("loss", "kappa", "used"))
@@ -132,8 +133,10 @@ def cross_validate(
     except ValueError as error:
         why = f"too few judgments to hide half of them: {error} then; {MORE}"
     if why:
-        why = f"not cross-validated: {why}"
-        return Validation((), kind, share, judged, 0.0, "", "" if kind == "all" else why, (why,))
+        why = Note(f"not cross-validated: {why}", CHANGES)
+        return Validation(
+            (), kind, share, judged, 0.0, "", "" if kind == "all" else why, (Note(why, CHANGES),)
+        )
     rows: list[WayRow] = []
     best: dict[str, str] = {}
     for used_by, of in ((BOARD, of_board), (FILL, of_fill)):
@@ -150,10 +153,9 @@ def cross_validate(
             f"{_INSTEAD[best[BOARD]].format(root=track.folder.root)}"
         )
     validation = Validation(tuple(rows), kind, share, judged, compared.hidden, best[FILL], doubt, ())
-    return validation.noted(
+    return validation.with_notes(
         *_notes(validation, least, queries),
-        f"used: {RULE}",
-        f"method to fill holes: {best[FILL]}; losses: {losses_in_words(best[FILL], validation.losses)}",
+        Note(f"used: {RULE}", METHOD),
         *_lower_loss(best[FILL], validation.losses),
     )
 
@@ -161,10 +163,11 @@ def cross_validate(
 def _lower_loss(used: str, losses: Mapping[str, float]) -> Iterator[str]:
     """Yield a note where the grader's labels have a lower loss than those that are used."""
     if used == LEARNED and losses.get(GRADER, math.inf) < losses[LEARNED]:
-        yield (
+        line = (
             f"the grader's labels have the lower loss, {losses[GRADER]:.3f} against {losses[LEARNED]:.3f}, "
             "within chance: `trecexam fill --by grader` uses them"
         )
+        yield Note(line, CHANGES)
 
 
 def losses_in_words(best: str, losses: Mapping[str, float]) -> str:
@@ -248,12 +251,12 @@ def _notes(validation: Validation, least: int, queries: Sequence[QueryPassages])
             f"{what}; a random half was hidden, again and again; loss: 1 - tau of the leaderboard with the "
             "hidden half's judgments"
         )
-    notes = [f"{how} (judged passages only: passages without a judgment are left out)"]
+    method = f"{how} (judged passages only: passages without a judgment are left out)"
+    notes: list[str] = [Note(method, METHOD)]
     judged = np.concatenate([query.judgments[query.judged] for query in queries])
     relevant = set((judged >= least).tolist())
     if len(relevant) == 1:
         which = "every" if True in relevant else "no"
-        notes.append(
-            f"{which} judgment reaches `min_relevant = {least}`, so kappa says nothing: set it in [scores]"
-        )
+        line = f"{which} judgment reaches `min_relevant = {least}`, so kappa says nothing: set it in [scores]"
+        notes.append(Note(line, CHANGES))
     return notes

@@ -18,7 +18,7 @@ class Job(NamedTuple):
     cells: tuple[Cell, ...]
     prompt: Prompt
     tokens: Sequence[int]
-    group: int
+    group: Any
     prefix: int = 0
 
     @property
@@ -30,8 +30,7 @@ class Job(NamedTuple):
 class ModelOutput(NamedTuple):
     """A model's answer: its text, or in `choices` the best answer and each answer's probability.
 
-    Where it was asked for a list held to permitted labels, `listed` has an output for each of them. `cut`: it
-    was stopped at the most tokens of an answer.
+    `listed`: an output for each label of a constrained list. `cut`: the limit of tokens ended the text.
     """
 
     text: str

@@ -12,27 +12,21 @@ from collections.abc import Callable, Generator, Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import islice
-from typing import Any, Generic, NamedTuple, Protocol, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
+
+from trecexam.errors import GraderError
 
 Prompt = TypeVar("Prompt")
+#: A tokenised prompt with its `length`.
+Job = TypeVar("Job", bound=Any)
 Result = TypeVar("Result")
 
 #: A batch ends where its padding would pass this share of its tokens, once it has `FILLED` of the budget.
 PADDING, FILLED = 0.08, 1 / 8
 
 
-class OutOfMemoryError(Exception):
+class OutOfMemoryError(GraderError):
     """A batch did not fit into the device's memory."""
-
-
-class Sized(Protocol):
-    """A tokenised prompt with its length."""
-
-    @property
-    def length(self) -> int: ...
-
-
-Job = TypeVar("Job", bound=Sized)
 
 
 @dataclass
@@ -105,9 +99,7 @@ class Batcher(Generic[Prompt, Job, Result]):
     def run(
         self, prompts: Iterable[Prompt], first: int, later: int
     ) -> Generator[list[tuple[Job, Result]], None, None]:
-        """Yield results batch by batch, as they arrive.
-
-        While one batch is stored by the caller, the next is already running on the device.
+        """Yield results batch by batch; while the caller stores a batch, the next one runs on the device.
 
         Args:
             first: prompts of the first window.
@@ -127,7 +119,9 @@ class Batcher(Generic[Prompt, Job, Result]):
             work: deque[list[Job]] = deque()
             waiting: _Running | None = None
             while work or waiting or prepared:
-                if not work and prepared and (waiting is None or _ready(prepared)):
+                # An error of tokenising waits until the batch that runs is stored.
+                ready = prepared and prepared.done() and not prepared.exception()
+                if not work and prepared and (waiting is None or ready):
                     jobs, prepared = prepared.result(), tokenised(later)
                     work = self._planned(jobs)
                 running, failed = None, []
@@ -164,12 +158,10 @@ class Batcher(Generic[Prompt, Job, Result]):
                 while len(self.plan(batch, self.budget.tokens)) == 1:
                     self.budget.halve()
             elif alone:
-                raise OutOfMemoryError(f"a single prompt of {batch[0].length} tokens does not fit")
+                raise OutOfMemoryError(
+                    f"a single prompt of {batch[0].length} tokens does not fit into memory: set a smaller "
+                    "`max_length` or `max_new_tokens` in [grader], or another `device`"
+                )
             else:
                 # The batch that was on the device with it may have left too little memory.
                 self._one_at_a_time = True
-
-
-def _ready(prepared: Future[Any]) -> bool:
-    """Return True for a window that was tokenised without an error."""
-    return prepared.done() and prepared.exception() is None

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from trecexam.config import GraderSection
 from trecexam.errors import GraderError
 from trecexam.extensions.local_models import loading
 from trecexam.extensions.local_models.backend import Job, on_device
 from trecexam.extensions.local_models.batching import plan
-from trecexam.extensions.local_models.grader import LanguageGrader, local_grader, local_reading
+from trecexam.extensions.local_models.grader import local_factory
 from trecexam.extensions.local_models.local import LocalModel
-from trecexam.graders.base import Factory
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -34,18 +31,8 @@ class CausalBackend(LocalModel):
     def scorer(self) -> Decoder:
         """What scores answers."""
         from trecexam.extensions.local_models.decoder import Decoder
-        from trecexam.graders.packed_linear import pack
 
-        with loading.out_of_memory():
-            decoder = Decoder(self.model, self.pad, self.ends)
-            # Recurrent models look into their layers.
-            if decoder.works("tree"):
-                pack(self.model)
-        return decoder
-
-    def make_ready(self) -> None:
-        # It packs the model's weights.
-        _ = self.scorer
+        return Decoder(self.model, self.pad, self.ends)
 
     def padded(self, prompts: Sequence[Sequence[int]]) -> tuple[Tensor, Tensor]:
         ones = [[1] * len(prompt) for prompt in prompts]
@@ -98,14 +85,4 @@ class CausalBackend(LocalModel):
         return batches
 
 
-def _create(settings: GraderSection, root: Path) -> LanguageGrader:
-    return local_grader(settings, root, CausalBackend, default=None, passage_first=True)
-
-
-FACTORY = Factory(
-    summary="decoder-only language models, with their chat templates",
-    missing=loading.missing_for_models,
-    create=_create,
-    standard=True,
-    reading=local_reading,
-)
+FACTORY = local_factory(CausalBackend, "decoder-only language models, with their chat templates")

@@ -21,6 +21,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 import torch
 from torch import Tensor
+from transformers import DynamicCache
 
 from trecexam.extensions.local_models import loading
 from trecexam.extensions.local_models.backend import on_device
@@ -30,8 +31,8 @@ from trecexam.extensions.local_models.choices import ChoiceTree
 Way = Literal["tree", "cache", "rows"]
 Tokens = Sequence[int]
 #: How far, in nats, log-probabilities may be from those of plain forward passes.
-TOLERANCE = {torch.float32: 1e-3, torch.float64: 1e-3}
-TOLERANCE_IN_HALF = 0.2
+TOLERANCE, TOLERANCE_IN_HALF = 1e-3, 0.2
+EXACT = (torch.float32, torch.float64)
 #: Tokens up to which masks are laid out for all pairs of a prompt's tokens.
 LONGEST_TREE = 8_192
 #: Settings of models that limit how far a token sees.
@@ -44,7 +45,7 @@ class Scored(NamedTuple):
     """A prompt of a batch: its tokens, and how many of them other prompts of its group begin with."""
 
     tokens: Tokens
-    group: int = 0
+    group: Any = None
     prefix: int = 0
 
 
@@ -52,7 +53,7 @@ class _Prefixes(NamedTuple):
     """Keys and values of beginnings of prompts, by layer: shape (prefixes, heads, length, width)."""
 
     layers: list[tuple[Tensor, Tensor] | None]
-    rows: dict[int, int]
+    rows: dict[Any, int]
 
 
 class _Read(NamedTuple):
@@ -79,17 +80,13 @@ class Decoder:
         names = [name for name in ("past_key_values", "cache_params") if name in self._accepted]
         self._cache_name = names[0] if names and "attention_mask" in self._accepted else None
         self._config = model.config.get_text_config()
-        self._set_windows()
+        self._tolerance = TOLERANCE if model.dtype in EXACT else TOLERANCE_IN_HALF
         self._works: dict[Way, bool] = {"rows": True}
-
-    def _set_windows(self) -> None:
-        """Set how far each kind of layer looks back (None: without limit), and whether caches can be cut."""
-        from transformers import DynamicCache
-
         layers = DynamicCache(config=self._config).layers
         self.cuts_caches = not any(hasattr(layer, "conv_states") for layer in layers)
         self._attends = any(hasattr(layer, "keys") for layer in layers)
         kinds = getattr(self._config, "layer_types", None) or [""] * len(layers)
+        # How far each kind of layer looks back; None: without limit.
         self._windows = {
             kind: getattr(layer, "sliding_window", None) for kind, layer in zip(kinds, layers, strict=False)
         }
@@ -112,9 +109,8 @@ class Decoder:
     def works(self, way: Way) -> bool:
         """Return True if the way gives what plain forward passes give; compared once."""
         if way not in self._works:
-            self._works[way] = self._cache_name is not None and self.difference(way) <= TOLERANCE.get(
-                self.model.dtype, TOLERANCE_IN_HALF
-            )
+            with loading.out_of_memory():
+                self._works[way] = self._cache_name is not None and self.difference(way) <= self._tolerance
         return self._works[way]
 
     @torch.inference_mode()
@@ -140,7 +136,7 @@ class Decoder:
                 raise
             return float("inf")
         differences = (found - expected).abs().nan_to_num(nan=float("inf"))
-        return float(differences.max() if self.model.dtype in TOLERANCE else differences.mean())
+        return float(differences.max() if self.model.dtype in EXACT else differences.mean())
 
     @torch.inference_mode()
     def scores(self, rows: Sequence[Scored], tree: ChoiceTree, max_tokens: int) -> Tensor:
@@ -190,8 +186,6 @@ class Decoder:
 
     def _read_prefixes(self, rows: Sequence[Scored]) -> _Prefixes:
         """Read the beginning of each row, padded at the right: no token sees what comes after it."""
-        from transformers import DynamicCache
-
         cache = DynamicCache()
         self._forward(self._tensor([row.tokens[: row.prefix] for row in rows]), 1, cache)
         layers = [None if layer.keys is None else (layer.keys, layer.values) for layer in cache.layers]
@@ -331,8 +325,6 @@ class Decoder:
         return logits[:, -keep:]
 
     def _new_cache(self) -> Any:
-        from transformers import DynamicCache
-
         # Without the configuration, no layer drops what is out of its window: a cache can be cut anywhere.
         return DynamicCache() if self.cuts_caches else DynamicCache(config=self._config)
 
@@ -350,10 +342,10 @@ class Decoder:
         return on_device(rows, self.device, self.pad, width, left=left)
 
 
-def _several(rows: Sequence[Scored]) -> dict[int, int]:
+def _several(rows: Sequence[Scored]) -> dict[Any, int]:
     """Return the groups of which several rows share a beginning, each with the place of its first row."""
-    first: dict[int, int] = {}
-    several: dict[int, int] = {}
+    first: dict[Any, int] = {}
+    several: dict[Any, int] = {}
     for index, row in enumerate(rows):
         if row.prefix and first.setdefault(row.group, index) != index:
             several[row.group] = first[row.group]

@@ -7,7 +7,6 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from itertools import count
 from pathlib import Path
 from typing import Any, Literal
 
@@ -15,14 +14,14 @@ from trecexam.config import GraderSection
 from trecexam.errors import GraderError
 from trecexam.extensions.local_models import loading
 from trecexam.extensions.local_models.backend import Job, ModelOutput
-from trecexam.extensions.local_models.batching import Batcher, OutOfMemoryError
+from trecexam.extensions.local_models.batching import Batcher
 from trecexam.extensions.local_models.lists import LabelLists, ListTokens
 from trecexam.extensions.local_models.local import LocalModel
 from trecexam.extensions.local_models.truncation import NoRoomError, fitted
-from trecexam.graders.base import Answer, Cell
-from trecexam.graders.prompts import DEFAULT, Prompt, named
+from trecexam.graders.base import Answer, Cell, Factory
+from trecexam.graders.prompts import Prompt, chosen_prompts
 from trecexam.graders.prompts.assignments import with_place
-from trecexam.graders.prompts.prompted import PromptedGrader, with_verdict
+from trecexam.graders.prompts.prompted import PromptedGrader, prompted_reading, with_verdict
 from trecexam.graders.replies import read_reply, unwrapped
 from trecexam.graders.weights import LANGUAGE_FILES, config_digest, model_folder, weights_digest
 
@@ -43,16 +42,15 @@ class Decoding:
 
     Attributes:
         mode: "choices" (the most probable of the permitted answers) or "beam" (beam search, free text).
-        beams: beams of the search.
         new_tokens: tokens that an answer may have in beam search.
     """
 
-    mode: str = "choices"
-    beams: int = 5
-    new_tokens: int = 512
+    mode: str
+    beams: int
+    new_tokens: int
 
     def identity(self, prompts: Iterable[Prompt]) -> dict[str, Any]:
-        """All that can change an answer; includes the permitted answers with `choices`."""
+        """Return all that can change an answer."""
         if self.mode == "choices":
             return {"mode": "choices", "answers": [prompt.answers for prompt in prompts]}
         return {"mode": "beam", "beams": self.beams, "new_tokens": self.new_tokens, "early_stopping": True}
@@ -61,11 +59,8 @@ class Decoding:
 class LanguageGrader(PromptedGrader):
     """Grades with a local language model.
 
-    Args, beside those of `PromptedGrader`:
-        model: the model's name, for the identity and exports.
-        folder: where its files are.
-        max_length: tokens of a prompt; None for what the model takes.
-        max_batch_tokens: tokens of a batch, padding counted; None for what suits the device.
+    Args:
+        memory: where digests of weights are kept.
     """
 
     def __init__(
@@ -73,38 +68,28 @@ class LanguageGrader(PromptedGrader):
         backend: LocalModel,
         prompts: Sequence[Prompt],
         decoding: Decoding,
-        model: str,
-        folder: Path,
-        *,
-        max_length: int | None = None,
-        max_batch_tokens: int | None = None,
-        compat: str | None = None,
-        memory: Path | None = None,
+        settings: GraderSection,
+        memory: Path,
     ) -> None:
-        super().__init__(prompts, compat)
+        super().__init__(prompts, settings.compat)
         self.backend = backend
         self.decoding = decoding
-        self.model = model
-        self.folder = folder
-        self._asked_length = max_length
-        self._asked_budget = max_batch_tokens
+        self._settings = settings
         self._memory = memory
-        self._answers = prompts[0].answers
-        self._groups = count()
-        self._labels = [label for label, _ in self._answers]
+        self._labels = [label for label, _ in prompts[0].answers]
 
     @cached_property
     def _list_tokens(self) -> ListTokens:
-        return ListTokens.of(self._labels, self.backend.answers, self.folder)
+        return ListTokens.of(self._labels, self.backend.answers, self.backend.folder)
 
     @property
     def free_text(self) -> bool:
-        """Whether answers are free text."""
+        """True where answers are free text."""
         return self.decoding.mode == "beam"
 
     @property
     def cells_share(self) -> Literal["nothing", "prompts", "answer"]:
-        """Whether the model shares a passage's prefix between prompts, or answers them together."""
+        """What a passage's cells share: a prefix of their prompts, an answer, or nothing."""
         if self.asks_lists:
             return "answer"
         return "prompts" if self.backend.name == "causal" else "nothing"
@@ -114,14 +99,20 @@ class LanguageGrader(PromptedGrader):
         """The model's environment; None before it is loaded."""
         return self.backend.environment
 
+    @property
+    def model_to_load(self) -> str:
+        """The model's name; empty once the model is loaded."""
+        return self.model if self.environment is None else ""
+
     @cached_property
     def identity(self) -> Mapping[str, Any]:
         prompts = [self.prompts[kind] for kind in sorted(self.prompts)]
+        folder = self.backend.folder
         return {
             "grader": self.backend.name,
-            "model": self.model,
-            "weights_sha256": weights_digest(self.folder, self._memory),
-            "config_sha256": config_digest(self.folder, LANGUAGE_FILES),
+            "model": Path(self._settings.model or str(self.backend.default_model)).name,
+            "weights_sha256": weights_digest(folder, self._memory),
+            "config_sha256": config_digest(folder, LANGUAGE_FILES),
             "prompts": [prompt.identity() for prompt in prompts],
             "decode": self.decoding.identity(prompts),
             "max_length": self.max_length,
@@ -131,11 +122,9 @@ class LanguageGrader(PromptedGrader):
     @cached_property
     def max_length(self) -> int:
         """The maximum length of a prompt, in tokens."""
-        longest = 16 * max(prompt.group for prompt in self.prompts.values())
-        limit = self.backend.length_limit(
-            self.decoding.new_tokens if self.decoding.mode == "beam" else longest
-        )
-        return limit if self._asked_length is None else min(limit, self._asked_length)
+        listed = 16 * max(prompt.group for prompt in self.prompts.values())
+        limit = self.backend.length_limit(self.decoding.new_tokens if self.free_text else listed)
+        return min(limit, self._settings.max_length or limit)
 
     def grade(self, cells: Iterable[Cell]) -> Iterator[Sequence[tuple[Cell, Answer]]]:
         for batch in self._answered(cells):
@@ -143,7 +132,7 @@ class LanguageGrader(PromptedGrader):
 
     @cached_property
     def _verifiers(self) -> Mapping[str, LanguageGrader]:
-        """For each kind of item, a grader with the same model that verifies answers."""
+        """Graders with the same model that verify answers, by kind of item."""
         return {
             kind: self._asking([prompt.verification], self.decoding)
             for kind, prompt in self.prompts.items()
@@ -151,13 +140,11 @@ class LanguageGrader(PromptedGrader):
         }
 
     def _verified(self, batch: Sequence[tuple[Cell, Answer]]) -> Iterator[tuple[Cell, Answer]]:
-        """A batch's answers, verified by the model; equal answers to an item are verified once."""
+        """Verify a batch's answers; equal answers to an item are verified once."""
         claims: dict[Cell, list[tuple[Cell, str]]] = {}
         for cell, answer in batch:
-            if cell.item.kind not in self._verifiers or answer.status not in {"ok", "unparsed"}:
-                yield cell, answer
-                continue
-            if answer.cut_at is not None and answer.status != "ok":
+            unread = answer.status == "unparsed" and answer.cut_at is None
+            if cell.item.kind not in self._verifiers or not (unread or answer.status == "ok"):
                 yield cell, answer
                 continue
             claim = unwrapped(read_reply(answer.raw).text)
@@ -181,7 +168,7 @@ class LanguageGrader(PromptedGrader):
     def _batches(
         self, calls: Iterable[Call], unread: list[tuple[Call, ModelOutput]]
     ) -> Iterator[Sequence[tuple[Cell, Answer]]]:
-        """Yields answers batch by batch; adds unreadable lists to `unread`."""
+        """Yield answers batch by batch; add unreadable lists to `unread`."""
         # Another thread adds to it.
         unable: deque[tuple[Cell, Answer]] = deque()
         new_tokens, beams = 0, 1
@@ -190,29 +177,23 @@ class LanguageGrader(PromptedGrader):
         elif self.asks_lists:
             most = max(prompt.group for prompt in self.prompts.values())
             new_tokens = self._list_tokens.longest(most)
-        budget = self.backend.budget(self._asked_budget, new_tokens, beams)
+        budget = self.backend.budget(self._settings.max_batch_tokens, new_tokens, beams)
         batcher: Batcher[Call, Job, ModelOutput] = Batcher(
             lambda window: self._prepare(window, unable),
             lambda jobs: self._launch(jobs, budget.tokens),
             budget,
             partial(self.backend.plan, new_tokens=new_tokens, beams=beams),
         )
-        try:
-            for batch in batcher.run(calls, *self.backend.windows):
-                answers = [pair for job, output in batch for pair in self._answers_of(job, output, unread)]
-                yield answers + [unable.popleft() for _ in range(len(unable))]
-        except OutOfMemoryError as error:
-            raise GraderError(
-                f"{error} into the memory of the device: set a smaller `max_length` in [grader], "
-                "or another `device`"
-            ) from error
+        for batch in batcher.run(calls, *self.backend.windows):
+            answers = [pair for job, output in batch for pair in self._answers_of(job, output, unread)]
+            yield answers + [unable.popleft() for _ in range(len(unable))]
         if unable:
             yield [*unable]
 
     def _asked_again(
         self, calls: Sequence[tuple[Call, ModelOutput]]
     ) -> Iterator[Sequence[tuple[Cell, Answer]]]:
-        """Answers for unreadable lists: decoded greedily, then cell by cell, then unparsed."""
+        """Yield answers for unreadable lists: decoded greedily, then cell by cell, then unparsed."""
         unread: list[tuple[Call, ModelOutput]] = []
         yield from self._greedy._batches([call for call, _ in calls], unread)
         alone = [(cell,) for call, _ in unread if len(call) > 1 for cell in call]
@@ -230,41 +211,29 @@ class LanguageGrader(PromptedGrader):
         return self._asking(self.prompts.values(), replace(self.decoding, beams=1))
 
     def _asking(self, prompts: Iterable[Prompt], decoding: Decoding) -> LanguageGrader:
-        """A grader with the same model and other prompts or decoding."""
-        return LanguageGrader(
-            self.backend,
-            [*prompts],
-            decoding,
-            self.model,
-            self.folder,
-            max_length=self._asked_length,
-            max_batch_tokens=self._asked_budget,
-        )
+        """Return a grader with the same model and other prompts or decoding."""
+        return LanguageGrader(self.backend, [*prompts], decoding, self._settings, self._memory)
 
     def _prepare(self, window: list[Call], unable: deque[tuple[Cell, Answer]]) -> list[Job]:
-        """The window's prompts as tokens; cells without a possible prompt are added to `unable`."""
-        groups: dict[tuple[str, str, str], int] = {}
+        """Return the window's prompts as tokens; add cells without a possible prompt to `unable`."""
         jobs: list[Job] = []
         while window:
             halves: list[Call] = []
-            jobs += self._prompts(window, groups, unable, halves)
+            jobs += self._prompts(window, unable, halves)
             window = halves
         return _with_prefixes(jobs)
 
     def _prompts(
-        self,
-        calls: Sequence[Call],
-        groups: dict[tuple[str, str, str], int],
-        unable: deque[tuple[Cell, Answer]],
-        halves: list[Call],
+        self, calls: Sequence[Call], unable: deque[tuple[Cell, Answer]], halves: list[Call]
     ) -> Iterator[Job]:
-        """The prompts of calls; calls without room for a passage are split and added to `halves`."""
+        """Yield the prompts of calls; split calls without room for a passage, and add them to `halves`."""
         askable, texts = [], []
         for call in calls:
             cell = call[0]
             prompt = self.prompts[cell.item.kind]
             if prompt.needs_key and not cell.item.gold_answers:
-                unable.append((cell, _error(f"has no answer key, which prompt {prompt.name} needs")))
+                reason = f"has no answer key, which prompt {prompt.name} needs"
+                unable.append((cell, Answer(None, "error", reason)))
                 continue
             askable.append((call, prompt))
             texts.append(self._text(prompt, call, cell.text[: self._enough]))
@@ -278,12 +247,9 @@ class LanguageGrader(PromptedGrader):
                         halves += (call[: len(call) // 2], call[len(call) // 2 :])
                         continue
                     room = f"leaves no room for a passage in the {self.max_length} tokens of a prompt"
-                    unable.append((call[0], _error(f"{room}: shorten it")))
+                    unable.append((call[0], Answer(None, "error", f"{room}: shorten it")))
                     continue
-            key = text, prompt.name, call[0].query_text
-            if key not in groups:
-                groups[key] = next(self._groups)
-            yield Job(call, prompt, tokens, groups[key])
+            yield Job(call, prompt, tokens, (text, prompt.name, call[0].query_text))
 
     @property
     def _enough(self) -> int:
@@ -326,25 +292,22 @@ class LanguageGrader(PromptedGrader):
         return [ModelOutput("", listed=tuple(map(self._best, rows))) for rows in lists.scores]
 
     def _best(self, scores: Sequence[float]) -> ModelOutput:
-        """The most probable answer (ties: the first in the prompt), and each answer's probability."""
-        if any(math.isnan(score) for score in scores):
-            raise GraderError(
-                "the model gives no numbers (NaN): its weights are damaged, or it cannot run with this "
-                "`dtype`",
-                path=self.folder,
-            )
+        """Return the most probable answer (ties: the first in the prompt) and all probabilities."""
+        if any(map(math.isnan, scores)):
+            reason = "its weights are damaged, or it cannot run with this `dtype`"
+            raise GraderError(f"the model gives no numbers (NaN): {reason}", path=self.backend.folder)
         top = max(scores)
         shares = [math.exp(score - top) for score in scores]
         total = sum(shares)
         # What differs by less than float32 can tell is equal.
         rounded = [round(score, DIGITS) for score in scores]
         best = rounded.index(max(rounded))
-        return ModelOutput(self._answers[best][0], tuple(share / total for share in shares))
+        return ModelOutput(self._labels[best], tuple(share / total for share in shares))
 
     def _answers_of(
         self, job: Job, output: ModelOutput, unread: list[tuple[Call, ModelOutput]]
     ) -> Iterator[tuple[Cell, Answer]]:
-        """The answer to each cell of a job; an unreadable list is added to `unread`."""
+        """Yield the answer to each cell of a job; add an unreadable list to `unread`."""
         if job.prompt.group == 1:
             yield job.cells[0], self._answer(job.prompt, job.cells[0], output)
             return
@@ -376,14 +339,9 @@ class LanguageGrader(PromptedGrader):
         return self.decoding.new_tokens if cut else None
 
 
-def _error(reason: str) -> Answer:
-    """The error for a cell without a possible prompt."""
-    return Answer(None, "error", reason)
-
-
 def _with_prefixes(jobs: Sequence[Job]) -> list[Job]:
     """Return jobs with the number of tokens that the prompts about their passage begin with."""
-    by_group: dict[int, list[Job]] = {}
+    by_group: dict[Any, list[Job]] = {}
     for job in jobs:
         by_group.setdefault(job.group, []).append(job)
     prefixes = dict.fromkeys(by_group, 0)
@@ -398,15 +356,8 @@ def _with_prefixes(jobs: Sequence[Job]) -> list[Job]:
     return [job._replace(prefix=prefixes[job.group]) for job in jobs]
 
 
-def chosen_prompts(settings: GraderSection, root: Path, *, passage_first: bool) -> list[Prompt]:
-    """The prompts in the settings, or the paper's self-rating prompts."""
-    names = DEFAULT if settings.prompt is None else (settings.prompt,)
-    prompts = [named(name, root) for name in names]
-    return [prompt.passage_first() for prompt in prompts] if passage_first else prompts
-
-
-def chosen_decoding(settings: GraderSection, prompts: Sequence[Prompt]) -> Decoding:
-    """The decoding: as set, else `choices` if the prompt has permitted answers, else `beam`.
+def _decoding(settings: GraderSection, prompts: Sequence[Prompt]) -> Decoding:
+    """Return the decoding that is set, else `choices` if the prompt has permitted answers, else `beam`.
 
     Raises:
         GraderError: `choices` is set for a prompt that wants free text.
@@ -418,25 +369,19 @@ def chosen_decoding(settings: GraderSection, prompts: Sequence[Prompt]) -> Decod
     return Decoding(mode, settings.beams, settings.max_new_tokens or settings.local_tokens)
 
 
-def local_reading(settings: GraderSection, root: Path) -> dict[str, Any]:
-    """Reads stored answers; needs no model."""
-    return {"read": PromptedGrader(chosen_prompts(settings, root, passage_first=False), settings.compat).read}
+def local_factory(make: type[LocalModel], summary: str) -> Factory:
+    """Return the factory of graders with such a model."""
+    return Factory(
+        summary=summary,
+        missing=loading.missing_for_models,
+        create=partial(_create, make),
+        standard=True,
+        reading=prompted_reading,
+    )
 
 
-def local_grader(
-    settings: GraderSection,
-    root: Path,
-    make: type[LocalModel],
-    *,
-    default: str | None,
-    passage_first: bool,
-) -> LanguageGrader:
-    """Creates a grader from its settings.
-
-    Args:
-        make: the model.
-        default: the model where the settings name none.
-        passage_first: where the settings do not say.
+def _create(make: type[LocalModel], settings: GraderSection, root: Path) -> LanguageGrader:
+    """Create a grader from its settings.
 
     Raises:
         GraderError: a package or the model is missing, or the settings do not go together.
@@ -444,20 +389,12 @@ def local_grader(
     missing = loading.missing_for_models()
     if missing:
         raise GraderError(f"the `{make.name}` grader cannot run: {missing}")
-    model = settings.model or default
+    model = settings.model or make.default_model
     if model is None:
         raise GraderError(f"the `{make.name}` grader has no model: {loading.HOW_TO_GET}")
     folder = model_folder(model, settings.revision, root, make.name, loading.HOW_TO_GET)
-    first = passage_first if settings.passage_first is None else settings.passage_first
+    first = make.decoder_only if settings.passage_first is None else settings.passage_first
     prompts = chosen_prompts(settings, root, passage_first=first)
-    return LanguageGrader(
-        make.shared(folder, settings.device, settings.dtype),
-        prompts,
-        chosen_decoding(settings, prompts),
-        Path(model).name,
-        folder,
-        max_length=settings.max_length,
-        max_batch_tokens=settings.max_batch_tokens,
-        compat=settings.compat,
-        memory=root / ".trecexam" / "weights.json",
-    )
+    backend = make.shared(folder, settings.device, settings.dtype)
+    memory = root / ".trecexam" / "weights.json"
+    return LanguageGrader(backend, prompts, _decoding(settings, prompts), settings, memory)

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 
 #: Texts -> their tokens as answers.
 Spell = Callable[[Sequence[str]], list[list[int]]]
-
-
 #: The tokens of each label at a place.
 Ways = tuple[tuple[int, ...], ...]
 
@@ -43,11 +41,7 @@ class ListTokens:
 
     @classmethod
     def of(cls, labels: Sequence[str], spell: Spell, folder: Path) -> ListTokens:
-        """The tokens of lists of these labels.
-
-        Raises:
-            GraderError: the model's tokenizer cannot write them, or cannot tell two apart.
-        """
+        """Return the tokens of lists of these labels."""
         begun = [f"['{label}" for label in labels]
         first = tuple(map(tuple, spell(begun)))
         before = list(zip(begun, first, strict=True))
@@ -60,13 +54,13 @@ class ListTokens:
         return cls(first, later, tuple(_after(text, "']", tokens, spell) for text, tokens in before))
 
     def longest(self, number: int) -> int:
-        """The maximum length of a list with this many labels, in tokens, including the end token."""
+        """Return the maximum length of a list with this many labels, in tokens, with the end token."""
         later = max(len(token_ids) for ways in self.later for token_ids in ways)
         return max(map(len, self.first)) + (number - 1) * later + max(map(len, self.closing)) + 1
 
 
 def _after(begun: str, rest: str, before: tuple[int, ...], spell: Spell) -> tuple[int, ...]:
-    """The tokens of a text's rest after these tokens; its separate tokens if tokenization differs."""
+    """Return the tokens of a text's rest after these tokens; its separate tokens if tokenization differs."""
     tokens = tuple(spell([begun + rest])[0])
     return tokens[len(before) :] if tokens[: len(before)] == before else tuple(spell([rest])[0])
 
@@ -76,7 +70,7 @@ _List = Generator[list[int], tuple[int, Sequence[float]], None]
 
 
 def _list(tokens: ListTokens, number: int, end: int, scores: list[tuple[float, ...]]) -> _List:
-    """Decodes a list of this many labels; `scores` gets log P of all labels at each position."""
+    """Decode a list of this many labels; `scores` gets log P of all labels at each position."""
     last = -1
     for _ in range(number):
         ways = tokens.first if last < 0 else tokens.later[last]
@@ -103,8 +97,6 @@ def _list(tokens: ListTokens, number: int, end: int, scores: list[tuple[float, .
 
 
 def _log_softmax(logits: Sequence[float]) -> list[float]:
-    if len(logits) == 1:
-        return [0.0]
     top = max(logits)
     total = top + math.log(sum(math.exp(logit - top) for logit in logits))
     return [logit - total for logit in logits]
@@ -128,10 +120,10 @@ class LabelLists:
         self._logits: list[list[float]] | None = None
 
     def __call__(self, input_ids: Tensor, scores: Tensor) -> Tensor:
-        """The scores of each row's next token; -inf for tokens that do not continue a list.
+        """Return the scores of each row's next token; -inf for tokens that do not continue a list.
 
         Args:
-            input_ids: what there is of each row; its last token was chosen here, but for the first time.
+            input_ids: each row so far; its last token was chosen here, but for the first time.
             scores: shape (rows, vocabulary).
         """
         import torch
@@ -142,8 +134,8 @@ class LabelLists:
             chosen = zip(input_ids[:, -1].tolist(), self._logits, strict=True)
             allowed = [row.send(each) for row, each in zip(self._rows, chosen, strict=True)]
         width = max(map(len, allowed))
-        columns = torch.tensor([[*each, *[each[0]] * (width - len(each))] for each in allowed])
-        columns = columns.to(scores.device)
+        padded = [[*each, *[each[0]] * (width - len(each))] for each in allowed]
+        columns = torch.tensor(padded, device=scores.device)
         chances = scores.gather(1, columns)
         self._logits = chances.float().tolist()
         return torch.full_like(scores, -math.inf).scatter(1, columns, chances)

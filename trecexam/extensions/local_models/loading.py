@@ -32,7 +32,7 @@ INSTALL = install("models")
 
 
 def missing_for_models() -> str:
-    """The packages to install for local language models; "" if nothing is missing."""
+    """Return the packages to install for local language models; "" if nothing is missing."""
     missing = missing_packages(("nltk", "torch", "transformers"), INSTALL)
     if missing:
         return missing
@@ -42,11 +42,7 @@ def missing_for_models() -> str:
 
 
 def best_device(name: str | None) -> str:
-    """The requested device, or the first available of cuda, mps, cpu.
-
-    Raises:
-        GraderError: there is no such device here.
-    """
+    """Return the requested device, or the first available of cuda, mps, cpu."""
     import torch
 
     if name is not None:
@@ -58,29 +54,24 @@ def best_device(name: str | None) -> str:
 
 
 def best_dtype(name: str, device: str) -> torch.dtype:
-    """The requested dtype, or bfloat16 if the device supports it, else float32."""
+    """Return the requested dtype, or bfloat16 if the device computes in it, else float32."""
     import torch
 
-    if name != "auto":
-        dtype: torch.dtype = getattr(torch, name)
-        return dtype
-    if device.startswith("cuda"):
-        has = torch.cuda.is_bf16_supported(including_emulation=False)
-    elif device == "cpu":
-        has = processor_dtype() == "bfloat16"
-    else:
-        has = False
-    return torch.bfloat16 if has else torch.float32
+    if name == "auto":
+        name = processor_dtype() if device == "cpu" else "float32"
+        if device.startswith("cuda") and torch.cuda.is_bf16_supported(including_emulation=False):
+            name = "bfloat16"
+    dtype: torch.dtype = getattr(torch, name)
+    return dtype
 
 
 def load_tokenizer(folder: Path) -> Any:
-    """The tokenizer in `folder`.
+    """Load the tokenizer in `folder`.
 
     Raises:
         GraderError: there is no tokenizer, or it is a slow one without token offsets.
     """
-    packages = missing_for_models()
-    if packages:
+    if packages := missing_for_models():
         raise GraderError(packages)
     os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "true")
@@ -102,10 +93,7 @@ def load_tokenizer(folder: Path) -> Any:
 
 
 def load_model(folder: Path, auto_class: str, device: str, dtype: torch.dtype) -> Any:
-    """The model in `folder`, ready to answer.
-
-    Args:
-        auto_class: "AutoModelForSeq2SeqLM" or "AutoModelForCausalLM".
+    """Load the model in `folder`.
 
     Raises:
         GraderError: it cannot be loaded, or does not fit the device.
@@ -114,18 +102,20 @@ def load_model(folder: Path, auto_class: str, device: str, dtype: torch.dtype) -
     from transformers.utils import logging
 
     logging.disable_progress_bar()
+    # transformers reports on loading.
+    verbosity = logging.get_verbosity()
+    logging.set_verbosity_error()
     try:
-        with _quiet():
-            model, loading_info = getattr(transformers, auto_class).from_pretrained(
-                str(folder),
-                dtype=dtype,
-                local_files_only=True,
-                trust_remote_code=False,
-                use_safetensors=True,
-                output_loading_info=True,
-                # With accelerate, weights go from the files straight to the device.
-                **({"device_map": {"": device}} if find_spec("accelerate") else {}),
-            )
+        model, loading_info = getattr(transformers, auto_class).from_pretrained(
+            str(folder),
+            dtype=dtype,
+            local_files_only=True,
+            trust_remote_code=False,
+            use_safetensors=True,
+            output_loading_info=True,
+            # With accelerate, weights go from the files straight to the device.
+            **({"device_map": {"": device}} if find_spec("accelerate") else {}),
+        )
         lacking = sorted({*loading_info["missing_keys"], *loading_info["mismatched_keys"]})
         if lacking:
             # transformers makes them up, differently each time.
@@ -149,10 +139,12 @@ def load_model(folder: Path, auto_class: str, device: str, dtype: torch.dtype) -
             ) from error
         # From a missing file to damaged weights, each with its own error class.
         raise GraderError(f"the model cannot be loaded: {line_of(error)}", path=folder) from error
+    finally:
+        logging.set_verbosity(verbosity)
 
 
 def written_limit(folder: Path) -> int:
-    """The maximum length in the tokenizer's files; huge if they have none."""
+    """Return the maximum length in the tokenizer's files; huge if they have none."""
     try:
         limit = json.loads((folder / "tokenizer_config.json").read_bytes()).get("model_max_length")
     except (OSError, ValueError, AttributeError):
@@ -161,7 +153,7 @@ def written_limit(folder: Path) -> int:
 
 
 def written_config(folder: Path) -> dict[str, Any]:
-    """The model's configuration.
+    """Return the model's configuration.
 
     Raises:
         GraderError: the folder has none.
@@ -172,27 +164,14 @@ def written_config(folder: Path) -> dict[str, Any]:
         raise GraderError(f"the folder has no config.json of a model: {error}", path=folder) from None
 
 
-@contextlib.contextmanager
-def _quiet() -> Iterator[None]:
-    """Silences transformers' report on loading."""
-    from transformers.utils import logging
-
-    before = logging.get_verbosity()
-    logging.set_verbosity_error()
-    try:
-        yield
-    finally:
-        logging.set_verbosity(before)
-
-
 def line_of(error: Exception) -> str:
-    """The first line of an error's message."""
+    """Return the first line of an error's message."""
     return str(error).strip().split("\n", 1)[0] or type(error).__name__
 
 
 @contextlib.contextmanager
 def out_of_memory() -> Iterator[None]:
-    """Converts errors of torch for a lack of memory to `OutOfMemoryError`."""
+    """Convert errors of torch for a lack of memory to `OutOfMemoryError`."""
     import torch
 
     try:

@@ -13,11 +13,10 @@ from trecexam.extensions.local_models import loading
 from trecexam.extensions.local_models.backend import Job
 from trecexam.extensions.local_models.batching import Budget, plan
 from trecexam.extensions.local_models.lists import LabelLists
-from trecexam.extensions.local_models.tokens import PromptTokens, answer_tokens
+from trecexam.extensions.local_models.tokens import PromptTokens
 from trecexam.files.stamps import stamp
 from trecexam.graders.environment import environment_of
 from trecexam.graders.shared_models import shared_models
-from trecexam.graders.threads import several_at_once
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -25,11 +24,9 @@ if TYPE_CHECKING:
 
     from trecexam.extensions.local_models.choices import ChoiceTree
 
-#: Tokens of a batch, on a GPU or for each core, where answers are scored; where answers are written, a prompt
-#: counts once for each beam, with the tokens that may follow.
-SCORING, WRITING = {"cuda": 32_768, "cpu": 8_192}, {"cuda": 131_072, "cpu": 16_384}
-#: Tokens that a core scores at once.
-CORE_TOKENS = 2_048
+#: Tokens of a batch where answers are scored; where answers are written, a prompt counts once for each beam,
+#: with the tokens that may follow.
+SCORING, WRITING = {"cuda": 32_768, "cpu": 4_096}, {"cuda": 131_072, "cpu": 16_384}
 #: Prompts of the first window and of all later ones: a GPU does not wait for a slow tokenizer, and a CPU soon
 #: turns to what is more useful.
 WINDOWS = {"cuda": (2_048, 16_384), "cpu": (512, 1_024)}
@@ -41,7 +38,7 @@ class LocalModel(ABC):
     """A model of transformers with its tokenizer, loaded when first used.
 
     Args:
-        device: as torch names it; None for the best one here.
+        device: None for the best one here.
         dtype: "auto", or as torch names it.
     """
 
@@ -50,7 +47,9 @@ class LocalModel(ABC):
     #: The class of transformers that loads it.
     auto_class: ClassVar[str]
     #: Whether it reads and writes one sequence: chat templates, and texts that begin with the prompt.
-    decoder_only: ClassVar[bool]
+    decoder_only: ClassVar[bool] = False
+    #: Where the settings name none.
+    default_model: ClassVar[str | None] = None
 
     def __init__(self, folder: Path, device: str | None = None, dtype: str = "auto") -> None:
         self.folder = folder
@@ -89,11 +88,7 @@ class LocalModel(ABC):
 
     @cached_property
     def ends(self) -> list[int]:
-        """The tokens that end an answer; chat models have one for the turn and one for the text.
-
-        Raises:
-            GraderError: the model has no such token.
-        """
+        """The tokens that end an answer; chat models have one for the turn and one for the text."""
         configured = self.model.generation_config.eos_token_id
         ids = [] if configured is None else [configured] if isinstance(configured, int) else list(configured)
         if not ids and self.tokens.tokenizer.eos_token_id is not None:
@@ -110,16 +105,12 @@ class LocalModel(ABC):
 
     @abstractmethod
     def length_limit(self, new_tokens: int) -> int:
-        """The maximum length of a prompt with `new_tokens` after it.
-
-        Raises:
-            GraderError: none.
-        """
+        """Return the maximum length of a prompt with `new_tokens` after it."""
 
     def answers(self, texts: Sequence[str]) -> list[list[int]]:
         """The tokens of permitted answers after a prompt."""
         cue = _CUE if self.decoder_only and not self.tokens.chat else None
-        return answer_tokens(self.tokens.tokenizer, texts, self.folder, cue)
+        return self.tokens.answers(texts, self.folder, cue)
 
     @property
     @abstractmethod
@@ -141,7 +132,7 @@ class LocalModel(ABC):
         import torch
 
         with torch.inference_mode(), loading.out_of_memory():
-            scores = self._scores(jobs, self._tree(answers), max_tokens)
+            scores = self.log_probabilities(jobs, self._tree(answers), max_tokens)
             on_cuda = scores.device.type == "cuda"
             scores = scores.to("cpu", non_blocking=on_cuda)
             arrived = torch.cuda.current_stream(scores.device).record_event() if on_cuda else None
@@ -155,24 +146,6 @@ class LocalModel(ABC):
 
         return result
 
-    def _scores(self, jobs: Sequence[Job], tree: ChoiceTree, max_tokens: int) -> Tensor:
-        """Return log-probabilities; on a CPU each core has a part of the jobs."""
-        import torch
-
-        # Made first, as threads must not make it.
-        _ = self.scorer
-        if self.device != "cpu":
-            return self.log_probabilities(jobs, tree, max_tokens)
-        parts = self.plan(jobs, max(1, min(CORE_TOKENS, max_tokens // torch.get_num_threads())))
-
-        def scored(part: Sequence[int]) -> Tensor:
-            with torch.inference_mode():
-                return self.log_probabilities([jobs[index] for index in part], tree, max_tokens)
-
-        with several_at_once() as pool:
-            scores = torch.cat([*pool.map(scored, parts)])
-        return scores[torch.tensor([index for part in parts for index in part]).argsort()]
-
     def _tree(self, answers: Sequence[str]) -> ChoiceTree:
         from trecexam.extensions.local_models.choices import ChoiceTree
 
@@ -180,10 +153,6 @@ class LocalModel(ABC):
         if key not in self._trees:
             self._trees[key] = ChoiceTree(self.answers(answers), self.ends, self.device)
         return self._trees[key]
-
-    def make_ready(self) -> None:
-        """Load the model for writing, before threads use it."""
-        _ = self.model
 
     @abstractmethod
     def padded(self, prompts: Sequence[Sequence[int]]) -> tuple[Tensor, Tensor]:
@@ -218,14 +187,9 @@ class LocalModel(ABC):
         """
         import torch
 
-        self.make_ready()
-        # On a CPU each core writes for a part of the prompts.
-        cores = torch.get_num_threads() if self.device == "cpu" and lists is None else 1
-        parts = [prompts[core::cores] for core in range(min(cores, len(prompts)))]
-
-        def written(part: Sequence[Sequence[int]]) -> list[list[int]]:
+        try:
             with torch.inference_mode(), loading.out_of_memory():
-                tokens, mask = self.padded(part)
+                tokens, mask = self.padded(prompts)
                 generated = self.model.generate(
                     input_ids=tokens,
                     attention_mask=mask.long(),
@@ -234,15 +198,6 @@ class LocalModel(ABC):
                 )
                 # T5 begins an answer with a token that may be one which ends it.
                 rows: list[list[int]] = generated[:, tokens.shape[1] if self.decoder_only else 1 :].tolist()
-            return rows
-
-        try:
-            if len(parts) == 1:
-                rows = written(prompts)
-            else:
-                with several_at_once() as pool:
-                    found = [*pool.map(written, parts)]
-                rows = [found[index % cores][index // cores] for index in range(len(prompts))]
         except (ValueError, NotImplementedError) as error:
             raise GraderError(
                 f"transformers cannot write texts with this model: {loading.line_of(error)}", path=self.folder
@@ -262,7 +217,7 @@ class LocalModel(ABC):
         import torch
 
         sizes = WRITING if new_tokens else SCORING
-        suitable = sizes.get(self.device.split(":")[0], sizes["cpu"] * torch.get_num_threads())
+        suitable = sizes.get(self.device.split(":")[0], sizes["cpu"])
         if new_tokens and self.device.startswith("cuda"):
             # The size is for a card of 32 GiB: caches of answers take most of it.
             suitable *= max(1, torch.cuda.get_device_properties(self.device).total_memory // 2**35)

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from trecexam.config import GraderSection
 from trecexam.errors import GraderError
 from trecexam.extensions.local_models import loading
 from trecexam.extensions.local_models.backend import Job, on_device
 from trecexam.extensions.local_models.batching import plan
-from trecexam.extensions.local_models.grader import LanguageGrader, local_grader, local_reading
+from trecexam.extensions.local_models.grader import local_factory
 from trecexam.extensions.local_models.local import LocalModel
-from trecexam.graders.base import Factory
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -37,7 +34,7 @@ class Seq2SeqBackend(LocalModel):
 
     name = "seq2seq"
     auto_class = "AutoModelForSeq2SeqLM"
-    decoder_only = False
+    default_model = FLAN_T5_LARGE
 
     @cached_property
     def model(self) -> Any:
@@ -95,14 +92,6 @@ class Seq2SeqBackend(LocalModel):
         return tokens, columns < on_device(lengths, self.device)[:, None]
 
 
-def _create(settings: GraderSection, root: Path) -> LanguageGrader:
-    return local_grader(settings, root, Seq2SeqBackend, default=FLAN_T5_LARGE, passage_first=False)
-
-
-FACTORY = Factory(
-    summary="FLAN-T5 and similar ones (T5, mT5): the published Rubric and EXAM graders",
-    missing=loading.missing_for_models,
-    create=_create,
-    standard=True,
-    reading=local_reading,
+FACTORY = local_factory(
+    Seq2SeqBackend, "FLAN-T5 and similar ones (T5, mT5): the published Rubric and EXAM graders"
 )

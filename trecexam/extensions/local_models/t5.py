@@ -15,7 +15,6 @@ Transformer, JMLR 21(140), 2020, section 2.1.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -23,7 +22,6 @@ import torch
 from torch.nn import functional
 
 from trecexam.extensions.local_models.choices import ChoiceTree
-from trecexam.graders.packed_linear import Linear, linear
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -33,54 +31,16 @@ SUPPORTED = ("T5ForConditionalGeneration", "MT5ForConditionalGeneration")
 #: Weights of the last step up to which it is computed in float32: T5's up to XL, not mT5's eightfold words.
 MOST_EXACT = 2**26
 #: Sizes of the small model that is compared with transformers, and tokens of its longer prompt.
-SMALL = {
-    "d_model": 32,
-    "d_kv": 8,
-    "d_ff": 64,
-    "num_layers": 2,
-    "num_decoder_layers": 2,
-    "num_heads": 4,
-    "vocab_size": 512,
-}
+SMALL = {"d_model": 32, "d_kv": 8, "d_ff": 64, "num_heads": 4, "vocab_size": 512}
+SMALL |= {"num_layers": 2, "num_decoder_layers": 2}
 CHECKED_LENGTH = 144
-
-
-@dataclass(frozen=True)
-class _Attention:
-    norm: Tensor
-    query: Linear
-    key: Linear
-    value: Linear
-    out: Linear
-
-
-@dataclass(frozen=True)
-class _CrossAttention:
-    """`key` and `value` are cut by heads: shape (heads, d_kv, d_model)."""
-
-    norm: Tensor
-    query: Linear
-    key: Tensor
-    value: Tensor
-    out: Linear
-
-
-@dataclass(frozen=True)
-class _FeedForward:
-    """`gate` is None where the unit is not gated."""
-
-    norm: Tensor
-    gate: Linear | None
-    inner: Linear
-    out: Linear
 
 
 class T5Scorer:
     """Scores answers with a T5 model.
 
     Args:
-        model: a transformers model of one of the classes in `SUPPORTED`; its weights are shared, but for
-            those that `packed_linear` lays out anew on a CPU.
+        model: a transformers model of one of the classes in `SUPPORTED`; its weights are shared.
     """
 
     def __init__(self, model: Any) -> None:
@@ -90,29 +50,16 @@ class T5Scorer:
         self.activation = _activation(config.dense_act_fn)
         self.embedding = model.shared.weight
         # In bfloat16 logits around 20 are an eighth apart: answers would be decided by their order.
-        head = model.lm_head.weight
-        head = head.float() if head.numel() <= MOST_EXACT else head
-        self.head_dtype, self.head = head.dtype, linear(head)
+        head = model.lm_head.weight.detach()
+        self.head = head.float() if head.numel() <= MOST_EXACT else head
         # Only the first T5 scales; MT5's configuration has no such setting, and says "tied" all the same.
         tied = config.model_type == "t5" and config.tie_word_embeddings
         scaled = getattr(config, "scale_decoder_outputs", tied)
         self.scale = config.d_model**-0.5 if scaled else 1.0
         self.start = config.decoder_start_token_id
+        self.encoder, self.decoder = model.encoder, model.decoder
         self.bias = model.encoder.block[0].layer[0].SelfAttention.compute_bias
         self.decoder_bias = model.decoder.block[0].layer[0].SelfAttention.compute_bias
-        self.encoder_layers = [
-            (_attention(block.layer[0]), _feed_forward(block.layer[1])) for block in model.encoder.block
-        ]
-        self.encoder_norm = model.encoder.final_layer_norm.weight
-        self.decoder_layers = [
-            (
-                _attention(block.layer[0]),
-                _cross_attention(block.layer[1], self.heads, self.d_kv),
-                _feed_forward(block.layer[2]),
-            )
-            for block in model.decoder.block
-        ]
-        self.decoder_norm = model.decoder.final_layer_norm.weight
 
     def encode(self, tokens: Tensor, mask: Tensor) -> Tensor:
         """Return the prompts' last hidden states, shape (prompts, length, d_model).
@@ -125,10 +72,10 @@ class T5Scorer:
         length = tokens.shape[1]
         bias = self.bias(length, length).to(hidden.dtype)
         bias = bias.masked_fill(~mask[:, None, None, :], torch.finfo(hidden.dtype).min).contiguous()
-        for attention, feed_forward in self.encoder_layers:
-            hidden = self._self_attention(hidden, attention, bias)
-            hidden = self._feed_forward(hidden, feed_forward)
-        return self._norm(hidden, self.encoder_norm)
+        for block in self.encoder.block:
+            hidden = self._self_attention(hidden, block.layer[0], bias)
+            hidden = self._feed_forward(hidden, block.layer[1])
+        return self._norm(hidden, self.encoder.final_layer_norm)
 
     def log_probabilities(self, tokens: Tensor, mask: Tensor, tree: ChoiceTree) -> Tensor:
         """Return log P(answer, end | prompt), float32 of shape (prompts, answers).
@@ -142,12 +89,12 @@ class T5Scorer:
         state = functional.embedding(nodes, self.embedding).expand(len(hidden), -1, -1)
         bias = self._tree_bias(tree, hidden)
         blocked = ~mask[:, None, :]
-        for attention, cross, feed_forward in self.decoder_layers:
-            state = self._self_attention(state, attention, bias)
-            state = self._cross_attention(state, cross, hidden, blocked)
-            state = self._feed_forward(state, feed_forward)
-        state = self._norm(state, self.decoder_norm) * self.scale
-        return tree.scores(self.head(state.to(self.head_dtype)))
+        for block in self.decoder.block:
+            state = self._self_attention(state, block.layer[0], bias)
+            state = self._cross_attention(state, block.layer[1], hidden, blocked)
+            state = self._feed_forward(state, block.layer[2])
+        state = self._norm(state, self.decoder.final_layer_norm) * self.scale
+        return tree.scores(functional.linear(state.to(self.head.dtype), self.head))
 
     def _tree_bias(self, tree: ChoiceTree, like: Tensor) -> Tensor:
         """Return the decoder's bias, shape (1, heads, 1 + nodes, 1 + nodes); the root comes first."""
@@ -160,68 +107,43 @@ class T5Scorer:
         bias: Tensor = by_distance[:, (depths[:, None] - depths[None]).clamp(min=0)].to(like.dtype)
         return bias.masked_fill(~sees, torch.finfo(like.dtype).min)[None].contiguous()
 
-    def _norm(self, hidden: Tensor, weight: Tensor) -> Tensor:
-        normed: Tensor = torch.rms_norm(hidden, list(weight.shape), weight, self.epsilon)
+    def _norm(self, hidden: Tensor, layer: Any) -> Tensor:
+        normed: Tensor = torch.rms_norm(hidden, hidden.shape[-1:], layer.weight, self.epsilon)
         return normed
 
-    def _self_attention(self, hidden: Tensor, layer: _Attention, bias: Tensor) -> Tensor:
+    def _self_attention(self, hidden: Tensor, layer: Any, bias: Tensor) -> Tensor:
         prompts, length, _ = hidden.shape
-        normed = self._norm(hidden, layer.norm)
+        normed, attention = self._norm(hidden, layer.layer_norm), layer.SelfAttention
         query, key, value = (
-            projected(normed).view(prompts, length, self.heads, self.d_kv).transpose(1, 2)
-            for projected in (layer.query, layer.key, layer.value)
+            project(normed).view(prompts, length, self.heads, self.d_kv).transpose(1, 2)
+            for project in (attention.q, attention.k, attention.v)
         )
         attended = functional.scaled_dot_product_attention(query, key, value, attn_mask=bias, scale=1.0)
-        return hidden + layer.out(attended.transpose(1, 2).reshape(prompts, length, -1))
+        output: Tensor = attention.o(attended.transpose(1, 2).reshape(prompts, length, -1))
+        return hidden + output
 
-    def _cross_attention(
-        self, state: Tensor, layer: _CrossAttention, hidden: Tensor, blocked: Tensor
-    ) -> Tensor:
+    def _cross_attention(self, state: Tensor, layer: Any, hidden: Tensor, blocked: Tensor) -> Tensor:
         prompts, nodes, width = state.shape
-        query = layer.query(self._norm(state, layer.norm))
-        query = query.view(prompts, nodes, self.heads, self.d_kv)
-        projected_query = torch.einsum("bnhk,hkd->bhnd", query, layer.key).reshape(prompts, -1, width)
+        attention = layer.EncDecAttention
+        key, value = (each.weight.view(self.heads, self.d_kv, -1) for each in (attention.k, attention.v))
+        query = attention.q(self._norm(state, layer.layer_norm)).view(prompts, nodes, self.heads, self.d_kv)
+        projected_query = torch.einsum("bnhk,hkd->bhnd", query, key).reshape(prompts, -1, width)
         scores = torch.bmm(projected_query, hidden.transpose(1, 2)).float()
         scores = scores.masked_fill(blocked, torch.finfo(scores.dtype).min)
         weights = functional.softmax(scores, dim=-1).to(hidden.dtype)
         attended = torch.bmm(weights, hidden).view(prompts, self.heads, nodes, width)
-        value = torch.einsum("bhnd,hkd->bnhk", attended, layer.value).reshape(prompts, nodes, -1)
-        return state + layer.out(value)
+        found = torch.einsum("bhnd,hkd->bnhk", attended, value).reshape(prompts, nodes, -1)
+        output: Tensor = attention.o(found)
+        return state + output
 
-    def _feed_forward(self, hidden: Tensor, layer: _FeedForward) -> Tensor:
-        normed = self._norm(hidden, layer.norm)
-        if layer.gate is None:
-            inner = self.activation(layer.inner(normed))
+    def _feed_forward(self, hidden: Tensor, layer: Any) -> Tensor:
+        normed, dense = self._norm(hidden, layer.layer_norm), layer.DenseReluDense
+        if hasattr(dense, "wi_0"):
+            inner = self.activation(dense.wi_0(normed)) * dense.wi_1(normed)
         else:
-            inner = self.activation(layer.gate(normed)) * layer.inner(normed)
-        return hidden + layer.out(inner)
-
-
-def _attention(layer: Any) -> _Attention:
-    projections = (getattr(layer.SelfAttention, name) for name in "qkvo")
-    return _Attention(layer.layer_norm.weight, *(linear(each.weight) for each in projections))
-
-
-def _cross_attention(layer: Any, heads: int, d_kv: int) -> _CrossAttention:
-    attention = layer.EncDecAttention
-    return _CrossAttention(
-        layer.layer_norm.weight,
-        linear(attention.q.weight),
-        attention.k.weight.view(heads, d_kv, -1),
-        attention.v.weight.view(heads, d_kv, -1),
-        linear(attention.o.weight),
-    )
-
-
-def _feed_forward(layer: Any) -> _FeedForward:
-    dense = layer.DenseReluDense
-    gated = hasattr(dense, "wi_0")
-    return _FeedForward(
-        layer.layer_norm.weight,
-        linear(dense.wi_0.weight) if gated else None,
-        linear((dense.wi_1 if gated else dense.wi).weight),
-        linear(dense.wo.weight),
-    )
+            inner = self.activation(dense.wi(normed))
+        output: Tensor = dense.wo(inner)
+        return hidden + output
 
 
 def _activation(name: str) -> Callable[[Tensor], Tensor]:

@@ -31,7 +31,7 @@ class PromptTokens:
         self.plain = lru_cache(maxsize=1024)(self._plain)
 
     def encode(self, texts: Sequence[str]) -> list[list[int]]:
-        """The tokens of whole prompts, never cut."""
+        """Return the tokens of whole prompts, never cut."""
         if not texts:
             return []
         if self.chat:
@@ -43,7 +43,7 @@ class PromptTokens:
         return encoded
 
     def _plain(self, text: str) -> str:
-        """The text without the tokenizer's special tokens.
+        """Return the text without the tokenizer's special tokens.
 
         A passage that spells "</s>" or "<|end|>" must not end the prompt, nor speak in the model's place.
         """
@@ -56,7 +56,7 @@ class PromptTokens:
         return re.compile("|".join(map(re.escape, spelled)) or r"(?!)")
 
     def _token_ends(self, text: str) -> list[int]:
-        """The end of each token in a plain text, without tokens of zero width."""
+        """Return the end of each token in a plain text, without tokens of zero width."""
         offsets = self.tokenizer(
             text, add_special_tokens=False, return_offsets_mapping=True, truncation=False, verbose=False
         )["offset_mapping"]
@@ -64,9 +64,8 @@ class PromptTokens:
         return sorted({end for start, end in offsets if end > start})
 
     def texts(self, rows: Sequence[Sequence[int]]) -> list[str]:
-        """The texts of tokens, without special tokens and surrounding white space."""
-        decoded = self.tokenizer.batch_decode(rows, skip_special_tokens=True)
-        return [text.strip() for text in decoded]
+        """Return the texts of tokens, without special tokens and surrounding white space."""
+        return [text.strip() for text in self.tokenizer.batch_decode(rows, skip_special_tokens=True)]
 
     def _chat(self, text: str) -> str:
         try:
@@ -85,36 +84,31 @@ class PromptTokens:
             ) from error
         return rendered
 
+    def answers(self, texts: Sequence[str], folder: Path, after: str | None) -> list[list[int]]:
+        """Return the tokens of permitted answers in the model's output.
 
-def answer_tokens(
-    tokenizer: Any, answers: Sequence[str], folder: Path, after: str | None = None
-) -> list[list[int]]:
-    """The tokens of permitted answers in a model's output.
+        Args:
+            folder: the model's, for errors.
+            after: a text that the answer follows, a blank between; None where it stands alone.
 
-    Args:
-        after: a text that the answer follows, a blank between; None where it stands alone.
+        Raises:
+            GraderError: the tokenizer cannot write an answer, or cannot tell two of them apart.
+        """
+        encoded = [self._answer(text, after) for text in texts]
+        unknown = self.tokenizer.unk_token_id
+        for text, tokens in zip(texts, encoded, strict=True):
+            if not tokens or (unknown is not None and unknown in tokens):
+                raise GraderError(f"this model's tokenizer cannot write the answer '{text}'", path=folder)
+            if encoded.count(tokens) > 1:
+                raise GraderError(
+                    f"this model's tokenizer changes the answer '{text}' into another one", path=folder
+                )
+        return encoded
 
-    Raises:
-        GraderError: the tokenizer cannot write an answer, or cannot tell two of them apart.
-    """
-    encoded = [_tokens(tokenizer, answer, after) for answer in answers]
-    unknown = tokenizer.unk_token_id
-    for answer, tokens in zip(answers, encoded, strict=True):
-        if not tokens or (unknown is not None and unknown in tokens):
-            raise GraderError(f"this model's tokenizer cannot write the answer '{answer}'", path=folder)
-        if encoded.count(tokens) > 1:
-            raise GraderError(
-                f"this model's tokenizer changes the answer '{answer}' into another one", path=folder
-            )
-    return encoded
-
-
-def _tokens(tokenizer: Any, answer: str, after: str | None) -> list[int]:
-    def plain(text: str) -> list[int]:
-        tokens: list[int] = tokenizer(text, add_special_tokens=False, verbose=False)["input_ids"]
-        return tokens
-
-    if after is None:
-        return plain(answer)
-    before, whole = plain(after), plain(f"{after} {answer}")
-    return whole[len(before) :] if whole[: len(before)] == before else plain(f" {answer}")
+    def _answer(self, text: str, after: str | None) -> list[int]:
+        texts = [text] if after is None else [after, f"{after} {text}", f" {text}"]
+        tokens = self.tokenizer(texts, add_special_tokens=False, verbose=False)["input_ids"]
+        if after is None:
+            return list(tokens[0])
+        before, whole, alone = tokens
+        return list(whole[len(before) :] if whole[: len(before)] == before else alone)

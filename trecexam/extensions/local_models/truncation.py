@@ -2,32 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Protocol
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from trecexam.extensions.local_models.tokens import PromptTokens
 
 
 class NoRoomError(ValueError):
     """The prompt without a passage already fills the model's length."""
 
 
-class Tokeniser(Protocol):
-    """The interface of a tokenizer for truncation."""
-
-    def encode(self, texts: Sequence[str]) -> list[list[int]]:
-        """All tokens of prompts as the model gets them, special ones too."""
-        ...
-
-    def token_ends(self, text: str) -> Sequence[int]:
-        """The end index of each token in a plain text, ascending."""
-        ...
-
-
 def fitted(
-    render: Callable[[str], str], passage: str, tokeniser: Tokeniser, max_length: int
+    render: Callable[[str], str], passage: str, tokeniser: PromptTokens, max_length: int
 ) -> tuple[list[int], str]:
-    """The tokens of a prompt of at most `max_length` tokens, and the part of the passage in it.
+    """Return the tokens of a prompt of at most `max_length` tokens, and the part of the passage in it.
 
-    The passage is cut at its end, after its own whole token, and keeps as many of them as fit.
+    The passage is cut at its end, after as many whole tokens of its own as fit.
 
     Args:
         render: the passage -> the prompt's text.

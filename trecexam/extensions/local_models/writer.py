@@ -9,20 +9,17 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from trecexam.errors import GraderError
 from trecexam.extensions.local_models import loading
-from trecexam.extensions.local_models.batching import Batcher, OutOfMemoryError, plan
+from trecexam.extensions.local_models.batching import Batcher, plan
 from trecexam.extensions.local_models.causal import CausalBackend
+from trecexam.extensions.local_models.local import LocalModel
 from trecexam.extensions.local_models.seq2seq import FLAN_T5_LARGE, Seq2SeqBackend
 from trecexam.extensions.local_models.truncation import NoRoomError, fitted
 from trecexam.graders.base import Estimate, Usage
 from trecexam.graders.weights import LANGUAGE_FILES, config_digest, weights_digest
 from trecexam.graders.writing.base import Fitted, LocalModelSettings, Unwritten, WrittenText, naming
 
-BACKENDS: dict[str, type[CausalBackend] | type[Seq2SeqBackend]] = {
-    "causal": CausalBackend,
-    "seq2seq": Seq2SeqBackend,
-}
+BACKENDS: dict[str, type[LocalModel]] = {"causal": CausalBackend, "seq2seq": Seq2SeqBackend}
 #: Prompts that are sorted by length together.
 WINDOW = 256
 
@@ -45,10 +42,7 @@ Pair = tuple[str, WrittenText | Unwritten]
 
 
 class LocalWriter:
-    """Writes with a local model, loaded when first used.
-
-    Attributes:
-        is_here: whether it runs in this process.
+    """Implements `trecexam.graders.writing.base.LocalWriting`; loads its model when first used.
 
     Args:
         memory: where digests of weights are kept.
@@ -71,7 +65,7 @@ class LocalWriter:
     @property
     def environment(self) -> Mapping[str, str] | None:
         """The model's environment; None before it is loaded here."""
-        backend: CausalBackend | Seq2SeqBackend | None = self.__dict__.get("backend")
+        backend: LocalModel | None = self.__dict__.get("backend")
         return None if backend is None else backend.environment
 
     @cached_property
@@ -84,15 +78,11 @@ class LocalWriter:
             "model": settings.name,
             "weights_sha256": weights_digest(settings.folder, self._memory),
             "config_sha256": config_digest(settings.folder, LANGUAGE_FILES),
-            "decode": {
-                "temperature": settings.temperature,
-                "seed": settings.seed,
-                "new_tokens": settings.new_tokens,
-            },
+            "decode": {name: getattr(settings, name) for name in ("temperature", "seed", "new_tokens")},
         }
 
     @cached_property
-    def backend(self) -> CausalBackend | Seq2SeqBackend:
+    def backend(self) -> LocalModel:
         settings = self.settings
         return BACKENDS[settings.kind].shared(settings.folder, settings.device, settings.dtype)
 
@@ -131,22 +121,14 @@ class LocalWriter:
             budget,
             self._plan,
         )
-        try:
-            for batch in batcher.run(prompts, WINDOW, WINDOW):
-                yield [
-                    *((job.prompt, text) for job, text in batch),
-                    *(unable.popleft() for _ in range(len(unable))),
-                ]
-        except OutOfMemoryError as error:
-            raise GraderError(
-                f"{error} into memory: set a smaller `max_new_tokens`, or another `device`",
-                path=settings.folder,
-            ) from None
+        for batch in batcher.run(prompts, WINDOW, WINDOW):
+            written = [(job.prompt, text) for job, text in batch]
+            yield written + [unable.popleft() for _ in range(len(unable))]
         if unable:
             yield [*unable]
 
     def complete(self, prompts: Sequence[str]) -> list[WrittenText | Unwritten]:
-        """A text for each prompt, in order; called in workers of a cluster."""
+        """Return a text for each prompt, in order."""
         texts = {prompt: text for batch in self.write(prompts) for prompt, text in batch}
         return [texts[prompt] for prompt in prompts]
 
@@ -163,9 +145,8 @@ class LocalWriter:
         """Return prompts as tokens; those that are too long are added to `unable`."""
         limit = self._limit
         able = []
-        for prompt, tokens in zip(
-            prompts, self.backend.tokens.encode([*map(self._whole, prompts)]), strict=True
-        ):
+        encoded = self.backend.tokens.encode([*map(self._whole, prompts)])
+        for prompt, tokens in zip(prompts, encoded, strict=True):
             if len(tokens) <= limit:
                 able.append(Written(prompt, tokens))
             else:
@@ -186,14 +167,10 @@ class LocalWriter:
         decoding = backend.decoding(settings.new_tokens, temperature=settings.temperature)
         with torch.random.fork_rng():
             if settings.temperature > 0:
-                torch.manual_seed(_seed(settings.seed, jobs[0].prompt))
+                key = f"{settings.seed} {jobs[0].prompt}".encode()
+                torch.manual_seed(int.from_bytes(hashlib.sha256(key).digest()[:7]))
             texts = backend.write([job.tokens for job in jobs], decoding)
         return [WrittenText(text, cut=cut) for text, cut in texts]
-
-
-def _seed(seed: int | None, prompt: str) -> int:
-    """The random seed of a prompt."""
-    return int.from_bytes(hashlib.sha256(f"{seed} {prompt}".encode()).digest()[:7])
 
 
 class _Models:

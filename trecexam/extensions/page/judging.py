@@ -237,7 +237,8 @@ class JudgeList:
                 self._wake.wait_for(lambda: self._ending or self._is_due())
                 if self._ending:
                     return
-                version, known_ids = self._version, self._oldest()
+                version, as_of = self._version, self._queue.as_of
+                known_ids = tuple(sorted(as_of, key=lambda query_id: as_of[query_id]))
                 link = self._link = self._make()
                 link.start()
             began = time.monotonic()
@@ -262,10 +263,6 @@ class JudgeList:
         if time.monotonic() > self._until or self._failed_at == self._version:
             return False
         return len(queue.as_of) < max(1, queue.queries) or queue.stale(self._version) > 0
-
-    def _oldest(self) -> tuple[str, ...]:
-        """The searched queries, oldest first; others come before them."""
-        return tuple(sorted(self._queue.as_of, key=lambda query_id: self._queue.as_of[query_id]))
 
     def _listen(self, link: child.Process, version: int) -> None:
         known_ids: frozenset[str] = frozenset()

@@ -34,4 +34,4 @@ class RagvalAccessor(Accessor):
         answers = judged(track)
         if not answers.rows:
             raise TrecexamError(f"no answer is judged yet: run `trecexam watch {root} --once`", path=root)
-        return report_of(answers.rows).noted(*answers.remarks())
+        return report_of(answers.rows).with_notes(*answers.remarks())

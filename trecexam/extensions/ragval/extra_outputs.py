@@ -32,7 +32,7 @@ def made(track: Assessment) -> ExtraFiles:
 
 
 def _head(answers: JudgedAnswers, report: RagvalReport) -> ReportHead:
-    report = report.noted(*answers.remarks())
+    report = report.with_notes(*answers.remarks())
     part = ReportPart("beside", report, "Judged answers", files=(f"{FOLDER}/report.tsv",))
     return ReportHead(
         "Systems answer questions about knowledge blocks. A judge reads question, answer and block, and "

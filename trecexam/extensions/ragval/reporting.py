@@ -61,7 +61,7 @@ class RagvalReport(Result):
     notes: tuple[str, ...] = ()
     rejected: tuple[Rejected, ...] = ()
 
-    def declare(self) -> dict[str, Table]:
+    def _declare(self) -> dict[str, Table]:
         """`report` has a row a system; the other tables are on its means, on pairs, bounds and answers."""
         of_report = {
             "report": report_table(self.systems),

@@ -15,7 +15,7 @@ from trecexam.features.agreement.disagreements import disagreements_part
 from trecexam.line.assessment import Assessment, Part
 from trecexam.line.diagnostics import nothing_graded
 from trecexam.line.loaded_track import asked_of
-from trecexam.line.official import Official, no_overlap, track_judgments
+from trecexam.line.official import no_overlap, track_judgments
 from trecexam.line.output_files import Feature, OutputFiles
 from trecexam.line.relevance import Thresholds, relevance_thresholds
 from trecexam.scores.kappa import MIN_QUERIES
@@ -64,7 +64,7 @@ class Agreements(Result):
     found: tuple[Agreement, ...]
     notes: tuple[str, ...] = ()
 
-    def declare(self) -> dict[str, Table]:
+    def _declare(self) -> dict[str, Table]:
         """All tables in one, then by choice of thresholds the figures, then the tables that people see."""
         return {
             "agreement": agreement_table(self.found),
@@ -73,7 +73,7 @@ class Agreements(Result):
         }
 
     @property
-    def shown(self) -> tuple[str, ...]:
+    def _shown(self) -> tuple[str, ...]:
         """The names of the tables of labels by judgments."""
         return tuple(crosstabs(self.found))
 
@@ -164,6 +164,7 @@ def agreements(
     left_out = track.override_summary()
     # What qrels that are grades lack cannot be graded.
     all_pooled = track.config.track.pool_judged or track.traits.known_passages is not None
+    n_unpooled = sum(len(judged.judged.get(q.query_id, {}).keys() - set(q.doc_ids)) for q in ratings)
     lines = (
         counts_note(pairs, judged.source),
         # Of several choices the axes, and mostly the pairing, are the same.
@@ -171,7 +172,7 @@ def agreements(
         *_by_construction(track),
         *judged.warnings(),
         *judged.people_notes,
-        *unpooled_note(0 if all_pooled else _n_unpooled(judged, ratings)),
+        *unpooled_note(0 if all_pooled else n_unpooled),
         *left_out_note(left_out),
         *(line for agreed in compared for line in figures_note(agreed)),
         *interval_note(pairs.n_queries),
@@ -196,10 +197,6 @@ def _by_construction(track: Assessment) -> Iterator[str]:
         return
     if identity.get("sha256") == track.digests.get(track.folder.shown(qrels)):
         yield Note("the labels are the official judgments: agreement is 1 by construction", CHANGES)
-
-
-def _n_unpooled(judged: Official, ratings: Sequence[QueryRatings]) -> int:
-    return sum(len(judged.judged.get(q.query_id, {}).keys() - set(q.doc_ids)) for q in ratings)
 
 
 def _why_none(track: Assessment, ratings: Sequence[QueryRatings]) -> str:

@@ -32,7 +32,7 @@ class CitationAgreement(Result):
     found: RaterAgreement
     notes: tuple[str, ...] = ()
 
-    def declare(self) -> dict[str, Table]:
+    def _declare(self) -> dict[str, Table]:
         """The confusion matrix of both labels, summed over queries."""
         counts = self.rated.table(len(LABELS)).tolist()
         rows = tuple((name, *row) for name, row in zip(LABELS, counts, strict=True))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
@@ -30,6 +30,7 @@ from trecexam.scores.rank_correlation.rbo import DEFAULT_P
 from trecexam.scores.rank_correlation.resampling import QueryDraws
 from trecexam.tables.result import Result
 from trecexam.tables.table import Table
+from trecexam.tables.text import plural
 
 if TYPE_CHECKING:
     from trecexam.line.assessment import Assessment
@@ -61,9 +62,25 @@ class LeaderboardComparison(Result):
     human_ratings: Mapping[str, Any] = field(default_factory=lambda: NOBODY)
     rejected: tuple[str, ...] = ()
 
-    def declare(self) -> dict[str, Table]:
+    def _declare(self) -> dict[str, Table]:
         """One row a pair."""
         return {"correlations": correlation_table(self.pairs, self.keys)}
+
+    def _for_people(self) -> tuple[Table, ...]:
+        """Return the table, without rows over one run if there are others, and say so above it."""
+        pairs = [pair for pair in self.pairs if pair[1].n_runs > 1]
+        if len(pairs) == len(self.pairs):
+            return (self.table,)
+        n_one = plural(len(self.pairs) - len(pairs), "row")
+        caption = f"{n_one} over one run, which has no correlation"
+        if not pairs:
+            return (replace(self.table, caption=caption),)
+        table = correlation_table(pairs, self.keys)
+        return (replace(table, caption=f"left out: {caption}"),)
+
+    def _all_for_people(self) -> tuple[Table, ...]:
+        """Return the table with all pairs."""
+        return (self.table,)
 
     @property
     def facts(self) -> dict[str, Any]:

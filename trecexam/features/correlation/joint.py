@@ -68,15 +68,6 @@ def compare_all(
         NothingToCompareError: there are no two columns with runs and queries in common, and no official side.
         TrecexamError, ValueError: as `compare`; or min_ratings are given.
     """
-    if track.is_single:
-        return compare(
-            track.first,
-            measures,
-            official_measures,
-            min_ratings=min_ratings,
-            per_query=per_query,
-            rbo_p=rbo_p,
-        )
     if min_ratings:
         raise TrecexamError(
             f"a min_rating is of one grader's scale: choose a grader ({', '.join(track.assessments)})"

@@ -20,7 +20,7 @@ LAYOUT = Layout(
         "run_b",
         "run",
     ),
-    first=("kendall_tau", "spearman_rho", "tau_ap", "tau_ap_b", "rbo", "verdict", "kendall@10"),
+    first=("kendall_tau", "spearman_rho", "tau_ap", "n_runs", "tau_ap_b", "rbo", "verdict", "kendall@10"),
     short={"official_measure": "official", "min_rating": "rating"},
 )
 #: The columns of every correlation table, after those that say what is compared.

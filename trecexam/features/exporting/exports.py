@@ -21,7 +21,7 @@ from trecexam.errors import TrecexamError
 from trecexam.line.assessment import Assessment
 from trecexam.line.diagnostics import is_graded
 from trecexam.line.evaluation import check_runs, leaderboard, values_of_runs, why_no_scores
-from trecexam.line.loaded_track import LoadedTrack, of_documents
+from trecexam.line.loaded_track import LoadedTrack, of_any_pool, of_documents, of_pool
 from trecexam.line.official import official_judgments
 from trecexam.line.probable_ratings import probable_ratings
 from trecexam.line.protected import refuse_protected
@@ -140,6 +140,7 @@ def subtopics(track: Assessment, *, min_rating: int | None = None) -> Iterator[Q
     return (row for query in track.ratings() for row in subtopic_qrels(query, threshold))
 
 
+@of_any_pool
 def runs(track: Assessment, runs: Collection[str] | None = None) -> dict[str, Run]:
     """The runs by name, in trec_eval's order; of generated responses, what of them is evaluated.
 
@@ -188,7 +189,7 @@ def responses(track: Assessment, run: str, measures: Measures | None = None) -> 
             yield parse_object(path, number, line) | dict(zip(values.measures, row, strict=False))
 
 
-@of_documents
+@of_pool
 def official_qrels(track: Assessment) -> Iterator[Qrel]:
     """The official judgments, whatever they came from.
 

@@ -14,7 +14,7 @@ from trecexam.features.fill.arithmetic.confidence import label_confidences
 from trecexam.features.fill.arithmetic.merging import Machine, holes_of, merge, merge_labels, with_both
 from trecexam.features.fill.filled import Filled, FillRequest, HolesToFill
 from trecexam.features.fill.protected_files import check_outputs, refuse_merged
-from trecexam.features.fill.teaching import GRADER, the_teacher
+from trecexam.features.fill.teaching import GRADER, LEARNED, NOTHING, the_teacher
 from trecexam.features.fill.ways import check_request, choose_way, stated
 from trecexam.files.track_lock import TrackLock
 from trecexam.line.grading import Progress, count_missing
@@ -27,6 +27,7 @@ from trecexam.line.rejected import rejected_notes
 from trecexam.line.sources import sources_beside
 from trecexam.line.stored_grades import unusable_lines
 from trecexam.scores.labels import labels
+from trecexam.tables.notes import CHANGES, LOST, METHOD, Note
 from trecexam.tables.text import plural, shorten_list
 
 if TYPE_CHECKING:
@@ -36,6 +37,8 @@ if TYPE_CHECKING:
 
 #: What the second column of plain qrels holds.
 NO_SUBTOPIC = frozenset(("0", "Q0"))
+#: In place of a rule, where no label but people's is added.
+BY_PEOPLE = "people's judgments alone"
 #: A rule fitted on fewer passages than this is called into question.
 FEW = 50
 
@@ -61,7 +64,7 @@ def find_holes(
             min_rating -> min_relevant.
         as_unjudged: new lines get the label -1.
         by: what fills: "grader", "learned" (labels learned from the judgments). None: what the last
-            cross-validation found best, else "grader".
+            cross-validation found best, else "grader"; without a bank people's judgments alone are added.
 
     Raises:
         TrecexamError: there are no official judgments, or `fill` wrote them; they have nothing in common with
@@ -150,8 +153,11 @@ def _find_holes(loader: TrackLoader, request: FillRequest) -> HolesToFill:
     pooled = pool(track.runs.values(), queries, depth)
     notes = [*judgments.warnings(), *judgments.people_notes]
     notes += _nothing_to_fit(track, judgments, pooled, request)
-    if method == GRADER:
-        _check_bank(loader)
+    if method == GRADER and (lacking := _bank_lacking(loader)):
+        if not judgments.people or request.by or request.rule or request.as_unjudged:
+            raise lacking
+        method = NOTHING
+        notes.append(f"only people's judgments are added; {lacking.reason}")
     holes = holes_of(pooled, judgments.judged)
     in_pool = sum(map(len, pooled.values()))
     judged = in_pool - sum(map(len, holes.values()))
@@ -159,17 +165,18 @@ def _find_holes(loader: TrackLoader, request: FillRequest) -> HolesToFill:
     if unjudged:
         # A query with negative labels alone stops trec_eval, and would count in its means.
         left = "left out: negative labels alone stop trec_eval" if request.as_unjudged else "holes"
-        notes.append(
+        line = (
             f"{_queries(list(unjudged))} without an official judgment: all "
             f"{sum(map(len, unjudged.values())):,} passages are {left}"
         )
+        notes.append(Note(line, LOST if request.as_unjudged else CHANGES))
         if request.as_unjudged:
             holes = {query_id: docs for query_id, docs in holes.items() if query_id not in unjudged}
     holes, other_scale = _without_other_scale(track, request, holes)
     if other_scale:
         notes.append(_other_scale_note(track, judgments, other_scale))
     notes += _judgment_notes(track, judgments, holes)
-    rule: ScaleMap | str = "learned from the official judgments"
+    rule: ScaleMap | str = "learned from the official judgments" if method == LEARNED else BY_PEOPLE
     rule_notes: tuple[str, ...] = ()
     if method == GRADER:
         try:
@@ -194,15 +201,19 @@ def _find_holes(loader: TrackLoader, request: FillRequest) -> HolesToFill:
     )
     remarks = (*rejected_notes(rejected, len(rejected)), *holes_to_fill.remarks, holes_to_fill.summary())
     return replace(
-        holes_to_fill, remarks=remarks, notes=(*remarks, *rule_notes, f"labels, as of now: {rule}")
+        holes_to_fill,
+        remarks=remarks,
+        notes=(*remarks, *rule_notes, Note(f"labels, as of now: {rule}", METHOD)),
     )
 
 
-def _check_bank(loader: TrackLoader) -> None:
+def _bank_lacking(loader: TrackLoader) -> TrackError | None:
+    """Return the error of a track without the bank that its grader needs; None where it has what it needs."""
     try:
         loader.inputs.check_bank()
     except TrackError as error:
-        raise TrackError(f"{error.reason}; `--by learned` fills without one", path=error.path) from None
+        return TrackError(f"{error.reason}; `--by learned` fills without one", path=error.path)
+    return None
 
 
 def _nothing_to_fit(
@@ -216,7 +227,7 @@ def _nothing_to_fit(
         raise TrecexamError(
             f"{reason} To fill the whole pool all the same, choose --map identity or --map thresholds"
         )
-    yield reason
+    yield Note(reason, CHANGES)
 
 
 def _without_other_scale(
@@ -240,11 +251,12 @@ def _without_other_scale(
 def _other_scale_note(track: Assessment, judgments: Official, by_whom: Counter[str]) -> str:
     names = ", ".join(f"{who} {n:,}" for who, n in sorted(by_whom.items()))
     best = track.traits.scale.max_rating
-    return (
+    line = (
         f"not filled: {plural(sum(by_whom.values()), 'hole')} that people rated as a whole on the grader's "
         f"scale 0..{best} ({names}), which is not that of {judgments.source}: judge these passages again, on "
         "the page or with `trecexam override`, or choose --map identity"
     )
+    return Note(line, LOST)
 
 
 def _judgment_notes(
@@ -258,7 +270,7 @@ def _judgment_notes(
     if _has_subtopics(judgments) and holes:
         yield f"{judgments.source} judges subtopics (column 2); new lines have 0 there and are of no subtopic"
     if not track.runs:
-        yield f"no runs: drop some into {track.folder.runs}"
+        yield Note(f"no runs: drop some into {track.folder.runs}", CHANGES)
 
 
 def choose_rule(
@@ -290,7 +302,8 @@ def choose_rule(
             "--map identity or --map thresholds, or --by learned"
         ) from None
     if rule.n_both < FEW:
-        return rule, (f"the rule is fitted on {rule.n_both:,} passages only; see --map",)
+        few = f"the rule is fitted on {rule.n_both:,} passages only; see --map"
+        return rule, (Note(few, CHANGES),)
     return rule, ()
 
 
@@ -407,12 +420,17 @@ def _queries(query_ids: list[str]) -> str:
 def _merged_without_grader(
     track: Assessment, to_fill: HolesToFill, progress: Callable[[Progress], None] | None = None
 ) -> Filled:
-    """Merges learned labels into the official judgments.
+    """Merges learned labels, or people's judgments alone, into the official judgments.
 
     Raises:
         TrecexamError: nothing can be learned here; the message says why.
     """
     official = to_fill.official
+    if to_fill.way == NOTHING:
+        rows = merge_labels(official.rows, {}, {}, Machine(""), people=official.people)
+        return Filled(to_fill, rows, to_fill.rule, 0, 0, 0, to_fill.n_holes, 0)
+    if progress is not None:
+        progress(Progress(0, 0, loading="the encoder"))
     encoded = None if progress is None else (lambda done, of: progress(Progress(done, of, what="texts")))
     taught = the_teacher().labels(track, official, encoded)
     rows = merge_labels(
@@ -425,9 +443,9 @@ def _merged_without_grader(
     )
     new = sum(row.machine is not None for row in rows)
     rated = {(q, doc) for q, doc, _ in track.overrides.ratings if doc in to_fill.holes.get(q, ())}
-    notes = (
+    line = (
         f"{plural(len(rated), 'hole')} that people rated in the grader's place: these ratings are on its "
-        "scale, and count with --by grader only",
+        "scale, and count with --by grader only"
     )
     return Filled(
         to_fill,
@@ -438,5 +456,5 @@ def _merged_without_grader(
         to_fill.n_holes - new,
         0,
         0,
-        (*taught.notes, *(notes if rated else ())),
+        (*taught.notes, *([Note(line, CHANGES)] if rated else [])),
     )

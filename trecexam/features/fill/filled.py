@@ -18,6 +18,7 @@ from trecexam.features.fill.teaching import GRADER
 from trecexam.line.official import Official
 from trecexam.line.provenance import write_with_provenance
 from trecexam.line.sources import UNJUDGED
+from trecexam.tables.notes import LOST, METHOD, Note
 from trecexam.tables.result import Result
 from trecexam.tables.table import Table, to_tsv
 from trecexam.tables.text import plural
@@ -81,7 +82,7 @@ class HolesToFill(Result):
             labels, it in words.
         remarks: what people should know of it, however it is filled.
         rejected: runs, or lines of them, that were rejected: their passages are not in the pool.
-        way: by what they are filled: "grader" or "learned".
+        way: by what they are filled: "grader" or "learned"; "none" where people's judgments alone are added.
         n_other_scale: holes that are left, since people rated the passage as a whole on the grader's scale.
         notes: the remarks, and what is to be said of the rule, as of now.
     """
@@ -106,7 +107,7 @@ class HolesToFill(Result):
         """How many passages are to be filled."""
         return sum(map(len, self.holes.values()))
 
-    def declare(self) -> dict[str, Table]:
+    def _declare(self) -> dict[str, Table]:
         """A row for each query with holes; and one for each hole."""
         counts = tuple((query_id, len(docs)) for query_id, docs in self.holes.items() if docs)
         holes = tuple((query_id, doc) for query_id, docs in self.holes.items() for doc in docs)
@@ -166,7 +167,7 @@ class Filled(Result):
     partly: int
     notes: tuple[str, ...] = ()
 
-    def declare(self) -> dict[str, Table]:
+    def _declare(self) -> dict[str, Table]:
         """A row for each source and label, as written."""
         counts = sorted(Counter((row.source, row.qrel.relevance) for row in self.rows).items())
         return {"lines": Table(("source", "label", "lines"), tuple((*key, n) for key, n in counts))}
@@ -186,24 +187,27 @@ class Filled(Result):
     def told(self, output: Path | None = None, sources: Path | None = None) -> Filled:
         """The same, with all that people should know of it in its notes."""
         lines = [*self.found.remarks]
-        lines += [f"graded {plural(self.graded, 'cell')}"] if self.graded else []
-        lines += [*self.notes, f"labels: {self.rule}"]
+        lines += [Note(f"graded {plural(self.graded, 'cell')}", METHOD)] if self.graded else []
+        lines += [*self.notes, Note(f"labels: {self.rule}", METHOD)]
         if self.partly:
             lines.append(
                 f"{plural(self.partly, 'passage')} without a rating on some items, which count as not reached"
             )
         if self.no_text:
-            lines.append(f"not filled: {plural(self.no_text, 'hole')} whose passage has no text to grade")
+            no_text = f"not filled: {plural(self.no_text, 'hole')} whose passage has no text to grade"
+            lines.append(Note(no_text, LOST))
         if self.no_grade:
-            lines.append(f"not filled: {plural(self.no_grade, 'hole')} that the grader gave no rating")
+            no_grade = f"not filled: {plural(self.no_grade, 'hole')} that no grader rated"
+            lines.append(Note(no_grade, LOST))
         if output is not None:
             by_people = len(self.found.official.people)
             people = f", {plural(by_people, 'judgment')} by people of this track" if by_people else ""
             n_human = sum(row.source == "human" for row in self.rows) - by_people
-            lines.append(
+            written = (
                 f"{output}: {plural(n_human, 'human judgment')} as before{people}, and "
                 f"{plural(self.filled, 'new line')}; who said what: {sources}"
             )
+            lines.append(Note(written, LOST))
         return replace(self, notes=tuple(lines))
 
     @property

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from trecexam.errors import TrecexamError
 from trecexam.features.fill.arithmetic import scale_map
 from trecexam.features.fill.teaching import GRADER, LABEL, LEARNED, NOTHING, teacher, the_teacher
+from trecexam.tables.notes import CHANGES, Note
 
 if TYPE_CHECKING:
     from trecexam.config import ScoresSection
@@ -62,18 +63,19 @@ def choose_way(track: Assessment, official: Official, request: FillRequest) -> t
             notes.append(f"learned labels are not the best way here; cross-validation: {verdict.summary}")
         if mapped:
             notes.append("learned labels are on the official scale already: --map changes nothing")
-        return LEARNED, tuple(notes)
+        return LEARNED, tuple(Note(line, CHANGES) for line in notes)
     if verdict.best is None:
-        return GRADER, (f"{verdict.why}; until then the grader fills",) if verdict.why else ()
+        return GRADER, (
+            (Note(f"{verdict.why}; until then the grader fills", CHANGES),) if verdict.why else ()
+        )
     if verdict.best == NOTHING:
         raise TrecexamError(
             "cross-validation here found that leaving holes orders the runs better than filling them "
             f"({verdict.summary}): --by learned or --by grader fills them all the same",
             path=track.folder.root,
         )
-    return verdict.best, (
-        f"filled by {_WHOSE[verdict.best]} labels; cross-validation here: {verdict.summary}",
-    )
+    filled = f"filled by {_WHOSE[verdict.best]} labels; cross-validation here: {verdict.summary}"
+    return verdict.best, (Note(filled, CHANGES),)
 
 
 _WHOSE = {LEARNED: "learned", GRADER: "the grader's"}

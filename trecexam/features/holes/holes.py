@@ -12,7 +12,7 @@ from trecexam.errors import TrecexamError
 from trecexam.features.holes.arithmetic import Holes, PoolHoles, holes_of_runs, is_among, pool_holes, total
 from trecexam.line.assessment import Assessment, Part
 from trecexam.line.diagnostics import NO_RUNS
-from trecexam.line.loaded_track import of_documents
+from trecexam.line.loaded_track import of_pool
 from trecexam.line.official import Official, no_overlap, read_official, shown_error, track_judgments
 from trecexam.line.output_files import Feature, OutputFiles
 from trecexam.line.pool import pool_with_ranks
@@ -29,7 +29,7 @@ _NAMED = 3
 
 
 class HolesRow(NamedTuple):
-    """The holes of one run in the first `depth` ranks, for one query or, as `all`, over all of the bank."""
+    """The holes of one run in the first `depth` ranks, for one query or, as `all`, over all of the track."""
 
     run: str
     query_id: str
@@ -42,7 +42,7 @@ class HolesReport(Result):
     """Where the runs have holes: the table `holes` has each query, `runs` the sums, which people see.
 
     Attributes:
-        rows: by run, then depth as asked for, then `all` and the bank's queries in order. Runs with most
+        rows: by run, then depth as asked for, then `all` and the track's queries in order. Runs with most
             unjudged passages in the first depth (without judgments: ungraded ones) come first, ties by name.
         pools: one for each depth.
         notes: what a reader must know to read the numbers, and for each depth what is worth knowing.
@@ -58,14 +58,19 @@ class HolesReport(Result):
         """The `all` rows."""
         return tuple(row for row in self.rows if row.query_id == ALL)
 
-    def declare(self) -> dict[str, Table]:
-        """`run query_id depth retrieved unjudged ungraded Judged`; in `runs` the `all` rows alone."""
-        sums = _table(self.sums(), ("query_id",), "sums over all queries")
-        tables = {"holes": _table(self.rows), "runs": sums}
+    def _declare(self) -> dict[str, Table]:
+        """`run query_id depth retrieved unjudged ungraded Judged@10`; in `runs` the `all` rows alone.
+
+        The last column has the depth in its name; with several depths the column `depth` has them, and it is
+        `Judged@depth`.
+        """
+        judged = f"Judged@{self.pools[0].depth if len(self.pools) == 1 else 'depth'}"
+        sums = _table(self.sums(), judged, ("query_id",), "sums over all queries")
+        tables = {"holes": _table(self.rows, judged), "runs": sums}
         return dict(reversed(tables.items())) if self.by == "run" else tables
 
     @property
-    def shown(self) -> tuple[str, ...]:
+    def _shown(self) -> tuple[str, ...]:
         """The table that people see."""
         return ("holes",) if self.by == "query" else ("runs",)
 
@@ -75,9 +80,9 @@ class HolesReport(Result):
         return {"pool": [asdict(pool) for pool in self.pools]}
 
 
-def _table(rows: Iterable[HolesRow], without: tuple[str, ...] = (), caption: str = "") -> Table:
+def _table(rows: Iterable[HolesRow], judged: str, without: tuple[str, ...] = (), caption: str = "") -> Table:
     return Table(
-        ("run", "query_id", "depth", "retrieved", "unjudged", "ungraded", "Judged"),
+        ("run", "query_id", "depth", "retrieved", "unjudged", "ungraded", judged),
         tuple(
             (row.run, row.query_id, row.depth, of.retrieved, of.unjudged, of.ungraded, of.judged)
             for row in rows
@@ -88,7 +93,7 @@ def _table(rows: Iterable[HolesRow], without: tuple[str, ...] = (), caption: str
     )
 
 
-@of_documents
+@of_pool
 def holes_report(
     track: Assessment,
     depths: Sequence[int] | None = None,
@@ -98,7 +103,8 @@ def holes_report(
 ) -> HolesReport:
     """Passages in the runs' first ranks that have no judgment, or no grade.
 
-    Judgments are the official ones and those of the track's people that count, see `track_judgments`.
+    Judgments are the official ones and those of the track's people that count, see `track_judgments`. A track
+    needs no bank for it; without a bank no passage is graded.
 
     Args:
         depths: how many first ranks count; None for the track's depth. Beyond that depth all passages are
@@ -170,7 +176,7 @@ def _judgments(track: Assessment, qrels: Path | None) -> tuple[Official | None, 
     unknown = sum(query_id not in judgments.judged for query_id in queries)
     if unknown and not apart:
         notes.append(
-            f"{judgments.source}: {unknown:,} of the bank's {plural(len(queries), 'query')} have no "
+            f"{judgments.source}: {unknown:,} of the track's {plural(len(queries), 'query')} have no "
             "official judgment at all; all their passages count as unjudged"
         )
     return judgments, tuple(notes)

@@ -147,7 +147,7 @@ class Differences(Result):
         part = "" if self.baseline or n_compared == n_runs else f"; the best {n_compared} of {n_runs:,} runs"
         return f"two-sided paired {name} over queries, {tail}, at {self.alpha:g}{part}"
 
-    def declare(self) -> dict[str, Table]:
+    def _declare(self) -> dict[str, Table]:
         """The leaderboard with its groups or differences, the comparisons, and the groups."""
         tables = {"differences": self._differences()}
         if self.board is not None:

@@ -31,20 +31,20 @@ class JointLeaderboard(Leaderboard):
     Attributes:
         graders: name -> the kind of grading, how many queries the means are over, and how much of the grades
             people gave.
-        more_notes: on columns that a terminal does not show.
+        _more_notes: on columns that a terminal does not show.
     """
 
     graders: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    more_notes: tuple[str, ...] = ()
+    _more_notes: tuple[str, ...] = ()
 
     @property
-    def notes_on_all(self) -> tuple[str, ...]:
+    def _notes_on_all(self) -> tuple[str, ...]:
         """The notes on all columns."""
-        return (*self.notes, *self.more_notes)
+        return (*self.notes, *self._more_notes)
 
-    def declare(self) -> dict[str, Table]:
+    def _declare(self) -> dict[str, Table]:
         """Declare the table of one grader; people read in a note how many queries a run answers."""
-        table = super().declare()["leaderboard"]
+        table = super()._declare()["leaderboard"]
         layout = replace(table.layout, keys=("run",), without=("queries",))
         return {"leaderboard": replace(table, layout=layout)}
 
@@ -59,25 +59,21 @@ def joint_leaderboard(
     track: LoadedTrack,
     measures: Measures | None = None,
     *,
-    official: bool = False,
     runs: Collection[str] | None = None,
 ) -> Leaderboard:
     """Means and standard errors of all graders of a track, best run first by the first column.
 
-    Each mean is over that grader's own queries. Of a track with one grader it is that one's leaderboard.
+    Each mean is over that grader's own queries.
 
     Args:
         measures: `NAME:MEASURE` each; a name without a grader's before it is the first grader's. None for
             the columns of each grader's kind first, which are those that a terminal shows, then the others.
-        official: on the official judgments instead, by the first grader whose labels are of documents.
         runs: the runs that are shown, None for all.
 
     Raises:
         TrecexamError, ConversionError, ValueError: see `leaderboard`; or no grader can be asked about.
     """
     _ = track.first
-    if official or track.is_single:
-        return leaderboard(track.of_documents, measures, official=official, runs=runs)
     if runs is not None:
         _check_runs(track, runs)
     boards = boards_of(track, measures)
@@ -102,9 +98,9 @@ def joint_leaderboard(
         first.average,
         tuple(rows),
         (*_queries(boards), *_groups(rows, names[:n_first]), *_missing_runs(track, boards, all_runs), *notes),
-        first=n_first,
+        _n_shown=n_first,
         rejected=track.failed,
-        more_notes=tuple(note for note in on_all if note not in notes),
+        _more_notes=tuple(note for note in on_all if note not in notes),
         graders={
             name: {
                 "kind": track[name].kind.name,

@@ -46,7 +46,7 @@ def joint_plot(track: LoadedTrack, measure: str | None = None) -> Plot:
         raise TrecexamError(NO_RUNS, path=track.folder.runs)
     if not board.has_scores:
         raise TrecexamError(nothing_graded(track.first), path=track.folder.root)
-    columns = board.measures[: board.first]
+    columns = board.measures[: board._n_shown]
     n_queries = {
         name: {row.run: row.n_queries for row in grader_board.rows}
         for name, grader_board in boards_of(track, measures).items()

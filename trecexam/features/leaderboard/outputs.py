@@ -122,7 +122,7 @@ _RUNS = 200
 
 
 def _leaderboard(track: Assessment) -> Mapping[str, bytes]:
-    board = own_leaderboard(track).noted(*unread_answers(track))
+    board = own_leaderboard(track).with_notes(*unread_answers(track))
     return {"leaderboard.tsv": board.to_tsv().encode(), "leaderboard.json": board.to_json().encode()}
 
 

@@ -51,7 +51,7 @@ class View(Tables):
 
     people: Callable[[], Iterable[Table]] | None = None
 
-    def for_people(self) -> tuple[Table, ...]:
+    def _for_people(self) -> tuple[Table, ...]:
         """The tables that people see; the first where nothing else is said, or there is nothing."""
         return (tuple(self.people()) if self.people else ()) or (self.table,)
 

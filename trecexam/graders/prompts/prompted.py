@@ -6,9 +6,13 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import groupby, islice
+from pathlib import Path
+from typing import Any
 
 from converters.records import Item
+from trecexam.config import GraderSection
 from trecexam.graders.base import Cell, Scale
+from trecexam.graders.prompts import chosen_prompts
 from trecexam.graders.prompts.model import Prompt
 from trecexam.graders.prompts.parsing import UNPARSED, Reading
 
@@ -104,3 +108,8 @@ class PromptedGrader:
                 gold_answers=key, choices=tuple((x, plain(text)) for x, text in item.choices)
             )
         return prompt.text(plain(cell.query_text), item, plain(passage))
+
+
+def prompted_reading(settings: GraderSection, root: Path) -> dict[str, Any]:
+    """Return what reads stored answers; needs no model."""
+    return {"read": PromptedGrader(chosen_prompts(settings, root, passage_first=False), settings.compat).read}

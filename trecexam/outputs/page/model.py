@@ -37,7 +37,7 @@ class PagePart:
     def tables(self) -> tuple[Excerpt, ...]:
         """The tables that people see."""
         result, (file, *_) = self.part.result, (*self.part.files, "")
-        tables = () if result is None else result.for_people()
+        tables = () if result is None else result._for_people()
         return tuple(excerpt(table, self.part.rows, file) for table in tables)
 
     @property

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 from learnable import make_learnable
-from support import RECORDED, HashGrader, make_small_track, write_run
+from support import RECORDED, HashGrader, Terminal, make_small_track, write_run
 
 import trecexam
 from trecexam.cli.main import run
@@ -360,3 +360,19 @@ def test_unreadable_answers_do_not_lead_to_advice_to_grade_again(
     told = capsys.readouterr().err
     assert "the grader gave no rating: of 144 answers 144 are unparsed, 0 refused, 0 errors" in told
     assert f"trecexam verify grading {root}" in told
+
+
+def test_a_terminal_lists_only_passages_that_could_change_the_ranking(
+    unjudged: Path, capsys: pytest.CaptureFixture[str], on_terminal: Terminal
+) -> None:
+    with trecexam.open_track(unjudged) as track:
+        found = track.judge_next()
+    assert 0 < found.could_change < len(found.rows)
+    capsys.readouterr()
+    for wide, n_rows in ((False, found.could_change), (True, len(found.rows))):
+        with on_terminal():
+            assert run(["judge-next", str(unjudged), "--top", "100", *(["--wide"] if wide else [])]) == 0
+        out, err = capsys.readouterr()
+        assert sum(line.lstrip()[:1].isdigit() for line in out.splitlines()) == n_rows
+        others = found.candidates - found.could_change
+        assert f"--wide and --top list the other {others}, in the order of retrieval" in err

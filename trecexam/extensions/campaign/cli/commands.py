@@ -55,14 +55,14 @@ def _share(ctx: click.Context, param: click.Parameter, text: str) -> float:
     callback=_share,
     metavar="SHARE",
     default="0",
-    help="Have a second assessor judge this share of the passages, drawn at random: 10%.",
+    help="Have a second assessor judge this share of the passages, drawn at random: 10%; 100% for all.",
 )
 @click.option(
     "--budget",
     type=click.IntRange(1),
     metavar="N",
-    help="Plan N judgments in total, evenly over topics [default: the whole pool]. A passage for two "
-    "assessors counts twice.",
+    help="Plan N tasks in total, evenly over topics [default: the whole pool]. A task is a passage for one "
+    "assessor; a passage for two assessors is two tasks.",
 )
 @click.option(
     "--passages",

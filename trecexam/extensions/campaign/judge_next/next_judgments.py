@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from trecexam.errors import TrecexamError
@@ -46,7 +46,7 @@ class NextJudgments(Result):
     learned: Mapping[tuple[str, str], tuple[float, float]] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
 
-    def declare(self) -> dict[str, Table]:
+    def _declare(self) -> dict[str, Table]:
         """`judgments`, with shortened texts; `texts`, with whole ones."""
         is_citation = self.level == "citation"
         keys = ("query_id", "doc_id", *(("item_id",) if is_citation else ()))
@@ -65,10 +65,21 @@ class NextJudgments(Result):
         )
         layout = Layout(("place", *keys), ("label", *texts, "expected_change", "p_change"))
         header = (*keys, "query_text", *texts)
+        small = ("expected_change",)
         return {
-            "judgments": Table(("place", *columns, *texts), tuple(judgments), layout=layout),
+            "judgments": Table(("place", *columns, *texts), tuple(judgments), small=small, layout=layout),
             "texts": Table(header, tuple(tuple(row[name] for name in header) for row in values)),
         }
+
+    def _for_people(self) -> tuple[Table, ...]:
+        """Return the table without suggestions that cannot change the ranking."""
+        if not self.measure:
+            return (self.table,)
+        return (replace(self.table, rows=self.table.rows[: self.could_change]),)
+
+    def _all_for_people(self) -> tuple[Table, ...]:
+        """Return the table with all suggestions."""
+        return (self.table,)
 
     def _values(self, row: SuggestedJudgment) -> dict[str, Value]:
         gain, sd = self.learned.get((row.query_id, row.doc_id), (None, None))
@@ -117,7 +128,7 @@ def next_judgments(
             raise TrecexamError(f"the grader {track.name} labels citations: leave out the measure")
         citations, notes = unlabelled_citations(track, query_ids)
         found = NextJudgments("citation", tuple(citations[:top]), len(citations))
-        return found.noted(*notes, *_how_to_judge(track, found))
+        return found.with_notes(*notes, *_how_to_judge(track, found))
     search = Search(track, None if measure is None else str(measure))
     ranked = search.ranked(query_ids, progress)
     found = NextJudgments(
@@ -128,7 +139,7 @@ def next_judgments(
         sum(row.order[0] < 0 for row in ranked),
         _learned(track),
     )
-    return found.noted(*_notes(search, found), *_how_to_judge(track, found))
+    return found.with_notes(*_notes(search, found), *_how_to_judge(track, found))
 
 
 def _learned(track: Assessment) -> dict[tuple[str, str], tuple[float, float]]:
@@ -148,7 +159,11 @@ def _notes(search: Search, found: NextJudgments) -> Iterator[str]:
     if not found.candidates:
         yield "no passage is left to judge"
     elif found.measure:
-        yield f"{found.could_change:,} of {candidates} could change the ranking by {found.measure}"
+        changes = f"{found.could_change:,} of {candidates} could change the ranking by {found.measure}"
+        others = found.candidates - found.could_change
+        listed = len(found.rows) > found.could_change
+        more = f"; --wide and --top list the other {others:,}, in the order of retrieval"
+        yield f"{changes}{more}" if listed else changes
     else:
         yield f"{candidates}, in the order of retrieval: {search.why}"
     ungraded = sum(row.label is None for row in found.rows) if found.measure else 0

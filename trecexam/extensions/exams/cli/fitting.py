@@ -14,6 +14,7 @@ from trecexam.cli import bars
 from trecexam.cli.options import FloatRange, grader_option
 from trecexam.cli.reading import writing
 from trecexam.extensions.exams.irt.settings import Settings
+from trecexam.tables.notes import LOST, Note
 
 if TYPE_CHECKING:
     from trecexam.extensions.exams.irt.settings import ModelName
@@ -110,7 +111,7 @@ def fit(
         fitting.refuse_out(out, inputs)
         exam = fitting.fit_exam(source, Settings.of(model or "3pl", priors=not no_priors), **labels)
     why = fitting.write_fit(exam, out)
-    exam = replace(exam, notes=(*exam.notes, *why, f"written: {out}"))
+    exam = replace(exam, notes=(*exam.notes, *why, Note(f"written: {out}", LOST)))
     return exam, 0 if exam.fit.converged else 1
 
 
@@ -159,7 +160,7 @@ def improve(
             fitting.refuse_out(out, (source, components), improvement=True)
             improved = fitting.improve_exam(source, Settings.of(model or "3pl", priors=True), **options)
     why = fitting.write_improvement(improved, out)
-    improved = replace(improved, notes=(*improved.notes, *why, f"written: {out}"))
+    improved = replace(improved, notes=(*improved.notes, *why, Note(f"written: {out}", LOST)))
     return improved, 0 if all(step.fit.converged for step in improved.fits) else 1
 
 

@@ -19,6 +19,7 @@ from trecexam.cli.options import (
 from trecexam.cli.reading import writing
 from trecexam.cli.signals import exit_status
 from trecexam.cli.working import ask, told
+from trecexam.tables.notes import LOST, Note
 from trecexam.tables.text import plural
 
 if TYPE_CHECKING:
@@ -112,5 +113,5 @@ def filtering(exam: Path, output: Path) -> tuple[Result, int]:
     refuse_folder(output, (exam,), FILES, always=FILES)
     filtered = filter_exam(exam)
     write_filtered(filtered, output)
-    filtered = replace(filtered, notes=(*filtered.notes, f"written: {output}"))
+    filtered = replace(filtered, notes=(*filtered.notes, Note(f"written: {output}", LOST)))
     return filtered, 0 if filtered.kept else 1

@@ -14,6 +14,7 @@ from trecexam.cli.reading import writing_or_estimating
 from trecexam.cli.signals import exit_status
 from trecexam.cli.working import show_estimate, working
 from trecexam.errors import plain_reason
+from trecexam.tables.notes import LOST, Note, of_grader
 
 if TYPE_CHECKING:
     from trecexam.config import GeneratorSection
@@ -116,14 +117,16 @@ def scoring(
             took = Job(stage.taking(source, setup)).ask(work.steps, work.stop)
             examinees = write_examinees([took], questions, output)
             notes |= dict.fromkeys(examinees.notes)
-            for note in (*took.notes, *([f"ended early: {took.why}"] if took.why else [])):
-                notes[f"{took.name}: {note}"] = None
+            for note in took.notes:
+                notes[of_grader(took.name, note)] = None
+            if took.why:
+                notes[Note(f"{took.name}: ended early: {took.why}", LOST)] = None
             status = max(status, int(len(took.answers) < len(questions)))
             if took.why:
                 break
     following = f"next: trecexam exam fit {output}/matrix.tsv -o DIR --components {output}/components.tsv"
     if examinees is not None:
-        examinees = replace(examinees, notes=(*notes, following))
+        examinees = replace(examinees, notes=(*notes, Note(following, LOST)))
     return examinees, exit_status(work.caught, status)
 
 

@@ -10,6 +10,7 @@ import click
 import trecexam
 from trecexam.cli.options import track_argument
 from trecexam.cli.reading import writing
+from trecexam.tables.notes import LOST, Note
 
 if TYPE_CHECKING:
     from trecexam.tables.result import Result
@@ -42,6 +43,7 @@ def learn(track: Path, source: Path | None) -> tuple[Result, int]:
     with trecexam.open_track(track) as opened:
         learned = opened.learn.labels(source=source)
         opened.learn.write(learned)
-        out = opened.folder.out
+        written = opened.learn.out / "learned.qrels"
     changed, *notes = learned.notes
-    return learned.validation.noted(f"{changed}; written: {out / 'learned.qrels'}, learned.tsv", *notes), 0
+    receipt = Note(f"{changed}; written: {written}, learned.tsv", LOST)
+    return learned.validation.with_notes(receipt, *notes), 0

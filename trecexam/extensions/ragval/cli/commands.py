@@ -97,9 +97,9 @@ def answering(track: Path, estimate: bool, as_json: bool) -> int:
         made, caught = ask(*calls, only_estimate=estimate, as_json=as_json)
     if made is None:
         return 0
+    told(made)
     for bound in made.bounds:
         _say_bound(bound)
-    told(made)
     return exit_status(caught, 0 if made.complete else 1)
 
 

@@ -1,0 +1,219 @@
+"""Questions about runs and official judgments, on a track without bank, passages and grades."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import ir_measures
+import pytest
+from ir_measures import AP, P, nDCG
+from support import write_run
+
+import trecexam
+from trecexam.cli.main import run
+from trecexam.errors import TrecexamError
+
+DEPTH = 8
+
+
+@pytest.fixture
+def with_bank(graded: Path) -> Path:
+    """A graded track with holes, a label -1, and a run that skips queries and has unknown passages."""
+    lines = (graded / "qrels.txt").read_text().splitlines()
+    kept = [line for number, line in enumerate(lines) if number % 3]
+    kept[0] = kept[0][:-1] + "-1"
+    (graded / "qrels.txt").write_text("".join(f"{line}\n" for line in kept))
+    write_run(graded / "runs" / "skips.run", {"q2": ["q2-d00", "new", "q2-d01"]})
+    return graded
+
+
+@pytest.fixture
+def root(with_bank: Path, tmp_path: Path) -> Path:
+    """The same track as an organizer has it: topics, judgments and runs alone."""
+    root = tmp_path / "organizer"
+    given = ["--queries", with_bank / "queries.tsv", "--qrels", with_bank / "qrels.txt"]
+    assert run(["init", *map(str, (root, *given, "--runs", with_bank / "runs"))]) == 0
+    config = root / "trecexam.toml"
+    config.write_text(config.read_text().replace("[track]", f"[track]\ndepth = {DEPTH}", 1))
+    return root
+
+
+def asked(capsys: pytest.CaptureFixture[str], *words: object, status: int = 0) -> tuple[str, str]:
+    """What a command prints, and what it says."""
+    capsys.readouterr()
+    assert run([str(word) for word in words]) == status
+    return capsys.readouterr()
+
+
+def rows(text: str) -> list[dict[str, str]]:
+    header, *lines = (line.split("\t") for line in text.splitlines())
+    return [dict(zip(header, line, strict=True)) for line in lines]
+
+
+def rankings(root: Path) -> dict[str, dict[str, list[str]]]:
+    """run -> query_id -> doc_ids, in the order of the scores, which is that of the lines."""
+    ranked: dict[str, dict[str, list[str]]] = {}
+    for path in (root / "runs").iterdir():
+        for line in path.read_text().splitlines():
+            query_id, _, doc_id, *_ = line.split()
+            ranked.setdefault(path.stem, {}).setdefault(query_id, []).append(doc_id)
+    return ranked
+
+
+def labels(root: Path) -> dict[tuple[str, str], int]:
+    """(query_id, doc_id) -> label, without those of -1."""
+    lines = (line.split() for line in (root / "qrels.txt").read_text().splitlines())
+    return {(query_id, doc_id): int(label) for query_id, _, doc_id, label in lines if label != "-1"}
+
+
+@pytest.mark.parametrize("depth", [1, 3, DEPTH, 50])
+def test_holes_equal_a_count_in_the_files(root: Path, capsys: pytest.CaptureFixture[str], depth: int) -> None:
+    found = {
+        (row["run"], row["query_id"]): (row["retrieved"], row["unjudged"], row[f"Judged@{depth}"])
+        for row in rows(asked(capsys, "holes", root, "--depth", depth)[0])
+    }
+    judged, expected = labels(root), {}
+    for name, by_query in rankings(root).items():
+        counts = []
+        for query_id in ("q1", "q2", "q3"):
+            first = by_query.get(query_id, [])[:depth]
+            n_judged = sum((query_id, doc_id) in judged for doc_id in first)
+            counts.append((len(first), len(first) - n_judged, n_judged / len(first) if first else 0.0))
+            expected[name, query_id] = counts[-1]
+        expected[name, "all"] = (
+            sum(count[0] for count in counts),
+            sum(count[1] for count in counts),
+            sum(count[2] for count in counts) / 3,
+        )
+    assert found == {key: (str(n), str(holes), f"{rate:.6f}") for key, (n, holes, rate) in expected.items()}
+
+
+def test_a_bank_changes_no_hole_and_no_official_value(
+    with_bank: Path, root: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for words in (
+        ["leaderboard", "--official", "-m", "nDCG@10", "-m", "AP", "-m", "P@5"],
+        ["compare", "--official", "-m", "nDCG@10"],
+    ):
+        command, *options = words
+        expected = asked(capsys, command, with_bank, *options)[0]
+        assert asked(capsys, command, root, *options)[0] == expected
+    assert asked(capsys, "export", "official", root) == asked(capsys, "export", "official", with_bank)
+    kept = ("run", "query_id", "unjudged", f"Judged@{DEPTH}")
+    of_tracks = [
+        [[row[name] for name in kept] for row in rows(asked(capsys, "holes", track)[0])]
+        for track in (with_bank, root)
+    ]
+    assert of_tracks[0] == of_tracks[1]
+
+
+def test_official_means_are_those_of_ir_measures(root: Path) -> None:
+    qrels = [ir_measures.Qrel(*key, label) for key, label in labels(root).items()]
+    measures = [nDCG @ 10, AP, P @ 5]
+    with trecexam.open_track(root) as track:
+        board = track.leaderboard(measures, official=True)
+        assert track.compare(measures, official=True).notes
+    assert {row.run for row in board.rows} == rankings(root).keys()
+    for row in board.rows:
+        ranked = [
+            ir_measures.ScoredDoc(query_id, doc_id, -float(rank))
+            for query_id, doc_ids in rankings(root)[row.run].items()
+            for rank, doc_id in enumerate(doc_ids)
+        ]
+        by_query = {
+            (value.measure, value.query_id): value.value
+            for value in ir_measures.iter_calc(measures, qrels, ranked)
+        }
+        for metric, score in zip(measures, row.scores, strict=True):
+            values = [by_query.get((metric, query_id), 0.0) for query_id in ("q1", "q2", "q3")]
+            assert score.mean == pytest.approx(sum(values) / 3)
+
+
+def test_the_plan_has_every_unjudged_passage_of_the_first_ranks(
+    root: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    holes = {
+        (query_id, doc_id)
+        for by_query in rankings(root).values()
+        for query_id, doc_ids in by_query.items()
+        for doc_id in doc_ids[:DEPTH]
+    } - labels(root).keys()
+    out, said = asked(capsys, "judge", "plan", root, "--assessors", "ada,bob", "--overlap", "100%")
+    assert f"{len(holes)} passages, each for two people: {2 * len(holes)} tasks for 2 assessors" in said
+    assert f"`trecexam judge import {root} FILE`" in said
+    assert [(row["tasks"], row["shared"]) for row in rows(out)] == [(str(len(holes)),) * 2] * 2
+    planned = rows((root / "judging.tsv").read_text())
+    for name in ("ada", "bob"):
+        assert {(row["query_id"], row["doc_id"]) for row in planned if row["assessor"] == name} == holes
+
+
+def test_fill_adds_the_judgments_of_people_and_leaves_other_holes(
+    root: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    merged = tmp_path / "merged.qrels"
+    assert "no test bank: put bank" in asked(capsys, "fill", root, "-o", merged, status=2)[1]
+    table = tmp_path / "judged.tsv"
+    table.write_text(
+        "query_id\tdoc_id\tassessor\trating\nq2\tnew\tada\t2\nq2\tnew\tbob\t2\nq1\tq1-d03\tada\t0\n"
+    )
+    assert ("q1", "q1-d03") not in labels(root)
+    asked(capsys, "judge", "import", root, table)
+    assert json.loads(asked(capsys, "judge", "agreement", root, "--json")[0])["agreement"][0]["cells"] == 1
+    asked(capsys, "judge", "export", root, "-o", tmp_path / "judged")
+    by_people = "q1 0 q1-d03 0\nq2 0 new 2\n"
+    assert (tmp_path / "judged" / "qrels.txt").read_text() == by_people
+    said = asked(capsys, "fill", root, "-o", merged, status=1)[1]
+    assert merged.read_text() == (root / "qrels.txt").read_text() + by_people
+    assert "2 judgments by people of this track, and 0 new lines" in said
+    n_holes = sum(int(row["holes"]) for row in rows(asked(capsys, "fill", root, "--dry-run")[0]))
+    assert f"not filled: {n_holes} holes that no grader rated" in said
+    assert f"trecexam bank generate {root}; `--by learned` fills without one" in said
+    for options in (["--by", "grader"], ["--map", "identity"], ["--as-unjudged"]):
+        assert "no test bank: put bank" in asked(capsys, "fill", root, "-o", merged, *options, status=2)[1]
+
+
+def test_a_grader_with_a_bank_answers_before_one_without(
+    with_bank: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    expected = asked(capsys, "holes", with_bank)[0]
+    sections = "".join(
+        f'[graders.{name}]\nkind = "rubric"\nname = "recorded"\nrecorded = "grades.jsonl"\n'
+        f'bank = ["{bank}"]\nwrite_bank = "nuggets"\n'
+        for name, bank in (("waits", "bank.later.jsonl"), ("rubric", "bank.questions.jsonl"))
+    )
+    config = with_bank / "trecexam.toml"
+    config.write_text(config.read_text().split("[grader]")[0] + sections)
+    assert asked(capsys, "holes", with_bank)[0] == expected
+    (with_bank / "bank.questions.jsonl").unlink()
+    assert "no test bank" in asked(capsys, "leaderboard", with_bank, status=2)[1]
+    kept = ("run", "query_id", "unjudged", f"Judged@{DEPTH}")
+    for found, other in zip(rows(asked(capsys, "holes", with_bank)[0]), rows(expected), strict=True):
+        assert [found[name] for name in kept] == [other[name] for name in kept]
+    asked(capsys, "leaderboard", with_bank, "--official")
+
+
+@pytest.mark.parametrize(
+    "command",
+    [["watch", "--once"], ["leaderboard"], ["correlate"], ["export", "qrels"]],
+)
+def test_commands_that_need_grades_say_how_to_get_a_bank(
+    root: Path, capsys: pytest.CaptureFixture[str], command: list[str]
+) -> None:
+    at = 2 if command[0] == "export" else 1
+    said = asked(capsys, *command[:at], root, *command[at:], status=2)[1]
+    assert "no test bank: put bank.<name>.jsonl here" in said
+    assert f"trecexam bank generate {root}" in said
+    assert len(said.splitlines()) == 1
+
+
+def test_learning_needs_passages_and_init_says_what_needs_none(
+    root: Path, with_bank: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert "no passages: put passages.jsonl here" in asked(capsys, "learn", root, status=2)[1]
+    new = tmp_path / "new"
+    said = asked(capsys, "init", new, "--qrels", with_bank / "qrels.txt", "--runs", with_bank / "runs")[1]
+    assert said.splitlines()[-1].endswith(f"; or, on runs and judgments alone: trecexam holes {new}")
+    assert len(rows(asked(capsys, "holes", new)[0])) == 16
+    with trecexam.open_track(new) as track, pytest.raises(TrecexamError, match="no test bank"):
+        track.leaderboard()
