@@ -27,8 +27,9 @@ How often these intervals hold the truth: tests/benchmarks/results/intervals.md.
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -257,10 +258,15 @@ def error_and_bias(
     """
     judged = official.ndim == 2
     rubric_ranks = draws.subset_rankings(rubric)
-    official_ranks = (
-        draws.subset_rankings(official) if judged else Ranks.of(official_means(official)[:, None])
+    official_ranks: Iterable[tuple[slice, Ranks]] = (
+        draws.subset_rankings(official)
+        if judged
+        else itertools.repeat((slice(1), Ranks.of(official_means(official)[:, None])))
     )
-    of_subsets = _of_rankings(rubric_ranks[-1][0].stop, _paired(rubric_ranks, official_ranks), rbo_p)
+    pairs = (
+        (part, ours, truth) for (part, ours), (_, truth) in zip(rubric_ranks, official_ranks, strict=False)
+    )
+    of_subsets = _of_rankings(rubric_ranks[-1][0].stop, pairs, rbo_p)
     rubric_centre, official_centre = (side[:, None] for side in denoised(rubric, official))
     rubric_samples = rubric_centre + draws.sample_errors(rubric)
     official_samples = official_centre + (draws.sample_errors(official) if judged else 0)
@@ -289,13 +295,6 @@ def half_width(error: Floats, n_queries: int) -> Floats:
 
     half: Floats = stdtrit(n_queries - 1, 0.975) * error
     return half
-
-
-def _paired(
-    rubric: tuple[tuple[slice, Ranks], ...], official: tuple[tuple[slice, Ranks], ...] | Ranks
-) -> Iterator[tuple[slice, Ranks, Ranks]]:
-    for number, (part, rubric_ranks) in enumerate(rubric):
-        yield part, rubric_ranks, official if isinstance(official, Ranks) else official[number][1]
 
 
 def coefficients(rubric: Floats, official: Floats, rbo_p: float = DEFAULT_P) -> Floats:

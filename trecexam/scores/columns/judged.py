@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -42,8 +42,7 @@ class Judged:
             the labels.
         at_least: of each query `QueryRatings.at_least`, or None; None where no query has any. ECover is
             computed on it.
-        item_rows: of each query what its rows say of items, where they carry no ratings of them; Cover is
-            refused where that is too little.
+        item_rows: what rows without ratings of items say of items; Cover is refused where that is too little.
     """
 
     query_ids: tuple[str, ...]
@@ -54,7 +53,7 @@ class Judged:
     importances: tuple[tuple[str, ...] | None, ...] | None = None
     weights: tuple[tuple[float, ...] | None, ...] | None = None
     min_rating: int | None = None
-    item_rows: tuple[ItemRows, ...] = ()
+    item_rows: ItemRows = field(default_factory=ItemRows)
     gains: NDArray[np.float64] | None = None
     at_least: tuple[NDArray[np.float64] | None, ...] | None = None
 
@@ -73,7 +72,8 @@ class Judged:
             ValueError: of one query only some rows carry ratings, or unequally many, or rows differ in the
                 items' importance.
         """
-        return cls._from_tables(tables(rows, query_ids))
+        made, item_rows = tables(rows, query_ids)
+        return replace(cls._from_tables(made), item_rows=item_rows)
 
     @classmethod
     def from_ratings(
@@ -99,7 +99,6 @@ class Judged:
                 q.ratings,
                 q.importances,
                 q.weights,
-                ItemRows(),
                 q.at_least,
                 np.nan_to_num(gains(q, min_answers)) if rule == "expected" else None,
             )
@@ -122,7 +121,6 @@ class Judged:
             tuple(table.ratings for table in made),
             importances if any(each is not None for each in importances) else None,
             weights if any(each is not None for each in weights) else None,
-            item_rows=tuple(table.item_rows for table in made),
             gains=np.concatenate(gained) if gained else None,
             at_least=at_least if any(each is not None for each in at_least) else None,
         )

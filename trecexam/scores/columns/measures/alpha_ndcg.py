@@ -35,9 +35,6 @@ def alpha_dcg(hits: Hits, reached: NDArray[np.bool_], alpha: float) -> Values:
         hits: at the ranks that count, at most 20.
         reached: of `reached_items`.
         alpha: 0..1.
-
-    Returns:
-        float64 of shape (queries,).
     """
     n_queries, width = hits.rows.shape
     discount = np.append(discounts(), 0.0)[np.where(hits.ranks == NO_RANK, -1, hits.ranks)]
@@ -149,9 +146,6 @@ def ideal_dcg(judged: Judged, reached: NDArray[np.bool_], alpha: float, cutoff: 
     """The DCG of the greedy ranking, with the passage of highest gain at each rank.
 
     ndeval's `idealResult`: among equal gains the highest doc_id.
-
-    Returns:
-        float64 of shape (queries,).
     """
     useful = np.flatnonzero(reached[:-1].any(axis=1))
     query = judged.query_of_row[useful]

@@ -18,7 +18,6 @@ from trecexam.scores.columns.measures.base import (
     ratio,
 )
 from trecexam.scores.cover import BY_IMPORTANCE, EQUAL, ITEM, NO_PROBABILITIES, NO_WEIGHTS
-from trecexam.scores.from_rows import together
 
 
 def best_ratings(items: NDArray[np.integer], rows: NDArray[np.int32]) -> NDArray[np.integer]:
@@ -85,23 +84,9 @@ def expected_credits(below: Sequence[Values], rows: NDArray[np.int32], weights: 
         rows: of the hits, -1 beyond a query's.
     """
     reached = [1 - each[rows].prod(axis=1) for each in below]
-    expected = [in_order(each if weights is None else weights * each) for each in reached]
-    return np.asarray(sum(expected) / len(expected), np.float64)
-
-
-def misses(at_least: Values, level: int) -> Values:
-    """The probability that a passage is rated below `level` on an item; removes the last axis."""
-    if level > at_least.shape[-1]:
-        return np.ones(at_least.shape[:-1])
-    below: Values = 1 - at_least[..., level - 1]
-    return below
-
-
-def in_order(terms: Values) -> Values:
-    """Sums over the last axis from left to right, bit-identical if zeros are appended."""
-    sums: Values = np.cumsum(terms, axis=-1)
+    expected = [last_sum(each if weights is None else weights * each) for each in reached]
     # Not -0, as where all that counts against is certain not to be reached.
-    return sums[..., -1] + 0.0 if terms.shape[-1] else np.zeros(terms.shape[:-1])
+    return np.asarray(sum(expected) / len(expected) + 0.0, np.float64)
 
 
 def computation(measure: Measure, judged: Judged) -> Computation:
@@ -113,7 +98,7 @@ def computation(measure: Measure, judged: Judged) -> Computation:
     """
     rel, partial = measure["rel"], measure["partial"]
     items, weights = judged.items, _weights(measure, judged)
-    together(judged.item_rows).check(measure)
+    judged.item_rows.check(measure)
     if measure.NAME == "ECover":
         below = _below(measure, judged)
         whole = _whole(judged, weights)
@@ -140,8 +125,10 @@ def _below(measure: Measure, judged: Judged) -> list[Values]:
             raise ValueError(NO_PROBABILITIES.format(measure))
         if of_query is not None:
             start, (n_docs, n_items) = int(judged.offsets[i]), of_query.shape[:2]
+            # No rating is above the best one.
             for below, level in zip(padded, levels, strict=True):
-                below[start : start + n_docs, :n_items] = misses(of_query, level)
+                if level <= of_query.shape[-1]:
+                    below[start : start + n_docs, :n_items] = 1 - of_query[..., level - 1]
     return padded
 
 
