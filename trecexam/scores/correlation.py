@@ -45,11 +45,12 @@ from trecexam.scores.rank_correlation.ranks import (
     official_means,
     ranked,
 )
-from trecexam.scores.rank_correlation.rbo import DEFAULT_P, rbo_columns
 from trecexam.scores.rank_correlation.resampling import QueryDraws, denoised
 from trecexam.scores.rank_correlation.tau import (
+    DEFAULT_P,
     kendall_tau,
     pearson_r,
+    rbo_columns,
     spearman_rho,
     tau_ap_b_columns,
     tau_ap_columns,
@@ -97,7 +98,7 @@ class Correlation:
         kendall_tau: tau-b.
         spearman_rho: Spearman's rank correlation.
         tau_ap: tau_AP with the official leaderboard as the truth (see `rank_correlation.tau`).
-        rbo: rank-biased overlap (see `rank_correlation.rbo`); two unrelated leaderboards don't have 0.
+        rbo: rank-biased overlap (see `rank_correlation.tau`); two unrelated leaderboards don't have 0.
         tau_ap_b: tau_AP,b, which knows no truth.
         kendall_at_10, kendall_at_15, kendall_at_20: tau-b among so many best runs by the official leaderboard
             and those tied with the last of them; NaN where there are fewer runs. For their intervals,

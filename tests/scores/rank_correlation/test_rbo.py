@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from trecexam.scores.rank_correlation.ranks import Ranks
-from trecexam.scores.rank_correlation.rbo import DEFAULT_P, rbo_columns
+from trecexam.scores.rank_correlation.tau import DEFAULT_P, rbo_columns
 
 
 def rbo(a: Sequence[float], b: Sequence[float], p: float = DEFAULT_P) -> float:

@@ -43,16 +43,6 @@ class Ranks:
         tied = len(scores) - above - over_others(better.swapaxes(0, 1))
         return cls(better - better.swapaxes(0, 1), above, tied)
 
-    @property
-    def mean_ranks(self) -> Floats:
-        """Ranks from 1, the best; tied runs share the mean of their ranks. Shape (n, n_columns)."""
-        return self.above + (self.tied + 1) / 2
-
-    @property
-    def flat(self) -> NDArray[np.bool_]:
-        """For each column, whether all runs are tied (true for fewer than two)."""
-        return np.asarray((self.tied == len(self.tied)).all(axis=0), np.bool_)
-
 
 def ranked(a: Floats, b: Floats) -> Iterator[tuple[slice, Ranks, Ranks]]:
     """The rankings of a's and b's columns, in chunks that limit memory.
@@ -165,7 +155,8 @@ def find_outliers(runs: Sequence[str], rubric: ArrayLike, official: ArrayLike) -
     if not rubric_values.shape[1]:
         return ()
     both_means = means(rubric_values), official_means(official_values)
-    ranks = [Ranks.of(side[:, None]).mean_ranks[:, 0].tolist() for side in both_means]
+    both = (Ranks.of(side[:, None]) for side in both_means)
+    ranks = [(side.above + (side.tied + 1) / 2)[:, 0].tolist() for side in both]
     rows = (
         Outlier(run, rubric_rank, official_rank, rubric_rank - official_rank)
         for run, rubric_rank, official_rank in zip(runs, *ranks, strict=True)

@@ -40,32 +40,19 @@ def credits_of(best: NDArray[np.integer], rel: int, partial: int | None, weights
 def cover(covered: Values, whole: Values) -> Values:
     """Rubric-Cover: the credit at the hits / that of all items (Cover) or of the pool's best (nCover).
 
-    With R(d) the items on which passage d is rated `rel` or better,
+    With w_i the weights of the items, 1 unless the measure says otherwise,
 
-        Cover(P, k, t) = |union of R(d) over the first k passages d of P| / |items of the query|
-
-    and nCover divides by the items in the union of R(d) over all pooled passages instead; 0/0 is 0.
-    Cover is the EXAM Cover of Sander & Dietz, "EXAM: How to Evaluate Retrieve-and-Generate Systems for
-    Users Who Do Not (Yet) Know What They Want", DESIRES 2021, as Rubric-Cover in Farzi & Dietz, "Pencils
-    Down! Automatic Rubric-based Evaluation of Retrieve/Generate Systems", ICTIR 2024.
-
-    With weights w_i, and half the credit for an item that is reached from the rating `partial` on only,
-
-        Cover(P, k, t) = sum of w_i * c_i over the items / sum of w_i over the items
+        Cover(P, k, t) = sum of w_i * c_i over the items / sum of the positive w_i
         c_i = 1 where the best rating on item i over the first k passages is `rel` or better,
               1/2 where it is `partial` or better but below `rel`, else 0
 
-    and nCover divides by the sum of w_i * c_i with all pooled passages instead. Where weights may be
-    negative, of items that count against,
-
-        Cover(P, k, t) = sum of w_i * c_i over the items / sum of the positive w_i
-
-    which is 1 where all is reached that counts for and nothing that counts against, and can be below 0: the
-    compliance score of Sharma et al., "ResearchRubrics: A Benchmark of Prompts and Rubrics For Evaluating
-    Deep Research Agents", arXiv:2511.07685. Without a positive weight it is 0. For a single passage, a
-    whole answer, Cover is the nugget scores of Pradeep et al., "Initial Nugget Evaluation Results for the
-    TREC 2024 RAG Track with the AutoNuggetizer Framework", arXiv:2411.09607 (`calculate_nugget_scores` in
-    nuggetizer's code).
+    and nCover divides by the sum of w_i * c_i with all pooled passages instead; 0/0 is 0. Cover is the EXAM
+    Cover of Sander & Dietz, "EXAM: How to Evaluate Retrieve-and-Generate Systems for Users Who Do Not (Yet)
+    Know What They Want", DESIRES 2021, and the Rubric-Cover of Farzi & Dietz, "Pencils Down! Automatic
+    Rubric-based Evaluation of Retrieve/Generate Systems", ICTIR 2024. Where weights may be negative, of items
+    that count against, it is the compliance score of Sharma et al., "ResearchRubrics", arXiv:2511.07685. For
+    a single passage, a whole answer, it is the nugget scores of Pradeep et al., arXiv:2411.09607
+    (`calculate_nugget_scores` in nuggetizer's code).
     """
     return np.where(covered == 0, 0.0, ratio(covered, whole))
 
