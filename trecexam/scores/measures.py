@@ -55,18 +55,23 @@ _BARE = re.compile(r"=\s*(?!(?:True|False|None)\b)([A-Za-z_][\w-]*)\s*(?=[,)])")
 _UNUSED_PROVIDERS = frozenset(("gdeval",))
 
 
-def _register_support(name: str, summary: str) -> None:
-    """Register a measure of `trecexam.scores.support`, which `trecexam.line.cited` computes.
-
-    The measures have no provider, since no qrels have sentences and citations.
-    """
-    names = {"__name__": name, "NAME": name, "SHORT_DESC": summary, "SUPPORTED_PARAMS": {}}
-    ir_measures.measures.registry[name] = type(f"_{name}", (Measure,), names)()
+class _SupportP(Measure):
+    NAME = __name__ = "SupportP"
+    SHORT_DESC = "The mean weight of the citations of a response."
 
 
-_register_support("SupportP", "The mean weight of the citations of a response.")
-_register_support("SupportR", "The mean weight of the sentences of a response, 0 where one cites nothing.")
-_register_support("SupportF1", "The harmonic mean of SupportP and SupportR.")
+class _SupportR(Measure):
+    NAME = __name__ = "SupportR"
+    SHORT_DESC = "The mean weight of the sentences of a response, 0 where one cites nothing."
+
+
+class _SupportF1(Measure):
+    NAME = __name__ = "SupportF1"
+    SHORT_DESC = "The harmonic mean of SupportP and SupportR."
+
+
+# They have no provider, since no qrels have sentences and citations: `trecexam.line.cited` computes them.
+ir_measures.measures.registry.update({each.NAME: each() for each in (_SupportP, _SupportR, _SupportF1)})
 
 
 def measure(name: str | Measure, *, official: bool = False) -> Measure:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
-
 import numpy as np
 import pytest
 from column_cases import (
@@ -23,9 +21,8 @@ from naive_cover import naive_cover
 
 from converters.records import Qrel
 from converters.run import Run
-from trecexam.scores.columns import UNJUDGED, Evaluator, Judged
+from trecexam.scores.columns import Evaluator, Judged
 from trecexam.scores.labels import LabelRule, label_qrels, subtopic_qrels
-from trecexam.scores.labels import labels as labels_of
 from trecexam.scores.measures import measure
 from trecexam.scores.ratings import QueryRatings
 
@@ -39,28 +36,6 @@ COVERS = [
     if rel == 4 or not partial
 ]
 rules = st.sampled_from(("max", "count"))
-
-
-@settings(deadline=None)
-@given(queries=rated_queries(), rule=rules, min_rating=st.integers(0, 5), min_answers=st.integers(1, 4))
-def test_labels_equal_those_of_the_rows(
-    queries: list[QueryRatings], rule: LabelRule, min_rating: int, min_answers: int
-) -> None:
-    judged = Judged.from_ratings(queries, rule, min_rating, min_answers)
-    assert judged.query_ids == tuple(q.query_id for q in queries)
-    for q, (start, end) in zip(queries, pairwise(judged.offsets.tolist()), strict=True):
-        assert judged.doc_ids[start:end].to_pylist() == list(q.doc_ids)
-        known = labels_of(q, rule, min_rating, min_answers)
-        assert judged.labels[start:end].tolist() == [known.get(doc_id, UNJUDGED) for doc_id in q.doc_ids]
-
-
-@pytest.mark.parametrize(
-    ("rule", "min_answers", "match"), [("mean", 1, "label rule"), ("max", 0, "at least 1")]
-)
-def test_labels_with_an_invalid_rule_are_rejected(rule: LabelRule, min_answers: int, match: str) -> None:
-    q = QueryRatings("q", ("d",), 1, np.zeros((1, 1), np.int8))
-    with pytest.raises(ValueError, match=match):
-        Judged.from_ratings([q], rule, 4, min_answers)
 
 
 @settings(deadline=None)
