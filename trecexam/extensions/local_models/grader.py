@@ -102,7 +102,7 @@ class LanguageGrader(PromptedGrader):
     @property
     def model_to_load(self) -> str:
         """The model's name; empty once the model is loaded."""
-        return self.model if self.environment is None else ""
+        return str(self.identity["model"]) if self.environment is None else ""
 
     @cached_property
     def identity(self) -> Mapping[str, Any]:
