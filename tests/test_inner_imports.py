@@ -43,10 +43,10 @@ PERMITTED = {
         "trecexam.cli.watch",
         "trecexam.extensions.audit.cli",
         "trecexam.extensions.banks.cli.check",
+        "trecexam.extensions.exams.cli.fitting",
         "trecexam.line.dropped_runs",
     },
     "pyarrow": {"trecexam.cli.bars", "trecexam.cli.init", "trecexam.cli.working"},
-    "numpy": {"trecexam.extensions.exams.cli.fitting"},
     "pydantic": {
         "trecexam",
         "trecexam.extensions.check.cli",
