@@ -165,7 +165,7 @@ def compare(systems: Sequence[System]) -> tuple[Comparison, ...]:
     for column, name in enumerate(SCORES):
         rows = [_answered_by_all(scores[[a, b], :, column]) for a, b in pairs]
         first, second = np.array([0]), np.array([1])
-        p = np.concatenate([paired_t(row, first, second).p for row in rows])
+        p = np.array([paired_t(row, first, second).p[0] for row in rows])
         for (a, b), row, raw, adjusted in zip(pairs, rows, p.tolist(), holm(p).tolist(), strict=True):
             gain = _mean((row[0] - row[1]).tolist())
             run_a, run_b = systems[a].run_id, systems[b].run_id
