@@ -1,74 +1,123 @@
+"""Every call of a track is written out in the source, and has the defaults of its command."""
+
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import click
 import pytest
+from support import ROOT
 
 import trecexam
-from trecexam import accessors
-from trecexam.api import Track
-from trecexam.calls import Accessor, added, on_folder, on_loaded, on_loader
-from trecexam.line.assessment import Assessment
-from trecexam.line.loaded_track import TrackLoaders
-from trecexam.line.loader import TrackLoader
-from trecexam.track import TrackFolder
+from trecexam.cli.main import cli
+from trecexam.track_groups import Group
+
+#: Command -> its call, where that has another name.
+CALLED = {
+    "compare-graders": "compare_graders",
+    "correlate": "correlate.__call__",
+    "erag": "erag.score",
+    "fill": "fill.find",
+    "judge-next": "judge_next",
+    "learn": "learn.labels",
+    "override": "override.__call__",
+    "bank check": "bank.check",
+    "bank diff": "bank.diff",
+    "bank generate": "bank.generate",
+    "exam fit": "exam.fit",
+    "exam generate": "exam.generate",
+    "exam improve": "exam.improve",
+    "judge agreement": "judging.agreement",
+    "judge export": "judging.export",
+    "judge import": "judging.take_in",
+    "judge plan": "judging.plan",
+    "ragval answers": "ragval.answer",
+    "ragval questions": "ragval.write_questions",
+    "export official": "export.official_qrels",
+    "export leaderboard": "export.leaderboard_values",
+    "export grades": "grades",
+}
+#: Options whose default is another one than that of the call: a terminal shows 20 rows.
+OTHERS = {("judge-next", "top")}
 
 
-def depth(track: Assessment, more: int = 0, *, times: int = 1) -> int:
-    """The depth, and more."""
-    return (track.config.track.depth + more) * times
+def commands(command: click.Command, words: tuple[str, ...] = ()) -> Iterator[tuple[str, click.Command]]:
+    if isinstance(command, click.Group):
+        context = click.Context(command)
+        for name in command.list_commands(context):
+            inner = command.get_command(context, name)
+            assert inner is not None
+            yield from commands(inner, (*words, name))
+    else:
+        yield " ".join(words), command
 
 
-def loads(loader: TrackLoader, wanted: int) -> int:
-    return loader.load(depth=wanted).config.track.depth
-
-
-def root(folder: TrackFolder, name: str = "out") -> Path:
-    return folder.root / name
-
-
-def test_a_method_calls_the_function_with_the_current_state_of_the_track(small_track: Path) -> None:
-    class Opened(Track):
-        depth = on_loaded(depth)
-        loads = on_loader(loads)
-        place = on_folder(root)
-
-    with Opened(TrackLoaders(TrackFolder.open(small_track))) as track:
-        whole = track.depth()
-        assert track.depth(2, times=3) == (whole + 2) * 3
-        assert track.loads(wanted=1) == whole
-        assert track.place("x") == small_track / "x"
-        with pytest.raises(TypeError, match="unexpected keyword argument 'depths'"):
-            track.depth(depths=1)  # type: ignore[call-arg]
-
-
-def test_help_shows_the_arguments_and_the_docstring_of_the_function() -> None:
-    method = on_loaded(depth)
-    assert str(inspect.signature(method)) == "(self, more: 'int' = 0, *, times: 'int' = 1) -> 'int'"
-    assert inspect.getdoc(method) == "The depth, and more."
-    assert set(inspect.get_annotations(method)) == {"more", "times", "return"}
-
-
-def test_the_track_has_few_own_methods_and_documents_every_call() -> None:
-    calls: dict[str, Callable[..., Any]] = {
-        name: call for name, call in inspect.getmembers(Track, inspect.isfunction) if name[0] != "_"
+@pytest.fixture
+def calls(small_track: Path) -> dict[str, Callable[..., Any]]:
+    """Each public call of a track, and of a group of calls as `verify.grid`."""
+    with trecexam.open_track(small_track) as track:
+        properties = [name for name, made in vars(trecexam.Track).items() if isinstance(made, property)]
+        groups = {name: type(getattr(track, name)) for name in properties}
+    owners = {f"{name}.": kind for name, kind in groups.items() if issubclass(kind, Group)}
+    return {
+        f"{prefix}{name}": call
+        for prefix, kind in {"": trecexam.Track, **owners}.items()
+        for name, call in inspect.getmembers(kind, inspect.isfunction)
+        if name == "__call__" or not name.startswith("_")
     }
-    own = [name for name, call in vars(Track).items() if getattr(call, "__module__", "") == "trecexam.api"]
-    for group in vars(accessors).values():
-        if isinstance(group, type) and issubclass(group, Accessor) and group is not Accessor:
-            for kind in (group, *added(group)):
-                members = inspect.getmembers(kind, inspect.isfunction)
-                calls |= {f"{kind.__name__}.{name}": call for name, call in members if name[0] != "_"}
-    assert len(calls) > 30
-    assert len(own) <= 20
+
+
+def nothing(value: object) -> bool:
+    """Return True for a default that stands for an option that is not given."""
+    return value is None or value is False or value in ((), "", 0, "0") or "UNSET" in repr(value)
+
+
+def test_an_option_has_the_default_of_the_call_of_its_command(calls: dict[str, Callable[..., Any]]) -> None:
+    compared, differ = set(), {}
+    for name, command in commands(cli):
+        call = calls.get(CALLED.get(name, name.replace(" ", ".")))
+        for option in command.params if call is not None else ():
+            parameter = inspect.signature(call).parameters.get(option.name or "")
+            if parameter is None or isinstance(option, click.Argument) or (name, option.name) in OTHERS:
+                continue
+            compared.add(name)
+            default = None if parameter.default is inspect.Parameter.empty else parameter.default
+            # An option that is not given leaves the default to the call.
+            if option.default != default and not nothing(option.default):
+                differ[f"{name} {option.opts[0]}"] = (option.default, default)
+    assert differ == {}
+    assert len(compared) > 20
+    assert {*CALLED.values()} <= calls.keys()
+
+
+def test_every_call_is_documented_and_defined_in_the_class_that_has_it(
+    calls: dict[str, Callable[..., Any]],
+) -> None:
+    assert len(calls) > 60
     assert [name for name, call in calls.items() if not call.__doc__] == []
-    assert {name for name, call in calls.items() if "self" not in inspect.signature(call).parameters} == set()
+    for name, call in calls.items():
+        assert call.__qualname__.endswith(f".{name.rpartition('.')[2]}"), name
+        assert "self" in inspect.signature(call).parameters
 
 
-def test_the_name_of_a_method_is_the_one_it_is_called_by(small_track: Path) -> None:
-    assert trecexam.Track.agreement.__name__ == "agreement"
-    with trecexam.open_track(small_track) as track, pytest.raises(TypeError, match=r"^agreement\(\) got an"):
+def test_a_wrong_argument_is_an_error_with_the_name_of_the_call(small_track: Path) -> None:
+    with trecexam.open_track(small_track) as track, pytest.raises(TypeError, match=r"agreement\(\) got an"):
         track.agreement(foo=1)  # type: ignore[call-arg]
+
+
+#: The modules of the core that name an extension, beside `track` and `track_groups`. This list shrinks.
+NAMES_EXTENSIONS = {"__init__.py", "cli/init.py", "folder.py", "pyterrier.py"}
+
+
+def test_only_the_track_names_extensions() -> None:
+    core = [path for path in (ROOT / "trecexam").rglob("*.py") if "extensions" not in path.parts]
+    naming = {
+        path.relative_to(ROOT / "trecexam").as_posix()
+        for path in core
+        if re.search(r"trecexam\.extensions\.", path.read_text())
+    }
+    assert naming == NAMES_EXTENSIONS | {"track.py", "track_groups.py"}

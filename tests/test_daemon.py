@@ -18,7 +18,7 @@ from support import hashed_rating, make_small_track, until, write_run
 
 from trecexam.daemon import Daemon
 from trecexam.errors import LockedError
-from trecexam.track import TrackFolder
+from trecexam.folder import TrackFolder
 from trecexam.watching.events import file_system
 
 CONFIG = '[track]\ndepth = 8\n[grader]\nname = "recorded"\nrecorded = "grades.jsonl"\n[watch]\npoll = 0.2\n'

@@ -59,7 +59,7 @@ def helps(group, *path):
             helps(command, *path, name)
 
 helps(cli)
-heavy = {"numpy", "scipy", "pyarrow", "pydantic", "ir_measures", "sqlite3", "httpx", "trecexam.api"}
+heavy = {"numpy", "scipy", "pyarrow", "pydantic", "ir_measures", "sqlite3", "httpx", "trecexam.track"}
 sys.exit(f"imported: {heavy & set(sys.modules)}" if heavy & set(sys.modules) else 0)
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT, check=False)

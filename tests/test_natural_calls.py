@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,7 +12,6 @@ from support import ROOT
 
 import trecexam
 from trecexam.errors import TrecexamError
-from trecexam.extension import accessors
 
 
 @pytest.fixture(scope="module")
@@ -92,6 +90,22 @@ def test_status_of_a_grader_has_the_grading_counts(track: trecexam.Track) -> Non
         found["celsl"]
 
 
+def test_a_result_of_one_of_several_graders_names_it(track: trecexam.Track) -> None:
+    note = "shown for the grader rubric; --grader selects another: support"
+    one = track["rubric"]
+    for of_first, of_chosen in (
+        (track.holes(), one.holes()),
+        (track.compare(), one.compare()),
+        (track.verify.grid(), one.verify.grid()),
+        (track.fill.find(), one.fill.find()),
+        (track.bank.check(), one.bank.check()),
+        (track.judge_next(top=1), one.judge_next(top=1)),
+    ):
+        assert [note] == [line for line in of_first.notes if line not in of_chosen.notes]
+    assert note not in track.compare("rubric:nDCG@5").notes
+    assert note not in track.leaderboard().notes
+
+
 def test_a_plot_call_without_a_name_is_an_error_that_lists_the_plots(track: trecexam.Track) -> None:
     with pytest.raises(trecexam.TrecexamError, match=r"which plot\? There are leaderboard, .*scatter"):
         track.plot()
@@ -101,22 +115,6 @@ def test_printing_a_track_describes_it(track: trecexam.Track) -> None:
     shown = repr(track)
     assert shown.startswith("<Track 'mytrack': 7 runs, 8 queries; rubric has graded ")
     assert "of 2,9" in shown or "cells>" in shown
-
-
-@pytest.mark.parametrize(
-    ("name", "said"),
-    [
-        ("leaderbord", "did you mean 'leaderboard'"),
-        ("exm", "did you mean 'exam'"),
-        ("zzzz", r"dir\(track\) names what it has"),
-        ("rubric", r'use track\["rubric"\]'),
-    ],
-)
-def test_an_unknown_attribute_of_a_track_is_an_error_with_a_suggestion(
-    track: trecexam.Track, name: str, said: str
-) -> None:
-    with pytest.raises(AttributeError, match=f"a track has no '{name}'; {said}"):
-        getattr(track, name)
 
 
 def test_a_track_that_cannot_be_read_can_be_printed(folder: Path, tmp_path: Path) -> None:
@@ -147,7 +145,6 @@ def test_the_in_operator_finds_runs_columns_and_facts(track: trecexam.Track) -> 
     [
         ("exam", ("Exams on the track's passages", ".fit()", ".out")),
         ("correlate", ("official side", "()")),
-        ("judge_next", ("What a person should judge next", "()")),
         ("grading", (".counts()", ".kind")),
     ],
 )
@@ -161,40 +158,6 @@ def test_printing_a_group_of_calls_lists_them(
     assert first in shown
     assert set(members) <= set(listed)
     assert all(len(line) < 400 for line in shown.splitlines())
-
-
-@pytest.mark.parametrize(
-    ("group", "name", "said"),
-    [
-        ("exam", "fitt", "did you mean 'fit'"),
-        ("judge_next", "zzzz", r"it has \(\)"),
-        ("bank", "zzzz", "it has .*generate"),
-    ],
-)
-def test_an_unknown_attribute_of_a_group_of_calls_is_an_error(
-    track: trecexam.Track, group: str, name: str, said: str
-) -> None:
-    with pytest.raises(AttributeError, match=rf"track\.{group} has no '{name}'; {said}"):
-        getattr(getattr(track, group), name)
-
-
-def test_type_checkers_know_the_calls_of_extensions() -> None:
-    """The stub has all names that our extensions declare, each with its class."""
-    stub = ast.parse((Path(trecexam.__file__).parent / "of_extensions.pyi").read_text())
-    modules = {
-        alias.name: node.module
-        for node in stub.body
-        if isinstance(node, ast.ImportFrom)
-        for alias in node.names
-    }
-    (names,) = (node for node in stub.body if isinstance(node, ast.ClassDef))
-    typed = {
-        each.name: f"{modules[ast.unparse(each.returns)]}:{ast.unparse(each.returns)}"
-        for each in names.body
-        if isinstance(each, ast.FunctionDef) and each.returns is not None
-    }
-    ours = {name: at for name, at in accessors().items() if at.startswith("trecexam.extensions.")}
-    assert typed == ours
 
 
 @pytest.mark.slow

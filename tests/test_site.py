@@ -12,8 +12,7 @@ from support import ROOT
 
 import converters
 import trecexam
-from trecexam import accessors
-from trecexam.calls import Accessor
+from trecexam import track_groups
 
 pytest.importorskip("mkdocstrings_handlers.python", reason="the extra `docs` is not installed")
 pytestmark = pytest.mark.slow
@@ -42,13 +41,10 @@ def test_every_public_name_is_in_the_reference(site: Path) -> None:
     names = [f"trecexam.{name}" for name in trecexam.__all__ if name != "__version__"]
     names += [f"converters.{name}" for name in converters.__all__]
     names += [f"trecexam.Track.{n}" for n in vars(trecexam.Track) if not n.startswith("_")]
-    groups = [
-        each for each in vars(accessors).values() if isinstance(each, type) and issubclass(each, Accessor)
-    ]
     names += [
-        f"trecexam.accessors.{group.__name__}.{n}"
-        for group in groups
-        if group is not Accessor
+        f"trecexam.track_groups.{group.__name__}.{n}"
+        for group in track_groups.Group.__subclasses__()
+        if group.__module__ == track_groups.__name__
         for n in vars(group)
         if not n.startswith("_")
     ]

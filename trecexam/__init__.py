@@ -16,9 +16,9 @@ from trecexam.errors import TrecexamError
 from trecexam.version import __version__
 
 if TYPE_CHECKING:
-    from trecexam.api import Track, open_track
     from trecexam.demo import make_demo_track
     from trecexam.extensions.evaluate.evaluating import Evaluation, evaluate
+    from trecexam.track import Track, open_track
 
 __all__ = [
     "Evaluation",
@@ -34,9 +34,9 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     # Importing the package must stay cheap (`trecexam --help`), so this module loads on first use.
     if name in {"Track", "open_track"}:
-        import trecexam.api as api
+        import trecexam.track as track
 
-        return getattr(api, name)
+        return getattr(track, name)
     if name in {"Evaluation", "evaluate"}:
         return getattr(import_module("trecexam.extensions.evaluate.evaluating"), name)
     if name == "make_demo_track":

@@ -10,11 +10,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 from converters.errors import ConversionError
-from trecexam.chosen import chosen_grader
 from trecexam.config import CONFIG_NAME
 from trecexam.errors import TrecexamError
 from trecexam.files.stamps import Rejected, Stamp, stamp
 from trecexam.files.track_lock import TrackLock
+from trecexam.folder import TrackFolder, refuse_code, settings_caution
 from trecexam.line.grading import Progress
 from trecexam.line.loaded_track import TrackLoaders
 from trecexam.line.rejected import lost_in_words
@@ -23,7 +23,6 @@ from trecexam.outputs.update import warm_up
 from trecexam.outputs.update_all import update_all
 from trecexam.outputs.updates import Update
 from trecexam.tables.text import plural, shorten_list
-from trecexam.track import TrackFolder, refuse_code, settings_caution
 from trecexam.watching.events import Hints, Wake, watching
 from trecexam.watching.settle import Settler
 
@@ -41,6 +40,7 @@ class Daemon:
         log: takes one line for each thing worth saying.
         progress: as in `trecexam.outputs.update.update`.
         regrade: as in `trecexam.outputs.update.update`, for the first update that is done.
+        grader: the only grader that grades; None for all.
         look_ended: called after each look with why it cannot go on, or ended early; "" where all is done.
     """
 
@@ -53,6 +53,7 @@ class Daemon:
         log: Callable[[str], None],
         progress: Callable[[Progress], None] | None = None,
         regrade: bool = False,
+        grader: str | None = None,
         look_ended: Callable[[str], None] | None = None,
     ) -> None:
         self.root = root
@@ -63,7 +64,7 @@ class Daemon:
         self.regrade = regrade
         self.look_ended = look_ended or (lambda reason: None)
         self.updates = 0
-        self._only = chosen_grader.get()
+        self._only = grader
         self._stop = threading.Event()
         self._wake = Wake()
         self._loaders: TrackLoaders | None = None

@@ -43,8 +43,6 @@ class Extension:
     Attributes:
         name: of the extension, for messages.
         commands: of `trecexam`, by name; "export pack" is one more in the group `export`.
-        accessors: what a `Track` has by this name (`track.exam`): a subclass of `trecexam.calls.Accessor`.
-        calls: what a group of a track's calls has more ("verify"): a subclass of the same, with these.
         features: each a `trecexam.line.output_files.Feature`: files in out/, sections of the report and
             of the live page, plots.
         graders: each a `trecexam.graders.Factory`, by the name that `name` in [grader] has for it.
@@ -61,8 +59,6 @@ class Extension:
 
     name: str
     commands: Mapping[str, Command] = field(default_factory=dict)
-    accessors: Mapping[str, str] = field(default_factory=dict)
-    calls: Mapping[str, str] = field(default_factory=dict)
     features: tuple[str, ...] = ()
     graders: Mapping[str, str] = field(default_factory=dict)
     settings: Mapping[str, str] = field(default_factory=dict)
@@ -80,8 +76,6 @@ class Extension:
                 raise TrecexamError(f"extension '{self.name}' names '{address}': give \"module:name\"")
 
     def _places(self) -> Iterator[str]:
-        yield from self.accessors.values()
-        yield from self.calls.values()
         yield from self.features
         yield from self.graders.values()
         yield from self.settings.values()
@@ -108,7 +102,7 @@ def extensions() -> tuple[Extension, ...]:
                 f"pip uninstall {package}"
             )
     loaded = tuple(_load(name, at) for name, at in addresses.items())
-    for kind in ("commands", "accessors", "graders", "settings", "kinds"):
+    for kind in ("commands", "graders", "settings", "kinds"):
         names: dict[str, str] = {}
         for extension in loaded:
             for name in getattr(extension, kind):
@@ -125,16 +119,6 @@ def named(at: str) -> Any:
     """What is at "module:name"."""
     module, _, name = at.partition(":")
     return getattr(import_module(module), name)
-
-
-def accessors() -> dict[str, str]:
-    """Name on a track -> where the accessor is."""
-    return {name: at for extension in extensions() for name, at in extension.accessors.items()}
-
-
-def added_calls(group: str) -> tuple[str, ...]:
-    """Where the calls are that extensions add to a group of a track's ("verify")."""
-    return tuple(extension.calls[group] for extension in extensions() if group in extension.calls)
 
 
 def _load(name: str, at: str) -> Extension:

@@ -20,7 +20,7 @@ from converters.rag_responses import read_responses
 from converters.scored_rows import is_ambiguous, rows_of, scored_rows
 from trecexam.config import CONFIG_NAME
 from trecexam.errors import TrackError
-from trecexam.track import files_in
+from trecexam.folder import files_in
 
 Role = Literal["queries", "passages", "qrels", "recorded", "leaderboard", "bank", "runs"]
 ONE: tuple[Role, ...] = ("queries", "passages", "qrels", "recorded", "leaderboard")

@@ -27,7 +27,7 @@ _SLOT = re.compile(r"\{([A-Za-z_]\w*)\}")
 class TemplateFile(BaseModel):
     """What the TOML file of a prompt of the user's own may say."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
     template: str = Field(description="The text, with its slots.")
     name: str | None = Field(None, description="Unset: the file's name without its ending.")

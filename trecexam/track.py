@@ -1,400 +1,809 @@
-"""A track folder: where things are. Nothing here reads a file's content but trecexam.toml."""
+"""A track from Python: everything a command does is a call."""
 
 from __future__ import annotations
 
-import difflib
-import os
-from dataclasses import dataclass
-from glob import escape
-from pathlib import Path, PurePath
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from functools import reduce
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
-from converters.unpacking import ENDINGS
-from trecexam.config import CONFIG_NAME, TrackConfig, TrackSection, load_config
-from trecexam.errors import LackingError, TrackError, TrecexamError
+from converters.errors import ConversionError
+from trecexam.errors import TrackError, TrecexamError
+from trecexam.files.track_lock import TrackLock
+from trecexam.folder import TrackFolder
+from trecexam.graders.base import Estimate
+from trecexam.line.diagnostics import grades_notes
+from trecexam.line.evaluation import leaderboard
+from trecexam.line.loaded_track import LoadedTrack, TrackLoaders, has_bank, of_each
+from trecexam.line.measure_names import names_of
+from trecexam.scores.measures import measure as parsed
+from trecexam.tables.notes import CHANGES, Note
+from trecexam.tables.result import Result
 
-#: A prompt of this ending is a file of the user's, not a published one.
-PROMPT_SUFFIXES = (".toml", ".jinja", ".jinja2", ".j2")
-#: Where a track's bank is, if its settings do not say.
-BANK_PATTERNS = ("bank.*jsonl", *(f"bank.*jsonl{ending}" for ending in ENDINGS))
-#: The variable of the environment that trusts the code of tracks, as `--trust-code` does.
-TRUST_CODE = "TRECEXAM_TRUST_CODE"
-#: Outputs that a track with several graders has of all of them in out/.
-OF_ALL = ("leaderboard.tsv", "leaderboard.json", "report.html", "rejected.tsv", "manifest.json")
-#: In a track that was made from a pack, the pack's manifest; the module that reads the manifest.
-PACK, PACKED = ".trecexam/pack.json", "trecexam.extensions.pack.packing"
-#: Files in the drop folder that a copy in progress or an editor leaves behind; they are never read.
-IGNORED_SUFFIXES = (".tmp", ".part", ".partial", ".crdownload", ".swp", ".filepart", "~")
+if TYPE_CHECKING:
+    from trecexam.extensions.banks.accessor import BankAccessor
+    from trecexam.extensions.campaign.accessor import JudgingAccessor
+    from trecexam.extensions.campaign.judge_next.next_judgments import NextJudgments
+    from trecexam.extensions.compare_graders.compare import GraderComparison
+    from trecexam.extensions.compare_graders.compared import GraderLike
+    from trecexam.extensions.erag.accessor import EragAccessor
+    from trecexam.extensions.exams.accessor import ExamAccessor
+    from trecexam.extensions.learn.accessor import LearnAccessor
+    from trecexam.extensions.ragval.accessor import RagvalAccessor
+    from trecexam.features.agreement.agreement import Agreements
+    from trecexam.features.agreement.citations import CitationAgreement
+    from trecexam.features.fill.arithmetic.scale_map import RuleName
+    from trecexam.features.holes.holes import By, HolesReport
+    from trecexam.features.leaderboard.differences import Differences, Test
+    from trecexam.graders import Grader
+    from trecexam.line.assessment import Assessment
+    from trecexam.line.grading import Progress
+    from trecexam.line.loader import TrackLoader
+    from trecexam.line.measure_names import MeasureLike, Measures
+    from trecexam.line.status import Status
+    from trecexam.outputs.updates import Update
+    from trecexam.scores.labels import LabelRule, RubricQrel
+    from trecexam.scores.leaderboard import Leaderboard
+    from trecexam.scores.paired_tests import Correction
+    from trecexam.tables.frames import Library
+    from trecexam.tables.plots.paper import PaperFigure
+    from trecexam.tables.result import Tables
+    from trecexam.track_groups import Correlate, Export, Files, Fill, Grading, Override, Verify
 
-
-@dataclass(frozen=True)
-class TrackFolder:
-    """The paths of one track. Build it with `TrackFolder.open`.
-
-    Attributes:
-        config: its settings; as one of several graders sees it, those that hold for this one.
-        trust_code: code that its settings name may run.
-        grader: the name of this one; None where the track has one grader, or the track as a whole is meant.
-        people: the one whose file of people's ratings counts.
-        place: the folder of its files in `out` and in `state`; "" for the first, whose files stay in these.
-        track_config: trecexam.toml unchanged, where `config` is what holds for one grader.
-    """
-
-    root: Path
-    config: TrackConfig
-    trust_code: bool = False
-    grader: str | None = None
-    people: str = "rubric"
-    place: str = ""
-    track_config: TrackConfig | None = None
-
-    @classmethod
-    def open(cls, root: Path | str, *, trust_code: bool = False) -> TrackFolder:
-        """The track in folder `root`.
-
-        Args:
-            trust_code: code that its settings name may run; it also may where `TRUST_CODE` is set.
-
-        Raises:
-            TrackError: there is no such folder.
-            ConfigError: its trecexam.toml is missing or wrong.
-        """
-        if not isinstance(root, str | os.PathLike):
-            raise TrackError(f"a track is opened by its folder's path, not by {root!r}")
-        root = Path(root)
-        if not root.is_dir():
-            raise TrackError("no such track folder; make one with `trecexam init`", path=root)
-        trusted = os.environ.get(TRUST_CODE, "").lower() in {"1", "true", "yes", "on"}
-        return cls(root, load_config(root / CONFIG_NAME), trust_code or trusted)
-
-    @property
-    def config_path(self) -> Path:
-        return self.root / CONFIG_NAME
-
-    @property
-    def whole(self) -> TrackConfig:
-        """trecexam.toml unchanged, with all graders."""
-        return self.track_config or self.config
-
-    @property
-    def section(self) -> str:
-        """The section of trecexam.toml that says who grades."""
-        return "grader" if self.grader is None else f"graders.{self.grader}"
-
-    @property
-    def out(self) -> Path:
-        return self.root / "out" / self.place
-
-    @property
-    def shared_out(self) -> Path:
-        """Where what is of all graders is."""
-        return self.root / "out"
-
-    @property
-    def is_one_of_several(self) -> bool:
-        """Whether it is the folder as one of several graders sees it."""
-        return self.grader is not None and len(self.whole.graders) > 1
-
-    def output(self, name: str) -> Path:
-        """The place of an output of this grader, by its name in out/.
-
-        What `OF_ALL` names is of all graders in out/ itself; that of the first alone is in its own folder.
-        """
-        if self.is_one_of_several and name in OF_ALL:
-            return self.shared_out / str(self.grader) / name
-        return self.out / name
-
-    def link(self, name: str) -> str:
-        """Where this grader's report finds an output, or a folder of outputs, by its name in out/."""
-        page = self.output("report.html").parent
-        # What was rejected is in one file, of all graders.
-        path = self.shared_out / name if name == "rejected.tsv" else self.output(name)
-        return PurePath(os.path.relpath(path, page)).as_posix()
-
-    @property
-    def state(self) -> Path:
-        return self.shared_state / self.place
-
-    @property
-    def shared_state(self) -> Path:
-        """Where what graders share is kept: the store, locks, columns of runs, what models wrote."""
-        return self.root / ".trecexam"
-
-    @property
-    def store_path(self) -> Path:
-        return self.shared_state / "grades.sqlite"
-
-    @property
-    def last_update_path(self) -> Path:
-        return self.state / "last-update.json"
-
-    @property
-    def answers_path(self) -> Path:
-        """What models wrote."""
-        return self.shared_state / "generated.jsonl"
-
-    @property
-    def writing_lock_path(self) -> Path:
-        """Held while a model writes what is not a grade, or writes the bank: a daemon may run meanwhile."""
-        return self.shared_state / "generate.lock"
-
-    @property
-    def unread_path(self) -> Path:
-        """Keeps with which settings a grader gave no reply that can be read."""
-        return self.state / "unread.json"
-
-    @property
-    def paces_path(self) -> Path:
-        return self.shared_state / "paces.json"
-
-    @property
-    def manifest_path(self) -> Path:
-        return self.output("manifest.json")
-
-    @property
-    def lock_path(self) -> Path:
-        return self.shared_state / "lock"
-
-    @property
-    def runs(self) -> Path:
-        return self.root / self.config.track.runs
-
-    def queries(self) -> Path | None:
-        return self._input_file(
-            "queries",
-            self.config.track.queries,
-            "queries.tsv",
-            "queries.jsonl",
-            "queries.json",
-            "queries.xml",
-            "queries.tsv.gz",
-            "queries.jsonl.gz",
-        )
-
-    def passages(self) -> Path | None:
-        return self._input_file("passages", self.config.track.passages, "passages.jsonl", "passages.jsonl.gz")
-
-    def qrels(self) -> Path | None:
-        return self._input_file("qrels", self.config.track.qrels, "qrels.txt", "qrels.txt.gz")
-
-    def official_leaderboard(self) -> Path | None:
-        return self._input_file(
-            "official_leaderboard",
-            self.config.track.official_leaderboard,
-            "official_leaderboard.json",
-            "official_leaderboard.tsv",
-            "official_leaderboard.txt",
-            "official_leaderboard.jsonl",
-        )
-
-    def recorded(self) -> Path | None:
-        return self._input_file("recorded", self.config.grader.recorded, section="grader")
-
-    def overrides(self) -> Path:
-        """Where people's ratings of what this grader rates are, if there are any."""
-        return self.root / ("overrides.tsv" if self.people == "rubric" else f"overrides.{self.people}.tsv")
-
-    def judgments(self) -> Path:
-        """Where people's judgments of whole passages on the track's own scale are, if there are any."""
-        return self.root / "judgments.tsv"
-
-    def prompt(self) -> Path | None:
-        """The file of the user's own prompt, where the grader has one."""
-        name = self.config.grader.prompt
-        if self.config.grader.name == "recorded" or name is None:
-            return None
-        if Path(name).suffix.lower() not in PROMPT_SUFFIXES:
-            return None
-        return self.root / name
-
-    def metric(self) -> Path | None:
-        """The file of the user's own metric, where it is in the track's folder."""
-        return metric_file(self.config.grader.metric, self.root)
-
-    def bank(self, *, optional: bool = False) -> tuple[Path, ...]:
-        """The bank's files, sorted.
-
-        Args:
-            optional: there may be none.
-
-        Raises:
-            TrackError: there is none, or a named one is missing.
-        """
-        patterns = self.config.track.bank
-        if patterns is None:
-            paths = {path for pattern in BANK_PATTERNS for path in self.root.glob(pattern)}
-            if not paths and not optional and self.write_bank is not None:
-                raise self.no_bank_yet()
-            if not paths and not optional:
-                judged = self.config.grader.name == "ragval"
-                raise TrackError(
-                    "no questions with their knowledge blocks: put bank.<name>.jsonl here, one line a "
-                    "question, or have a language model write some: "
-                    f"trecexam ragval questions {self.root} --blocks F"
-                    if judged
-                    else "no test bank: put bank.<name>.jsonl here, one line a query with its questions, or "
-                    f"have a language model write one: trecexam bank generate {self.root}",
-                    path=self.root,
-                )
-            return tuple(sorted(paths))
-        files: list[Path] = []
-        for pattern in patterns:
-            glob = any(c in pattern for c in "*?[")
-            matches = sorted(self.root.glob(pattern)) if glob else [self.root / pattern]
-            if matches and matches[0].exists():
-                files += matches
-            elif self.write_bank is None:
-                raise self._not_there("bank", "track", pattern)
-        if not files and not optional:
-            raise self.no_bank_yet()
-        return tuple(dict.fromkeys(files))
-
-    @property
-    def write_bank(self) -> str | None:
-        """How `watch` writes the grader's bank where there is none; None where it writes none."""
-        return None if self.grader is None else self.whole.graders[self.grader].write_bank
-
-    def bank_to_write(self) -> Path | None:
-        """The file that `bank` names for it; None where it names none, or several."""
-        named = self.config.track.bank or []
-        return self.root / named[0] if len(named) == 1 and not any(c in named[0] for c in "*?[") else None
-
-    def no_bank_yet(self) -> LackingError:
-        """The message where the bank is still to be written: by whom, and what to do where nobody can."""
-        target = self.bank_to_write()
-        name = "bank.<name>.jsonl" if target is None else self.shown(target)
-        if self.config.has_writer:
-            return LackingError(
-                f"no test bank yet: `trecexam watch {self.root}` has the language model write {name}, or put "
-                "it here",
-                path=self.root,
-            )
-        return LackingError(
-            f"no test bank, and `{self.config.grader.name}` cannot write one: put {name} here, or name a "
-            f"language model in [grader] (`name`, `model`, `base_url`), and `trecexam watch {self.root}` has "
-            "it write one",
-            path=self.root,
-        )
-
-    def takes_as_bank(self, path: Path) -> bool:
-        """Whether a file of this path, there or not, is one of the bank's."""
-        patterns = self.config.track.bank
-        absolute = PurePath(os.path.abspath(path))  # noqa: PTH100 - a link is named by its own path
-        root = escape(os.path.abspath(self.root))  # noqa: PTH100
-        return any(absolute.match(os.path.join(root, pattern)) for pattern in patterns or BANK_PATTERNS)  # noqa: PTH118
-
-    def run_files(self) -> tuple[Path, ...]:
-        """Everything but folders in the drop folder and its sub-folders, sorted: also what cannot be a run.
-
-        Raises:
-            TrackError: the drop folder is a file, or the settings name another one that is not there.
-        """
-        if not self.runs.exists():
-            if self.config.track.runs != TrackSection.model_fields["runs"].default:
-                raise TrackError("no such folder; see `runs` in [track]", path=self.runs)
-            return ()
-        if not self.runs.is_dir():
-            raise TrackError("the drop folder for runs is a file; move it away", path=self.runs)
-        return files_in(self.runs)
-
-    def shown(self, path: Path) -> str:
-        """`path` as people see it: relative to the track where it is inside."""
-        try:
-            return path.relative_to(self.root).as_posix()
-        except ValueError:
-            return str(path)
-
-    def _named_in(self, key: str, shared: str) -> str:
-        """The section that says what holds: the grader's own, else the one that graders share."""
-        section = None if self.grader is None else self.whole.graders[self.grader]
-        return shared if section is None or key not in section.model_fields_set else f"graders.{self.grader}"
-
-    def _not_there(self, key: str, shared: str, named: str) -> TrackError:
-        """The error on a file that a setting names and that does not exist."""
-        path = self.root / named
-        try:
-            nearby = [entry.name for entry in path.parent.iterdir() if entry.is_file()]
-        except OSError:
-            nearby = []
-        near = difflib.get_close_matches(path.name, nearby, n=1, cutoff=0.8)
-        hint = f"; did you mean {self.shown(path.with_name(near[0]))}?" if near else ""
-        return TrackError(
-            f"`{key}` in [{self._named_in(key, shared)}] names {named}, which does not exist{hint}",
-            path=self.config_path,
-        )
-
-    def _input_file(self, key: str, named: str | None, *defaults: str, section: str = "track") -> Path | None:
-        if named is not None:
-            path = self.root / named
-            if not path.exists():
-                raise self._not_there(key, section, named)
-            return path
-        candidates = [self.root / name for name in defaults]
-        # A link to nothing is no absent file: who put it there has to be told.
-        return next((path for path in candidates if path.exists()), None) or next(
-            (path for path in candidates if path.is_symlink()), None
-        )
+Noted = TypeVar("Noted", bound=Result)
 
 
-def files_in(folder: Path) -> tuple[Path, ...]:
-    """Return the files in a folder and its sub-folders, sorted, without hidden and unfinished ones."""
-    return tuple(
-        sorted(
-            path
-            for path in folder.rglob("*")
-            if not any(part.startswith(".") for part in path.relative_to(folder).parts)
-            and not path.name.endswith(IGNORED_SUFFIXES)
-            and not path.is_dir()
-        )
-    )
-
-
-def as_far_as_readable(root: Path) -> TrackFolder:
-    """The track, with the default settings where its own cannot be read."""
-    try:
-        return TrackFolder.open(root)
-    except TrecexamError:
-        return TrackFolder(root, TrackConfig())
-
-
-def settings_caution(folder: TrackFolder) -> str:
-    """What is to be said of settings that may not be the ones that were meant; "" where nothing is."""
-    try:
-        empty = not folder.config_path.read_bytes().strip()
-    except OSError:
-        empty = False
-    if not empty:
-        return ""
-    return (
-        f"caution: {folder.config_path} is empty, so that all settings are the defaults; a full disk "
-        "leaves such files: put the settings back, or a comment into it where the defaults are meant"
-    )
-
-
-def refuse_code(metric: str | None, root: Path, *, trusted: bool) -> None:
-    """Refuses a metric that is code, `module:function`, unless code is trusted.
-
-    It does not matter where the module is: on outputs that came with a track, `shutil:rmtree` does harm, too.
+def open_track(
+    root: Path | str,
+    *,
+    grader: Grader | None = None,
+    graders: Mapping[str, Grader] | None = None,
+    trust_code: bool = False,
+) -> Track:
+    """Open the track in folder `root`.
 
     Args:
-        root: the folder of the track.
+        grader: a grader of your own in place of the one that trecexam.toml names.
+        graders: of a track that has several, graders of your own in place of those of these names.
+        trust_code: run code that trecexam.toml names (`metric = "module:function"`): read it first.
 
     Raises:
-        TrackError: it is, and names the file.
+        TrecexamError: it is no track folder, or its trecexam.toml is wrong.
     """
-    if trusted or metric is None or ":" not in metric:
-        return
-    raise TrackError(
-        f"the metric '{metric}' is code, and did not run: read it, then add --trust-code (in Python: "
-        "trust_code=True) if you trust who wrote it",
-        path=metric_file(metric, root) or metric_file(metric, Path()) or root / CONFIG_NAME,
-    )
+    return Track(TrackLoaders(TrackFolder.open(root, trust_code=trust_code), grader, graders=graders))
 
 
-def metric_file(name: str | None, folder: Path) -> Path | None:
-    """The file in a folder that has the metric `module:function`; None where it has none."""
-    module, colon, _ = (name or "").partition(":")
-    if not colon or not module.strip("."):
-        return None
-    *packages, last = module.split(".")
-    path = folder.joinpath(*packages, f"{last}.py")
-    return path if path.is_file() else None
+class Track:
+    """One track folder. What is read and computed is kept, so asking twice is cheap.
+
+    The methods that read (`leaderboard`, `qrels` ...) use the grades that are in the store and never
+    run a grader; `update` does. Of a track with several graders, `track["NAME"]` is what one of them says.
+    A result that one of several graders gives, though none was selected, has a note with the grader's name.
+    """
+
+    def __init__(self, loaders: TrackLoaders, grader: str | None = None) -> None:
+        """Args: grader: the name of the selected grader; None for the track as a whole."""
+        if not isinstance(loaders, TrackLoaders):
+            raise TrecexamError(f'use trecexam.open_track("{loaders}") to open a track folder')
+        self.loaders = loaders
+        self._grader = grader
+        # Settings that do not go together are reported here, and not by the first call.
+        self.folder = (loaders.first if grader is None else loaders[grader]).folder
+
+    def __getitem__(self, grader: str) -> Track:
+        """The same track as one of its graders sees it.
+
+        Raises:
+            TrackError: there is no grader of this name, or it is no name.
+        """
+        if not isinstance(grader, str):
+            raise TrackError(f"track[{grader!r}]: give a grader's name, one of {', '.join(self.graders)}")
+        return Track(self.loaders, grader)
+
+    @property
+    def graders(self) -> tuple[str, ...]:
+        """The names of those who grade it, in the order of trecexam.toml."""
+        return tuple(self.loaders)
+
+    def __iter__(self) -> Iterator[str]:
+        """The names of its graders: `"umbrela" in track`, `for name in track`."""
+        return iter(self.graders)
+
+    def __enter__(self) -> Track:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Closes the store; also done at the end of a `with` block."""
+        self.loaders.close()
+
+    @property
+    def name(self) -> str:
+        """The name of its folder."""
+        return self.folder.root.resolve().name
+
+    @property
+    def queries(self) -> dict[str, str]:
+        """query_id -> the query's text, of those that means are over; "" where none is known."""
+        track = self.graded()
+        return {query_id: track.query_texts.get(query_id, "") for query_id in track.bank.query_ids}
+
+    @property
+    def measures(self) -> tuple[str, ...]:
+        """The leaderboard's own measures; the first orders it. Of several graders as `NAME:MEASURE`."""
+        if not self.is_joint:
+            return tuple(str(parsed(each)) for each in self.graded().measures)
+        assessments = self.loaders.load().assessments.items()
+        return tuple(f"{name}:{parsed(column)}" for name, each in assessments for column in each.measures)
+
+    def __repr__(self) -> str:
+        from trecexam.line.status import status_line
+
+        try:
+            return f"<Track {self.name!r}: {status_line(self.status())}>"
+        except (TrecexamError, ConversionError) as error:
+            return f"<Track {self.name!r}, which cannot be read: {error}>"
+
+    # Which grader answers. Functions of a track in extensions call these, too.
+
+    @property
+    def is_joint(self) -> bool:
+        """True for a track with several graders of which none is selected."""
+        return self._grader is None and len(self.loaders) > 1
+
+    def loader(
+        self,
+        applies: Callable[[Assessment], bool] = lambda graded: True,
+        *,
+        documents: bool = False,
+        bank_needed: bool = True,
+    ) -> TrackLoader:
+        """Return the loader of the selected grader, else of the first that can go on and that `applies` to.
+
+        Where `applies` holds for none, it is the first that can go on; where none can, the first of all.
+
+        Args:
+            documents: the question is about documents and official judgments: it applies to graders whose
+                labels are of documents that runs rank, and is refused for a selected one with other labels.
+            bank_needed: False for a question about runs, texts and judgments, which needs no bank.
+
+        Raises:
+            TrecexamError: with `documents`, no grader with such labels is selected, or none can go on.
+        """
+        if not self.is_joint:
+            loader = self.loaders[self._grader or self.graders[0]]
+            if documents and not loader.kind.ranks:
+                others = [name for name, other in self.loaders.items() if other.kind.ranks]
+                raise TrecexamError(
+                    f"the grader {loader.name} labels no documents that runs rank"
+                    + (f": take --grader {', '.join(others)}" if others else ""),
+                    path=self.folder.config_path,
+                )
+            return loader
+        loader = self.loaders.first_able(
+            lambda each: (each.of_documents or not documents) and applies(each), bank_needed=bank_needed
+        )
+        if documents and not loader.load(bank_needed=bank_needed).of_documents:
+            unable = self.loaders.load().unable
+            if unable:
+                raise TrecexamError(
+                    "no grader that labels documents can go on; "
+                    + "; ".join(f"{name}: {error}" for name, error in unable.items()),
+                    path=self.folder.config_path,
+                )
+        return loader
+
+    def graded(
+        self,
+        applies: Callable[[Assessment], bool] = lambda graded: True,
+        *,
+        documents: bool = False,
+        bank_needed: bool = True,
+    ) -> Assessment:
+        """Return the graded track, as it is now, of the grader that `loader` selects.
+
+        Args:
+            applies, documents, bank_needed: as of `loader`.
+
+        Raises:
+            TrecexamError, ConversionError: as `loader`; or the track cannot be read.
+        """
+        loader = self.loader(applies, documents=documents, bank_needed=bank_needed)
+        return loader.load(bank_needed=bank_needed)
+
+    def of_measures(self, measures: Measures | None) -> Track:
+        """Return the track as the grader sees it that the first measure names (`NAME:MEASURE`), else itself.
+
+        Raises:
+            TrackError: a measure names a grader that the track does not have.
+        """
+        names = (names_of(measures) or ()) if self.is_joint else ()
+        loaded = self.loaders.load() if names else None
+        named = next(filter(None, (loaded.whose(name) for name in names)), None) if loaded else None
+        return self if named is None else self[named]
+
+    def grader_note(self, grader: str) -> Note | None:
+        """Return the note that this grader answers; None where it is the only one, or was selected."""
+        others = ", ".join(name for name in self.graders if name != grader)
+        line = f"shown for the grader {grader}; --grader selects another: {others}"
+        return Note(line, CHANGES) if self.is_joint else None
+
+    def with_grader_note(self, result: Noted, grader: str) -> Noted:
+        """Return the result with the note on its grader, see `grader_note`."""
+        note = self.grader_note(grader)
+        return result if note is None else result.with_notes(note)
+
+    def with_grade_notes(self, result: Noted, graded: Assessment, *, human: bool = True) -> Noted:
+        """Return a result that is made from grades, with the notes on the grades and on its grader.
+
+        Args:
+            human: also say how many grades are people's.
+        """
+        return self.with_grader_note(result.with_notes(*grades_notes(graded, human=human)), graded.name)
+
+    def model_lock(self) -> TrackLock:
+        """Return the lock that is held while a model writes what is not a grade."""
+        return TrackLock(self.folder.writing_lock_path, "calling this track's model")
+
+    # Runs, grading, and what there is.
+
+    def update(
+        self,
+        *,
+        progress: Callable[[Progress], None] | None = None,
+        stop: Callable[[], bool] | None = None,
+        doing: Callable[[str], None] = lambda stage: None,
+        regrade: bool = False,
+    ) -> Update:
+        """Grades what has no grade yet and writes `out/`: what `trecexam watch --once` does.
+
+        Args:
+            progress: called after each graded batch.
+            stop: called again and again; True ends grading early.
+            doing: called with what is done next: reading, grading, each output.
+            regrade: where the store is gone, cells that were graded once may be graded again by a grader that
+                costs.
+
+        Raises:
+            LockedError: a daemon is running on this track.
+            StoreError: the store is gone or an older one, and what it had would be paid for again.
+        """
+        from trecexam.outputs.update_all import update_all
+
+        with TrackLock(self.folder.lock_path):
+            return update_all(self.loaders, progress, stop, only=self._grader, doing=doing, regrade=regrade)
+
+    def estimate(self, *, retry_errors: bool = False) -> Estimate:
+        """What `update` would have to grade: cells and, with a server, calls, tokens and money.
+        Asks nobody. Of several graders it is the sum of those that can go on.
+
+        Args:
+            retry_errors: as if answers that are errors were forgotten, see `grading.forget_errors`.
+
+        Raises:
+            TrecexamError, ConversionError: none can.
+        """
+        if not self.is_joint:
+            return self.loader().estimate(self.graded(), retry_errors=retry_errors)
+        each_one = of_each(self.loaders, lambda each: each.estimate(each.load(), retry_errors=retry_errors))
+        return reduce(Estimate.plus, each_one)
+
+    def status(self) -> Status:
+        """What the track holds, how far grading is, and who grades it now; of each grader, and their sum."""
+        from trecexam.line.status import joint_status, status_of
+
+        return joint_status(self.loaders) if self.is_joint else status_of(self.loader())
+
+    @property
+    def grading(self) -> Grading:
+        """How far grading is, and what it takes: `counts()`, `grade()`, `estimate_time()` ..."""
+        from trecexam.track_groups import Grading
+
+        return Grading(self)
+
+    @property
+    def files(self) -> Files:
+        """What was read: `runs()`, `rejected()` ..."""
+        from trecexam.track_groups import Files
+
+        return Files(self)
+
+    @property
+    def export(self) -> Export:
+        """What other tools take: data frames, subtopics, the pool."""
+        from trecexam.track_groups import Export
+
+        return Export(self)
+
+    @property
+    def correlate(self) -> Correlate:
+        """How far the grades agree with the official side: `correlate()`."""
+        from trecexam.track_groups import Correlate
+
+        return Correlate(self)
+
+    @property
+    def fill(self) -> Fill:
+        """Fills judgment holes: `fill(fill.find())`."""
+        from trecexam.track_groups import Fill
+
+        return Fill(self)
+
+    @property
+    def verify(self) -> Verify:
+        """What the scores are made of: `verify.grading()`, `grid()`, `missing()`, `spurious()` ..."""
+        from trecexam.track_groups import Verify
+
+        return Verify(self)
+
+    @property
+    def override(self) -> Override:
+        """A person's rating in place of the grader's: `override(...)`; `override.ratings()` has them."""
+        from trecexam.track_groups import Override
+
+        return Override(self)
+
+    # What extensions add.
+
+    @property
+    def bank(self) -> BankAccessor:
+        """The track's test bank: `generate()`, `check()`, `edit_item()` ..."""
+        from trecexam.extensions.banks.accessor import BankAccessor
+
+        return BankAccessor(self)
+
+    @property
+    def erag(self) -> EragAccessor:
+        """Scores of runs by a RAG system's answers from each document: `score()`."""
+        from trecexam.extensions.erag.accessor import EragAccessor
+
+        return EragAccessor(self)
+
+    @property
+    def exam(self) -> ExamAccessor:
+        """The track's bank as an exam of its runs, and exams on its passages: `fit()` ..."""
+        from trecexam.extensions.exams.accessor import ExamAccessor
+
+        return ExamAccessor(self)
+
+    @property
+    def judging(self) -> JudgingAccessor:
+        """A campaign of assessors: `plan()`, `agreement()`, `export()` ..."""
+        from trecexam.extensions.campaign.accessor import JudgingAccessor
+
+        return JudgingAccessor(self)
+
+    @property
+    def learn(self) -> LearnAccessor:
+        """Labels for unjudged passages, learned from the track's judgments: `labels()`."""
+        from trecexam.extensions.learn.accessor import LearnAccessor
+
+        return LearnAccessor(self)
+
+    @property
+    def ragval(self) -> RagvalAccessor:
+        """Answers judged for truthfulness and relevance: `report()` ..."""
+        from trecexam.extensions.ragval.accessor import RagvalAccessor
+
+        return RagvalAccessor(self)
+
+    # Scores, and how far they agree with the official side.
+
+    def leaderboard(
+        self,
+        measures: Measures | None = None,
+        *,
+        official: bool = False,
+        runs: Collection[str] | None = None,
+        labels: Literal["learned"] | None = None,
+    ) -> Leaderboard:
+        """Return means and standard errors per run, best first.
+
+        Means are over all queries of the bank (official: of the judgments), as trec_eval -c. Of several
+        graders the columns of each stand side by side, each over that grader's own queries.
+
+        Args:
+            measures: one or several; None for the track's own. Of several graders `NAME:MEASURE`.
+            official: use the official judgments instead of the grades; the track needs no bank.
+            runs: the runs that are shown, None for all.
+            labels: "learned": expected nDCG@10 and AP, with the labels that `track.learn` wrote for missing
+                judgments.
+
+        Raises:
+            TrecexamError: there is no such run; there are no official judgments or learned labels; or the
+                arguments do not go together.
+            ValueError: a measure cannot be computed.
+        """
+        if labels is not None:
+            return self._learned_leaderboard(measures, official=official, runs=runs, labels=labels)
+        if official:
+            judged = self.graded(lambda each: each.of_documents and has_bank(each), bank_needed=False)
+            return leaderboard(judged, measures, official=True, runs=runs)
+        if self.is_joint:
+            from trecexam.features.leaderboard.joint import joint_leaderboard
+
+            return joint_leaderboard(self.loaders.load(), measures, runs=runs)
+        graded = self.graded()
+        return leaderboard(graded, measures, runs=runs).with_notes(*grades_notes(graded))
+
+    def _learned_leaderboard(
+        self, measures: Measures | None, *, official: bool, runs: Collection[str] | None, labels: str
+    ) -> Leaderboard:
+        from trecexam.features.fill.teaching import the_teacher
+
+        if labels != "learned":
+            raise TrecexamError(f"labels = {labels!r}: give 'learned'")
+        if measures is not None:
+            raise TrecexamError("learned labels give expected nDCG@10 and AP alone: leave out the measures")
+        if official:
+            raise TrecexamError(
+                "learned labels are added to the official judgments: ask for `labels` or `official`, not both"
+            )
+        graded = self.graded(documents=True, bank_needed=False)
+        return self.with_grader_note(the_teacher().leaderboard(graded, runs), graded.name)
+
+    def compare(
+        self,
+        measures: Measures | None = None,
+        *,
+        baseline: str | None = None,
+        test: Test = "t",
+        correction: Correction = "holm",
+        alpha: float = 0.05,
+        official: bool = False,
+        permutations: int | None = None,
+        seed: int = 0,
+        pairs: bool = False,
+    ) -> Differences:
+        """Test which runs differ significantly, by a paired test over queries.
+
+        All queries of the bank count (with `official`: of the judgments); a run without a query's answer has
+        0 there. p values are corrected over the comparisons by one measure.
+
+        Args:
+            measures: None for the track's own; the first tells all pairs apart unless `pairs` is set.
+            baseline: the run to compare all others with; None compares all pairs, and forms groups.
+            test: "t" (Student) or "randomisation" (Fisher); `trecexam.scores.paired_tests` has the sources.
+            correction: "holm", "bonferroni", "fdr_bh", "fdr_by" or "none", as in pt.Experiment.
+            alpha: a difference is significant where its corrected p value is lower.
+            official: use the official judgments instead of the grades.
+            permutations: of the randomisation test; None for 10,000, or 50 a comparison if that is more.
+            seed: of the randomisation test.
+            pairs: put the table `differences` first, of all measures.
+
+        Raises:
+            TrecexamError: there is no such run, or nothing to score.
+            ValueError: a measure cannot be computed, or an argument is out of its range.
+        """
+        from trecexam.features.leaderboard.differences import differences, has_runs
+
+        track = self.of_measures(measures)
+        graded = track.graded(lambda each: has_runs(each, baseline), bank_needed=not official)
+        compared = differences(
+            graded,
+            measures,
+            baseline=baseline,
+            test=test,
+            correction=correction,
+            alpha=alpha,
+            official=official,
+            permutations=permutations,
+            seed=seed,
+            pairs=pairs,
+        )
+        return (
+            track.with_grader_note(compared, graded.name)
+            if official
+            else track.with_grade_notes(compared, graded)
+        )
+
+    def per_query(
+        self,
+        measures: Measures | None = None,
+        *,
+        official: bool = False,
+        runs: Collection[str] | None = None,
+        library: Library = "pandas",
+    ) -> Any:
+        """Return every run's value on every query and measure as a data frame: what the leaderboard averages.
+
+        Args:
+            measures, official, runs: as in `leaderboard`.
+            library: "pandas", "polars", or "pyarrow", which is always installed.
+
+        Returns:
+            Columns `run`, `query_id`, `measure` (text) and `value` (float64). Runs and queries are sorted by
+            name. These are the rows of `out/per_query.tsv`, in full precision.
+
+        Raises:
+            TrecexamError, ValueError: as `leaderboard`; or the library is not installed.
+        """
+        from trecexam.features.exporting.exports import per_query
+
+        graded = self.of_measures(measures).graded(bank_needed=not official)
+        return per_query(graded, measures, official=official, runs=runs, library=library)
+
+    def qrels(
+        self,
+        *,
+        label: LabelRule | None = None,
+        min_rating: int | None = None,
+        min_answers: int | None = None,
+        binary: bool = False,
+        by: Literal["query", "facet"] = "query",
+        probabilities: bool = False,
+    ) -> Iterator[RubricQrel]:
+        """Return the labels as `ir_measures.Qrel`s, which carry the item ratings that Cover needs.
+
+        Args:
+            label, min_rating, min_answers: in place of the track's settings.
+            binary: label a passage 1 where it reaches at least `min_answers` items, else 0.
+            probabilities: add the probabilities of the ratings, which ECover needs; not by facet. Where the
+                grader gives none, a rating is certain.
+            by: "facet" for labels of each facet, from its own items, with query ids `query/facet`.
+
+        Raises:
+            TrecexamError: by facet, and no item has one, or one has white space in it.
+            ValueError: an unknown label rule or min_answers below 1, when the first row is requested.
+        """
+        from trecexam.features.exporting.exports import qrels
+
+        return qrels(
+            self.graded(documents=True),
+            label=label,
+            min_rating=min_rating,
+            min_answers=min_answers,
+            binary=binary,
+            by=by,
+            probabilities=probabilities,
+        )
+
+    def grades(self) -> Iterator[dict[str, Any]]:
+        """Every grade of the pool: ids, rating, status, raw answer, digests.
+
+        Where a person rated the cell, `human_rating`, `who` and `why` are given next to the grader's rating.
+        """
+        return self.graded().grade_rows()
+
+    def agreement(
+        self,
+        min_ratings: Sequence[int] = (),
+        min_answers: Sequence[int] = (),
+        min_relevant: int | None = None,
+    ) -> Agreements | CitationAgreement:
+        """Compare labels with official judgments, or labels of citations with people's.
+
+        Args:
+            min_ratings: a passage reaches an item from this rating on, of each in turn.
+            min_answers: a passage has to reach so many items, of each in turn.
+            min_relevant: a passage is relevant from this official label on. All are in place of the track's
+                settings, and labels of citations have none.
+
+        Raises:
+            TrecexamError: there are no judgments, no labels of people, or thresholds for labels of citations.
+        """
+        from trecexam.features.agreement.agreement import agreements
+        from trecexam.features.agreement.citations import citation_agreement
+
+        graded = self.graded(lambda each: each.of_documents)
+        agreement: Agreements | CitationAgreement
+        if graded.asked.citing is None:
+            agreement = agreements(graded, min_ratings, min_answers, min_relevant)
+        elif min_ratings or min_answers or min_relevant:
+            raise TrecexamError(f"the grader {graded.name} labels citations: give no thresholds")
+        else:
+            agreement = citation_agreement(graded)
+        return self.with_grade_notes(agreement, graded, human=False)
+
+    def holes(
+        self, depths: Sequence[int] | None = None, *, qrels: Path | None = None, by: By | None = None
+    ) -> HolesReport:
+        """Count the passages in the runs' first ranks that have no judgment, or no grade.
+
+        Judgments are the official ones and those of the track's people that count. A track needs no bank;
+        without one no passage is graded.
+
+        Args:
+            depths: how many first ranks count; None for the track's depth. A passage that no run has within
+                the track's depth is ungraded.
+            qrels: official judgments in place of the track's.
+            by: "query" or "run": the table that comes first; None for "query", on a terminal "run".
+
+        Raises:
+            ConversionError: `qrels` cannot be read.
+        """
+        from trecexam.features.holes.holes import holes_report
+
+        graded = self.graded(has_bank, documents=True, bank_needed=False)
+        return self.with_grader_note(holes_report(graded, depths, qrels=qrels, by=by), graded.name)
+
+    def plot(
+        self,
+        name: str = "",
+        *,
+        measure: MeasureLike | None = None,
+        official_measure: MeasureLike | None = None,
+        width: str | float | None = "single",
+        height: str | float | None = None,
+        font_size: float = 8.0,
+    ) -> PaperFigure:
+        """Draw a plot as a matplotlib Figure; its `savefig` writes what `trecexam plot` writes.
+
+        `figure.plot.table`, `.title` and `.caption` are its numbers, title and caption.
+
+        Args:
+            name: one of `trecexam plot`: "leaderboard", "scatter", "thresholds", "items" ...
+            measure, official_measure: of plots that have such; None for the track's first.
+            width, height: "3.3in", "8.4cm", "84mm", "241pt" (of TeX), "single" or "double" column (3.33 and 7
+                inches), or inches. None for the width in the report, and a height that suits the plot.
+            font_size: points, 3 to 40; some letters are a little smaller.
+
+        Raises:
+            TrecexamError: there is no such plot (the message lists the plots), the track has nothing for it,
+                or it has no room in this size.
+            ValueError: a measure cannot be computed, or a length or font size is wrong.
+        """
+        from trecexam.outputs.plotting import find_plot, has_plot, plot
+
+        of_all = self.is_joint and find_plot(name).joint is not None
+        track = self if of_all else self.of_measures(measure)
+        graded = self.loaders.load() if of_all else track.graded(lambda each: has_plot(each, name))
+        figure = plot(
+            graded,
+            name,
+            measure=measure,
+            official_measure=official_measure,
+            width=width,
+            height=height,
+            font_size=font_size,
+        )
+        note = None if isinstance(graded, LoadedTrack) else track.grader_note(graded.name)
+        figure.notes = (*figure.notes, *(() if note is None else (note,)))
+        return figure
+
+    # What extensions add by one call.
+
+    def add_run(self, name: str, run: Any, *, replace: bool = False) -> Path:
+        """Puts a run into the track's drop folder, as NAME.run; the next update grades and evaluates it.
+
+        Args:
+            name: what it is to be called. Its tag in the file is this, whatever it was.
+            run: a file (a TREC run; or generated responses of a system of this name), a data frame or an
+                iterable of records with `query_id`, `doc_id` and `score` (`ir_measures.ScoredDoc`) or
+                PyTerrier's `qid`, `docno` and `score`, a dict query_id -> doc_id -> score, or a
+                `converters.Run`. Order and ranks make no difference: trec_eval's order is by score and, where
+                these are equal, by doc_id.
+            replace: another run of this name may be there, and is replaced.
+
+        Returns:
+            The file.
+
+        Raises:
+            TrecexamError: no file can have the name; the run cannot be read; another one is there.
+        """
+        from trecexam.extensions.evaluate.runs import add_runs
+
+        return add_runs(self.folder, {name: run}, replace=replace)[name]
+
+    def compare_graders(
+        self,
+        graders: Sequence[GraderLike] = (),
+        *,
+        recorded: Sequence[str | Path] = (),
+        measures: Measures | None = None,
+        official_measures: Measures | None = None,
+    ) -> GraderComparison:
+        """Compare graders with the official side by rank correlations and kappa, and any two by kappa.
+
+        Reads grades from the store or from recordings; grades and stores nothing. People's ratings are left
+        out. Two graders are compared over labels of passages and over ratings of items that both have: graded
+        where their scales are equally long, and binary at each min_rating. Kappa of one item has no interval.
+
+        Args:
+            graders: names of graders of the track, or graders. Empty: those that grade the same items and
+                texts.
+            recorded: recordings; each (model, prompt) in one is a grader.
+            measures, official_measures: as in `Track.correlate`.
+
+        Raises:
+            TrecexamError, ConversionError: a file or a grader cannot be used, nothing is graded, or there is
+                neither an official side nor a second grader.
+            ValueError: a measure cannot be computed.
+        """
+        from trecexam.extensions.compare_graders.compare import compare_graders
+
+        return compare_graders(
+            self.of_measures(measures).loader(),
+            graders,
+            recorded=recorded,
+            measures=measures,
+            official_measures=official_measures,
+        )
+
+    def judge_next(
+        self,
+        measure: MeasureLike | None = None,
+        *,
+        query_ids: Collection[str] = (),
+        top: int | None = None,
+        progress: Callable[[int, int], None] | None = None,
+    ) -> NextJudgments:
+        """List the unjudged passages whose judgment by a person would change the ranking most, best first.
+
+        Without grades, passages are in the order of retrieval. For a grader of support, lists citations to
+        label.
+
+        Args:
+            measure: ranks the runs; None for the track's first on labels of passages.
+            query_ids: only these queries; none for all.
+            top: at most so many suggestions; None for all.
+            progress: called after each query with (queries done, queries).
+
+        Raises:
+            TrecexamError: `top` is below 1, the query is unknown, or the measure cannot be computed or is not
+                on labels of passages.
+        """
+        from trecexam.extensions.campaign.judge_next.next_judgments import (
+            could_change_a_ranking,
+            next_judgments,
+        )
+
+        track = self.of_measures(measure)
+        graded = track.graded(could_change_a_ranking, bank_needed=False)
+        result = next_judgments(graded, measure, query_ids=query_ids, top=top, progress=progress)
+        return track.with_grader_note(result, graded.name)
+
+    def simulate(
+        self,
+        official_measures: Measures | None = None,
+        *,
+        teams: Path | None = None,
+        judgments: bool = False,
+        repeats: int = 10,
+        seed: int = 0,
+        rule: RuleName | None = None,
+        cuts: Mapping[int, int] | None = None,
+        by: Sequence[str] = (),
+        progress: Callable[[Progress], None] | None = None,
+    ) -> Tables:
+        """Leave out official judgments, fill them, and compare leaderboards with that on all judgments.
+
+        By default the judgments that only one run contributed are left out, for each run in turn.
+
+        Args:
+            official_measures: in place of the track's.
+            teams: a file of `run<TAB>team` lines: a team is left out as a whole.
+            judgments: remove 10 to 90% of the judgments at random instead.
+            repeats: how often judgments are drawn; at least 1.
+            seed: of the random numbers.
+            rule: maps automatic to official labels. None or "fitted": fitted in each step on the judgments
+                that remain, else "identity".
+            cuts: automatic label -> official label, of "thresholds", which they imply; None: min_rating ->
+                min_relevant.
+            by: other methods for dropped judgments: "learned" (anew in each step), "label:N" (N for all),
+                "label" (each label above 0 in turn), "condensed" (lists without dropped passages).
+            progress: called while texts are encoded, then with the number of steps done.
+
+        Raises:
+            TrecexamError: no official judgments, a measure that cannot be computed, wrong cuts, teams or
+                methods.
+            ConversionError: a file cannot be read.
+        """
+        from trecexam.extensions.simulation.simulating import simulate
+
+        graded = self.graded(documents=True)
+        result = simulate(
+            graded,
+            official_measures,
+            teams=teams,
+            judgments=judgments,
+            repeats=repeats,
+            seed=seed,
+            rule=rule,
+            cuts=cuts,
+            by=by,
+            progress=progress,
+        )
+        return self.with_grader_note(result, graded.name)

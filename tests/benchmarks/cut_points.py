@@ -17,9 +17,9 @@ import converters
 from trecexam.bank import Bank
 from trecexam.bank.model import item_by_query
 from trecexam.errors import TrecexamError
+from trecexam.folder import TrackFolder
 from trecexam.graders.cut_points import SoftCuts, reached
 from trecexam.graders.embedding import create_embedding
-from trecexam.track import TrackFolder
 
 
 def cut_points(folder: TrackFolder) -> dict[str, object]:

@@ -24,6 +24,7 @@ import numpy as np
 from scipy.stats import rankdata
 
 import trecexam
+from trecexam.folder import TrackFolder
 from trecexam.graders.embedding import EmbeddingGrader
 from trecexam.line.assessment import Assessment
 from trecexam.line.cautions import encoder_agreements, highest_cosines
@@ -31,7 +32,6 @@ from trecexam.line.evaluation import official_values
 from trecexam.line.loader import TrackLoader
 from trecexam.scores.encoder_likeness import agreement, runs_like_encoder
 from trecexam.scores.rank_correlation.tau import tau_b_columns
-from trecexam.track import TrackFolder
 
 RESULTS = Path(__file__).parent / "results" / "embedding-elsewhere.md"
 COLLECTIONS = ("cranfield", "vaswani", "cisi")

@@ -25,6 +25,7 @@ from scipy.stats import kendalltau, t
 
 from trecexam.features.correlation.comparison import compare
 from trecexam.features.correlation.paired_scores import paired_scores
+from trecexam.folder import TrackFolder
 from trecexam.graders.cut_points import CUT_POINTS, SOFT_CUTS, SoftCuts, probabilities
 from trecexam.line.assessment import Assessment
 from trecexam.line.loader import TrackLoader
@@ -34,7 +35,6 @@ from trecexam.scores.columns import Evaluator, Judged
 from trecexam.scores.expected import with_probabilities
 from trecexam.scores.rank_correlation.resampling import QueryDraws
 from trecexam.scores.ratings import QueryRatings
-from trecexam.track import TrackFolder
 
 Floats = NDArray[np.float64]
 RESULTS = Path(__file__).parent / "results" / "soft.md"

@@ -176,10 +176,10 @@ def store_grades(root: Path, grades: Sequence[tuple[list[str], list[str], Any]])
     """Stores (questions, passages, ratings; -1: none) as the grades of the grader that the settings name."""
     from converters.records import Item
     from trecexam.bank.model import asked_digest, passage_digest
+    from trecexam.folder import TrackFolder
     from trecexam.graders import create
     from trecexam.graders.base import identity_digest, identity_json
     from trecexam.line.store import GradeRow, GradeStore
-    from trecexam.track import TrackFolder
 
     folder = TrackFolder.open(root)
     identity = create(folder.config.grader, root).identity

@@ -20,6 +20,7 @@ import numpy as np
 from scipy.stats import kendalltau
 
 from trecexam.files.cache import Cache
+from trecexam.folder import TrackFolder
 from trecexam.graders.base import Answer, Cell, Grader
 from trecexam.line.assessment import Assessment
 from trecexam.line.cell_order import useful_cells
@@ -27,7 +28,6 @@ from trecexam.line.evaluation import rubric_values
 from trecexam.line.grading import missing_cells
 from trecexam.line.loader import TrackLoader
 from trecexam.line.sheets import MISSING
-from trecexam.track import TrackFolder
 
 RESULTS = Path(__file__).parent / "results" / "useful-cells.md"
 MEASURES = ("P(rel=4)@20", "nDCG@20", "Cover(rel=4)@20")

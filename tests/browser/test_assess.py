@@ -20,7 +20,7 @@ from team import users_file
 from converters.overrides import read_overrides
 from trecexam.extensions.campaign.plan import JudgingPlan, PlannedTask, write_plan
 from trecexam.extensions.page.users import Users
-from trecexam.track import TrackFolder
+from trecexam.folder import TrackFolder
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page

@@ -24,9 +24,9 @@ from trecexam.extensions.campaign.plan import JudgingPlan, PlannedTask, write_pl
 from trecexam.extensions.page import urls
 from trecexam.extensions.page.judging import JudgeNext
 from trecexam.extensions.page.users import Users
+from trecexam.folder import TrackFolder
 from trecexam.outputs.page.render import LOOK
 from trecexam.tables.plots.model import Drawing, Plot
-from trecexam.track import TrackFolder
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page

@@ -13,9 +13,9 @@ from support import HashGrader, make_small_track
 import converters
 import trecexam
 from trecexam.cli.main import run
+from trecexam.folder import TrackFolder
 from trecexam.folder_roles import look_at
 from trecexam.line import run_columns
-from trecexam.track import TrackFolder
 
 HEADER = "query-id\tcorpus-id\tscore\n"
 BEIR = {

@@ -249,7 +249,7 @@ def test_invalid_settings_of_one_grader_stop_no_other_grader(
     assert run(["watch", str(root), "--json"]) == 0
     shown = capsys.readouterr()
     assert {row["grader"] for row in json.loads(shown.out)} == {"rubric", "umbrela", "mini", "sum"}
-    assert "odd cannot go on: " in shown.err
+    assert "the sum lacks grading by odd: " in shown.err
 
 
 def test_messages_say_which_grader_the_files_in_out_belong_to(

@@ -13,7 +13,7 @@ from trecexam.config import (
 )
 from trecexam.config.track_config import config_class
 from trecexam.errors import ConfigError, TrackError
-from trecexam.track import TrackFolder
+from trecexam.folder import TrackFolder
 
 
 def write(tmp_path: Path, text: str) -> Path:

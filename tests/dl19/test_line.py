@@ -13,7 +13,8 @@ from support import tsv_rows
 
 import trecexam
 from trecexam.cli.main import run
-from trecexam.line.loader import opened
+from trecexam.line.loader import TrackLoader
+from trecexam.line.track_graders import open_folder
 from trecexam.line.value_cache import ValueCache
 from trecexam.outputs.update import update
 
@@ -68,7 +69,7 @@ def test_the_37th_run_evaluates_only_queries_whose_labels_change(track: Path, tm
     last = root / "runs" / "UNH_bm25.run"
     content = last.read_bytes()
     last.unlink()
-    with opened(root) as loader:
+    with TrackLoader(open_folder(root)) as loader:
         update(loader)
         before = loader.load()
         values = before.cache.get("values on rubric", None, ValueCache)

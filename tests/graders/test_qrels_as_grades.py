@@ -15,8 +15,8 @@ from support import all_notes, write_run
 import trecexam
 from trecexam.bank.model import QUERY
 from trecexam.cli.main import run
+from trecexam.folder import TrackFolder
 from trecexam.line.inputs import InputReader
-from trecexam.track import TrackFolder
 
 Labels = dict[tuple[str, str], int]
 MEASURES = ["nDCG@10", "AP(rel=2)", "P(rel=2)@5", "RR", "R(rel=2)@10"]

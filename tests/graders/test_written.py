@@ -10,7 +10,7 @@ import pytest
 from converters.records import Item
 from trecexam.graders.base import Answer, Cell, Estimate, Usage
 from trecexam.graders.prompts import Reading
-from trecexam.graders.writing import Fitted, Unwritten, WrittenText
+from trecexam.graders.writing.base import Fitted, Unwritten, WrittenText
 from trecexam.graders.written import WritingGrader
 
 

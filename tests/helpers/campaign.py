@@ -26,7 +26,7 @@ def campaign(graded: Path, settings: str = SCALE, *, official: bool = False) -> 
 
 def to_rate(track: Track, query_id: str) -> QueryToRate:
     """A query as an assessor sees it."""
-    loaded = track._loader.load()
+    loaded = track.graded()
     sheet = loaded.sheets[query_id]
     texts = {doc_id: sheet.text_of(doc_id) for doc_id in sheet.doc_ids}
     best = loaded.traits.scale.max_rating

@@ -21,7 +21,7 @@ from support import ROOT
 from converters.overrides import read_overrides
 from trecexam.extensions.campaign.plan import JudgingPlan, PlannedTask, write_plan
 from trecexam.extensions.page.users import Role, add_tokens
-from trecexam.track import TrackFolder
+from trecexam.folder import TrackFolder
 
 
 @dataclass

@@ -14,7 +14,8 @@ from support import REPORTED, HashGrader, make_small_track
 import trecexam
 from trecexam.graders import Answer, Cell
 from trecexam.graders.base import UngradedError
-from trecexam.line.loader import opened
+from trecexam.line.loader import TrackLoader
+from trecexam.line.track_graders import open_folder
 from trecexam.outputs.updates import Update
 
 TRACK = "[track]\ndepth = 8\n"
@@ -50,7 +51,7 @@ def outputs(root: Path) -> dict[str, bytes]:
 
 def stored(root: Path) -> list[tuple[object, ...]]:
     """What is in the store, without its numbers of rows."""
-    with opened(root, HashGrader()) as loader:
+    with TrackLoader(open_folder(root), HashGrader()) as loader:
         track = loader.load()
         return sorted(
             (row["query_id"], row["doc_id"], row["item_id"], row["rating"], row["answer"])

@@ -16,8 +16,9 @@ from support import HashGrader, hashed_rating, make_small_track, tsv_rows
 import trecexam
 from trecexam.extensions.campaign.judge_next.next_judgments import next_judgments
 from trecexam.extensions.exams.responses import from_track
-from trecexam.line.loader import opened
+from trecexam.line.loader import TrackLoader
 from trecexam.line.pool import PooledQuery
+from trecexam.line.track_graders import open_folder
 
 OFF = "[report]\nwrite = false\n[track]\ndepth = 3\n"
 ON = f"{OFF}pool_judged = true\n"
@@ -294,7 +295,7 @@ def test_exams_and_judge_next_use_only_the_passages_of_runs(root: Path) -> None:
     responses, suggested = [], []
     for settings in (ON, OFF):
         (root / "trecexam.toml").write_text(settings + config)
-        with opened(root, HashGrader()) as loader:
+        with TrackLoader(open_folder(root), HashGrader()) as loader:
             track = loader.load()
             responses.append(from_track(track).exam.values)
             suggested.append(next_judgments(track, "P(rel=4)@3").rows)

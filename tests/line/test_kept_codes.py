@@ -13,12 +13,12 @@ import pytest
 from support import HashGrader, make_small_track, write_run
 
 import trecexam
+from trecexam.folder import TrackFolder
 from trecexam.graders.base import Answer, identity_digest
 from trecexam.line.evaluation import leaderboard
 from trecexam.line.grading import missing_cells
 from trecexam.line.loader import TrackLoader
 from trecexam.line.store import GradeStore
-from trecexam.track import TrackFolder
 
 
 @pytest.fixture

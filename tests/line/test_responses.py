@@ -368,7 +368,7 @@ def missing_cells_of(root: Path, grader: HashGrader) -> list[Cell]:
     from trecexam.line.grading import missing_cells
 
     with trecexam.open_track(root, grader=grader) as track:
-        return [*missing_cells(track._loader.load())]
+        return [*missing_cells(track.graded())]
 
 
 def test_unit_response_with_pool_both_ranks_the_response_before_its_citations(
@@ -377,7 +377,7 @@ def test_unit_response_with_pool_both_ranks_the_response_before_its_citations(
     responses(small_track / "runs" / "gen.jsonl", {"q1": "An answer. " * 400})
     unit(small_track, "response", pool="both")
     with trecexam.open_track(small_track, grader=hash_grader) as track:
-        (run_of_system,) = [each for name, each in track._loader.load().runs.items() if name == "gen"]
+        (run_of_system,) = [each for name, each in track.graded().runs.items() if name == "gen"]
     assert [*run_of_system.ranking("q1")] == ["gen/q1", "q1-d03"]
 
 
@@ -455,7 +455,7 @@ def test_switching_the_unit_back_restores_the_runs_and_their_grades(
 
 def test_nuggets_are_generated_from_passages_of_excluded_runs_too(small_track: Path) -> None:
     from trecexam.extensions.banks.generation.passages import nugget_passages
-    from trecexam.track import TrackFolder
+    from trecexam.folder import TrackFolder
 
     unit(small_track, "response")
     (texts,) = nugget_passages(TrackFolder.open(small_track), ["q1"], 3).values()

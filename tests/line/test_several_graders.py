@@ -11,8 +11,8 @@ from support import HashGrader, make_small_track
 
 import trecexam
 from trecexam.errors import ConfigError, TrackError
+from trecexam.folder import TrackFolder
 from trecexam.line.loaded_track import TrackLoaders
-from trecexam.track import TrackFolder
 
 TWO = """
 [graders.rubric]

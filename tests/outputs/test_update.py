@@ -13,7 +13,8 @@ from converters.errors import ConversionError
 from trecexam.errors import ConfigError, LockedError, TrackError, TrecexamError
 from trecexam.files.track_lock import TrackLock
 from trecexam.graders import Answer, Cell
-from trecexam.line.loader import opened
+from trecexam.line.loader import TrackLoader
+from trecexam.line.track_graders import open_folder
 from trecexam.line.value_cache import ValueCache
 from trecexam.outputs.update import update as update_of
 
@@ -78,7 +79,7 @@ def test_the_same_inputs_give_identical_bytes_in_another_folder(tmp_path: Path) 
 
 
 def test_a_new_run_grades_only_its_new_passages(small_track: Path, hash_grader: HashGrader) -> None:
-    with opened(small_track, hash_grader) as loader:
+    with TrackLoader(open_folder(small_track), hash_grader) as loader:
         update_of(loader)
         hash_grader.asked.clear()
         values = loader.load().cache.get("values on rubric", None, ValueCache)

@@ -111,6 +111,8 @@ def passage_digest(text: str) -> bytes:
 
 #: The kind of the one item that means a query where relevance is graded directly.
 QUERY = "query"
+#: The kind of items that are sentences of responses.
+STATEMENT = "statement"
 
 
 def asked(

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-import trecexam
 from trecexam.cli.options import measure_option, track_argument
 from trecexam.cli.reading import reading
 from trecexam.cli.scores import bad_measures
@@ -17,6 +15,7 @@ if TYPE_CHECKING:
     from trecexam.features.leaderboard.differences import Test
     from trecexam.scores.paired_tests import Correction
     from trecexam.tables.result import Result
+    from trecexam.track import Track
 
 
 #: Those of `trecexam.features.leaderboard.differences`, behind which is numpy.
@@ -52,7 +51,7 @@ CORRECTIONS = ("holm", "bonferroni", "fdr_bh", "fdr_by", "none")
 )
 @reading
 def compare(
-    track: Path,
+    track: Track,
     measures: tuple[str, ...],
     baseline: str | None,
     pairs: bool,
@@ -69,8 +68,8 @@ def compare(
     pt.Experiment(baseline=...): queries on which the run is better (+) or worse (-), p-value, reject,
     corrected p-value. The difference of the means and its effect size (Cohen's d_z) come first.
     """
-    with trecexam.open_track(track) as opened, bad_measures():
-        return opened.compare(
+    with bad_measures():
+        return track.compare(
             measures or None,
             baseline=baseline,
             test=test,
@@ -100,7 +99,7 @@ official_measure_option = click.option(
 @click.option("--per-query", is_flag=True, help="Print one row per query instead of one over all.")
 @reading
 def correlate(
-    track: Path,
+    track: Track,
     measures: tuple[str, ...],
     official_measures: tuple[str, ...],
     thresholds: bool,
@@ -117,9 +116,9 @@ def correlate(
     For unrelated leaderboards, rank-biased overlap is near (1 - P^n) / (n (1 - P)) with n runs, all others
     near 0. A note names the runs with the largest rank differences.
     """
-    with trecexam.open_track(track) as opened, bad_measures():
-        ratings = opened.grading.thresholds() if thresholds else ()
-        return opened.correlate(
+    with bad_measures():
+        ratings = track.grading.thresholds() if thresholds else ()
+        return track.correlate(
             measures or None, official_measures or None, min_ratings=ratings, per_query=per_query
         )
 
@@ -151,7 +150,7 @@ def correlate(
 )
 @reading
 def agreement(
-    track: Path, min_ratings: tuple[int, ...], min_answers: tuple[int, ...], min_relevant: int | None
+    track: Track, min_ratings: tuple[int, ...], min_answers: tuple[int, ...], min_relevant: int | None
 ) -> Result:
     """Compare TRACK's automatic labels (rows) with official judgments (columns), with Cohen's kappa.
 
@@ -166,8 +165,7 @@ def agreement(
 
     With a grader of support, compares its labels of citations with people's.
     """
-    with trecexam.open_track(track) as opened:
-        return opened.agreement(min_ratings, min_answers, min_relevant)
+    return track.agreement(min_ratings, min_answers, min_relevant)
 
 
 @click.command(epilog="Example: trecexam holes mytrack --depth 10 --depth 20 --by run")
@@ -187,12 +185,11 @@ def agreement(
     "query in a pipe].",
 )
 @reading
-def holes(track: Path, depths: tuple[int, ...], by: By | None) -> Result:
+def holes(track: Track, depths: tuple[int, ...], by: By | None) -> Result:
     """List the judgment holes of TRACK's runs: unjudged or ungraded passages in their first ranks.
 
     One row per run and query of the bank, and one per run over all queries (`all`): passages in the first K
     ranks, how many lack an official judgment, how many lack a grade, and ir_measures' Judged@K. Runs with
     the most unjudged passages come first.
     """
-    with trecexam.open_track(track) as opened:
-        return opened.holes(depths or None, by=by)
+    return track.holes(depths or None, by=by)

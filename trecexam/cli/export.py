@@ -11,10 +11,9 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
-import trecexam
 from trecexam.cli import show
 from trecexam.cli.lazy import OpenGroup
-from trecexam.cli.options import output_folder_option, output_option, output_path, track_argument
+from trecexam.cli.options import answering, output_folder_option, output_option, output_path, track_argument
 from trecexam.errors import TrecexamError
 from trecexam.files import atomic as files
 from trecexam.tables.notes import standing_notes
@@ -24,6 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from converters.records import MeasureValue
+    from trecexam.track import Track
 
 
 @click.group(cls=OpenGroup, epilog="Example: trecexam export qrels mytrack --binary -o rubric.qrels")
@@ -65,7 +65,7 @@ min_rating_option = click.option(
     help="Write labels per query, or per facet as query/facet, from the facet's items.",
 )
 def qrels(
-    track: Path,
+    track: Track,
     output: Path | None,
     label: Literal["max", "count"] | None,
     min_rating: int | None,
@@ -80,39 +80,38 @@ def qrels(
     """
     options: dict[str, Any] = {"label": label, "min_rating": min_rating, "min_answers": min_answers}
     options |= {"binary": binary, "by": by}
-    with trecexam.open_track(track) as opened:
-        if output is None:
-            _write_qrels(opened.qrels(**options), None)
-        else:
-            opened.export.qrels(output, **options)
-        left_out = opened.export.items_without_facet() if by == "facet" else 0
-        if left_out:
-            click.echo(f"left out {plural(left_out, 'item')} without a facet", err=True)
-        show.human(opened)
+    track = answering(track, documents=True)
+    if output is None:
+        _write_qrels(track.qrels(**options), None)
+    else:
+        track.export.qrels(output, **options)
+    left_out = track.export.items_without_facet() if by == "facet" else 0
+    if left_out:
+        click.echo(f"left out {plural(left_out, 'item')} without a facet", err=True)
+    show.human(track)
 
 
 @export.command(epilog="Example: trecexam export subtopics mytrack -o rubric.subtopics.qrels")
 @track_argument
 @file_option
 @min_rating_option
-def subtopics(track: Path, output: Path | None, min_rating: int | None) -> None:
+def subtopics(track: Track, output: Path | None, min_rating: int | None) -> None:
     """Write which passage reaches which item, for ndeval: query, item index, document, 0 or 1."""
-    with trecexam.open_track(track) as opened:
-        _write_qrels(opened.export.subtopics(min_rating=min_rating), output)
-        show.human(opened)
+    track = answering(track)
+    _write_qrels(track.export.subtopics(min_rating=min_rating), output)
+    show.human(track)
 
 
 @export.command(epilog="Example: trecexam export grades mytrack -o grades.jsonl")
 @track_argument
 @file_option
-def grades(track: Path, output: Path | None) -> None:
+def grades(track: Track, output: Path | None) -> None:
     """Write every grade of TRACK's pool as JSONL; the `recorded` grader reads this file.
 
     Ratings are the grader's. If a person rated the cell, the fields `human_rating`, `who` and `why` are
     added.
     """
-    with trecexam.open_track(track) as opened:
-        emit(_lines(opened.grades()), output)
+    emit(_lines(answering(track).grades()), output)
 
 
 @export.command(epilog="Example: trecexam export runs mytrack -o for-trec-eval")
@@ -126,26 +125,26 @@ def grades(track: Path, output: Path | None) -> None:
     is_flag=True,
     help="Write ir_metadata headers, if runs have them. trec_eval 9 rejects these.",
 )
-def runs(track: Path, output: Path, metadata: bool) -> None:
+def runs(track: Track, output: Path, metadata: bool) -> None:
     """Write the runs of TRACK as plain run files for trec_eval, whatever format they came in.
 
     Each run's tag is its name on the leaderboard. The order is that of trec_eval.
     """
     from converters.trec_run import write_run
+    from trecexam.line.loaded_track import has_bank
     from trecexam.line.measures import order_cautions
 
     contents: dict[Path, bytes] = {}
-    with trecexam.open_track(track) as opened:
-        exported = opened.export.runs()
-        for name, run in exported.items():
-            # Runs that share a tag are named by their paths.
-            tag = "_".join(name.replace("/", "_").split())
-            path = output / f"{tag}.run"
-            if path in contents:
-                raise TrecexamError("two runs would be written here; rename a run file", path=path)
-            buffer = io.BytesIO()
-            write_run(run.renamed(tag), buffer, run.metadata if metadata else "")
-            contents[path] = buffer.getvalue()
+    exported = answering(track, has_bank, bank_needed=False).export.runs()
+    for name, run in exported.items():
+        # Runs that share a tag are named by their paths.
+        tag = "_".join(name.replace("/", "_").split())
+        path = output / f"{tag}.run"
+        if path in contents:
+            raise TrecexamError("two runs would be written here; rename a run file", path=path)
+        buffer = io.BytesIO()
+        write_run(run.renamed(tag), buffer, run.metadata if metadata else "")
+        contents[path] = buffer.getvalue()
     _write_files(contents, output, track)
     for note in order_cautions(exported):
         click.echo(note, err=True)
@@ -155,25 +154,24 @@ def runs(track: Path, output: Path, metadata: bool) -> None:
 @track_argument
 @click.option("--run", required=True, metavar="NAME", help="Export the run of this name on the leaderboard.")
 @file_option
-def responses(track: Path, run: str, output: Path | None) -> None:
+def responses(track: Track, run: str, output: Path | None) -> None:
     """Write the responses of one run of TRACK, line by line, with their scores.
 
     Each line keeps its format (ragas sample, report ...); each measure is added as a field.
     """
-    import orjson
-
-    with trecexam.open_track(track) as opened:
-        rows = opened.export.responses(run)
-        emit(b"".join(orjson.dumps(row) + b"\n" for row in rows), output)
+    emit(_lines(answering(track).export.responses(run)), output)
 
 
 @export.command(epilog="Example: trecexam export official mytrack -o official.qrels")
 @track_argument
 @file_option
-def official(track: Path, output: Path | None) -> None:
+def official(track: Track, output: Path | None) -> None:
     """Write the official judgments of TRACK as qrels for trec_eval."""
-    with trecexam.open_track(track) as opened:
-        _write_qrels(opened.export.official_qrels(), output)
+    # Imports numpy.
+    from trecexam.line.loaded_track import has_bank
+
+    one = answering(track, has_bank, documents=True, bank_needed=False)
+    _write_qrels(one.export.official_qrels(), output)
 
 
 @export.command(
@@ -197,14 +195,13 @@ def official(track: Path, output: Path | None) -> None:
     help="Write to FILE instead of standard output; an existing file is replaced. With --format trec_eval, "
     "write one file per run into FOLDER.",
 )
-def leaderboard(track: Path, form: str, output: Path | None) -> None:
+def leaderboard(track: Track, form: str, output: Path | None) -> None:
     """Write each run's value on each query of TRACK, and its means as query `all`.
 
     `auto-judge-evaluate` of TREC AutoJudge reads all of these formats.
     """
-    with trecexam.open_track(track) as opened:
-        rows = list(opened.export.leaderboard_values())
-        notes = standing_notes(opened.leaderboard()._notes_on_all)
+    rows = list(track.export.leaderboard_values())
+    notes = standing_notes(track.leaderboard()._notes_on_all)
     for note in notes:
         click.echo(f"note: {note}", err=True)
     # The names that files have columns for: those of runs in sub-folders may have blanks.
@@ -224,7 +221,7 @@ def leaderboard(track: Path, form: str, output: Path | None) -> None:
 @export.command(epilog="Example: trecexam export pool mytrack -o graded.jsonl.gz")
 @track_argument
 @file_option
-def pool(track: Path, output: Path | None) -> None:
+def pool(track: Track, output: Path | None) -> None:
     """Write TRACK's pool with its grades in the format of the Rubric workbench.
 
     One line per query, with texts, ranks in the runs, official judgments and the grader's own grades of
@@ -235,15 +232,14 @@ def pool(track: Path, output: Path | None) -> None:
     from converters.workbench import write_pool
 
     buffer = io.BytesIO()
-    with trecexam.open_track(track) as opened:
-        write_pool(opened.export.pool(), buffer)
+    write_pool(answering(track).export.pool(), buffer)
     content = buffer.getvalue()
     if output is not None and output.suffix == ".gz":
         content = gzip.compress(content, mtime=0)
     emit(content, output)
 
 
-def _write_files(contents: Mapping[Path, bytes], folder: Path, track: Path) -> None:
+def _write_files(contents: Mapping[Path, bytes], folder: Path, track: Track) -> None:
     """Writes a file per run into a folder, and says so.
 
     Raises:
@@ -252,20 +248,20 @@ def _write_files(contents: Mapping[Path, bytes], folder: Path, track: Path) -> N
     # Imports pydantic.
     from trecexam.line.protected import refuse_folder
 
-    refuse_folder(folder, (track,), (glob.escape(path.name) for path in contents))
+    refuse_folder(folder, (track.folder.root,), (glob.escape(path.name) for path in contents))
     files.make_folder(folder)
     files.replace_together(contents)
     click.echo(f"{plural(len(contents), 'run')} written to {folder}", err=True)
 
 
-def _value_lines(rows: Sequence[MeasureValue], form: str, track: Path) -> bytes:
+def _value_lines(rows: Sequence[MeasureValue], form: str, track: Track) -> bytes:
     from converters.measure_values import write_values
 
     buffer = io.BytesIO()
     try:
         write_values(rows, buffer, form)
     except ValueError as error:
-        raise TrecexamError(f"{error}; --format jsonl can", path=track) from None
+        raise TrecexamError(f"{error}; --format jsonl can", path=track.folder.root) from None
     return buffer.getvalue()
 
 

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 import click
 
-import trecexam
 from trecexam.cli import bars
 from trecexam.cli.options import map_option, track_argument
 from trecexam.cli.reading import say, writing
@@ -16,6 +15,7 @@ from trecexam.tables.notes import first_notes
 if TYPE_CHECKING:
     from trecexam.cli.options import Map
     from trecexam.tables.result import Result
+    from trecexam.track import Track
 
 
 @click.command(epilog="Example: trecexam fill mytrack --qrels official.qrels -o merged.qrels")
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 @click.option("--dry-run", is_flag=True, help="Print the number of holes and cells; grade and write nothing.")
 @writing
 def fill(
-    track: Path,
+    track: Track,
     qrels: Path | None,
     output: Path | None,
     mapped: Map | None,
@@ -69,25 +69,18 @@ def fill(
     if str(output) == "-":
         raise click.UsageError("- is not a file: MERGED and its sources belong together")
     rule, cuts = mapped or (None, {})
-    with trecexam.open_track(track) as opened:
-        holes = opened.fill.find(
-            qrels,
-            rule=rule,
-            cuts=cuts,
-            as_unjudged=as_unjudged,
-            by=by,
+    holes = track.fill.find(qrels, rule=rule, cuts=cuts, as_unjudged=as_unjudged, by=by)
+    if dry_run or output is None:
+        return holes, 1 if holes.rejected else 0
+    if holes.missing:
+        # To choose another rule, one must know before hours of grading go by.
+        say(first_notes(holes.notes, "--dry-run --json"))
+    try:
+        with bars.progress("filling") as progress:
+            filled = track.fill(holes, output=output, progress=progress)
+    except KeyboardInterrupt:
+        click.echo(
+            "stopped: nothing was written; grades so far are stored. Run it again to continue", err=True
         )
-        if dry_run or output is None:
-            return holes, 1 if holes.rejected else 0
-        if holes.missing:
-            # To choose another rule, one must know before hours of grading go by.
-            say(first_notes(holes.notes, "--dry-run --json"))
-        try:
-            with bars.progress("filling") as progress:
-                filled = opened.fill(holes, output=output, progress=progress)
-        except KeyboardInterrupt:
-            click.echo(
-                "stopped: nothing was written; grades so far are stored. Run it again to continue", err=True
-            )
-            raise
+        raise
     return filled, 0 if filled.complete else 1

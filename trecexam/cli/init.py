@@ -21,8 +21,8 @@ from trecexam.tables.text import plural
 if TYPE_CHECKING:
     from pydantic import BaseModel
 
+    from trecexam.folder import TrackFolder
     from trecexam.scaffold import Sources
-    from trecexam.track import TrackFolder
 
 FILE = click.Path(path_type=Path, exists=True, dir_okay=False)
 LANGUAGE_MODELS = ("seq2seq", "causal", "openai", "erag")
@@ -128,10 +128,10 @@ class InitOptions:
 def init(track: Path, **values: Any) -> None:
     """Make the folder TRACK from your files, with a drop folder runs/ and a commented trecexam.toml."""
     # Imports pydantic, which --help must not load.
+    from trecexam.folder import TrackFolder
     from trecexam.line.lacking import lacking
     from trecexam.line.track_graders import folder_of, grader_names
     from trecexam.scaffold import make_track, not_runs, unreadable, without_records
-    from trecexam.track import TrackFolder
 
     options = InitOptions(**values)
     if options.folder is not None and options.folder.is_file():
@@ -372,9 +372,9 @@ def _model(options: InitOptions) -> str | None:
 
 def _prompt(options: InitOptions) -> str | Path | None:
     """The prompt, a path where it is a file; one that cannot be used shows before a folder is made."""
+    from trecexam.folder import PROMPT_SUFFIXES
     from trecexam.graders import available
     from trecexam.graders.prompts import named
-    from trecexam.track import PROMPT_SUFFIXES
 
     prompt = options.prompt
     if prompt is None:

@@ -130,7 +130,7 @@ def cli(ctx: click.Context, debug: bool, trust_code: bool) -> None:
     """Grade runs with a test bank: drop runs into a folder, read a leaderboard."""
     if trust_code:
         # Imports pydantic.
-        from trecexam.track import TRUST_CODE
+        from trecexam.folder import TRUST_CODE
 
         ctx.call_on_close(partial(_restore, TRUST_CODE, os.environ.get(TRUST_CODE)))
         # In the environment, since the processes that a command starts trust what it trusts.

@@ -5,32 +5,21 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Iterable
+from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import click
 
-from trecexam.chosen import chosen_grader, taken_graders, taken_notes
 from trecexam.errors import TrecexamError
 
 if TYPE_CHECKING:
     from trecexam.features.fill.arithmetic.scale_map import RuleName
+    from trecexam.line.assessment import Assessment
+    from trecexam.track import Track
 
 Command = TypeVar("Command", bound=Callable[..., Any])
-
-
-def _choose(ctx: click.Context, param: click.Parameter, name: str | None) -> None:
-    """Has what opens the track take this grader; where none is named, says at the end whose the answer is."""
-    chosen_grader.set(name)
-    taken_graders.set({})
-
-    def end() -> None:
-        for note in taken_notes():
-            click.echo(f"note: {note}", err=True)
-        chosen_grader.set(None)
-        taken_graders.set(None)
-
-    ctx.call_on_close(end)
+T = TypeVar("T")
 
 
 #: Of commands that are of a track as a whole.
@@ -40,17 +29,48 @@ whole_track_argument = click.argument(
 #: Of commands that may be given a track, or something else.
 grader_option = click.option(
     "--grader",
-    "chosen",
     metavar="NAME",
-    expose_value=False,
-    callback=_choose,
     help="Use the grader of this name, if the track has several.",
 )
 
 
-def track_argument(command: Command) -> Command:
-    """The argument TRACK, and the option that says which of its graders is meant."""
-    return whole_track_argument(grader_option(command))
+def open_chosen(path: Path, grader: str | None) -> Track:
+    """Open the track in a folder, as this grader sees it; use it in a `with` block."""
+    # Imports numpy and pydantic.
+    from trecexam.folder import TrackFolder
+    from trecexam.line.loaded_track import TrackLoaders
+    from trecexam.track import Track
+
+    return Track(TrackLoaders(TrackFolder.open(path)), grader)
+
+
+def track_argument(command: Callable[..., T]) -> Callable[..., T]:
+    """Give a command the argument TRACK and the option --grader, as `track`: an opened track."""
+
+    @wraps(command)
+    def with_track(track: Path, grader: str | None, **options: Any) -> T:
+        with open_chosen(track, grader) as chosen:
+            return command(track=chosen, **options)
+
+    return whole_track_argument(grader_option(with_track))
+
+
+def answering(
+    track: Track,
+    applies: Callable[[Assessment], bool] = lambda graded: True,
+    *,
+    documents: bool = False,
+    bank_needed: bool = True,
+) -> Track:
+    """Return the track as the grader sees it that answers, and name this grader where none was chosen.
+
+    Args:
+        applies, documents, bank_needed: as of `Track.loader`.
+    """
+    grader = track.loader(applies, documents=documents, bank_needed=bank_needed).name
+    if note := track.grader_note(grader):
+        click.echo(f"note: {note}", err=True)
+    return track[grader]
 
 
 #: Of commands that print a table with --estimate alone.

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from functools import partial
 from typing import TYPE_CHECKING
 
 import click
 
-import trecexam
-from trecexam.cli.options import track_argument
+from trecexam.cli.options import answering, track_argument
 from trecexam.cli.reading import reading
 from trecexam.files.track_lock import holder
 from trecexam.tables.terminal import printable
 
 if TYPE_CHECKING:
     from trecexam.tables.result import Result
+    from trecexam.track import Track
 
 #: Which of several people's ratings counts, by the rule.
 COUNTING = {"latest": "the last", "majority": "the majority", "adjudicated": "what was adjudicated"}
@@ -49,7 +49,7 @@ COUNTING = {"latest": "the last", "majority": "the majority", "adjudicated": "wh
 @click.option("--why", metavar="TEXT", help="Store this reason, so that others can check it.")
 @reading
 def override(
-    track: Path,
+    track: Track,
     query_id: str | None,
     doc_id: str | None,
     item: str,
@@ -76,14 +76,13 @@ def override(
     if listed:
         if query_id or doc_id or item or rating is not None or withdraw or why:
             raise click.UsageError("--list rates nothing: leave out the other options")
-        with trecexam.open_track(track) as opened:
-            return opened.override.ratings()
+        return track.override.ratings()
     _rate(track, query_id, doc_id, item, rating, withdraw, who, why)
     return None
 
 
 def _rate(
-    track: Path,
+    track: Track,
     query_id: str | None,
     doc_id: str | None,
     item: str,
@@ -106,10 +105,13 @@ def _rate(
     assert doc_id
     assert who
     assert why
-    with trecexam.open_track(track) as opened:
-        done = opened.override(query_id, doc_id, rating, item=item, who=who, why=why)
-        root, lock = opened.folder.root, opened.folder.lock_path
-        rule = opened.folder.config.judging.rule
+    # Imports numpy.
+    from trecexam.features.override.overriding import has_cell
+
+    track = answering(track, partial(has_cell, query_id=query_id, doc_id=doc_id, item=item))
+    done = track.override(query_id, doc_id, rating, item=item, who=who, why=why)
+    root, lock = track.folder.root, track.folder.lock_path
+    rule = track.folder.config.judging.rule
     # Item ids come from the bank, and the other person's words from a shared file.
     what = printable(f"{query_id} {doc_id}" + (f" {done.row.item_id}" if done.row.item_id else ""))
 

@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-import trecexam
 from trecexam.cli import show
-from trecexam.cli.options import grader_option, output_option
+from trecexam.cli.options import grader_option, open_chosen, output_option
 from trecexam.cli.reading import say
 from trecexam.cli.scores import bad_measures
 from trecexam.files import atomic as files
@@ -41,7 +40,9 @@ KINDS = (".pdf", ".svg", ".png")
     metavar="MEASURE",
     help="Plot this measure, in ir_measures' notation [default: the track's first].",
 )
-def plot(name: str | None, track: Path | None, output: Path | None, **options: Any) -> None:
+def plot(
+    name: str | None, grader: str | None, track: Path | None, output: Path | None, **options: Any
+) -> None:
     """Draw the plot NAME of TRACK for a paper; without NAME, list the plots.
 
     Fonts are embedded as TrueType, the picture has no title, and marks differ without colour, too. The same
@@ -60,7 +61,7 @@ def plot(name: str | None, track: Path | None, output: Path | None, **options: A
     if track is None:
         raise click.UsageError(f"give the track too: trecexam plot {name} TRACK -o {output}")
     chosen = {key: value for key, value in options.items() if value is not None}
-    with trecexam.open_track(track) as opened, bad_measures():
+    with open_chosen(track, grader) as opened, bad_measures():
         figure: PaperFigure = opened.plot(name, **chosen)
     say(figure.notes)
     files.replace(output, figure.file(output.suffix[1:].lower()))

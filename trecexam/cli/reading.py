@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from trecexam.chosen import taken_notes
 from trecexam.cli import show
 from trecexam.cli.options import estimate_option, output_option, refuse_inputs
-from trecexam.tables.notes import CHANGES, Note, first_notes, standing_notes
+from trecexam.tables.notes import first_notes, standing_notes
 from trecexam.tables.terminal import printable
 
 if TYPE_CHECKING:
@@ -38,10 +37,9 @@ def reading(function: Callable[..., Result | None]) -> Callable[..., int]:
     def command(as_json: bool, wide: bool, output: Path | None, **options: Any) -> int:
         if output is not None:
             refuse_inputs(output, options.values())
-        found = function(**options)
-        if found is None:
+        result = function(**options)
+        if result is None:
             return 0
-        result = _whose(found)
         answer(result, as_json=as_json, wide=wide, output=output)
         return 1 if result.rejected else 0
 
@@ -60,15 +58,10 @@ def writing(function: Callable[..., tuple[Result, int]]) -> Callable[..., int]:
         if isinstance(output, Path):
             refuse_inputs(output, (value for name, value in options.items() if name != "output"))
         result, status = function(**options)
-        answer(_whose(result), as_json=as_json, wide=wide)
+        answer(result, as_json=as_json, wide=wide)
         return status
 
     return _with_options(command, _FORMS)
-
-
-def _whose(result: Result) -> Result:
-    """The result, with a note that names its grader where there are several and none was chosen."""
-    return result.with_notes(*(Note(line, CHANGES) for line in taken_notes()))
 
 
 def writing_or_estimating(function: Callable[..., tuple[Result | None, int]]) -> Callable[..., int]:
@@ -81,7 +74,7 @@ def writing_or_estimating(function: Callable[..., tuple[Result | None, int]]) ->
     def command(as_json: bool, wide: bool, **options: Any) -> int:
         result, status = function(as_json=as_json, **options)
         if result is not None:
-            answer(_whose(result), as_json=as_json, wide=wide)
+            answer(result, as_json=as_json, wide=wide)
         return status
 
     return _with_options(command, (estimate_option, *_FORMS))

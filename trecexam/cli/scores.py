@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from pathlib import Path
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Literal
 
 import click
 
-import trecexam
-from trecexam.chosen import chosen_grader
 from trecexam.cli.options import measure_option, track_argument
 from trecexam.cli.reading import reading
 from trecexam.errors import TrecexamError
 
 if TYPE_CHECKING:
-    from trecexam.line.assessment import Assessment
-    from trecexam.scores.leaderboard import Leaderboard
     from trecexam.tables.result import Result
-    from trecexam.track import TrackFolder
+    from trecexam.track import Track
 
 
 @click.command(epilog="Example: trecexam leaderboard mytrack -m 'Cover(rel=4)@20' -m nDCG@10")
@@ -32,7 +27,7 @@ if TYPE_CHECKING:
 )
 @reading
 def leaderboard(
-    track: Path, measures: tuple[str, ...], official: bool, labels: Literal["learned"] | None
+    track: Track, measures: tuple[str, ...], official: bool, labels: Literal["learned"] | None
 ) -> Result:
     """Show runs of TRACK, best first, with standard errors.
 
@@ -49,43 +44,21 @@ def leaderboard(
 
     On a terminal, the first three measures are shown, or all that -m names; a pipe gets all.
     """
-    if labels is not None:
-        with trecexam.open_track(track) as opened:
-            return opened.leaderboard(measures or None, official=official, labels=labels)
-    # Not by `trecexam.open_track`: most of what that imports, a tenth of this command's time, is other
-    # commands'. Imports numpy, which --help must not load.
-    from trecexam.features.leaderboard.joint import joint_leaderboard
-    from trecexam.line.diagnostics import grades_notes
-    from trecexam.line.evaluation import leaderboard as leaderboard_of
-    from trecexam.line.loaded_track import TrackLoaders
-    from trecexam.track import TrackFolder
-
-    with TrackLoaders(TrackFolder.open(track)) as loaders, bad_measures():
-        chosen = chosen_grader.get()
-        if official:
-            loaded = loaders.load_judged(chosen)
-            of_each: Mapping[str, Assessment] = {loaded.name: loaded}
-            board: Leaderboard = leaderboard_of(loaded, measures or None, official=True)
-        elif chosen is None and len(loaders) > 1:
-            track_now = loaders.load()
-            of_each = track_now.assessments
-            board = joint_leaderboard(track_now, measures or None)
-        else:
-            loaded = (loaders.first if chosen is None else loaders[chosen]).load()
-            of_each = {loaded.name: loaded}
-            board = leaderboard_of(loaded, measures or None).with_notes(*grades_notes(loaded))
-        if not board.rows:
-            board = board.with_notes(*_without_runs(loaders.folder, of_each))
-    return board
+    with bad_measures():
+        board = track.leaderboard(measures or None, official=official, labels=labels)
+    return board if board.rows else board.with_notes(*_without_runs(track, official=official))
 
 
-def _without_runs(folder: TrackFolder, of_each: Mapping[str, Assessment]) -> Iterator[str]:
-    """Why a leaderboard has no rows: there are no files, or each was rejected."""
+def _without_runs(track: Track, *, official: bool) -> Iterator[str]:
+    """Yield why a leaderboard has no rows: there are no files, or each was rejected."""
+    # Imports numpy.
     from trecexam.line.rejected import joint_rejected, rejected_notes
 
-    files = {name: [row for row in each.not_taken if row.lost == "file"] for name, each in of_each.items()}
-    rejected = joint_rejected(folder, files) if len(files) > 1 else next(iter(files.values()))
-    yield f"{'no usable run' if rejected else 'no runs yet'}: drop some into {folder.runs}"
+    joint = track.is_joint and not official
+    loaded = track.loaders.load().assessments if joint else {"": track.graded(bank_needed=not official)}
+    files = {name: [row for row in each.not_taken if row.lost == "file"] for name, each in loaded.items()}
+    rejected = joint_rejected(track.loaders.folder, files) if len(files) > 1 else next(iter(files.values()))
+    yield f"{'no usable run' if rejected else 'no runs yet'}: drop some into {track.folder.runs}"
     yield from rejected_notes(rejected, 5)
 
 

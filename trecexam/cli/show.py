@@ -20,7 +20,7 @@ from trecexam.tables.text import shorten_list
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from trecexam.api import Track
+    from trecexam.track import Track
 
 
 def table(table: Table, *, as_json: bool = False, json_value: Any = None) -> None:

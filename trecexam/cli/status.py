@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 import click
 
-import trecexam
 from trecexam.cli import show
 from trecexam.cli.options import track_argument
 from trecexam.cli.reading import reading
@@ -17,19 +16,19 @@ from trecexam.tables.table import Layout, Table
 if TYPE_CHECKING:
     from trecexam.graders.prompts import Prompt
     from trecexam.tables.result import Result
+    from trecexam.track import Track
 
 
 @click.command(epilog="Example: trecexam status mytrack")
 @track_argument
 @reading
-def status(track: Path) -> Result:
+def status(track: Track) -> Result:
     """Show what TRACK holds, how far grading is, and which processes are at work. Grades nothing.
 
     With several graders, prints one row per grader and a total. --grader NAME shows the details of one,
     --json of all.
     """
-    with trecexam.open_track(track) as opened:
-        return opened.status()
+    return track.status()
 
 
 @click.command(epilog="Example: trecexam config mytrack")
@@ -41,7 +40,7 @@ def config(track: Path | None) -> None:
     """
     # Imports pydantic, which --help must not load.
     from trecexam.config import render_config
-    from trecexam.track import TrackFolder
+    from trecexam.folder import TrackFolder
 
     values = {} if track is None else TrackFolder.open(track).config.model_dump(exclude_unset=True)
     show.lines(render_config(values).splitlines())

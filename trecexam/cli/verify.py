@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
-import trecexam
 from trecexam.cli.lazy import OpenGroup
 from trecexam.cli.options import track_argument
 from trecexam.cli.reading import reading
 
 if TYPE_CHECKING:
     from trecexam.tables.result import Result
+    from trecexam.track import Track
 
 
 @click.group(cls=OpenGroup, epilog="Example: trecexam verify missing mytrack --min-relevant 2")
@@ -68,14 +67,13 @@ def top_option(what: str) -> Callable[[Callable[..., int]], Callable[..., int]]:
 @doc_option
 @top_option("passages of each item")
 @reading
-def grading(track: Path, top: int | None, **chosen: tuple[str, ...]) -> Result:
+def grading(track: Track, top: int | None, **chosen: tuple[str, ...]) -> Result:
     """Show answers and ratings by item, best rated passages first.
 
     `rating` is the one that counts in the scores. `status` is ok, unparsed, refused or error; missing if
     there is no answer, no_text if the passage has no text to grade.
     """
-    with trecexam.open_track(track) as opened:
-        return opened.verify.grading(**_all_or(chosen), top=top)
+    return track.verify.grading(**_all_or(chosen), top=top)
 
 
 @verify.command(epilog="Example: trecexam verify grid mytrack -q q1")
@@ -86,14 +84,13 @@ def grading(track: Path, top: int | None, **chosen: tuple[str, ...]) -> Result:
 @min_rating_option
 @top_option("passages of each query")
 @reading
-def grid(track: Path, min_rating: int | None, top: int | None, **chosen: tuple[str, ...]) -> Result:
+def grid(track: Track, min_rating: int | None, top: int | None, **chosen: tuple[str, ...]) -> Result:
     """Show a grid of ratings: passages (rows) by items (columns).
 
     Passages are sorted by official judgment, then by label. `reached` counts the items with --min-rating or
     better. In TSV, column item.N is the N-th item of the query, so queries share their columns.
     """
-    with trecexam.open_track(track) as opened:
-        return opened.verify.grid(**_all_or(chosen), min_rating=min_rating, top=top)
+    return track.verify.grid(**_all_or(chosen), min_rating=min_rating, top=top)
 
 
 @verify.command(epilog="Example: trecexam verify missing mytrack --min-relevant 2 --min-rating 5")
@@ -107,7 +104,7 @@ def grid(track: Path, min_rating: int | None, top: int | None, **chosen: tuple[s
 @top_option("passages of each query")
 @reading
 def missing(
-    track: Path,
+    track: Track,
     min_rating: int | None,
     min_relevant: int | None,
     per_query: bool,
@@ -119,10 +116,9 @@ def missing(
     Relevant passages without a rating, without text or outside the pool are counted separately. Needs
     official judgments.
     """
-    with trecexam.open_track(track) as opened:
-        return opened.verify.missing(
-            **_all_or(chosen), min_rating=min_rating, min_relevant=min_relevant, per_query=per_query, top=top
-        )
+    return track.verify.missing(
+        **_all_or(chosen), min_rating=min_rating, min_relevant=min_relevant, per_query=per_query, top=top
+    )
 
 
 @verify.command(epilog="Example: trecexam verify spurious mytrack --min-relevant 2 --top 20")
@@ -143,7 +139,7 @@ def missing(
 @top_option("items")
 @reading
 def spurious(
-    track: Path,
+    track: Track,
     min_rating: int | None,
     min_relevant: int | None,
     order: Literal["phi", "nonrelevant", "precision", "discrimination"],
@@ -156,10 +152,9 @@ def spurious(
     below 0 it favours non-relevant passages. discrimination is the item's a from `exam fit`: how well it
     separates good from bad runs, whatever the judgments are. Needs official judgments.
     """
-    with trecexam.open_track(track) as opened:
-        return opened.verify.spurious(
-            **_all_or(chosen), min_rating=min_rating, min_relevant=min_relevant, order=order, top=top
-        )
+    return track.verify.spurious(
+        **_all_or(chosen), min_rating=min_rating, min_relevant=min_relevant, order=order, top=top
+    )
 
 
 def _all_or(chosen: Mapping[str, tuple[str, ...]]) -> dict[str, Any]:

@@ -11,10 +11,14 @@ from typing import TYPE_CHECKING
 
 import click
 
-import trecexam
-from trecexam.chosen import chosen_grader
 from trecexam.cli import bars
-from trecexam.cli.options import FloatRange, estimate_json_option, track_argument
+from trecexam.cli.options import (
+    FloatRange,
+    estimate_json_option,
+    grader_option,
+    open_chosen,
+    whole_track_argument,
+)
 from trecexam.cli.signals import exit_status, signals
 from trecexam.cli.working import show_estimate, show_several_estimates
 from trecexam.extension import named
@@ -22,13 +26,14 @@ from trecexam.extension import named
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
-    from trecexam.api import Track
     from trecexam.graders.base import Estimate
     from trecexam.outputs.updates import Update
+    from trecexam.track import Track
 
 
 @click.command(epilog="Example: trecexam watch mytrack --once")
-@track_argument
+@whole_track_argument
+@grader_option
 @click.option("--once", is_flag=True, help="Bring out/ up to date with the current files, then exit.")
 @click.option(
     "--estimate",
@@ -62,6 +67,7 @@ if TYPE_CHECKING:
 @estimate_json_option
 def watch(
     track: Path,
+    grader: str | None,
     once: bool,
     estimate: bool,
     retry_errors: bool,
@@ -83,25 +89,20 @@ def watch(
     from trecexam.daemon import Daemon
 
     if estimate or as_json:
-        _estimate(track, as_json=as_json, retry_errors=retry_errors)
+        _estimate(track, grader, as_json=as_json, retry_errors=retry_errors)
         return 0
     if retry_errors:
-        with trecexam.open_track(track) as opened:
+        with open_chosen(track, grader) as opened:
             click.echo(
                 f"{opened.grading.forget_errors():,} answers forgotten; their cells will be graded again",
                 err=True,
             )
-    regrade = regrade or _may_regrade(track)
+    regrade = regrade or _may_regrade(track, grader)
     if once:
-        return _once(track, regrade=regrade)
+        return _once(track, grader, regrade=regrade)
     with bars.progress() as progress:
         daemon = Daemon(
-            track,
-            poll=poll,
-            settle=settle,
-            log=bars.log,
-            progress=progress,
-            regrade=regrade,
+            track, poll=poll, settle=settle, log=bars.log, progress=progress, regrade=regrade, grader=grader
         )
         with signals(daemon.stop, lambda: daemon.doing) as caught:
             daemon.run()
@@ -109,10 +110,9 @@ def watch(
     return 130 if signal.SIGINT in caught else 0
 
 
-def _estimate(root: Path, *, as_json: bool, retry_errors: bool) -> None:
-    with trecexam.open_track(root) as track:
-        chosen = chosen_grader.get()
-        names = track.graders if chosen is None else (chosen,)
+def _estimate(root: Path, grader: str | None, *, as_json: bool, retry_errors: bool) -> None:
+    with open_chosen(root, grader) as track:
+        names = track.graders if grader is None else (grader,)
         banks = track.grading.estimate_banks()
         if banks or len(names) > 1:
             graders = {name: partial(_of_grader, track, name, retry_errors) for name in names}
@@ -128,11 +128,11 @@ def _of_grader(track: Track, name: str | None, retry_errors: bool, *, timed: boo
     return estimated._replace(time=grader.grading.estimate_time()) if timed else estimated
 
 
-def _may_regrade(root: Path) -> bool:
+def _may_regrade(root: Path, grader: str | None) -> bool:
     """What a person at a terminal says to grading again what was graded once, where that costs."""
     if not sys.stdin.isatty():
         return False
-    with trecexam.open_track(root) as track:
+    with open_chosen(root, grader) as track:
         lost = track.grading.lost()
     return bool(lost) and click.confirm(
         f"The store of grades is missing or older. Grade {lost:,} cells again, and pay for them again?",
@@ -140,12 +140,12 @@ def _may_regrade(root: Path) -> bool:
     )
 
 
-def _once(root: Path, *, regrade: bool) -> int:
-    with trecexam.open_track(root) as track:
+def _once(root: Path, grader: str | None, *, regrade: bool) -> int:
+    with open_chosen(root, grader) as track:
         update, caught = update_once(track, regrade=regrade)
     status = print_update(track, update, caught)
     # Imports pydantic, which --help must not load.
-    from trecexam.track import PACK, PACKED
+    from trecexam.folder import PACK, PACKED
 
     if (track.folder.root / PACK).is_file() and not caught:
         click.echo(named(f"{PACKED}:differences")(track.folder), err=True)
@@ -161,10 +161,7 @@ def update_once(track: Track, *, regrade: bool = False) -> tuple[Update, list[in
         signals(lambda: stopped.append(True), lambda: stages[-1]) as caught,
     ):
         update = track.update(
-            progress=progress,
-            stop=lambda: bool(stopped),
-            doing=stages.append,
-            regrade=regrade,
+            progress=progress, stop=lambda: bool(stopped), doing=stages.append, regrade=regrade
         )
     return update, caught
 
@@ -178,7 +175,7 @@ def print_update(
         printed_later: Notes that the command prints below the update.
     """
     from trecexam.daemon import describe
-    from trecexam.track import settings_caution
+    from trecexam.folder import settings_caution
 
     cautions = tuple(line for line in update.cautions if line not in printed_later)
     if caution := settings_caution(track.folder):

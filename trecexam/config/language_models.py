@@ -25,7 +25,8 @@ _MAY_BE_A_KEY = re.compile(r"(key|token|secret|password|authorization)", re.IGNO
 class Section(BaseModel):
     """A section of trecexam.toml: unknown keys are refused."""
 
-    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, allow_inf_nan=False)
+    # Built when a track is read, with the settings that contain the section.
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, allow_inf_nan=False, defer_build=True)
 
 
 def without_usual(values: dict[str, Any], newer: Mapping[str, Any]) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
 
-from pydantic import SerializerFunctionWrapHandler, create_model, model_serializer
+from pydantic import Field, SerializerFunctionWrapHandler, create_model, model_serializer
 
 from trecexam.config.graders import GraderSection
 from trecexam.config.language_models import GeneratorSection, Section
@@ -30,19 +30,23 @@ S = TypeVar("S", bound=Section)
 LANGUAGE_MODELS = ("openai", "causal", "seq2seq")
 
 
+#: Of a section that trecexam.toml does not have: its defaults are filled in when the whole is read.
+_DEFAULTS: Any = Field({}, validate_default=True)
+
+
 class TrackConfig(Section):
     """A whole trecexam.toml."""
 
-    track: TrackSection = TrackSection()  # type: ignore[call-arg]
-    grader: GraderSection = GraderSection()  # type: ignore[call-arg]
+    track: TrackSection = _DEFAULTS
+    grader: GraderSection = _DEFAULTS
     graders: dict[str, NamedGrader] = {}  # noqa: RUF012 - pydantic copies it
-    ray: RaySection = RaySection()  # type: ignore[call-arg]
-    scores: ScoresSection = ScoresSection()  # type: ignore[call-arg]
-    report: ReportPageSection = ReportPageSection()  # type: ignore[call-arg]
-    cells: CellsSection = CellsSection()  # type: ignore[call-arg]
-    watch: WatchSection = WatchSection()  # type: ignore[call-arg]
-    generator: GeneratorSection = GeneratorSection()  # type: ignore[call-arg]
-    judging: JudgingSection = JudgingSection()  # type: ignore[call-arg]
+    ray: RaySection = _DEFAULTS
+    scores: ScoresSection = _DEFAULTS
+    report: ReportPageSection = _DEFAULTS
+    cells: CellsSection = _DEFAULTS
+    watch: WatchSection = _DEFAULTS
+    generator: GeneratorSection = _DEFAULTS
+    judging: JudgingSection = _DEFAULTS
 
     @model_serializer(mode="wrap")
     def _without_what_is_unset(self, serialize: SerializerFunctionWrapHandler) -> dict[str, Any]:
@@ -143,6 +147,6 @@ def config_class() -> type[TrackConfig]:
     if not declared:
         return TrackConfig
     sections: dict[str, Any] = {name: named(at) for name, at in declared.items()}
-    fields: dict[str, Any] = {name: (kind, kind()) for name, kind in sections.items()}
+    fields: dict[str, Any] = {name: (kind, _DEFAULTS) for name, kind in sections.items()}
     made: type[TrackConfig] = create_model("TrackConfig", __base__=TrackConfig, **fields)
     return made

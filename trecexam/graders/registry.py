@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 
 from trecexam.errors import GraderError, did_you_mean
 from trecexam.extension import extensions, named
+from trecexam.folder import refuse_code
 from trecexam.graders.base import Factory, Grader
 from trecexam.graders.elsewhere import the_elsewhere
 from trecexam.graders.traits import traits_of
-from trecexam.track import refuse_code
 
 if TYPE_CHECKING:
     from trecexam.config import GraderSection, RaySection
@@ -32,16 +32,22 @@ BUILT_IN = {
 @cache
 def available() -> Mapping[str, Factory]:
     """Every grader known here by name, whether it can run or not."""
-    factories: dict[str, Factory] = {}
-    declared = (extension.graders for extension in extensions())
-    for graders in (BUILT_IN, *declared):
-        factories |= {name: named(at) for name, at in graders.items()}
-    return dict(sorted(factories.items()))
+    return {name: named(at) for name, at in sorted(_places().items())}
+
+
+@cache
+def _places() -> Mapping[str, str]:
+    """Return "module:name" of each grader's factory, by the grader's name."""
+    places = dict(BUILT_IN)
+    for extension in extensions():
+        places |= extension.graders
+    return places
 
 
 def is_standard(name: str) -> bool:
     """Whether this is a grader that says so of itself, see `Factory`."""
-    return name in available() and available()[name].standard
+    factory: Factory | None = named(_places()[name]) if name in _places() else None
+    return factory is not None and factory.standard
 
 
 def create(
@@ -57,16 +63,16 @@ def create(
         GraderError: no such grader, or it cannot run here; the message says how to get it.
     """
     refuse_code(settings.metric, root, trusted=trust_code)
-    factories = available()
-    if settings.name not in factories:
+    if settings.name not in _places():
         if settings.name == "ray":
             raise GraderError("`ray` grades with any grader: name that one, and set `address` in [ray]")
-        hint = did_you_mean(settings.name, factories, f"known here: {', '.join(factories)}")
+        known = sorted(_places())
+        hint = did_you_mean(settings.name, known, f"known here: {', '.join(known)}")
         raise GraderError(
             f"no grader '{settings.name}'; {hint}; one that a package brought needs that package: "
             "`pip install` it here again"
         )
-    factory = factories[settings.name]
+    factory: Factory = named(_places()[settings.name])
     grader = factory.create(settings, root)
     paid = traits_of(grader).meter is not None
     if ray is None or ray.address is None or paid or not factory.runs_model:

@@ -17,6 +17,7 @@ from converters.errors import ConversionError
 from converters.lines import open_input
 from converters.segment import segments
 from converters.support_labels import LABELS, read_support_labels
+from trecexam.bank.model import STATEMENT
 from trecexam.config import GraderSection
 from trecexam.errors import GraderError
 from trecexam.graders.base import Answer, Cell, Grader, Scale
@@ -28,10 +29,6 @@ from trecexam.graders.embedding import (
     by_passages,
 )
 
-#: The kind of items that are sentences of responses.
-STATEMENT = "statement"
-#: The published prompt, by its name here.
-PROMPT = "TRECRAG2024Support"
 #: Words and punctuation marks of a window of a passage, which ends where a sentence ends.
 WINDOW = 64
 #: From what is related on (a rating of 2) support is partial, from what is a perfect answer on (5) full: the

@@ -15,8 +15,7 @@ from trecexam.graders.base import Answer, Cell, Estimate, Usage
 from trecexam.graders.openai import missing_for_servers
 from trecexam.graders.prompts import Reading
 from trecexam.graders.replies import read_reply
-from trecexam.graders.writing import Fitted, Unwritten, Writer, WrittenText
-from trecexam.graders.writing.base import models_here
+from trecexam.graders.writing.base import Fitted, Unwritten, Writer, WrittenText, models_here
 
 if TYPE_CHECKING:
     from trecexam.graders.server.meter import Meter

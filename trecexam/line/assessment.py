@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 from trecexam.config import TrackConfig
 from trecexam.files.cache import Cache
 from trecexam.files.stamps import Rejected
+from trecexam.folder import TrackFolder
 from trecexam.graders import Grader
 from trecexam.graders.base import identity_json
 from trecexam.graders.traits import GraderTraits, traits_of
@@ -24,7 +25,6 @@ from trecexam.line.sources import written_by
 from trecexam.line.stored_grades import StoredGrades
 from trecexam.line.track_inputs import TrackInputs
 from trecexam.line.versions import versions
-from trecexam.track import TrackFolder
 
 if TYPE_CHECKING:
     from trecexam.scores.ratings import QueryRatings

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from converters.lines import open_input
 from trecexam.errors import TrecexamError
-from trecexam.track import TrackFolder
+from trecexam.folder import TrackFolder
 
 
 def read_target(folder: TrackFolder, target: Path) -> bytes:

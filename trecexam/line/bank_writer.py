@@ -9,9 +9,9 @@ from typing import NamedTuple, Protocol
 
 from trecexam.errors import TrackError
 from trecexam.extension import extensions, named
+from trecexam.folder import TrackFolder
 from trecexam.graders.base import Estimate
 from trecexam.graders.writing.asking import SpentByGraders
-from trecexam.track import TrackFolder
 
 
 class WrittenBank(NamedTuple):

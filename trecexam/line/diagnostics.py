@@ -14,9 +14,9 @@ from trecexam.tables.terminal import printable
 from trecexam.tables.text import plural
 
 if TYPE_CHECKING:
+    from trecexam.folder import TrackFolder
     from trecexam.line.assessment import Assessment
     from trecexam.line.track_inputs import TrackInputs
-    from trecexam.track import TrackFolder
 
 #: Why there are no scores yet.
 NO_RUNS = "no runs yet: drop some into the track's folder for runs"

@@ -19,6 +19,7 @@ from converters.unpacking import without_ending
 from trecexam.bank import Bank
 from trecexam.files.cache import FileCache
 from trecexam.files.stamps import Rejected, Stamp, dangling_link, located
+from trecexam.folder import TrackFolder
 from trecexam.line.dropped_files import (
     Answered,
     Dropped,
@@ -31,7 +32,6 @@ from trecexam.line.normal_forms import differing_in_form
 from trecexam.line.run_columns import RunColumns
 from trecexam.line.track_graders import usable_folders
 from trecexam.tables.text import plural, shorten_list
-from trecexam.track import TrackFolder
 
 
 class Lacking(NamedTuple):

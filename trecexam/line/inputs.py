@@ -18,6 +18,7 @@ from trecexam.bank.model import QUERY, asked, item_by_query
 from trecexam.errors import LackingError, TrackError
 from trecexam.files.cache import Cache
 from trecexam.files.stamps import Rejected, Stamp, dangling_link, stamp
+from trecexam.folder import TrackFolder
 from trecexam.line.dropped_files import judges_answers
 from trecexam.line.dropped_runs import IN_BANK, IN_GRADER, DroppedRuns, Lacking
 from trecexam.line.input_files import (
@@ -33,7 +34,6 @@ from trecexam.line.shared_inputs import SharedInputs
 from trecexam.line.sources import provenance_beside, sources_beside
 from trecexam.line.track_inputs import TrackInputs
 from trecexam.tables.text import shorten_list
-from trecexam.track import TrackFolder
 
 T = TypeVar("T")
 

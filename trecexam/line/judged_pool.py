@@ -13,8 +13,8 @@ from trecexam.line.inputs import InputReader
 from trecexam.line.pool import PooledQuery, pool_with_ranks
 
 if TYPE_CHECKING:
+    from trecexam.folder import TrackFolder
     from trecexam.line.track_inputs import TrackInputs
-    from trecexam.track import TrackFolder
 
 #: query_id -> doc_ids
 Passages = Mapping[str, Collection[str]]
@@ -66,14 +66,7 @@ def judged_without_text(folder: TrackFolder, outside: Passages, gradable: Passag
 
 
 def count_judged_outside(folder: TrackFolder) -> int:
-    """How many judged passages of the bank's queries no run has in its first `depth` ranks; makes no grader.
-
-    Without a bank all queries with a text count. Passages without a text are counted, as none is read; but 0
-    where no run has a judged passage at any rank: the judgments are then of other documents.
-
-    Raises:
-        TrecexamError, ConversionError: the bank, or a file that the settings name, is missing or unreadable.
-    """
+    """Count the judged passages of the bank's queries that no run has in its first `depth` ranks."""
     kinds = ("question", "nugget", GOLD) if folder.bank(optional=True) else (QUERY,)
     inputs = InputReader(folder, kinds).read()
     runs = tuple(inputs.runs.values())

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, NamedTuple
 
 from converters.records import Item, Response
 from trecexam.bank.model import Bank
-from trecexam.config import GraderSection, TrackConfig
-from trecexam.graders.base import Grader
+from trecexam.config import TrackConfig
 
 #: Settings by section and key.
 Settings = Mapping[str, Mapping[str, Any]]
@@ -88,7 +86,7 @@ class Kind:
         columns: those of its measures that stand on the leaderboard of several graders.
         queries: those that means are over, of the whole bank and the queries' texts; None: those with items.
         items: the items to grade; None: the items of the bank of these kinds, or the queries themselves.
-        graders: what makes its grader, by `name` of [grader], where others have another one.
+        graders: "module:name" of what makes its grader, by `name` of [grader], where others have another one.
         words: what people call the ratings 0, 1, 2 ...; () where they say the number.
         cell_noun: what one of its cells is called, and several.
         ranks: labels are of documents that runs rank, so that official judgments can be set against them.
@@ -104,7 +102,7 @@ class Kind:
     columns: Callable[[MeasureFacts], tuple[str, ...]]
     queries: Callable[[Bank, Mapping[str, str]], tuple[str, ...]] | None = None
     items: Callable[[ItemSources], Asked] | None = None
-    graders: Mapping[str, Callable[[GraderSection, Path], Grader]] = field(default_factory=dict)
+    graders: Mapping[str, str] = field(default_factory=dict)
     words: tuple[str, ...] = ()
     cell_noun: tuple[str, str] = ("cell", "cells")
     ranks: bool = True

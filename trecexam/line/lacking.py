@@ -11,6 +11,7 @@ from converters.lines import head
 from converters.scored_rows import has_texts
 from trecexam.bank.model import QUERY
 from trecexam.errors import TrecexamError
+from trecexam.folder import TrackFolder
 from trecexam.graders.base import ITEM_KINDS
 from trecexam.graders.prompts import DEFAULT, named
 from trecexam.graders.registry import is_standard
@@ -18,7 +19,6 @@ from trecexam.line.input_files import read_bank_file
 from trecexam.line.inputs import InputReader
 from trecexam.line.track_graders import declared_kind, kind_of
 from trecexam.tables.text import plural
-from trecexam.track import TrackFolder
 
 _PROMPTED = ("seq2seq", "causal", "openai")
 

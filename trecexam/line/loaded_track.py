@@ -4,73 +4,26 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import dataclass, replace
-from inspect import unwrap
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
 from converters.errors import ConversionError
 from trecexam.errors import LackingError, TrackError, TrecexamError, did_you_mean
+from trecexam.folder import TrackFolder
 from trecexam.graders import Grader
 from trecexam.graders.base import Spent, Usage
 from trecexam.line.assessment import Assessment
 from trecexam.line.loader import TrackLoader
 from trecexam.line.shared_inputs import SharedInputs
 from trecexam.line.track_graders import folder_of, grader_names, refuse_two_graders
-from trecexam.track import TrackFolder
 
-F = TypeVar("F", bound=Callable[..., object])
 T = TypeVar("T")
 
 
-@dataclass(frozen=True)
-class AskedOf:
-    """Which grader answers a function, of a track with several graders where none is chosen.
-
-    Attributes:
-        applies: of an assessment and the arguments of the call: the first that it applies to answers, else
-            the first that can go on.
-        documents: it is about documents and what people judge them: official judgments, holes. It is refused
-            of graders whose labels are of something else.
-        has_files: of a function of a folder, which is of the first whose folder has such files; None where it
-            is of the track as a whole.
-        bank_optional: it works on runs, texts and judgments alone: a track without a bank will do.
-    """
-
-    applies: Callable[..., bool] = lambda track, *args, **kwargs: True
-    documents: bool = False
-    has_files: Callable[[TrackFolder], bool] | None = None
-    bank_optional: bool = False
-
-    def __call__(self, function: F) -> F:
-        """Marks a function so."""
-        _MARKED[function] = self
-        return function
-
-    @classmethod
-    def of(cls, function: Callable[..., object]) -> AskedOf:
-        """How a function, or the one that it wraps, is marked."""
-        return _MARKED.get(unwrap(function), cls())
-
-
-_MARKED: dict[Callable[..., object], AskedOf] = {}
-#: Marks a function by `AskedOf.applies`.
-asked_of = AskedOf
-#: Marks a function that is about documents: see `AskedOf.documents`.
-of_documents = AskedOf(lambda track, *args, **kwargs: track.of_documents, documents=True)
-#: Marks one that is about documents, and needs no bank: see `AskedOf.bank_optional`.
-of_judgments = replace(of_documents, bank_optional=True)
-#: Marks one that looks at grades where there is a bank: a grader with a bank answers before one without.
-of_pool = replace(
-    of_judgments, applies=lambda track, *args, **kwargs: track.of_documents and len(track.bank) > 0
-)
-#: As `of_pool`, of whatever a grader labels.
-of_any_pool = AskedOf(lambda track, *args, **kwargs: len(track.bank) > 0, bank_optional=True)
-
-
-def of_one_grader(has_files: Callable[[TrackFolder], bool]) -> AskedOf:
-    """Marks a function of a folder that is about what one grader has there: its history, its bank."""
-    return AskedOf(has_files=has_files)
+def has_bank(track: Assessment) -> bool:
+    """Return True for a track with a bank: of a question that needs none, such a grader answers first."""
+    return len(track.bank) > 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -259,12 +212,10 @@ class TrackLoaders(Mapping[str, TrackLoader]):
         """That of the first grader."""
         return self[next(iter(self))]
 
-    def first_asked(
-        self, applies: Callable[[Assessment], bool] = lambda track: True, *, bank_needed: bool = True
-    ) -> TrackLoader:
-        """That of the first grader that a question applies to, see `asked_of`.
+    def first_able(self, applies: Callable[[Assessment], bool], *, bank_needed: bool = True) -> TrackLoader:
+        """Return the loader of the first grader that can go on and that `applies` to.
 
-        Where it applies to none, the first that can go on; where none can, the first of all, who says why.
+        Where it applies to none, the first that can go on; where none can, the first of all.
 
         Args:
             bank_needed: as of `TrackLoader.load`.
@@ -279,18 +230,6 @@ class TrackLoaders(Mapping[str, TrackLoader]):
             if applies(track):
                 return self[name]
         return able or self.first
-
-    def load_judged(self, name: str | None = None) -> Assessment:
-        """Load the track for questions about its official judgments, for which it needs no bank.
-
-        Args:
-            name: the grader; None for the first whose labels are of documents.
-
-        Raises:
-            TrecexamError, ConversionError: it cannot be loaded; why.
-        """
-        loader = self.first_asked(of_pool.applies, bank_needed=False) if name is None else self[name]
-        return loader.load(bank_needed=False)
 
     def load(self, hold: Collection[Path] = ()) -> LoadedTrack:
         """The current track; grades nothing.

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import fields, replace
 from functools import cached_property
 from pathlib import Path
@@ -13,18 +13,18 @@ from uuid import uuid4
 import pyarrow as pa
 
 from converters.errors import ConversionError
-from trecexam.chosen import chosen_grader, took
 from trecexam.config import TrackConfig, purse_of
 from trecexam.errors import TrecexamError
 from trecexam.files.cache import Cache
 from trecexam.files.kept import recall, remember
 from trecexam.files.stamps import stamp
+from trecexam.folder import TrackFolder
 from trecexam.graders import Grader
 from trecexam.graders.base import Estimate, identity_digest
 from trecexam.graders.first_replies import FIRST
 from trecexam.graders.traits import GraderTraits
 from trecexam.graders.writing.base import naming
-from trecexam.graders.writing.create import spent_by_writers
+from trecexam.graders.writing.kept_answers import spent_by_writers
 from trecexam.line.assessment import Assessment
 from trecexam.line.diagnostics import none_is_read, nothing_read
 from trecexam.line.grading import Graded, Grading, Progress, without_codes, without_errors
@@ -39,10 +39,9 @@ from trecexam.line.store import GradeStore
 from trecexam.line.stored_grades import StoredGrades
 from trecexam.line.stored_sheets import sheets_of, with_new_grades
 from trecexam.line.track_grader import TrackGrader
-from trecexam.line.track_graders import ONLY, folder_of, grader_names, kind_of, open_folder
+from trecexam.line.track_graders import ONLY, folder_of, kind_of
 from trecexam.line.track_inputs import TrackInputs
 from trecexam.line.track_pool import TrackPool, cited_pool, track_pool
-from trecexam.track import TrackFolder
 
 #: Settings of a grader that change no answer.
 _PACE = frozenset(
@@ -335,7 +334,7 @@ class TrackLoader:
             self.folder.paces_path,
             self.purse,
             lambda: self.sharing_budget(),
-            lambda: spent_by_writers(self.folder, self.purse),
+            lambda: spent_by_writers(self.folder.answers_path, self.purse),
         )
 
     def grade(
@@ -418,16 +417,6 @@ class TrackLoader:
         self._forget_loaded()
         grader_id = StoredGrades(self.store, self.grader).grader_id
         return n_replies + (0 if grader_id is None else self.store.forget(grader_id, "error"))
-
-
-@contextmanager
-def opened(root: Path | str, grader: Grader | None = None) -> Iterator[TrackLoader]:
-    """The loader of the track in `root`, closed again at the end."""
-    folder = open_folder(root)
-    if chosen_grader.get() is None:
-        took(folder.grader or ONLY, grader_names(folder))
-    with TrackLoader(folder, grader) as loader:
-        yield loader
 
 
 #: How often inputs are read where some are replaced meanwhile.

@@ -7,10 +7,10 @@ from typing import Any
 
 from trecexam.errors import StoreError
 from trecexam.files.kept import read_object, recall
+from trecexam.folder import TrackFolder
 from trecexam.graders.base import Grader, identity_digest, identity_json
 from trecexam.graders.traits import traits_of
 from trecexam.line.loader import TrackLoader
-from trecexam.track import TrackFolder
 
 
 def refuse_lost_grades(loader: TrackLoader) -> None:

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from converters.errors import ConversionError
 from trecexam.errors import LockedError, TrackError, TrecexamError
+from trecexam.folder import TrackFolder
 from trecexam.graders.base import Estimate
 from trecexam.line.bank_writer import WrittenBank, bank_writer
 from trecexam.line.grading import Progress
@@ -17,7 +18,6 @@ from trecexam.line.loaded_track import TrackLoaders
 from trecexam.line.shared_inputs import SharedInputs
 from trecexam.line.track_graders import declared_kind, folder_of
 from trecexam.tables.text import plural
-from trecexam.track import TrackFolder
 
 #: What a progress bar counts.
 PROMPTS = "prompts of its bank"

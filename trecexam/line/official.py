@@ -21,8 +21,8 @@ from trecexam.tables.text import plural, shorten_list
 
 if TYPE_CHECKING:
     from converters.run import Run
+    from trecexam.folder import TrackFolder
     from trecexam.line.assessment import Assessment
-    from trecexam.track import TrackFolder
 
 
 class PeoplesJudgment(NamedTuple):

@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from trecexam.folder import TrackFolder
 from trecexam.line.assessment import Assessment, Part
 from trecexam.line.loaded_track import LoadedTrack
 from trecexam.tables.plots.model import Plot
 from trecexam.tables.result import Result
 from trecexam.tables.section import ExtraFiles, ReportPart
-from trecexam.track import TrackFolder
 
 
 @dataclass(frozen=True)

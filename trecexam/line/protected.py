@@ -9,9 +9,9 @@ from pathlib import Path
 
 from trecexam.config import CONFIG_NAME
 from trecexam.errors import TrecexamError
+from trecexam.folder import TrackFolder, as_far_as_readable
 from trecexam.line.sources import provenance_beside
 from trecexam.line.track_graders import usable_folders
-from trecexam.track import TrackFolder, as_far_as_readable
 
 #: The files of people, by pattern.
 _OF_PEOPLE = {

@@ -8,6 +8,7 @@ from converters.errors import Lost
 from converters.fields import taken_for_comments
 from trecexam.config import CONFIG_NAME
 from trecexam.files.stamps import Rejected
+from trecexam.folder import TrackFolder
 from trecexam.line.assessment import Assessment
 from trecexam.line.cell_order import missing_rows
 from trecexam.line.diagnostics import is_graded, without_label
@@ -16,7 +17,6 @@ from trecexam.line.track_graders import grader_names, usable_folders
 from trecexam.scores.measures import measures_on_qrels
 from trecexam.tables.notes import each_once
 from trecexam.tables.text import plural
-from trecexam.track import TrackFolder
 
 
 def rejected_rows(track: Assessment, ungraded: tuple[Rejected, ...] = ()) -> tuple[Rejected, ...]:

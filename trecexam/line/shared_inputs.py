@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections import Counter
 
 from trecexam.files.cache import Cache, FileCache
+from trecexam.folder import TrackFolder
 from trecexam.line.run_columns import RunColumns
 from trecexam.line.store import GradeStore
 from trecexam.line.texts import Texts
-from trecexam.track import TrackFolder
 
 
 class SharedInputs:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from converters.errors import ConversionError
 from trecexam.errors import LackingError, StoreError, TrecexamError
 from trecexam.files.track_lock import holder
+from trecexam.folder import TrackFolder
 from trecexam.graders.base import Usage, identity_digest
 from trecexam.graders.writing.create import used_by_writers
 from trecexam.line.diagnostics import unread_answers
@@ -22,7 +23,6 @@ from trecexam.tables.notes import each_once, of_grader
 from trecexam.tables.result import Result
 from trecexam.tables.table import Table, Value
 from trecexam.tables.text import plural
-from trecexam.track import TrackFolder
 
 if TYPE_CHECKING:
     from trecexam.line.assessment import Assessment

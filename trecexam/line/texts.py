@@ -12,7 +12,7 @@ from converters.records import Passage
 from converters.rubric_jsonl import numbered_graded_passages
 from trecexam.errors import TrackError
 from trecexam.files.stamps import Rejected, sniffed, stamp
-from trecexam.track import TrackFolder
+from trecexam.folder import TrackFolder
 
 
 class Texts:

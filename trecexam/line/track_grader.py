@@ -11,6 +11,7 @@ from trecexam.config import TrackConfig
 from trecexam.errors import TrecexamError
 from trecexam.extension import named
 from trecexam.files.stamps import stamp
+from trecexam.folder import PACK, PACKED, TrackFolder
 from trecexam.graders import Grader, create
 from trecexam.graders.base import identity_json
 from trecexam.graders.fingerprint import reading_fingerprint
@@ -20,7 +21,6 @@ from trecexam.graders.writing.base import naming
 from trecexam.line.input_files import sha256_of
 from trecexam.line.kept_codes import KeptCodes
 from trecexam.line.track_graders import declared_kind
-from trecexam.track import PACK, PACKED, TrackFolder
 from trecexam.version import __version__
 
 
@@ -82,7 +82,8 @@ class TrackGrader:
             kind = declared_kind(folder)
             make = None if kind is None else kind.graders.get(config.grader.name)
             if make is not None:
-                return make(config.grader, folder.root)
+                made: Grader = named(make)(config.grader, folder.root)
+                return made
             return create(config.grader, folder.root, config.ray, trust_code=folder.trust_code)
 
     @property

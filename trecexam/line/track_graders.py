@@ -9,16 +9,15 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from trecexam.chosen import chosen_grader
 from trecexam.config import TrackConfig, effective, line_of_setting
 from trecexam.errors import ConfigError, LackingError, TrackError, did_you_mean
+from trecexam.folder import PROMPT_SUFFIXES, TrackFolder
 from trecexam.graders.prompts.custom import load_prompt
 from trecexam.graders.prompts.model import Prompt
 from trecexam.graders.prompts.published import published
 from trecexam.line.kind import Kind
 from trecexam.line.kinds import available, kind_of_items
 from trecexam.line.measure_names import listed
-from trecexam.track import PROMPT_SUFFIXES, TrackFolder
 
 if TYPE_CHECKING:
     from trecexam.line.measure_names import MeasureLike, Measures
@@ -31,18 +30,16 @@ _GRADER_MEASURE = re.compile(r"([\w-]+):([^\d\W].*)")
 _WITHOUT_PROMPT = ("embedding", "recorded")
 
 
-def open_folder(root: Path | str, grader: str | None = None, *, trust_code: bool = False) -> TrackFolder:
+def open_folder(root: Path | str, grader: str | None = None) -> TrackFolder:
     """The folder of a track as one of its graders sees it: with the settings that hold for it.
 
     Args:
-        grader: its name; None for the one that the command line chose, else the first.
+        grader: its name; None for the first.
 
     Raises:
         TrackError, ConfigError: see `TrackFolder.open`; or there is no such grader.
     """
-    return folder_of(
-        TrackFolder.open(root, trust_code=trust_code), chosen_grader.get() if grader is None else grader
-    )
+    return folder_of(TrackFolder.open(root), grader)
 
 
 def grader_names(folder: TrackFolder) -> tuple[str, ...]:

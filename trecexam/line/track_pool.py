@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from trecexam.files.stamps import Rejected
+from trecexam.folder import TrackFolder
 from trecexam.graders.traits import GraderTraits
 from trecexam.line.diagnostics import without_text
 from trecexam.line.dropped_files import judges_answers
@@ -17,7 +18,6 @@ from trecexam.line.pool import PooledQuery, pool_with_ranks
 from trecexam.line.texts import Texts
 from trecexam.line.track_inputs import TrackInputs
 from trecexam.tables.text import plural, shorten_list
-from trecexam.track import TrackFolder
 
 
 class TrackPool(NamedTuple):

@@ -16,9 +16,9 @@ from typing import Any
 from trecexam.errors import LackingError
 from trecexam.files import atomic as files
 from trecexam.files.kept import read_object
+from trecexam.folder import OF_ALL, TrackFolder
 from trecexam.line.track_graders import usable_folders
 from trecexam.outputs.history import HISTORY
-from trecexam.track import OF_ALL, TrackFolder
 
 _MANIFEST = "manifest.json"
 _NAME = re.compile(r"[\w-]+")

@@ -9,6 +9,7 @@ from trecexam.features.leaderboard.joint import joint_leaderboard
 from trecexam.files import atomic as files
 from trecexam.files.kept import read_object, recall, remember
 from trecexam.files.stamps import Rejected, stamp
+from trecexam.folder import OF_ALL
 from trecexam.line.loaded_track import LoadedTrack, TrackLoaders
 from trecexam.line.rejected import all_rejected, joint_rejected
 from trecexam.line.track_graders import usable_folders
@@ -17,7 +18,6 @@ from trecexam.outputs.outputs import MANIFEST, PAGE, REJECTED
 from trecexam.outputs.report.joint import joint_page
 from trecexam.scores.leaderboard import Leaderboard
 from trecexam.tables.table import Table, to_json, to_tsv
-from trecexam.track import OF_ALL
 
 #: What each grader's manifest has that is the same in all.
 _SHARED = ("inputs", "outputs", "versions", "config")

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from trecexam.files import atomic as files
 from trecexam.files.kept import read_object, recall, remember
 from trecexam.files.stamps import Rejected, stamp
+from trecexam.folder import OF_ALL, TrackFolder
 from trecexam.line.evaluation import own_leaderboard
 from trecexam.line.sheets import Counts
 from trecexam.line.versions import package_version, versions
@@ -21,7 +22,6 @@ from trecexam.tables.plots.drawings import FOLDER as PLOTS
 from trecexam.tables.plots.drawings import KINDS
 from trecexam.tables.section import ExtraFiles
 from trecexam.tables.table import Table, to_json, to_tsv
-from trecexam.track import OF_ALL, TrackFolder
 
 if TYPE_CHECKING:
     from trecexam.line.assessment import Assessment

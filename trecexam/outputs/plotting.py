@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
-from functools import partial
 from typing import TYPE_CHECKING
 
 from trecexam.errors import TrecexamError, cannot_go_on, did_you_mean, shortened
 from trecexam.line.diagnostics import grades_notes
-from trecexam.line.loaded_track import LoadedTrack, asked_of
+from trecexam.line.loaded_track import LoadedTrack
 from trecexam.line.output_files import FeaturePlot, PlotMeasures
 from trecexam.outputs.features import features
 from trecexam.tables.notes import each_once, of_grader
@@ -18,7 +16,6 @@ from trecexam.tables.table import Table
 if TYPE_CHECKING:
     from trecexam.line.assessment import Assessment
     from trecexam.line.measure_names import MeasureLike
-    from trecexam.tables.plots.model import Plot
     from trecexam.tables.plots.paper import PaperFigure
 
 
@@ -83,94 +80,43 @@ def plots_table() -> Table:
     return Table(("plot", "what", "of"), tuple(rows))
 
 
-def _applies(track: Assessment, name: str = "", **options: object) -> bool:
-    """Whether a grader has this plot."""
+def has_plot(track: Assessment, name: str) -> bool:
+    """Return True where a grader has this plot."""
     declared = find_plot(name)
     feature = next(each for each in features() if name in each.plots)
     return feature.applies(track) and ("official_measure" not in declared.of or track.of_documents)
 
 
-@asked_of(_applies)
 def plot(
-    track: Assessment,
-    name: str = "",
-    *,
-    measure: MeasureLike | None = None,
-    official_measure: MeasureLike | None = None,
-    width: str | float | None = "single",
-    height: str | float | None = None,
-    font_size: float = FONT_SIZE,
-) -> PaperFigure:
-    """A plot as a matplotlib Figure; its `savefig` gives what `trecexam plot` writes.
-
-    A figure knows its numbers, title and caption: `figure.plot.table`, `.title` and `.caption`.
-
-    Args:
-        name: one of `trecexam plot`: "leaderboard", "scatter", "thresholds", "items" ...
-        measure, official_measure: of the plots that have such; None for the track's own, its first.
-        width, height: "3.3in", "8.4cm", "84mm", "241pt" (of TeX), "single" or "double" column (3.33 and 7
-            inches), or a number of inches. None for the width in the report, and for a height that suits
-            the plot.
-        font_size: points, 3 to 40; some letters are a little smaller.
-
-    Raises:
-        TrecexamError: there is no such plot, or none is named (it says which there are); the track has
-            nothing for it, or it has no room in this size.
-        ValueError: a measure cannot be computed, or a length or font size is none.
-    """
-    declared = find_plot(name)
-    figure = _figure(
-        partial(declared.make, track), declared, name, (measure, official_measure), (width, height), font_size
-    )
-    figure.notes = grades_notes(track)
-    return figure
-
-
-def plot_of_all(
-    track: LoadedTrack,
-    name: str = "",
-    *,
-    measure: MeasureLike | None = None,
-    official_measure: MeasureLike | None = None,
-    width: str | float | None = "single",
-    height: str | float | None = None,
-    font_size: float = FONT_SIZE,
-) -> PaperFigure | None:
-    """As `plot`, of all graders of a track; None where the plot is of one of them."""
-    declared = find_plot(name)
-    if declared.joint is None:
-        return None
-    figure = _figure(
-        partial(declared.joint, track),
-        declared,
-        name,
-        (measure, official_measure),
-        (width, height),
-        font_size,
-    )
-    notes_by_grader = {grader: grades_notes(each) for grader, each in track.assessments.items()}
-    unable = (cannot_go_on(grader, error) for grader, error in track.unable.items())
-    figure.notes = (*each_once(notes_by_grader, of_grader), *unable)
-    return figure
-
-
-def _figure(
-    make: Callable[[PlotMeasures], Plot],
-    declared: FeaturePlot,
+    track: Assessment | LoadedTrack,
     name: str,
-    measures: tuple[MeasureLike | None, MeasureLike | None],
-    lengths: tuple[str | float | None, str | float | None],
-    font_size: float,
+    *,
+    measure: MeasureLike | None = None,
+    official_measure: MeasureLike | None = None,
+    width: str | float | None = "single",
+    height: str | float | None = None,
+    font_size: float = FONT_SIZE,
 ) -> PaperFigure:
+    """Draw a plot of one grader; of a `LoadedTrack` the plot of all its graders."""
+    declared = find_plot(name)
     if not LEAST <= font_size <= MOST:
         raise ValueError(f"font size {font_size:g}: give {LEAST:g} to {MOST:g} points")
-    size = (None if length is None else inches(length) for length in lengths)
-    plot_measures = PlotMeasures(*(None if each is None else str(each) for each in measures))
-    for kind, value in plot_measures._asdict().items():
+    across, up = (None if length is None else inches(length) for length in (width, height))
+    measures = PlotMeasures(*(None if each is None else str(each) for each in (measure, official_measure)))
+    for kind, value in measures._asdict().items():
         if value is not None and kind not in declared.of:
             raise TrecexamError(f"plot {name} has no {kind.replace('_', ' ')} to choose; leave out {value}")
     # Imports matplotlib, which no other call needs.
     from trecexam.tables.plots.paper import paper_figure
 
-    across, up = size
-    return paper_figure(make(plot_measures), width=across, height=up, letters=font_size)
+    if isinstance(track, LoadedTrack):
+        assert declared.joint is not None
+        made = declared.joint(track, measures)
+        notes_by_grader = {grader: grades_notes(each) for grader, each in track.assessments.items()}
+        unable = (cannot_go_on(grader, error) for grader, error in track.unable.items())
+        notes: tuple[str, ...] = (*each_once(notes_by_grader, of_grader), *unable)
+    else:
+        made, notes = declared.make(track, measures), grades_notes(track)
+    figure = paper_figure(made, width=across, height=up, letters=font_size)
+    figure.notes = notes
+    return figure

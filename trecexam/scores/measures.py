@@ -56,16 +56,31 @@ _UNUSED_PROVIDERS = frozenset(("gdeval",))
 
 
 class _SupportP(Measure):
+    """Weighted precision of citations, see `trecexam.scores.support`.
+
+    .. cite.arxiv:: 2504.15205
+    """
+
     NAME = __name__ = "SupportP"
     SHORT_DESC = "The mean weight of the citations of a response."
 
 
 class _SupportR(Measure):
+    """Weighted recall of sentences, see `trecexam.scores.support`.
+
+    .. cite.arxiv:: 2504.15205
+    """
+
     NAME = __name__ = "SupportR"
     SHORT_DESC = "The mean weight of the sentences of a response, 0 where one cites nothing."
 
 
 class _SupportF1(Measure):
+    """Harmonic mean of SupportP and SupportR, see `trecexam.scores.support`.
+
+    .. cite.arxiv:: 2504.15205
+    """
+
     NAME = __name__ = "SupportF1"
     SHORT_DESC = "The harmonic mean of SupportP and SupportR."
 

@@ -5,7 +5,6 @@ from trecexam.extension import Command, Extension
 EXTENSION = Extension(
     "overlap",
     commands={"overlap": Command("trecexam_overlap.cli:overlap", "The items' words in runs.", "look closer")},
-    accessors={"overlap": "trecexam_overlap.feature:OverlapAccessor"},
     features=("trecexam_overlap.feature:OVERLAP",),
     settings={"overlap": "trecexam_overlap.feature:OverlapSection"},
     graders={"overlap": "trecexam_overlap.grader:FACTORY"},

@@ -2,7 +2,6 @@
 
 import click
 
-import trecexam
 from trecexam.cli.options import track_argument
 from trecexam.cli.reading import reading
 
@@ -12,5 +11,7 @@ from trecexam.cli.reading import reading
 @reading
 def overlap(track):
     """Items' words in the passages of TRACK's runs."""
-    with trecexam.open_track(track) as opened:
-        return opened.overlap.runs()
+    # Imports numpy, which --help must not load.
+    from trecexam_overlap.feature import runs
+
+    return runs(track)

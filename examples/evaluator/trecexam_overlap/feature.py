@@ -2,7 +2,6 @@
 
 from pydantic import Field
 
-from trecexam.calls import Accessor, on_loaded
 from trecexam.config import Section
 from trecexam.line.output_files import feature_of_result
 from trecexam.tables.result import Tables
@@ -30,8 +29,10 @@ def overlaps(track):
     return Tables({"runs": Table(("run", "overlap"), rows)}, (note,))
 
 
-class OverlapAccessor(Accessor):
-    runs = on_loaded(overlaps)
+def runs(track):
+    """Each run's overlap, for Python and the command: `trecexam_overlap.runs(track)`."""
+    graded = track.graded()
+    return track.with_grader_note(overlaps(graded), graded.name)
 
 
 OVERLAP = feature_of_result(

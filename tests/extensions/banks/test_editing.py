@@ -138,7 +138,7 @@ def test_a_concurrent_change_is_not_overwritten(small_track: Path) -> None:
     ],
 )
 def test_invalid_edits_are_a_one_line_error(
-    small_track: Path, change: Callable[[trecexam.api.Track], object], reason: str
+    small_track: Path, change: Callable[[trecexam.track.Track], object], reason: str
 ) -> None:
     before = (small_track / BANK).read_bytes()
     with trecexam.open_track(small_track) as track, pytest.raises(TrecexamError) as caught:

@@ -30,7 +30,7 @@ from converters.records import Item
 from trecexam.cli.main import run
 from trecexam.extensions.banks.generation.nuggetizing import system_of
 from trecexam.extensions.banks.generation.prompts import prompt_text
-from trecexam.graders.writing import WrittenText
+from trecexam.graders.writing.base import WrittenText
 
 QUERIES = {"q1": "cost of nuclear power", "q2": "how do {query} bees fly"}
 #: Passages of each query's runs; d00 is first in all.
@@ -392,7 +392,7 @@ class OwnWriter:
         return text
 
     def fitted(self, render: Callable[[str], str], text: str) -> Any:
-        from trecexam.graders.writing import Fitted
+        from trecexam.graders.writing.base import Fitted
 
         return Fitted(render(text[:60]), cut=len(text) > 60)
 

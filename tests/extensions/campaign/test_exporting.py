@@ -20,7 +20,7 @@ from trecexam.extensions.campaign.assessments import record_assessment
 from trecexam.extensions.campaign.exporting import import_judgments
 from trecexam.extensions.campaign.judgment_table import TableRow, judgment_table
 from trecexam.features.override.overriding import take
-from trecexam.track import TrackFolder
+from trecexam.folder import TrackFolder
 
 FILES = ("qrels.txt", "qrels-6.txt", "judgments.tsv")
 

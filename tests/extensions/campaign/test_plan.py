@@ -11,7 +11,7 @@ from support import make_small_track
 from trecexam.errors import TrecexamError
 from trecexam.extensions.campaign.assessments import record_assessment
 from trecexam.extensions.campaign.plan import JudgingPlan, PlannedTask, read_plan, write_plan
-from trecexam.track import TrackFolder
+from trecexam.folder import TrackFolder
 
 ID = st.text(st.characters(codec="utf-8", exclude_categories=("C", "Z")), min_size=1, max_size=5)
 NAME = st.lists(ID, min_size=1, max_size=2).map(" ".join)

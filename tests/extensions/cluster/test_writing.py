@@ -15,7 +15,7 @@ from tiny_models import save_llama
 
 from trecexam.config import GeneratorSection, RaySection, TrackConfig
 from trecexam.extensions.cluster.writer import ClusterWriter
-from trecexam.graders.writing import create_writer
+from trecexam.graders.writing.create import create_writer
 
 pytestmark = [pytest.mark.ray, pytest.mark.slow]
 

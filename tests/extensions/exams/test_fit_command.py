@@ -14,11 +14,11 @@ import pytest
 from support import RECORDED, make_small_track, record_grades, tsv_rows, write_run
 
 import trecexam
-from trecexam.api import Track
 from trecexam.cli.main import run
 from trecexam.extensions.exams import fit_exam, fitting, improve_exam
 from trecexam.extensions.exams.irt.model import probability
 from trecexam.extensions.exams.irt.settings import Settings
+from trecexam.track import Track
 
 
 @pytest.fixture

@@ -21,7 +21,8 @@ from trecexam.extensions.learn.arithmetic.learning import Learned, fit, predict
 from trecexam.extensions.learn.arithmetic.passages import QueryPassages
 from trecexam.extensions.learn.learned_pool import gather_data
 from trecexam.extensions.learn.validation import Validation
-from trecexam.line.loader import opened
+from trecexam.line.loader import TrackLoader
+from trecexam.line.track_graders import open_folder
 
 ROWS = [
     ("leaderboard", "learned"),
@@ -40,7 +41,7 @@ def validated(root: Path) -> Validation:
 
 
 def queries_of(root: Path) -> tuple[QueryPassages, ...]:
-    with opened(root) as loader:
+    with TrackLoader(open_folder(root)) as loader:
         return gather_data(loader.load(), encoder=WordEncoder()).queries
 
 

@@ -15,9 +15,9 @@ from support import HashGrader, hashed_rating
 import trecexam
 from trecexam.extensions.learn.arithmetic.passages import FEATURES, QueryPassages
 from trecexam.extensions.learn.learned_pool import gather_data
+from trecexam.folder import TrackFolder
 from trecexam.graders import Answer, Cell
 from trecexam.line.loader import TrackLoader
-from trecexam.track import TrackFolder
 
 RATING = FEATURES.index("rating")
 

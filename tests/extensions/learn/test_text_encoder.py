@@ -70,8 +70,8 @@ def test_vectors_of_the_embedding_grader_are_not_made_again(tmp_path: Path) -> N
     root = make_learnable(tmp_path / "track")
     with trecexam.open_track(root) as track:
         track.update()
-        assert track._loader.grader.identity["grader"] == "embedding"
-        encoder = track_encoder(track._loader.load())
+        assert track.loader().grader.identity["grader"] == "embedding"
+        encoder = track_encoder(track.graded())
         assert encoder.identity["dtype"] == "float32"
         passages = [json.loads(line)["text"] for line in (root / "passages.jsonl").read_text().splitlines()]
         vectors = TrackVectors(root / ".trecexam", encoder)

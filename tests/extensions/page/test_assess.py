@@ -23,7 +23,7 @@ from trecexam.extensions.page import assessing
 from trecexam.extensions.page.assessing import name_of
 from trecexam.extensions.page.users import Users, add_tokens
 from trecexam.features.override import overriding
-from trecexam.track import TrackFolder
+from trecexam.folder import TrackFolder
 
 SCALE = '[judging]\nscale = ["off topic", "related", "to the point"]\nguidelines = "guide.md"\n'
 PLAN = (

@@ -24,7 +24,7 @@ from trecexam.extensions.campaign.plan import JudgingPlan, PlannedTask, write_pl
 from trecexam.extensions.page import urls
 from trecexam.extensions.page.judging import JudgeNext, look
 from trecexam.extensions.page.users import Users
-from trecexam.track import TrackFolder
+from trecexam.folder import TrackFolder
 
 LISTS = ("", "/queries", "/disagreements")
 

@@ -25,7 +25,7 @@ from trecexam.cli.main import run
 from trecexam.errors import TrecexamError
 from trecexam.extensions.page.running import unknown_assessors
 from trecexam.extensions.page.users import Users, add_tokens, checked_name, digest, hashes_file, read_users
-from trecexam.track import TrackFolder
+from trecexam.folder import TrackFolder
 
 TEXT = '# The people of 2026.\nada = "assessor" # our first\n"orla@uni.edu" = "organizer"\n'
 

@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 
 import trecexam
 from trecexam.extensions.support.tables import SupportTables
+from trecexam.folder import TrackFolder
 from trecexam.line.cited import cited_values
 from trecexam.line.loader import TrackLoader
 from trecexam.scores.measures import measure
 from trecexam.scores.support import support_scores
-from trecexam.track import TrackFolder
 
 WEIGHTS = st.sampled_from([0.0, 0.5, 1.0])
 

@@ -247,7 +247,7 @@ def test_ratings_by_people_on_the_scale_of_judgments_are_learned_unchanged(tmp_p
     with trecexam.open_track(root) as track:
         for rating in range(4):
             track.override("q1", f"d01{rating}", rating, who="ann", why="read it")
-        official = track_judgments(track._loader.load())
+        official = track_judgments(track.graded())
     assert len(official.people) == 4
     assert [official.judged["q1"][f"d01{rating}"] for rating in range(4)] == [0, 1, 2, 3]
 

@@ -17,7 +17,8 @@ import trecexam
 from trecexam.cli.main import run
 from trecexam.graders.base import Scale
 from trecexam.line.evaluation import official_values, rubric_values
-from trecexam.line.loader import opened
+from trecexam.line.loader import TrackLoader
+from trecexam.line.track_graders import open_folder
 from trecexam.scores.correlation import correlate
 from trecexam.scores.rank_correlation.ranks import find_outliers
 
@@ -52,7 +53,7 @@ def settings(root: Path, scores: str) -> None:
 
 def values(root: Path, measure: str, *, official: bool) -> tuple[list[str], np.ndarray]:
     """The runs, and their values of shape (runs, queries), from the leaderboard's own per-query values."""
-    with opened(root) as loader:
+    with TrackLoader(open_folder(root)) as loader:
         loaded = loader.load()
         evaluated = official_values(loaded, [measure]) if official else rubric_values(loaded, [measure])
     names = sorted(evaluated.runs)

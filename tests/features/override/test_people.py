@@ -41,7 +41,7 @@ def with_settings(track: Track, text: str) -> Track:
 
 
 def query_to_rate(track: Track) -> QueryToRate:
-    loaded = track._loader.load()
+    loaded = track.graded()
     sheet = loaded.sheets["q1"]
     texts = {doc_id: sheet.text_of(doc_id) for doc_id in sheet.doc_ids}
     return QueryToRate("q1", loaded.bank.items["q1"], (), texts, 8, 5, scale=loaded.judging_scale)

@@ -10,8 +10,8 @@ import pytest
 
 from trecexam.errors import GraderError
 from trecexam.graders.base import Estimate, Usage
-from trecexam.graders.writing import Fitted, Unwritten, WrittenText
 from trecexam.graders.writing.asking import AskingResult, Job, PromptSet, Rounds, ask_all
+from trecexam.graders.writing.base import Fitted, Unwritten, WrittenText
 from trecexam.graders.writing.kept_answers import AnswerFile, KeepingWriter
 
 

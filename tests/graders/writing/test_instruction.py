@@ -15,7 +15,8 @@ from tiny_models import save_llama, save_t5
 from trecexam.config import GraderSection
 from trecexam.errors import GraderError
 from trecexam.extensions.local_models.writer import LocalWriter
-from trecexam.graders.writing import Instruction, Unwritten, WrittenText, grading_writer
+from trecexam.graders.writing.base import Unwritten, WrittenText
+from trecexam.graders.writing.create import Instruction, grading_writer
 
 SCHEMA = {"type": "object", "properties": {"score": {"type": "number"}}}
 INSTRUCTION = Instruction("You judge.", SCHEMA)

@@ -17,6 +17,7 @@ from trecexam.errors import ConfigError, TrecexamError
 from trecexam.extensions.autojudge.settings import Endpoint, as_toml, track_settings
 from trecexam.files.atomic import make_folder, replace
 from trecexam.files.track_lock import TrackLock
+from trecexam.folder import TrackFolder
 from trecexam.line.diagnostics import grades_notes
 from trecexam.line.evaluation import values_of_runs
 from trecexam.line.loaded_track import LoadedTrack, TrackLoaders
@@ -24,7 +25,6 @@ from trecexam.line.missing_banks import lacks_bank
 from trecexam.outputs.update_all import update_all
 from trecexam.scores.cover import NUGGET_SCORES
 from trecexam.tables.text import plural, shorten_list
-from trecexam.track import TrackFolder
 
 #: Support is given with what its F1 is made of.
 _BESIDE = {"SupportF1": ("SupportP", "SupportR")}

@@ -12,9 +12,9 @@ from autojudge_base.nugget_data import Creator, NuggetBank, NuggetClaim, NuggetQ
 from converters.bank import read_bank, write_bank
 from converters.records import Item
 from trecexam.files.atomic import replace
+from trecexam.folder import TrackFolder
 from trecexam.line.loaded_track import LoadedTrack
 from trecexam.scaffold import rag_graders
-from trecexam.track import TrackFolder
 
 #: kind of item -> the file of the track that holds such items, by the graders of a RAG track.
 _FILES = {"nugget": rag_graders()["nuggets"]["bank"][0], "question": rag_graders()["rubric"]["bank"][0]}

@@ -9,6 +9,5 @@ EXTENSION = Extension(
     commands={
         "bank": Command(f"{__name__}.cli:bank", "Make, check and compare test banks.", "banks and exams")
     },
-    accessors={"bank": f"{__name__}.accessor:BankAccessor"},
     bank_writer=f"{__name__}.generation.calls:WRITER",
 )

@@ -2,22 +2,124 @@
 
 from __future__ import annotations
 
-from trecexam.calls import Accessor, asking, estimating, named_as_called, on_folder, on_loader
-from trecexam.extensions.banks import editing
-from trecexam.extensions.banks.check import check_track
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from trecexam.extensions.banks.check import asks_a_bank, check_track
 from trecexam.extensions.banks.diff import bank_diff
+from trecexam.extensions.banks.editing import BankEditing
 from trecexam.extensions.banks.generation.calls import bank_job
+from trecexam.line.track_graders import usable_folders
+
+if TYPE_CHECKING:
+    from trecexam.extensions.banks.bank_difference import BankDiff
+    from trecexam.extensions.banks.checks import Checked
+    from trecexam.extensions.banks.generation.generate import Generated
+    from trecexam.graders.base import Estimate
+    from trecexam.graders.writing.asking import ShowProgress, Stop
+    from trecexam.graders.writing.base import Writer
+    from trecexam.line.measure_names import Measures
 
 
-@named_as_called
-class BankAccessor(Accessor):
+class BankAccessor(BankEditing):
     """The track's test bank."""
 
-    generate = asking(bank_job)
-    estimate = estimating(bank_job)
-    add_item = on_folder(editing.add_item)
-    edit_item = on_folder(editing.edit_item)
-    retire_item = on_folder(editing.retire_item)
-    edits = on_folder(editing.edits)
-    check = on_folder(check_track)
-    diff = on_loader(bank_diff)
+    def generate(
+        self,
+        prompt: str = "questions",
+        *,
+        query_ids: Sequence[str] = (),
+        passages: int | None = None,
+        again: bool = False,
+        whole: bool = False,
+        output: Path | str | None = None,
+        writer: Writer | None = None,
+        progress: ShowProgress | None = None,
+        stop: Stop | None = None,
+    ) -> Generated:
+        """Writes items for each query without items with a language model, like `bank generate`.
+
+        An estimate for "nuggetizer" is an upper bound: lists are supposed to be as long as they may be.
+
+        Args:
+            prompt: "questions", "nuggets", "subtopics", "subtopic-nuggets", "nuggetizer", or a file of your
+                own.
+            query_ids: of these queries alone.
+            passages: for "nuggetizer", how many of a query's passages it reads, the relevant or else the
+                top-ranked ones; None for 50.
+            again: also where there are items; those that a model wrote, and nobody touched, give way.
+            whole: write the file when the last query is through, and not before.
+            output: a file of the track's bank; None for bank.questions.jsonl or bank.nuggets.jsonl.
+            writer: in place of the one that trecexam.toml names.
+            progress: called with how many of how many prompts are answered.
+            stop: called again and again; True ends asking early, with what there is.
+        """
+        with self.track.model_lock():
+            return bank_job(
+                self.track.folder,
+                prompt,
+                query_ids=query_ids,
+                passages=passages,
+                again=again,
+                whole=whole,
+                output=output,
+                writer=writer,
+            ).ask(progress, stop, self.track.loaders.spent_by_graders)
+
+    def estimate(
+        self,
+        prompt: str = "questions",
+        *,
+        query_ids: Sequence[str] = (),
+        passages: int | None = None,
+        again: bool = False,
+        whole: bool = False,
+        output: Path | str | None = None,
+        writer: Writer | None = None,
+        timed: bool = False,
+    ) -> Estimate:
+        """Estimate prompts ("cells"), tokens and cost of `generate`; `timed`: the time by a sample, too."""
+        return bank_job(
+            self.track.folder,
+            prompt,
+            query_ids=query_ids,
+            passages=passages,
+            again=again,
+            whole=whole,
+            output=output,
+            writer=writer,
+        ).estimate(timed=timed)
+
+    def check(self) -> Checked:
+        """Checks a track's bank for empty, long or duplicate items, copies of the query and more (`bank
+        check`).
+
+        Also queries without items, and items of queries without a text. Queries that lack items are named
+        where the track has a file of queries: a dataset has more than it asks.
+
+        Raises:
+            TrecexamError, ConversionError: there is no bank, or a file cannot be read at all.
+        """
+        folder = self.track.folder
+        if self.track.is_joint:
+            # A grader's files may be there that cannot grade.
+            folder = next(filter(asks_a_bank, usable_folders(folder).values()), folder)
+        return self.track.with_grader_note(check_track(folder), str(folder.grader))
+
+    def diff(self, old: Path | str, new: Path | str, measures: Measures | None = None) -> BankDiff:
+        """Items, labels and ranks that differ between two bank files, with stored grades.
+
+        Where one of the two is a bank file of the track, each is in its place, beside the track's others;
+        else each is the whole bank.
+
+        Args:
+            measures: None for the track's own.
+
+        Raises:
+            TrecexamError, ConversionError: a bank cannot be read, or has no item to ask about; what is in the
+                way of a leaderboard.
+        """
+        track = self.track.of_measures(measures)
+        loader = track.loader()
+        return track.with_grader_note(bank_diff(loader, old, new, measures), loader.name)

@@ -9,14 +9,12 @@ import converters
 from converters.bank_lines import BankLine, scan_bank
 from converters.ir_dataset import dataset_queries
 from converters.lines import open_bytes
-from trecexam.bank.model import QUERY, lines_by_query
+from trecexam.bank.model import QUERY, STATEMENT, lines_by_query
 from trecexam.errors import TrecexamError
 from trecexam.extensions.banks.checks import Checked, check_lines
 from trecexam.files.stamps import sniffed
-from trecexam.graders.support import STATEMENT
-from trecexam.line.loaded_track import of_one_grader
+from trecexam.folder import TrackFolder
 from trecexam.line.track_graders import declared_kind
-from trecexam.track import TrackFolder
 
 
 def check_files(paths: Sequence[Path]) -> Checked:
@@ -32,23 +30,15 @@ def check_files(paths: Sequence[Path]) -> Checked:
     return check_lines(_lines([(str(path), path) for path in paths]))
 
 
-def _asks_a_bank(folder: TrackFolder) -> bool:
-    """Whether the grader uses items of an existing bank, not queries or sentences of responses."""
+def asks_a_bank(folder: TrackFolder) -> bool:
+    """Return True where the grader uses items of an existing bank, not queries or sentences of responses."""
     kind = declared_kind(folder)
     asks_items = kind is None or kind.item_kinds.isdisjoint({QUERY, STATEMENT})
     return asks_items and bool(folder.bank(optional=True))
 
 
-@of_one_grader(_asks_a_bank)
 def check_track(folder: TrackFolder) -> Checked:
-    """Checks a track's bank for empty, long or duplicate items, copies of the query and more (`bank check`).
-
-    Also queries without items, and items of queries without a text. Queries that lack items are named where
-    the track has a file of queries: a dataset has more than it asks.
-
-    Raises:
-        TrecexamError, ConversionError: there is no bank, or a file cannot be read at all.
-    """
+    """Check a track's bank, as `bank check`."""
     files = [(folder.shown(path), path) for path in folder.bank()]
     queries = folder.queries()
     texts: Mapping[str, str] = {}

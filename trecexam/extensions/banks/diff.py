@@ -47,18 +47,7 @@ def bank_diff(
     new: Path | str,
     measures: Measures | None = None,
 ) -> BankDiff:
-    """Items, labels and ranks that differ between two bank files, with stored grades.
-
-    Where one of the two is a bank file of the track, each is in its place, beside the track's others;
-    else each is the whole bank.
-
-    Args:
-        measures: None for the track's own.
-
-    Raises:
-        TrecexamError, ConversionError: a bank cannot be read, or has no item to ask about; what is in the
-            way of a leaderboard.
-    """
+    """Items, labels and ranks that differ between two bank files, with stored grades."""
     old, new, names = Path(old), Path(new), names_of(measures)
     track_files = loader.folder.bank(optional=True)
     replaced = [path for path in track_files if _same(path, old) or _same(path, new)]

@@ -28,10 +28,11 @@ from trecexam.extensions.banks.bank_editing import (
 from trecexam.extensions.banks.checks import BankFinding, check_lines
 from trecexam.files import atomic as files
 from trecexam.files.track_lock import TrackLock, exclusive_lock
+from trecexam.folder import TrackFolder
 from trecexam.line.inputs import InputReader
 from trecexam.line.overrides import digest_of
 from trecexam.line.typed_text import MAX_ITEM, MAX_WHO, MAX_WHY, refuse_controls, typed
-from trecexam.track import TrackFolder
+from trecexam.track_groups import Group
 
 KINDS = ("question", "nugget")
 #: The warning for an edited item with recorded grades, which do not change.
@@ -87,113 +88,115 @@ class _Bank(NamedTuple):
         return None
 
 
-def add_item(
-    folder: TrackFolder,
-    query_id: str,
-    text: str,
-    *,
-    who: str,
-    kind: str = "question",
-    importance: str = "",
-    why: str = "",
-) -> Edited:
-    """Adds an item to the end of a query's items; `update` then grades only this item.
+class BankEditing(Group):
+    """A person's changes of the bank's items."""
 
-    Args:
-        kind: "question" or "nugget".
-        importance: "vital", "okay" or "".
-        who, why: noted beside the item in the bank's file; a reason is not needed.
+    def add_item(
+        self,
+        query_id: str,
+        text: str,
+        *,
+        who: str,
+        kind: str = "question",
+        importance: str = "",
+        why: str = "",
+    ) -> Edited:
+        """Adds an item to the end of a query's items; `update` then grades only this item.
 
-    Raises:
-        LockedError: a model is writing the track's bank.
-        TrecexamError, ConversionError: the text is empty or the query has it already, the query is not
-            the track's, or the bank cannot be read or written.
-    """
-    text, note = _text(text), _note(who, why)
-    if kind not in KINDS:
-        raise TrecexamError(f"an item is a question or a nugget, not '{kind}'")
-    if importance not in IMPORTANCES:
-        raise TrecexamError(f"the importance is vital, okay or none, not '{importance}'")
+        Args:
+            kind: "question" or "nugget".
+            importance: "vital", "okay" or "".
+            who, why: noted beside the item in the bank's file; a reason is not needed.
 
-    def change(bank: _Bank) -> tuple[Path, bytes, str]:
-        everything = _all(bank)
-        refuse_controls("an id", query_id)
-        if all(item.query_id != query_id for item in everything):
-            _check_query(folder, query_id, everything)
-        _refuse_twice(everything, Item(query_id, "", text, kind))
-        item_id = new_id(query_id, text, {item.item_id: item.query_id for item in everything})
-        path = _file_for(bank, query_id, kind)
-        item = Item(query_id, item_id, text, kind, importance=importance)
-        return path, with_item(bank.contents[path], path, item, note), item_id
+        Raises:
+            LockedError: a model is writing the track's bank.
+            TrecexamError, ConversionError: the text is empty or the query has it already, the query is not
+                the track's, or the bank cannot be read or written.
+        """
+        folder = self.track.folder
+        text, note = _text(text), _note(who, why)
+        if kind not in KINDS:
+            raise TrecexamError(f"an item is a question or a nugget, not '{kind}'")
+        if importance not in IMPORTANCES:
+            raise TrecexamError(f"the importance is vital, okay or none, not '{importance}'")
 
-    return _change(folder, None, change)
+        def change(bank: _Bank) -> tuple[Path, bytes, str]:
+            everything = _all(bank)
+            refuse_controls("an id", query_id)
+            if all(item.query_id != query_id for item in everything):
+                _check_query(folder, query_id, everything)
+            _refuse_twice(everything, Item(query_id, "", text, kind))
+            item_id = new_id(query_id, text, {item.item_id: item.query_id for item in everything})
+            path = _file_for(bank, query_id, kind)
+            item = Item(query_id, item_id, text, kind, importance=importance)
+            return path, with_item(bank.contents[path], path, item, note), item_id
 
+        return _change(folder, None, change)
 
-def edit_item(
-    folder: TrackFolder, item_id: str, text: str, *, who: str, seen: str | None = None, why: str = ""
-) -> Edited:
-    """Changes an item's text and keeps its id and answer key; `update` then grades only this item.
+    def edit_item(
+        self, item_id: str, text: str, *, who: str, seen: str | None = None, why: str = ""
+    ) -> Edited:
+        """Changes an item's text and keeps its id and answer key; `update` then grades only this item.
 
-    Args:
-        seen: `trecexam.line.overrides.digest_of` the item that the person saw; None to change it
-            whatever it is by now.
+        Args:
+            seen: `trecexam.line.overrides.digest_of` the item that the person saw; None to change it
+                whatever it is by now.
 
-    Raises:
-        ItemConflictError: the item is another one by now, or gone; nothing was written.
-        LockedError, TrecexamError, ConversionError: as `add_item`, or there is no such item.
-    """
-    text, note = _text(text), _note(who, why)
+        Raises:
+            ItemConflictError: the item is another one by now, or gone; nothing was written.
+            LockedError, TrecexamError, ConversionError: as `add_item`, or there is no such item.
+        """
+        folder = self.track.folder
+        text, note = _text(text), _note(who, why)
 
-    def change(bank: _Bank) -> tuple[Path, bytes, str]:
-        path, item = _seen(folder, bank, item_id, seen)
-        if item.text == text:
-            return path, bank.contents[path], item_id
-        if not item.retired:
-            _refuse_twice(_all(bank), item._replace(text=text))
-        return path, with_text(bank.contents[path], path, item_id, text, note), item_id
+        def change(bank: _Bank) -> tuple[Path, bytes, str]:
+            path, item = _seen(folder, bank, item_id, seen)
+            if item.text == text:
+                return path, bank.contents[path], item_id
+            if not item.retired:
+                _refuse_twice(_all(bank), item._replace(text=text))
+            return path, with_text(bank.contents[path], path, item_id, text, note), item_id
 
-    done = _change(folder, item_id, change)
-    if done.written and folder.config.grader.name == "recorded":
-        return replace(done, warnings=(*done.warnings, _RECORDED))
-    return done
+        done = _change(folder, item_id, change)
+        if done.written and folder.config.grader.name == "recorded":
+            return replace(done, warnings=(*done.warnings, _RECORDED))
+        return done
 
+    def retire_item(
+        self, item_id: str, *, who: str, retired: bool = True, seen: str | None = None, why: str = ""
+    ) -> Edited:
+        """Retires an item, or (`retired` False) back into it; its grades are kept.
 
-def retire_item(
-    folder: TrackFolder,
-    item_id: str,
-    *,
-    who: str,
-    retired: bool = True,
-    seen: str | None = None,
-    why: str = "",
-) -> Edited:
-    """Retires an item, or (`retired` False) back into it; its grades are kept.
+        Args:
+            seen: as in `edit_item`.
 
-    Args:
-        seen: as in `edit_item`.
+        Raises:
+            ItemConflictError, LockedError, TrecexamError, ConversionError: as `edit_item`.
+        """
+        folder = self.track.folder
+        note = _note(who, why)
 
-    Raises:
-        ItemConflictError, LockedError, TrecexamError, ConversionError: as `edit_item`.
-    """
-    note = _note(who, why)
+        def change(bank: _Bank) -> tuple[Path, bytes, str]:
+            path, item = _seen(folder, bank, item_id, seen)
+            if item.retired == retired:
+                return path, bank.contents[path], item_id
+            if not retired:
+                _refuse_twice(_all(bank), item)
+            return path, with_retired(bank.contents[path], path, item_id, retired=retired, note=note), item_id
 
-    def change(bank: _Bank) -> tuple[Path, bytes, str]:
-        path, item = _seen(folder, bank, item_id, seen)
-        if item.retired == retired:
-            return path, bank.contents[path], item_id
-        if not retired:
-            _refuse_twice(_all(bank), item)
-        return path, with_retired(bank.contents[path], path, item_id, retired=retired, note=note), item_id
+        return _change(folder, item_id, change)
 
-    return _change(folder, item_id, change)
+    def edits(self, query_id: str) -> dict[str, list[dict[str, Any]]]:
+        """item_id -> the changes of a query's items, oldest first: who, when, and the text before.
+
+        Raises:
+            TrecexamError, ConversionError: the bank cannot be read.
+        """
+        return edits(self.track.folder, query_id)
 
 
 def edits(folder: TrackFolder, query_id: str) -> dict[str, list[dict[str, Any]]]:
-    """item_id -> the changes of a query's items, oldest first: who, when, and the text before.
-
-    Raises:
-        TrecexamError, ConversionError: the bank cannot be read.
-    """
+    """item_id -> the changes of a query's items, oldest first: who, when, and the text before."""
     bank = _read(folder)
     edits_by_item: dict[str, list[dict[str, Any]]] = {}
     for path, content in bank.contents.items():

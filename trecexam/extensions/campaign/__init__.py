@@ -16,8 +16,4 @@ EXTENSION = Extension(
             f"{__name__}.cli.judge_next:judge_next", "List what a person should judge next.", "people"
         ),
     },
-    accessors={
-        "judging": f"{__name__}.accessor:JudgingAccessor",
-        "judge_next": f"{__name__}.accessor:JudgeNextAccessor",
-    },
 )

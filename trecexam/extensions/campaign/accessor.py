@@ -1,26 +1,100 @@
-"""`track.judging`: a campaign of assessors; `track.judge_next`: what to judge next."""
+"""`track.judging`: a campaign of assessors."""
 
 from __future__ import annotations
 
-from trecexam.calls import Accessor, named_as_called, on_folder, on_loaded
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
 from trecexam.extensions.campaign.agreement import assessor_agreement
 from trecexam.extensions.campaign.exporting import export_judgments, import_judgments
-from trecexam.extensions.campaign.judge_next.next_judgments import next_judgments
 from trecexam.extensions.campaign.planning import plan_judging
+from trecexam.line.loaded_track import has_bank
+from trecexam.track_groups import Group
+
+if TYPE_CHECKING:
+    from trecexam.extensions.campaign.agreement import AssessorAgreement
+    from trecexam.extensions.campaign.exporting import ExportedJudgments, ImportedJudgments
+    from trecexam.extensions.campaign.planning import PlannedCampaign
 
 
-@named_as_called
-class JudgingAccessor(Accessor):
+class JudgingAccessor(Group):
     """Plan and agreement of a campaign, and its judgments as files."""
 
-    plan = on_loaded(plan_judging)
-    agreement = on_loaded(assessor_agreement)
-    export = on_loaded(export_judgments)
-    take_in = on_folder(import_judgments)
+    def plan(
+        self,
+        assessors: Sequence[str],
+        *,
+        topics_each: int | None = None,
+        overlap: float = 0.0,
+        budget: int | None = None,
+        passages: Path | str | None = None,
+        progress: Callable[[int, int], None] | None = None,
+    ) -> PlannedCampaign:
+        """Divide the passages of the pool among assessors, and write the plan into judging.tsv.
 
+        A task is a pooled passage (with `unit = "response"` a whole response) with all its items. A topic
+        stays with one assessor, and all get about as many tasks. Passages that are judged already are left
+        out; of passages with one text one is judged.
 
-@named_as_called
-class JudgeNextAccessor(Accessor):
-    """What a person should judge next: `track.judge_next()`."""
+        A plan with finished work is kept as far as possible; else it is made anew. The same arguments give
+        the same plan.
 
-    __call__ = on_loaded(next_judgments)
+        Args:
+            assessors: their names, at least one.
+            topics_each: at most so many topics of each assessor.
+            overlap: the share of tasks, 0..1, drawn at random, that a second assessor gets, too.
+            budget: tasks in all, the overlap counted twice; evenly over topics.
+            passages: plan only those of this table with the columns query_id and doc_id, as `judge-next`
+                writes it, in its order; None: all, in the order of `judge_next`.
+            progress: as of `judge_next`.
+
+        Raises:
+            TrecexamError: arguments do not go together, or a plan or list cannot be read, written or used.
+        """
+        graded = self.track.graded(has_bank, documents=True, bank_needed=False)
+        result = plan_judging(
+            graded,
+            assessors,
+            topics_each=topics_each,
+            overlap=overlap,
+            budget=budget,
+            passages=passages,
+            progress=progress,
+        )
+        return self.track.with_grader_note(result, graded.name)
+
+    def agreement(self) -> AssessorAgreement:
+        """Compare the ratings of the cells that at least two people rated, planned or not.
+
+        Each person's last rating counts, whatever counts for the track. "Cannot judge" and decisions between
+        people are no ratings.
+        """
+        graded = self.track.graded(has_bank, bank_needed=False)
+        return self.track.with_grader_note(assessor_agreement(graded), graded.name)
+
+    def export(self, folder: Path | str) -> ExportedJudgments:
+        """Write what people judged into a folder: qrels.txt, qrels-6.txt and judgments.tsv.
+
+        A passage's label is the judgment that counts, on the scale of [judging] or of the official judgments.
+        Where nobody judged on such a scale, it is made of people's ratings by the rule of [scores]. A passage
+        without a rating that counts has no line. qrels-6.txt has the columns of TREC RAG 2025, `query_id Q0
+        doc_id label confidence run_id`: the share of the assessors who gave this label, and their names with
+        + between them.
+
+        Raises:
+            TrecexamError: a file cannot be written, an id has white space in it, or a file of people's
+                ratings has no header line. Nothing is written then.
+        """
+        return export_judgments(self.track.graded(has_bank, documents=True, bank_needed=False), folder)
+
+    def take_in(self, path: Path | str) -> ImportedJudgments:
+        """Add the judgments of a table, as `export` writes it, and skip existing ones.
+
+        Lines go to the end of overrides.tsv; judgments of whole passages on the track's scale to that of
+        judgments.tsv.
+
+        Raises:
+            TrecexamError, ConversionError: the table or a file of the track cannot be read or written.
+        """
+        return import_judgments(self.track.folder, path)

@@ -12,7 +12,6 @@ import numpy as np
 from converters.overrides import ADJUDICATED
 from trecexam.extensions.campaign.alpha import MIN_TOPICS, Alpha, alpha
 from trecexam.extensions.campaign.assessments import CellKey, opinions_of
-from trecexam.line.loaded_track import of_any_pool
 from trecexam.scores.kappa import Kappa, kappa, weighted_kappa
 from trecexam.tables.result import Result
 from trecexam.tables.table import Layout, Table
@@ -132,13 +131,8 @@ class AssessorAgreement(Result):
         return Table(header, tuple(rows))
 
 
-@of_any_pool
 def assessor_agreement(track: Assessment) -> AssessorAgreement:
-    """Agreement on the cells that at least two people rated, whether planned or not.
-
-    Each person's last rating counts, whatever counts for the track; "cannot judge" is no rating, and what
-    somebody decided between people is none of these.
-    """
+    """Agreement on the cells that at least two people rated, whether planned or not."""
     levels: dict[Level, dict[CellKey, dict[str, int]]] = {"passage": {}, "item": {}, "citation": {}}
     for name, opinions in opinions_of(track).items():
         for key, row in opinions.items():

@@ -16,9 +16,9 @@ from trecexam.features.override.overriding import QueryToRate, seen_token, take
 from trecexam.line.overrides import REFUSED, takes_back
 
 if TYPE_CHECKING:
+    from trecexam.folder import TrackFolder
     from trecexam.line.assessment import Assessment
     from trecexam.line.judging_scale import JudgingScale
-    from trecexam.track import TrackFolder
 
 #: The reasons in the file if no reason is requested.
 JUDGED, WITHDRAWN = "judged", "withdrawn"

@@ -24,7 +24,6 @@ from trecexam.files import atomic
 from trecexam.files.stamps import Rejected
 from trecexam.line.input_files import read_overrides_file, read_qrels_file
 from trecexam.line.judging_scale import JudgingScale, judging_scale
-from trecexam.line.loaded_track import of_pool
 from trecexam.line.overrides import UNDECIDED, Overrides
 from trecexam.line.protected import refuse_folder
 from trecexam.line.rejected import rejected_rows
@@ -33,8 +32,8 @@ from trecexam.scores.labels import labels
 from trecexam.scores.ratings import MISSING, QueryRatings
 
 if TYPE_CHECKING:
+    from trecexam.folder import TrackFolder
     from trecexam.line.assessment import Assessment
-    from trecexam.track import TrackFolder
 
 QRELS, SIX_COLUMNS, TABLE = "qrels.txt", "qrels-6.txt", "judgments.tsv"
 
@@ -67,21 +66,8 @@ class ImportedJudgments:
     refused: tuple[Rejected, ...]
 
 
-@of_pool
 def export_judgments(track: Assessment, folder: Path | str) -> ExportedJudgments:
-    """Writes what people judged into a folder: qrels.txt, qrels-6.txt and judgments.tsv.
-
-    A passage's label is the judgment that counts, on the scale of [judging] or of the official judgments.
-    Where [judging] has no scale and nobody judged a whole passage so, it is made of people's ratings alone,
-    of items or as a whole, by the rule of [scores]. Who cannot judge gives no label, and a passage
-    without a rating that counts has no line. qrels-6.txt has the columns of TREC RAG 2025, `query_id Q0
-    doc_id label confidence run_id`: the confidence is the share of those who judged the passage by whom it
-    has this label, the run id their names with + between them. Who decided between people is one of them.
-
-    Raises:
-        TrecexamError: a file cannot be written; an id has white space in it; a file of people's ratings has
-            no header line, so that none of them is known: nothing is written then.
-    """
+    """Writes what people judged into a folder: qrels.txt, qrels-6.txt and judgments.tsv."""
     folder = Path(folder)
     refuse_folder(folder, (track.folder.root,), (QRELS, SIX_COLUMNS, TABLE))
     sources = (track.folder.overrides(), track.folder.judgments())
@@ -120,14 +106,7 @@ def export_judgments(track: Assessment, folder: Path | str) -> ExportedJudgments
 
 
 def import_judgments(folder: TrackFolder, path: Path | str) -> ImportedJudgments:
-    """Adds the judgments of a table, as `export_judgments` writes it; existing ones are skipped.
-
-    Lines go to the end of overrides.tsv, or of judgments.tsv where they say so, or where they say nothing,
-    are of a passage as a whole, and the track has a scale of judgments.
-
-    Raises:
-        TrecexamError, ConversionError: the table or a file of the track cannot be read, or not be written.
-    """
+    """Adds the judgments of a table, as `export_judgments` writes it; existing ones are skipped."""
     refused: list[ConversionError] = []
     path = Path(path)
     rows: list[TableRow] = []

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from trecexam.errors import TrecexamError
 from trecexam.files.stamps import Stamp, stamp
-from trecexam.track import TrackFolder
+from trecexam.folder import TrackFolder
 
 _SETTING = "named by `guidelines` in [judging]"
 

@@ -17,7 +17,7 @@ from trecexam.files.stamps import Stamp, stamp
 from trecexam.line.typed_text import refuse_controls
 
 if TYPE_CHECKING:
-    from trecexam.track import TrackFolder
+    from trecexam.folder import TrackFolder
 
 PLAN = "judging.tsv"
 COLUMNS = ("assessor", "query_id", "doc_id", "task")

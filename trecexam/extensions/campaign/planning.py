@@ -14,7 +14,6 @@ from trecexam.extensions.campaign.dividing import Topic, divided
 from trecexam.extensions.campaign.judge_next.search import Search
 from trecexam.extensions.campaign.listed import read_columns
 from trecexam.extensions.campaign.plan import JudgingPlan, PlannedTask, read_plan, write_plan
-from trecexam.line.loaded_track import of_pool
 from trecexam.line.typed_text import MAX_WHO, typed
 from trecexam.tables.notes import LOST, Note
 from trecexam.tables.result import Result
@@ -46,7 +45,6 @@ class PlannedCampaign(Result):
         return {"assessors": Table(("assessor", "topics", "tasks", "shared"), tuple(rows))}
 
 
-@of_pool
 def plan_judging(
     track: Assessment,
     assessors: Sequence[str],
@@ -57,29 +55,7 @@ def plan_judging(
     passages: Path | str | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> PlannedCampaign:
-    """Divides the passages of the pool among assessors, and writes the plan into judging.tsv.
-
-    A task is a pooled passage (with `unit = "response"` a whole response) with all its items,
-    see `asked_items`. A topic stays with one assessor, and all have much the same number of tasks. What is
-    judged already is in no new task: by people here, or, where passages are judged as a whole, officially.
-    Of passages with one text one is judged.
-
-    A plan with finished work is kept as far as it goes, see `divided`; else it is made anew. The same
-    arguments give the same plan.
-
-    Args:
-        assessors: their names, at least one.
-        topics_each: topics of each assessor at the most.
-        overlap: the share of tasks, 0..1, drawn at random, that a second assessor gets, too.
-        budget: tasks in all, the overlap counted twice; evenly over topics.
-        passages: only those of this table with the columns query_id and doc_id, as `judge-next` writes it, in
-            its order; None: all, in the order of `judge_next`.
-        progress: of `judge_next`.
-
-    Raises:
-        TrecexamError: arguments that do not go together, a plan that cannot be read or written, a list that
-            cannot be read or has none of the pooled passages.
-    """
+    """Divides the passages of the pool among assessors, and writes the plan into judging.tsv."""
     names = tuple(typed("an assessor's name", name, MAX_WHO) for name in assessors)
     _check(names, topics_each, overlap, budget)
     opinions = opinions_of(track)

@@ -68,7 +68,7 @@ def check(file: Path, kind: str | None, version: str | None, fix: Path | None, t
     if track is not None:
         # Imports pydantic, which --help and checks of single files must not load.
         from trecexam.extensions.check.track_ids import track_ids
-        from trecexam.track import TrackFolder
+        from trecexam.folder import TrackFolder
 
         known_ids = track_ids(TrackFolder.open(track))._asdict()
     if kind == "run":

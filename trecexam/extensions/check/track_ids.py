@@ -11,7 +11,7 @@ from converters.errors import ConversionError
 from converters.ir_dataset import dataset_qrels, dataset_queries
 from converters.records import Qrel
 from trecexam.bank.model import item_by_query
-from trecexam.track import TrackFolder
+from trecexam.folder import TrackFolder
 
 
 class TrackIds(NamedTuple):

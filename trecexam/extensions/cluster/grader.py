@@ -13,10 +13,10 @@ from converters.records import Item
 from trecexam.config import GraderSection, RaySection
 from trecexam.errors import GraderError
 from trecexam.extensions.cluster.pool import Lost, Pool
+from trecexam.folder import PROMPT_SUFFIXES
 from trecexam.graders.base import Answer, Cell, Grader, UngradedError
 from trecexam.graders.registry import available
 from trecexam.graders.traits import GraderTraits, traits_of
-from trecexam.track import PROMPT_SUFFIXES
 
 
 class WorkerAnswer(NamedTuple):

@@ -13,5 +13,4 @@ EXTENSION = Extension(
             "look closer",
         )
     },
-    accessors={"compare_graders": f"{__name__}.compare:CompareGradersAccessor"},
 )

@@ -50,5 +50,4 @@ def compare_graders(track: Path, graders: tuple[str, ...], recorded: tuple[Path,
     names how many are missing. People's ratings are left out.
     """
     with trecexam.open_track(track) as opened, bad_measures():
-        result: Result = opened.compare_graders(graders, recorded=recorded)
-        return result
+        return opened.compare_graders(graders, recorded=recorded)

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import TYPE_CHECKING
 
-from trecexam.calls import Accessor, named_as_called, on_loader
 from trecexam.extensions.compare_graders.compared import ComparedGrader, GraderLike, compared_graders
 from trecexam.features.agreement.agreement import NothingInCommonError, agreements
 from trecexam.features.correlation.comparison import compare
@@ -91,27 +90,7 @@ def compare_graders(
     measures: Measures | None = None,
     official_measures: Measures | None = None,
 ) -> GraderComparison:
-    """Rank correlations and kappa of several graders with the official side, and kappa of any two.
-
-    Grades are read from the store or from recordings; nothing is graded and nothing is stored. People's
-    ratings in place of a grader's are left out.
-
-    Two graders agree, as annotators do, over the labels of the passages, and over the ratings of all items
-    and of each item, that both have. Graded, where both scales are equally long; and binary at each
-    min_rating, or, where the scales differ, also at the threshold of each. Of one item there is no interval,
-    as its passages are all of one query.
-
-    Args:
-        graders: names of graders of the track, or graders. Empty: those of the track that ask the same of
-            the same texts.
-        recorded: recordings; of each (model, prompt) in one comes a grader.
-        measures, official_measures: as in `Track.correlate`.
-
-    Raises:
-        TrecexamError, ConversionError: a file or a grader cannot be used, nobody graded anything, or there
-            is nothing to compare with: nothing official, and no second grader.
-        ValueError: a measure cannot be computed.
-    """
+    """Rank correlations and kappa of several graders with the official side, and kappa of any two."""
     with compared_graders(loader, graders, recorded) as compared:
         rows: list[Row] = []
         remarks: dict[str, None] = {}
@@ -269,10 +248,3 @@ def _left_out(loader: TrackLoader, compared: Sequence[ComparedGrader]) -> Iterat
         yield Note(line, CHANGES)
     if loader.folder.overrides().exists():
         yield f"left out: people's ratings that replace a grader's ({loader.folder.overrides().name})"
-
-
-@named_as_called
-class CompareGradersAccessor(Accessor):
-    """`track.compare_graders()`: graders against the official side and each other."""
-
-    __call__ = on_loader(compare_graders)

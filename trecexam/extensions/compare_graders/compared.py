@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, NamedTuple
 from converters.errors import ConversionError
 from trecexam.config import GraderSection, ScoresSection
 from trecexam.errors import GraderError, TrecexamError
+from trecexam.folder import TrackFolder
 from trecexam.graders import Grader
 from trecexam.graders.recorded import RecordedGrader, recorded_sources
 from trecexam.line.grading import with_recorded_answers
 from trecexam.line.loader import TrackLoader
 from trecexam.line.track_graders import folder_of, grader_names
 from trecexam.tables.notes import CHANGES, Note
-from trecexam.track import TrackFolder
 
 if TYPE_CHECKING:
     from trecexam.line.assessment import Assessment

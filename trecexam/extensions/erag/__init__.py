@@ -13,6 +13,5 @@ EXTENSION = Extension(
             "published evaluators",
         )
     },
-    accessors={"erag": f"{__name__}.accessor:EragAccessor"},
     graders={"erag": f"{__name__}.grader:FACTORY"},
 )

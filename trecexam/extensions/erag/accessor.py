@@ -7,12 +7,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from trecexam.calls import Accessor, named_as_called, on_folder
 from trecexam.extensions.erag.erag import EragRequest, erag_grader, from_model, load, without_model
 from trecexam.extensions.erag.evaluation import ALWAYS, FILES, Evaluation
 from trecexam.extensions.erag.labels import OUTPUTS
 from trecexam.extensions.erag.metrics import Metric
 from trecexam.files.track_lock import TrackLock
+from trecexam.folder import TrackFolder
 from trecexam.graders.base import Estimate
 from trecexam.graders.writing.create import writing_purse
 from trecexam.line.grading import Progress
@@ -21,66 +21,87 @@ from trecexam.line.loader import TrackLoader
 from trecexam.line.lost_grades import refuse_lost_grades
 from trecexam.line.measure_names import names_of
 from trecexam.line.protected import refuse_folder
-from trecexam.track import TrackFolder
+from trecexam.track_groups import Group
 
 if TYPE_CHECKING:
     from trecexam.line.measure_names import Measures
 
 
-def erag(
-    folder: TrackFolder,
-    gold: Path | str | None = None,
-    metric: str | Metric | None = None,
-    *,
-    measures: Measures | None = None,
-    outputs: Path | str | None = None,
-    end_to_end: Path | str | None = None,
-    labels: str = OUTPUTS,
-    output: Path | str | None = None,
-    progress: Callable[[Progress], None] | None = None,
-    stop: Callable[[], bool] | None = None,
-) -> Evaluation:
-    """eRAG: labels each document with the score of the model's answer from it alone, like `erag`.
+class EragAccessor(Group):
+    """Scores runs by a RAG system's answers from each document."""
 
-    Outputs are kept in the track's store, so each prompt is sent once, whatever the metric.
+    def score(
+        self,
+        gold: Path | str | None = None,
+        metric: str | Metric | None = None,
+        *,
+        measures: Measures | None = None,
+        outputs: Path | str | None = None,
+        end_to_end: Path | str | None = None,
+        labels: str = OUTPUTS,
+        output: Path | str | None = None,
+        progress: Callable[[Progress], None] | None = None,
+        stop: Callable[[], bool] | None = None,
+    ) -> Evaluation:
+        """eRAG: labels each document with the score of the model's answer from it alone, like `erag`.
 
-    Args:
-        gold: the gold outputs; None for the track's bank.
-        metric: em, f1, rouge-l, accuracy, module:function, or a function of output and gold outputs; None
-            for the track's, else em.
-        measures: names; None for P, nDCG, Success, R, AP and RR at 10, as far as the labels allow.
-        outputs: `query_id, doc_id, output` lines, in place of a model.
-        end_to_end: `run query_id score` lines, to correlate with.
-        labels: "outputs"; or a baseline's, for which no model runs: "contains-answer", 1 where the document
-            contains a gold answer, or "provenance", 1 where the track's official judgments name it, or KILT's
-            gold outputs.
-        output: a folder for the files; None writes none. Nothing is written where it was stopped.
-        progress: called after each batch of outputs.
-        stop: asked again and again; True ends it early.
+        Outputs are kept in the track's store, so each prompt is sent once, whatever the metric.
 
-    Raises:
-        LockedError: another process grades this track, and there is something to ask.
-        StoreError: the store is gone or an older one, and what it had would be paid for again.
-        TrecexamError, ConversionError: with the reason.
-    """
-    names = names_of(measures)
-    request = EragRequest(
-        _path(gold),
-        metric,
-        tuple(names) if names else None,
-        _path(outputs),
-        _path(end_to_end),
-        labels,
-    )
-    if output is not None:
-        inputs = folder.root, request.gold, request.outputs, request.end_to_end
-        refuse_folder(Path(output), inputs, FILES, always=ALWAYS)
-    evaluation = (
-        _by_model(folder, request, progress, stop) if request.asks_model else without_model(folder, request)
-    )
-    if output is not None and evaluation.complete:
-        evaluation.write(Path(output))
-    return evaluation
+        Args:
+            gold: the gold outputs; None for the track's bank.
+            metric: em, f1, rouge-l, accuracy, module:function, or a function of output and gold outputs; None
+                for the track's, else em.
+            measures: names; None for P, nDCG, Success, R, AP and RR at 10, as far as the labels allow.
+            outputs: `query_id, doc_id, output` lines, in place of a model.
+            end_to_end: `run query_id score` lines, to correlate with.
+            labels: "outputs"; or a baseline's, for which no model runs: "contains-answer", 1 where the
+                document contains a gold answer, or "provenance", 1 where the track's official judgments name
+                it, or KILT's gold outputs.
+            output: a folder for the files; None writes none. Nothing is written where it was stopped.
+            progress: called after each batch of outputs.
+            stop: asked again and again; True ends it early.
+
+        Raises:
+            LockedError: another process grades this track, and there is something to ask.
+            StoreError: the store is gone or an older one, and what it had would be paid for again.
+        """
+        folder = self.track.folder
+        names = names_of(measures)
+        request = EragRequest(
+            _path(gold),
+            metric,
+            tuple(names) if names else None,
+            _path(outputs),
+            _path(end_to_end),
+            labels,
+        )
+        if output is not None:
+            inputs = folder.root, request.gold, request.outputs, request.end_to_end
+            refuse_folder(Path(output), inputs, FILES, always=ALWAYS)
+        evaluation = (
+            _by_model(folder, request, progress, stop)
+            if request.asks_model
+            else without_model(folder, request)
+        )
+        if output is not None and evaluation.complete:
+            evaluation.write(Path(output))
+        return evaluation
+
+    def estimate(self, gold: Path | str | None = None, *, timed: bool = False) -> Estimate:
+        """Estimates the documents ("cells"), tokens and cost of `score`; calls no model.
+
+        Args:
+            timed: also how long, where the model is in this process: it answers from a few documents, and
+                what it says is not kept.
+        """
+        request = EragRequest(gold=_path(gold))
+        folder = self.track.folder
+        with TrackLoader(folder, erag_grader(folder, request)) as loader:
+            track = load(loader, request).track
+            estimate = loader.grading.estimate(track)
+            if not timed or estimate.time is not None:
+                return estimate
+            return estimate._replace(time=measure_time(loader, track))
 
 
 def _by_model(
@@ -103,29 +124,5 @@ def _by_model(
         return from_model(loaded, graded, loader.grading.usage())
 
 
-def estimate_erag(folder: TrackFolder, gold: Path | str | None = None, *, timed: bool = False) -> Estimate:
-    """Estimates the documents ("cells"), tokens and cost of `erag`; calls no model.
-
-    Args:
-        timed: also how long, where the model is in this process: it answers from a few documents, and what it
-            says is not kept.
-    """
-    request = EragRequest(gold=_path(gold))
-    with TrackLoader(folder, erag_grader(folder, request)) as loader:
-        track = load(loader, request).track
-        estimate = loader.grading.estimate(track)
-        if not timed or estimate.time is not None:
-            return estimate
-        return estimate._replace(time=measure_time(loader, track))
-
-
 def _path(path: Path | str | None) -> Path | None:
     return None if path is None else Path(path)
-
-
-@named_as_called
-class EragAccessor(Accessor):
-    """Scores runs by a RAG system's answers from each document."""
-
-    score = on_folder(erag)
-    estimate = on_folder(estimate_erag)

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-import trecexam
 from trecexam.cli.options import output_folder_option, track_argument
 from trecexam.cli.reading import say, writing_or_estimating
 from trecexam.cli.signals import exit_status
@@ -19,6 +18,7 @@ from trecexam.tables.terminal import printable
 
 if TYPE_CHECKING:
     from trecexam.tables.result import Result
+    from trecexam.track import Track
 
 _FILE = click.Path(path_type=Path, exists=True, dir_okay=False)
 #: The number of rejected inputs to list; the rest is counted.
@@ -73,7 +73,7 @@ _SPELT = 20
 )
 @writing_or_estimating
 def erag(
-    track: Path, output: Path | None, *, estimate: bool, as_json: bool, **options: Any
+    track: Track, output: Path | None, *, estimate: bool, as_json: bool, **options: Any
 ) -> tuple[Result | None, int]:
     """Score runs by what a RAG system's model answers from each document alone (eRAG).
 
@@ -95,15 +95,14 @@ def erag(
                 click.echo(f"note: --{option} changes nothing: {what}", err=True)
             options[option] = None
     options["measures"] = options["measures"] or None
-    with trecexam.open_track(track) as opened:
-        if estimate and (options["labels"] != "outputs" or options["outputs"] is not None):
-            # No model runs.
-            return None, show_estimate(lambda timed=False: Estimate(0), as_json=as_json)
-        if estimate:
-            estimate_of = partial(opened.erag.estimate, options["gold"])
-            return None, show_estimate(estimate_of, as_json=as_json, doing="answering", grades=True)
-        with working("answering", "documents") as work:
-            done = opened.erag.score(**options, output=output, progress=work.progress, stop=work.stop)
+    if estimate and (options["labels"] != "outputs" or options["outputs"] is not None):
+        # No model runs.
+        return None, show_estimate(lambda timed=False: Estimate(0), as_json=as_json)
+    if estimate:
+        estimate_of = partial(track.erag.estimate, options["gold"])
+        return None, show_estimate(estimate_of, as_json=as_json, doing="answering", grades=True)
+    with working("answering", "documents") as work:
+        done = track.erag.score(**options, output=output, progress=work.progress, stop=work.stop)
     for row in done.rejected[:_SPELT]:
         click.echo(printable(f"rejected: {row}"), err=True)
     if len(done.rejected) > _SPELT:

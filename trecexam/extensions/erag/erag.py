@@ -20,9 +20,10 @@ from trecexam.extensions.erag.labels import CONTAINS_ANSWER, OUTPUTS, PROVENANCE
 from trecexam.extensions.erag.metrics import Metric, metric_of
 from trecexam.extensions.erag.runs import check_runs, counted_queries, lists, refused_lines, tied_runs
 from trecexam.files.stamps import Rejected
+from trecexam.folder import TrackFolder, refuse_code
 from trecexam.graders import create
 from trecexam.graders.base import Grader, Usage
-from trecexam.graders.writing import create_writer
+from trecexam.graders.writing.create import create_writer
 from trecexam.line.grading import count_missing
 from trecexam.line.inputs import InputReader
 from trecexam.line.loader import TrackLoader
@@ -31,7 +32,6 @@ from trecexam.line.texts import Texts
 from trecexam.line.track_inputs import TrackInputs
 from trecexam.tables.notes import LOST, Note
 from trecexam.tables.text import plural
-from trecexam.track import TrackFolder, refuse_code
 
 if TYPE_CHECKING:
     from converters.records import Item, Qrel
@@ -42,15 +42,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class EragRequest:
-    """The settings of an evaluation.
-
-    Attributes:
-        gold: the file of gold outputs; None for the track's own bank.
-        metric: a metric's name, or a function; None for that of [grader], else em.
-        measures: None for those at 10.
-        outputs: a file of outputs by document, in place of a model; None has the model answer.
-        end_to_end: a file of `run query_id score`; None for no correlation.
-        labels: what they are made of, one of `labels.SOURCES`.
+    """The settings of an evaluation: arguments of `track.erag.score`.
 
     Raises:
         TrecexamError: there are no such labels, or what is named is not for them.

@@ -19,13 +19,14 @@ from converters.records import Item
 from trecexam.config import GraderSection
 from trecexam.errors import GraderError
 from trecexam.extensions.erag.metrics import Metric, MetricError, metric_of, scored
+from trecexam.folder import PROMPT_SUFFIXES
 from trecexam.graders.base import Cell, Factory
 from trecexam.graders.prompts import Reading
 from trecexam.graders.replies import INSIDE_A_THOUGHT, RAISE_LIMIT, read_reply
-from trecexam.graders.writing import Fitted, Instruction, Writer, grading_writer
+from trecexam.graders.writing.base import Fitted, Writer
+from trecexam.graders.writing.create import Instruction, grading_writer
 from trecexam.graders.written import WritingGrader, missing_for_writing, refuse
 from trecexam.templates import TemplateFile, filled, read_own_prompt
-from trecexam.track import PROMPT_SUFFIXES
 
 SLOTS = ("query", "document")
 #: The default metric.

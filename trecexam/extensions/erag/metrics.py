@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from trecexam.errors import GraderError
-from trecexam.track import metric_file
+from trecexam.folder import metric_file
 
 #: (output, gold outputs) -> 0..1.
 Metric = Callable[[str, tuple[str, ...]], float]

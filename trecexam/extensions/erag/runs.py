@@ -9,8 +9,8 @@ from converters.errors import ConversionError
 from trecexam.errors import TrecexamError
 from trecexam.extensions.erag.labels import Ranked
 from trecexam.files.stamps import Rejected
+from trecexam.folder import TrackFolder
 from trecexam.tables.text import plural, shorten_list
-from trecexam.track import TrackFolder
 
 if TYPE_CHECKING:
     from converters.run import Run

@@ -4,4 +4,4 @@ from __future__ import annotations
 
 from trecexam.extension import Extension
 
-EXTENSION = Extension("evaluate", accessors={"add_run": f"{__name__}.runs:AddRunAccessor"})
+EXTENSION = Extension("evaluate")

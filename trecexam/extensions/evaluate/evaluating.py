@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Any
 from pydantic import ValidationError
 
 from converters.errors import ConversionError
-from trecexam.api import Track
 from trecexam.config import CONFIG_NAME, TrackConfig
 from trecexam.errors import TrecexamError, plain_reason
 from trecexam.extensions.evaluate.inputs import bank_files, grades_file, qrels_file, texts_file
 from trecexam.extensions.evaluate.runs import add_runs, runs_by_name
+from trecexam.folder import TrackFolder
 from trecexam.line.loaded_track import TrackLoaders
 from trecexam.line.measure_names import names_of
 from trecexam.line.official import why_unjudged
@@ -28,7 +28,7 @@ from trecexam.scores.leaderboard import Leaderboard
 from trecexam.scores.measures import measure
 from trecexam.tables.frames import Framed, Library
 from trecexam.tables.notes import LOST, Note
-from trecexam.track import TrackFolder
+from trecexam.track import Track
 
 if TYPE_CHECKING:
     from trecexam.features.correlation.comparison import LeaderboardComparison
@@ -184,7 +184,7 @@ def evaluate(
         _remove(None, scratch)
         return Evaluation(board, track)
     # The folder is removed when nothing refers to the track any more.
-    return Evaluation(board, track, weakref.finalize(track, _remove, track._loaders, scratch))
+    return Evaluation(board, track, weakref.finalize(track, _remove, track.loaders, scratch))
 
 
 def _graded(
@@ -208,7 +208,7 @@ def _graded(
     if not done.complete:
         raise TrecexamError(done.why or "grading was stopped", path=track.folder.root)
     board = _leaderboard(track, measures, paths)
-    loaded = track._loaders.first.load()
+    loaded = track.loaders.first.load()
     unjudged = None if loaded.official is None else why_unjudged(loaded)
     notes = (
         *(() if unjudged is None else (unjudged,)),

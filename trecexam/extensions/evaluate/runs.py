@@ -15,7 +15,6 @@ from converters.lines import open_bytes
 from converters.rag_responses import read_responses
 from converters.run import Run
 from converters.trec_run import write_run
-from trecexam.calls import Accessor, named_as_called, on_folder
 from trecexam.errors import TrecexamError
 from trecexam.extensions.evaluate.columns import (
     DOC_ID,
@@ -26,13 +25,13 @@ from trecexam.extensions.evaluate.columns import (
     number_of,
 )
 from trecexam.files import atomic as files
+from trecexam.folder import IGNORED_SUFFIXES, files_in
 from trecexam.line.dropped_files import one_run
 from trecexam.line.dropped_runs import name_runs
 from trecexam.line.typed_text import refuse_controls
-from trecexam.track import IGNORED_SUFFIXES, files_in
 
 if TYPE_CHECKING:
-    from trecexam.track import TrackFolder
+    from trecexam.folder import TrackFolder
 
 #: The most bytes of a name: a file's may have 255.
 _LONGEST = 200
@@ -41,34 +40,14 @@ _RUNS = """a dict {"NAME": run}, a folder, a list of files, or one data frame wi
 _FIELDS = {"query_id": QUERY_ID, "doc_id": DOC_ID, "score": ("score",)}
 
 
-def add_run(folder: TrackFolder, name: str, run: Any, *, replace: bool = False) -> Path:
-    """Puts a run into the track's drop folder, as NAME.run; the next update grades and evaluates it.
-
-    Args:
-        name: what it is to be called. Its tag in the file is this, whatever it was.
-        run: a file (a TREC run; or generated responses of a system of this name), a data frame or an iterable
-            of records with `query_id`, `doc_id` and `score` (`ir_measures.ScoredDoc`) or PyTerrier's `qid`,
-            `docno` and `score`, a dict query_id -> doc_id -> score, or a `converters.Run`. Order and ranks
-            make no difference: trec_eval's order is by score and, where these are equal, by doc_id.
-        replace: another run of this name may be there, and is replaced.
-
-    Returns:
-        The file.
-
-    Raises:
-        TrecexamError: no file can have the name; the run cannot be read; another one is there.
-    """
-    return add_runs(folder, {name: run}, replace=replace)[name]
-
-
 def add_runs(folder: TrackFolder, runs: Mapping[str, Any], *, replace: bool = False) -> dict[str, Path]:
-    """Adds several runs, name -> run, like `add_run`; writes all or none.
+    """Adds several runs, name -> run, as `Track.add_run`; writes all or none.
 
     Returns:
         name -> file.
 
     Raises:
-        TrecexamError: as `add_run`.
+        TrecexamError: as `Track.add_run`.
     """
     files_there = folder.run_files()
     paths, contents = {}, {}
@@ -225,10 +204,3 @@ def _check_name(name: Any) -> None:
             )
     if len(name.encode()) > _LONGEST:
         raise TrecexamError(f"the name of a run has {len(name.encode())} bytes, and may have {_LONGEST}")
-
-
-@named_as_called
-class AddRunAccessor(Accessor):
-    """Puts a run into the drop folder: `track.add_run("mine", frame)`."""
-
-    __call__ = on_folder(add_run)

@@ -21,7 +21,6 @@ EXTENSION = Extension(
             "banks and exams",
         )
     },
-    accessors={"exam": f"{__name__}.accessor:ExamAccessor"},
     features=(f"{__name__}.outputs:EXAMS",),
     item_values={"discrimination": f"{__name__}.rubric:discriminations"},
 )

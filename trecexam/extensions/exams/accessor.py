@@ -2,23 +2,102 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from trecexam.calls import Accessor, asking, estimating, named_as_called, on_graded
+from trecexam.extensions.exams.fitting import improved
 from trecexam.extensions.exams.generating import exam_job
-from trecexam.extensions.exams.rubric import fit_track, improve_track
+from trecexam.extensions.exams.responses import from_track
+from trecexam.extensions.exams.rubric import default_settings, fit_track, has_examinees
+from trecexam.track_groups import Group
+
+if TYPE_CHECKING:
+    from trecexam.extensions.exams.generating import GeneratedExam
+    from trecexam.extensions.exams.irt.settings import Settings
+    from trecexam.extensions.exams.results import ExamFit, ImprovedExam
+    from trecexam.graders.base import Estimate
+    from trecexam.graders.writing.asking import ShowProgress, Stop
 
 
-@named_as_called
-class ExamAccessor(Accessor):
+class ExamAccessor(Group):
     """Exams on the track's passages, and the track's bank as an exam of its runs."""
 
-    fit = on_graded(fit_track)
-    improve = on_graded(improve_track)
-    generate = asking(exam_job)
-    estimate = estimating(exam_job)
+    def fit(
+        self, settings: Settings | None = None, *, components: Path | None = None, groups: Path | None = None
+    ) -> ExamFit:
+        """Fits an item response model: abilities of runs, difficulty and discrimination of items.
+
+        A run has an item right where one of its first passages is rated min_rating or better on it.
+
+        Args:
+            settings: None for the 2PL with priors.
+            components, groups: tables of what runs are made of, and which groups items are in.
+
+        Raises:
+            TrecexamError, ConversionError: nothing is graded, or no model can be fitted.
+        """
+        graded = self.track.graded(has_examinees)
+        result = fit_track(graded, settings, components=components, groups=groups)
+        return self.track.with_grade_notes(result, graded)
+
+    def improve(
+        self,
+        settings: Settings | None = None,
+        *,
+        components: Path | None = None,
+        steps: int = 5,
+        drop: float = 0.1,
+        progress: Callable[[int, int], None] | None = None,
+    ) -> ImprovedExam:
+        """Drops the least discriminating items and fits again, step by step.
+
+        Args:
+            settings, components: as in `fit`.
+            steps, drop, progress: as in `trecexam.extensions.exams.irt.improvement.improve`.
+
+        Raises:
+            TrecexamError, ConversionError: as `fit`.
+        """
+        graded = self.track.graded(has_examinees)
+        responses = from_track(graded, components)
+        steps_done = improved(
+            responses, settings or default_settings(), steps=steps, drop=drop, progress=progress
+        )
+        return self.track.with_grade_notes(steps_done, graded)
+
+    def generate(
+        self,
+        task_domain: str,
+        *,
+        output: Path | str | None = None,
+        progress: ShowProgress | None = None,
+        stop: Stop | None = None,
+    ) -> GeneratedExam:
+        """Writes a question about each passage with a language model, like `exam generate`.
+
+        Args:
+            task_domain: what the passages are of, as "the manuals of heat pumps".
+            output: the exam; None for exam.jsonl in the track's folder.
+            progress: called with how many of how many prompts are answered.
+            stop: called again and again; True ends asking early, with what there is.
+
+        Raises:
+            ConversionError: the passages cannot be read.
+            TrecexamError: there are no passages, no model can be called, or the existing exam was edited.
+        """
+        with self.track.model_lock():
+            return exam_job(self.track.folder, task_domain, output=output).ask(
+                progress, stop, self.track.loaders.spent_by_graders
+            )
+
+    def estimate(
+        self, task_domain: str, *, output: Path | str | None = None, timed: bool = False
+    ) -> Estimate:
+        """Estimate prompts ("cells"), tokens and cost of `generate`; `timed`: the time by a sample, too."""
+        return exam_job(self.track.folder, task_domain, output=output).estimate(timed=timed)
 
     @property
     def out(self) -> Path:
         """The output files of the grader that `fit` uses."""
-        return self._folder_of(fit_track).out
+        return self.track.loader(has_examinees).folder.out

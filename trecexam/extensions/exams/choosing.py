@@ -16,7 +16,7 @@ from trecexam.extensions.local_models.causal import CausalBackend
 from trecexam.extensions.local_models.truncation import NoRoomError, fitted
 from trecexam.extensions.local_models.writer import LocalWriter, Pair, Written
 from trecexam.graders.weights import LANGUAGE_FILES, config_digest, weights_digest
-from trecexam.graders.writing import Fitted, WrittenText
+from trecexam.graders.writing.base import Fitted, WrittenText
 
 
 class ChoosingWriter(LocalWriter):

@@ -15,12 +15,13 @@ from trecexam.extensions.exams.questions import prompts as published
 from trecexam.extensions.exams.questions.reading import read_question, shuffled
 from trecexam.files.atomic import replace_together, sha256
 from trecexam.files.kept import read_object
-from trecexam.graders.writing import Writer, keeping_writers
+from trecexam.folder import TrackFolder
 from trecexam.graders.writing.asking import AskingResult, Job, PromptSet, Rounds
+from trecexam.graders.writing.base import Writer
+from trecexam.graders.writing.create import keeping_writers
 from trecexam.graders.writing.kept_answers import KeepingWriter, Kept
 from trecexam.graders.writing.reading import Unread
 from trecexam.tables.table import to_json
-from trecexam.track import TrackFolder
 
 #: The ending of the file of answers that are not questions.
 UNREAD = ".unread.jsonl"
@@ -59,16 +60,7 @@ class GeneratedExam(AskingResult[str]):
 def exam_job(
     folder: TrackFolder, task_domain: str, *, output: Path | str | None = None
 ) -> Job[GeneratedExam]:
-    """Writes a question about each passage with a language model, like `exam generate`.
-
-    Args:
-        task_domain: what the passages are of, as "the manuals of heat pumps".
-        output: the exam; None for exam.jsonl in the track's folder.
-
-    Raises:
-        ConversionError: the passages cannot be read.
-        TrecexamError: there are no passages, no model can be called, or the existing exam was edited.
-    """
+    """Writes a question about each passage with a language model, like `exam generate`."""
     passages = folder.passages()
     exam = folder.root / "exam.jsonl" if output is None else Path(output)
     if passages is None:

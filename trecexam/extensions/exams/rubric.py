@@ -9,13 +9,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from trecexam.errors import TrecexamError
-from trecexam.extensions.exams.fitting import fitted, improved
+from trecexam.extensions.exams.fitting import fitted
 from trecexam.extensions.exams.irt import fitting
 from trecexam.extensions.exams.irt.settings import CERTAIN_DIGITS, Settings
 from trecexam.extensions.exams.responses import from_track, item_names
-from trecexam.extensions.exams.results import ExamFit, ImprovedExam, told
+from trecexam.extensions.exams.results import ExamFit, told
 from trecexam.line.evaluation import official_values
-from trecexam.line.loaded_track import asked_of
 from trecexam.line.official import never_judged, never_judged_note, official_judgments
 from trecexam.line.official_leaderboard import LEADERBOARD
 from trecexam.line.relevance import official_measures
@@ -24,7 +23,7 @@ from trecexam.scores.measures import measure
 from trecexam.scores.rank_correlation.resampling import QueryDraws
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Iterator, Mapping
     from pathlib import Path
 
     from trecexam.line.assessment import Assessment
@@ -34,8 +33,9 @@ if TYPE_CHECKING:
 LEAST_RUNS = 5
 
 
-#: A question about runs as examinees is of a grader that has several.
-has_examinees = asked_of(lambda track, *args, **kwargs: len(track.runs) > 1)
+def has_examinees(track: Assessment) -> bool:
+    """Return True where there are several runs, the examinees."""
+    return len(track.runs) > 1
 
 
 def default_settings() -> Settings:
@@ -43,7 +43,6 @@ def default_settings() -> Settings:
     return Settings.of("2pl", priors=True)
 
 
-@has_examinees
 def fit_track(
     track: Assessment,
     settings: Settings | None = None,
@@ -51,44 +50,11 @@ def fit_track(
     components: Path | None = None,
     groups: Path | None = None,
 ) -> ExamFit:
-    """Fits an item response model: abilities of runs, difficulty and discrimination of items.
-
-    A run has an item right where one of its first passages is rated min_rating or better on it.
-
-    Args:
-        settings: None for the 2PL with priors.
-        components, groups: tables of what runs are made of, and which groups items are in.
-
-    Raises:
-        TrecexamError, ConversionError: nothing is graded, or no model can be fitted.
-    """
+    """Fits an item response model: abilities of runs, difficulty and discrimination of items."""
     responses = from_track(track, components, groups)
     exam_fit = fitted(responses, settings or default_settings())
     exam_fit = replace(exam_fit, official=tuple(_against_official(track, exam_fit)))
     return replace(exam_fit, notes=(*told(exam_fit), *_never_judged(track, exam_fit)))
-
-
-@has_examinees
-def improve_track(
-    track: Assessment,
-    settings: Settings | None = None,
-    *,
-    components: Path | None = None,
-    steps: int = 5,
-    drop: float = 0.1,
-    progress: Callable[[int, int], None] | None = None,
-) -> ImprovedExam:
-    """Drops the least discriminating items and fits again, step by step.
-
-    Args:
-        settings, components: as in `fit`.
-        steps, drop, progress: as in `trecexam.extensions.exams.irt.improvement.improve`.
-
-    Raises:
-        TrecexamError, ConversionError: as `fit`.
-    """
-    responses = from_track(track, components)
-    return improved(responses, settings or default_settings(), steps=steps, drop=drop, progress=progress)
 
 
 def discriminations(track: Assessment, min_rating: int | None = None) -> Mapping[tuple[str, str], float]:

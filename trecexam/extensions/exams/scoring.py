@@ -19,8 +19,8 @@ from trecexam.extensions.exams.exam_file import ExamQuestion
 from trecexam.extensions.exams.questions.asking import ContextKind, candidates, examples_for, prompt
 from trecexam.extensions.exams.questions.reading import read_choice
 from trecexam.extensions.local_models.truncation import NoRoomError
-from trecexam.graders.writing import Fitted
 from trecexam.graders.writing.asking import AskingResult, PromptSet, Rounds
+from trecexam.graders.writing.base import Fitted
 from trecexam.graders.writing.kept_answers import KeepingWriter, Kept
 from trecexam.tables.notes import LOST, Note
 from trecexam.tables.text import plural

@@ -11,7 +11,6 @@ EXTENSION = Extension(
             f"{__name__}.cli.learn:learn", "Learn labels for unjudged passages from judgments.", "holes"
         ),
     },
-    accessors={"learn": f"{__name__}.learn:LearnAccessor"},
     features=(f"{__name__}.outputs:LEARNING",),
     settings={"learn": f"{__name__}.settings:LearnSection"},
     teacher=f"{__name__}.teaching:TEACHER",

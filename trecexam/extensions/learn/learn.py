@@ -10,7 +10,6 @@ from typing import Any
 
 from converters.records import Qrel
 from converters.trec_qrels import qrels_line
-from trecexam.calls import Accessor, named_as_called, on_loaded
 from trecexam.cli import bars
 from trecexam.errors import TrecexamError
 from trecexam.extensions.learn.arithmetic.check import n_fits
@@ -27,10 +26,8 @@ from trecexam.line.assessment import Assessment, Part
 from trecexam.line.diagnostics import NO_RUNS
 from trecexam.line.evaluation import check_runs, leaderboard
 from trecexam.line.grading import Progress
-from trecexam.line.loaded_track import of_judgments
 from trecexam.line.official import Official
 from trecexam.line.sources import LEARNED_IDENTITY, LEARNED_QRELS
-from trecexam.outputs.outputs import Outputs
 from trecexam.scores.leaderboard import Leaderboard
 from trecexam.tables.result import Result
 from trecexam.tables.table import Table, Value, rounded, to_json
@@ -113,7 +110,6 @@ class LearnedLabels(Result):
         return tuple(written)
 
 
-@of_judgments
 def learn(
     track: Assessment,
     *,
@@ -121,14 +117,7 @@ def learn(
     encoder: str | Encoder | None = None,
     progress: Callable[[Progress], None] | None = None,
 ) -> LearnedLabels:
-    """Learns gains and labels of the whole pool from the track's judgments; grades nothing.
-
-    Half of the judgments are hidden, to see how well they are predicted (`cross_validate`).
-
-    Args:
-        source, encoder: as of `gather_data`.
-        progress: called while texts are encoded, then while models are fitted; None shows bars or log lines.
-    """
+    """Learns gains and labels of the whole pool from the track's judgments; grades nothing."""
     if progress is None:
         with bars.progress("learning") as shown:
             return learn(track, source=source, encoder=encoder, progress=shown)
@@ -269,25 +258,3 @@ def _qrels(official: Official | None, rows: Sequence[tuple[str, str, float, floa
         if judged == "no" and (query_id, doc_id) not in judged_pairs
     ]
     return b"".join(lines)
-
-
-@named_as_called
-class LearnAccessor(Accessor):
-    """Labels for unjudged passages, learned from the track's judgments."""
-
-    labels = on_loaded(learn)
-
-    @property
-    def out(self) -> Path:
-        """The folder of the output files of the grader that `labels` uses."""
-        return self._folder_of(learn).out
-
-    def write(self, learned: LearnedLabels) -> tuple[Path, ...]:
-        """Writes the result of `labels` to `out` and the manifest; returns the files that changed.
-
-        Raises:
-            TrecexamError: a file cannot be written.
-        """
-        written = learned.write(self.out)
-        Outputs(self._folder_of(learn)).renew_manifest()
-        return written

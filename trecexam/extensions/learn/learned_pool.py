@@ -22,6 +22,7 @@ from trecexam.extensions.learn.gather import gather, odd_judgments, odd_texts
 from trecexam.extensions.learn.settings import LearnSection
 from trecexam.extensions.learn.text_encoder import TextEncoder
 from trecexam.features.fill.teaching import Encoded
+from trecexam.folder import TrackFolder
 from trecexam.graders.embedding import dtype_of
 from trecexam.line.assessment import Assessment
 from trecexam.line.loader import TrackLoader
@@ -29,7 +30,6 @@ from trecexam.line.official import Official, no_overlap, track_judgments
 from trecexam.line.stored_grades import unusable_lines
 from trecexam.packages import install
 from trecexam.tables.text import plural, shorten_list
-from trecexam.track import TrackFolder
 
 #: Of fewer judgments it is said that they are few.
 FEW = 50

@@ -8,10 +8,10 @@ from trecexam.errors import TrecexamError
 from trecexam.extensions.learn.learn import BOARD, IDENTITY, learn, stored_board
 from trecexam.extensions.learn.settings import LearnSection
 from trecexam.files.kept import read_object
+from trecexam.folder import TrackFolder
 from trecexam.line.assessment import Assessment
 from trecexam.line.output_files import AfterUpdate, Feature
 from trecexam.tables.section import ReportPart
-from trecexam.track import TrackFolder
 
 _LEAD = (
     "What nDCG and AP are expected to be where labels that were learned from the official judgments stand "

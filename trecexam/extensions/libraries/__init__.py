@@ -4,4 +4,4 @@ from __future__ import annotations
 
 from trecexam.extension import Extension
 
-EXTENSION = Extension("libraries", calls={"export": f"{__name__}.frames:LibraryCalls"})
+EXTENSION = Extension("libraries")

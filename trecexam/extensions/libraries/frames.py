@@ -6,10 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from trecexam.calls import Accessor, named_as_called, on_loaded
 from trecexam.features.exporting.exports import qrels
 from trecexam.line.assessment import Assessment
-from trecexam.line.loaded_track import of_documents
 from trecexam.line.probable_ratings import probable_ratings
 from trecexam.scores.expected import gains
 from trecexam.tables.frames import Library, data_frame, texts
@@ -18,7 +16,6 @@ if TYPE_CHECKING:
     from trecexam.scores.labels import LabelRule
 
 
-@of_documents
 def qrels_frame(
     track: Assessment,
     *,
@@ -28,27 +25,7 @@ def qrels_frame(
     binary: bool = False,
     library: Library = "pandas",
 ) -> Any:
-    """The Rubric-Qrels as a data frame with a row for each labelled passage and item.
-
-    All functions of `ir_measures` take it (of pandas) as qrels, and compute Cover and nCover from it, as long
-    as each passage has its row for each item: passages and items may be left out whole, single rows may not.
-
-    Args:
-        label, min_rating, min_answers, binary: as in `qrels`.
-        library: whose data frame it is: "pandas", "polars", or "pyarrow", which is always there.
-
-    Returns:
-        Columns `query_id`, `doc_id`, `item_id` (text), `rating` (int64, 0..5, -1 if missing),
-        `label` (int64, the passage's), `relevance` (the same, by the name that ir_measures looks for) and,
-        where the bank has importances, `importance` (text, of the item: "vital", "okay" or "") and, where it
-        has weights, `weight` (float64, of the item, 1 where it has none). Items are in the bank's order.
-        With the label "expected", and not `binary`, `gain` (float64, the passage's expected label) stands
-        beside `label`, as in `out/rubric.gains.tsv`.
-
-    Raises:
-        TrecexamError: the library is not installed.
-        ValueError: as `qrels`.
-    """
+    """The Rubric-Qrels as a data frame with a row for each labelled passage and item."""
     rows = list(qrels(track, label=label, min_rating=min_rating, min_answers=min_answers, binary=binary))
     items = [track.sheets[row.query_id].items for row in rows]
     counts = [len(of_query) for of_query in items]
@@ -78,19 +55,7 @@ def qrels_frame(
 
 
 def grades_frame(track: Assessment, *, library: Library = "pandas") -> Any:
-    """Every grade of the pool as a data frame, a row for each graded passage and item.
-
-    Args:
-        library: whose data frame it is: "pandas", "polars", or "pyarrow", which is always there.
-
-    Returns:
-        Columns `query_id`, `doc_id`, `item_id` (text), `rating` (int64, the grader's, 0..5, -1 where its
-        answer gave none), `human_rating` (int64, -1 where no person rated the cell), `who` (text, "" for
-        nobody), `status` (text: "ok", "unparsed", "refused", "error"), `answer`, `model` and `prompt` (text).
-
-    Raises:
-        TrecexamError: the library is not installed.
-    """
+    """Every grade of the pool as a data frame, a row for each graded passage and item."""
     rows = list(track.grade_rows())
 
     def words(name: str) -> Any:
@@ -103,11 +68,3 @@ def grades_frame(track: Assessment, *, library: Library = "pandas") -> Any:
     columns |= {name: ratings(name) for name in ("rating", "human_rating")}
     columns |= {name: words(name) for name in ("who", "status", "answer", "model", "prompt")}
     return data_frame(columns, library)
-
-
-@named_as_called
-class LibraryCalls(Accessor):
-    """Exports data frames: `track.export.qrels_frame()`."""
-
-    qrels_frame = on_loaded(qrels_frame)
-    grades_frame = on_loaded(grades_frame)

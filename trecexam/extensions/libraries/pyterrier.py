@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from trecexam.calls import OpenTrack
 from trecexam.errors import TrecexamError
 from trecexam.features.exporting import exports
 from trecexam.packages import install
@@ -34,12 +33,13 @@ except ImportError as error:
 if TYPE_CHECKING:
     from converters.run import Run
     from trecexam.scores.labels import LabelRule
+    from trecexam.track import Track
 
 __all__ = ["Cover", "nCover", "qrels", "runs", "topics"]
 
 
 def qrels(
-    track: OpenTrack,
+    track: Track,
     *,
     label: LabelRule | None = None,
     min_rating: int | None = None,
@@ -64,7 +64,7 @@ def qrels(
         TrecexamError, ConversionError: the track cannot be read.
         ValueError: an unknown label rule, or min_answers below 1.
     """
-    loaded = track._loader.load()
+    loaded = track.graded()
     rows = list(
         exports.qrels(loaded, label=label, min_rating=min_rating, min_answers=min_answers, binary=binary)
     )
@@ -81,19 +81,19 @@ def qrels(
     return pandas.DataFrame(columns)
 
 
-def topics(track: OpenTrack) -> pandas.DataFrame:
+def topics(track: Track) -> pandas.DataFrame:
     """The queries of the bank: `qid` and `query`, both text, in the bank's order; "" without a text.
 
     Raises:
         TrecexamError, ConversionError: the track cannot be read.
     """
-    loaded = track._loader.load()
+    loaded = track.graded()
     query_ids = loaded.bank.query_ids
     texts = (loaded.query_texts.get(query_id, "") for query_id in query_ids)
     return pandas.DataFrame({"qid": _text(query_ids), "query": _text(texts)})
 
 
-def runs(track: OpenTrack, names: Collection[str] | None = None) -> dict[str, pt.Transformer]:
+def runs(track: Track, names: Collection[str] | None = None) -> dict[str, pt.Transformer]:
     """The track's runs as transformers that return a topic's stored results.
 
     Args:
@@ -107,7 +107,7 @@ def runs(track: OpenTrack, names: Collection[str] | None = None) -> dict[str, pt
         TrecexamError: there is no run of a name, or the track cannot be read.
         ConversionError: the track cannot be read.
     """
-    made = exports.runs(track._loader.load(), names)
+    made = exports.runs(track.graded(), names)
     return {name: _results(made[name]) for name in (made if names is None else names)}
 
 

@@ -7,5 +7,4 @@ from trecexam.extension import Command, Extension
 EXTENSION = Extension(
     "pack",
     commands={"export pack": Command(f"{__name__}.cli:pack")},
-    calls={"export": f"{__name__}.packing:PackCalls"},
 )

@@ -18,21 +18,21 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 
 from converters.lines import open_input
-from trecexam.calls import Accessor
 from trecexam.config import CONFIG_NAME
 from trecexam.errors import GraderError, LackingError, TrackError, TrecexamError, plain_reason
 from trecexam.files import atomic
 from trecexam.files.kept import read_object, read_regular
+from trecexam.folder import PACK, TrackFolder, refuse_code
 from trecexam.graders.base import Answer, Cell, Grader, Scale, identity_digest, identity_json
 from trecexam.graders.registry import available
 from trecexam.line.input_files import sha256_of
 from trecexam.line.inputs import InputReader
+from trecexam.line.loaded_track import TrackLoaders
 from trecexam.line.loader import TrackLoader
 from trecexam.line.store import GradeRow, GradeStore
 from trecexam.line.track_graders import ONLY, usable_folders
 from trecexam.outputs.outputs import MANIFEST
 from trecexam.tables.text import plural, shorten_list
-from trecexam.track import PACK, TrackFolder, refuse_code
 
 #: Where the track's files are in a pack; the grades.
 TRACK, GRADES = "track/", "grades.jsonl"
@@ -94,50 +94,43 @@ class PackManifest(BaseModel):
     versions: dict[str, str | None]
 
 
-class PackCalls(Accessor):
-    """More of `track.export`."""
-
-    def pack(self, output: Path | str) -> str:
-        """Write inputs, settings, grades and the digests of out/ to one .tar.gz, and say how large it is.
-
-        Raises:
-            TrecexamError: out/ is not up to date, a file cannot be packed, or the archive cannot be written.
-        """
-        loaders, folder, files = self._loaders, self._loaders.folder, dict[str, bytes]()
-        _refuse_outside(read_regular(folder.config_path))
-        views = usable_folders(folder).values() or [folder]
-        for path in {path for view in views for path, _ in InputReader(view).state()}:
-            if not _is_safe(name := folder.shown(path)):
-                raise TrackError("cannot be packed because of its name: rename it", path=path)
-            with suppress(OSError):
-                files[f"{TRACK}{name}"] = read_regular(path)
-        out, inputs, graders = read_object(folder.shared_out / MANIFEST), dict[str, str](), dict[str, Any]()
-        for name in loaders:
-            # A grader that waits for a bank or a model has no part in out/.
-            with suppress(LackingError):
-                inputs |= loaders[name].load().digests
-                # A recording is packed itself, and needs no model.
-                if loaders[name].traits.known_passages is None:
-                    graders[name] = PackedGrader.of(loaders[name])
-        if out.get("inputs") != inputs:
-            raise TrackError(f"out/ is old: `trecexam watch {folder.root} --once` first", path=folder.root)
-        sources, lines = list[Any](), list[str]()
-        for (identity, environment), rows in groupby(loaders.shared.store.everything(), lambda row: row[:2]):
-            lines += [json.dumps([len(sources), *row[2:4], *row[4][2:]]) + "\n" for row in rows]
-            sources.append((json.loads(identity), json.loads(environment)))
-        manifest = PackManifest.model_validate({**out, "graders": graders, "sources": sources})
-        files |= {MANIFEST: manifest.model_dump_json(indent=1).encode(), GRADES: "".join(lines).encode()}
-        with tarfile.open(fileobj=(tar := io.BytesIO()), mode="w") as archive:
-            for name, content in sorted(files.items()):
-                info = tarfile.TarInfo(name)  # of 1970, root, 0644
-                info.size = len(content)
-                archive.addfile(info, io.BytesIO(content))
-        if tar.tell() > LARGEST or not files.keys() >= {f"{TRACK}{name}" for name in inputs}:
-            reason = f"an input cannot be read, or all together have more than {LARGEST // 2**30} GiB"
-            raise TrackError(reason, path=folder.root)
-        packed = gzip.compress(tar.getvalue(), mtime=0)
-        atomic.replace(Path(output), packed)
-        return f"{output}: {len(packed) / 2**20:.2f} MiB, {plural(len(lines), 'answer')}"
+def pack(loaders: TrackLoaders, output: Path | str) -> str:
+    """Write inputs, settings, grades and the digests of out/ to one .tar.gz, and say how large it is."""
+    folder, files = loaders.folder, dict[str, bytes]()
+    _refuse_outside(read_regular(folder.config_path))
+    views = usable_folders(folder).values() or [folder]
+    for path in {path for view in views for path, _ in InputReader(view).state()}:
+        if not _is_safe(name := folder.shown(path)):
+            raise TrackError("cannot be packed because of its name: rename it", path=path)
+        with suppress(OSError):
+            files[f"{TRACK}{name}"] = read_regular(path)
+    out, inputs, graders = read_object(folder.shared_out / MANIFEST), dict[str, str](), dict[str, Any]()
+    for name in loaders:
+        # A grader that waits for a bank or a model has no part in out/.
+        with suppress(LackingError):
+            inputs |= loaders[name].load().digests
+            # A recording is packed itself, and needs no model.
+            if loaders[name].traits.known_passages is None:
+                graders[name] = PackedGrader.of(loaders[name])
+    if out.get("inputs") != inputs:
+        raise TrackError(f"out/ is old: `trecexam watch {folder.root} --once` first", path=folder.root)
+    sources, lines = list[Any](), list[str]()
+    for (identity, environment), rows in groupby(loaders.shared.store.everything(), lambda row: row[:2]):
+        lines += [json.dumps([len(sources), *row[2:4], *row[4][2:]]) + "\n" for row in rows]
+        sources.append((json.loads(identity), json.loads(environment)))
+    manifest = PackManifest.model_validate({**out, "graders": graders, "sources": sources})
+    files |= {MANIFEST: manifest.model_dump_json(indent=1).encode(), GRADES: "".join(lines).encode()}
+    with tarfile.open(fileobj=(tar := io.BytesIO()), mode="w") as archive:
+        for name, content in sorted(files.items()):
+            info = tarfile.TarInfo(name)  # of 1970, root, 0644
+            info.size = len(content)
+            archive.addfile(info, io.BytesIO(content))
+    if tar.tell() > LARGEST or not files.keys() >= {f"{TRACK}{name}" for name in inputs}:
+        reason = f"an input cannot be read, or all together have more than {LARGEST // 2**30} GiB"
+        raise TrackError(reason, path=folder.root)
+    packed = gzip.compress(tar.getvalue(), mtime=0)
+    atomic.replace(Path(output), packed)
+    return f"{output}: {len(packed) / 2**20:.2f} MiB, {plural(len(lines), 'answer')}"
 
 
 def unpack(path: Path, root: Path) -> int:

@@ -31,7 +31,7 @@ from trecexam.files.track_lock import exclusive_lock
 
 if TYPE_CHECKING:
     from trecexam.extensions.page.view import QueryView, View
-    from trecexam.track import TrackFolder
+    from trecexam.folder import TrackFolder
 
 #: Letters of a passage's name.
 _LETTERS = 16

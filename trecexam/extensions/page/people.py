@@ -14,7 +14,7 @@ from trecexam.scores.ratings import MISSING, QueryRatings
 
 if TYPE_CHECKING:
     from trecexam.extensions.page.view import QueryView, View
-    from trecexam.track import TrackFolder
+    from trecexam.folder import TrackFolder
 
 
 class Choice(NamedTuple):

@@ -24,11 +24,11 @@ from trecexam.extensions.page.view import Part, View
 from trecexam.features.leaderboard.joint import joint_leaderboard
 from trecexam.files.stamps import Stamp, stamp
 from trecexam.files.track_lock import holder
+from trecexam.folder import TrackFolder
 from trecexam.line.inputs import InputReader
 from trecexam.line.loaded_track import LoadedTrack, TrackLoaders
 from trecexam.line.loader import TrackLoader
 from trecexam.line.track_graders import folder_of, grader_names
-from trecexam.track import TrackFolder
 from trecexam.watching.settle import Settler
 
 #: Seconds between two looks at the folder.

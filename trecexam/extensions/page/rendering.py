@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 
     from trecexam.extensions.page.live import LiveTrack
     from trecexam.extensions.page.view import QueryView, View
+    from trecexam.folder import TrackFolder
     from trecexam.outputs.page.render import Section
-    from trecexam.track import TrackFolder
 
 #: The cookie of a message for the next page, and its most letters; browsers drop a cookie of more than 4,096.
 SAID, LONGEST = "trecexam-said", 3000

@@ -15,7 +15,6 @@ from urllib.parse import quote
 
 import uvicorn
 
-from trecexam.chosen import chosen_grader
 from trecexam.errors import TrecexamError
 from trecexam.extensions.campaign.guidelines import guidelines_warning
 from trecexam.extensions.campaign.plan import PLAN, read_plan
@@ -27,10 +26,10 @@ from trecexam.extensions.page.live import LiveTrack
 from trecexam.extensions.page.rendering import warm_up
 from trecexam.extensions.page.urls import segment
 from trecexam.extensions.page.users import TOKEN_BYTES, Users
+from trecexam.folder import TrackFolder, refuse_code
 from trecexam.line.track_graders import open_folder
 from trecexam.tables.terminal import printable
 from trecexam.tables.text import shorten_list
-from trecexam.track import TrackFolder, refuse_code
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Receive, Scope, Send
@@ -47,6 +46,7 @@ def serve(
     port: int,
     token: str | None,
     *,
+    grader: str | None = None,
     users_file: Path | None = None,
     front: Front | None = None,
     open_browser: bool = False,
@@ -56,6 +56,7 @@ def serve(
     Args:
         port: 0 for any that is free.
         token: None for none on this machine, and a new one beyond it.
+        grader: whose page is opened first; None for the track's.
         users_file: who may log in; no token is needed then.
         front: how people reach the page.
 
@@ -64,7 +65,7 @@ def serve(
             trusted; or the file of users cannot be read.
     """
     front = front or Front()
-    folder = open_folder(root)
+    folder = open_folder(root, grader)
     refuse_code(folder.config.grader.metric, root, trusted=folder.trust_code)
     if token is not None and not token.strip():
         raise TrecexamError("the token is empty: leave --token and TRECEXAM_TOKEN out to have none")
@@ -81,8 +82,7 @@ def serve(
         live = stack.enter_context(LiveTrack(root))
         judging = stack.enter_context(JudgeNext(root))
         actual = listening.getsockname()[1]
-        chosen = chosen_grader.get()
-        first = f"grader/{segment(chosen)}" if chosen is not None else ""
+        first = f"grader/{segment(grader)}" if grader is not None else ""
         page_url = address(host, actual, token, first)
         if front.url:
             behind, page_url = f"; its proxy finds it at {page_url}", front.url + first + _query(token)

@@ -13,9 +13,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from converters.records import HumanRating, Item
-from trecexam.bank.model import QUERY
+from trecexam.bank.model import QUERY, STATEMENT
 from trecexam.files.stamps import Rejected
-from trecexam.graders.support import STATEMENT
 from trecexam.line.sheets import NOT_ASKED, Counts
 from trecexam.scores.leaderboard import Leaderboard
 from trecexam.scores.values import MeasureValues

@@ -18,7 +18,6 @@ EXTENSION = Extension(
             f"{__name__}.cli:ragval", "Judge answers for truthfulness and relevance.", "published evaluators"
         )
     },
-    accessors={"ragval": f"{__name__}.accessor:RagvalAccessor"},
     features=(f"{__name__}.extra_outputs:RAGVAL",),
     answers=f"{__name__}.dropped:ANSWERS",
     graders={"ragval": f"{__name__}.grader:FACTORY"},

@@ -2,23 +2,76 @@
 
 from __future__ import annotations
 
-from trecexam.calls import Accessor, asking, estimating, named_as_called
+from pathlib import Path
+from typing import TYPE_CHECKING
+
 from trecexam.errors import TrecexamError
 from trecexam.extensions.ragval.answering import answers_job
 from trecexam.extensions.ragval.formats.knowledge import KINDS
 from trecexam.extensions.ragval.judged import judged
 from trecexam.extensions.ragval.questions import questions_job
 from trecexam.extensions.ragval.reporting import RagvalReport, report_of
+from trecexam.track_groups import Group
+
+if TYPE_CHECKING:
+    from trecexam.extensions.ragval.answering import Answers
+    from trecexam.extensions.ragval.questions import Questions
+    from trecexam.graders.base import Estimate
+    from trecexam.graders.writing.asking import ShowProgress, Stop
 
 
-@named_as_called
-class RagvalAccessor(Accessor):
+class RagvalAccessor(Group):
     """Answers judged for truthfulness and relevance."""
 
-    write_questions = asking(questions_job)
-    estimate_questions = estimating(questions_job)
-    answer = asking(answers_job)
-    estimate_answers = estimating(answers_job)
+    def write_questions(
+        self,
+        blocks: Path | str | None = None,
+        *,
+        per_block: int = 1,
+        progress: ShowProgress | None = None,
+        stop: Stop | None = None,
+    ) -> Questions:
+        """Writes questions about knowledge blocks with a language model, like `ragval questions`.
+
+        Args:
+            blocks: JSON Lines; None for blocks.jsonl of the track.
+            per_block: questions about each block, with seeds that count up from that of [generator], or 0.
+            progress: called with how many of how many prompts are answered.
+            stop: called again and again; True ends asking early, with what there is.
+        """
+        with self.track.model_lock():
+            return questions_job(self.track.folder, blocks, per_block=per_block).ask(
+                progress, stop, self.track.loaders.spent_by_graders
+            )
+
+    def estimate_questions(
+        self, blocks: Path | str | None = None, *, per_block: int = 1, timed: bool = False
+    ) -> Estimate:
+        """Estimates the prompts ("cells"), tokens and cost of `write_questions`, by its arguments; calls no
+        model.
+
+        Args:
+            timed: also how long, where a model in this process writes: a few prompts are tried, and not kept.
+        """
+        return questions_job(self.track.folder, blocks, per_block=per_block).estimate(timed=timed)
+
+    def answer(self, *, progress: ShowProgress | None = None, stop: Stop | None = None) -> Answers:
+        """Answers the bank's questions with a language model, as bounds, like `ragval answers`.
+
+        Args:
+            progress: called with how many of how many prompts are answered.
+            stop: called again and again; True ends asking early, with what there is.
+
+        Raises:
+            ConversionError: the bank cannot be read.
+            TrecexamError: it has no questions with their blocks, or a file is there that is not ours.
+        """
+        with self.track.model_lock():
+            return answers_job(self.track.folder).ask(progress, stop, self.track.loaders.spent_by_graders)
+
+    def estimate_answers(self, *, timed: bool = False) -> Estimate:
+        """Estimate prompts ("cells"), tokens and cost of `answer`; `timed`: the time by a sample, too."""
+        return answers_job(self.track.folder).estimate(timed=timed)
 
     def report(self) -> RagvalReport:
         """The report on systems by their judged answers; calls no model.
@@ -26,7 +79,7 @@ class RagvalAccessor(Accessor):
         Raises:
             TrecexamError, ConversionError: no answer is judged, or the track cannot be read.
         """
-        root, track = self.folder.root, self._loader.load()
+        root, track = self.track.folder.root, self.track.graded()
         if not track.traits.item_kinds >= frozenset(KINDS):
             raise TrecexamError(
                 'the track has no grader that judges answers: set `name = "ragval"` in [grader]', path=root
@@ -34,4 +87,5 @@ class RagvalAccessor(Accessor):
         answers = judged(track)
         if not answers.rows:
             raise TrecexamError(f"no answer is judged yet: run `trecexam watch {root} --once`", path=root)
-        return report_of(answers.rows).with_notes(*answers.remarks())
+        report = report_of(answers.rows).with_notes(*answers.remarks())
+        return self.track.with_grader_note(report, track.name)

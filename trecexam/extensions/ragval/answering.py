@@ -12,12 +12,13 @@ from trecexam.extensions.ragval.formats.knowledge import TRUTHFULNESS, line_of
 from trecexam.extensions.ragval.knowledge.prompts import BlockPrompt, named
 from trecexam.files.atomic import replace_together, sha256
 from trecexam.files.kept import recall, remember
+from trecexam.folder import TrackFolder
 from trecexam.graders.replies import read_reply
-from trecexam.graders.writing import Writer, keeping_writers
 from trecexam.graders.writing.asking import AskingResult, Job, PromptSet, Rounds
+from trecexam.graders.writing.base import Writer
+from trecexam.graders.writing.create import keeping_writers
 from trecexam.graders.writing.kept_answers import KeepingWriter, Kept
 from trecexam.line.inputs import InputReader
-from trecexam.track import TrackFolder
 
 #: The bounds, which are the runs' names: without the block, and with it.
 Bound = Literal["closed-book", "oracle"]
@@ -63,12 +64,7 @@ class Answers(AskingResult[tuple[Bound, str]]):
 
 
 def answers_job(folder: TrackFolder) -> Job[Answers]:
-    """Answers the bank's questions with a language model, as bounds, like `ragval answers`.
-
-    Raises:
-        ConversionError: the bank cannot be read.
-        TrecexamError: it has no questions with their blocks, or a file is there that is not ours.
-    """
+    """Answers the bank's questions with a language model, as bounds, like `ragval answers`."""
     return Job(_answer(_plan(folder), *keeping_writers(folder)))
 
 

@@ -24,12 +24,13 @@ from trecexam.extensions.ragval.formats.knowledge import (
 from trecexam.extensions.ragval.knowledge.prompts import named
 from trecexam.extensions.ragval.knowledge.reading import read_question
 from trecexam.files.atomic import replace_together
-from trecexam.graders.writing import Fitted, Writer, create_writer, keeping_writers
+from trecexam.folder import TrackFolder
 from trecexam.graders.writing.asking import AskingResult, Job, PromptSet, Rounds
+from trecexam.graders.writing.base import Fitted, Writer
+from trecexam.graders.writing.create import create_writer, keeping_writers
 from trecexam.graders.writing.kept_answers import KeepingWriter, Kept
 from trecexam.graders.writing.reading import Unread
 from trecexam.line.bank_target import check_unchanged, lines_of, read_target
-from trecexam.track import TrackFolder
 
 #: Where [generator] says nothing else: questions are to differ.
 TEMPERATURE, SEED = 1.0, 0
@@ -97,15 +98,7 @@ class Questions(AskingResult[str]):
 def questions_job(
     folder: TrackFolder, blocks: Path | str | None = None, *, per_block: int = 1
 ) -> Job[Questions]:
-    """Writes questions about knowledge blocks with a language model, like `ragval questions`.
-
-    Args:
-        blocks: JSON Lines; None for blocks.jsonl of the track.
-        per_block: questions about each block, with seeds that count up from that of [generator], or 0.
-
-    Raises:
-        TrecexamError, ConversionError: with the reason.
-    """
+    """Writes questions about knowledge blocks with a language model, like `ragval questions`."""
     writers = _writers(folder.config, folder.root, per_block)
     plan = _plan(folder, None if blocks is None else Path(blocks), [writer.seed for writer in writers])
     return Job(_write_questions(plan, keeping_writers(folder, *writers)))

@@ -11,5 +11,4 @@ EXTENSION = Extension(
             f"{__name__}.cli:simulate", "Simulate how far filled holes can be trusted.", "holes"
         )
     },
-    accessors={"simulate": f"{__name__}.simulating:SimulateAccessor"},
 )

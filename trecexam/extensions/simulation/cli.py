@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 
 import click
 
-import trecexam
 from trecexam.cli import bars
 from trecexam.cli.options import track_argument
 from trecexam.cli.reading import reading
 
 if TYPE_CHECKING:
     from trecexam.tables.result import Result
+    from trecexam.track import Track
 
 
 @click.command(epilog="Example: trecexam simulate mytrack --official-measure nDCG@10 --teams teams.tsv")
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 )
 @reading
 def simulate(
-    track: Path,
+    track: Track,
     teams: Path | None,
     judgments: bool,
     repeats: int,
@@ -72,13 +72,7 @@ def simulate(
     """
     if judgments and teams is not None:
         raise click.UsageError("give --teams or --judgments, not both")
-    with trecexam.open_track(track) as opened, bars.progress("simulating", "steps") as progress:
-        result: Result = opened.simulate(
-            measures or None,
-            teams=teams,
-            judgments=judgments,
-            repeats=repeats,
-            by=by,
-            progress=progress,
+    with bars.progress("simulating", "steps") as progress:
+        return track.simulate(
+            measures or None, teams=teams, judgments=judgments, repeats=repeats, by=by, progress=progress
         )
-        return result

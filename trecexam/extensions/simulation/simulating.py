@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from converters.label_table import read_teams
-from trecexam.calls import Accessor, named_as_called, on_loaded
 from trecexam.errors import TrecexamError
 from trecexam.extensions.simulation.arithmetic.left_out import leave_out, shift
 from trecexam.extensions.simulation.arithmetic.removal import remove
@@ -17,7 +16,6 @@ from trecexam.extensions.simulation.arithmetic.simulation import Simulation
 from trecexam.features.fill.teaching import LABEL, LEARNED, the_teacher
 from trecexam.features.fill.ways import constant_label, stated
 from trecexam.line.grading import Progress
-from trecexam.line.loaded_track import of_documents
 from trecexam.line.measure_names import names_of
 from trecexam.line.official import Official, no_overlap, official_judgments
 from trecexam.line.relevance import official_measures as own_official_measures
@@ -40,7 +38,6 @@ if TYPE_CHECKING:
 CONDENSED = "condensed"
 
 
-@of_documents
 def simulate(
     track: Assessment,
     official_measures: Measures | None = None,
@@ -54,30 +51,7 @@ def simulate(
     by: Sequence[str] = (),
     progress: Callable[[Progress], None] | None = None,
 ) -> Tables:
-    """Leave out official judgments, fill them, and compare leaderboards with that on all judgments.
-
-    By default the judgments that only one run contributed are left out, for each run in turn.
-
-    Args:
-        official_measures: in place of the track's.
-        teams: a file of `run<TAB>team` lines: a team is left out as a whole.
-        judgments: remove 10 to 90% of the judgments at random instead.
-        repeats: how often judgments are drawn; at least 1.
-        seed: of the random numbers.
-        rule: how automatic labels become official ones. None or "fitted": fitted in each step on the
-            judgments that remain, and where that cannot be, "identity".
-        cuts: automatic label -> official label, of "thresholds", which they imply; None:
-            min_rating -> min_relevant.
-        by: other methods for dropped judgments: "learned" (anew in each step, from the judgments that
-            remain), "label:N" (the label N for all), "label" (each label above 0 in turn), "condensed" (lists
-            without what was dropped).
-        progress: called while texts are encoded, of "learned", then with how many steps are done.
-
-    Raises:
-        TrecexamError: no official judgments, a measure that cannot be computed, cuts that are no rule,
-            teams of other runs, an unknown method; of "learned", as `learn`.
-        ConversionError: a file cannot be read.
-    """
+    """Leave out official judgments, fill them, and compare leaderboards with that on all judgments."""
     named = stated(track.config.scores, rule, cuts)
     official = official_judgments(track)
     show = progress or (lambda now: None)
@@ -318,10 +292,3 @@ def removal_table(rows: Sequence[Removed], methods: Sequence[str], repeats: int)
             interval=f"95% range of a further repeat, from {plural(repeats, 'repeat')}",
         ),
     )
-
-
-@named_as_called
-class SimulateAccessor(Accessor):
-    """Simulations of filled judgment holes."""
-
-    __call__ = on_loaded(simulate)

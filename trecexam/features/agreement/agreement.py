@@ -10,11 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 from trecexam.errors import TrecexamError
 from trecexam.features.agreement.arithmetic import Agreement, agreement, pair
-from trecexam.features.agreement.citations import CitationAgreement, citation_agreement
 from trecexam.features.agreement.disagreements import disagreements_part
 from trecexam.line.assessment import Assessment, Part
 from trecexam.line.diagnostics import nothing_graded
-from trecexam.line.loaded_track import asked_of
 from trecexam.line.official import no_overlap, track_judgments
 from trecexam.line.output_files import Feature, OutputFiles
 from trecexam.line.relevance import Thresholds, relevance_thresholds
@@ -90,28 +88,6 @@ class Agreements(Result):
             "human_ratings_left_out": dict(self.left_out),
             **next(iter(thresholds_table(self.found[:1]).records())),
         }
-
-
-@asked_of(lambda track, *args, **kwargs: track.of_documents)
-def track_agreement(
-    track: Assessment,
-    min_ratings: Sequence[int] = (),
-    min_answers: Sequence[int] = (),
-    min_relevant: int | None = None,
-) -> Agreements | CitationAgreement:
-    """Compare labels with official judgments, or labels of citations with people's.
-
-    Args:
-        min_ratings, min_answers, min_relevant: as of `agreements`; labels of citations have none.
-
-    Raises:
-        TrecexamError: there are no judgments, no labels of people, or thresholds for labels of citations.
-    """
-    if track.asked.citing is not None:
-        if min_ratings or min_answers or min_relevant:
-            raise TrecexamError(f"the grader {track.name} labels citations: give no thresholds")
-        return citation_agreement(track)
-    return agreements(track, min_ratings, min_answers, min_relevant)
 
 
 def agreements(

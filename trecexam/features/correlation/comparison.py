@@ -98,23 +98,7 @@ def compare(
     per_query: bool = False,
     rbo_p: float | None = None,
 ) -> LeaderboardComparison:
-    """Correlations of rubric with official measures, over the runs and queries that both sides have.
-
-    Args:
-        measures: None for the track's own.
-        official_measures: None for the track's own and, where there is one, the official leaderboard; its
-            name among them is `official_leaderboard`, or `official_leaderboard:MEASURE` for one of its
-            measures.
-        min_ratings: each rubric measure at each of these, in place of the track's min_rating.
-        per_query: each query by itself, without intervals; an official leaderboard has none.
-        rbo_p: the persistence of rank-biased overlap, between 0 and 1; None for 0.9.
-
-    Raises:
-        NothingToCompareError: there is no official side, or no run or query that both sides have.
-        TrecexamError: a min_rating is not on the grader's scale, or there is no official leaderboard and it
-            is requested.
-        ValueError: a measure cannot be computed.
-    """
+    """Correlations of rubric with official measures, over the runs and queries that both sides have."""
     p = DEFAULT_P if rbo_p is None else rbo_p
     measures, official_measures = listed(measures), listed(official_measures)
     comparisons = paired_scores(track, names_of(measures), names_of(official_measures), min_ratings)

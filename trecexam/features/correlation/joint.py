@@ -54,20 +54,7 @@ def compare_all(
     per_query: bool = False,
     rbo_p: float | None = None,
 ) -> LeaderboardComparison:
-    """Correlations of each two columns of the joint leaderboard, over the runs and queries that both have.
-
-    Those of graders whose labels are of documents are also compared with the official side, whose measures
-    are called `official:MEASURE`.
-
-    Args:
-        measures: `NAME:MEASURE` each; None for the columns of the joint leaderboard.
-        official_measures, per_query, rbo_p: as in `compare`.
-        min_ratings: of one grader alone.
-
-    Raises:
-        NothingToCompareError: there are no two columns with runs and queries in common, and no official side.
-        TrecexamError, ValueError: as `compare`; or min_ratings are given.
-    """
+    """Correlations of each two columns of the joint leaderboard, over the runs and queries that both have."""
     if min_ratings:
         raise TrecexamError(
             f"a min_rating is of one grader's scale: choose a grader ({', '.join(track.assessments)})"

@@ -21,24 +21,21 @@ from trecexam.errors import TrecexamError
 from trecexam.line.assessment import Assessment
 from trecexam.line.diagnostics import is_graded
 from trecexam.line.evaluation import check_runs, leaderboard, values_of_runs, why_no_scores
-from trecexam.line.loaded_track import LoadedTrack, of_any_pool, of_documents, of_pool
-from trecexam.line.official import official_judgments
+from trecexam.line.loaded_track import LoadedTrack
 from trecexam.line.probable_ratings import probable_ratings
 from trecexam.line.protected import refuse_protected
 from trecexam.line.provenance import graded_by, refuse_foreign, write_with_provenance
 from trecexam.line.run_grades import runs_without_score
-from trecexam.scores.labels import label_qrels, subtopic_qrels
+from trecexam.scores.labels import label_qrels
 from trecexam.tables.frames import Library, data_frame, texts
 
 if TYPE_CHECKING:
-    from converters.records import Qrel
     from converters.run import Run
     from trecexam.line.measure_names import Measures
     from trecexam.scores.labels import LabelRule, RubricQrel
     from trecexam.scores.ratings import QueryRatings
 
 
-@of_documents
 def qrels(
     track: Assessment,
     *,
@@ -49,20 +46,7 @@ def qrels(
     by: Literal["query", "facet"] = "query",
     probabilities: bool = False,
 ) -> Iterator[RubricQrel]:
-    """The Rubric-Qrels as `ir_measures.Qrel`s, which carry the item ratings that Cover needs.
-
-    Args:
-        label, min_rating, min_answers: in place of the track's settings.
-        binary: labels are 1 where the passage reaches at least `min_answers` items, else 0.
-        probabilities: rows carry the probabilities of the ratings, too, from which ECover is computed; not by
-            facet. Where the grader gives none, a rating is certain.
-        by: "facet" for labels of each facet, whose query ids are `query/facet`, by its own items; see
-            `trecexam.features.exporting.exports`.
-
-    Raises:
-        TrecexamError: by facet, and no item has one, or one has white space in it.
-        ValueError: an unknown label rule or min_answers below 1, when the first row is requested.
-    """
+    """The Rubric-Qrels as `ir_measures.Qrel`s, which carry the item ratings that Cover needs."""
     scores = track.config.scores
     of_queries = probable_ratings(track) if probabilities else track.ratings()
     return label_qrels(
@@ -74,7 +58,6 @@ def qrels(
     )
 
 
-@of_documents
 def write_qrels(
     track: Assessment,
     output: Path | str,
@@ -85,19 +68,7 @@ def write_qrels(
     binary: bool = False,
     by: Literal["query", "facet"] = "query",
 ) -> Path:
-    """Writes the Rubric-Qrels as a file, and beside it `OUTPUT.json`, which says whose labels they are.
-
-    Args:
-        output: where the qrels are written; an existing file is replaced.
-        label, min_rating, min_answers, binary, by: as of `qrels`.
-
-    Returns:
-        The file with the qrels.
-
-    Raises:
-        TrecexamError: as `qrels`; or a file is a track's own or somebody else's, or cannot be written.
-        ValueError: as `qrels`.
-    """
+    """Writes the Rubric-Qrels as a file, and beside it `OUTPUT.json`, which says whose labels they are."""
     output = Path(output)
     refuse_protected(output, track.folder.root)
     refuse_foreign(output, track.folder.root)
@@ -127,48 +98,14 @@ def write_qrels(
     return output
 
 
-def subtopics(track: Assessment, *, min_rating: int | None = None) -> Iterator[Qrel]:
-    """The diversity qrels: iteration is the item's index, relevance 1 where the passage reaches it.
-
-    Every item of a query is named, also one that no passage is rated on: Cover(rel=1) of these rows is
-    Cover(rel=min_rating) of the track.
-
-    Args:
-        min_rating: in place of the track's.
-    """
-    threshold = track.config.scores.min_rating if min_rating is None else min_rating
-    return (row for query in track.ratings() for row in subtopic_qrels(query, threshold))
-
-
-@of_any_pool
 def runs(track: Assessment, runs: Collection[str] | None = None) -> dict[str, Run]:
-    """The runs by name, in trec_eval's order; of generated responses, what of them is evaluated.
-
-    Iterating a run gives `converters.records.RunEntry`s, which `ir_measures` takes.
-
-    Args:
-        runs: their names, None for all.
-
-    Raises:
-        TrecexamError: there is no such run.
-    """
+    """The runs by name, in trec_eval's order; of generated responses, what of them is evaluated."""
     check_runs(track, runs)
     return {name: run for name, run in track.runs.items() if runs is None or name in runs}
 
 
 def responses(track: Assessment, run: str, measures: Measures | None = None) -> Iterator[dict[str, Any]]:
-    """Each line of a file of generated responses as it was dropped, with its values by measure beside it.
-
-    Lines that are not accepted are left out. A query that the track does not have has no values.
-
-    Args:
-        run: its name.
-        measures: None for the track's own.
-
-    Raises:
-        TrecexamError: there is no such run, or it is a ranking.
-        ValueError: a measure cannot be computed.
-    """
+    """Each line of a file of generated responses as it was dropped, with its values by measure beside it."""
     values = values_of_runs(track, measures, runs=[run])
     path = track.run_files[run]
     if run not in track.responses:
@@ -189,24 +126,6 @@ def responses(track: Assessment, run: str, measures: Measures | None = None) -> 
             yield parse_object(path, number, line) | dict(zip(values.measures, row, strict=False))
 
 
-@of_pool
-def official_qrels(track: Assessment) -> Iterator[Qrel]:
-    """The official judgments, whatever they came from.
-
-    Raises:
-        TrecexamError: the track has none.
-    """
-    return iter(official_judgments(track).rows)
-
-
-def grades(track: Assessment) -> Iterator[dict[str, Any]]:
-    """Every grade of the pool: ids, rating, status, raw answer, digests.
-
-    Where a person rated the cell, `human_rating`, `who` and `why` are given next to the grader's rating.
-    """
-    return track.grade_rows()
-
-
 def facet_ratings(track: Assessment, *, human: bool = True) -> list[QueryRatings]:
     """The ratings of each facet of the bank, in the bank's order; the query id is `query/facet`.
 
@@ -224,11 +143,6 @@ def facet_ratings(track: Assessment, *, human: bool = True) -> list[QueryRatings
             path=track.folder.root,
         )
     return facets
-
-
-def without_facet(track: Assessment) -> int:
-    """How many items have no facet, and are in no labels by facet."""
-    return sum(not item.facet_id for items in track.bank.items.values() for item in items)
 
 
 def _facets(track: Assessment, *, human: bool) -> Iterator[QueryRatings]:
@@ -263,19 +177,7 @@ def per_query(
     runs: Collection[str] | None = None,
     library: Library = "pandas",
 ) -> Any:
-    """Every run's value on every query of every measure, as a data frame: what the leaderboard averages.
-
-    Args:
-        measures, official, runs: as in `leaderboard`.
-        library: whose data frame it is: "pandas", "polars", or "pyarrow", which is always there.
-
-    Returns:
-        Columns `run`, `query_id`, `measure` (text) and `value` (float64), a row for each; runs and queries
-        are sorted by name, measures in their order: the rows of `out/per_query.tsv`, in full precision.
-
-    Raises:
-        TrecexamError, ValueError: as `leaderboard`; or the library is not installed.
-    """
+    """Every run's value on every query of every measure, as a data frame: what the leaderboard averages."""
     values = values_of_runs(track, measures, official=official, runs=runs)
     names, query_ids = sorted(values.runs), sorted(values.query_ids)
     stacked = [values.matrix(name, names, query_ids) for name in values.measures]
@@ -290,19 +192,7 @@ def per_query(
 
 
 def leaderboard_values(track: Assessment, first: Sequence[str] = ()) -> Iterator[MeasureValue]:
-    """Every run's value on every query of the track's measures, and its means as rows of the query "all".
-
-    Where `average` in [scores] is "answered", queries that a run skips are left out, as they are of its mean.
-    Runs without scores are left out.
-    Runs are in the order of the leaderboard, measures in theirs, queries sorted. Of several graders those
-    with a grade are given, and a measure is `NAME:MEASURE`.
-
-    Args:
-        first: measures that come first, whether they are among the track's or not.
-
-    Raises:
-        TrecexamError: there are no scores (`why_no_scores`); or as `leaderboard`.
-    """
+    """Every run's value on every query of the track's measures, and its means as rows of the query "all"."""
     why = why_no_scores(track)
     if why is not None:
         raise TrecexamError(why, path=track.folder.root)
@@ -323,9 +213,7 @@ def leaderboard_values(track: Assessment, first: Sequence[str] = ()) -> Iterator
 
 
 def joint_leaderboard_values(track: LoadedTrack, first: Sequence[str] = ()) -> Iterator[MeasureValue] | None:
-    """The same of all graders of a track, those measures first that their leaderboard has first; None where
-    there is no grade.
-    """
+    """Yield those of all graders, their leaderboard's measures first; None where there is no grade."""
     graded = {name: each for name, each in track.assessments.items() if is_graded(each)}
     if not graded:
         return None

@@ -24,11 +24,7 @@ Place = tuple[str, str]
 
 
 def pooled_passages(track: Assessment) -> Iterator[PooledPassage]:
-    """The passages of a loaded track's pool, query by query, in the pool's order.
-
-    Ranks count from 1 in trec_eval's order. Cells without a grade are left out; a passage without a text
-    has "", as the workbench takes none without.
-    """
+    """The passages of a loaded track's pool, query by query, in the pool's order."""
     docs = {query_id: sheet.doc_ids for query_id, sheet in track.sheets.items()}
     texts = track.texts
     passage_keys = {(query_id, doc_id) for query_id, doc_ids in docs.items() for doc_id in doc_ids}

@@ -18,7 +18,6 @@ from trecexam.features.fill.teaching import GRADER, LEARNED, NOTHING, the_teache
 from trecexam.features.fill.ways import check_request, choose_way, stated
 from trecexam.files.track_lock import TrackLock
 from trecexam.line.grading import Progress, count_missing
-from trecexam.line.loaded_track import of_judgments
 from trecexam.line.loader import TrackLoader
 from trecexam.line.lost_grades import refuse_lost_grades
 from trecexam.line.official import Official, no_overlap, read_official, track_judgments
@@ -31,7 +30,7 @@ from trecexam.tables.notes import CHANGES, LOST, METHOD, Note
 from trecexam.tables.text import plural, shorten_list
 
 if TYPE_CHECKING:
-    from trecexam.features.fill.arithmetic.scale_map import RuleName, ScaleMap
+    from trecexam.features.fill.arithmetic.scale_map import ScaleMap
     from trecexam.files.stamps import Rejected
     from trecexam.line.assessment import Assessment
 
@@ -43,42 +42,6 @@ BY_PEOPLE = "people's judgments alone"
 FEW = 50
 
 
-@of_judgments
-def find_holes(
-    loader: TrackLoader,
-    qrels: Path | str | None = None,
-    *,
-    depth: int | None = None,
-    rule: RuleName | None = None,
-    cuts: Mapping[int, int] | None = None,
-    as_unjudged: bool = False,
-    by: str | None = None,
-) -> HolesToFill:
-    """The pooled passages that nobody judged, and how `fill` would label them; grades nothing.
-
-    Args:
-        qrels: official judgments in place of the track's.
-        depth: ranks of each run that are pooled, in place of the track's.
-        rule: how automatic labels become official ones. None: "fitted" on the passages with both.
-        cuts: automatic label -> official label, for "thresholds", which they imply; None:
-            min_rating -> min_relevant.
-        as_unjudged: new lines get the label -1.
-        by: what fills: "grader", "learned" (labels learned from the judgments). None: what the last
-            cross-validation found best, else "grader"; without a bank people's judgments alone are added.
-
-    Raises:
-        TrecexamError: there are no official judgments, or `fill` wrote them; they have nothing in common with
-            the pool and no rule was named; the rule cannot be made; or arguments do not go together.
-        ConversionError: `qrels` cannot be read.
-    """
-    path = None if qrels is None else Path(qrels)
-    rule = "thresholds" if cuts and rule is None else rule
-    request = FillRequest(path, depth, rule, dict(cuts or {}), as_unjudged, by)
-    check_request(request)
-    return _find_holes(loader, request)
-
-
-@of_judgments
 def fill(
     loader: TrackLoader,
     to_fill: HolesToFill | Path | str,
@@ -87,28 +50,11 @@ def fill(
     sources: Path | str | None = None,
     progress: Callable[[Progress], None] | None = None,
 ) -> Filled:
-    """Grades the holes that have no grades yet, and merges their labels into the official judgments.
-
-    No human label changes, and no judged passage is graded. Where nothing is left to grade, the track
-    may be read-only or watched. Learned labels grade nothing; passages without a vector are encoded.
-
-    Args:
-        to_fill: what `find_holes` gave; or the path of `output`, to fill the track's own judgments with what
-            `find_holes` gives for them, as `trecexam fill TRACK -o OUTPUT` does.
-        output: where the merged qrels are written; None writes nothing.
-        sources: where it is written who said each line; None for `output` with ".sources.tsv" after it.
-        progress: called with how many cells are graded, or passages encoded, and of how many.
-
-    Raises:
-        LockedError: another process grades this track.
-        StoreError: the store is gone or an older one, and what it had would be paid for again.
-        TrecexamError: `output` or `sources` is an input, or cannot be written; a grader that cannot run;
-            judgments that nothing can be learned from.
-    """
+    """Grades the holes that have no grades yet, and merges their labels into the official judgments."""
     if isinstance(to_fill, Path | str):
         if output is not None:
             raise TrecexamError(f"two files for the merged qrels: {to_fill} and {output}; name one")
-        output, to_fill = to_fill, find_holes(loader)
+        output, to_fill = to_fill, find_holes(loader, FillRequest())
     if not isinstance(to_fill, HolesToFill):
         raise TypeError("fill() takes what track.fill.find() gave, or the path of the merged qrels")
     if output is not None:
@@ -140,8 +86,9 @@ def fill(
     return filled.told()
 
 
-def _find_holes(loader: TrackLoader, request: FillRequest) -> HolesToFill:
-    """Loads the track to the depth asked for and finds the holes."""
+def find_holes(loader: TrackLoader, request: FillRequest) -> HolesToFill:
+    """Find the pooled passages that nobody judged, and how `fill` would label them; grades nothing."""
+    check_request(request)
     depth = request.depth or loader.config.track.depth
     refuse_merged(request.qrels or loader.folder.qrels())
     judgments = None if request.qrels is None else read_official(request.qrels)

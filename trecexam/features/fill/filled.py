@@ -47,16 +47,7 @@ HEADER = (
 
 @dataclass(frozen=True)
 class FillRequest:
-    """What is to be filled, and how.
-
-    Attributes:
-        qrels: the official judgments, in place of the track's.
-        depth: ranks of each run that are pooled; None for the track's.
-        rule: how automatic labels become official ones; None: "fitted".
-        cuts: automatic label -> official label, of "thresholds"; empty: min_rating -> min_relevant.
-        as_unjudged: the new lines get a negative label.
-        by: "grader" or "learned"; None: as chosen by `trecexam.features.fill.ways.choose_way`.
-    """
+    """What is to be filled, and how: the arguments of `track.fill.find`."""
 
     qrels: Path | None = None
     depth: int | None = None

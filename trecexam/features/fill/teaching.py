@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 from trecexam.errors import TrecexamError
 from trecexam.extension import extensions, named
 from trecexam.line.assessment import Assessment
-from trecexam.line.loaded_track import of_judgments
 
 if TYPE_CHECKING:
     from trecexam.features.fill.arithmetic.merging import HoleLabel, Machine
@@ -120,9 +119,3 @@ def the_teacher() -> Teacher:
     if installed is None:
         raise TrecexamError("learned: no extension that is installed here learns from judgments")
     return installed
-
-
-@of_judgments
-def learned_leaderboard(track: Assessment, *, runs: Collection[str] | None = None) -> Leaderboard:
-    """Return the runs by expected measures, with learned labels, see `Teacher.leaderboard`."""
-    return the_teacher().leaderboard(track, runs)

@@ -12,7 +12,6 @@ from trecexam.errors import TrecexamError
 from trecexam.features.holes.arithmetic import Holes, PoolHoles, holes_of_runs, is_among, pool_holes, total
 from trecexam.line.assessment import Assessment, Part
 from trecexam.line.diagnostics import NO_RUNS
-from trecexam.line.loaded_track import of_pool
 from trecexam.line.official import Official, no_overlap, read_official, shown_error, track_judgments
 from trecexam.line.output_files import Feature, OutputFiles
 from trecexam.line.pool import pool_with_ranks
@@ -93,7 +92,6 @@ def _table(rows: Iterable[HolesRow], judged: str, without: tuple[str, ...] = (),
     )
 
 
-@of_pool
 def holes_report(
     track: Assessment,
     depths: Sequence[int] | None = None,
@@ -101,20 +99,7 @@ def holes_report(
     qrels: Path | None = None,
     by: By | None = None,
 ) -> HolesReport:
-    """Passages in the runs' first ranks that have no judgment, or no grade.
-
-    Judgments are the official ones and those of the track's people that count, see `track_judgments`. A track
-    needs no bank for it; without a bank no passage is graded.
-
-    Args:
-        depths: how many first ranks count; None for the track's depth. Beyond that depth all passages are
-            ungraded that no run has within it.
-        qrels: official judgments in place of the track's.
-        by: "query" or "run": the table that comes first; None for "query", while people see "run".
-
-    Raises:
-        ConversionError: `qrels` cannot be read.
-    """
+    """Passages in the runs' first ranks that have no judgment, or no grade."""
     judgments, notes = _judgments(track, qrels)
     depths = tuple(dict.fromkeys(depths or (track.config.track.depth,)))
     holes, pools = _count_holes(track, judgments, depths)

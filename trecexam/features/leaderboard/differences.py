@@ -19,7 +19,6 @@ from trecexam.line.evaluation import (
     scored_values,
     why_no_scores,
 )
-from trecexam.line.loaded_track import asked_of
 from trecexam.line.measure_names import names_of
 from trecexam.line.measures import first_measure_note
 from trecexam.line.run_grades import runs_without_score, without_score_note
@@ -211,12 +210,11 @@ class Differences(Result):
         return Table(tuple(header), tuple(rows), small=small, layout=board.layout)
 
 
-def _has_runs(track: Assessment, *args: object, baseline: str | None = None, **kwargs: object) -> bool:
-    """Whether there are runs to compare, and the baseline is one of them."""
+def has_runs(track: Assessment, baseline: str | None) -> bool:
+    """Return True where there are runs to compare, and the baseline is one of them."""
     return len(track.runs) > 1 and (baseline is None or baseline in track.runs)
 
 
-@asked_of(_has_runs)
 def differences(
     track: Assessment,
     measures: Measures | None = None,
@@ -230,28 +228,7 @@ def differences(
     seed: int = 0,
     pairs: bool = False,
 ) -> Differences:
-    """Which runs differ significantly, by a paired test over queries.
-
-    All queries of the bank count (with `official`: of the judgments); a run that skips one has 0 there,
-    also where `[scores] average` is "answered". p values are corrected over the comparisons by one measure.
-
-    Args:
-        measures: None for the track's own, the first one tells all pairs apart unless `pairs` is set.
-        baseline: the run to compare all others with; None to compare all pairs, and for groups.
-        test: "t", Student's, or "randomisation", Fisher's; `trecexam.scores.paired_tests` has the sources.
-        correction: "holm", "bonferroni", "fdr_bh", "fdr_by" or "none", by the names of pt.Experiment.
-        alpha: a difference is significant where its corrected p value is below it.
-        official: on the official judgments instead of the grades.
-        permutations: of the randomisation test; None for 10,000, or 50 a comparison where that is more.
-        seed: of its random numbers.
-        pairs: put the table `differences` first, of all measures.
-
-    Raises:
-        TrecexamError: there is no such run; there are no scores (`why_no_scores`); or as
-            `Track.leaderboard`.
-        ValueError: an unknown test or correction, an alpha outside of 0 to 1, no permutations, a seed that
-            is none; or as `Track.leaderboard`.
-    """
+    """Which runs differ significantly, by a paired test over queries."""
     if test not in get_args(Test):
         raise ValueError(f"unknown test '{test}'; there are {', '.join(get_args(Test))}")
     if not 0 < alpha < 1:

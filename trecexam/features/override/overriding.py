@@ -24,7 +24,7 @@ from trecexam.features.override.added_lines import (
 from trecexam.files.track_lock import exclusive_lock
 from trecexam.line.judging_scale import JudgingScale
 from trecexam.line.kind import ItemSources
-from trecexam.line.loaded_track import LoadedTrack, asked_of
+from trecexam.line.loaded_track import LoadedTrack
 from trecexam.line.official import official_judgments
 from trecexam.line.overrides import (
     COUNTS,
@@ -43,8 +43,8 @@ from trecexam.tables.table import Layout, Table
 from trecexam.tables.text import shorten_list
 
 if TYPE_CHECKING:
+    from trecexam.folder import TrackFolder
     from trecexam.line.assessment import Assessment
-    from trecexam.track import TrackFolder
 
 #: The columns of out/human.tsv and of `trecexam override --list`.
 COLUMNS = ("query_id", "doc_id", "item_id", "rating", "machine", "who", "why", "when", "state")
@@ -117,10 +117,8 @@ class QueryToRate:
     scale: JudgingScale | None = None
 
 
-def _has_cell(
-    track: Assessment, query_id: str, doc_id: str, *_: object, item: str | int = "", **__: object
-) -> bool:
-    """Whether a grader asks about an item of this passage; of "" whether it rates passages as a whole."""
+def has_cell(track: Assessment, query_id: str, doc_id: str, item: str | int) -> bool:
+    """Return True where a grader asks about an item of this passage; of "" where it rates whole passages."""
     sheet, item = track.sheets.get(query_id), str(item)
     if sheet is None or doc_id not in sheet.row_of:
         return False
@@ -150,7 +148,6 @@ def rating_of(text: str, track: Assessment, *, whole: bool = False) -> int:
     raise TrecexamError(f"'{text}' is not a rating: give 0..{MAX_RATING}{more}")
 
 
-@asked_of(_has_cell)
 def override(
     track: Assessment,
     query_id: str,
@@ -162,28 +159,7 @@ def override(
     why: str,
     seen: str | None = None,
 ) -> Overridden:
-    """Takes a person's rating of a cell, or of a passage as a whole, in place of the grader's.
-
-    It is a line of overrides.tsv, and counts from now on; `update` writes it into `out/`. Where [judging] has
-    a scale, or the track official judgments, a rating of a passage as a whole is a judgment on that scale, a
-    line of judgments.tsv: it counts like an official judgment, and changes no label of the grader.
-
-    Args:
-        rating: 0..5, or a number or name of the scale of judgments; None takes back what this person said
-            last, and what she said before counts again, if she did; one who said nothing takes back what
-            others said. Of support: 2 full, 1 partial, 0 none, or these words.
-        item: an item's id or its index from 1; "" for the passage as a whole. Of support RUN:N, the Nth
-            sentence of a run's response, as in support.tsv, or its id: the rating counts for all responses to
-            the query with this sentence and citation.
-        who, why: part of every rating.
-        seen: `trecexam.features.override.overriding.seen_token` of the rating that counted when the
-            person looked; None to add this one in any case.
-
-    Raises:
-        RatingConflictError: another rating counts by now than the one that was seen; nothing was written.
-        TrecexamError: the query, passage or item is not in the track, or the rating not on the scale; a
-            name or a reason is missing, too long (200 and 500 characters), or has a control character.
-    """
+    """Takes a person's rating of a cell, or of a passage as a whole, in place of the grader's."""
     item = str(item)
     if isinstance(rating, str):
         rating = rating_of(rating, track, whole=not item)

@@ -30,7 +30,6 @@ from trecexam.features.verification.chosen import (
 )
 from trecexam.line.diagnostics import resolve_min_rating
 from trecexam.line.item_values import item_values
-from trecexam.line.loaded_track import asked_of, of_documents
 from trecexam.line.overrides import QueryOverrides
 from trecexam.scores.labels import labels
 from trecexam.scores.ratings import MISSING, QueryRatings
@@ -65,18 +64,7 @@ def grading(
     statuses: Collection[str] | None = None,
     top: int | None = None,
 ) -> View:
-    """Every cell with its answer and official judgment, item by item, best rating first.
-
-    The table `items` has the items with their texts, and how often each rating was given.
-
-    Args:
-        query_ids, item_ids, doc_ids, statuses: only of these; None for all. Queries and items whose
-            nothing is left are left out.
-        top: of each item, only so many passages.
-
-    Raises:
-        TrecexamError: nothing is graded yet, or an id is not in the track.
-    """
+    """Every cell with its answer and official judgment, item by item, best rating first."""
     graded_cells: list[GradedCell] = []
     of_items: list[tuple[Value, ...]] = []
     for q in chosen_queries(track, query_ids, item_ids, doc_ids):
@@ -98,7 +86,6 @@ def grading(
     )
 
 
-@asked_of(lambda track, *args, **kwargs: track.asked.citing is None)
 def grid(
     track: Assessment,
     *,
@@ -108,21 +95,7 @@ def grid(
     min_rating: int | None = None,
     top: int | None = None,
 ) -> View:
-    """The ratings of passages x items for each query, with official judgments and labels.
-
-    A row a passage; the column `item.N` is the rating on the query's Nth item. There are as many as the query
-    with the most items needs. `human` says which of them a person rated: item indices, and "label" for the
-    passage as a whole. The table `items` has the items, and how many passages reach each.
-
-    Args:
-        query_ids, item_ids, doc_ids: only of these; None for all. Labels are over all items.
-        min_rating: in place of the track's.
-        top: of each query, only so many passages; the counts of `items` are over all.
-
-    Raises:
-        TrecexamError: nothing is graded yet, an id is not in the track, or a min_rating that no grade can
-            reach; or the grader asks about each item of the passages alone that cite it.
-    """
+    """The ratings of passages x items for each query, with official judgments and labels."""
     if track.asked.citing is not None:
         raise TrecexamError(
             f"the grader {track.name} grades each sentence only with the passages that it cites, so it has "
@@ -177,7 +150,6 @@ def grid(
     )
 
 
-@of_documents
 def missing(
     track: Assessment,
     *,
@@ -187,20 +159,7 @@ def missing(
     per_query: bool = False,
     top: int | None = None,
 ) -> View:
-    """The officially relevant passages that reach no item; and by query what became of all relevant ones.
-
-    `best_items` are the indices of the items on which a passage has its best rating.
-
-    Args:
-        query_ids: only of these; None for all.
-        min_rating, min_relevant: in place of the track's.
-        per_query: `queries` comes first.
-        top: of each query, only so many passages.
-
-    Raises:
-        TrecexamError: no official judgments, or none of these queries or of this pool; nothing is graded
-            yet; an id is not in the track; a min_rating that no grade can reach.
-    """
+    """The officially relevant passages that reach no item; and by query what became of all relevant ones."""
     threshold, relevant = thresholds(track, min_rating, min_relevant)
     queries, judgments = judged_queries(track, query_ids)
     reports = [
@@ -247,7 +206,6 @@ def missing(
     )
 
 
-@of_documents
 def spurious(
     track: Assessment,
     *,
@@ -258,17 +216,7 @@ def spurious(
     order: Order = "phi",
     top: int | None = None,
 ) -> View:
-    """How well each item tells relevant from non-relevant passages, the worst first.
-
-    Args:
-        query_ids, item_ids: only of these; None for all.
-        min_rating, min_relevant: in place of the track's.
-        order: "phi", "nonrelevant" (how many of these reach it), "precision" or "discrimination".
-        top: only so many items.
-
-    Raises:
-        TrecexamError: as `missing`.
-    """
+    """How well each item tells relevant from non-relevant passages, the worst first."""
     threshold, relevant = thresholds(track, min_rating, min_relevant)
     queries, judgments = judged_queries(track, query_ids, item_ids)
     discriminations = item_values(track, "discrimination", threshold)

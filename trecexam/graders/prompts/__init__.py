@@ -6,12 +6,12 @@ from pathlib import Path
 
 from trecexam.config import GraderSection
 from trecexam.errors import GraderError
+from trecexam.folder import PROMPT_SUFFIXES
 from trecexam.graders.prompts.custom import load_prompt
 from trecexam.graders.prompts.model import Prompt
 from trecexam.graders.prompts.parsing import Reading
 from trecexam.graders.prompts.published import published
 from trecexam.templates import published_prompt
-from trecexam.track import PROMPT_SUFFIXES
 
 #: Asked where the track names no prompt: the paper's self-rating of each kind of item.
 DEFAULT = ("QuestionSelfRatedUnanswerablePromptWithChoices", "NuggetSelfRatedPrompt")

@@ -32,7 +32,7 @@ _LIST_SLOTS = ("nuggets", "num_nuggets")
 class PromptFile(BaseModel):
     """What a prompt's TOML file may say."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
     template: str = Field(
         description="The text; {question}, {nugget}, {query}, {context}, {answer} (the passage too) and "

@@ -17,6 +17,7 @@ from trecexam.config import (
     purse_of,
 )
 from trecexam.errors import GraderError
+from trecexam.folder import TrackFolder
 from trecexam.graders.base import Usage
 from trecexam.graders.elsewhere import the_elsewhere
 from trecexam.graders.openai import form_of, missing_for_servers, prices_of, server_of
@@ -24,7 +25,6 @@ from trecexam.graders.weights import model_folder
 from trecexam.graders.writing.base import LocalModelSettings, Writer, models_here, naming
 from trecexam.graders.writing.kept_answers import AnswerFile, KeepingWriter
 from trecexam.graders.writing.server import ServerWriter
-from trecexam.track import TrackFolder
 
 
 @dataclass(frozen=True)
@@ -105,13 +105,6 @@ def keeping_writers(folder: TrackFolder, *writers: Writer) -> list[KeepingWriter
     chosen = writers or (create_writer(folder.config, folder.root),)
     file = AnswerFile(folder.answers_path, writing_purse(folder))
     return [KeepingWriter(writer, file) for writer in chosen]
-
-
-def spent_by_writers(folder: TrackFolder, purse: str) -> Usage:
-    """What writers used of the budget of a section."""
-    if not folder.answers_path.exists():
-        return Usage()
-    return AnswerFile(folder.answers_path).spent(purse)
 
 
 def used_by_writers(folder: TrackFolder) -> tuple[Usage, float | None]:

@@ -14,9 +14,8 @@ from typing import Literal, NamedTuple
 
 from converters.records import Item, Response
 from converters.support_labels import LABELS
-from trecexam.bank.model import Bank
+from trecexam.bank.model import STATEMENT, Bank
 from trecexam.errors import TrecexamError, did_you_mean
-from trecexam.graders.support import PROMPT, STATEMENT, create_embedding, create_recorded
 from trecexam.line.kind import Asked, ItemSources, Kind, MeasureFacts
 from trecexam.scores.support import SUPPORT
 
@@ -164,12 +163,15 @@ def _f1(_: MeasureFacts) -> tuple[str, ...]:
 KIND = Kind(
     "support",
     frozenset({STATEMENT}),
-    {"track": {"unit": "response"}, "grader": {"prompt": PROMPT}},
+    {"track": {"unit": "response"}, "grader": {"prompt": "TRECRAG2024Support"}},
     _measures,
     _f1,
     queries=_queries,
     items=_asked,
-    graders={"embedding": create_embedding, "recorded": create_recorded},
+    graders={
+        "embedding": "trecexam.graders.support:create_embedding",
+        "recorded": "trecexam.graders.support:create_recorded",
+    },
     words=LABELS,
     cell_noun=("citation", "citations"),
     ranks=False,

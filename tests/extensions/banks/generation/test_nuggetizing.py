@@ -20,7 +20,7 @@ from trecexam.extensions.banks.generation.nuggetizing import (
 )
 from trecexam.extensions.banks.generation.prompts import ItemRequest
 from trecexam.extensions.banks.generation.reading import tidy
-from trecexam.graders.writing import Fitted
+from trecexam.graders.writing.base import Fitted
 from trecexam.graders.writing.kept_answers import Kept
 from trecexam.graders.writing.reading import Unread
 

@@ -27,7 +27,7 @@ from trecexam.cli.main import run
 from trecexam.daemon import Daemon
 from trecexam.errors import GraderError, LockedError
 from trecexam.files.track_lock import TrackLock
-from trecexam.track import TrackFolder
+from trecexam.folder import TrackFolder
 
 Capture = pytest.CaptureFixture[str]
 

@@ -8,16 +8,14 @@ from typing import TYPE_CHECKING
 
 import click
 
-import trecexam
-from trecexam.cli.options import grader_option, measure_option, track_argument
+from trecexam.cli.options import grader_option, measure_option, open_chosen, track_argument
 from trecexam.cli.reading import reading
 from trecexam.cli.scores import bad_measures
 from trecexam.errors import TrecexamError
 
 if TYPE_CHECKING:
-    from trecexam.extensions.banks.bank_difference import BankDiff
-    from trecexam.extensions.banks.checks import Checked
     from trecexam.tables.result import Result
+    from trecexam.track import Track
 
 _FILE = click.Path(path_type=Path, exists=True, dir_okay=False)
 
@@ -28,7 +26,7 @@ _FILE = click.Path(path_type=Path, exists=True, dir_okay=False)
 )
 @grader_option
 @reading
-def check(paths: tuple[Path, ...]) -> Result:
+def check(paths: tuple[Path, ...], grader: str | None) -> Result:
     """Check the bank files FILE..., or TRACK's bank, and list what to look at again.
 
     Finds unreadable lines, and items that are empty, too long (30 words, nuggets 20), copies of the query,
@@ -41,8 +39,8 @@ def check(paths: tuple[Path, ...]) -> Result:
     if folders and len(paths) > 1:
         raise TrecexamError("give one track, or files", path=folders[0])
     if folders:
-        with trecexam.open_track(folders[0]) as opened:
-            checked: Checked = opened.bank.check()
+        with open_chosen(folders[0], grader) as opened:
+            checked = opened.bank.check()
     else:
         checked = check_files(paths)
     # Findings make the exit status 1.
@@ -55,13 +53,12 @@ def check(paths: tuple[Path, ...]) -> Result:
 @track_argument
 @measure_option
 @reading
-def diff(old: Path, new: Path, track: Path, measures: tuple[str, ...]) -> Result:
+def diff(old: Path, new: Path, track: Track, measures: tuple[str, ...]) -> Result:
     """Show what the bank file NEW changes against OLD: items, labels, and the ranks of TRACK's runs.
 
     Uses TRACK's existing grades; runs no model and writes nothing. If OLD or NEW is a bank file of TRACK,
     both are combined with its other bank files. Lists, for each measure, the runs whose rank differs, then
     the items and the labels that differ. Means are over all queries of each bank.
     """
-    with trecexam.open_track(track) as opened, bad_measures():
-        difference: BankDiff = opened.bank.diff(old, new, measures or None)
-    return difference
+    with bad_measures():
+        return track.bank.diff(old, new, measures or None)

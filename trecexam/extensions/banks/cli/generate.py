@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-import trecexam
 from trecexam.cli.options import estimate_json_option, estimate_option, output_path, track_argument
 from trecexam.cli.signals import exit_status
 from trecexam.cli.working import ask, told
@@ -16,6 +15,7 @@ from trecexam.tables.text import plural
 
 if TYPE_CHECKING:
     from trecexam.extensions.banks.generation.generate import Generated
+    from trecexam.track import Track
 
 _FILE = click.Path(path_type=Path, dir_okay=False)
 
@@ -68,7 +68,7 @@ _FILE = click.Path(path_type=Path, dir_okay=False)
 )
 @estimate_json_option
 def generate(
-    track: Path, prompt: str, *, estimate: bool, as_json: bool, v3: Path | None, **options: Any
+    track: Track, prompt: str, *, estimate: bool, as_json: bool, v3: Path | None, **options: Any
 ) -> int:
     """Write the test bank of TRACK with a language model: items for every query that has none.
 
@@ -78,11 +78,10 @@ def generate(
 
     Exit status: 0, or 1 if a query lacks items or it ended early.
     """
-    with trecexam.open_track(track) as opened:
-        bank = opened.bank
-        made, caught = ask(
-            bank.generate, bank.estimate, prompt, only_estimate=estimate, as_json=as_json, **options
-        )
+    bank = track.bank
+    made, caught = ask(
+        bank.generate, bank.estimate, prompt, only_estimate=estimate, as_json=as_json, **options
+    )
     if made is None:
         return 0
     _say(made)

@@ -15,11 +15,12 @@ from trecexam.extensions.banks.generation.plan import plan_bank
 from trecexam.extensions.banks.generation.prompts import NUGGETIZER, named
 from trecexam.extensions.banks.generation.reading import missing_for_reading
 from trecexam.files.track_lock import TrackLock
+from trecexam.folder import TrackFolder
 from trecexam.graders.base import Estimate
-from trecexam.graders.writing import Instruction, Writer, create_writer, keeping_writers
 from trecexam.graders.writing.asking import Job, SpentByGraders
+from trecexam.graders.writing.base import Writer
+from trecexam.graders.writing.create import Instruction, create_writer, keeping_writers
 from trecexam.line.bank_writer import WrittenBank
-from trecexam.track import TrackFolder
 
 
 def bank_job(
@@ -33,23 +34,7 @@ def bank_job(
     output: Path | str | None = None,
     writer: Writer | None = None,
 ) -> Job[Generated]:
-    """Writes items for each query without items with a language model, like `bank generate`.
-
-    An estimate for "nuggetizer" is an upper bound: lists are supposed to be as long as they may be.
-
-    Args:
-        prompt: "questions", "nuggets", "subtopics", "subtopic-nuggets", "nuggetizer", or a file of your own.
-        query_ids: of these queries alone.
-        passages: for "nuggetizer", how many of a query's passages it reads, the relevant or else the
-            top-ranked ones; None for 50.
-        again: also where there are items; those that a model wrote, and nobody touched, give way.
-        whole: write the file when the last query is through, and not before.
-        output: a file of the track's bank; None for bank.questions.jsonl or bank.nuggets.jsonl.
-        writer: in place of the one that trecexam.toml names.
-
-    Raises:
-        TrecexamError, ConversionError: with the reason.
-    """
+    """Writes items for each query without items with a language model, like `bank generate`."""
     missing = missing_for_reading()
     if missing:
         raise GraderError(f"answers cannot be read: {missing}")

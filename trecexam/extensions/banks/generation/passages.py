@@ -7,11 +7,11 @@ from dataclasses import replace
 
 from converters.records import Qrel
 from trecexam.bank.model import QUERY
+from trecexam.folder import TrackFolder
 from trecexam.line.inputs import InputReader
 from trecexam.line.pool import PooledQuery, pool_with_ranks
 from trecexam.line.texts import Texts
 from trecexam.line.track_pool import document_texts
-from trecexam.track import TrackFolder
 
 #: The default number of passages per query.
 PASSAGES = 50

@@ -12,8 +12,8 @@ from typing import Literal, NamedTuple
 from pydantic import Field
 
 from trecexam.errors import GraderError
+from trecexam.folder import PROMPT_SUFFIXES
 from trecexam.templates import TemplateFile, filled, published_prompt, read_own_prompt, slots
-from trecexam.track import PROMPT_SUFFIXES
 
 #: Slots of a template. `query_text`, `query` and `query_title` are the same: the query's text.
 SLOTS = ("query_text", "query", "query_title", "query_subtopic")

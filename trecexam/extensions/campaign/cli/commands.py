@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING
 
 import click
 
-import trecexam
 from trecexam.cli import bars
-from trecexam.cli.options import output_folder_option, track_argument
+from trecexam.cli.options import answering, output_folder_option, track_argument
 from trecexam.cli.reading import reading, writing
 from trecexam.tables.terminal import printable
 from trecexam.tables.text import plural
 
 if TYPE_CHECKING:
     from trecexam.tables.result import Result
+    from trecexam.track import Track
 
 #: The number of topics to list with undecided passages.
 _TOPICS = 10
@@ -73,7 +73,7 @@ def _share(ctx: click.Context, param: click.Parameter, text: str) -> float:
 )
 @writing
 def plan(
-    track: Path,
+    track: Track,
     assessors: str,
     topics_each: int | None,
     overlap: float,
@@ -87,8 +87,8 @@ def plan(
     name go to others.
     """
     names = [name.strip() for name in assessors.split(",")]
-    with trecexam.open_track(track) as opened, bars.progress("ordering", "queries") as bar:
-        planned = opened.judging.plan(
+    with bars.progress("ordering", "queries") as bar:
+        planned = track.judging.plan(
             names,
             topics_each=topics_each,
             overlap=overlap,
@@ -102,22 +102,20 @@ def plan(
 @click.command(epilog="Example: trecexam judge agreement mytrack")
 @track_argument
 @reading
-def agreement(track: Path) -> Result:
+def agreement(track: Track) -> Result:
     """Show how far the assessors of TRACK agree on passages that at least two judged, and where not.
 
     alpha is Krippendorff's, for ordered ratings of any number of people; kappa is Cohen's, of two;
     weighted_kappa has quadratic weights. Each person's last rating counts. A pipe gets the first table,
     --json the judgments on which people differ, too.
     """
-    with trecexam.open_track(track) as opened:
-        result: Result = opened.judging.agreement()
-    return result
+    return track.judging.agreement()
 
 
 @click.command(epilog="Example: trecexam judge export mytrack -o judged")
 @track_argument
 @output_folder_option("Write into this folder.")
-def export(track: Path, output: Path) -> int:
+def export(track: Track, output: Path) -> int:
     """Write what people judged of TRACK: qrels.txt, qrels-6.txt and judgments.tsv.
 
     qrels.txt has the labels that count, for trec_eval; qrels-6.txt adds the share of assessors who agree,
@@ -125,8 +123,10 @@ def export(track: Path, output: Path) -> int:
 
     Exit status: 0, or 1 if passages wait for a decision between assessors, or lines are not exported.
     """
-    with trecexam.open_track(track) as opened:
-        done = opened.judging.export(output)
+    # Imports numpy.
+    from trecexam.line.loaded_track import has_bank
+
+    done = answering(track, has_bank, documents=True, bank_needed=False).judging.export(output)
     for row in done.refused:
         click.echo(f"not exported: {printable(str(row))}", err=True)
     click.echo(
@@ -141,7 +141,7 @@ def export(track: Path, output: Path) -> int:
             printable(
                 f"{plural(waiting, 'passage')} {'waits' if waiting == 1 else 'wait'} for a decision: "
                 f"assessors differ on them (topic {by_topic}{f', and {more:,} more' if more else ''}). "
-                f"`trecexam judge agreement {track}` lists them; decide on the page /campaign"
+                f"`trecexam judge agreement {track.folder.root}` lists them; decide on the page /campaign"
             ),
             err=True,
         )
@@ -151,14 +151,13 @@ def export(track: Path, output: Path) -> int:
 @click.command(name="import", epilog="Example: trecexam judge import mytrack judged/judgments.tsv")
 @track_argument
 @click.argument("table", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE")
-def import_(track: Path, table: Path) -> int:
+def import_(track: Track, table: Path) -> int:
     """Add the judgments in FILE, a table in the form of `judge export`, to TRACK.
 
     FILE needs the columns query_id, doc_id, assessor and rating; other columns are kept. Judgments that
     TRACK has already are skipped.
     """
-    with trecexam.open_track(track) as opened:
-        done = opened.judging.take_in(table)
+    done = track.judging.take_in(table)
     for row in done.refused:
         click.echo(f"rejected: {printable(str(row))}", err=True)
     click.echo(f"{plural(done.n_new, 'new judgment')}, {done.n_known:,} already in the track", err=True)

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-import trecexam
 from trecexam.cli import bars
 from trecexam.cli.options import track_argument
 from trecexam.cli.reading import reading
 
 if TYPE_CHECKING:
     from trecexam.tables.result import Result
+    from trecexam.track import Track
 
 
 @click.command(
@@ -39,7 +38,7 @@ if TYPE_CHECKING:
     "--query", "query_ids", multiple=True, metavar="QUERY_ID", help="Show only this query; may be repeated."
 )
 @reading
-def judge_next(track: Path, measure: str | None, top: int, query_ids: tuple[str, ...]) -> Result:
+def judge_next(track: Track, measure: str | None, top: int, query_ids: tuple[str, ...]) -> Result:
     """List the unjudged passages that a person should judge next.
 
     With grades, passages whose judgment would change the ranking of the runs most come first.
@@ -52,6 +51,5 @@ def judge_next(track: Path, measure: str | None, top: int, query_ids: tuple[str,
     With a grader of support, lists sentences with a cited passage: first those without a label, then those
     that several runs share.
     """
-    with trecexam.open_track(track) as opened, bars.progress("trying", "queries") as trying:
-        result: Result = opened.judge_next(measure, query_ids=query_ids, top=top, progress=bars.steps(trying))
-    return result
+    with bars.progress("trying", "queries") as trying:
+        return track.judge_next(measure, query_ids=query_ids, top=top, progress=bars.steps(trying))

@@ -12,7 +12,6 @@ from trecexam.extensions.campaign.judge_next.cited import unlabelled_citations
 from trecexam.extensions.campaign.judge_next.search import Search, SuggestedJudgment
 from trecexam.extensions.campaign.listed import read_columns
 from trecexam.line.diagnostics import is_graded
-from trecexam.line.loaded_track import asked_of
 from trecexam.tables.result import Result
 from trecexam.tables.table import Layout, Table, Value
 from trecexam.tables.text import beginning, plural
@@ -93,11 +92,11 @@ class NextJudgments(Result):
         return {name: getattr(self, name) for name in ("level", *ranked, "candidates")}
 
 
-def _could_change_a_ranking(track: Assessment, *args: object, **kwargs: object) -> bool:
+def could_change_a_ranking(track: Assessment) -> bool:
+    """Return True where judgments of passages could change the order of the runs."""
     return track.asked.citing is None and len(track.runs) > 1 and track.counts.cells > 0 and is_graded(track)
 
 
-@asked_of(_could_change_a_ranking, bank_optional=True)
 def next_judgments(
     track: Assessment,
     measure: MeasureLike | None = None,
@@ -106,21 +105,7 @@ def next_judgments(
     top: int | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> NextJudgments:
-    """List the unjudged passages whose judgment by a person would change the ranking most, best first.
-
-    Without grades, passages are in the order of retrieval, see `Search`. For a grader of support: the
-    citations that a person should label, see `unlabelled_citations`.
-
-    Args:
-        measure: the measure that ranks the runs; None for the track's first on labels of passages.
-        query_ids: only these queries; none for all.
-        top: at most this number of suggestions; None for all.
-        progress: called after each query with (queries done, queries).
-
-    Raises:
-        TrecexamError: `top` is below 1, a measure that cannot be computed or that does not use labels of
-            passages, an unknown query; a measure of citations.
-    """
+    """List the unjudged passages whose judgment by a person would change the ranking most, best first."""
     if top is not None and top < 1:
         raise TrecexamError(f"top {top}: give 1 or more, or None for all")
     if track.asked.citing is not None:

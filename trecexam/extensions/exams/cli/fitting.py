@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-import trecexam
 from trecexam.cli import bars
-from trecexam.cli.options import FloatRange, grader_option
+from trecexam.cli.options import FloatRange, grader_option, open_chosen
 from trecexam.cli.reading import writing
 from trecexam.extensions.exams.irt.settings import Settings
 from trecexam.tables.notes import LOST, Note
@@ -81,6 +80,7 @@ def _model_options(folder: str) -> Callable[[Command], Command]:
 @writing
 def fit(
     source: Path,
+    grader: str | None,
     out: Path | None,
     model: ModelName | None,
     components: Path | None,
@@ -102,7 +102,7 @@ def fit(
     inputs = source, components, groups
     labels = {"components": components, "groups": groups}
     if _is_track(source):
-        with trecexam.open_track(source) as opened:
+        with open_chosen(source, grader) as opened:
             out = out or opened.exam.out / FITTED
             fitting.refuse_out(out, inputs)
             exam = opened.exam.fit(Settings.of(model or "2pl", priors=not no_priors), **labels)
@@ -135,7 +135,13 @@ def fit(
 )
 @writing
 def improve(
-    source: Path, out: Path | None, model: ModelName | None, components: Path | None, steps: int, drop: float
+    source: Path,
+    grader: str | None,
+    out: Path | None,
+    model: ModelName | None,
+    components: Path | None,
+    steps: int,
+    drop: float,
 ) -> tuple[Result, int]:
     """Drop the least discriminating questions step by step, and fit again after each step.
 
@@ -151,7 +157,7 @@ def improve(
     with bars.progress("improving", "fits") as progress:
         options["progress"] = bars.steps(progress)
         if _is_track(source):
-            with trecexam.open_track(source) as opened:
+            with open_chosen(source, grader) as opened:
                 out = out or opened.exam.out / IMPROVED
                 fitting.refuse_out(out, (source, components), improvement=True)
                 improved = opened.exam.improve(Settings.of(model or "2pl", priors=True), **options)

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-import trecexam
 from trecexam.cli.options import (
     estimate_json_option,
     estimate_option,
@@ -25,6 +24,7 @@ from trecexam.tables.text import plural
 if TYPE_CHECKING:
     from trecexam.extensions.exams.generating import GeneratedExam
     from trecexam.tables.result import Result
+    from trecexam.track import Track
 
 
 @click.command(
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 @output_option("Write the exam to this file [default: TRACK/exam.jsonl].")
 @estimate_json_option
 def generating(
-    track: Path,
+    track: Track,
     domain: str,
     output: Path | None,
     estimate: bool,
@@ -54,10 +54,9 @@ def generating(
     Exit status: 0, or 1 if a passage was not processed, or no question could be read.
     """
     form: dict[str, Any] = {"only_estimate": estimate, "as_json": as_json, "output": output}
-    with trecexam.open_track(track) as opened:
-        exam = opened.exam
-        made, caught = ask(exam.generate, exam.estimate, domain, **form)
-        return 0 if made is None else exit_status(caught, _say(made))
+    exam = track.exam
+    made, caught = ask(exam.generate, exam.estimate, domain, **form)
+    return 0 if made is None else exit_status(caught, _say(made))
 
 
 def _say(made: GeneratedExam) -> int:

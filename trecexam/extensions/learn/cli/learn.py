@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 
 import click
 
-import trecexam
 from trecexam.cli.options import track_argument
 from trecexam.cli.reading import writing
 from trecexam.tables.notes import LOST, Note
 
 if TYPE_CHECKING:
     from trecexam.tables.result import Result
+    from trecexam.track import Track
 
 
 @click.command(epilog="Example: trecexam learn mytrack; then trecexam leaderboard mytrack --labels learned")
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     help="Learn from the judgments of this other track, too [default: none].",
 )
 @writing
-def learn(track: Path, source: Path | None) -> tuple[Result, int]:
+def learn(track: Track, source: Path | None) -> tuple[Result, int]:
     """Learn from TRACK's judgments which labels its unjudged passages would get.
 
     Writes out/learned.tsv (per pooled passage: expected judgment, standard deviation, label, judged or not),
@@ -40,10 +40,9 @@ def learn(track: Path, source: Path | None) -> tuple[Result, int]:
     Needs the extras `learn` and `offline`. The first call encodes each passage: a few dozen per second on a
     CPU. `encoder` in [learn] of trecexam.toml names another model.
     """
-    with trecexam.open_track(track) as opened:
-        learned = opened.learn.labels(source=source)
-        opened.learn.write(learned)
-        written = opened.learn.out / "learned.qrels"
+    learned = track.learn.labels(source=source)
+    track.learn.write(learned)
+    written = track.learn.out / "learned.qrels"
     changed, *notes = learned.notes
     receipt = Note(f"{changed}; written: {written}, learned.tsv", LOST)
     return learned.validation.with_notes(receipt, *notes), 0

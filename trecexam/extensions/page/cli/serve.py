@@ -6,14 +6,15 @@ from pathlib import Path
 
 import click
 
-from trecexam.cli.options import track_argument
+from trecexam.cli.options import grader_option, whole_track_argument
 from trecexam.errors import TrecexamError
 from trecexam.extensions.page import missing_packages
 from trecexam.extensions.page.front import Front
 
 
 @click.command(epilog="Example: trecexam serve mytrack --open")
-@track_argument
+@whole_track_argument
+@grader_option
 @click.option("--host", default="127.0.0.1", show_default=True, help="Listen at this address.")
 @click.option(
     "--port",
@@ -47,6 +48,7 @@ from trecexam.extensions.page.front import Front
 @click.option("--open", "open_browser", is_flag=True, help="Open the page in a browser.")
 def serve(
     track: Path,
+    grader: str | None,
     host: str,
     port: int,
     token: str | None,
@@ -71,6 +73,7 @@ def serve(
         host,
         port,
         token,
+        grader=grader,
         users_file=users_file,
         front=Front.of(public_url),
         open_browser=open_browser,

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 from starlette.routing import Route
 
 from converters.errors import ConversionError
-from trecexam.api import open_track
 from trecexam.errors import ItemConflictError, TrecexamError
 from trecexam.extensions.banks.editing import KINDS, items_to_edit
 from trecexam.extensions.page import urls
@@ -24,6 +23,7 @@ from trecexam.extensions.page.rendering import (
     who_of,
 )
 from trecexam.line.overrides import digest_of
+from trecexam.track import open_track
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 import click
 
-import trecexam
 from trecexam.cli.options import estimate_json_option, estimate_option, track_argument
 from trecexam.cli.reading import reading
 from trecexam.cli.signals import exit_status
@@ -20,6 +19,7 @@ if TYPE_CHECKING:
     from trecexam.extensions.ragval.answering import BoundAnswers
     from trecexam.extensions.ragval.questions import Questions
     from trecexam.tables.result import Result
+    from trecexam.track import Track
 
 
 @click.command("questions", epilog="Example: trecexam ragval questions mytrack --per-block 3 --estimate")
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 )
 @estimate_option
 @estimate_json_option
-def asking(track: Path, blocks: Path | None, per_block: int, estimate: bool, as_json: bool) -> int:
+def asking(track: Track, blocks: Path | None, per_block: int, estimate: bool, as_json: bool) -> int:
     """Write questions about knowledge blocks with a language model, into TRACK/bank.questions.jsonl.
 
     The model is that of [generator] in trecexam.toml, else the language model of [grader]. The temperature
@@ -52,9 +52,8 @@ def asking(track: Path, blocks: Path | None, per_block: int, estimate: bool, as_
 
     Exit status: 0, or 1 if a block was not processed, a line is not a block, or no answer is a question.
     """
-    with trecexam.open_track(track) as opened:
-        calls = opened.ragval.write_questions, opened.ragval.estimate_questions
-        made, caught = ask(*calls, blocks, per_block=per_block, only_estimate=estimate, as_json=as_json)
+    calls = track.ragval.write_questions, track.ragval.estimate_questions
+    made, caught = ask(*calls, blocks, per_block=per_block, only_estimate=estimate, as_json=as_json)
     if made is None:
         return 0
     _say(made)
@@ -82,7 +81,7 @@ def _say(made: Questions) -> None:
 @track_argument
 @estimate_option
 @estimate_json_option
-def answering(track: Path, estimate: bool, as_json: bool) -> int:
+def answering(track: Track, estimate: bool, as_json: bool) -> int:
     """Answer the bank's questions with a language model, as the two bounds for systems.
 
     Writes TRACK/runs/closed-book.jsonl (from the question alone, the lower bound) and
@@ -92,9 +91,8 @@ def answering(track: Path, estimate: bool, as_json: bool) -> int:
 
     Exit status: 0, or 1 if a question has no answer.
     """
-    with trecexam.open_track(track) as opened:
-        calls = opened.ragval.answer, opened.ragval.estimate_answers
-        made, caught = ask(*calls, only_estimate=estimate, as_json=as_json)
+    calls = track.ragval.answer, track.ragval.estimate_answers
+    made, caught = ask(*calls, only_estimate=estimate, as_json=as_json)
     if made is None:
         return 0
     told(made)

@@ -19,7 +19,8 @@ from trecexam.extensions.ragval.grader.reading import PERMITTED, read_scores
 from trecexam.graders.base import Cell, Factory
 from trecexam.graders.prompts import Reading
 from trecexam.graders.prompts.parsing import UNPARSED
-from trecexam.graders.writing import Fitted, Instruction, Writer, grading_writer
+from trecexam.graders.writing.base import Fitted, Writer
+from trecexam.graders.writing.create import Instruction, grading_writer
 from trecexam.graders.written import WritingGrader, missing_for_writing, refuse
 from trecexam.templates import filled
 

@@ -10,7 +10,7 @@ from typing import Literal
 
 from trecexam.extensions.ragval.formats.knowledge import Block
 from trecexam.graders.server.grader import shortened
-from trecexam.graders.writing import Fitted, Writer
+from trecexam.graders.writing.base import Fitted, Writer
 from trecexam.templates import filled
 
 #: Characters of a block that a question is written about; its end is cut.

@@ -1,0 +1,60 @@
+"""`track.learn`: labels for unjudged passages, learned from the track's judgments."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from trecexam.extensions.learn.learn import learn
+from trecexam.outputs.outputs import Outputs
+from trecexam.track_groups import Group
+
+if TYPE_CHECKING:
+    from trecexam.extensions.learn.encoding import Encoder
+    from trecexam.extensions.learn.learn import LearnedLabels
+    from trecexam.line.grading import Progress
+
+
+class LearnAccessor(Group):
+    """Labels for unjudged passages, learned from the track's judgments."""
+
+    def labels(
+        self,
+        *,
+        source: Path | str | None = None,
+        encoder: str | Encoder | None = None,
+        progress: Callable[[Progress], None] | None = None,
+    ) -> LearnedLabels:
+        """Learn gains and labels of the whole pool from the track's judgments; grades nothing.
+
+        Half of the judgments are hidden, to see how well they are predicted.
+
+        Args:
+            source: another track, whose judgments are learned from, too.
+            encoder: a folder, a hub id or an encoder, in place of that of [learn].
+            progress: called while texts are encoded, then while models are fitted; None shows bars or log
+                lines.
+        """
+        graded = self.track.graded(documents=True, bank_needed=False)
+        learned = learn(graded, source=source, encoder=encoder, progress=progress)
+        changed, *notes = learned.notes
+        grader = self.track.grader_note(graded.name)
+        return learned if grader is None else replace(learned, notes=(changed, grader, *notes))
+
+    @property
+    def out(self) -> Path:
+        """The folder of the output files of the grader that `labels` uses."""
+        return self.track.loader(documents=True, bank_needed=False).folder.out
+
+    def write(self, learned: LearnedLabels) -> tuple[Path, ...]:
+        """Writes the result of `labels` to `out` and the manifest; returns the files that changed.
+
+        Raises:
+            TrecexamError: a file cannot be written.
+        """
+        folder = self.track.loader(documents=True, bank_needed=False).folder
+        written = learned.write(folder.out)
+        Outputs(folder).renew_manifest()
+        return written

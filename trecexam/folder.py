@@ -1,0 +1,400 @@
+"""A track folder: where things are. Nothing here reads a file's content but trecexam.toml."""
+
+from __future__ import annotations
+
+import difflib
+import os
+from dataclasses import dataclass
+from glob import escape
+from pathlib import Path, PurePath
+
+from converters.unpacking import ENDINGS
+from trecexam.config import CONFIG_NAME, TrackConfig, TrackSection, load_config
+from trecexam.errors import LackingError, TrackError, TrecexamError
+
+#: A prompt of this ending is a file of the user's, not a published one.
+PROMPT_SUFFIXES = (".toml", ".jinja", ".jinja2", ".j2")
+#: Where a track's bank is, if its settings do not say.
+BANK_PATTERNS = ("bank.*jsonl", *(f"bank.*jsonl{ending}" for ending in ENDINGS))
+#: The variable of the environment that trusts the code of tracks, as `--trust-code` does.
+TRUST_CODE = "TRECEXAM_TRUST_CODE"
+#: Outputs that a track with several graders has of all of them in out/.
+OF_ALL = ("leaderboard.tsv", "leaderboard.json", "report.html", "rejected.tsv", "manifest.json")
+#: In a track that was made from a pack, the pack's manifest; the module that reads the manifest.
+PACK, PACKED = ".trecexam/pack.json", "trecexam.extensions.pack.packing"
+#: Files in the drop folder that a copy in progress or an editor leaves behind; they are never read.
+IGNORED_SUFFIXES = (".tmp", ".part", ".partial", ".crdownload", ".swp", ".filepart", "~")
+
+
+@dataclass(frozen=True)
+class TrackFolder:
+    """The paths of one track. Build it with `TrackFolder.open`.
+
+    Attributes:
+        config: its settings; as one of several graders sees it, those that hold for this one.
+        trust_code: code that its settings name may run.
+        grader: the name of this one; None where the track has one grader, or the track as a whole is meant.
+        people: the one whose file of people's ratings counts.
+        place: the folder of its files in `out` and in `state`; "" for the first, whose files stay in these.
+        track_config: trecexam.toml unchanged, where `config` is what holds for one grader.
+    """
+
+    root: Path
+    config: TrackConfig
+    trust_code: bool = False
+    grader: str | None = None
+    people: str = "rubric"
+    place: str = ""
+    track_config: TrackConfig | None = None
+
+    @classmethod
+    def open(cls, root: Path | str, *, trust_code: bool = False) -> TrackFolder:
+        """The track in folder `root`.
+
+        Args:
+            trust_code: code that its settings name may run; it also may where `TRUST_CODE` is set.
+
+        Raises:
+            TrackError: there is no such folder.
+            ConfigError: its trecexam.toml is missing or wrong.
+        """
+        if not isinstance(root, str | os.PathLike):
+            raise TrackError(f"a track is opened by its folder's path, not by {root!r}")
+        root = Path(root)
+        if not root.is_dir():
+            raise TrackError("no such track folder; make one with `trecexam init`", path=root)
+        trusted = os.environ.get(TRUST_CODE, "").lower() in {"1", "true", "yes", "on"}
+        return cls(root, load_config(root / CONFIG_NAME), trust_code or trusted)
+
+    @property
+    def config_path(self) -> Path:
+        return self.root / CONFIG_NAME
+
+    @property
+    def whole(self) -> TrackConfig:
+        """trecexam.toml unchanged, with all graders."""
+        return self.track_config or self.config
+
+    @property
+    def section(self) -> str:
+        """The section of trecexam.toml that says who grades."""
+        return "grader" if self.grader is None else f"graders.{self.grader}"
+
+    @property
+    def out(self) -> Path:
+        return self.root / "out" / self.place
+
+    @property
+    def shared_out(self) -> Path:
+        """Where what is of all graders is."""
+        return self.root / "out"
+
+    @property
+    def is_one_of_several(self) -> bool:
+        """Whether it is the folder as one of several graders sees it."""
+        return self.grader is not None and len(self.whole.graders) > 1
+
+    def output(self, name: str) -> Path:
+        """The place of an output of this grader, by its name in out/.
+
+        What `OF_ALL` names is of all graders in out/ itself; that of the first alone is in its own folder.
+        """
+        if self.is_one_of_several and name in OF_ALL:
+            return self.shared_out / str(self.grader) / name
+        return self.out / name
+
+    def link(self, name: str) -> str:
+        """Where this grader's report finds an output, or a folder of outputs, by its name in out/."""
+        page = self.output("report.html").parent
+        # What was rejected is in one file, of all graders.
+        path = self.shared_out / name if name == "rejected.tsv" else self.output(name)
+        return PurePath(os.path.relpath(path, page)).as_posix()
+
+    @property
+    def state(self) -> Path:
+        return self.shared_state / self.place
+
+    @property
+    def shared_state(self) -> Path:
+        """Where what graders share is kept: the store, locks, columns of runs, what models wrote."""
+        return self.root / ".trecexam"
+
+    @property
+    def store_path(self) -> Path:
+        return self.shared_state / "grades.sqlite"
+
+    @property
+    def last_update_path(self) -> Path:
+        return self.state / "last-update.json"
+
+    @property
+    def answers_path(self) -> Path:
+        """What models wrote."""
+        return self.shared_state / "generated.jsonl"
+
+    @property
+    def writing_lock_path(self) -> Path:
+        """Held while a model writes what is not a grade, or writes the bank: a daemon may run meanwhile."""
+        return self.shared_state / "generate.lock"
+
+    @property
+    def unread_path(self) -> Path:
+        """Keeps with which settings a grader gave no reply that can be read."""
+        return self.state / "unread.json"
+
+    @property
+    def paces_path(self) -> Path:
+        return self.shared_state / "paces.json"
+
+    @property
+    def manifest_path(self) -> Path:
+        return self.output("manifest.json")
+
+    @property
+    def lock_path(self) -> Path:
+        return self.shared_state / "lock"
+
+    @property
+    def runs(self) -> Path:
+        return self.root / self.config.track.runs
+
+    def queries(self) -> Path | None:
+        return self._input_file(
+            "queries",
+            self.config.track.queries,
+            "queries.tsv",
+            "queries.jsonl",
+            "queries.json",
+            "queries.xml",
+            "queries.tsv.gz",
+            "queries.jsonl.gz",
+        )
+
+    def passages(self) -> Path | None:
+        return self._input_file("passages", self.config.track.passages, "passages.jsonl", "passages.jsonl.gz")
+
+    def qrels(self) -> Path | None:
+        return self._input_file("qrels", self.config.track.qrels, "qrels.txt", "qrels.txt.gz")
+
+    def official_leaderboard(self) -> Path | None:
+        return self._input_file(
+            "official_leaderboard",
+            self.config.track.official_leaderboard,
+            "official_leaderboard.json",
+            "official_leaderboard.tsv",
+            "official_leaderboard.txt",
+            "official_leaderboard.jsonl",
+        )
+
+    def recorded(self) -> Path | None:
+        return self._input_file("recorded", self.config.grader.recorded, section="grader")
+
+    def overrides(self) -> Path:
+        """Where people's ratings of what this grader rates are, if there are any."""
+        return self.root / ("overrides.tsv" if self.people == "rubric" else f"overrides.{self.people}.tsv")
+
+    def judgments(self) -> Path:
+        """Where people's judgments of whole passages on the track's own scale are, if there are any."""
+        return self.root / "judgments.tsv"
+
+    def prompt(self) -> Path | None:
+        """The file of the user's own prompt, where the grader has one."""
+        name = self.config.grader.prompt
+        if self.config.grader.name == "recorded" or name is None:
+            return None
+        if Path(name).suffix.lower() not in PROMPT_SUFFIXES:
+            return None
+        return self.root / name
+
+    def metric(self) -> Path | None:
+        """The file of the user's own metric, where it is in the track's folder."""
+        return metric_file(self.config.grader.metric, self.root)
+
+    def bank(self, *, optional: bool = False) -> tuple[Path, ...]:
+        """The bank's files, sorted.
+
+        Args:
+            optional: there may be none.
+
+        Raises:
+            TrackError: there is none, or a named one is missing.
+        """
+        patterns = self.config.track.bank
+        if patterns is None:
+            paths = {path for pattern in BANK_PATTERNS for path in self.root.glob(pattern)}
+            if not paths and not optional and self.write_bank is not None:
+                raise self.no_bank_yet()
+            if not paths and not optional:
+                judged = self.config.grader.name == "ragval"
+                raise TrackError(
+                    "no questions with their knowledge blocks: put bank.<name>.jsonl here, one line a "
+                    "question, or have a language model write some: "
+                    f"trecexam ragval questions {self.root} --blocks F"
+                    if judged
+                    else "no test bank: put bank.<name>.jsonl here, one line a query with its questions, or "
+                    f"have a language model write one: trecexam bank generate {self.root}",
+                    path=self.root,
+                )
+            return tuple(sorted(paths))
+        files: list[Path] = []
+        for pattern in patterns:
+            glob = any(c in pattern for c in "*?[")
+            matches = sorted(self.root.glob(pattern)) if glob else [self.root / pattern]
+            if matches and matches[0].exists():
+                files += matches
+            elif self.write_bank is None:
+                raise self._not_there("bank", "track", pattern)
+        if not files and not optional:
+            raise self.no_bank_yet()
+        return tuple(dict.fromkeys(files))
+
+    @property
+    def write_bank(self) -> str | None:
+        """How `watch` writes the grader's bank where there is none; None where it writes none."""
+        return None if self.grader is None else self.whole.graders[self.grader].write_bank
+
+    def bank_to_write(self) -> Path | None:
+        """The file that `bank` names for it; None where it names none, or several."""
+        named = self.config.track.bank or []
+        return self.root / named[0] if len(named) == 1 and not any(c in named[0] for c in "*?[") else None
+
+    def no_bank_yet(self) -> LackingError:
+        """The message where the bank is still to be written: by whom, and what to do where nobody can."""
+        target = self.bank_to_write()
+        name = "bank.<name>.jsonl" if target is None else self.shown(target)
+        if self.config.has_writer:
+            return LackingError(
+                f"no test bank yet: `trecexam watch {self.root}` has the language model write {name}, or put "
+                "it here",
+                path=self.root,
+            )
+        return LackingError(
+            f"no test bank, and `{self.config.grader.name}` cannot write one: put {name} here, or name a "
+            f"language model in [grader] (`name`, `model`, `base_url`), and `trecexam watch {self.root}` has "
+            "it write one",
+            path=self.root,
+        )
+
+    def takes_as_bank(self, path: Path) -> bool:
+        """Whether a file of this path, there or not, is one of the bank's."""
+        patterns = self.config.track.bank
+        absolute = PurePath(os.path.abspath(path))  # noqa: PTH100 - a link is named by its own path
+        root = escape(os.path.abspath(self.root))  # noqa: PTH100
+        return any(absolute.match(os.path.join(root, pattern)) for pattern in patterns or BANK_PATTERNS)  # noqa: PTH118
+
+    def run_files(self) -> tuple[Path, ...]:
+        """Everything but folders in the drop folder and its sub-folders, sorted: also what cannot be a run.
+
+        Raises:
+            TrackError: the drop folder is a file, or the settings name another one that is not there.
+        """
+        if not self.runs.exists():
+            if self.config.track.runs != TrackSection.model_fields["runs"].default:
+                raise TrackError("no such folder; see `runs` in [track]", path=self.runs)
+            return ()
+        if not self.runs.is_dir():
+            raise TrackError("the drop folder for runs is a file; move it away", path=self.runs)
+        return files_in(self.runs)
+
+    def shown(self, path: Path) -> str:
+        """`path` as people see it: relative to the track where it is inside."""
+        try:
+            return path.relative_to(self.root).as_posix()
+        except ValueError:
+            return str(path)
+
+    def _named_in(self, key: str, shared: str) -> str:
+        """The section that says what holds: the grader's own, else the one that graders share."""
+        section = None if self.grader is None else self.whole.graders[self.grader]
+        return shared if section is None or key not in section.model_fields_set else f"graders.{self.grader}"
+
+    def _not_there(self, key: str, shared: str, named: str) -> TrackError:
+        """The error on a file that a setting names and that does not exist."""
+        path = self.root / named
+        try:
+            nearby = [entry.name for entry in path.parent.iterdir() if entry.is_file()]
+        except OSError:
+            nearby = []
+        near = difflib.get_close_matches(path.name, nearby, n=1, cutoff=0.8)
+        hint = f"; did you mean {self.shown(path.with_name(near[0]))}?" if near else ""
+        return TrackError(
+            f"`{key}` in [{self._named_in(key, shared)}] names {named}, which does not exist{hint}",
+            path=self.config_path,
+        )
+
+    def _input_file(self, key: str, named: str | None, *defaults: str, section: str = "track") -> Path | None:
+        if named is not None:
+            path = self.root / named
+            if not path.exists():
+                raise self._not_there(key, section, named)
+            return path
+        candidates = [self.root / name for name in defaults]
+        # A link to nothing is no absent file: who put it there has to be told.
+        return next((path for path in candidates if path.exists()), None) or next(
+            (path for path in candidates if path.is_symlink()), None
+        )
+
+
+def files_in(folder: Path) -> tuple[Path, ...]:
+    """Return the files in a folder and its sub-folders, sorted, without hidden and unfinished ones."""
+    return tuple(
+        sorted(
+            path
+            for path in folder.rglob("*")
+            if not any(part.startswith(".") for part in path.relative_to(folder).parts)
+            and not path.name.endswith(IGNORED_SUFFIXES)
+            and not path.is_dir()
+        )
+    )
+
+
+def as_far_as_readable(root: Path) -> TrackFolder:
+    """The track, with the default settings where its own cannot be read."""
+    try:
+        return TrackFolder.open(root)
+    except TrecexamError:
+        return TrackFolder(root, TrackConfig())
+
+
+def settings_caution(folder: TrackFolder) -> str:
+    """What is to be said of settings that may not be the ones that were meant; "" where nothing is."""
+    try:
+        empty = not folder.config_path.read_bytes().strip()
+    except OSError:
+        empty = False
+    if not empty:
+        return ""
+    return (
+        f"caution: {folder.config_path} is empty, so that all settings are the defaults; a full disk "
+        "leaves such files: put the settings back, or a comment into it where the defaults are meant"
+    )
+
+
+def refuse_code(metric: str | None, root: Path, *, trusted: bool) -> None:
+    """Refuses a metric that is code, `module:function`, unless code is trusted.
+
+    It does not matter where the module is: on outputs that came with a track, `shutil:rmtree` does harm, too.
+
+    Args:
+        root: the folder of the track.
+
+    Raises:
+        TrackError: it is, and names the file.
+    """
+    if trusted or metric is None or ":" not in metric:
+        return
+    raise TrackError(
+        f"the metric '{metric}' is code, and did not run: read it, then add --trust-code (in Python: "
+        "trust_code=True) if you trust who wrote it",
+        path=metric_file(metric, root) or metric_file(metric, Path()) or root / CONFIG_NAME,
+    )
+
+
+def metric_file(name: str | None, folder: Path) -> Path | None:
+    """The file in a folder that has the metric `module:function`; None where it has none."""
+    module, colon, _ = (name or "").partition(":")
+    if not colon or not module.strip("."):
+        return None
+    *packages, last = module.split(".")
+    path = folder.joinpath(*packages, f"{last}.py")
+    return path if path.is_file() else None

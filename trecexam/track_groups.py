@@ -1,0 +1,633 @@
+"""Calls of a track that belong together under one name: `track.verify.grid()`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from trecexam.features.correlation.comparison import compare
+from trecexam.features.correlation.joint import compare_all
+from trecexam.features.exporting import exports
+from trecexam.features.exporting.pool import pooled_passages
+from trecexam.features.fill import fill as filling
+from trecexam.features.fill.filled import FillRequest
+from trecexam.features.override import overriding
+from trecexam.features.verification import verification
+from trecexam.files.track_lock import TrackLock
+from trecexam.line.grading_time import measure_time
+from trecexam.line.judged_pool import count_judged_outside
+from trecexam.line.loaded_track import has_bank, of_each
+from trecexam.line.lost_grades import lost_grades, refuse_lost_grades
+from trecexam.line.missing_banks import estimate_missing_banks
+from trecexam.line.official import official_judgments
+from trecexam.line.rejected import all_rejected, all_rejected_of
+from trecexam.scores.labels import subtopic_qrels
+
+if TYPE_CHECKING:
+    from converters.records import MeasureValue, Qrel
+    from converters.run import Run
+    from converters.workbench_records import PooledPassage
+    from trecexam.features.correlation.comparison import LeaderboardComparison
+    from trecexam.features.fill.arithmetic.scale_map import RuleName
+    from trecexam.features.fill.filled import Filled, HolesToFill
+    from trecexam.features.override.overriding import Overridden
+    from trecexam.features.verification.arithmetic import Order
+    from trecexam.features.verification.verification import View
+    from trecexam.files.stamps import Rejected
+    from trecexam.graders.base import Estimate
+    from trecexam.graders.sampling import MeasuredTime
+    from trecexam.line.grading import Graded, Progress
+    from trecexam.line.kind import Kind
+    from trecexam.line.measure_names import Measures
+    from trecexam.line.sheets import Counts
+    from trecexam.scores.labels import LabelRule
+    from trecexam.tables.frames import Library
+    from trecexam.tables.result import Tables
+    from trecexam.track import Track
+
+
+class Group:
+    """Calls of a track under one name. `repr` names them."""
+
+    def __init__(self, track: Track) -> None:
+        """Args: track: the track that the calls are about."""
+        self.track = track
+
+    def __repr__(self) -> str:
+        about = (type(self).__doc__ or "").partition("\n")[0]
+        names = [name for name in dir(type(self)) if not name.startswith("_")]
+        calls = [f".{name}" + "()" * callable(getattr(type(self), name)) for name in names]
+        calls = ["()"] * callable(self) + calls
+        name = type(self).__name__.removesuffix("Accessor").lower()
+        return f"<track.{name} of {self.track.name!r}: {about} It has {', '.join(calls)}>"
+
+
+class Grading(Group):
+    """How far grading is, and what it takes."""
+
+    def grade(
+        self,
+        *,
+        progress: Callable[[Progress], None] | None = None,
+        stop: Callable[[], bool] | None = None,
+    ) -> Graded:
+        """Grades what has no grade yet, as `update` does, and writes nothing to `out/`.
+
+        Raises:
+            LockedError: a daemon is running on this track.
+        """
+        from trecexam.outputs.update_all import grade_all
+
+        with TrackLock(self.track.folder.lock_path):
+            if self.track.is_joint:
+                return grade_all(self.track.loaders, progress, stop)
+            loader = self.track.loader()
+            refuse_lost_grades(loader)
+            loader.open_to_write()
+            return loader.grade(loader.load(), progress, stop)[1]
+
+    def lost(self) -> int:
+        """How many cells a grader that costs had graded, where the store has no grade any more; else 0."""
+        if self.track.is_joint:
+            return sum(of_each(self.track.loaders, lost_grades))
+        return lost_grades(self.track.loader())
+
+    def forget_errors(self) -> int:
+        """Drops the stored answers with the status "error", so that the next update asks again; how many.
+
+        Raises:
+            LockedError: a daemon is running on this track.
+        """
+        from trecexam.outputs.outputs import Outputs
+
+        track = self.track
+        with TrackLock(track.folder.lock_path):
+            loaders = list(track.loaders.values()) if track.is_joint else [track.loader()]
+            for loader in loaders:
+                Outputs(loader.folder).forget()
+                loader.open_to_write()
+            return sum(loader.forget_errors() for loader in loaders)
+
+    def estimate_time(self) -> MeasuredTime | None:
+        """How long `update` would grade on this machine, by a small sample that is graded and not stored.
+
+        None where nothing is to be graded, and of graders that count tokens, are users' own or run on a
+        cluster: none of these runs.
+
+        Raises:
+            TrecexamError, ConversionError: the track cannot be read, or the grader cannot run here.
+        """
+        return measure_time(self.track.loader())
+
+    def estimate_banks(self) -> dict[str, Estimate]:
+        """What `update` would take to write the test banks that are missing, by grader; asks nobody."""
+        track = self.track
+        names = track.graders if track.is_joint else (track.loader().name,)
+        return estimate_missing_banks(track.loaders, names)
+
+    @property
+    def kind(self) -> Kind:
+        """What the grader grades."""
+        return self.track.loader().kind
+
+    def counts(self) -> Counts:
+        """The cells of the pool by what became of them."""
+        return self.track.graded().counts
+
+    def thresholds(self) -> tuple[int, ...]:
+        """Every min_rating that the grader's scale has."""
+        return tuple(range(1, self.track.loader().traits.scale.max_rating + 1))
+
+
+class Files(Group):
+    """What was read."""
+
+    def judged_outside_pool(self) -> int:
+        """Count the judged passages of the bank's queries that no run has in its first `depth` ranks.
+
+        Makes no grader. Without a bank all queries with a text count. Passages without a text are counted. It
+        is 0 where no run has a judged passage at any rank: the judgments are then of other documents.
+        """
+        return count_judged_outside(self.track.folder)
+
+    def rejected(self) -> tuple[Rejected, ...]:
+        """What of the track's inputs was rejected, and what has no grade, with file, line and reason."""
+        if self.track.is_joint:
+            return all_rejected_of(self.track.loaders.load())
+        return all_rejected(self.track.graded())
+
+    def runs(self) -> Mapping[str, Path]:
+        """Display name of each run -> its file."""
+        return self.track.graded().run_files
+
+
+class Correlate(Group):
+    """How far the grades agree with the official side: `track.correlate()`."""
+
+    def __call__(
+        self,
+        measures: Measures | None = None,
+        official_measures: Measures | None = None,
+        *,
+        min_ratings: Sequence[int] = (),
+        per_query: bool = False,
+        rbo_p: float | None = None,
+    ) -> LeaderboardComparison:
+        """Correlate rubric with official measures, over the runs and queries that both sides have.
+
+        Of several graders each two columns of the joint leaderboard are correlated, too; measures are named
+        `NAME:MEASURE`, and official ones `official:MEASURE`.
+
+        Args:
+            measures: None for the track's own.
+            official_measures: None for the track's own and the official leaderboard, where there is one; its
+                name is `official_leaderboard`, or `official_leaderboard:MEASURE` for one of its measures.
+            min_ratings: each rubric measure at each of these, in place of the track's min_rating.
+            per_query: each query by itself, without intervals; an official leaderboard has none.
+            rbo_p: the persistence of rank-biased overlap, between 0 and 1; None for 0.9.
+
+        Raises:
+            NothingToCompareError: there is no official side, or no run or query that both sides have.
+            TrecexamError: a min_rating is not on the grader's scale, or there is no official leaderboard.
+            ValueError: a measure cannot be computed.
+        """
+        sides = (measures, official_measures)
+        if self.track.is_joint:
+            whole = self.track.loaders.load()
+            return compare_all(whole, *sides, min_ratings=min_ratings, per_query=per_query, rbo_p=rbo_p)
+        graded = self.track.graded()
+        compared = compare(graded, *sides, min_ratings=min_ratings, per_query=per_query, rbo_p=rbo_p)
+        return self.track.with_grade_notes(compared, graded)
+
+
+class Fill(Group):
+    """Fills judgment holes: `track.fill(track.fill.find())`."""
+
+    def find(
+        self,
+        qrels: Path | str | None = None,
+        *,
+        depth: int | None = None,
+        rule: RuleName | None = None,
+        cuts: Mapping[int, int] | None = None,
+        as_unjudged: bool = False,
+        by: str | None = None,
+    ) -> HolesToFill:
+        """Find the pooled passages that nobody judged, and how `fill` would label them; grades nothing.
+
+        Args:
+            qrels: official judgments in place of the track's.
+            depth: ranks of each run that are pooled, in place of the track's.
+            rule: maps automatic to official labels. None: "fitted" on the passages with both.
+            cuts: automatic label -> official label, of "thresholds", which they imply; None: min_rating ->
+                min_relevant.
+            as_unjudged: new lines get the label -1.
+            by: "grader", or "learned" from the judgments. None: the best of the last cross-validation, else
+                "grader"; without a bank people's judgments alone are added.
+
+        Raises:
+            TrecexamError: there are no official judgments, or `fill` wrote them; the rule cannot be made or
+                fitted; or arguments do not go together.
+            ConversionError: `qrels` cannot be read.
+        """
+        path = None if qrels is None else Path(qrels)
+        rule = "thresholds" if cuts and rule is None else rule
+        request = FillRequest(path, depth, rule, dict(cuts or {}), as_unjudged, by)
+        loader = self.track.loader(documents=True, bank_needed=False)
+        return self.track.with_grader_note(filling.find_holes(loader, request), loader.name)
+
+    def __call__(
+        self,
+        to_fill: HolesToFill | Path | str,
+        *,
+        output: Path | str | None = None,
+        sources: Path | str | None = None,
+        progress: Callable[[Progress], None] | None = None,
+    ) -> Filled:
+        """Grade the holes that have no grades yet, and merge their labels into the official judgments.
+
+        No human label changes, and no judged passage is graded. Where nothing is left to grade, the track may
+        be read-only or watched. Learned labels grade nothing; passages without a vector are encoded.
+
+        Args:
+            to_fill: the result of `find`; or the path of `output`, to fill the track's own judgments by
+                default.
+            output: where the merged qrels are written; None writes nothing.
+            sources: where the source of each line is written; None for `output` with ".sources.tsv" after it.
+            progress: called with the number of graded cells, or encoded passages, and of how many.
+
+        Raises:
+            LockedError: another process grades this track.
+            StoreError: the store is gone or an older one, and its grades would be paid for again.
+            TrecexamError: `output` or `sources` is an input, or cannot be written; the grader cannot run; or
+                nothing can be learned from the judgments.
+        """
+        loader = self.track.loader(documents=True, bank_needed=False)
+        result = filling.fill(loader, to_fill, output=output, sources=sources, progress=progress)
+        return self.track.with_grader_note(result, loader.name)
+
+
+class Verify(Group):
+    """What the scores are made of: what the grader did, and where the bank lacks items."""
+
+    def grading(
+        self,
+        *,
+        query_ids: Collection[str] | None = None,
+        item_ids: Collection[str] | None = None,
+        doc_ids: Collection[str] | None = None,
+        statuses: Collection[str] | None = None,
+        top: int | None = None,
+    ) -> View:
+        """List every cell with its answer and official judgment, item by item, best rating first.
+
+        The table `items` has the items with their texts, and how often each rating was given.
+
+        Args:
+            query_ids, item_ids, doc_ids, statuses: only these; None for all.
+            top: of each item, only so many passages.
+
+        Raises:
+            TrecexamError: nothing is graded yet, or an id is not in the track.
+        """
+        graded = self.track.graded()
+        result = verification.grading(
+            graded, query_ids=query_ids, item_ids=item_ids, doc_ids=doc_ids, statuses=statuses, top=top
+        )
+        return self.track.with_grade_notes(result, graded)
+
+    def grid(
+        self,
+        *,
+        query_ids: Collection[str] | None = None,
+        item_ids: Collection[str] | None = None,
+        doc_ids: Collection[str] | None = None,
+        min_rating: int | None = None,
+        top: int | None = None,
+    ) -> View:
+        """Show the ratings of passages (rows) by items (columns) for each query, with judgments and labels.
+
+        The column `item.N` is the rating on the query's Nth item. `human` says which ratings are a person's:
+        item indices, and "label" for the passage as a whole. The table `items` has the items, and how many
+        passages reach each.
+
+        Args:
+            query_ids, item_ids, doc_ids: only these; None for all. Labels are over all items.
+            min_rating: in place of the track's.
+            top: of each query, only so many passages; the counts of `items` are over all.
+
+        Raises:
+            TrecexamError: nothing is graded yet, an id is not in the track, no grade can reach the
+                min_rating, or the grader grades an item only with the passages that cite it.
+        """
+        graded = self.track.graded(lambda each: each.asked.citing is None)
+        result = verification.grid(
+            graded, query_ids=query_ids, item_ids=item_ids, doc_ids=doc_ids, min_rating=min_rating, top=top
+        )
+        return self.track.with_grade_notes(result, graded)
+
+    def missing(
+        self,
+        *,
+        query_ids: Collection[str] | None = None,
+        min_rating: int | None = None,
+        min_relevant: int | None = None,
+        per_query: bool = False,
+        top: int | None = None,
+    ) -> View:
+        """List the officially relevant passages that reach no item, and count all relevant ones by query.
+
+        `best_items` are the indices of the items on which a passage has its best rating.
+
+        Args:
+            query_ids: only these; None for all.
+            min_rating, min_relevant: in place of the track's.
+            per_query: put the table `queries` first.
+            top: of each query, only so many passages.
+
+        Raises:
+            TrecexamError: no official judgments of these queries or this pool; nothing is graded yet; an id
+                is not in the track; or no grade can reach the min_rating.
+        """
+        graded = self.track.graded(documents=True)
+        result = verification.missing(
+            graded,
+            query_ids=query_ids,
+            min_rating=min_rating,
+            min_relevant=min_relevant,
+            per_query=per_query,
+            top=top,
+        )
+        return self.track.with_grade_notes(result, graded)
+
+    def spurious(
+        self,
+        *,
+        query_ids: Collection[str] | None = None,
+        item_ids: Collection[str] | None = None,
+        min_rating: int | None = None,
+        min_relevant: int | None = None,
+        order: Order = "phi",
+        top: int | None = None,
+    ) -> View:
+        """Rank the items by how badly they tell relevant from non-relevant passages, worst first.
+
+        Args:
+            query_ids, item_ids: only these; None for all.
+            min_rating, min_relevant: in place of the track's.
+            order: "phi", "nonrelevant" (how many of these reach it), "precision" or "discrimination".
+            top: only so many items.
+
+        Raises:
+            TrecexamError: as `missing`.
+        """
+        graded = self.track.graded(documents=True)
+        result = verification.spurious(
+            graded,
+            query_ids=query_ids,
+            item_ids=item_ids,
+            min_rating=min_rating,
+            min_relevant=min_relevant,
+            order=order,
+            top=top,
+        )
+        return self.track.with_grade_notes(result, graded)
+
+
+class Override(Group):
+    """A person's rating in place of the grader's: `track.override(...)`; and the ratings that there are."""
+
+    def __call__(
+        self,
+        query_id: str,
+        doc_id: str,
+        rating: int | str | None,
+        *,
+        item: str | int = "",
+        who: str,
+        why: str,
+        seen: str | None = None,
+    ) -> Overridden:
+        """Take a person's rating of a cell, or of a passage as a whole, in place of the grader's.
+
+        Appends a line to overrides.tsv, which counts from now on; `update` writes it into `out/`. Where
+        [judging] has a scale, or the track official judgments, a rating of a passage as a whole is a line of
+        judgments.tsv on that scale. It counts like an official judgment, and changes no label of the grader.
+
+        Args:
+            rating: 0..5, or a number or name of the scale of judgments; of support 2, 1, 0, or full, partial,
+                no. None withdraws this person's last rating (an earlier one counts again), else the others'
+                ratings.
+            item: an item's id or its index from 1; "" for the passage as a whole. Of support RUN:N, the Nth
+                sentence of a run's response, or its id: the rating counts for all responses with this
+                sentence and citation.
+            who, why: part of every rating.
+            seen: `trecexam.features.override.overriding.seen_token` of the rating that counted when the
+                person looked; None to add this one in any case.
+
+        Raises:
+            RatingConflictError: another rating counts by now than the one that was seen; nothing was written.
+            TrecexamError: the query, passage or item is not in the track, or the rating not on the scale; a
+                name or a reason is missing, too long (200 and 500 characters), or has a control character.
+        """
+        graded = self.track.graded(lambda each: overriding.has_cell(each, query_id, doc_id, item))
+        return overriding.override(graded, query_id, doc_id, rating, item=item, who=who, why=why, seen=seen)
+
+    def ratings(self) -> Tables:
+        """List the ratings that people gave; of several graders all, with the grader in front.
+
+        Ratings that cannot count are rejected, with reasons.
+        """
+        if self.track.is_joint:
+            return overriding.all_human_ratings(self.track.loaders.load())
+        return overriding.human_ratings(self.track.graded())
+
+    def summary(self) -> dict[str, Any]:
+        """How many cells and passages people rated in place of the grader, and who did."""
+        return self.track.graded().override_summary()
+
+
+class Export(Group):
+    """What other tools take."""
+
+    def qrels(
+        self,
+        output: Path | str,
+        *,
+        label: LabelRule | None = None,
+        min_rating: int | None = None,
+        min_answers: int | None = None,
+        binary: bool = False,
+        by: Literal["query", "facet"] = "query",
+    ) -> Path:
+        """Write the labels as qrels, and beside them `OUTPUT.json`, which says whose labels they are.
+
+        Args:
+            output: an existing file is replaced.
+            label, min_rating, min_answers, binary, by: as of `Track.qrels`.
+
+        Raises:
+            TrecexamError, ValueError: as `Track.qrels`; or a file is not ours, or cannot be written.
+        """
+        return exports.write_qrels(
+            self.track.graded(documents=True),
+            output,
+            label=label,
+            min_rating=min_rating,
+            min_answers=min_answers,
+            binary=binary,
+            by=by,
+        )
+
+    def subtopics(self, *, min_rating: int | None = None) -> Iterator[Qrel]:
+        """The diversity qrels: iteration is the item's index, relevance 1 where the passage reaches it.
+
+        Every item of a query is named, also one that no passage is rated on: Cover(rel=1) of these rows is
+        Cover(rel=min_rating) of the track.
+
+        Args:
+            min_rating: in place of the track's.
+        """
+        graded = self.track.graded()
+        threshold = graded.config.scores.min_rating if min_rating is None else min_rating
+        return (row for query in graded.ratings() for row in subtopic_qrels(query, threshold))
+
+    def runs(self, runs: Collection[str] | None = None) -> dict[str, Run]:
+        """The runs by name, in trec_eval's order; of generated responses, what of them is evaluated.
+
+        Iterating a run gives `converters.records.RunEntry`s, which `ir_measures` takes.
+
+        Args:
+            runs: their names, None for all.
+
+        Raises:
+            TrecexamError: there is no such run.
+        """
+        return exports.runs(self.track.graded(has_bank, bank_needed=False), runs)
+
+    def responses(self, run: str, measures: Measures | None = None) -> Iterator[dict[str, Any]]:
+        """Yield each accepted line of a file of generated responses as it was dropped, with its value by
+        measure.
+
+        A query that the track does not have has no values.
+
+        Args:
+            run: its name.
+            measures: None for the track's own.
+
+        Raises:
+            TrecexamError: there is no such run, or it is a ranking.
+            ValueError: a measure cannot be computed.
+        """
+        return exports.responses(self.track.of_measures(measures).graded(), run, measures)
+
+    def official_qrels(self) -> Iterator[Qrel]:
+        """The official judgments, whatever they came from.
+
+        Raises:
+            TrecexamError: the track has none.
+        """
+        graded = self.track.graded(has_bank, documents=True, bank_needed=False)
+        return iter(official_judgments(graded).rows)
+
+    def leaderboard_values(self, first: Sequence[str] = ()) -> Iterator[MeasureValue]:
+        """Yield every run's value on every query of the track's measures, and its means as rows of the query
+        "all".
+
+        Runs are in the order of the leaderboard, measures in theirs, queries sorted. Runs without scores are
+        left out and, where `average` in [scores] is "answered", queries that a run skips. Of several graders
+        those with a grade are given, and a measure is `NAME:MEASURE`.
+
+        Args:
+            first: measures that come first, also others than the track's.
+
+        Raises:
+            TrecexamError: there are no scores; or as `Track.leaderboard`.
+        """
+        if self.track.is_joint:
+            values = exports.joint_leaderboard_values(self.track.loaders.load(), first)
+            if values is not None:
+                return values
+        return exports.leaderboard_values(self.track.graded(), first)
+
+    def items_without_facet(self) -> int:
+        """How many items have no facet, and are in no labels by facet."""
+        items_by_query = self.track.graded().bank.items.values()
+        return sum(not item.facet_id for items in items_by_query for item in items)
+
+    def pool(self) -> Iterator[PooledPassage]:
+        """The passages of a loaded track's pool, query by query, in the pool's order.
+
+        Ranks count from 1 in trec_eval's order. Cells without a grade are left out; a passage without a text
+        has "", as the workbench takes none without.
+        """
+        return pooled_passages(self.track.graded())
+
+    def qrels_frame(
+        self,
+        *,
+        label: LabelRule | None = None,
+        min_rating: int | None = None,
+        min_answers: int | None = None,
+        binary: bool = False,
+        library: Library = "pandas",
+    ) -> Any:
+        """Return the labels as a data frame with a row for each labelled passage and item.
+
+        All functions of `ir_measures` take it (of pandas) as qrels, and compute Cover and nCover from it.
+        Passages and items may be left out whole, single rows may not.
+
+        Args:
+            label, min_rating, min_answers, binary: as in `Track.qrels`.
+            library: "pandas", "polars", or "pyarrow", which is always installed.
+
+        Returns:
+            Columns `query_id`, `doc_id`, `item_id` (text), `rating` (int64, 0..5, -1 if missing), `label`
+            (int64, the passage's) and `relevance` (the same, for ir_measures); if the bank has them, the
+            item's `importance` ("vital", "okay" or "") and `weight` (float64, else 1). Items are in the
+            bank's order. With the label "expected", and not `binary`, `gain` (float64) is the passage's
+            expected label.
+
+        Raises:
+            TrecexamError: the library is not installed.
+            ValueError: as `Track.qrels`.
+        """
+        from trecexam.extensions.libraries.frames import qrels_frame
+
+        return qrels_frame(
+            self.track.graded(documents=True),
+            label=label,
+            min_rating=min_rating,
+            min_answers=min_answers,
+            binary=binary,
+            library=library,
+        )
+
+    def grades_frame(self, *, library: Library = "pandas") -> Any:
+        """Return every grade of the pool as a data frame, a row for each graded passage and item.
+
+        Args:
+            library: "pandas", "polars", or "pyarrow", which is always installed.
+
+        Returns:
+            Columns `query_id`, `doc_id`, `item_id` (text), `rating` (int64, the grader's, 0..5, -1 for none),
+            `human_rating` (int64, -1 for none), `who` (text, "" for nobody), `status` (text: "ok",
+            "unparsed", "refused", "error"), `answer`, `model` and `prompt` (text).
+
+        Raises:
+            TrecexamError: the library is not installed.
+        """
+        from trecexam.extensions.libraries.frames import grades_frame
+
+        return grades_frame(self.track.graded(), library=library)
+
+    def pack(self, output: Path | str) -> str:
+        """Write inputs, settings, grades and the digests of out/ to one .tar.gz, and say how large it is.
+
+        Raises:
+            TrecexamError: out/ is not up to date, a file cannot be packed, or the archive cannot be written.
+        """
+        from trecexam.extensions.pack.packing import pack
+
+        return pack(self.track.loaders, output)
