@@ -38,8 +38,8 @@ class Daemon:
         poll: True to look every few seconds only, without the operating system's file events.
         settle: seconds a file must be still; None for the track's setting.
         log: takes one line for each thing worth saying.
-        progress: as in `trecexam.outputs.update.update`.
-        regrade: as in `trecexam.outputs.update.update`, for the first update that is done.
+        progress: as in `trecexam.outputs.update.updated`.
+        regrade: as in `trecexam.outputs.update.updated`, for the first update that is done.
         grader: the only grader that grades; None for all.
         look_ended: called after each look with why it cannot go on, or ended early; "" where all is done.
     """

@@ -125,7 +125,7 @@ class TrackFolder:
 
     @property
     def last_update_path(self) -> Path:
-        return self.state / "last-update.json"
+        return self.shared_state / "last-update.json"
 
     @property
     def answers_path(self) -> Path:
@@ -141,10 +141,6 @@ class TrackFolder:
     def unread_path(self) -> Path:
         """Keeps with which settings a grader gave no reply that can be read."""
         return self.state / "unread.json"
-
-    @property
-    def paces_path(self) -> Path:
-        return self.shared_state / "paces.json"
 
     @property
     def manifest_path(self) -> Path:

@@ -19,7 +19,6 @@ from pathlib import Path
 import numpy as np
 from scipy.stats import kendalltau
 
-from trecexam.files.cache import Cache
 from trecexam.folder import TrackFolder
 from trecexam.graders.base import Answer, Cell, Grader
 from trecexam.line.assessment import Assessment
@@ -62,7 +61,6 @@ def ungraded(track: Assessment, share: str = "nothing") -> Assessment:
         sheets=sheets,
         grader=RevealingGrader(track.grader, share),
         config=track.config.model_copy(update={"cells": cells}),
-        cache=Cache(),
     )
 
 
@@ -93,7 +91,6 @@ def partly(track: Assessment, full: Assessment, order: Sequence[tuple[str, int, 
     return replace(
         track,
         sheets={q: replace(sheet, codes=codes[q]) for q, sheet in track.sheets.items()},
-        cache=Cache(),
     )
 
 

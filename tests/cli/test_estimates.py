@@ -128,10 +128,10 @@ def test_time_is_extrapolated_from_the_last_part_of_a_sample(monkeypatch: pytest
 
     # Parts of 1, 4 and 16: by then more than three seconds have passed.
     sample = sampling.measured(work, iter(range(1000)), 2000, lambda _: 2)
-    assert sample == (10.25 + 2000 / 2 * 0.25, 10.25, 32, 16, 4.0, 0, "")
+    assert sample == (10.25 + 2000 / 2 * 0.25, 10.25, 32, 16, 4.0)
     now[0] = 0.0
     # The first part was all the work.
-    assert sampling.measured(work, [7], 1) == (10.25, 10.25, 1, 1, 10.25, 0, "")
+    assert sampling.measured(work, [7], 1) == (10.25, 10.25, 1, 1, 10.25)
 
 
 @pytest.mark.parametrize("words", ["watch SMALL", "erag TRACK --gold TRACK/gold.jsonl"])
@@ -159,7 +159,7 @@ def test_json_has_the_minutes_and_the_number_of_measured_cells(
     assert "would take about" in printed.err
 
 
-def test_json_for_a_server_has_no_minutes_before_it_graded_and_implies_estimate(
+def test_json_for_a_server_has_no_minutes_and_implies_estimate(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     root = make_small_track(tmp_path / "small", queries=1, docs=3, items=2)

@@ -10,18 +10,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from converters import Run
-from trecexam.line.value_cache import ValueCache
+from trecexam.line.value_cache import Stale, ValueCache
 from trecexam.scores.values import MeasureValues
 
 Contents = Mapping[str, Hashable]
 Tokens = Mapping[str, Hashable]
 MEASURES = ("P@5", "nDCG@10")
-
-
-def run_of(content: Hashable) -> Run:
-    """A run that is identified by its content, whatever its name."""
-    return Run.from_entries(str(content), [("q", "d", 1.0)])
 
 
 def value(content: Hashable, query_id: str, token: Hashable, measure: str) -> float:
@@ -35,27 +29,22 @@ class Asked:
 
     cache: ValueCache = field(default_factory=ValueCache)
     pairs: list[tuple[str, str]] = field(default_factory=list)
-    made: int = 0
     fails: bool = False
 
     def values(self, contents: Contents, tokens: Tokens, measures: Sequence[str] = MEASURES) -> MeasureValues:
         self.pairs.clear()
 
-        def prepare(query_ids: Sequence[str]) -> Sequence[str]:
-            self.made += 1
-            return query_ids
-
-        def evaluate(query_ids: Sequence[str], runs: Sequence[Run]) -> Iterator[np.ndarray]:
-            for run in runs:
+        def evaluate(part: Stale) -> Iterator[np.ndarray]:
+            for run in part.runs:
                 if self.fails:
                     raise KeyboardInterrupt
-                self.pairs += [(run.name, q) for q in query_ids]
-                rows = [[value(run.name, q, tokens[q], m) for m in measures] for q in query_ids]
-                yield np.array(rows, np.float64).reshape(len(query_ids), len(measures))
+                self.pairs += [(str(contents[run]), q) for q in part.query_ids]
+                rows = [[value(contents[run], q, tokens[q], m) for m in measures] for q in part.query_ids]
+                yield np.array(rows, np.float64).reshape(len(part.query_ids), len(measures))
 
         before = self.cache.evaluated
-        runs = {name: run_of(content) for name, content in contents.items()}
-        values = self.cache.values(runs, contents, measures, tokens, prepare, evaluate)
+        stale = self.cache.stale(contents, measures, tokens)
+        values = self.cache.put(contents, measures, tokens, ((part, evaluate(part)) for part in stale))
         assert self.cache.evaluated - before == len(self.pairs)
         return values
 

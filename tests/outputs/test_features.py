@@ -33,7 +33,7 @@ def test_a_declared_feature_is_in_the_outputs_and_the_report(
             ReportPart("holes", names),
         )
 
-    feature = Feature((OutputFiles({"names.txt": "The runs' names."}, ("runs",), files),), report)
+    feature = Feature((OutputFiles({"names.txt": "The runs' names."}, files),), report)
     declared = (*outputs.features(), feature)
     monkeypatch.setattr(outputs, "features", lambda: declared)
     with trecexam.open_track(small_track, grader=HashGrader()) as track:

@@ -15,8 +15,7 @@ from trecexam.files.track_lock import TrackLock
 from trecexam.graders import Answer, Cell
 from trecexam.line.loader import TrackLoader
 from trecexam.line.track_graders import open_folder
-from trecexam.line.value_cache import ValueCache
-from trecexam.outputs.update import update as update_of
+from trecexam.outputs.update import updated as update_of
 
 
 def update(root: Path, grader: HashGrader) -> trecexam.outputs.updates.Update:  # type: ignore[name-defined]
@@ -82,7 +81,7 @@ def test_a_new_run_grades_only_its_new_passages(small_track: Path, hash_grader: 
     with TrackLoader(open_folder(small_track), hash_grader) as loader:
         update_of(loader)
         hash_grader.asked.clear()
-        values = loader.load().cache.get("values on rubric", None, ValueCache)
+        values = loader.load().run_values["rubric"]
         evaluated = values.evaluated
         write_run(small_track / "runs" / "new.run", {"q1": ["q1-d11", "q1-d00"], "q2": ["q2-d00"]})
         done = update_of(loader)
@@ -90,7 +89,7 @@ def test_a_new_run_grades_only_its_new_passages(small_track: Path, hash_grader: 
         # The new run on three queries, and the three old runs on the one query whose labels changed.
         touched = 3 if hash_grader.asked else 0
         assert values.evaluated - evaluated == 3 + touched
-        assert done.changed
+        assert done.update.changed
     assert "new" in {row["run"] for row in tsv_rows(small_track / "out" / "leaderboard.tsv")}
 
 

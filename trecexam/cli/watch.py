@@ -119,7 +119,7 @@ def _estimate(root: Path, grader: str | None, *, as_json: bool, retry_errors: bo
             show_several_estimates(graders, banks, as_json=as_json)
             return
         of_track = partial(_of_grader, track, None, retry_errors)
-        show_estimate(of_track, as_json=as_json, doing="grading", what="passage", grades=True)
+        show_estimate(of_track, as_json=as_json, doing="grading", what="passage")
 
 
 def _of_grader(track: Track, name: str | None, retry_errors: bool, *, timed: bool = False) -> Estimate:

@@ -95,7 +95,6 @@ def show_estimate(
     as_json: bool = False,
     doing: str = "asking",
     what: str = "prompt",
-    grades: bool = False,
 ) -> int:
     """Print an estimate, then the time, which takes seconds to measure; return the exit status.
 
@@ -105,7 +104,6 @@ def show_estimate(
     Args:
         estimate: returns the estimate; with `timed` it measures the time, too.
         doing: the work, as "asking"; `what` is the noun of a unit: prompt, passage.
-        grades: a grader does it; its pace is stored where it costs.
     """
     estimated = estimate()
     columns = estimated.columns()
@@ -114,8 +112,6 @@ def show_estimate(
     if not as_json:
         _show_estimates([columns])
     sample = _time_of(estimate, estimated, doing, what)
-    if grades and estimated.cells and estimated.tokens_in is not None and sample is None:
-        _untimed(doing)
     _unpriced(estimated)
     if as_json:
         minutes = None if sample is None else round(sample.seconds / 60, 2)
@@ -164,18 +160,12 @@ def show_several_estimates(
     for name, reason in without.items():
         if name not in banks:
             click.echo(f"the sum lacks grading by {name}: {reason}", err=True)
-    untimed = []
     for name, row in zip(estimate_of, rows, strict=True):
         row["minutes"] = None
         if name not in estimates:
             continue
-        estimated = estimate_of[name]
-        sample = _time_of(estimates[name], estimated, f"grading by {name}", "passage")
-        if estimated.cells and estimated.tokens_in is not None and sample is None:
-            untimed.append(name)
+        sample = _time_of(estimates[name], estimate_of[name], f"grading by {name}", "passage")
         row["minutes"] = None if sample is None else round(sample.seconds / 60, 2)
-    if untimed:
-        _untimed(f"grading by {', '.join(untimed)}")
     _unpriced(total)
     if as_json:
         minutes = [row["minutes"] for row in rows[:-1] if isinstance(row["minutes"], float)]
@@ -199,13 +189,6 @@ def _table(rows: Sequence[Mapping[str, Value]]) -> Table:
     return Table(tuple(rows[0]), tuple(tuple(row.values()) for row in rows))
 
 
-def _untimed(doing: str) -> None:
-    # Imports pydantic.
-    from trecexam.line.paces import FEWEST_REQUESTS
-
-    click.echo(f"time of {doing}: known after a first grading of {FEWEST_REQUESTS} requests", err=True)
-
-
 def _unpriced(estimated: Estimate) -> None:
     if estimated.tokens_in and estimated.cost is None:
         click.echo("cost: set `price_in` and `price_out` beside `model` in trecexam.toml", err=True)
@@ -214,20 +197,12 @@ def _unpriced(estimated: Estimate) -> None:
 def _time_of(
     estimate: Callable[..., Estimate], estimated: Estimate, doing: str, what: str
 ) -> MeasuredTime | None:
-    """Print and return the time of work, by the pace of the last grading or a sample; None if unknown."""
+    """Print and return the time of work, by a sample; None if unknown, and of what counts tokens."""
     # Imports numpy.
     from trecexam.line.grading import Progress
 
-    if not estimated.cells:
+    if not estimated.cells or estimated.tokens_in is not None:
         return None
-    if estimated.tokens_in is not None:
-        if (last := estimated.time) is not None:
-            click.echo(
-                f"{doing} would take about {bars.duration(last.seconds)}: the last grading ({last.day}) "
-                f"sent {plural(last.requests, 'request')} in {last.pace:,.0f} s",
-                err=True,
-            )
-        return last
     try:
         with bars.progress() as show_progress:
             show_progress(Progress(0, 0, loading="the model"))

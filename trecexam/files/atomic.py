@@ -12,6 +12,9 @@ from pathlib import Path
 
 from trecexam.errors import TrecexamError
 
+#: Bytes of a file that are compared at a time.
+_BLOCK = 2**20
+
 
 def make_folder(folder: Path) -> None:
     """Makes a folder, and those it is in; one that is there is fine.
@@ -63,7 +66,7 @@ def replace_together(
             if into_special and _is_special(path):
                 path.write_bytes(content)
                 continue
-            if path.is_file() and path.stat().st_size == len(content) and path.read_bytes() == content:
+            if path.is_file() and path.stat().st_size == len(content) and _has(path, content):
                 continue
             path.parent.mkdir(parents=True, exist_ok=True)
             finished[path] = temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
@@ -90,6 +93,14 @@ def replace_together(
             with contextlib.suppress(OSError):
                 temporary.unlink()
     return list(finished)
+
+
+def _has(path: Path, content: bytes) -> bool:
+    """Return True where a file has this content; read it in blocks, as it may be large."""
+    with path.open("rb") as file:
+        return all(
+            file.read(_BLOCK) == content[start : start + _BLOCK] for start in range(0, len(content), _BLOCK)
+        )
 
 
 def append(path: Path, content: bytes) -> None:

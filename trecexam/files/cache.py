@@ -1,41 +1,38 @@
-"""What was computed or read stays in memory until what it was made from changes."""
+"""Memos of immutable values, and what was read of files until these change."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
-from itertools import islice
+from collections.abc import Callable
+from functools import wraps
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from converters.errors import ConversionError
 from trecexam.files.stamps import Stamp, stamp
 
+
+class HasMemo(Protocol):
+    """An immutable value whose `memo` has results by the function that computed them."""
+
+    @property
+    def memo(self) -> dict[Any, Any]: ...
+
+
 T = TypeVar("T")
+V = TypeVar("V", bound=HasMemo)
 
 
-class Cache:
-    """Values by name, each with a token of what it was made from: a digest, a stamp, arguments."""
+def memoized(compute: Callable[[V], T]) -> Callable[[V], T]:
+    """Keep the result of a function in the `memo` of the immutable value that the function is given."""
 
-    def __init__(self) -> None:
-        self._values: dict[Hashable, dict[Hashable, Any]] = {}
-
-    def get(self, name: Hashable, token: Hashable, make: Callable[[], T], most: int = 1) -> T:
-        """The value of this name and token; made where there is none.
-
-        Args:
-            most: values of this name that stay: those that were asked for last.
-        """
-        values = self._values.get(name, {})
-        if token in values:
-            value = values[token]
-        else:
-            # Before another one is made, so that no two are in memory.
-            values = dict(islice(values.items(), max(0, len(values) - most + 1), None))
-            self._values[name] = values
-            value = make()
-        self._values[name] = {**{key: values[key] for key in values if key != token}, token: value}
-        result: T = value
+    @wraps(compute)
+    def kept(value: V) -> T:
+        if compute not in value.memo:
+            value.memo[compute] = compute(value)
+        result: T = value.memo[compute]
         return result
+
+    return kept
 
 
 class FileCache:

@@ -117,8 +117,7 @@ NOTHING_SPENT = Spent()
 class Estimate(NamedTuple):
     """What grading would take: cells, tokens as expected and at most, and money (None: no prices are set).
 
-    `time` is None unless it was asked for, and where the model runs elsewhere; of graders that count
-    tokens it is that of their last grading's pace, None where there is none. `calls` are the requests to a
+    `time` is None unless it was asked for, and where the model runs elsewhere. `calls` are the requests to a
     server where each answer can be read; `calls_at_most` also has those that are sent again where it cannot.
     Both are None without a server, and where each of the `cells` is one request.
     """
@@ -141,10 +140,7 @@ class Estimate(NamedTuple):
         if self.tokens_in is None or other.tokens_in is None:
             return (other if self.tokens_in is None else self)._replace(cells=cells, time=None)
         columns = zip(self._replace(time=None), other._replace(time=None), strict=True)
-        summed = Estimate._make(None if None in column else sum(column) for column in columns)
-        if self.time is not None and other.time is not None:
-            return summed._replace(time=self.time.plus(other.time))
-        return summed
+        return Estimate._make(None if None in column else sum(column) for column in columns)
 
     def columns(self) -> dict[str, int | float | None]:
         """What a table shows: all but the time, and calls where they are counted."""

@@ -16,16 +16,14 @@ _ENOUGH = 3.0
 
 
 class MeasuredTime(NamedTuple):
-    """How long work would take, and what that follows from: a sample of it, or a grader's last grading.
+    """How long work would take, and what that follows from: a sample of it.
 
     Attributes:
         seconds: for all of the work, the start included.
         start: seconds until the first passage was graded, or prompt answered: the model is loaded, mostly.
         cells, passages: of the part of the sample that gives the pace; both are its prompts, where no cells
             are graded.
-        pace: seconds that part took, or the last grading.
-        requests: of the last grading; 0 of a sample.
-        day: of the last grading (ISO 8601, UTC); "" of a sample.
+        pace: seconds that part took.
     """
 
     seconds: float
@@ -33,20 +31,6 @@ class MeasuredTime(NamedTuple):
     cells: int
     passages: int
     pace: float
-    requests: int = 0
-    day: str = ""
-
-    def plus(self, other: MeasuredTime) -> MeasuredTime:
-        """The time of both works, one after the other; the day is the earlier one."""
-        return MeasuredTime(
-            self.seconds + other.seconds,
-            self.start + other.start,
-            self.cells + other.cells,
-            self.passages + other.passages,
-            self.pace + other.pace,
-            self.requests + other.requests,
-            min(self.day, other.day),
-        )
 
 
 def measured(

@@ -2,38 +2,27 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from trecexam.config import TrackConfig
-from trecexam.files.cache import Cache
 from trecexam.files.stamps import Rejected
 from trecexam.folder import TrackFolder
 from trecexam.graders import Grader
-from trecexam.graders.base import identity_json
 from trecexam.graders.traits import GraderTraits, traits_of
 from trecexam.line.judging_scale import JudgingScale
 from trecexam.line.kind import Kind, MeasureFacts
 from trecexam.line.overrides import Overrides
 from trecexam.line.pool import PooledQuery
 from trecexam.line.sheets import Counts, Sheet, count_cells
-from trecexam.line.sources import written_by
 from trecexam.line.stored_grades import StoredGrades
 from trecexam.line.track_inputs import TrackInputs
-from trecexam.line.versions import versions
+from trecexam.line.value_cache import ValueCache
 
 if TYPE_CHECKING:
     from trecexam.scores.ratings import QueryRatings
-
-
-T = TypeVar("T")
-#: What results are made from, each with its own digest.
-Part = Literal["cells", "people", "runs", "official", "ranks", "settings"]
-EVERYTHING: tuple[Part, ...] = ("cells", "people", "runs", "official", "ranks", "settings")
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,9 +48,10 @@ class Assessment(TrackInputs):
         digests: sha256 (hex) of every input file, by its shown path.
         not_taken: inputs that were rejected, and documents without a text.
         grades: the grader's answers, as stored.
-        cache: what was computed, for the next loaded track: see `derived`.
+        run_values: by labels ("rubric", "official" ...), the runs' values; the next loaded track shares them.
         left_out_runs: the number of runs in the drop folder that are neither graded nor ranked, since the
             setting `unit` has whole responses alone, or `runs` of one of several graders others.
+        memo: results by the function that computed them, see `memoized`.
     """
 
     name: str
@@ -79,62 +69,9 @@ class Assessment(TrackInputs):
     digests: Mapping[str, str]
     not_taken: tuple[Rejected, ...]
     grades: StoredGrades
-    cache: Cache
+    run_values: Mapping[str, ValueCache]
     left_out_runs: int = 0
-
-    @cached_property
-    def part_digests(self) -> Mapping[Part, str]:
-        """A digest of the content of each part, the same in every process.
-
-        "cells" are pool, items, grades and the ratings of people that count; "people" is what became of each
-        line of theirs; "runs" the runs' files, and how many are left out; "official" and "ranks" the official
-        judgments and leaderboard; "settings" all that trecexam.toml, grader and program decide.
-        """
-        name_of = self.folder.shown
-        official, ranks = self.folder.qrels(), self.folder.official_leaderboard()
-        merged = official is not None and written_by(official) is not None
-        return {
-            "cells": _digest(
-                [
-                    *(sheet.digest.hex() for sheet in self.sheets.values()),
-                    self.pooled_of_runs_alone,
-                ]
-            ),
-            "people": _digest([self.overrides.decisions, self.judgments.decisions]),
-            "runs": _digest(
-                [
-                    self.left_out_runs,
-                    *(
-                        (
-                            run,
-                            name_of(path),
-                            self.digests.get(name_of(path)),
-                            self.run_contents[run].query_texts,
-                        )
-                        for run, path in self.run_files.items()
-                    ),
-                ]
-            ),
-            "official": _digest(
-                [self.official is None, official and self.digests.get(name_of(official)), merged]
-            ),
-            "ranks": _digest([ranks and self.digests.get(name_of(ranks))]),
-            "settings": _digest(
-                [
-                    self.config.model_dump(
-                        mode="json", exclude={"generator", "exam", "learn", "watch", "cells"}
-                    ),
-                    self.measures,
-                    identity_json(self.grader.identity),
-                    versions(),
-                ]
-            ),
-        }
-
-    def derived(self, name: str, parts: Sequence[Part], compute: Callable[[], T]) -> T:
-        """What is computed from these parts of the track, kept from one loaded track to the next."""
-        token = tuple(self.part_digests[part] for part in parts)
-        return self.cache.get(name, token, compute)
+    memo: dict[Any, Any] = field(default_factory=dict, init=False, repr=False)
 
     @property
     def traits(self) -> GraderTraits:
@@ -212,15 +149,17 @@ class Assessment(TrackInputs):
 
     @cached_property
     def _ratings(self) -> Mapping[str, QueryRatings]:
-        return self._rated(human=True)
+        unparsed = self.config.scores.unparsed
+        return {query_id: sheet.ratings(unparsed) for query_id, sheet in self.sheets.items()}
 
     @cached_property
     def _machine_ratings(self) -> Mapping[str, QueryRatings]:
-        return self._rated(human=False)
-
-    def _rated(self, *, human: bool) -> Mapping[str, QueryRatings]:
+        rated = {query_id: sheet for query_id, sheet in self.sheets.items() if sheet.overrides is not None}
         unparsed = self.config.scores.unparsed
-        return {query_id: sheet.ratings(unparsed, human=human) for query_id, sheet in self.sheets.items()}
+        return {
+            **self._ratings,
+            **{query_id: sheet.ratings(unparsed, human=False) for query_id, sheet in rated.items()},
+        }
 
     def grade_rows(self, query_ids: Collection[str] | None = None) -> Iterator[dict[str, Any]]:
         """Every grade of the pool, or of these queries, with its raw answer: see `StoredGrades.rows`."""
@@ -233,7 +172,3 @@ class Assessment(TrackInputs):
             "passages": self.counts.human_passages,
             "who": sorted({row.who for row in self.overrides.ratings.values()}),
         }
-
-
-def _digest(content: Any) -> str:
-    return hashlib.sha256(json.dumps(content, sort_keys=True, default=str).encode()).hexdigest()

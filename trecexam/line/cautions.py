@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from converters.records import Qrel
 from trecexam.config import TrackConfig
+from trecexam.files.cache import memoized
 from trecexam.line.relevance import official_measures, relevance_thresholds
 from trecexam.scores.encoder_likeness import MAX_RANKS, MIN_RUNS, agreement, runs_like_encoder
 from trecexam.scores.measures import COVER, DIVERSITY, at_min_rating, depends_on_pool, measure
@@ -240,7 +240,7 @@ def encoder_cautions(track: Assessment) -> tuple[str, ...]:
     """
     if track.traits.cosines is None or len(track.runs) < MIN_RUNS:
         return ()
-    runs = track.derived("runs like the encoder", ("cells", "runs"), lambda: _runs_like_encoder(track))
+    runs = _runs_like_encoder(track)
     if not runs:
         return ()
     rank, their, them = ("ranks", "its", "it") if len(runs) == 1 else ("rank", "their", "them")
@@ -252,6 +252,7 @@ def encoder_cautions(track: Assessment) -> tuple[str, ...]:
     return (Note(line, CHANGES),)
 
 
+@memoized
 def _runs_like_encoder(track: Assessment) -> tuple[str, ...]:
     names = list(track.runs)
     return tuple(names[row] for row in runs_like_encoder(encoder_agreements(track)))
@@ -264,9 +265,9 @@ def encoder_agreements(track: Assessment) -> NDArray[np.float64]:
         ranks = track.pool[query_id].ranks[:, :MAX_RANKS]
         if ranks.shape[1] < 2:
             continue
-        highest: NDArray[np.float64] = track.cache.get(
-            f"cosines {query_id}", sheet.digest, partial(highest_cosines, track, sheet)
-        )
+        if highest_cosines not in sheet.memo:
+            sheet.memo[highest_cosines] = highest_cosines(track, sheet)
+        highest: NDArray[np.float64] = sheet.memo[highest_cosines]
         # The last one is for rank -1.
         agreements[:, column] = agreement(np.append(highest, np.nan)[ranks])
     return agreements

@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from trecexam.errors import TrecexamError
+from trecexam.files.cache import memoized
 from trecexam.files.stamps import Rejected
 from trecexam.graders.first_replies import unread_line
 from trecexam.line.normal_forms import differing_in_form
@@ -132,10 +133,15 @@ def unread_answers(track: Assessment) -> Iterator[str]:
 
 def cut_answers(track: Assessment) -> Iterator[str]:
     """Yield how many unparsed answers were cut off, and the remedy; nothing where none was."""
-    n_cut = track.grades.n_cut(track.sheets)
+    n_cut = _n_cut(track)
     if n_cut:
         n_answers = plural(n_cut, "unparsed answer")
         yield f"{n_answers} cut off (ends early: raise max_new_tokens in [grader])"
+
+
+@memoized
+def _n_cut(track: Assessment) -> int:
+    return track.grades.n_cut(track.sheets)
 
 
 def _missing(track: Assessment) -> Iterator[str]:

@@ -10,8 +10,8 @@ import numpy as np
 from ir_measures import Measure
 from numpy.typing import NDArray
 
-from converters.run import Run
 from trecexam.errors import TrecexamError, did_you_mean
+from trecexam.files.cache import memoized
 from trecexam.line.assessment import Assessment
 from trecexam.line.cautions import (
     answered_cautions,
@@ -51,7 +51,7 @@ from trecexam.line.run_grades import (
     without_score_note,
 )
 from trecexam.line.track_graders import own_measures
-from trecexam.line.value_cache import ValueCache
+from trecexam.line.value_cache import Stale, ValueCache
 from trecexam.scores.columns.evaluator import Evaluator
 from trecexam.scores.columns.judged import Judged
 from trecexam.scores.leaderboard import Leaderboard
@@ -66,8 +66,6 @@ if TYPE_CHECKING:
 
 #: Measures that people are shown of those that nobody asked for.
 SHOWN = 3
-#: Sets of measures beside the track's own whose values stay in memory.
-_OTHERS = 4
 
 
 def rubric_values(
@@ -115,20 +113,25 @@ def _computed_values(
     check_importance(map(str, names), track.bank, track.bank_files)
     computed = [measure(name) for name in names]
     _check_kind(track, computed)
-    is_default = measures is None and min_rating is None
-    if is_default:
-        cache = track.cache.get("values on rubric", None, ValueCache)
-    else:
-        cache = track.cache.get("other values", (tuple(names), min_rating), ValueCache, _OTHERS)
-    if track.asked.citing is not None:
-        return _cited_values(track, cache, computed)
-    probable = needing(track, computed)
+    key = _computed_values, tuple(map(str, names)), at
+    if key not in track.memo:
+        cache = track.run_values["rubric"] if measures is None and min_rating is None else ValueCache()
+        evaluate = _cited_values if track.asked.citing is not None else _label_values
+        track.memo[key] = evaluate(track, cache, computed, at)
+    values: MeasureValues = track.memo[key]
+    return values
+
+
+def _label_values(
+    track: Assessment, cache: ValueCache, measures: Sequence[Measure], min_rating: int
+) -> MeasureValues:
+    scores, probable = track.config.scores, needing(track, measures)
 
     def prepare(query_ids: Sequence[str]) -> Evaluator:
         ratings = probable_ratings(track, query_ids) if probable else track.ratings(query_ids)
-        return Evaluator(computed, Judged.from_ratings(ratings, scores.label, at, scores.min_answers))
+        return Evaluator(measures, Judged.from_ratings(ratings, scores.label, min_rating, scores.min_answers))
 
-    return _values(track, cache, computed, track.sheets, prepare)
+    return _values(track, cache, measures, track.sheets, prepare)
 
 
 def _check_kind(track: Assessment, measures: Sequence[Measure]) -> None:
@@ -153,15 +156,13 @@ def _check_kind(track: Assessment, measures: Sequence[Measure]) -> None:
         )
 
 
-def _cited_values(track: Assessment, cache: ValueCache, measures: Sequence[Measure]) -> MeasureValues:
+def _cited_values(track: Assessment, cache: ValueCache, measures: Sequence[Measure], _: int) -> MeasureValues:
     names = _printed(measures)
     column_indices = [SUPPORT.index(name) for name in names]
 
-    def evaluate(query_ids: Sequence[str], runs: Sequence[Run]) -> Iterator[NDArray[np.float64]]:
-        values = cited_values(track, [run.name for run in runs], query_ids)
-        yield from values[:, :, column_indices]
-
-    return cache.values(track.runs, track.run_contents, names, track.sheets, tuple, evaluate)
+    stale = cache.stale(track.run_contents, names, track.sheets)
+    computed = [(part, cited_values(track, *part)[:, :, column_indices]) for part in stale]
+    return cache.put(track.run_contents, names, track.sheets, computed)
 
 
 def official_values(
@@ -191,8 +192,8 @@ def official_values(
         rows.sort(key=lambda row: index[row.query_id])
         return Evaluator(computed, Judged.from_qrels(rows, query_ids))
 
-    part = f"values on official{', all' if query_ids is None else ''}"
-    cache = ValueCache() if measures is not None else track.cache.get(part, None, ValueCache)
+    part = "official" if query_ids is None else "official, some queries"
+    cache = ValueCache() if measures is not None else track.run_values[part]
     tokens = dict.fromkeys(queries, track.digests.get(official.source))
     return _values(track, cache, computed, tokens, prepare)
 
@@ -360,9 +361,10 @@ def _unsupported(track: Assessment, board: Leaderboard) -> tuple[str, ...]:
     return (f"{some}: no generated responses, so 0 in {', '.join(of_support)}",)
 
 
+@memoized
 def own_leaderboard(track: Assessment) -> Leaderboard:
     """The leaderboard by the track's own measures."""
-    return track.derived("leaderboard", ("cells", "people", "runs", "settings"), lambda: leaderboard(track))
+    return leaderboard(track)
 
 
 def _printed(measures: Iterable[Measure]) -> list[str]:
@@ -377,13 +379,29 @@ def _values(
     tokens: Mapping[str, Hashable],
     prepare: Callable[[Sequence[str]], Evaluator],
 ) -> MeasureValues:
-    """The values of all runs, from what is kept of them and what is evaluated now."""
+    """The values of all runs, from what is kept of them and what is evaluated now.
 
-    def evaluate(evaluator: Evaluator, runs: Sequence[Run]) -> Iterator[NDArray[np.float64]]:
+    Args:
+        prepare: makes what evaluates runs on some queries.
+    """
+    names = _printed(measures)
+
+    def evaluator_on(query_ids: Sequence[str]) -> Evaluator:
+        if len(query_ids) < len(tokens):
+            return prepare(query_ids)
+        key = names, list(tokens.items())
+        if cache.evaluator is None or cache.evaluator[0] != key:
+            cache.evaluator = key, prepare(query_ids)
+        evaluator: Evaluator = cache.evaluator[1]
+        return evaluator
+
+    def evaluated(part: Stale) -> Iterator[NDArray[np.float64]]:
+        evaluator, runs = evaluator_on(part.query_ids), [track.runs[run] for run in part.runs]
         rows = PooledRows.of(track, runs, evaluator.judged, evaluator.depth)
         for run in runs:
             yield evaluator.values(run, None if rows is None else rows.ranked(run))
         cache.failures.update(evaluator.failures)
 
-    values = cache.values(track.runs, track.run_contents, _printed(measures), tokens, prepare, evaluate)
-    return values.without_failed(cache.failures)
+    stale = cache.stale(track.run_contents, names, tokens)
+    computed = ((part, evaluated(part)) for part in stale)
+    return cache.put(track.run_contents, names, tokens, computed).without_failed(cache.failures)

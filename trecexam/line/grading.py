@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import reduce
 from itertools import takewhile
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -31,7 +29,6 @@ from trecexam.graders.traits import UsageMeter, traits_of
 from trecexam.line.assessment import Assessment
 from trecexam.line.cell_order import is_useful, missing_rows, useful_cells
 from trecexam.line.diagnostics import none_is_read
-from trecexam.line.paces import paced_time, remember_pace
 from trecexam.line.sheets import CODES, ERROR, MISSING, UNREAD
 from trecexam.line.store import GradeRow, GradeStore
 
@@ -122,7 +119,6 @@ class Grading:
 
     Args:
         store: gives the open store.
-        paces: the file that keeps how fast graders that cost are; None for none.
         purse: the section whose budget pays.
         beside: gives the track's other graders that it pays for, who know their own prices.
         by_writers: gives what writers used of that budget.
@@ -132,14 +128,12 @@ class Grading:
         self,
         grader: Grader,
         store: Callable[[], GradeStore],
-        paces: Path | None = None,
         purse: str = "grader",
         beside: Callable[[], Iterable[Grader]] = tuple,
         by_writers: Callable[[], Usage] = Usage,
     ) -> None:
         self._grader = grader
         self._store = store
-        self._paces = paces
         self._purse, self._beside, self._by_writers = purse, beside, by_writers
         self._used = Usage()
 
@@ -196,7 +190,6 @@ class Grading:
         watch = Stopwatch(stop, paid=meter is not None)
         if meter is not None:
             missing = takewhile(lambda _: not watch.stopped(), missing)
-        begun = last = time.monotonic()
         if progress and (model := traits_of(self._grader).model_to_load):
             progress(Progress(0, total, loading=model))
         batches = self._grader.grade(missing)
@@ -207,8 +200,6 @@ class Grading:
                     graded += len(batch)
                     replies.add(answer.status for _, answer in batch)
                     self._note_usage(meter)
-                    # Waiting for a server that is gone counts for no pace.
-                    last = time.monotonic()
                 if progress and batch:
                     progress(Progress(graded, total))
                 if replies.are_unread or watch.is_over():
@@ -221,14 +212,6 @@ class Grading:
             if close:
                 close()
             self._note_usage(meter)
-            if meter is not None and self._paces is not None:
-                remember_pace(
-                    self._paces,
-                    self._grader.identity,
-                    requests=self._used.requests,
-                    cells=graded,
-                    seconds=last - begun,
-                )
         return Graded(graded, complete, why, cut_texts() - cut_before)
 
     def usage(self) -> dict[str, Any] | None:
@@ -244,14 +227,9 @@ class Grading:
 
     def estimate_cells(self, missing: Iterable[Cell], total: int) -> Estimate:
         """As `estimate`, of these cells, `total` in number."""
-        meter = self._meter()
+        self._meter()
         estimate = traits_of(self._grader).estimate
-        if estimate is None:
-            return Estimate(total)
-        estimated = estimate(missing)
-        if meter is None or self._paces is None:
-            return estimated
-        return estimated._replace(time=paced_time(self._paces, self._grader.identity, estimated))
+        return Estimate(total) if estimate is None else estimate(missing)
 
     def _record(self, batch: Sequence[tuple[Cell, Answer]]) -> None:
         """Stores a batch of answers in one transaction."""

@@ -11,12 +11,11 @@ from typing import TypeVar
 from converters.bank import read_bank_queries
 from converters.errors import ConversionError
 from converters.gold import KIND as GOLD
-from converters.ir_dataset import dataset_qrels, dataset_queries
+from converters.ir_dataset import dataset_queries
 from converters.records import HumanRating, Item, Qrel
 from trecexam.bank import Bank
 from trecexam.bank.model import QUERY, asked, item_by_query
 from trecexam.errors import LackingError, TrackError
-from trecexam.files.cache import Cache
 from trecexam.files.stamps import Rejected, Stamp, dangling_link, stamp
 from trecexam.folder import TrackFolder
 from trecexam.line.dropped_files import judges_answers
@@ -169,7 +168,12 @@ class InputReader:
             inputs = self._read(hold, bank_files)
         else:
             how, files = self._reading(hold, bank_files)
-            inputs = self._shared.cache.get(("inputs", how), files, lambda: self._read(hold, bank_files))
+            known = self._shared.inputs
+            if how not in known or known[how][0] != files:
+                # Before others are read, so that no two are in memory.
+                known.pop(how, None)
+                known[how] = files, self._read(hold, bank_files)
+            inputs = known[how][1]
         rejected: list[Rejected] = []
         human = self._human(self.folder.overrides(), rejected)
         judged = self._human(self.folder.judgments(), rejected) if self._has_judgments else ()
@@ -212,7 +216,7 @@ class InputReader:
             official_leaderboard=board,
             own_queries=self._own_queries(),
             rejected=tuple(sorted(rejected, key=_row_key)),
-            pools=Cache(),
+            pools={},
             asked=asked_about,
             human=(),
             judged=(),
@@ -417,14 +421,14 @@ class InputReader:
     def _dataset(
         self, texts: dict[str, str], official: tuple[Qrel, ...] | None, rejected: list[Rejected]
     ) -> tuple[dict[str, str], tuple[Qrel, ...] | None]:
-        dataset, cache = self.folder.config.track.dataset, self._shared.cache
+        dataset = self.folder.config.track.dataset
         assert dataset is not None
         try:
             if self.folder.queries() is None:
-                queries = cache.get("dataset queries", dataset, lambda: tuple(dataset_queries(dataset)))
+                queries = self._shared.dataset_queries(dataset)
                 texts = {**texts, **{query.query_id: query.text for query in queries}}
             if self.folder.qrels() is None:
-                official = cache.get("dataset qrels", dataset, lambda: tuple(dataset_qrels(dataset))) or None
+                official = self._shared.dataset_qrels(dataset) or None
         except ConversionError as error:
             rejected.append(Rejected(error.path, error.line, error.reason, "file"))
         return texts, official

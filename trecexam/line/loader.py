@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import fields, replace
@@ -15,7 +16,6 @@ import pyarrow as pa
 from converters.errors import ConversionError
 from trecexam.config import TrackConfig, purse_of
 from trecexam.errors import TrecexamError
-from trecexam.files.cache import Cache
 from trecexam.files.kept import recall, remember
 from trecexam.files.stamps import stamp
 from trecexam.folder import TrackFolder
@@ -42,6 +42,7 @@ from trecexam.line.track_grader import TrackGrader
 from trecexam.line.track_graders import ONLY, folder_of, kind_of
 from trecexam.line.track_inputs import TrackInputs
 from trecexam.line.track_pool import TrackPool, cited_pool, track_pool
+from trecexam.line.value_cache import ValueCache
 
 #: Settings of a grader that change no answer.
 _PACE = frozenset(
@@ -85,7 +86,7 @@ class TrackLoader:
         self._opened = self.shared.opened
         self._seen_graded = 0
         self._sheets: Mapping[str, Sheet] = {}
-        self._cache = Cache()
+        self._run_values: Mapping[str, ValueCache] = defaultdict(ValueCache)
         #: The track as it was loaded last, and the state of its inputs.
         self._last: tuple[object, Assessment] | None = None
 
@@ -279,7 +280,7 @@ class TrackLoader:
                 *pool.no_text,
             ),
             grades=grades,
-            cache=self._cache,
+            run_values=self._run_values,
             left_out_runs=left_out_runs,
         )
 
@@ -299,13 +300,15 @@ class TrackLoader:
         recorded = None if self.folder.passages() else self.folder.recorded()
         texts = recorded and (recorded, stamp(recorded))
         of = (depth, self._runs, track.pool_judged, track.min_text, ids, texts, self.inputs.whole_answers)
-        return inputs.pools.get(of, None, lambda: self._new_pool(inputs, depth))
-
-    def _new_pool(self, inputs: TrackInputs, depth: int) -> TrackPool:
-        texts = self.shared.texts(self.folder)
-        if inputs.asked.citing is not None:
-            return cited_pool(self.folder, inputs, self.traits, texts)
-        return track_pool(self.folder, inputs, self.traits, texts, depth)
+        if of not in inputs.pools:
+            passages_texts = self.shared.texts(self.folder)
+            inputs.pools[of] = (
+                track_pool(self.folder, inputs, self.traits, passages_texts, depth)
+                if inputs.asked.citing is None
+                else cited_pool(self.folder, inputs, self.traits, passages_texts)
+            )
+        pool: TrackPool = inputs.pools[of]
+        return pool
 
     @property
     def _graded(self) -> int:
@@ -331,7 +334,6 @@ class TrackLoader:
         return Grading(
             self.grader,
             lambda: self.store,
-            self.folder.paces_path,
             self.purse,
             lambda: self.sharing_budget(),
             lambda: spent_by_writers(self.folder.answers_path, self.purse),

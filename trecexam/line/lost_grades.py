@@ -68,5 +68,5 @@ def _counted(folder: TrackFolder, identity: Mapping[str, Any]) -> int:
 
 def _remembered(folder: TrackFolder, grader: str) -> int:
     """How many grades of the grader with this digest the store had after the last complete update."""
-    stored = recall(folder.last_update_path).get("stored", ())
+    stored = recall(folder.last_update_path).get(folder.grader or "", {}).get("stored", ())
     return int(dict(zip(stored[::2], stored[1::2], strict=True)).get(grader, 0))

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import converters
 from converters.records import NOT_JUDGED, Qrel, judgment
 from trecexam.errors import TrecexamError
+from trecexam.files.cache import memoized
 from trecexam.files.stamps import located
 from trecexam.line.normal_forms import differing_in_form
 from trecexam.line.sources import provenance_notes, written_by
@@ -239,6 +240,7 @@ def read_official(path: Path) -> Official:
     return Official(str(path), rows, written_by(path), provenance_notes(path))
 
 
+@memoized
 def official_judgments(track: Assessment) -> Official:
     """The track's official judgments.
 
@@ -260,8 +262,7 @@ def official_judgments(track: Assessment) -> Official:
     rows, source = track.official, str(folder.config.track.dataset) if file is None else folder.shown(file)
     command = None if file is None else written_by(file)
     whose = () if file is None else provenance_notes(file, source)
-    # Kept, with the labels by query made from its rows.
-    return track.derived("official judgments", ("official",), lambda: Official(source, rows, command, whose))
+    return Official(source, rows, command, whose)
 
 
 def track_judgments(track: Assessment, official: Official | None = None) -> Official:
@@ -276,12 +277,12 @@ def track_judgments(track: Assessment, official: Official | None = None) -> Offi
     Raises:
         TrecexamError: the track has no official judgments.
     """
-    if official is not None:
-        return _with_people(track, official)
-    official = official_judgments(track)
-    return track.derived(
-        "judgments", ("cells", "people", "official", "settings"), lambda: _with_people(track, official)
-    )
+    return _own_judgments(track) if official is None else _with_people(track, official)
+
+
+@memoized
+def _own_judgments(track: Assessment) -> Official:
+    return _with_people(track, official_judgments(track))
 
 
 def _with_people(track: Assessment, official: Official) -> Official:

@@ -7,8 +7,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from trecexam.files.cache import memoized
 from trecexam.folder import TrackFolder
-from trecexam.line.assessment import Assessment, Part
+from trecexam.line.assessment import Assessment
 from trecexam.line.loaded_track import LoadedTrack
 from trecexam.tables.plots.model import Plot
 from trecexam.tables.result import Result
@@ -21,13 +22,11 @@ class OutputFiles:
 
     Attributes:
         names: all that there may be: name in out/ -> what is in it, for the reference page of files.
-        parts: the parts of a track that they are made from; where these are the same, so are the files.
         make: gives the contents of those that apply to a loaded track.
         first: whether they are written before all others are made: what somebody who drops a run waits for.
     """
 
     names: Mapping[str, str]
-    parts: tuple[Part, ...]
     make: Callable[[Assessment], Mapping[str, bytes]]
     first: bool = False
 
@@ -118,22 +117,15 @@ class Feature:
         return self.of_any_kind or track.kind.ranks
 
 
-def feature_of_result(
-    name: str, title: str, make: Callable[[Assessment], Result], parts: tuple[Part, ...]
-) -> Feature:
+def feature_of_result(name: str, title: str, make: Callable[[Assessment], Result]) -> Feature:
     """A feature that is one answer: out/NAME.tsv, and a section of the report and of the live page.
 
     Args:
         title: of the section.
         make: gives the answer.
-        parts: the parts of a track that the answer depends on.
     """
-    file = f"{name}.tsv"
-
-    def made(track: Assessment) -> Result:
-        return track.derived(f"result {name}", parts, lambda: make(track))
-
+    file, made = f"{name}.tsv", memoized(make)
     return Feature(
-        (OutputFiles({file: title}, parts, lambda track: {file: made(track).to_tsv().encode()}),),
+        (OutputFiles({file: title}, lambda track: {file: made(track).to_tsv().encode()}),),
         lambda track: (ReportPart(name, made(track), title, files=(file,)),),
     )

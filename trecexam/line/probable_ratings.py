@@ -52,7 +52,10 @@ def _of_query(track: Assessment, query_id: str) -> tuple[QueryRatings, tuple[int
     how many there are.
     """
     sheet = track.sheets[query_id]
-    return track.cache.get(f"probable {query_id}", sheet.digest, lambda: _read(track, sheet))
+    if _read not in sheet.memo:
+        sheet.memo[_read] = _read(track, sheet)
+    result: tuple[QueryRatings, tuple[int, int, int]] = sheet.memo[_read]
+    return result
 
 
 def _read(track: Assessment, sheet: Sheet) -> tuple[QueryRatings, tuple[int, int, int]]:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from converters.errors import Lost
 from converters.fields import taken_for_comments
 from trecexam.config import CONFIG_NAME
+from trecexam.files.cache import memoized
 from trecexam.files.stamps import Rejected
 from trecexam.folder import TrackFolder
 from trecexam.line.assessment import Assessment
@@ -97,12 +98,9 @@ def _unread(folder: TrackFolder) -> Iterator[Rejected]:
             yield Rejected(folder.shown(path), None, reason, "file")
 
 
+@memoized
 def not_computable(track: Assessment) -> str | None:
     """Why the track's own official measures cannot be computed on its judgments; None where they can."""
-    return track.derived("official measures", ("official", "settings"), lambda: _not_computable(track))
-
-
-def _not_computable(track: Assessment) -> str | None:
     try:
         measures_on_qrels(track.config.official_measures(), track.official or ())
     except ValueError as error:

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from trecexam.files.cache import memoized
 from trecexam.line.official import track_judgments
 from trecexam.scores.labels import LabelRule
 from trecexam.scores.ratings import MAX_RATING
 
 if TYPE_CHECKING:
     from trecexam.config import ScoresSection
-    from trecexam.line.assessment import Assessment, Part
-
-
-_PARTS: tuple[Part, ...] = ("cells", "people", "official", "settings")
+    from trecexam.line.assessment import Assessment
 
 
 class Thresholds(NamedTuple):
@@ -61,12 +59,8 @@ def official_measures(track: Assessment) -> list[str]:
     settings = track.config.scores
     if track.official is None or settings.official_measures is not None:
         return track.config.official_measures()
-
-    def threshold() -> int | None:
-        at = relevance_thresholds(track)
-        return at.min_relevant if at.same_scale else None
-
-    return track.config.official_measures(track.derived("threshold of judgments", _PARTS, threshold))
+    at = relevance_thresholds(track)
+    return track.config.official_measures(at.min_relevant if at.same_scale else None)
 
 
 def relevance_thresholds(
@@ -88,6 +82,19 @@ def relevance_thresholds(
     Args:
         min_rating, min_relevant, min_answers: in place of the settings.
     """
+    if min_rating is None and min_relevant is None and min_answers is None:
+        return _thresholds_by_settings(track)
+    return _thresholds(track, min_rating, min_relevant, min_answers)
+
+
+@memoized
+def _thresholds_by_settings(track: Assessment) -> Thresholds:
+    return _thresholds(track, None, None, None)
+
+
+def _thresholds(
+    track: Assessment, min_rating: int | None, min_relevant: int | None, min_answers: int | None
+) -> Thresholds:
     scores = track.config.scores
     # A user's own grader may go beyond the scale that it names.
     highest_ratings = (int(q.ratings.max(initial=0)) for q in track.ratings(human=False))

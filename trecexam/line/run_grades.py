@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from trecexam.files.cache import memoized
 from trecexam.line.cited import NO_TEXT, cited_statements, responses_by_query
 from trecexam.line.diagnostics import is_graded
 from trecexam.tables.notes import CHANGES, Note
@@ -15,7 +16,7 @@ from trecexam.tables.text import shorten_list
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from trecexam.line.assessment import Assessment, Part
+    from trecexam.line.assessment import Assessment
 
 
 #: Runs that a line names.
@@ -36,11 +37,11 @@ class RunGrades(NamedTuple):
     without_text: int
 
 
+@memoized
 def grades_of_runs(track: Assessment) -> Mapping[str, RunGrades]:
     """Return by run how many of its cells have a grade."""
-    count = _of_passages if track.asked.citing is None else _of_citations
-    parts: tuple[Part, ...] = ("cells", "people", "runs", "settings")
-    return track.derived("grades of runs", parts, lambda: _by_run(track, count(track)))
+    counts = _of_passages(track) if track.asked.citing is None else _of_citations(track)
+    return {run: RunGrades(*of_run) for run, of_run in zip(track.runs, counts.tolist(), strict=True)}
 
 
 def runs_without_score(track: Assessment) -> frozenset[str]:
@@ -95,10 +96,6 @@ def without_score_note(runs: Sequence[str]) -> str:
     its, have = ("its", "has") if len(runs) == 1 else ("their", "have")
     line = f"{shorten_list(runs, _NAMED, quote='')} {have} no scores: none of {its} cells has a grade"
     return Note(line, CHANGES)
-
-
-def _by_run(track: Assessment, counts: NDArray[np.int64]) -> dict[str, RunGrades]:
-    return {run: RunGrades(*of_run) for run, of_run in zip(track.runs, counts.tolist(), strict=True)}
 
 
 def _of_passages(track: Assessment) -> NDArray[np.int64]:

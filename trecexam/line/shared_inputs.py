@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Hashable
+from functools import cache
+from pathlib import Path
+from typing import Any
 
-from trecexam.files.cache import Cache, FileCache
+from converters.ir_dataset import dataset_qrels, dataset_queries
+from trecexam.files.cache import FileCache
 from trecexam.folder import TrackFolder
 from trecexam.line.run_columns import RunColumns
 from trecexam.line.store import GradeStore
 from trecexam.line.texts import Texts
+from trecexam.line.track_inputs import TrackInputs
 
 
 class SharedInputs:
@@ -16,7 +22,8 @@ class SharedInputs:
 
     Attributes:
         files: what was made of each file.
-        cache: inputs and texts, where there are several loaders.
+        inputs: how they are read -> their stamps, and the inputs; where there are several loaders.
+        dataset_queries, dataset_qrels: what a dataset has, read once.
         columns: those of large runs.
         opened: another number whenever the store was closed since: what was loaded from it is stale.
         graded: digest of a grader's identity -> how many cells it graded here: others may be the same one.
@@ -25,12 +32,15 @@ class SharedInputs:
 
     def __init__(self, folder: TrackFolder, *, several: bool = False) -> None:
         self.files = FileCache()
-        self.cache = Cache()
+        self.inputs: dict[Hashable, tuple[Any, TrackInputs]] = {}
+        self.dataset_queries = cache(lambda dataset: tuple(dataset_queries(dataset)))
+        self.dataset_qrels = cache(lambda dataset: tuple(dataset_qrels(dataset)))
         self.columns = RunColumns(folder.shared_state / "runs", write=False)
         self.graded: Counter[bytes] = Counter()
         self.opened = 0
         self.several = several
         self._folder = folder
+        self._texts: dict[Path | str | None, Texts] = {}
         self._store: GradeStore | None = None
 
     @property
@@ -69,4 +79,6 @@ class SharedInputs:
         """The passages of the track, as one of its graders has them."""
         passages, dataset = folder.passages(), folder.config.track.dataset
         source = passages or dataset or folder.recorded()
-        return self.cache.get(("texts", source), None, lambda: Texts(folder))
+        if source not in self._texts:
+            self._texts[source] = Texts(folder)
+        return self._texts[source]

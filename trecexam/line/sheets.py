@@ -91,6 +91,7 @@ class Sheet:
             (len(doc_ids), len(items)), or with `cells` one a cell.
         overrides: what people said in the grader's place; None where they said nothing.
         cells: row * len(items) + column of each cell, rising; None where every text has every item.
+        memo: what was read of its cells beside their codes, by the function that reads it.
     """
 
     query_id: str
@@ -100,6 +101,7 @@ class Sheet:
     codes: NDArray[np.int8]
     overrides: QueryOverrides | None = field(default=None)
     cells: NDArray[np.int64] | None = None
+    memo: dict[Any, Any] = field(default_factory=dict, init=False, repr=False)
 
     @property
     def shape(self) -> SheetShape:

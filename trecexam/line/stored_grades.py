@@ -113,6 +113,8 @@ class StoredGrades:
         if not unread or grader_id is None:
             return 0
         keys = self.store.cut_keys(grader_id)
+        if not len(keys):
+            return 0
         count = 0
         for sheet, texts in zip(unread, self._passage_rows([each.shape for each in unread]), strict=True):
             item_rows = self.store.item_ids([asked_digest(item) for item in sheet.items])

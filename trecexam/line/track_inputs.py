@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from converters.records import HumanRating, Qrel, judgment
 from trecexam.bank import Bank
-from trecexam.files.cache import Cache
 from trecexam.files.stamps import Rejected
 from trecexam.line.dropped_runs import TakenRuns
 from trecexam.line.kind import Asked
@@ -39,7 +38,7 @@ class TrackInputs(TakenRuns):
     official_leaderboard: OfficialLeaderboard | None
     own_queries: frozenset[str]
     rejected: tuple[Rejected, ...]
-    pools: Cache
+    pools: dict[Hashable, Any]
     asked: Asked
     human: tuple[tuple[int, HumanRating], ...]
     judged: tuple[tuple[int, HumanRating], ...]

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from trecexam.features.leaderboard.joint import joint_leaderboard
 from trecexam.files import atomic as files
-from trecexam.files.kept import read_object, recall, remember
-from trecexam.files.stamps import Rejected, stamp
+from trecexam.files.kept import read_object
+from trecexam.files.stamps import Rejected
 from trecexam.folder import OF_ALL
 from trecexam.line.loaded_track import LoadedTrack, TrackLoaders
 from trecexam.line.rejected import all_rejected, joint_rejected
 from trecexam.line.track_graders import usable_folders
 from trecexam.outputs.earlier_files import stale_files
+from trecexam.outputs.last_update import LastUpdate
 from trecexam.outputs.outputs import MANIFEST, PAGE, REJECTED
 from trecexam.outputs.report.joint import joint_page
 from trecexam.scores.leaderboard import Leaderboard
@@ -30,24 +32,22 @@ class JointOutputs:
         self.folder = loaders.folder
         self._names = tuple(loaders)
         self._folders = usable_folders(loaders.folder)
-        self._memory = self.folder.shared_state / "joint.json"
+        self._last = LastUpdate(
+            self.folder.last_update_path,
+            "",
+            lambda: {name: self.folder.shared_out / name for name in OF_ALL},
+        )
 
     def is_current(self, unable: Mapping[str, str]) -> bool:
         """Whether they are as the last complete update left them, and the same graders could not go on."""
-        memory = recall(self._memory)
-        return bool(memory) and memory["of"] == self._of(unable)
+        return self._last.facts(self._seen(unable)) is not None
 
     def remember(self, unable: Mapping[str, str]) -> None:
         """Notes that they are up to date."""
-        remember(self._memory, {"of": self._of(unable)})
+        self._last.remember(self._seen(unable))
 
-    def _of(self, unable: Mapping[str, str]) -> Any:
-        stamps = {name: stamp(self.folder.shared_out / name) for name in OF_ALL}
-        return {
-            "graders": list(self._names),
-            "unable": dict(unable),
-            "outputs": {name: value and list(value) for name, value in stamps.items()},
-        }
+    def _seen(self, unable: Mapping[str, str]) -> str:
+        return json.dumps([self._names, dict(unable)])
 
     def write_leaderboard(self, track: LoadedTrack) -> list[str]:
         """Writes the leaderboard, and the manifest; the files that changed, by their names in out/.

@@ -9,14 +9,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from trecexam.files import atomic as files
-from trecexam.files.kept import read_object, recall, remember
-from trecexam.files.stamps import Rejected, stamp
+from trecexam.files.kept import read_object
+from trecexam.files.stamps import Rejected
 from trecexam.folder import OF_ALL, TrackFolder
 from trecexam.line.evaluation import own_leaderboard
 from trecexam.line.sheets import Counts
 from trecexam.line.versions import package_version, versions
 from trecexam.outputs.features import features
 from trecexam.outputs.history import HISTORY, MovedRun, log_moved_runs
+from trecexam.outputs.last_update import LastUpdate
 from trecexam.outputs.report.contents import UpdateFacts, report_files
 from trecexam.tables.plots.drawings import FOLDER as PLOTS
 from trecexam.tables.plots.drawings import KINDS
@@ -30,13 +31,6 @@ if TYPE_CHECKING:
 REJECTED = "rejected.tsv"
 MANIFEST = "manifest.json"
 PAGE = "report.html"
-
-
-class _Made(NamedTuple):
-    """Files that were made together: the digests of the parts that they are made from, and their own."""
-
-    token: list[str]
-    hashes: dict[str, str]
 
 
 class Written(NamedTuple):
@@ -62,8 +56,7 @@ class Outputs:
 
     def __init__(self, folder: TrackFolder) -> None:
         self.folder = folder
-        self._memory = folder.last_update_path
-        self._made: dict[str, _Made] = {}
+        self._last = LastUpdate(folder.last_update_path, folder.grader or "", self._written)
 
     def write(
         self,
@@ -75,10 +68,8 @@ class Outputs:
         *,
         complete: bool = True,
     ) -> Written:
-        """Writes what differs from the files that are there: the history first, then the leaderboard,
-        the manifest last.
-
-        What is made from parts of the track that did not change since it was written is not made again.
+        """Makes all files, and writes what differs from those that are there: the history first, then the
+        leaderboard, the manifest last.
 
         Args:
             stop: asked before each output but the leaderboard; where it comes to be True, the others stay as
@@ -95,21 +86,17 @@ class Outputs:
         doing(f"out/{HISTORY}")
         # Before anything is replaced: a history that cannot be written leaves the outputs as they were.
         moved = log_moved_runs(self.folder.out / HISTORY, own_leaderboard(track)) if complete else ()
-        earlier, made, written = self._made_earlier(), dict[str, _Made](), list[Path]()
+        hashes_of, written = dict[str, dict[str, str]](), list[Path]()
         groups = [group for feature in _of_kind(track) for group in feature.files]
         for group in sorted(groups, key=lambda group: not group.first):
             key = group.key
             if stop() and not group.first:
                 return Written(written, moved, complete=False)
             doing(f"out/{key}")
-            token = [track.part_digests[part] for part in group.parts]
-            previous = earlier.get(key)
-            if previous is None or previous.token != token:
-                contents = group.make(track)
-                written += self._put(contents)
-                previous = _Made(token, {name: files.sha256(content) for name, content in contents.items()})
-            made[key] = previous
-        hashes = {name: digest for group in groups for name, digest in made[group.key].hashes.items()}
+            contents = group.make(track)
+            written += self._put(contents)
+            hashes_of[key] = {name: files.sha256(content) for name, content in contents.items()}
+        hashes = {name: digest for group in groups for name, digest in hashes_of[group.key].items()}
         if stop():
             return Written(written, moved, complete=False)
         if not self.folder.is_one_of_several:
@@ -129,7 +116,6 @@ class Outputs:
                 folder.rmdir()
         manifest = self._manifest(track, len(rejected), usage, hashes, complete=complete)
         written += self._put({MANIFEST: to_json(manifest).encode()})
-        self._made = made
         return Written(written, moved)
 
     def _write_page(self, track: Assessment, rejected: Sequence[Rejected], *, complete: bool) -> _WrittenPage:
@@ -152,16 +138,6 @@ class Outputs:
         paths = ((self.folder.output(name), content) for name, content in contents.items())
         return [path for path, content in paths if files.replace(path, content, into_special=False)]
 
-    def _made_earlier(self) -> dict[str, _Made]:
-        """What the last complete update made of which parts, as far as its files are still as it left
-        them.
-        """
-        memory, untouched = recall(self._memory), self._stamps()
-        made = {key: _Made(*value) for key, value in memory.get("made", {}).items()}
-        stamps = memory.get("outputs", {})
-        names = {name for name, value in stamps.items() if untouched.get(name) == value}
-        return {key: value for key, value in made.items() if value.hashes.keys() <= names}
-
     def last(self, seen: str, environments: int) -> tuple[int, Counts, tuple[Rejected, ...]] | None:
         """Runs, counts and rejected inputs of the last complete update, or None.
 
@@ -170,12 +146,11 @@ class Outputs:
         Args:
             environments: see `remember`.
         """
-        memory = recall(self._memory)
-        same = memory.get("seen") == seen and memory["environments"] == environments
-        if not same or memory["outputs"] != self._stamps():
+        facts = self._last.facts(seen)
+        if facts is None or facts["environments"] != environments:
             return None
-        rejected = tuple(Rejected(*row) for row in memory["rejected"])
-        return memory["runs"], Counts(**memory["counts"]), rejected
+        rejected = tuple(Rejected(*row) for row in facts["rejected"])
+        return facts["runs"], Counts(**facts["counts"]), rejected
 
     def remember(
         self,
@@ -193,17 +168,14 @@ class Outputs:
             environments: how many there are that answers in the store were made on: the manifest says
                 whether they are mixed.
         """
-        memory = {
-            "seen": seen,
-            "outputs": self._stamps(),
-            "runs": runs,
-            "counts": asdict(counts),
-            "rejected": rejected,
-            "made": self._made,
-            "stored": stored,
-            "environments": environments,
-        }
-        remember(self._memory, memory)
+        self._last.remember(
+            seen,
+            runs=runs,
+            counts=asdict(counts),
+            rejected=rejected,
+            stored=stored,
+            environments=environments,
+        )
 
     def renew_manifest(self) -> None:
         """Has the manifest say what features add to it now; without one, the next update does.
@@ -232,15 +204,14 @@ class Outputs:
 
     def forget(self) -> None:
         """The next update looks at everything again."""
-        files.remove(self._memory)
+        self._last.forget()
 
-    def _stamps(self) -> dict[str, list[int]]:
+    def _written(self) -> dict[str, Path]:
+        """The files of the grader that there are, by their names in out/."""
         paths = [path for folder in self._folders() for path in sorted(folder.glob("[!.]*"))]
         path_of = {path.relative_to(self.folder.out).as_posix(): path for path in paths if path.is_file()}
         # What is of all graders is no output of the first.
-        path_of |= {name: self.folder.output(name) for name in OF_ALL}
-        stamps = {name: stamp(path) for name, path in path_of.items()}
-        return {name: list(value) for name, value in stamps.items() if value is not None}
+        return path_of | {name: self.folder.output(name) for name in OF_ALL}
 
     def _folders(self) -> tuple[Path, ...]:
         """out/, and those of its folders in which files are ours; what somebody else put there stays."""

@@ -51,21 +51,6 @@ class Updated:
     remember: Callable[[], None] = lambda: None
 
 
-def update(
-    loader: TrackLoader,
-    progress: Callable[[Progress], None] | None = None,
-    stop: Callable[[], bool] | None = None,
-    hold: Collection[Path] = (),
-    *,
-    doing: Callable[[str], None] = lambda stage: None,
-    regrade: bool = False,
-) -> Update:
-    """As `updated`, of a track with one grader."""
-    done = updated(loader, progress, stop, hold, doing=doing, regrade=regrade)
-    done.remember()
-    return done.update
-
-
 def updated(
     loader: TrackLoader,
     progress: Callable[[Progress], None] | None = None,

@@ -17,7 +17,7 @@ from trecexam.line.rejected import joint_rejected
 from trecexam.line.sheets import Counts
 from trecexam.outputs.earlier_files import remove_gone, remove_waiting, stale_files
 from trecexam.outputs.joint import JointOutputs
-from trecexam.outputs.update import Updated, update, updated
+from trecexam.outputs.update import Updated, updated
 from trecexam.outputs.updates import Update
 from trecexam.tables.notes import each_once, of_grader
 
@@ -51,31 +51,28 @@ def update_all(
     names = tuple(loaders) if only is None else (only,)
     # All of them first: other graders ask about the queries that have items.
     banks = write_missing_banks(loaders, names, progress, stop, hold, doing)
-    if len(loaders) == 1:
-        for error in banks.errors.values():
-            raise error
-        result = update(loaders.first, progress, stop, hold, doing=doing, regrade=regrade)
-        return replace(result, notes=(*banks.notes, *result.notes))
+    several = len(loaders) > 1
     tracks: dict[str, Assessment] = {}
     errors = dict(banks.errors)
     done: dict[str, Updated] = {}
     joint = JointOutputs(loaders)
     for name in names:
-        if stop is not None and stop():
+        if several and stop is not None and stop():
             break
         if name in errors:
             continue
 
         def named(step: Progress, name: str = name) -> None:
             if progress is not None:
-                progress(step._replace(grader=name))
+                progress(step._replace(grader=name) if several else step)
 
         def at(stage: str, name: str = name) -> None:
-            doing(f"{stage} ({name})")
+            doing(f"{stage} ({name})" if several else stage)
 
         def written(track: Assessment, name: str = name) -> None:
-            tracks[name] = track
-            joint.write_leaderboard(_loaded(loaders, tracks, errors, hold))
+            if several:
+                tracks[name] = track
+                joint.write_leaderboard(_loaded(loaders, tracks, errors, hold))
 
         try:
             done[name] = updated(loaders[name], named, stop, hold, doing=at, written=written, regrade=regrade)
@@ -85,6 +82,10 @@ def update_all(
             errors[name] = error
     if errors and len(errors) == len(names):
         raise next(iter(errors.values()))
+    if not several:
+        (each,) = done.values()
+        each.remember()
+        return replace(each.update, notes=(*banks.notes, *each.update.notes))
     stopped = stop is not None and stop()
     reasons = {name: str(error) for name, error in errors.items()}
     files: list[str] = []

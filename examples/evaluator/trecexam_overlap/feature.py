@@ -35,6 +35,4 @@ def runs(track):
     return track.with_grader_note(overlaps(graded), graded.name)
 
 
-OVERLAP = feature_of_result(
-    "overlap", "Words of the items", overlaps, ("cells", "people", "runs", "settings")
-)
+OVERLAP = feature_of_result("overlap", "Words of the items", overlaps)

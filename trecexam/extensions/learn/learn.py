@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
@@ -22,12 +23,14 @@ from trecexam.extensions.learn.learned_pool import LearnedPool, fit_pool, gather
 from trecexam.extensions.learn.validation import Validation, cross_validate, validation_basis
 from trecexam.files.atomic import make_folder, remove, replace_together, sha256
 from trecexam.files.kept import read_object, read_regular
-from trecexam.line.assessment import Assessment, Part
+from trecexam.graders.base import identity_json
+from trecexam.line.assessment import Assessment
 from trecexam.line.diagnostics import NO_RUNS
 from trecexam.line.evaluation import check_runs, leaderboard
 from trecexam.line.grading import Progress
 from trecexam.line.official import Official
 from trecexam.line.sources import LEARNED_IDENTITY, LEARNED_QRELS
+from trecexam.line.versions import versions
 from trecexam.scores.leaderboard import Leaderboard
 from trecexam.tables.result import Result
 from trecexam.tables.table import Table, Value, rounded, to_json
@@ -44,8 +47,6 @@ ENCODED, FITTED = "texts encoded", "steps of fitting"
 #: The time of the fit on all judgments, and of the leaderboard, in fits on half of the judgments: medians of
 #: 20 to 100 queries with 200 to 1,000 passages each.
 MODEL_STEPS, BOARD_STEPS = 5, 3
-#: What of a track it depends on.
-PARTS: tuple[Part, ...] = ("cells", "people", "runs", "official", "settings")
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,7 +58,8 @@ class LearnedLabels(Result):
         qrels: the official judgments as they are, people's, and after them a line for each other row.
         board: the runs by expected nDCG and AP; None where there are no runs.
         validation: how well hidden judgments are predicted.
-        identity: what it was learned by and from; `track` are digests of the track's parts.
+        identity: what it was learned by and from; `track` is a digest of the track's files,
+            grades and settings.
         notes: what was learned and how it changes the order of the runs, then what a reader must know.
     """
 
@@ -140,7 +142,7 @@ def learn(
     board = board_of(track, pool, validation.doubt) if track.runs else None
     fitted(n + MODEL_STEPS + BOARD_STEPS)
     rows = tuple(_rows(pool.data.queries, pool.predictions))
-    identity = {**pool.identity, "track": {part: track.part_digests[part] for part in PARTS}}
+    identity = {**pool.identity, "track": _track_digest(track)}
     if board is not None:
         identity["leaderboard"] = {"n_queries": board.n_queries, "notes": board.notes}
     # `fill` learns from this track alone.
@@ -191,7 +193,7 @@ def stored_board(track: Assessment) -> LearnedBoard | None:
         notes = tuple(map(str, learned["leaderboard"]["notes"]))
     except (OSError, KeyError, TypeError, ValueError):
         return None
-    if digests != (sha256(content), {part: track.part_digests[part] for part in PARTS}):
+    if digests != (sha256(content), _track_digest(track)):
         return None
     header, *lines = content.decode().splitlines()
     rows: list[tuple[Value, ...]] = []
@@ -200,6 +202,21 @@ def stored_board(track: Assessment) -> LearnedBoard | None:
         rows.append((run, *(float(figure) if figure else math.nan for figure in figures)))
     values = rounded(Table(tuple(header.split("\t")), tuple(rows)), MEAN_DIGITS)
     return LearnedBoard.of(values, n_queries, notes)
+
+
+def _track_digest(track: Assessment) -> str:
+    """Return a digest of grades, settings and all input files but the official leaderboard."""
+    ranks = track.folder.official_leaderboard()
+    not_learned_from = None if ranks is None else track.folder.shown(ranks)
+    files = {file: digest for file, digest in track.digests.items() if file != not_learned_from}
+    settings = track.config.model_dump(mode="json", exclude={"generator", "exam", "learn", "watch", "cells"})
+    content = [
+        files,
+        [sheet.digest.hex() for sheet in track.sheets.values()],
+        [run.query_texts for run in track.run_contents.values()],
+        [settings, track.measures, identity_json(track.grader.identity), versions()],
+    ]
+    return sha256(json.dumps(content, sort_keys=True, default=str).encode())
 
 
 def learned_leaderboard(track: Assessment, runs: Collection[str] | None = None) -> LearnedBoard:

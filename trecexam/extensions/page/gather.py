@@ -340,7 +340,7 @@ def _added(track: Assessment) -> Iterator[PagePart]:
         applies = feature.report is not None and feature.applies(track)
         for part in feature.report(track) if applies else ():
             plots = () if part.result is None else part.result.plots
-            drawings = Drawings(track.folder.out, track.folder.state) if plots else None
+            drawings = Drawings(track.folder.out, track.folder.manifest_path) if plots else None
             yield PagePart(part, tuple(Picture(plot, drawings.of(plot)) for plot in plots if drawings))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from trecexam.extensions.support.tables import SupportTables
-from trecexam.line.assessment import Assessment, Part
+from trecexam.line.assessment import Assessment
 from trecexam.line.output_files import Feature, OutputFiles
 from trecexam.tables.result import Tables
 from trecexam.tables.section import ReportPart
@@ -19,7 +19,6 @@ _FILES = {
 }
 #: Runs that the page shows; the file has the rest.
 _ROWS = 15
-_PARTS: tuple[Part, ...] = ("cells", "people", "runs", "settings")
 _LEAD = (
     "How well cited passages support the sentences that cite them. SupportP is over citations, SupportR "
     "over all sentences: full support counts 1, partial 0.5. Words and sentences are means a response, "
@@ -49,4 +48,4 @@ def support_section(track: Assessment) -> tuple[ReportPart, ...]:
     return (ReportPart("support", result, "Support by cited passages", _LEAD, files=files, rows=_ROWS),)
 
 
-SUPPORT_FEATURE = Feature((OutputFiles(_FILES, _PARTS, _files),), support_section, of_any_kind=True)
+SUPPORT_FEATURE = Feature((OutputFiles(_FILES, _files),), support_section, of_any_kind=True)

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 from trecexam.errors import TrecexamError
 from trecexam.features.agreement.arithmetic import Agreement, agreement, pair
 from trecexam.features.agreement.disagreements import disagreements_part
-from trecexam.line.assessment import Assessment, Part
+from trecexam.files.cache import memoized
+from trecexam.line.assessment import Assessment
 from trecexam.line.diagnostics import nothing_graded
 from trecexam.line.official import no_overlap, track_judgments
 from trecexam.line.output_files import Feature, OutputFiles
@@ -366,19 +367,13 @@ def _share(value: float) -> str:
     return "-" if math.isnan(value) else f"{value:.2f}"
 
 
-_PARTS: tuple[Part, ...] = ("cells", "people", "official", "settings")
-
-
+@memoized
 def own_agreement(track: Assessment) -> Agreements | None:
     """The agreement at the track's thresholds; None where no passage has both labels."""
-
-    def make() -> Agreements | None:
-        try:
-            return None if track.official is None else agreements(track)
-        except NothingInCommonError:
-            return None
-
-    return track.derived("agreement", _PARTS, make)
+    try:
+        return None if track.official is None else agreements(track)
+    except NothingInCommonError:
+        return None
 
 
 def _agreement(track: Assessment) -> Mapping[str, bytes]:
@@ -406,7 +401,6 @@ AGREEMENT = Feature(
     (
         OutputFiles(
             {"agreement.tsv": "Counts of labels by official judgments, with Cohen's kappa."},
-            _PARTS,
             _agreement,
         ),
     ),

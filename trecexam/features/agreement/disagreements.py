@@ -15,9 +15,8 @@ from trecexam.tables.table import Table
 from trecexam.tables.text import plural
 
 if TYPE_CHECKING:
-    from trecexam.line.assessment import Assessment, Part
+    from trecexam.line.assessment import Assessment
 
-_PARTS: tuple[Part, ...] = ("cells", "people", "official", "settings")
 #: Disagreements that the report shows.
 _SHOWN = 10
 
@@ -28,7 +27,7 @@ def disagreements_part(track: Assessment, n_both: int) -> ReportPart:
     Args:
         n_both: Passages that have both a label and a judgment.
     """
-    apart = track.derived("disagreements", _PARTS, lambda: _disagreements(track))
+    apart = _disagreements(track)
     part = ReportPart("official", heading="Disagreements")
     if not apart.rows:
         return replace(part, why="The grader and the judgments find the same passages relevant.")

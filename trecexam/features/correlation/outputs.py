@@ -8,7 +8,8 @@ from dataclasses import replace
 from trecexam.features.correlation.comparison import LeaderboardComparison, compare
 from trecexam.features.correlation.paired_scores import if_any, nothing_to_compare
 from trecexam.features.correlation.plots import scatter, scatter_of, thresholds_of
-from trecexam.line.assessment import EVERYTHING, Assessment
+from trecexam.files.cache import memoized
+from trecexam.line.assessment import Assessment
 from trecexam.line.diagnostics import NO_RUNS
 from trecexam.line.output_files import Feature, FeaturePlot, OutputFiles
 from trecexam.line.rejected import not_computable
@@ -31,10 +32,11 @@ _LEAD = (
 )
 
 
+@memoized
 def own_comparison(track: Assessment) -> LeaderboardComparison | None:
     """The comparison by the track's own measures; None where there is nothing to compare."""
     # Otherwise rejected.tsv says why.
-    return track.derived("correlation", EVERYTHING, lambda: if_any(track, compare))
+    return if_any(track, compare)
 
 
 def _correlation(track: Assessment) -> Mapping[str, bytes]:
@@ -60,7 +62,7 @@ def correlation_report(track: Assessment) -> tuple[ReportPart, ...]:
 
 
 CORRELATION = Feature(
-    (OutputFiles(_FILES, EVERYTHING, _correlation),),
+    (OutputFiles(_FILES, _correlation),),
     correlation_report,
     {
         "scatter": FeaturePlot("the runs by automatic and by official measure", scatter_of, _SIDES),

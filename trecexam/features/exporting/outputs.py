@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Iterable, Iterator, Mapping
 
 import numpy as np
@@ -43,37 +44,40 @@ def gain_table(track: Assessment) -> Table:
 def subtopic_lines(queries: Iterable[QueryRatings], min_rating: int) -> Iterator[bytes]:
     """The rows of `trecexam.scores.labels.subtopic_qrels` as lines, sorted by query, item and document."""
     for q in queries:
-        doc_ids = np.array(q.doc_ids, object)
+        # Ids without white space: `label_lines` refused others.
+        ends = np.array([[f" {doc_id} {label}\n" for doc_id in q.doc_ids] for label in (0, 1)], object)
         reached = (q.ratings >= max(min_rating, 0)).astype(np.int8)
         has_row = naming(q.ratings, q.rated) >= 0
         for item in range(q.n_items):
-            rated = has_row[:, item]
-            docs: list[str] = doc_ids[rated].tolist()
-            yield qrels_lines(q.query_id, str(item + 1), docs, reached[rated, item].tolist())
+            rows = np.flatnonzero(has_row[:, item])
+            start, lines = f"{q.query_id} {item + 1}", ends[reached[rows, item], rows].tolist()
+            yield start.join(["", *lines]).encode()
 
 
 def _gains(track: Assessment) -> Mapping[str, bytes]:
     return {GAINS: to_tsv(gain_table(track)).encode()} if track.config.scores.label == "expected" else {}
 
 
+def _subtopics(track: Assessment) -> Mapping[str, bytes]:
+    # Joined at once, the lines would be in memory twice.
+    content = io.BytesIO()
+    content.writelines(subtopic_lines(track.ratings(), track.config.scores.min_rating))
+    return {SUBTOPICS: content.getvalue()}
+
+
 EXPORTING = Feature(
     (
         OutputFiles(
             {LABELS: "Rubric-Qrels: a label for each passage. trec_eval reads them."},
-            ("cells", "settings"),
             lambda track: {LABELS: label_lines(track)},
         ),
         OutputFiles(
             {GAINS: 'Each passage\'s expected gain and label, with `label = "expected"`.'},
-            ("cells", "settings"),
             _gains,
         ),
         OutputFiles(
             {SUBTOPICS: "Which passage reaches which item: `query_id item doc_id 0/1`. ndeval reads them."},
-            ("cells", "settings"),
-            lambda track: {
-                SUBTOPICS: b"".join(subtopic_lines(track.ratings(), track.config.scores.min_rating))
-            },
+            _subtopics,
         ),
     )
 )

@@ -10,7 +10,8 @@ from typing import Any, Literal, NamedTuple
 
 from trecexam.errors import TrecexamError
 from trecexam.features.holes.arithmetic import Holes, PoolHoles, holes_of_runs, is_among, pool_holes, total
-from trecexam.line.assessment import Assessment, Part
+from trecexam.files.cache import memoized
+from trecexam.line.assessment import Assessment
 from trecexam.line.diagnostics import NO_RUNS
 from trecexam.line.official import Official, no_overlap, read_official, shown_error, track_judgments
 from trecexam.line.output_files import Feature, OutputFiles
@@ -186,12 +187,11 @@ def _pool_line(pool: PoolHoles, runs: Sequence[HolesRow]) -> str:
 #: Rows that the page shows; the file has the rest.
 _ROWS = 15
 
-_PARTS: tuple[Part, ...] = ("cells", "people", "runs", "official", "settings")
 
-
+@memoized
 def own_holes(track: Assessment) -> HolesReport:
     """The holes in the track's depth."""
-    return track.derived("holes", _PARTS, lambda: holes_report(track))
+    return holes_report(track)
 
 
 def _holes(track: Assessment) -> Mapping[str, bytes]:
@@ -207,4 +207,4 @@ def holes_section(track: Assessment) -> tuple[ReportPart, ...]:
 
 
 _FILES = {"holes.tsv": "Per run and query: passages in the first ranks without a judgment or a grade."}
-HOLES = Feature((OutputFiles(_FILES, _PARTS, _holes),), holes_section)
+HOLES = Feature((OutputFiles(_FILES, _holes),), holes_section)

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from trecexam.errors import TrecexamError
 from trecexam.features.leaderboard.letters import group_letters
+from trecexam.files.cache import memoized
 from trecexam.line.evaluation import (
     leaderboard,
     official_values,
@@ -290,17 +291,16 @@ def _first_computed(values: MeasureValues) -> str:
     return values.measures[0]
 
 
+@memoized
 def own_differences(track: Assessment) -> Differences:
     """All pairs of runs by the track's first measure; of more than `MOST_RUNS` runs, of the best of them."""
-
-    def compared() -> Differences:
-        values = rubric_values(track, [_first_computed(rubric_values(track))])
-        # No two runs without scores differ, and none are alike.
-        unscored = track.runs.keys() if values.failures else runs_without_score(track)
-        values = values.of_runs([run for run in values.runs if run not in unscored])
-        return _differences(values, None, "t", "holm", ALPHA, None, 0, MOST_RUNS)
-
-    return track.derived("differences", ("cells", "people", "runs", "settings"), compared)
+    values = rubric_values(track)
+    first = values.measures[0]
+    # No two runs without scores differ, and none are alike.
+    unscored = track.runs.keys() if first in values.failures else runs_without_score(track)
+    values = values.of_runs([run for run in values.runs if run not in unscored])
+    values = replace(values, measures=(first,), array=values.array[:, :, :1])
+    return _differences(values, None, "t", "holm", ALPHA, None, 0, MOST_RUNS)
 
 
 def compare(

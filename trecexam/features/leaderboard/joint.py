@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from trecexam.errors import cannot_go_on
+from trecexam.files.cache import memoized
 from trecexam.line.assessment import Assessment
 from trecexam.line.diagnostics import grades_notes
 from trecexam.line.evaluation import board_notes, check_runs, leaderboard, own_leaderboard
@@ -128,15 +129,14 @@ def _printed(track: Assessment, board: Leaderboard) -> tuple[str, ...]:
     return tuple(name if name in board.measures else str(of_measures.measure(name)) for name in track.columns)
 
 
+@memoized
 def _own(track: Assessment) -> Leaderboard:
     """A grader's leaderboard, with the columns of its kind; missing ones are made now."""
     board = own_leaderboard(track)
     missing = [name for name in _printed(track, board) if name not in board.measures]
     if not missing:
         return board
-    more = track.derived(
-        "columns", ("cells", "people", "runs", "settings"), lambda: leaderboard(track, missing)
-    )
+    more = leaderboard(track, missing)
     scores = {row.run: row.scores for row in more.rows}
     names = (*board.measures, *more.measures)
     rows = (replace(row, scores=Scores((*row.scores, *scores[row.run]), names)) for row in board.rows)

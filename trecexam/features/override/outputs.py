@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from trecexam.features.override.overriding import human_table
-from trecexam.line.assessment import EVERYTHING, Assessment
+from trecexam.line.assessment import Assessment
 from trecexam.line.cell_texts import with_texts
 from trecexam.line.output_files import Feature, OutputFiles
 from trecexam.tables.result import Tables
@@ -52,4 +52,4 @@ def override_report(track: Assessment) -> tuple[ReportPart, ...]:
 
 
 _FILES = {"human.tsv": "People's ratings next to the grader's: who, why, and which of them count."}
-OVERRIDE = Feature((OutputFiles(_FILES, EVERYTHING, _human),), override_report, of_any_kind=True)
+OVERRIDE = Feature((OutputFiles(_FILES, _human),), override_report, of_any_kind=True)

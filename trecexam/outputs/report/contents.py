@@ -168,7 +168,7 @@ def report_files(
 ) -> Iterator[tuple[str, bytes]]:
     """report.html and the plots' files, by their names in out/."""
     folder = track.folder
-    drawings = Drawings(folder.out, folder.state, pdf=track.config.report.pdf)
+    drawings = Drawings(folder.out, folder.manifest_path, pdf=track.config.report.pdf)
     parts = []
     for feature in features:
         for part in () if feature.report is None else feature.report(track):
@@ -177,5 +177,4 @@ def report_files(
             parts.append(PagePart(part, pictures, link=folder.link))
             for picture in pictures:
                 yield from plot_files(picture.plot, picture.drawing)
-    drawings.remember()
     yield "report.html", render(page_of(track, facts, parts))

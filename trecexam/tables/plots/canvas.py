@@ -31,7 +31,7 @@ def draw(plot: Plot, *, pdf: bool = False) -> Drawing:
     """Draw the plot as SVG, with `pdf` as PDF too; `why` of the result says what could not be drawn."""
     drawing = Drawing()
     try:
-        drawing = _drawn(plot)
+        drawing = Drawing(_drawn(plot).svg.replace(b">", b" %s>" % _mark(plot), 1))
         return replace(drawing, pdf=_pdf(plot)) if pdf else drawing
     except Exception as error:
         # Numbers must get out even where a picture does not, and pictures where a PDF does not.
@@ -62,6 +62,17 @@ def _drawn(plot: Plot) -> Drawing:
         plot.draw(figure, plot)
         svg = _saved(figure)
     return Drawing(named(svg.decode(), plot).encode())
+
+
+def shows(svg: bytes, plot: Plot) -> bool:
+    """Return True for a picture that `draw` made of an equal plot, by the same code."""
+    return svg.partition(b">")[0].endswith(_mark(plot))
+
+
+def _mark(plot: Plot) -> bytes:
+    """Return an attribute that tells plots apart that look different."""
+    looks = f"{plot.digest()} {drawn_by(plot.draw.__module__)}"
+    return f'data-plot="{hashlib.sha256(looks.encode()).hexdigest()[:32]}"'.encode()
 
 
 def _saved(figure: Figure) -> bytes:

@@ -2,65 +2,48 @@
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from trecexam.errors import TrecexamError
 from trecexam.files.atomic import sha256
-from trecexam.files.kept import read_regular, recall, remember
-from trecexam.tables.plots.canvas import draw, drawn_by
+from trecexam.files.kept import read_object, read_regular
+from trecexam.tables.plots.canvas import draw, shows
 from trecexam.tables.plots.model import Drawing, Plot
 from trecexam.tables.table import to_tsv
 
 #: In out/, and the kinds of file that each plot has there.
 FOLDER = "plots"
-#: In .trecexam/.
-MEMORY = "plots.json"
 KINDS = ("svg", "pdf", "tsv")
 
 
 class Drawings:
-    """What was drawn by earlier updates, as far as it is untouched in the folder of plots."""
+    """The pictures that the last update drew, as far as they are untouched and show the same.
 
-    def __init__(self, out: Path, state: Path, *, pdf: bool = False) -> None:
-        """Args: out: has the folder of plots. state: where it is kept which plot gave which picture.
-        pdf: as PDF too.
-        """
-        self._pdf = pdf
-        self._folder = out / FOLDER
-        self._memory = state / MEMORY
-        saved = recall(self._memory).get(out.name, {})
-        self._known = {key: tuple(digests) for key, digests in saved.items()}
-        self._now: dict[str, Any] = {}
+    Args:
+        out: has the folder of plots.
+        manifest: what the last update wrote.
+        pdf: pictures are PDFs, too.
+    """
+
+    def __init__(self, out: Path, manifest: Path, *, pdf: bool = False) -> None:
+        self._out, self._pdf = out, pdf
+        outputs = read_object(manifest).get("outputs")
+        self._digests: dict[str, Any] = outputs if isinstance(outputs, dict) else {}
 
     def of(self, plot: Plot) -> Drawing:
-        """The plot's picture."""
-        key = f"{plot.digest()} {drawn_by(plot.draw.__module__)}"
-        drawing = self._earlier(plot.name, self._known.get(key, ())) or draw(plot, pdf=self._pdf)
-        if drawing.svg:
-            self._now[key] = [sha256(content) for content in self._contents(drawing)]
-        return drawing
+        """Return the plot's picture; draw it where there is none that shows the same."""
+        return self._earlier(plot) or draw(plot, pdf=self._pdf)
 
-    def remember(self) -> None:
-        """Notes what was asked for since this was made, for the next update."""
-        # Where it cannot be noted, all is drawn again.
-        with contextlib.suppress(TrecexamError):
-            remember(self._memory, {**recall(self._memory), self._folder.parent.name: self._now})
-
-    def _earlier(self, name: str, digests: tuple[str, ...]) -> Drawing | None:
+    def _earlier(self, plot: Plot) -> Drawing | None:
+        names = [f"{FOLDER}/{plot.name}.{kind}" for kind in KINDS[: 1 + self._pdf]]
         try:
-            files = [read_regular(self._folder / f"{name}.{kind}") for kind in KINDS[: 1 + self._pdf]]
+            contents = [read_regular(self._out / name) for name in names]
         except OSError:
             return None
-        if tuple(map(sha256, files)) != digests:
-            return None
-        svg, *pdf = files
-        return Drawing(svg, pdf[0] if pdf else b"")
-
-    def _contents(self, drawing: Drawing) -> Sequence[bytes]:
-        return (drawing.svg, drawing.pdf)[: 1 + self._pdf]
+        untouched = list(map(sha256, contents)) == list(map(self._digests.get, names))
+        drawing = Drawing(contents[0], contents[-1] if self._pdf else b"")
+        return drawing if untouched and shows(drawing.svg, plot) else None
 
 
 def drawn(plots: Iterable[Plot]) -> tuple[dict[str, bytes], list[str]]:
