@@ -16,9 +16,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
-_HASHED_AT_ONCE = 100_000
-
-
 @dataclass(frozen=True, eq=False)
 class Run:
     """One system's ranked lists, in trec_eval's order.
@@ -189,6 +186,7 @@ def ordered(
         DuplicateError: a document occurs twice for a query.
     """
     import numpy as np
+    import pyarrow.compute as pc
 
     same_query = codes[1:] == codes[:-1]
     if not ((codes[1:] >= codes[:-1]).all() and (scores[1:] <= scores[:-1])[same_query].all()):
@@ -197,10 +195,13 @@ def ordered(
         doc_ids = doc_ids.take(column(order))
     doc_ids = _break_ties(codes, scores, doc_ids)
     offsets = np.concatenate(([0], np.cumsum(np.bincount(codes, minlength=len(query_ids))))).astype(np.int64)
-    for query in _suspects(offsets, doc_ids):
-        docs = doc_ids[int(offsets[query]) : int(offsets[query + 1])].to_pylist()
-        if len(set(docs)) != len(docs):
-            raise DuplicateError(query_ids[query], max(docs, key=docs.count))
+    # Query by query, since small dictionaries stay in the processor's cache: 12 ms for 300 x 1,000 documents.
+    unique = pc.get_function("unique")
+    for query_id, (start, end) in zip(query_ids, itertools.pairwise(offsets.tolist()), strict=True):
+        of_query = doc_ids.slice(start, end - start)
+        if len(unique.call([of_query])) < end - start:
+            docs = of_query.to_pylist()
+            raise DuplicateError(query_id, max(docs, key=docs.count))
     n_reordered = _n_reordered_in_32_bits(codes, scores, doc_ids)
     return Run(name, query_ids, offsets, doc_ids, scores, n_reordered_in_32_bits=n_reordered)
 
@@ -241,54 +242,3 @@ def _break_ties(codes: NDArray[np.int32], scores: NDArray[np.float64], doc_ids: 
             pieces += [doc_ids[done:start], group.take(column(np.array(order)))]
             done = end
     return pa.concat_arrays([*pieces, doc_ids[done:]]) if pieces else doc_ids
-
-
-def _suspects(offsets: NDArray[np.int64], doc_ids: Any) -> list[int]:
-    """The queries with two equal hashes of documents, which include all with duplicates.
-
-    Comparing hashes takes half the time of making a Python set of each query's documents.
-    """
-    import numpy as np
-
-    suspects: set[int] = set()
-    query = 0
-    while query < len(offsets) - 1:
-        # Whole queries, as many as fit: small arrays stay in the processor's cache.
-        end = max(
-            query + 1, int(np.searchsorted(offsets, offsets[query] + _HASHED_AT_ONCE, side="right")) - 1
-        )
-        bounds = (offsets[query : end + 1] - offsets[query]).tolist()
-        hashes = _hashes(doc_ids[int(offsets[query]) : int(offsets[end])])
-        for start, stop in itertools.pairwise(bounds):
-            hashes[start:stop].sort()
-        equal = (hashes[1:] == hashes[:-1]).nonzero()[0]
-        left, right = (
-            np.searchsorted(bounds, positions, side="right") - 1 for positions in (equal, equal + 1)
-        )
-        suspects.update((query + left[left == right]).tolist())
-        query = end
-    return sorted(suspects)
-
-
-def _hashes(strings: Any) -> NDArray[np.uint64]:
-    """A 64-bit hash of each string, computed from the array's bytes, eight at a time."""
-    import numpy as np
-
-    _, offset_buffer, data_buffer = strings.buffers()
-    offsets = np.frombuffer(offset_buffer, np.int64)[strings.offset : strings.offset + len(strings) + 1]
-    first, last = int(offsets[0]), int(offsets[-1])
-    data = np.zeros(last - first + 8, np.uint8)
-    if last > first:
-        data[:-8] = np.frombuffer(data_buffer, np.uint8)[first:last]
-    # Every eight bytes as one number, starting at every byte.
-    words = np.ndarray((len(data) - 7,), "<u8", data, strides=(1,))
-    starts, lengths = offsets[:-1] - first, np.diff(offsets)
-    masks = np.array([(1 << 8 * n_bytes) - 1 for n_bytes in range(9)], np.uint64)
-    factor, shift = np.uint64(0x9E3779B97F4A7C15), np.uint64(29)
-    hashes = lengths.astype(np.uint64)
-    for step in range(0, int(lengths.max(initial=0)), 8):
-        word_indices = np.minimum(starts + step, len(words) - 1)
-        hashes ^= words[word_indices] & masks[np.clip(lengths - step, 0, 8)]
-        hashes *= factor
-        hashes ^= hashes >> shift
-    return hashes

@@ -51,16 +51,10 @@ PERMITTED = {
         "trecexam.cli.watch",
         "trecexam.extensions.audit.cli",
         "trecexam.extensions.campaign.cli.commands",
+        "trecexam.extensions.exams.cli.fitting",
         "trecexam.line.dropped_runs",
     },
-    "pyarrow": {
-        "trecexam.cli.bars",
-        "trecexam.cli.init",
-        "trecexam.cli.working",
-    },
-    "numpy": {
-        "trecexam.extensions.exams.cli.fitting",
-    },
+    "pyarrow": {"trecexam.cli.bars", "trecexam.cli.init", "trecexam.cli.working"},
     "pydantic": {
         "trecexam",
         "trecexam.cli.convert",

@@ -32,7 +32,7 @@ from trecexam.line.output_files import Feature
 from trecexam.outputs.features import features
 from trecexam.scores.columns.measures import MEASURES as ON_COLUMNS
 from trecexam.scores.cover import NUGGET_SCORES, Cover
-from trecexam.scores.pool_measures import pool_measures
+from trecexam.scores.measures import pool_measures
 
 ROOT = Path(__file__).resolve().parents[2]
 #: Options that many commands have: they are explained once, in the section "Output options".

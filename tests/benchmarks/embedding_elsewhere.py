@@ -158,8 +158,9 @@ def agreement_rows(track: trecexam.Track, name: str) -> Iterator[str]:
         ((_, value),) = track.correlate([ours], [theirs]).pairs
         best = sorted(official, key=lambda run: (-official[run], run))[:10]
         sides = [np.round([[side[run]] for run in best], 12) for side in (rubric, official)]
+        tau = value.kendall_tau
         yield (
-            f"| {name} | {words} | {value.kendall_tau:.2f} | {value.tau_low:.2f} to {value.tau_high:.2f} | "
+            f"| {name} | {words} | {tau.value:.2f} | {tau.low:.2f} to {tau.high:.2f} | "
             f"{float(tau_b_columns(*sides)[0]):.2f} | {kappa:.2f} |\n"
         )
 

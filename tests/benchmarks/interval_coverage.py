@@ -122,8 +122,8 @@ def ours(sides: Sides, truth: Floats, seed: int, fraction: float = 0.0) -> list[
     low, high = (side[:4] for side in ends(values, error, bias, sides[0].shape[1]))
     values, truth = values[:4], truth[:4]
     if not fraction and not seed:
-        printed = correlate(*sides, seed=seed)
-        assert (printed.tau_low, printed.rbo_high) == (low[0], high[3])
+        printed = correlate(*sides, draws=QueryDraws(seed=seed))
+        assert (printed.kendall_tau.low, printed.rbo.high) == (low[0], high[3])
     if np.isnan(low).any():
         return []
     assert (low <= values + 1e-12).all()

@@ -240,7 +240,7 @@ def official(track: str) -> str:
 
     with trecexam.open_track(track) as opened:
         fitted = opened.exam.fit()
-    taus = {(ours, theirs): one.kendall_tau for ours, theirs, one in fitted.official}
+    taus = {(ours, theirs): one.kendall_tau.value for ours, theirs, one in fitted.official}
     names = list(dict.fromkeys(theirs for _, theirs in taus))
     lines = ["| official | tau of abilities | tau of the share of items covered |", "|---|---|---|"]
     lines += [f"| {name} | {taus['theta', name]:.3f} | {taus['accuracy', name]:.3f} |" for name in names]

@@ -31,7 +31,7 @@ from trecexam.line.assessment import Assessment
 from trecexam.line.loader import TrackLoader
 from trecexam.line.official import official_judgments
 from trecexam.line.probable_ratings import probable_ratings
-from trecexam.scores.columns import ColumnEvaluator, Judged
+from trecexam.scores.columns import Evaluator, Judged
 from trecexam.scores.expected import with_probabilities
 from trecexam.scores.rank_correlation.resampling import QueryDraws
 from trecexam.scores.ratings import QueryRatings
@@ -85,7 +85,8 @@ def whole(track: Assessment, label: str) -> list[str]:
         lines = ["## All queries\n", "| measure | tau | 95% interval |", "|---|---:|---:|"]
     for (name, *_), value in found.pairs:
         shown = f'`{name}`, `label = "{label}"`' if name == OFFICIAL else f"`{name}`"
-        lines.append(f"| {shown} | {value.kendall_tau:.2f} | {value.tau_low:.2f} to {value.tau_high:.2f} |")
+        tau = value.kendall_tau
+        lines.append(f"| {shown} | {tau.value:.2f} | {tau.low:.2f} to {tau.high:.2f} |")
     return lines
 
 
@@ -170,7 +171,7 @@ def seconds(track: Assessment) -> list[str]:
     taken = []
     for measure in measures:
         started = time.process_time()
-        evaluator = ColumnEvaluator([measure], judgments)
+        evaluator = Evaluator([measure], judgments)
         for run in track.runs.values():
             evaluator.values(run)
         taken.append(time.process_time() - started)
@@ -233,7 +234,7 @@ def evaluated(
 
 
 def means(track: Assessment, judgments: Judged, names: Sequence[str]) -> Any:
-    evaluator = ColumnEvaluator([ir_measures.parse_measure(name) for name in names], judgments)
+    evaluator = Evaluator([ir_measures.parse_measure(name) for name in names], judgments)
     return np.array([evaluator.values(run).mean(axis=0) for run in track.runs.values()])
 
 

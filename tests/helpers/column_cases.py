@@ -14,7 +14,10 @@ from ir_measures import Measure
 
 from converters.records import Qrel
 from converters.run import Run
-from trecexam.scores.columns import Judged
+from trecexam.scores import columns
+from trecexam.scores.columns import Evaluator, Judged
+from trecexam.scores.labels import item_qrels, naming
+from trecexam.scores.measures import measure
 from trecexam.scores.ratings import QueryRatings
 
 #: query_id -> doc_id -> label
@@ -61,11 +64,29 @@ def rated_queries(draw: st.DrawFn, *, weighed: bool = False) -> list[QueryRating
     return queries
 
 
+def evaluated(
+    measures: Iterable[str | Measure], judged: Judged, rankings: Mapping[str, Sequence[str]]
+) -> dict[str, dict[str, float]]:
+    """The values of rankings: query_id -> measure -> value."""
+    evaluator = Evaluator(map(measure, measures), judged)
+    values = evaluator.values(columns.run_of(rankings)).tolist()
+    return {
+        query_id: dict(zip(evaluator.names, row, strict=True))
+        for query_id, row in zip(judged.query_ids, values, strict=True)
+    }
+
+
 def run_of(by_query: Scores, name: str = "run") -> Run:
     """The run with these scores."""
     return Run.from_entries(
         name, [(query_id, doc_id, score) for query_id, of in by_query.items() for doc_id, score in of.items()]
     )
+
+
+def rating_qrels(q: QueryRatings) -> list[Qrel]:
+    """Every rating as a row, passage by passage, from the lowest: the iteration is the item, from 1."""
+    rows = item_qrels(q.query_id, q.doc_ids, naming(q.ratings, q.rated))
+    return sorted(rows, key=lambda row: (row.doc_id, row.relevance))
 
 
 def untied(run: Run) -> dict[str, dict[str, float]]:

@@ -16,8 +16,7 @@ from support import ROOT, HashGrader, make_small_track, switch_report_on
 
 import trecexam
 from trecexam.cli.main import run
-from trecexam.scores.measures import COVER, DIVERSITY, measure
-from trecexam.scores.pool_measures import depends_on_pool, pool_measures
+from trecexam.scores.measures import COVER, DIVERSITY, depends_on_pool, measure, pool_measures
 
 FREE, OF_POOL = ["P(rel=4)@8", "Cover(rel=4)@8"], ["nDCG@8", "AP(rel=4)", "nCover(rel=4)@8", "alpha_nDCG@8"]
 CAUTION = (

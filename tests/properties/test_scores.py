@@ -2,18 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import ir_measures
 import numpy as np
+from column_cases import evaluated
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from trecexam.scores import Cover, nCover
+from trecexam.scores.columns import Judged
 from trecexam.scores.columns.provider import as_run
 from trecexam.scores.correlation import correlate
-from trecexam.scores.evaluate import RubricJudgments
 from trecexam.scores.labels import label_qrels
-from trecexam.scores.rank_correlation.tau import tau_ap
+from trecexam.scores.rank_correlation.ranks import Ranks
+from trecexam.scores.rank_correlation.resampling import QueryDraws
+from trecexam.scores.rank_correlation.tau import tau_ap_columns
 from trecexam.scores.ratings import QueryRatings
+
+
+def tau_ap(truth: Sequence[float], estimate: Sequence[float]) -> float:
+    """tau_AP of one pair of leaderboards."""
+    of_truth, of_estimate = (Ranks.of(np.array(side, np.float64)[:, None]) for side in (truth, estimate))
+    return float(tau_ap_columns(of_truth, of_estimate)[0])
 
 
 @st.composite
@@ -34,7 +45,7 @@ def ranked(draw: st.DrawFn) -> tuple[QueryRatings, list[str]]:
 def covers(q: QueryRatings, ranking: list[str], rel: int, k: int) -> tuple[float, float]:
     """Cover and nCover of a ranking."""
     wanted = [Cover(rel=rel) @ k, nCover(rel=rel) @ k]
-    values = RubricJudgments([q]).evaluator(wanted, ["q"])({"q": ranking})["q"]
+    values = evaluated(wanted, Judged.from_ratings([q]), {"q": ranking})["q"]
     return values[str(wanted[0])], values[str(wanted[1])]
 
 
@@ -72,8 +83,7 @@ def test_order_of_queries_and_rows_makes_no_difference(
 
     assert values(rows) == values(shuffled) == values(list(label_qrels([q2, q1])))
     rankings = {query_id: as_run(run).ranking(query_id) for query_id in run}
-    judgments = RubricJudgments([q2, q1])
-    ours = judgments.evaluator(wanted, ["q1", "q2"])(rankings)
+    ours = evaluated(wanted, Judged.from_ratings([q2, q1]), rankings)
     judged = {row.query_id for row in rows}
     assert {(q, name): v for q in judged for name, v in ours[q].items()} == values(rows)
 
@@ -106,20 +116,20 @@ def test_correlation(data: st.DataObject, n_runs: int, n_queries: int) -> None:
         st.lists(cell, min_size=n_queries, max_size=n_queries), min_size=n_runs, max_size=n_runs
     )
     rubric, official = np.array(data.draw(matrix)), np.array(data.draw(matrix))
-    found = correlate(rubric, official, resamples=30)
+    found = correlate(rubric, official, draws=QueryDraws(30))
     queries = data.draw(st.permutations(range(n_queries)))
     runs = data.draw(st.permutations(range(n_runs)))
-    again = correlate(rubric[runs][:, queries], official[runs][:, queries], resamples=30)
+    again = correlate(rubric[runs][:, queries], official[runs][:, queries], draws=QueryDraws(30))
     for name in ("kendall_tau", "spearman_rho", "tau_ap", "rbo"):
-        np.testing.assert_allclose(getattr(again, name), getattr(found, name), atol=1e-12)
-    if not np.isnan(found.kendall_tau):
-        if not np.isnan(found.tau_low):
-            assert -1 <= found.tau_low <= found.kendall_tau + 1e-12 <= found.tau_high + 2e-12 <= 1 + 3e-12
-            assert -1 <= found.rho_low <= found.spearman_rho + 1e-12 <= found.rho_high + 2e-12 <= 1 + 3e-12
-            assert -1 <= found.ap_low <= found.tau_ap + 1e-12 <= found.ap_high + 2e-12 <= 1 + 3e-12
-            assert 0 <= found.rbo_low <= found.rbo + 1e-12 <= found.rbo_high + 2e-12 <= 1 + 3e-12
+        np.testing.assert_allclose(getattr(again, name).value, getattr(found, name).value, atol=1e-12)
+    if not np.isnan(found.kendall_tau.value):
+        for name in ("kendall_tau", "spearman_rho", "tau_ap", "rbo"):
+            value, low, high = getattr(found, name)
+            assert np.isnan(low) or -(name != "rbo") <= low <= value + 1e-12 <= high + 2e-12 <= 1 + 3e-12
         # All except tau_AP, which treats one side as the truth, are symmetric.
-        turned = correlate(official, rubric, resamples=0)
-        assert turned.kendall_tau == found.kendall_tau
-        np.testing.assert_allclose([turned.spearman_rho, turned.rbo], [found.spearman_rho, found.rbo])
-        assert abs(correlate(rubric, rubric, resamples=5).kendall_tau - 1) < 1e-12
+        turned = correlate(official, rubric, draws=QueryDraws(0))
+        assert turned.kendall_tau.value == found.kendall_tau.value
+        np.testing.assert_allclose(
+            [turned.spearman_rho.value, turned.rbo.value], [found.spearman_rho.value, found.rbo.value]
+        )
+        assert abs(correlate(rubric, rubric, draws=QueryDraws(5)).kendall_tau.value - 1) < 1e-12

@@ -9,12 +9,13 @@ import sys
 import ir_measures
 import numpy as np
 import pytest
+from column_cases import rating_qrels
 from ir_measures import AP, Measure, P, Qrel, nDCG
 from naive_cover import Frame
 
 from trecexam.scores import Cover, nCover
 from trecexam.scores.columns.provider import as_run as ranked
-from trecexam.scores.labels import RubricQrel, label_qrels, rating_qrels, subtopic_qrels
+from trecexam.scores.labels import RubricQrel, label_qrels, subtopic_qrels
 from trecexam.scores.ratings import QueryRatings
 
 Run = dict[str, dict[str, float]]
@@ -193,7 +194,7 @@ def test_import_is_fast_and_lazy() -> None:
         "from trecexam.scores import Cover, nCover\n"
         "import ir_measures\n"
         "assert str(ir_measures.parse_measure('nCover@5')) == 'nCover(rel=4)@5'\n"
-        "import trecexam.scores.evaluate, trecexam.scores.correlation, trecexam.scores.leaderboard\n"
+        "import trecexam.scores.measures, trecexam.scores.correlation, trecexam.scores.leaderboard\n"
         "assert not {'scipy', 'torch', 'transformers', 'pandas'} & sys.modules.keys()\n"
         "assert 'Cover' in dir(trecexam.scores)\n"
         "assert all(getattr(trecexam.scores, name) for name in trecexam.scores.__all__)\n"

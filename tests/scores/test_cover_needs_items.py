@@ -11,14 +11,15 @@ from typing import Any
 import ir_measures
 import numpy as np
 import pytest
+from column_cases import rating_qrels
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from ir_measures import Measure, Qrel, nDCG
 from ir_measures.util import CalcResults
 
 from trecexam.scores import Cover, nCover
-from trecexam.scores.columns import ColumnEvaluator, Judged, provider
-from trecexam.scores.labels import label_qrels, rating_qrels, subtopic_qrels
+from trecexam.scores.columns import Evaluator, Judged, provider
+from trecexam.scores.labels import label_qrels, subtopic_qrels
 from trecexam.scores.ratings import QueryRatings
 
 RUN = {"q1": {"b": 2.0, "a": 1.0}, "q2": {"a": 1.0}}
@@ -95,15 +96,15 @@ def value_of(result: Any) -> float:
 
 def test_columns_are_as_strict_as_the_provider() -> None:
     with pytest.raises(ValueError, match="query 'q1'"):
-        ColumnEvaluator([Cover @ 5], Judged.from_qrels(LABELS))
+        Evaluator([Cover @ 5], Judged.from_qrels(LABELS))
     judged = Judged.from_qrels([Qrel("q1", "a", 1, "1"), Qrel("q2", "a", 1)])
     with pytest.raises(ValueError, match="query 'q2'"):
-        ColumnEvaluator([Cover @ 5], judged)
-    ColumnEvaluator([nDCG @ 5], judged)
+        Evaluator([Cover @ 5], judged)
+    Evaluator([nDCG @ 5], judged)
     zeros = Judged.from_qrels([Qrel("q1", "a", 0, "1")])
     with pytest.raises(ValueError, match="0 or 1"):
-        ColumnEvaluator([Cover(rel=2)], zeros)
-    assert ColumnEvaluator([Cover(rel=1)], zeros).measures == (Cover(rel=1),)
+        Evaluator([Cover(rel=2)], zeros)
+    assert Evaluator([Cover(rel=1)], zeros).names == ("Cover(rel=1)",)
 
 
 def test_ids_that_are_numbers_on_one_side_only_are_rejected() -> None:

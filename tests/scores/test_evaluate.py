@@ -11,11 +11,13 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pytest
+from column_cases import evaluated
 from support import ROOT
 
 from converters.records import Qrel
-from trecexam.scores.evaluate import OfficialJudgments, RubricJudgments
+from trecexam.scores.columns import Judged
 from trecexam.scores.labels import binary_labels, labels
+from trecexam.scores.measures import measures_on_qrels
 from trecexam.scores.ratings import QueryRatings
 
 Rankings = dict[str, list[str]]
@@ -74,10 +76,10 @@ def naive_alpha_ndcg(q: QueryRatings, ranking: Sequence[str], rel: int, k: int, 
 def test_label_measures_equal_their_formulas(
     queries: list[QueryRatings], rankings: Rankings, rule: str, min_rating: int, min_answers: int
 ) -> None:
-    judgments = RubricJudgments(queries, rule, min_rating, min_answers)  # type: ignore[arg-type]
+    judged = Judged.from_ratings(queries, rule, min_rating, min_answers)  # type: ignore[arg-type]
     names = ["nDCG@10", "P(rel=4)@20", "P@5", "AP(rel=4)", "AP", "nDCG@1000", "RR(rel=5)", "R(rel=2)@10",
              "Success(rel=5)@3", "Judged@10", "RR@1", "NumRet", "SetF(beta=2.0)", "SetF"]  # fmt: skip
-    values = judgments.evaluator(names, judgments.query_ids)(rankings)
+    values = evaluated(names, judged, rankings)
     for q in queries:
         gains = labels(q, rule, min_rating, min_answers)  # type: ignore[arg-type]
         ranking = rankings[q.query_id]
@@ -110,9 +112,9 @@ def test_label_measures_equal_their_formulas(
 def test_diversity_measures_equal_their_formulas(
     queries: list[QueryRatings], rankings: Rankings, min_rating: int
 ) -> None:
-    judgments = RubricJudgments(queries, min_rating=min_rating)
+    judged = Judged.from_ratings(queries, min_rating=min_rating)
     names = ["alpha_nDCG@20", "alpha_nDCG(rel=5)@10", "alpha_nDCG(rel=3)@10", "StRecall@5", "P_IA@10"]
-    values = judgments.evaluator(names, judgments.query_ids)(rankings)
+    values = evaluated(names, judged, rankings)
     for q in queries:
         ranking, found = rankings[q.query_id], values[q.query_id]
         reached = {
@@ -141,29 +143,26 @@ def test_values_depend_only_on_ranks(queries: list[QueryRatings]) -> None:
     q = queries[0]
     gains = labels(q)
     for ranking in (sorted(q.doc_ids), sorted(q.doc_ids, reverse=True)):
-        found = RubricJudgments([q]).evaluator(["P(rel=5)@1", "RR(rel=5)@1", "nDCG@3"], ["q1"])(
-            {"q1": ranking}
-        )
+        names = ["P(rel=5)@1", "RR(rel=5)@1", "nDCG@3"]
+        found = evaluated(names, Judged.from_ratings([q]), {"q1": ranking})
         assert found["q1"]["P(rel=5)@1"] == found["q1"]["RR(rel=5)@1"] == float(gains.get(ranking[0]) == 5)
         assert found["q1"]["nDCG@3"] == pytest.approx(naive_ndcg(gains, ranking, 3))
 
 
-def test_exactly_the_requested_queries_are_evaluated(queries: list[QueryRatings], rankings: Rankings) -> None:
-    judgments = RubricJudgments(queries)
-    assert judgments.query_ids == ("q1", "q2", "q3", "q4", "q5")
+def test_exactly_the_judged_queries_are_evaluated(queries: list[QueryRatings], rankings: Rankings) -> None:
     rankings["nobody asked"] = ["d01"]
     rankings["q3"] = []
     del rankings["q4"]
-    asked = ["q4", "q3", "q2", "unjudged"]
-    rankings["unjudged"] = ["d01", "d02"]
-    values = judgments.evaluator(ALL, asked)(rankings)
-    assert list(values) == asked
-    for query_id in ("q4", "q3", "unjudged"):
+    by_id = {q.query_id: q for q in queries}
+    judged = Judged.from_ratings([by_id[query_id] for query_id in ("q4", "q3", "q2")])
+    values = evaluated(ALL, judged, rankings)
+    assert list(values) == ["q4", "q3", "q2"]
+    for query_id in ("q4", "q3"):
         zero = {name: value for name, value in values[query_id].items() if name not in ("NumQ", "NumRel")}
         assert set(zero.values()) == {0.0}
     assert values["q2"]["NumRet"] == len(rankings["q2"])
-    assert judgments.evaluator(ALL, [])(rankings) == {}
-    assert judgments.evaluator([], ["q1"])(rankings) == {"q1": {}}
+    assert evaluated(ALL, Judged.from_ratings([]), rankings) == {}
+    assert evaluated([], judged, rankings) == {"q4": {}, "q3": {}, "q2": {}}
 
 
 def test_queries_without_relevant_passages_score_zero_without_warnings(
@@ -173,30 +172,28 @@ def test_queries_without_relevant_passages_score_zero_without_warnings(
     nothing = QueryRatings("q1", ("a", "b"), 2, ratings)
     unrated = QueryRatings("q2", ("a", "b"), 2, np.full((2, 2), -1, np.int8))
     no_items = QueryRatings("q3", ("a", "b"), 0, np.empty((2, 0), np.int8))
-    judgments = RubricJudgments([nothing, unrated, no_items])
+    judged = Judged.from_ratings([nothing, unrated, no_items])
     names = [name for name in ALL if not name.startswith(("Num", "Judged"))]
-    values = judgments.evaluator(names, judgments.query_ids)({q: ["b", "a"] for q in ("q1", "q2", "q3")})
+    values = evaluated(names, judged, {q: ["b", "a"] for q in ("q1", "q2", "q3")})
     assert list(values) == ["q1", "q2", "q3"]
     assert {value for found in values.values() for value in found.values()} == {0.0}
-    assert all(type(value) is float for found in values.values() for value in found.values())
     assert capfd.readouterr() == ("", "")
 
 
 def test_a_single_subtopic_gives_no_warning(capfd: pytest.CaptureFixture[str]) -> None:
     one_item = QueryRatings("q", ("a", "b"), 1, np.array([[5], [0]], np.int8))
     names = ["alpha_nDCG@20", "alpha_nDCG(rel=4)@20"]
-    found = RubricJudgments([one_item]).evaluator(names, ["q"])({"q": ["b", "a"]})
+    found = evaluated(names, Judged.from_ratings([one_item]), {"q": ["b", "a"]})
     assert found["q"] == pytest.approx(dict.fromkeys(names, 1 / math.log2(3)))
-    official = OfficialJudgments([Qrel("q", "a", 1, "1"), Qrel("q", "b", 0, "1")])
-    assert official.evaluator(["StRecall@1"], ["q"])({"q": ["a"]}) == {"q": {"StRecall@1": 1.0}}
+    official = Judged.from_qrels([Qrel("q", "a", 1, "1"), Qrel("q", "b", 0, "1")])
+    assert evaluated(["StRecall@1"], official, {"q": ["a"]}) == {"q": {"StRecall@1": 1.0}}
     assert capfd.readouterr() == ("", "")
 
 
 def test_official_judgments_equal_their_formulas(rankings: Rankings, queries: list[QueryRatings]) -> None:
     gains = {q.query_id: binary_labels(q, 3) for q in queries}
-    judgments = OfficialJudgments(Qrel(q, d, g) for q, found in gains.items() for d, g in found.items())
-    assert judgments.query_ids == ("q1", "q2", "q3", "q4", "q5")
-    values = judgments.evaluator(["nDCG@10", "AP"], ["q2", "q5", "q9"])(rankings)
+    rows = (Qrel(q, d, gain) for q in ("q2", "q5") for d, gain in gains[q].items())
+    values = evaluated(["nDCG@10", "AP"], Judged.from_qrels(rows, ["q2", "q5", "q9"]), rankings)
     assert list(values) == ["q2", "q5", "q9"]
     for query_id in ("q2", "q5"):
         assert values[query_id] == pytest.approx({
@@ -208,28 +205,22 @@ def test_official_judgments_equal_their_formulas(rankings: Rankings, queries: li
 
 @pytest.mark.parametrize("unused", ["0", "Q0"])
 def test_official_judgments_reject_measures_they_cannot_compute(unused: str) -> None:
-    plain = OfficialJudgments([Qrel("q", "a", 1, unused)])
+    plain = [Qrel("q", "a", 1, unused)]
     with pytest.raises(ValueError, match="needs subtopics"):
-        plain.evaluator(["nDCG@10", "alpha_nDCG@10"], ["q"])
+        measures_on_qrels(["nDCG@10", "alpha_nDCG@10"], plain)
     with pytest.raises(ValueError, match="needs ratings"):
-        plain.evaluator(["Cover@10"], ["q"])
+        measures_on_qrels(["Cover@10"], plain)
     with pytest.raises(ValueError, match="unknown measure"):
-        plain.evaluator(["nope"], ["q"])
+        measures_on_qrels(["nope"], plain)
 
 
 def test_with_subtopics_the_best_official_label_counts() -> None:
     rows = [Qrel("q", "a", 2, "1"), Qrel("q", "a", 0, "2"), Qrel("q", "b", 1, "2"), Qrel("q", "b", 0, "2"),
             Qrel("q", "c", -2, "1")]  # fmt: skip
     for qrels in (rows, rows[::-1]):
-        judgments = OfficialJudgments(qrels)
         names = ["nDCG@5", "P(rel=2)@1", "StRecall@1", "StRecall@2"]
-        found = judgments.evaluator(names, ["q"])({"q": ["a", "b", "c"]})
+        found = evaluated(names, Judged.from_qrels(qrels), {"q": ["a", "b", "c"]})
         assert found == {"q": {"nDCG@5": 1.0, "P(rel=2)@1": 1.0, "StRecall@1": 0.5, "StRecall@2": 1.0}}
-
-
-def test_a_duplicate_passage_counts_at_its_first_rank() -> None:
-    judgments = OfficialJudgments([Qrel("q", "a", 1)])
-    assert judgments.evaluator(["RR"], ["q"])({"q": ["b", "a", "b", "a"]}) == {"q": {"RR": 0.5}}
 
 
 def test_a_query_with_only_junk_labels_scores_zero_and_stops_nothing() -> None:
@@ -237,7 +228,7 @@ def test_a_query_with_only_junk_labels_scores_zero_and_stops_nothing() -> None:
     qrels = [Qrel("q1", f"d{n}", -2) for n in range(5)] + [Qrel("q2", "d0", 1), Qrel("q2", "d1", -2)]
     names = ["P@2", "nDCG@10", "AP", "RR", "Rprec", "Bpref", "Judged@2", "infAP", "nDCG"]
     rankings = {"q1": ["d0", "d1"], "q2": ["d1", "d0"]}
-    values = OfficialJudgments(qrels).evaluator(names, ["q1", "q2"])(rankings)
+    values = evaluated(names, Judged.from_qrels(qrels), rankings)
     assert values["q1"] == {name: 1.0 if name == "Judged@2" else 0.0 for name in names}
     assert (values["q2"]["P@2"], values["q2"]["RR"], values["q2"]["Judged@2"]) == (0.5, 0.5, 1.0)
 
@@ -246,19 +237,19 @@ def test_only_junk_labels_score_zero_whatever_uninitialised_memory_contains() ->
     """pytrec_eval reads uninitialised counts: with some contents of memory it counted for hours."""
     code = """
 from ir_measures import Qrel
-from trecexam.scores.evaluate import OfficialJudgments
-names, ranking = ["nDCG", "nDCG@10", "Judged@1", "Bpref"], ["d0", "d1"]
+from trecexam.scores.columns import Evaluator, Judged, run_of
+from trecexam.scores.measures import measure
+names, ranking = ["Bpref", "infAP", "SetF"], ["d0", "d1"]
 judged = [Qrel("q1", f"d{n}", 3) for n in range(5)]
 junk = [Qrel("q1", f"d{n}", -2) for n in range(5)] + [Qrel("q2", "d0", -1)]
 for qrels in (judged, junk):
-    values = OfficialJudgments(qrels).evaluator(names, ["q1", "q2"])({"q1": ranking, "q2": ranking})
-print(values)
+    evaluator = Evaluator(map(measure, names), Judged.from_qrels(qrels, ["q1", "q2"]))
+    values = evaluator.values(run_of({"q1": ranking, "q2": ranking}))
+print(values.tolist())
 """
     done = subprocess.run(
         [sys.executable, "-c", code],
         env={**os.environ, "PYTHONPATH": str(ROOT), "MALLOC_PERTURB_": "165"},
         capture_output=True, text=True, check=True, timeout=60,
     )  # fmt: skip
-    values = ast.literal_eval(done.stdout)
-    junk = {"nDCG": 0.0, "nDCG@10": 0.0, "Judged@1": 1.0, "Bpref": 0.0}
-    assert values["q1"] == values["q2"] == junk
+    assert ast.literal_eval(done.stdout) == [[0.0] * 3] * 2

@@ -10,16 +10,16 @@ import ir_measures
 import numpy as np
 import pytest
 from column_cases import Scores as ByRun
-from column_cases import rated_queries, run_of, scores, untied
+from column_cases import by_ir_measures, rated_queries, run_of, scores, untied
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from ir_measures import Qrel, nDCG
 
-from trecexam.scores import Cover, ECover, QueryRatings, RubricQrel
-from trecexam.scores.columns import ColumnEvaluator, Judged, provider
-from trecexam.scores.evaluate import RubricJudgments
+from trecexam.scores import Cover, ECover, RubricQrel
+from trecexam.scores.columns import Evaluator, Judged, provider
 from trecexam.scores.expected import certain, gains, with_probabilities
 from trecexam.scores.labels import label_qrels, labels
+from trecexam.scores.ratings import QueryRatings
 
 
 def drawn(seed: int, n_docs: int = 3, n_items: int = 2) -> tuple[QueryRatings, np.ndarray]:
@@ -97,13 +97,13 @@ def test_with_certain_ratings_ecover_equals_cover_and_gains_equal_labels(
 ) -> None:
     known = [with_probabilities(weighted(q), np.full((*q.ratings.shape, 6), np.nan)) for q in queries]
     both = [kind(weights=weights, **params) for kind in (Cover, ECover)]
-    values = ColumnEvaluator(both, Judged.from_ratings(known)).values(run_of(by_run))
+    values = Evaluator(both, Judged.from_ratings(known)).values(run_of(by_run))
     assert (values[:, 0] == values[:, 1]).all()
     for q in known:
         of_rated = dict(zip(q.doc_ids, gains(q).tolist(), strict=True))
         assert {doc: gain for doc, gain in of_rated.items() if gain == gain} == labels(q)
     ranked = [
-        ColumnEvaluator([nDCG @ 3, nDCG], Judged.from_ratings(known, rule)).values(run_of(by_run))
+        Evaluator([nDCG @ 3, nDCG], Judged.from_ratings(known, rule)).values(run_of(by_run))
         for rule in ("max", "expected")
     ]
     assert (ranked[0] == ranked[1]).all()
@@ -111,19 +111,16 @@ def test_with_certain_ratings_ecover_equals_cover_and_gains_equal_labels(
 
 @settings(deadline=None)
 @given(rated_queries(weighed=True), scores, measures, st.integers(0, 1000))
-def test_columns_compute_ecover_bit_identical_to_the_ir_measures_provider(
+def test_ecover_is_bit_identical_on_ratings_and_on_rows_that_carry_them(
     queries: list[QueryRatings], by_run: ByRun, params: dict[str, int], seed: int
 ) -> None:
     rng = np.random.default_rng(seed)
     known = [with_probabilities(weighted(q), rng.dirichlet([0.5] * 6, q.ratings.shape)) for q in queries]
-    both = [ECover(weights=name, **params) for name in ("equal", "importance", "item")]
-    run = run_of(by_run)
-    judged = Judged.from_ratings(known)
-    slow = RubricJudgments(known).evaluator(both, judged.query_ids)(
-        {q: run.ranking(q) for q in run.query_ids}
-    )
-    values = ColumnEvaluator(both, judged).values(run)
-    assert values.tolist() == [[slow[q][str(each)] for each in both] for q in judged.query_ids]
+    run, judged, rows = run_of(by_run), Judged.from_ratings(known), list(label_qrels(known))
+    for name in ("equal", "importance", "item"):
+        one = ECover(weights=name, **params)
+        values = Evaluator([one], judged).values(run)[:, 0].tolist()
+        assert values == by_ir_measures(one, rows, run, judged.query_ids)
 
 
 def test_ndcg_of_expected_labels_uses_fractional_gains() -> None:
@@ -133,13 +130,13 @@ def test_ndcg_of_expected_labels_uses_fractional_gains() -> None:
     run = run_of({"q1": {"d3": 4.0, "none": 3.0, "d0": 2.0, "d1": 1.0}})
     discounted = [gain.get(doc, 0.0) / np.log2(rank + 2) for rank, doc in enumerate(["d3", "none", "d0"])]
     ideal = [value / np.log2(rank + 2) for rank, value in enumerate(sorted(gain.values(), reverse=True)[:3])]
-    values = ColumnEvaluator([nDCG @ 3, nDCG(judged_only=True) @ 2], judged).values(run)[0]
+    values = Evaluator([nDCG @ 3, nDCG(judged_only=True) @ 2], judged).values(run)[0]
     assert values[0] == pytest.approx(sum(discounted) / sum(ideal))
     condensed = gain["d3"] + gain["d0"] / np.log2(3)
     assert values[1] == pytest.approx(condensed / sum(ideal[:2]))
-    mapped = ColumnEvaluator([nDCG(gains={4: 1, 2: 0}) @ 3], judged).values(run)
+    mapped = Evaluator([nDCG(gains={4: 1, 2: 0}) @ 3], judged).values(run)
     whole = Judged.from_ratings([q], "max")
-    assert mapped == ColumnEvaluator([nDCG(gains={4: 1, 2: 0}) @ 3], whole).values(run)
+    assert mapped == Evaluator([nDCG(gains={4: 1, 2: 0}) @ 3], whole).values(run)
 
 
 def test_a_passage_rated_by_a_person_has_that_gain_and_one_without_rating_has_none() -> None:

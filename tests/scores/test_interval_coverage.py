@@ -10,6 +10,7 @@ import pytest
 from trecexam.extensions.simulation.arithmetic.removal import prediction
 from trecexam.scores.correlation import correlate
 from trecexam.scores.leaderboard import interval, score
+from trecexam.scores.rank_correlation.resampling import QueryDraws
 from trecexam.scores.rank_correlation.tau import tau_b_columns
 
 
@@ -26,10 +27,10 @@ def test_intervals_of_tau_cover_the_tau_of_all_queries_although_noise_lowers_it(
             for side in (rubric, official)
         ]
         truth = float(tau_b_columns(rubric[:, None], official[:, None])[0])
-        found = correlate(*sides, resamples=80)
-        assert found.tau_low <= found.kendall_tau <= found.tau_high
-        held += found.tau_low - 1e-9 <= truth <= found.tau_high + 1e-9
-        truths, measured = truths + truth / trials, measured + found.kendall_tau / trials
+        found = correlate(*sides, draws=QueryDraws(80))
+        assert found.kendall_tau.low <= found.kendall_tau.value <= found.kendall_tau.high
+        held += found.kendall_tau.low - 1e-9 <= truth <= found.kendall_tau.high + 1e-9
+        truths, measured = truths + truth / trials, measured + found.kendall_tau.value / trials
     assert truths - measured > 0.05
     assert 0.92 <= held / trials <= 0.98
 

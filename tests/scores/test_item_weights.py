@@ -10,11 +10,13 @@ from fractions import Fraction
 import ir_measures
 import numpy as np
 import pytest
+from column_cases import evaluated
 from hypothesis import given
 from hypothesis import strategies as st
 from ir_measures import Measure
 
-from trecexam.scores import Cover, RubricJudgments, nCover
+from trecexam.scores import Cover, nCover
+from trecexam.scores.columns import Evaluator, Judged
 from trecexam.scores.labels import label_qrels
 from trecexam.scores.measures import measure
 from trecexam.scores.ratings import QueryRatings
@@ -72,7 +74,7 @@ def test_weighted_coverage_equals_a_naive_loop(
     assert values == pytest.approx(expected, abs=1e-12)
     assert expected[queries[-1].query_id] == 0
     # On columns the values are bit-identical.
-    on_columns = RubricJudgments(queries).evaluator([one], list(expected))(rankings)
+    on_columns = evaluated([one], Judged.from_ratings(queries), rankings)
     assert {query_id: of_query[str(one)] for query_id, of_query in on_columns.items()} == values
 
 
@@ -91,7 +93,7 @@ def test_for_any_weights_coverage_equals_the_formula_and_is_at_most_one(
     ratings = np.array(rows, np.int8)
     q = QueryRatings("q", tuple(map(str, range(len(rows)))), len(weights), ratings, weights=tuple(weights))
     docs = list(q.doc_ids)
-    value = RubricJudgments([q]).evaluator([COMPLIANCE], ["q"])({"q": docs})["q"][str(COMPLIANCE)]
+    value = evaluated([COMPLIANCE], Judged.from_ratings([q]), {"q": docs})["q"][str(COMPLIANCE)]
     assert value == pytest.approx(naive(q, docs, 5, None, 3), abs=1e-9)
     assert value <= 1 + 1e-12
 
@@ -130,7 +132,7 @@ def test_without_weights_the_measure_is_rejected_and_not_computed_with_weights_o
     with pytest.raises(ValueError, match="needs weights of items"):
         per_query(COMPLIANCE, list(label_qrels(queries)), as_run(rankings))
     with pytest.raises(ValueError, match="needs weights of items"):
-        RubricJudgments(queries).evaluator([COMPLIANCE], list(rankings))(rankings)
+        Evaluator([COMPLIANCE], Judged.from_ratings(queries))
 
 
 def test_rows_keep_their_weights_when_pickled_or_replaced_and_must_agree(

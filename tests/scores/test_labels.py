@@ -14,7 +14,6 @@ from trecexam.scores.labels import (
     binary_labels,
     label_qrels,
     labels,
-    rating_qrels,
     subtopic_qrels,
 )
 from trecexam.scores.ratings import QueryRatings
@@ -142,12 +141,3 @@ def test_subtopic_rows_equal_the_ratings_at_the_threshold(queries: list[QueryRat
         found = [(row.doc_id, row.iteration, row.relevance) for row in subtopic_qrels(q, 3)]
         assert set(found) == expected
         assert len(found) == len(expected)
-
-
-def test_rating_rows_end_with_the_best_of_each_passage(queries: list[QueryRatings]) -> None:
-    for q in queries:
-        rows = list(rating_qrels(q))
-        assert {(r.doc_id, int(r.iteration), r.relevance) for r in rows} == {
-            (q.doc_ids[doc], item + 1, int(q.ratings[doc, item])) for doc, item in np.argwhere(q.ratings >= 0)
-        }
-        assert {r.doc_id: r.relevance for r in rows} == labels(q)

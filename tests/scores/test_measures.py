@@ -101,7 +101,7 @@ def test_every_diversity_measure_is_known() -> None:
 
 
 def test_cover_is_registered_first() -> None:
-    script = "from trecexam.scores.evaluate import measure; print(measure('Cover@7'))"
+    script = "from trecexam.scores.measures import measure; print(measure('Cover@7'))"
     done = subprocess.run([sys.executable, "-c", script], check=True, capture_output=True, text=True)
     assert done.stdout == "Cover(rel=4)@7\n"
 

@@ -11,14 +11,15 @@ from dataclasses import replace
 import ir_measures
 import numpy as np
 import pytest
+from column_cases import evaluated, rating_qrels
 from ir_measures import Measure, Qrel
 from naive_cover import WEIGHT, Frame, naive_cover
 
-from trecexam.scores import Cover, RubricJudgments, nCover
-from trecexam.scores.labels import RubricQrel, label_qrels, rating_qrels
+from trecexam.scores import Cover, nCover
+from trecexam.scores.columns import Judged
+from trecexam.scores.labels import RubricQrel, label_qrels
 from trecexam.scores.measures import measure
 from trecexam.scores.ratings import QueryRatings
-from trecexam.scores.weights import item_weights
 
 
 def weighed(queries: list[QueryRatings], seed: int = 7) -> list[QueryRatings]:
@@ -52,7 +53,7 @@ def test_weighted_cover_equals_a_naive_loop(
 ) -> None:
     queries = weighed(queries)
     run, qrels = as_run(rankings), list(label_qrels(queries))
-    judgments = RubricJudgments(queries)
+    judged = Judged.from_ratings(queries)
     for k, base in itertools.product((1, 3, 20, None), (Cover, nCover)):
         one = base(rel=rel, partial=partial, weights=weights)
         one = one if k is None else one @ k
@@ -64,7 +65,7 @@ def test_weighted_cover_equals_a_naive_loop(
         assert ir_measures.calc_aggregate([one], iter(qrels), run)[one] == pytest.approx(
             sum(expected.values()) / len(expected)
         )
-        found = judgments.evaluator([one], list(expected))(rankings)
+        found = evaluated([one], judged, rankings)
         assert {query_id: values[str(one)] for query_id, values in found.items()} == expected
 
 
@@ -172,13 +173,6 @@ def test_the_weighted_score_equals_the_formula_of_the_paper() -> None:
     strict = Cover(rel=5, weights="importance")
     assert per_query(strict, [row], {"q": {"a": 1.0}}) == {"q": 1 / 3}
     assert (measure("weighted_score"), measure("strict_weighted_score")) == (one, strict)
-
-
-def test_each_weighting_gives_the_documented_item_weights() -> None:
-    kinds = ("vital", "okay", "")
-    assert item_weights("equal", kinds).tolist() == [1, 1, 1]
-    assert item_weights("vital", kinds).tolist() == [1, 0, 0]
-    assert item_weights("importance", kinds).tolist() == [1, 0.5, 0.5]
 
 
 @pytest.mark.parametrize(

@@ -13,8 +13,7 @@ from trecexam.config import TrackConfig
 from trecexam.files.cache import memoized
 from trecexam.line.relevance import official_measures, relevance_thresholds
 from trecexam.scores.encoder_likeness import MAX_RANKS, MIN_RUNS, agreement, runs_like_encoder
-from trecexam.scores.measures import COVER, DIVERSITY, at_min_rating, measure
-from trecexam.scores.pool_measures import depends_on_pool
+from trecexam.scores.measures import COVER, DIVERSITY, at_min_rating, depends_on_pool, measure
 from trecexam.scores.values import TIE_DECIMALS
 from trecexam.tables.notes import CHANGES, STANDING, Note
 from trecexam.tables.text import number, plural, shorten_list

@@ -14,13 +14,14 @@ from trecexam.graders.base import Cell
 from trecexam.line.assessment import Assessment
 from trecexam.line.pool import PooledQuery
 from trecexam.line.sheets import MISSING, Sheet
-from trecexam.scores.retrieved import retrieved_weights
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 #: Is added to all weights, so that of passages that no run has the most promising items come first, too.
 _LEAST = 0.1
+#: What a run adds to the passage at each rank; nothing to those below.
+_AT_RANK = np.concatenate([1 / np.log2(np.arange(10) + 2), np.full(10, 0.1)])
 
 
 class MissingRow(NamedTuple):
@@ -176,3 +177,19 @@ def useful_cells(
 
 def _weights(pooled: PooledQuery) -> NDArray[np.float64]:
     return retrieved_weights(pooled.ranks, len(pooled.doc_ids))
+
+
+def retrieved_weights(ranks: NDArray[np.int32], n: int) -> NDArray[np.float64]:
+    """The sum over runs of 1 / log2(rank + 1) down to rank 10, and of 0.1 to rank 20; shape (n,).
+
+    Rounded, as the order of the runs must not decide between passages.
+
+    Args:
+        ranks: shape (runs, depth): the place of the passage at each rank; -1 for none.
+        n: how many passages there are.
+    """
+    at_rank = ranks[:, : len(_AT_RANK)]
+    is_retrieved = at_rank >= 0
+    # numpy.add.at reads beyond weights that are to be repeated for each run (numpy 2.4.6).
+    adds = np.broadcast_to(_AT_RANK[: at_rank.shape[1]], at_rank.shape)[is_retrieved]
+    return np.round(np.bincount(at_rank[is_retrieved], adds, minlength=n), 9)

@@ -10,8 +10,6 @@ import numpy as np
 from ir_measures import Measure
 from numpy.typing import NDArray
 
-from converters.records import Qrel
-from converters.run import Run
 from trecexam.errors import TrecexamError, did_you_mean
 from trecexam.files.cache import memoized
 from trecexam.line.assessment import Assessment
@@ -54,13 +52,11 @@ from trecexam.line.run_grades import (
 )
 from trecexam.line.track_graders import own_measures
 from trecexam.line.value_cache import Stale, ValueCache
-from trecexam.scores.columns.evaluator import ColumnEvaluator, supported
+from trecexam.scores.columns.evaluator import Evaluator
 from trecexam.scores.columns.judged import Judged
-from trecexam.scores.columns.ranked import Ranked
-from trecexam.scores.evaluate import OfficialJudgments, RubricJudgments, measure
 from trecexam.scores.leaderboard import Leaderboard
 from trecexam.scores.leaderboard import leaderboard as leaderboard_of
-from trecexam.scores.measures import DIVERSITY
+from trecexam.scores.measures import measure, measures_on_qrels
 from trecexam.scores.support import SUPPORT
 from trecexam.scores.values import MeasureValues
 from trecexam.tables.text import plural, shorten_list
@@ -133,9 +129,7 @@ def _label_values(
 
     def prepare(query_ids: Sequence[str]) -> Evaluator:
         ratings = probable_ratings(track, query_ids) if probable else track.ratings(query_ids)
-        rule = scores.label, min_rating, scores.min_answers
-        judged = Judged.from_ratings(ratings, *rule)
-        return Evaluator(measures, judged, lambda: RubricJudgments(ratings, *rule))
+        return Evaluator(measures, Judged.from_ratings(ratings, scores.label, min_rating, scores.min_answers))
 
     return _values(track, cache, measures, track.sheets, prepare)
 
@@ -189,11 +183,14 @@ def official_values(
     judged_queries = sorted(official.judged or {row.query_id for row in official.rows})
     queries = [q for q in judged_queries if query_ids is None or q in query_ids]
     names = official_measures(track) if measures is None else list(measures)
-    computed = [measure(name, official=True) for name in names]
+    computed = measures_on_qrels(names, official.rows)
 
     def prepare(query_ids: Sequence[str]) -> Evaluator:
-        id_set = set(query_ids)
-        return on_qrels(computed, [qrel for qrel in official.rows if qrel.query_id in id_set], query_ids)
+        index = {query_id: number for number, query_id in enumerate(query_ids)}
+        rows = [row for row in official.rows if row.query_id in index]
+        # ndeval adds up gains in the order in which it meets items.
+        rows.sort(key=lambda row: index[row.query_id])
+        return Evaluator(computed, Judged.from_qrels(rows, query_ids))
 
     part = "official" if query_ids is None else "official, some queries"
     cache = ValueCache() if measures is not None else track.run_values[part]
@@ -400,8 +397,7 @@ def _values(
 
     def evaluated(part: Stale) -> Iterator[NDArray[np.float64]]:
         evaluator, runs = evaluator_on(part.query_ids), [track.runs[run] for run in part.runs]
-        on_columns = evaluator.on_columns
-        rows = PooledRows.of(track, runs, on_columns.judged, on_columns.depth)
+        rows = PooledRows.of(track, runs, evaluator.judged, evaluator.depth)
         for run in runs:
             yield evaluator.values(run, None if rows is None else rows.ranked(run))
         cache.failures.update(evaluator.failures)
@@ -409,56 +405,3 @@ def _values(
     stale = cache.stale(track.run_contents, names, tokens)
     computed = ((part, evaluated(part)) for part in stale)
     return cache.put(track.run_contents, names, tokens, computed).without_failed(cache.failures)
-
-
-class Evaluator:
-    """Evaluates runs on judgments: on columns, and by ir_measures' providers what these do not compute.
-
-    Args:
-        judgments: gives those for the providers, where they are needed.
-        subtopics: whether columns compute the measures on subtopics, too.
-
-    Raises:
-        ValueError: a measure cannot be computed on these judgments.
-    """
-
-    def __init__(
-        self,
-        measures: Sequence[Measure],
-        judged: Judged,
-        judgments: Callable[[], RubricJudgments | OfficialJudgments],
-        *,
-        subtopics: bool = True,
-    ) -> None:
-        columns = [each for each in measures if supported(each) and (subtopics or each.NAME not in DIVERSITY)]
-        other_measures = [each for each in measures if each not in columns]
-        self.names = _printed(measures)
-        self.on_columns = ColumnEvaluator(columns, judged)
-        self._places = [self.names.index(str(each)) for each in columns]
-        self._others = [(self.names.index(name), name) for name in _printed(other_measures)]
-        #: Measures whose provider failed so far, and why.
-        self.failures: dict[str, str] = {}
-        self._rest = None
-        if other_measures:
-            self._rest = judgments().evaluator(other_measures, judged.query_ids, self.failures)
-
-    def values(self, run: Run, ranked: Ranked | None = None) -> NDArray[np.float64]:
-        """The values of a run, shape (queries, measures).
-
-        Args:
-            ranked: its join with the judgments, where that is known.
-        """
-        on_columns, query_ids = self.on_columns, self.on_columns.judged.query_ids
-        values = np.zeros((len(query_ids), len(self.names)))
-        values[:, self._places] = on_columns.values(run) if ranked is None else on_columns.values_at(ranked)
-        if self._rest is not None:
-            by_query = self._rest({q: run.ranking(q) for q in query_ids if q in run})
-            for column_index, name in self._others:
-                values[:, column_index] = [by_query[q][name] for q in query_ids]
-        return values
-
-
-def on_qrels(measures: Sequence[Measure], rows: Sequence[Qrel], query_ids: Sequence[str]) -> Evaluator:
-    """What evaluates runs on qrels; of subtopics ir_measures' own providers make what they make."""
-    judged = Judged.from_qrels(rows, query_ids)
-    return Evaluator(measures, judged, lambda: OfficialJudgments(rows), subtopics=False)

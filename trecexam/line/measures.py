@@ -11,8 +11,8 @@ from trecexam.config import TrackConfig
 from trecexam.errors import ConfigError, TrecexamError
 from trecexam.line.cautions import encoder_cautions
 from trecexam.line.probable_ratings import without_probabilities
+from trecexam.scores.cover import EQUAL, ITEM
 from trecexam.scores.measures import COVER, DIVERSITY, measure
-from trecexam.scores.weights import EQUAL, ITEM
 from trecexam.tables.notes import CHANGES, METHOD, Note
 from trecexam.tables.text import plural, shorten_list
 

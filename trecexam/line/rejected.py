@@ -15,7 +15,7 @@ from trecexam.line.cell_order import missing_rows
 from trecexam.line.diagnostics import is_graded, without_label
 from trecexam.line.loaded_track import LoadedTrack
 from trecexam.line.track_graders import grader_names, usable_folders
-from trecexam.scores.evaluate import OfficialJudgments
+from trecexam.scores.measures import measures_on_qrels
 from trecexam.tables.notes import each_once
 from trecexam.tables.text import plural
 
@@ -102,7 +102,7 @@ def _unread(folder: TrackFolder) -> Iterator[Rejected]:
 def not_computable(track: Assessment) -> str | None:
     """Why the track's own official measures cannot be computed on its judgments; None where they can."""
     try:
-        OfficialJudgments(track.official or ()).evaluator(track.config.official_measures(), ())
+        measures_on_qrels(track.config.official_measures(), track.official or ())
     except ValueError as error:
         return None if track.official is None else str(error)
     return None

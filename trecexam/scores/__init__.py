@@ -1,8 +1,7 @@
 """Scores from ratings: labels, Rubric-Cover, evaluation, leaderboards, correlation.
 
-Knows no grader, no store and no file format. Importing this package is cheap: `Cover`, `nCover`, `ECover` and
-the other names below are loaded at their first use, and using one of these three registers them with
-`ir_measures`:
+Knows no grader, no store and no file format. Importing this package is cheap: its names are loaded at their
+first use. Using `Cover`, `nCover` or `ECover` registers them with `ir_measures`:
 
     >>> import ir_measures
     >>> from ir_measures import nDCG
@@ -17,43 +16,19 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from trecexam.scores.columns import Cover, ECover, nCover
-    from trecexam.scores.correlation import Correlation, correlate
-    from trecexam.scores.evaluate import OfficialJudgments, RubricJudgments
+    from trecexam.scores.correlation import Correlation
     from trecexam.scores.labels import RubricQrel
     from trecexam.scores.leaderboard import Leaderboard
-    from trecexam.scores.ratings import QueryRatings
 
-__all__ = [
-    "Correlation",
-    "Cover",
-    "ECover",
-    "Leaderboard",
-    "OfficialJudgments",
-    "QueryRatings",
-    "RubricJudgments",
-    "RubricQrel",
-    "correlate",
-    "nCover",
-]
+__all__ = ["Correlation", "Cover", "ECover", "Leaderboard", "RubricQrel", "nCover"]
 
-_HOME = {
-    "Correlation": "correlation",
-    "Cover": "columns",
-    "ECover": "columns",
-    "Leaderboard": "leaderboard",
-    "OfficialJudgments": "evaluate",
-    "QueryRatings": "ratings",
-    "RubricJudgments": "evaluate",
-    "RubricQrel": "labels",
-    "correlate": "correlation",
-    "nCover": "columns",
-}
+_HOME = {"Correlation": "correlation", "Leaderboard": "leaderboard", "RubricQrel": "labels"}
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _HOME:
+    if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(importlib.import_module(f"{__name__}.{_HOME[name]}"), name)
+    return getattr(importlib.import_module(f"{__name__}.{_HOME.get(name, 'columns')}"), name)
 
 
 def __dir__() -> list[str]:

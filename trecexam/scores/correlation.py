@@ -27,9 +27,11 @@ How often these intervals hold the truth: tests/benchmarks/results/intervals.md.
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -43,11 +45,12 @@ from trecexam.scores.rank_correlation.ranks import (
     official_means,
     ranked,
 )
-from trecexam.scores.rank_correlation.rbo import DEFAULT_P, rbo_columns
 from trecexam.scores.rank_correlation.resampling import QueryDraws, denoised
 from trecexam.scores.rank_correlation.tau import (
+    DEFAULT_P,
     kendall_tau,
     pearson_r,
+    rbo_columns,
     spearman_rho,
     tau_ap_b_columns,
     tau_ap_columns,
@@ -62,75 +65,66 @@ MIN_QUERIES = 5
 MIN_DISTINCT = 5
 #: How many of the best runs Kendall's tau is also of.
 TOPS = (10, 15, 20)
-#: The coefficients' ranges in the order of the arrays: tau-b, rho, tau_AP, RBO, tau_AP,b, tau-b of `TOPS`.
-_LOWEST = np.array([-1.0, -1.0, -1.0, 0.0, -1.0, *(-1.0 for _ in TOPS)])
-_HIGHEST = np.ones(len(_LOWEST))
-N_COEFFICIENTS = len(_LOWEST)
+#: The coefficients that have intervals, in the order of the arrays.
+COEFFICIENTS = (
+    *("kendall_tau", "spearman_rho", "tau_ap", "rbo", "tau_ap_b"),
+    *(f"kendall_at_{k}" for k in TOPS),
+)
+_LOWEST = np.array([0.0 if name == "rbo" else -1.0 for name in COEFFICIENTS])
+
+
+class Coefficient(NamedTuple):
+    """A correlation coefficient with its 95% interval.
+
+    Attributes:
+        value: RBO in 0..1, others in -1..1; NaN where undefined: fewer than two runs, or all runs tied on a
+            side.
+        low, high: the interval, which the value is in; NaN if missing: fewer than `MIN_QUERIES` queries, more
+            than `MOST_RUNS` runs, fewer than `MIN_DISTINCT` distinct values of the runs on a side, or
+            leaderboards that tie all runs whenever queries are left out.
+    """
+
+    value: float = math.nan
+    low: float = math.nan
+    high: float = math.nan
 
 
 @dataclass(frozen=True)
 class Correlation:
-    """Agreement of two leaderboards; RBO is in 0..1, the other coefficients in -1..1.
-
-    pearson_r and tau_gap are of scores, so they are NaN where only ranks are known on the official side; they
-    have no intervals.
-
-    NaN means an undefined coefficient: fewer than two runs, or all runs tied on one of the sides.
+    """Agreement of two leaderboards.
 
     Attributes:
         n_runs: how many runs both leaderboards have.
         kendall_tau: tau-b.
         spearman_rho: Spearman's rank correlation.
         tau_ap: tau_AP with the official leaderboard as the truth (see `rank_correlation.tau`).
-        tau_low, tau_high: the 95% interval of kendall_tau, which it is in; NaN if missing: fewer
-            than `MIN_QUERIES` queries, more than `MOST_RUNS` runs, fewer than `MIN_DISTINCT` distinct values
-            of the runs on a side, or leaderboards that tie all runs whenever queries are left out.
-        rbo: rank-biased overlap (see `rank_correlation.rbo`); two unrelated leaderboards don't have 0.
-        rho_low, rho_high, ap_low, ap_high, rbo_low, rbo_high: the intervals of the others.
+        rbo: rank-biased overlap (see `rank_correlation.tau`); two unrelated leaderboards don't have 0.
         tau_ap_b: tau_AP,b, which knows no truth.
         kendall_at_10, kendall_at_15, kendall_at_20: tau-b among so many best runs by the official leaderboard
-            and those tied with the last of them; NaN where there are fewer runs.
-        ap_b_low, ap_b_high, at_10_low ...: their intervals; of the best runs distinct values are counted
-            among these.
-        pearson_r: Pearson's correlation of the scores themselves.
-        tau_gap: see `rank_correlation.tau.tau_gap_columns`; the official leaderboard is the truth.
+            and those tied with the last of them; NaN where there are fewer runs. For their intervals,
+            distinct values are counted among these runs.
+        pearson_r, tau_gap: of the scores themselves, without intervals: Pearson's correlation, and
+            `rank_correlation.tau.tau_gap_columns` with the official leaderboard as the truth; NaN where only
+            ranks are known on the official side.
     """
 
     n_runs: int
-    kendall_tau: float = math.nan
-    spearman_rho: float = math.nan
-    tau_ap: float = math.nan
-    tau_low: float = math.nan
-    tau_high: float = math.nan
-    rbo: float = math.nan
-    rho_low: float = math.nan
-    rho_high: float = math.nan
-    ap_low: float = math.nan
-    ap_high: float = math.nan
-    rbo_low: float = math.nan
-    rbo_high: float = math.nan
-    tau_ap_b: float = math.nan
-    kendall_at_10: float = math.nan
-    kendall_at_15: float = math.nan
-    kendall_at_20: float = math.nan
-    ap_b_low: float = math.nan
-    ap_b_high: float = math.nan
-    at_10_low: float = math.nan
-    at_10_high: float = math.nan
-    at_15_low: float = math.nan
-    at_15_high: float = math.nan
-    at_20_low: float = math.nan
-    at_20_high: float = math.nan
-    pearson_r: float = math.nan
-    tau_gap: float = math.nan
+    kendall_tau: Coefficient
+    spearman_rho: Coefficient
+    tau_ap: Coefficient
+    rbo: Coefficient
+    tau_ap_b: Coefficient
+    kendall_at_10: Coefficient
+    kendall_at_15: Coefficient
+    kendall_at_20: Coefficient
+    pearson_r: float
+    tau_gap: float
 
 
 def correlate(
     rubric: ArrayLike,
     official: ArrayLike,
     *,
-    resamples: int = 300,
-    seed: int = 0,
     rbo_p: float = DEFAULT_P,
     draws: QueryDraws | None = None,
     ranks: bool = False,
@@ -144,10 +138,8 @@ def correlate(
         rubric: values of shape (n_runs, n_queries).
         official: values of the same shape, for the same runs and queries; or, where only a leaderboard
             is known, scores of shape (n_runs,), higher is better (negate ranks).
-        resamples: how many subsets of the queries the interval is made of; 0 for no interval.
-        seed: of the random numbers; the same seed gives the same interval.
         rbo_p: the persistence of RBO, between 0 and 1.
-        draws: in place of resamples and seed, where several comparisons share them.
+        draws: the subsets of the queries that intervals are made of, which several comparisons can share.
         ranks: official is ranks, negated, so that there is no correlation of scores.
 
     Raises:
@@ -156,11 +148,11 @@ def correlate(
     rubric_values, official_values = checked(rubric, official)
     n_runs, n_queries = rubric_values.shape
     if n_queries == 0:
-        return Correlation(n_runs)
+        return _correlation(n_runs, np.full(len(COEFFICIENTS), np.nan), [math.nan] * 2)
     ours, truth = means(rubric_values), official_means(official_values)
-    values = _coefficients(ours[:, None], truth[:, None], rbo_p)[:, 0]
+    values = coefficients(ours[:, None], truth[:, None], rbo_p)[:, 0]
     of_scores = [math.nan] * 2 if ranks else _of_scores(ours[:, None], truth[:, None])[0]
-    draws = draws or QueryDraws(resamples, seed)
+    draws = draws or QueryDraws()
     enough = _enough_distinct(ours, truth)
     few = n_queries < MIN_QUERIES or not enough[0]
     if math.isnan(values[0]) or few or n_runs > MOST_RUNS or draws.resamples < 1:
@@ -193,8 +185,8 @@ def tops_without_interval(rubric: ArrayLike, official: ArrayLike) -> tuple[int, 
 
 def _enough_distinct(rubric: Floats, official: Floats) -> NDArray[np.bool_]:
     """For each coefficient, whether its runs have enough distinct values on both sides."""
-    enough = np.full(N_COEFFICIENTS, _are_distinct(rubric, official))
-    for at, k in enumerate(TOPS, N_COEFFICIENTS - len(TOPS)):
+    enough = np.full(len(COEFFICIENTS), _are_distinct(rubric, official))
+    for at, k in enumerate(TOPS, len(COEFFICIENTS) - len(TOPS)):
         if k <= len(official):
             best = official >= np.sort(official)[-k]
             enough[at] = _are_distinct(rubric[best], official[best])
@@ -205,29 +197,11 @@ def _are_distinct(*sides: Floats) -> bool:
     return min(len(np.unique(side)) for side in sides) >= MIN_DISTINCT
 
 
-def _correlation(
-    n_runs: int,
-    values: Floats,
-    of_scores: Sequence[float],
-    lows: Floats | None = None,
-    highs: Floats | None = None,
-) -> Correlation:
-    """A correlation from coefficients, those of scores, and interval bounds, in order."""
-    value, low, high = (
-        _floats(np.full(N_COEFFICIENTS, np.nan) if side is None else side) for side in (values, lows, highs)
-    )
-    # The order of Correlation's attributes.
-    (tau, rho, ap, rbo), newer = value[:4], value[4:]
-    return Correlation(
-        n_runs,
-        *(tau, rho, ap, low[0], high[0], rbo, *_ends_of(low[1:4], high[1:4])),
-        *(*newer, *_ends_of(low[4:], high[4:]), *of_scores),
-    )
-
-
-def _ends_of(low: Sequence[float], high: Sequence[float]) -> list[float]:
-    """Low, high, low, high ..."""
-    return [end for both in zip(low, high, strict=True) for end in both]
+def _correlation(n_runs: int, values: Floats, of_scores: Sequence[float], *ends: Floats) -> Correlation:
+    """A correlation from the coefficients, those of scores, and the lower and upper ends of intervals."""
+    triples = zip(*map(_floats, (values, *ends)), strict=True)
+    by_name = {name: Coefficient(*each) for name, each in zip(COEFFICIENTS, triples, strict=True)}
+    return Correlation(n_runs, **by_name, pearson_r=of_scores[0], tau_gap=of_scores[1])
 
 
 def _floats(values: Floats) -> list[float]:
@@ -256,7 +230,7 @@ def per_query_correlations(
     return tuple(
         _correlation(len(rubric_values), values, of_scores)
         for values, of_scores in zip(
-            _coefficients(rubric_values, official_values, rbo_p).T,
+            coefficients(rubric_values, official_values, rbo_p).T,
             _of_scores(rubric_values, official_values),
             strict=True,
         )
@@ -281,20 +255,25 @@ def error_and_bias(
         rubric, official: as `correlate` takes them, of at least two queries, with a defined tau.
 
     Returns:
-        Two arrays of shape (N_COEFFICIENTS,); NaN where too many runs are tied.
+        Two arrays of shape (len(COEFFICIENTS),); NaN where too many runs are tied.
     """
     judged = official.ndim == 2
     rubric_ranks = draws.subset_rankings(rubric)
-    official_ranks = (
-        draws.subset_rankings(official) if judged else Ranks.of(official_means(official)[:, None])
+    official_ranks: Iterable[tuple[slice, Ranks]] = (
+        draws.subset_rankings(official)
+        if judged
+        else itertools.repeat((slice(1), Ranks.of(official_means(official)[:, None])))
     )
-    of_subsets = _of_rankings(rubric_ranks[-1][0].stop, _paired(rubric_ranks, official_ranks), rbo_p)
+    pairs = (
+        (part, ours, truth) for (part, ours), (_, truth) in zip(rubric_ranks, official_ranks, strict=False)
+    )
+    of_subsets = _of_rankings(rubric_ranks[-1][0].stop, pairs, rbo_p)
     rubric_centre, official_centre = (side[:, None] for side in denoised(rubric, official))
     rubric_samples = rubric_centre + draws.sample_errors(rubric)
     official_samples = official_centre + (draws.sample_errors(official) if judged else 0)
     of_samples = coefficients(rubric_samples, official_samples, rbo_p)
     at_centre = coefficients(rubric_centre, official_centre, rbo_p)[:, 0]
-    error, bias = np.full((2, N_COEFFICIENTS), math.nan)
+    error, bias = np.full((2, len(COEFFICIENTS)), math.nan)
     for at, (subsets, samples) in enumerate(zip(of_subsets, of_samples, strict=True)):
         subsets, samples = subsets[~np.isnan(subsets)], samples[~np.isnan(samples)]
         if subsets.size and samples.size:
@@ -307,7 +286,7 @@ def ends(values: Floats, error: Floats, bias: Floats, n_queries: int) -> tuple[F
     """The bounds of the coefficients' 95% intervals; NaN if error or bias is."""
     half = half_width(error, n_queries)
     both = values + np.minimum(bias, 0) - half, values + np.maximum(bias, 0) + half
-    low, high = np.clip(both, _LOWEST, _HIGHEST)
+    low, high = np.clip(both, _LOWEST, 1.0)
     return low, high
 
 
@@ -320,29 +299,17 @@ def half_width(error: Floats, n_queries: int) -> Floats:
 
 
 def coefficients(rubric: Floats, official: Floats, rbo_p: float = DEFAULT_P) -> Floats:
-    """All coefficients of means, column by column: shape (N_COEFFICIENTS, n_columns); NaN where undefined.
+    """All coefficients of means, column by column: shape (coefficients, n_columns); NaN where undefined.
 
     Args:
         rubric, official: shape (n_runs, n_columns); one column alone means each of the other side's.
     """
-    return _coefficients(np.round(rubric, TIE_DECIMALS), np.round(official, TIE_DECIMALS), rbo_p)
-
-
-def _paired(
-    rubric: tuple[tuple[slice, Ranks], ...], official: tuple[tuple[slice, Ranks], ...] | Ranks
-) -> Iterator[tuple[slice, Ranks, Ranks]]:
-    for number, (part, rubric_ranks) in enumerate(rubric):
-        yield part, rubric_ranks, official if isinstance(official, Ranks) else official[number][1]
-
-
-def _coefficients(rubric: Floats, official: Floats, rbo_p: float) -> Floats:
-    """All coefficients column by column, shape (N_COEFFICIENTS, n_columns); NaN where they are undefined."""
-    n_columns = max(rubric.shape[1], official.shape[1])
-    return _of_rankings(n_columns, ranked(rubric, official) if len(rubric) > 1 else (), rbo_p)
+    a, b = np.round(rubric, TIE_DECIMALS), np.round(official, TIE_DECIMALS)
+    return _of_rankings(max(a.shape[1], b.shape[1]), ranked(a, b) if len(a) > 1 else (), rbo_p)
 
 
 def _of_rankings(n_columns: int, pairs: Iterable[tuple[slice, Ranks, Ranks]], rbo_p: float) -> Floats:
-    coefficients = np.full((N_COEFFICIENTS, n_columns), np.nan)
+    coefficients = np.full((len(COEFFICIENTS), n_columns), np.nan)
     for part, rubric_ranks, official_ranks in pairs:
         coefficients[:, part] = (
             kendall_tau(rubric_ranks, official_ranks),

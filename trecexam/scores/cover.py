@@ -15,9 +15,17 @@ from typing import Any
 from ir_measures import Measure, ParamInfo, measures
 from ir_measures.providers import base as provider_base
 
-from trecexam.scores.weights import EQUAL, ITEM, WEIGHTS
-
 DEFAULT_REL = 4
+#: Weights by name: what a vital item weighs, and any other. An item without an importance is like an okay
+#: one, as it is for nuggetizer, which calls nuggets okay that its model could not tell.
+BY_IMPORTANCE = {"equal": (1.0, 1.0), "vital": (1.0, 0.0), "importance": (1.0, 0.5)}
+EQUAL = "equal"
+#: The weights that the bank gives its items.
+ITEM = "item"
+#: Of judgments without weights, the measure in braces.
+NO_WEIGHTS = (
+    "{} needs weights of items, and these judgments carry none: give ratings of a bank whose items have them"
+)
 NO_PROBABILITIES = (
     "{} needs the probability of each rating, and these judgments carry none: pass "
     "track.qrels(probabilities=True) of trecexam"
@@ -44,7 +52,7 @@ class _CoverBase(Measure):
         ),
         "weights": ParamInfo(  # type: ignore[no-untyped-call]
             dtype=str,
-            choices=list(WEIGHTS),
+            choices=[*BY_IMPORTANCE, ITEM],
             default=EQUAL,
             desc="what items weigh by their importance, or in the bank",
         ),

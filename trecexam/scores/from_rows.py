@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -23,10 +23,7 @@ _CARRYING = frozenset(("query_id", "doc_id", "relevance", "ratings"))
 
 
 class QueryJudgments(NamedTuple):
-    """The judgments of a query; fields as in `Judged`.
-
-    `item_rows` is what its rows say of items.
-    """
+    """The judgments of a query; fields as in `Judged`."""
 
     query_id: str
     doc_ids: Any
@@ -34,7 +31,6 @@ class QueryJudgments(NamedTuple):
     ratings: NDArray[np.integer]
     importances: tuple[str, ...] | None
     weights: tuple[float, ...] | None
-    item_rows: ItemRows
     at_least: NDArray[np.float64] | None = None
     gains: NDArray[np.float64] | None = None
 
@@ -70,14 +66,6 @@ class ItemRows(NamedTuple):
                 f"{type(measure)(**{**params, 'rel': 1})} with rows made for that rating (trecexam export "
                 f"subtopics --min-rating), or pass track.qrels() of trecexam"
             )
-
-
-def together(each: Collection[ItemRows]) -> ItemRows:
-    """The information of all these queries combined."""
-    return ItemRows(
-        next((rows.unnamed for rows in each if rows.unnamed is not None), None),
-        max((rows.greatest for rows in each if rows.greatest is not None), default=None),
-    )
 
 
 def rows_of(qrels: Any) -> list[Any]:
@@ -166,8 +154,9 @@ def _named(of_items: Iterable[T | None]) -> tuple[T, ...] | None:
     return named or None
 
 
-def tables(rows: Iterable[Any], query_ids: Iterable[str] = ()) -> list[QueryJudgments]:
-    """A table for each query, the given ones first, then in the order of their first rows.
+def tables(rows: Iterable[Any], query_ids: Iterable[str] = ()) -> tuple[list[QueryJudgments], ItemRows]:
+    """A table for each query, the given ones first, then in the order of their first rows; and what the rows
+    say of items.
 
     The items of a query are its rows' iterations, in the order in which these appear first among all
     rows, which is the order in which pyndeval adds up gains.
@@ -181,7 +170,10 @@ def tables(rows: Iterable[Any], query_ids: Iterable[str] = ()) -> list[QueryJudg
     for row in rows:
         by_query.setdefault(row.query_id, []).append(row)
         subtopics.setdefault(getattr(row, "iteration", "0"), len(subtopics))
-    return [_table(query_id, of_query, subtopics) for query_id, of_query in by_query.items()]
+    made = [_table(query_id, of_query, subtopics) for query_id, of_query in by_query.items()]
+    plain = [row for of_query in by_query.values() for row in of_query if not hasattr(row, "ratings")]
+    unnamed = (row.query_id for row in plain if str(getattr(row, "iteration", "0")) in _NO_ITEM)
+    return made, ItemRows(next(unnamed, None), max((row.relevance for row in plain), default=None))
 
 
 def _table(query_id: str, rows: Sequence[Any], subtopics: dict[str, int]) -> QueryJudgments:
@@ -194,16 +186,14 @@ def _table(query_id: str, rows: Sequence[Any], subtopics: dict[str, int]) -> Que
     if any(hasattr(row, "ratings") for row in rows):
         carried = _carried(query_id, rows, row_index)
         at_least = _probabilities(rows, row_index, carried[0].shape[1])
-        return QueryJudgments(query_id, doc_ids, labels, *carried, ItemRows(), at_least)
+        return QueryJudgments(query_id, doc_ids, labels, *carried, at_least)
     names = sorted({getattr(row, "iteration", "0") for row in rows}, key=subtopics.__getitem__)
     column = {name: i for i, name in enumerate(names)}
     ratings = np.full((len(doc_ids), len(names)), -1, np.int32)
     for row in rows:
         cell = row_index[row.doc_id], column[getattr(row, "iteration", "0")]
         ratings[cell] = max(ratings[cell], row.relevance)
-    unnamed = any(str(name) in _NO_ITEM for name in names)
-    item_rows = ItemRows(query_id if unnamed else None, int(labels.max()) if rows else None)
-    return QueryJudgments(query_id, doc_ids, labels, ratings, None, None, item_rows)
+    return QueryJudgments(query_id, doc_ids, labels, ratings, None, None)
 
 
 def _carried(

@@ -8,7 +8,7 @@ reaches. Passages without any rating are unjudged: they get no label and no row.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Literal
 
 import ir_measures
@@ -16,8 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from converters.records import Qrel
-from trecexam.scores.ratings import QueryRatings
+from trecexam.scores.ratings import MISSING, QueryRatings
 
+#: Stands where a pooled passage has no label.
+UNJUDGED = int(np.iinfo(np.int32).min)
 #: "expected" has the labels of "max"; beside them stand the gains of `trecexam.scores.expected.gains`.
 LabelRule = Literal["max", "count", "expected"]
 
@@ -68,10 +70,8 @@ class RubricQrel(ir_measures.Qrel):
         return {name: getattr(self, name) for name in ("ratings", "importances", "weights", "at_least")}
 
 
-def labels(
-    q: QueryRatings, rule: LabelRule = "max", min_rating: int = 4, min_answers: int = 1
-) -> dict[str, int]:
-    """The label of every passage that has a rating.
+def label_array(q: QueryRatings, rule: LabelRule, min_rating: int, min_answers: int) -> NDArray[np.int32]:
+    """The label of each passage of a query, in the order of `q.doc_ids`.
 
     Args:
         rule: "max", and "expected", whose labels are the same: the min_answers-th highest rating of the
@@ -86,41 +86,45 @@ def labels(
     min_answers at the least.
 
     Returns:
-        doc_id -> label, in the order of `q.doc_ids`; 0..5 for "max", 0..n_items (a person's: or
-        min_answers) for "count".
+        int32: 0..5 for "max", 0..n_items (a person's: or min_answers) for "count"; `UNJUDGED` where a passage
+        has no rating, of an item or as a whole.
 
     Raises:
         ValueError: an unknown rule, or min_answers below 1.
     """
+    if min_answers < 1:
+        raise ValueError(f"min_answers = {min_answers}: at least 1 needed")
     if rule in ("max", "expected"):
-        values = _kth_highest(q.ratings, _at_least_one(min_answers))
+        found = _kth_highest(q.ratings, min_answers)
     elif rule == "count":
-        reached = (q.ratings >= max(min_rating, 0)).sum(axis=1)
-        values = np.where(reached >= _at_least_one(min_answers), reached, 0)
+        reached = np.count_nonzero(q.ratings >= max(min_rating, 0), axis=1)
+        found = np.where(reached >= min_answers, reached, 0).astype(np.int32)
     else:
         raise ValueError(f'unknown label rule {rule!r}; there are "max", "count" and "expected"')
-    label_of = _of_rated(q, values)
+    found[~(q.ratings >= 0).any(axis=1)] = UNJUDGED
     for doc_id, rating in q.human.items():
+        row = q.doc_ids.index(doc_id)
         if rule != "count":
-            label_of[doc_id] = rating
+            found[row] = rating
         else:
-            row_index = q.doc_ids.index(doc_id)
-            label_of[doc_id] = max(int(reached[row_index]), min_answers) if rating >= min_rating else 0
-    return label_of
+            found[row] = max(int(reached[row]), min_answers) if rating >= min_rating else 0
+    return found
+
+
+def labels(
+    q: QueryRatings, rule: LabelRule = "max", min_rating: int = 4, min_answers: int = 1
+) -> dict[str, int]:
+    """Return doc_id -> label of each passage that has a rating, see `label_array`."""
+    found = label_array(q, rule, min_rating, min_answers).tolist()
+    return {doc_id: label for doc_id, label in zip(q.doc_ids, found, strict=True) if label != UNJUDGED}
 
 
 def binary_labels(q: QueryRatings, min_rating: int, min_answers: int = 1) -> dict[str, int]:
     """1 for each passage with at least min_answers ratings of min_rating or better, 0 for other rated ones.
 
     A passage that a person rated as a whole has 1 where that rating is min_rating or better.
-
-    Raises:
-        ValueError: min_answers below 1.
     """
-    reached = (q.ratings >= max(min_rating, 0)).sum(axis=1)
-    label_of = _of_rated(q, reached >= _at_least_one(min_answers))
-    label_of.update((doc_id, int(rating >= min_rating)) for doc_id, rating in q.human.items())
-    return label_of
+    return {doc_id: int(label > 0) for doc_id, label in labels(q, "count", min_rating, min_answers).items()}
 
 
 def label_qrels(
@@ -182,42 +186,25 @@ def subtopic_qrels(q: QueryRatings, min_rating: int = 4) -> Iterator[Qrel]:
     row only where there is a rating, and one for an item that no passage is rated on (`naming`). Rows are
     in the order of the items, then of the passages.
     """
-    items, docs = np.nonzero(naming(q.ratings, q.rated).T >= 0)
+    return item_qrels(q.query_id, q.doc_ids, reaching(naming(q.ratings, q.rated), min_rating))
+
+
+def reaching(ratings: NDArray[np.integer], min_rating: int) -> NDArray[np.integer]:
+    """Return 1 for ratings of min_rating or better, 0 for others, -1 where there is none."""
+    return np.where(ratings >= 0, ratings >= max(min_rating, 0), MISSING)
+
+
+def item_qrels(query_id: str, doc_ids: Sequence[str], ratings: NDArray[np.integer]) -> Iterator[Qrel]:
+    """Every rating as a qrels row, in the order of the items; the iteration is the item, from 1."""
+    items, docs = np.nonzero(ratings.T >= 0)
     for item, doc in zip(items.tolist(), docs.tolist(), strict=True):
-        reached = q.ratings[doc, item] >= max(min_rating, 0)
-        yield Qrel(q.query_id, q.doc_ids[doc], int(reached), str(item + 1))
+        yield Qrel(query_id, doc_ids[doc], int(ratings[doc, item]), str(item + 1))
 
 
-def rating_qrels(q: QueryRatings) -> Iterator[Qrel]:
-    """Every rating as a qrels row: the iteration is the item's index from 1, the relevance the rating.
-
-    From these rows Cover(rel=t), and the diversity measures with rel=t, can be computed for any t: an item
-    that no passage is rated on has a row, too (`naming`).
-    A passage's rows rise in rating: where a measure that knows no subtopics, like nDCG, meets the same
-    passage several times, `ir_measures` keeps the last row, which is the passage's best rating.
-    """
-    for doc_id, ratings in zip(q.doc_ids, naming(q.ratings, q.rated), strict=True):
-        for item in np.argsort(ratings, kind="stable").tolist():
-            if ratings[item] >= 0:
-                yield Qrel(q.query_id, doc_id, int(ratings[item]), str(item + 1))
-
-
-def _kth_highest(ratings: NDArray[np.int8], k: int) -> NDArray[np.int8]:
+def _kth_highest(ratings: NDArray[np.int8], k: int) -> NDArray[np.int32]:
+    """The k-th highest rating of each passage; 0 with fewer ratings."""
     n_docs, n_items = ratings.shape
     if k > n_items:
-        return np.zeros(n_docs, np.int8)
-    return np.maximum(np.sort(ratings, axis=1)[:, n_items - k], np.int8(0))
-
-
-def _of_rated(q: QueryRatings, values: NDArray[Any]) -> dict[str, int]:
-    return {
-        doc_id: int(value)
-        for doc_id, value, rated in zip(q.doc_ids, values.tolist(), q.rated.tolist(), strict=True)
-        if rated
-    }
-
-
-def _at_least_one(min_answers: int) -> int:
-    if min_answers < 1:
-        raise ValueError(f"min_answers = {min_answers}: at least 1 needed")
-    return min_answers
+        return np.zeros(n_docs, np.int32)
+    highest = ratings.max(axis=1) if k == 1 else np.sort(ratings, axis=1)[:, n_items - k]
+    return np.maximum(highest, 0).astype(np.int32)

@@ -4,24 +4,34 @@ from __future__ import annotations
 
 import difflib
 import re
+from collections.abc import Iterable
 from functools import lru_cache
-from typing import Any
 
 import ir_measures
 from ir_measures import Measure
 from ir_measures.measures.base import SumAgg
 from ir_measures.providers.base import NOT_PROVIDED
 
-import trecexam.scores.support_measures  # noqa: F401  registers SupportP, SupportR, SupportF1
+from converters.records import Qrel
 from trecexam.errors import shortened
 from trecexam.scores.columns import supported
+from trecexam.scores.columns.measures import MEASURES
 from trecexam.scores.cover import NUGGET_SCORES  # registers Cover and nCover
+from trecexam.scores.parameters import DIVERSITY, check_parameters
 from trecexam.scores.support import SUPPORT
 
-#: Measures on subtopics (here: items), computed by ndeval.
-DIVERSITY = frozenset(
-    ("alpha_nDCG", "alpha_DCG", "ERR_IA", "nERR_IA", "NRBP", "nNRBP", "AP_IA", "P_IA", "StRecall")
-)
+__all__ = [
+    "COVER",
+    "DIVERSITY",
+    "at_min_rating",
+    "depends_on_pool",
+    "is_count",
+    "is_share",
+    "measure",
+    "measures_on_qrels",
+    "pool_measures",
+]
+
 #: Measures on the items of a test bank.
 COVER = frozenset(("Cover", "nCover", "ECover"))
 #: Measures from 0 to 1. Gains below 0 and weights of items below 0 are not among them.
@@ -29,20 +39,54 @@ _SHARES = frozenset((
     "P", "R", "AP", "RR", "Rprec", "Success", "Judged", "SetP", "SetR", "SetF", "IPrec", "Bpref", "infAP",
     "nDCG", "alpha_nDCG", "ERR", "RBP", "P_IA", "AP_IA", "StRecall", *SUPPORT, *COVER, *NUGGET_SCORES,
 ))  # fmt: skip
+#: Measures of ir_measures' own providers that are divided by, or compared with, something of the pool: the
+#: number of relevant passages or of items reached, or the best ranking. Those on columns declare it. All
+#: others look at the run's own passages, and at the bank: P, RR, Success, Judged, Cover ...
+_RELATIVE = frozenset(("Bpref", "Compat", "IPrec", "SetAP", "SetF", "infAP", *DIVERSITY - {"alpha_nDCG"}))
 #: So many near names are said of a name that is unknown.
 _NAMED = 5
 #: Named where no name is near.
 _USUAL = ("AP", "Cover", "P", "RR", "nDCG")
-#: ndeval computes nothing below this rank.
-NDEVAL_DEPTH = 20
-#: The greatest cutoff or rel that the C programs beneath can hold.
-_MAX_INT = 2**31 - 1
-#: Parameters that are whole numbers of at least 1.
-_COUNTED = frozenset(("cutoff", "rel", "partial"))
+#: What the second column of plain qrels holds.
+_NO_SUBTOPIC = frozenset(("0", "Q0"))
 #: A parameter's value that is a word without quotes, as in `weights=vital`; ir_measures wants quotes.
 _BARE = re.compile(r"=\s*(?!(?:True|False|None)\b)([A-Za-z_][\w-]*)\s*(?=[,)])")
 #: Takes labels up to 4 and numeric query ids alone, so that a 5 would stop an evaluation.
 _UNUSED_PROVIDERS = frozenset(("gdeval",))
+
+
+class _SupportP(Measure):
+    """Weighted precision of citations, see `trecexam.scores.support`.
+
+    .. cite.arxiv:: 2504.15205
+    """
+
+    NAME = __name__ = "SupportP"
+    SHORT_DESC = "The mean weight of the citations of a response."
+
+
+class _SupportR(Measure):
+    """Weighted recall of sentences, see `trecexam.scores.support`.
+
+    .. cite.arxiv:: 2504.15205
+    """
+
+    NAME = __name__ = "SupportR"
+    SHORT_DESC = "The mean weight of the sentences of a response, 0 where one cites nothing."
+
+
+class _SupportF1(Measure):
+    """Harmonic mean of SupportP and SupportR, see `trecexam.scores.support`.
+
+    .. cite.arxiv:: 2504.15205
+    """
+
+    NAME = __name__ = "SupportF1"
+    SHORT_DESC = "The harmonic mean of SupportP and SupportR."
+
+
+# They have no provider, since no qrels have sentences and citations: `trecexam.line.cited` computes them.
+ir_measures.measures.registry.update({each.NAME: each() for each in (_SupportP, _SupportR, _SupportF1)})
 
 
 def measure(name: str | Measure, *, official: bool = False) -> Measure:
@@ -59,7 +103,7 @@ def measure(name: str | Measure, *, official: bool = False) -> Measure:
             that it doesn't take or lacks, or a measure that nothing installed here computes.
     """
     parsed = name if isinstance(name, Measure) else _parse(name)
-    _check_parameters(parsed)
+    check_parameters(parsed)
     if parsed.NAME in SUPPORT:
         if official:
             raise ValueError(
@@ -72,6 +116,22 @@ def measure(name: str | Measure, *, official: bool = False) -> Measure:
             f"{parsed} needs ratings of a test bank's items, which official judgments do not have"
         )
     return parsed
+
+
+def measures_on_qrels(names: Iterable[str | Measure], rows: Iterable[Qrel]) -> list[Measure]:
+    """Parse the names of measures for official judgments.
+
+    Raises:
+        ValueError: as `measure`, or a measure needs subtopics, which no row names.
+    """
+    measures = [measure(name, official=True) for name in names]
+    diversity = next((each for each in measures if each.NAME in DIVERSITY), None)
+    if diversity is not None and all(row.iteration in _NO_SUBTOPIC for row in rows):
+        raise ValueError(
+            f"{diversity} needs subtopics, and the second column of the official judgments, which would name "
+            "them, is 0 in every row"
+        )
+    return measures
 
 
 def is_share(name: str) -> bool:
@@ -109,6 +169,25 @@ def at_min_rating(metric: Measure, min_rating: int, *, counts: bool) -> Measure 
         # From there on an item has full credit.
         del params["partial"]
     return type(metric)(**{**params, "rel": min_rating})
+
+
+def depends_on_pool(measure: Measure) -> bool:
+    """Whether a run's value can change with the other runs, with unchanged labels of its passages."""
+    declared = MEASURES.get(measure.NAME or "")
+    if declared is None:
+        return measure.NAME in _RELATIVE
+    depends = declared.depends_on_pool
+    return bool(measure.params.get(depends)) if isinstance(depends, str) else depends
+
+
+def pool_measures() -> tuple[str, ...]:
+    """The names of all measures that depend on the pool, with the parameter that causes it, if any."""
+    on_columns = (
+        f"{each.name}({each.depends_on_pool}=True)" if isinstance(each.depends_on_pool, str) else each.name
+        for each in MEASURES.values()
+        if each.depends_on_pool
+    )
+    return tuple(sorted((*on_columns, *_RELATIVE)))
 
 
 @lru_cache(1024)
@@ -162,58 +241,6 @@ def _from_trec_eval(name: str) -> str | None:
     except (ValueError, TypeError):
         return None
     return f"this is trec_eval's name; write {parsed[0]}" if len(parsed) == 1 else None
-
-
-def _check_parameters(metric: Measure) -> None:
-    takes = _takes(metric)
-    for key in metric.params:
-        if key not in metric.SUPPORTED_PARAMS:
-            raise ValueError(f"{metric.NAME} has no parameter `{key}`; {takes}")
-    for key, info in metric.SUPPORTED_PARAMS.items():
-        value = metric.params.get(key, NOT_PROVIDED)
-        needed = info.required or (key == "cutoff" and metric.NAME in DIVERSITY)
-        if value is NOT_PROVIDED:
-            if needed:
-                raise ValueError(f"{metric.NAME} needs its parameter `{key}`; {takes}")
-            continue
-        boolean = isinstance(value, bool) and info.dtype is not bool
-        outside = key in _COUNTED and isinstance(value, int) and not 1 <= value <= _MAX_INT
-        if key == "gains" and not _are_whole(value):
-            raise ValueError(shortened(f"{metric.NAME}: gains={value!r} is not possible: give whole numbers"))
-        if boolean or outside or not info.validate(value):  # type: ignore[no-untyped-call]
-            raise ValueError(shortened(f"{metric.NAME}: {key}={value!r} is not possible; {takes}"))
-    if metric.NAME in DIVERSITY and metric.params.get("cutoff", 1) > NDEVAL_DEPTH:
-        raise ValueError(f"{metric}: ndeval, which computes it, takes cutoffs up to {NDEVAL_DEPTH}")
-    if metric.NAME in DIVERSITY and metric.params.get("judged_only"):
-        raise ValueError(f"{metric}: ir_measures cannot compute diversity measures with judged_only")
-    try:
-        metric.validate_params()  # type: ignore[no-untyped-call]
-    except AssertionError as error:
-        raise ValueError(f"{metric.NAME}: {error}; {takes}") from None
-
-
-def _are_whole(gains: Any) -> bool:
-    pairs = gains.items() if isinstance(gains, dict) else ()
-    return all(isinstance(number, int) and not isinstance(number, bool) for pair in pairs for number in pair)
-
-
-def _takes(metric: Measure) -> str:
-    parameters = [_describe(key, info) for key, info in metric.SUPPORTED_PARAMS.items()]
-    at = (
-        f", and {metric.NAME}@x sets `{metric.AT_PARAM}`"
-        if metric.AT_PARAM in metric.SUPPORTED_PARAMS
-        else ""
-    )
-    return f"it takes {', '.join(parameters)}{at}" if parameters else "it takes no parameters"
-
-
-def _describe(key: str, info: Any) -> str:
-    kind = info.dtype.__name__ if isinstance(info.dtype, type) else "value"
-    if info.choices is not NOT_PROVIDED:
-        kind = " or ".join(map(repr, info.choices))
-    least = " of at least 1" if key in _COUNTED else ""
-    default = f", default {info.default!r}" if info.default not in (NOT_PROVIDED, None) else ""
-    return f"{key} ({kind}{least}{default})"
 
 
 def _check_provider(metric: Measure) -> None:

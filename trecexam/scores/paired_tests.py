@@ -81,18 +81,6 @@ def paired_t(values: Floats, first: Ints, second: Ints) -> PairedT:
     return tests
 
 
-def paired_p(values: Floats) -> Floats:
-    """p of the paired t test over queries, for every pair of runs.
-
-    Args:
-        values: of shape (n_runs, n_queries).
-
-    Returns:
-        In the order of `numpy.triu_indices(n_runs, k=1)`; NaN where no test is possible, see `PairedT`.
-    """
-    return paired_t(values, *np.triu_indices(len(values), k=1)).p
-
-
 def randomisation_p(values: Floats, first: Ints, second: Ints, permutations: int, seed: int) -> Floats:
     """p of Fisher's paired randomisation test of each pair of rows, on the difference of their means.
 
@@ -158,11 +146,6 @@ def holm(p: ArrayLike) -> Floats:
     # NaN is last, and whatever comes after a NaN in a running maximum is NaN.
     adjusted[order] = np.minimum(np.maximum.accumulate(values[order] * factors), 1)
     return adjusted
-
-
-def with_untested(p: Floats, n_hypotheses: int) -> Floats:
-    """p values, followed by a NaN per untested hypothesis, since corrections count these, too."""
-    return np.concatenate([p, np.full(n_hypotheses - len(p), math.nan)])
 
 
 def corrected(p: Floats, correction: Correction) -> Floats:

@@ -21,26 +21,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import NamedTuple
 
 #: What the ratings 0, 1 and 2 (none, partial, full) weigh.
 WEIGHTS = (0.0, 0.5, 1.0)
-
-
-#: The names of the measures, in the order of `SupportScores`.
+#: The names of the measures, in the order of `support_scores`.
 SUPPORT = ("SupportP", "SupportR", "SupportF1")
 
 
-class SupportScores(NamedTuple):
-    """The scores of a response, 0..1 each; 0 if there is nothing to average."""
-
-    precision: float
-    recall: float
-    f1: float
-
-
-def support_scores(sentences: Sequence[Sequence[float]]) -> SupportScores:
-    """Weighted precision and recall of a response, and their harmonic mean.
+def support_scores(sentences: Sequence[Sequence[float]]) -> tuple[float, float, float]:
+    """Weighted precision and recall of a response, and their harmonic mean, 0..1 each; 0 for no sentences.
 
     Args:
         sentences: of each sentence the weights of its citations that are looked at; empty where it has none.
@@ -51,4 +40,4 @@ def support_scores(sentences: Sequence[Sequence[float]]) -> SupportScores:
         math.fsum(max(weights, default=0.0) for weights in sentences) / len(sentences) if sentences else 0.0
     )
     both = precision + recall
-    return SupportScores(precision, recall, 2 * precision * recall / both if both else 0.0)
+    return precision, recall, 2 * precision * recall / both if both else 0.0

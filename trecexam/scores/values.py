@@ -85,15 +85,6 @@ class MeasureValues:
             matrix = matrix[:, [self._column[query_id] for query_id in query_ids]]
         return matrix
 
-    def of_run(self, run: str, measure: str) -> dict[str, float]:
-        """query_id -> the run's value of the measure.
-
-        Raises:
-            KeyError, ValueError: there are none.
-        """
-        of_queries = self.array[self._row[run], :, self.measures.index(measure)]
-        return dict(zip(self.query_ids, of_queries.tolist(), strict=True))
-
     @cached_property
     def _row(self) -> dict[str, int]:
         return {run: row for row, run in enumerate(self.runs)}

@@ -210,7 +210,7 @@ def test_json_and_python_give_the_same(track: Path, capsys: Capture) -> None:
     [
         (["--metric", "bleu"], "no metric 'bleu'; give em, f1, rouge-l, accuracy"),
         (["--metric", ""], "no metric ''"),
-        (["-m", "ndcg@5"], "did you mean nDCG, "),
+        (["-m", "ndcg@5"], "did you mean nDCG@"),
         (["-m", "Hit Rate@5"], "measure 'Hit Rate@5' cannot be read"),
         (["-o", "runs"], "runs: is in the drop folder, whose files are read as runs; name another folder"),
     ],

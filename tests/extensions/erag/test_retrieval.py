@@ -85,7 +85,7 @@ def test_short_empty_and_missing_lists_are_defined() -> None:
 @pytest.mark.parametrize(
     ("written", "reason"),
     [
-        ("ndcg@5", r"did you mean nDCG, "),
+        ("ndcg@5", r"did you mean nDCG@"),
         ("Cover(rel=4)@3", "needs a test bank's items"),
         ("alpha_nDCG@10", "needs a test bank's items"),
         ("P@0", "cutoff=0 is not possible"),

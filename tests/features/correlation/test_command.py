@@ -20,7 +20,7 @@ from trecexam.line.evaluation import official_values, rubric_values
 from trecexam.line.loader import TrackLoader
 from trecexam.line.track_graders import open_folder
 from trecexam.scores.correlation import correlate
-from trecexam.scores.rank_correlation.outliers import find_outliers
+from trecexam.scores.rank_correlation.ranks import find_outliers
 
 Rows = list[dict[str, str]]
 
@@ -145,11 +145,11 @@ def test_rbo_p_is_passed_on(many: Path, capsys: pytest.CaptureFixture[str]) -> N
     _, ours = values(many, "nDCG@8", official=False)
     _, theirs = values(many, "nDCG@8", official=True)
     (row,) = table(capsys, many, *options)
-    assert float(row["rbo"]) == pytest.approx(correlate(ours, theirs, rbo_p=0.9).rbo, abs=1e-6)
+    assert float(row["rbo"]) == pytest.approx(correlate(ours, theirs, rbo_p=0.9).rbo.value, abs=1e-6)
     with trecexam.open_track(many) as track:
         for p in (0.5, 0.95):
             ((_, found),) = track.correlate(["nDCG@8"], ["nDCG@8"], rbo_p=p).pairs
-            assert found.rbo == pytest.approx(correlate(ours, theirs, rbo_p=p).rbo, abs=1e-6)
+            assert found.rbo.value == pytest.approx(correlate(ours, theirs, rbo_p=p).rbo.value, abs=1e-6)
 
 
 def test_a_note_counts_swapped_pairs_and_names_the_runs_whose_ranks_differ_most(

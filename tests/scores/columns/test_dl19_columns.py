@@ -15,7 +15,7 @@ from converters.rubric_jsonl import read_graded_pool
 from converters.run import Run
 from converters.trec_qrels import read_qrels
 from converters.trec_run import read_run
-from trecexam.scores.columns import ColumnEvaluator, Judged
+from trecexam.scores.columns import Evaluator, Judged
 from trecexam.scores.measures import measure
 from trecexam.scores.ratings import QueryRatings
 
@@ -54,7 +54,7 @@ def test_values_equal_the_output_of_trec_eval(dl19: Path, trec_eval: TrecEval, q
     }  # fmt: skip
     cut = re.compile(r"_(?=\d)")
     judged = Judged.from_qrels(qrels)
-    evaluator = ColumnEvaluator([measure(name) for name in names.values()], judged)
+    evaluator = Evaluator([measure(name) for name in names.values()], judged)
     for path in sorted((dl19 / "runs").iterdir())[::4]:
         asked = [cut.sub(".", name) for name in names]
         printed = trec_eval.evaluate(dl19 / "qrels.txt", path, asked, "-c", "-l", "2").values

@@ -10,7 +10,7 @@ from ir_measures import Measure, ParamInfo, measures
 from support import HashGrader
 
 import trecexam
-from trecexam.scores.columns import ColumnEvaluator, Hits, Judged, provider
+from trecexam.scores.columns import Evaluator, Hits, Judged, provider
 from trecexam.scores.columns.measures import MEASURES
 from trecexam.scores.columns.measures.base import (
     ColumnMeasure,
@@ -103,7 +103,7 @@ def test_invalid_parameters_are_rejected_and_misspelled_names_get_a_suggestion(
 def test_a_measure_uses_no_more_than_its_declared_depth(lead: _Lead) -> None:
     qrels = {"q": {"a": 1, "b": 1, "c": 0, "d": 1}}
     run = {"q": {"a": 4.0, "b": 3.0, "c": 2.0, "d": 1.0}}
-    assert ColumnEvaluator([lead @ 1], Judged.from_qrels([])).depth == 1
-    assert ColumnEvaluator([lead], Judged.from_qrels([])).depth is None
+    assert Evaluator([lead @ 1], Judged.from_qrels([])).depth == 1
+    assert Evaluator([lead], Judged.from_qrels([])).depth is None
     assert provider.calc_aggregate([lead @ 1], qrels, run) == {lead @ 1: 1 / 3}
     assert provider.calc_aggregate([lead], qrels, run) == {lead: 2 / 3}

@@ -15,7 +15,8 @@ from trecexam.features.correlation.thresholds_plot import thresholds_plot
 from trecexam.features.leaderboard.outputs import leaderboard_plot
 from trecexam.scores.correlation import correlate
 from trecexam.scores.leaderboard import leaderboard
-from trecexam.scores.rank_correlation.outliers import find_outliers
+from trecexam.scores.rank_correlation.ranks import find_outliers
+from trecexam.scores.rank_correlation.resampling import QueryDraws
 from trecexam.tables.plots.model import Drawing, Plot
 
 #: Markup, mathematics, an unclosed dollar, right to left, emoji, another script, controls, half a letter.
@@ -47,7 +48,7 @@ def make_plots(names: Sequence[str]) -> dict[str, Plot]:
     runs = [names[n] for n in order]
     ours, theirs = rubric[order], official[order]
     points = [
-        (("P(rel=t)@5", f"P(rel={t})@5", "nDCG@10", t), correlate(ours**t, theirs, resamples=20))
+        (("P(rel=t)@5", f"P(rel={t})@5", "nDCG@10", t), correlate(ours**t, theirs, draws=QueryDraws(20)))
         for t in range(1, 6)
     ]
     items = [

@@ -16,7 +16,7 @@ from matplotlib.figure import Figure
 from matplotlib.text import Text
 
 from trecexam.features.correlation.scatter_plot import scatter_plot
-from trecexam.scores.rank_correlation.outliers import find_outliers
+from trecexam.scores.rank_correlation.ranks import find_outliers
 from trecexam.tables.plots import canvas
 from trecexam.tables.plots.canvas import draw, drawn_by
 from trecexam.tables.plots.model import Drawing, Plot

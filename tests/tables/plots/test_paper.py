@@ -14,7 +14,7 @@ from trecexam.errors import TrecexamError
 from trecexam.features.correlation.scatter_plot import scatter_plot
 from trecexam.features.leaderboard.outputs import leaderboard_plot
 from trecexam.scores.leaderboard import Leaderboard, Row, Score
-from trecexam.scores.rank_correlation.outliers import find_outliers
+from trecexam.scores.rank_correlation.ranks import find_outliers
 from trecexam.tables.plots.model import Plot
 from trecexam.tables.plots.paper import paper_figure
 

@@ -14,7 +14,7 @@ from trecexam.extensions.audit.choices import main_choice, main_values
 from trecexam.extensions.audit.findings import Finding, Part, finding, standard_errors, table, with_interval
 from trecexam.extensions.audit.records import AuditInputs, Floats
 from trecexam.scores.correlation import Correlation, correlate, half_width
-from trecexam.scores.paired_tests import MOST_RUNS, PairedT, holm, paired_t
+from trecexam.scores.paired_tests import PairedT, holm, paired_t
 from trecexam.scores.values import TIE_DECIMALS
 from trecexam.tables.table import Table
 
@@ -93,8 +93,7 @@ def ranking(inputs: AuditInputs) -> Part:
         )
     tables = {"neighbours": _neighbours_table(inputs, near, differences)}
     if len(of_sides) == 2:
-        enough = len(inputs.runs) <= MOST_RUNS
-        correlation = correlate(of_sides[1], of_sides[0], resamples=300 if enough else 0)
+        correlation = correlate(of_sides[1], of_sides[0])
         agreed, tables["correlation"] = _agreement(inputs, correlation)
         swaps, tables["swaps"] = _swaps(inputs, of_sides)
         findings += [*agreed, *swaps]
@@ -104,19 +103,19 @@ def ranking(inputs: AuditInputs) -> Part:
 def _agreement(inputs: AuditInputs, correlation: Correlation) -> tuple[list[Finding], Table]:
     """How far the leaderboards agree; no finding where tau is undefined."""
     rows = {
-        "tau": (correlation.kendall_tau, correlation.tau_low, correlation.tau_high),
-        "tau_AP,b": (correlation.tau_ap_b, correlation.ap_b_low, correlation.ap_b_high),
-        "tau of the ten best": (correlation.kendall_at_10, correlation.at_10_low, correlation.at_10_high),
+        "tau": correlation.kendall_tau,
+        "tau_AP,b": correlation.tau_ap_b,
+        "tau of the ten best": correlation.kendall_at_10,
     }
-    rows = {name: row for name, row in rows.items() if not math.isnan(row[0])}
+    rows = {name: row for name, row in rows.items() if not math.isnan(row.value)}
     columns = zip(("value", "value.low", "value.high"), zip(*rows.values(), strict=True), strict=False)
     made = table("How far both leaderboards agree", 1, {"coefficient": list(rows), **dict(columns)})
     taus = ", ".join(f"{name} {with_interval(*row)}" for name, row in rows.items())
     a, b = (side.name for side in inputs.sides)
-    kind = "low tau" if correlation.tau_high < _LOW_TAU else "tau"
-    if math.isnan(correlation.kendall_tau):
+    kind = "low tau" if correlation.kendall_tau.high < _LOW_TAU else "tau"
+    if math.isnan(correlation.kendall_tau.value):
         return [], made
-    return [finding(kind, correlation.kendall_tau, a=a, b=b, n=correlation.n_runs, taus=taus)], made
+    return [finding(kind, correlation.kendall_tau.value, a=a, b=b, n=correlation.n_runs, taus=taus)], made
 
 
 def _swaps(inputs: AuditInputs, of_sides: Sequence[Floats]) -> tuple[list[Finding], Table]:

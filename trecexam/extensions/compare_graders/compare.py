@@ -116,8 +116,7 @@ def compare_graders(
                 rows.append(
                     (
                         *(grader.name, grader.model, grader.prompt, name, official, min_rating, c.n_runs),
-                        *(c.kendall_tau, c.tau_low, c.tau_high, c.spearman_rho, c.rho_low, c.rho_high),
-                        c.tau_ap,
+                        *(*c.kendall_tau, *c.spearman_rho, c.tau_ap.value),
                         *((None, None, None) if kappa is None else (kappa.value, kappa.low, kappa.high)),
                         None if of_labels is None else n_judged,
                         *(counts.cells, counts.cells - counts.ok, relevant),

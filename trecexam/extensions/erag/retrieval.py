@@ -18,14 +18,20 @@ What can be found (R, AP, nDCG) is what has a label, whichever run retrieved it.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from ir_measures import Measure
 
 from converters.records import Qrel
-from trecexam.scores.evaluate import Evaluate, OfficialJudgments, Rankings
+from trecexam.scores.columns.evaluator import Evaluator
+from trecexam.scores.columns.judged import Judged
+from trecexam.scores.columns.ranked import run_of
 from trecexam.scores.measures import COVER, DIVERSITY, measure
 
+#: query_id -> its doc_ids, best first.
+Rankings = Mapping[str, Sequence[str]]
+#: Gives a run's values: query_id -> measure, as ir_measures prints it -> value.
+Evaluate = Callable[[Rankings], dict[str, dict[str, float]]]
 #: query_id -> doc_id -> label, 0..1.
 Labels = Mapping[str, Mapping[str, float]]
 #: Measures that are defined for fractional labels.
@@ -63,12 +69,21 @@ def retrieval_evaluator(labels: Labels, measures: Sequence[Measure], query_ids: 
         ValueError: a measure is not defined for fractional labels, and there are such.
     """
     if is_binary(labels):
-        judged = OfficialJudgments(
+        rows = (
             Qrel(query_id, doc_id, int(label))
-            for query_id, by_document in labels.items()
-            for doc_id, label in by_document.items()
+            for query_id in query_ids
+            for doc_id, label in labels.get(query_id, {}).items()
         )
-        return judged.evaluator(list(measures), query_ids)
+        evaluator = Evaluator(measures, Judged.from_qrels(rows, query_ids))
+
+        def on_columns(rankings: Rankings) -> dict[str, dict[str, float]]:
+            values = evaluator.values(run_of(rankings)).tolist()
+            return {
+                query_id: dict(zip(evaluator.names, of_query, strict=True))
+                for query_id, of_query in zip(query_ids, values, strict=True)
+            }
+
+        return on_columns
     for each in measures:
         if not takes_fractions(each):
             raise ValueError(fractions_refused(each))

@@ -25,8 +25,8 @@ from trecexam.line.measure_names import names_of
 from trecexam.line.official import why_unjudged
 from trecexam.line.sources import provenance_file
 from trecexam.scaffold import Sources, make_track
-from trecexam.scores.evaluate import measure
 from trecexam.scores.leaderboard import Leaderboard
+from trecexam.scores.measures import measure
 from trecexam.tables.frames import Framed, Library
 from trecexam.tables.notes import LOST, Note
 from trecexam.track import Track

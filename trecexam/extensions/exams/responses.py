@@ -21,7 +21,8 @@ from trecexam.extensions.exams.response_matrix import (
     read_matrix,
 )
 from trecexam.line.diagnostics import nothing_graded, resolve_min_rating
-from trecexam.scores.ratings import covered_items
+from trecexam.scores.columns.judged import Judged
+from trecexam.scores.columns.measures.cover import best_ratings
 from trecexam.tables.notes import CHANGES, Note
 from trecexam.tables.text import plural, shorten_list
 
@@ -133,9 +134,9 @@ def response_matrix(q: QueryRatings, ranks: NDArray[np.int32], min_rating: int) 
     Returns:
         Shape (n_rankings, n_items).
     """
-    is_rated = covered_items(q, ranks, 0)
-    is_rated |= np.all(ranks < 0, axis=1, keepdims=True)
-    return np.where(is_rated, covered_items(q, ranks, min_rating).astype(np.float64), np.nan)
+    best = best_ratings(Judged.from_ratings([q]).items, ranks)
+    is_rated = (best >= 0) | np.all(ranks < 0, axis=1, keepdims=True)
+    return np.where(is_rated, (best >= min_rating).astype(np.float64), np.nan)
 
 
 def usable_responses(

@@ -82,7 +82,7 @@ def told(fitted: ExamFit) -> Iterator[str]:
     )
     yield from (Note(line, METHOD) for line in (fit, tables.information_line(fitted)))
     taus = [
-        f"{correlation.kendall_tau:.3f} with {theirs}"
+        f"{correlation.kendall_tau.value:.3f} with {theirs}"
         for ours, theirs, correlation in fitted.official
         if ours == "theta"
     ]

@@ -19,7 +19,8 @@ from trecexam.line.official import never_judged, never_judged_note, official_jud
 from trecexam.line.official_leaderboard import LEADERBOARD
 from trecexam.line.relevance import official_measures
 from trecexam.scores.correlation import correlate
-from trecexam.scores.evaluate import measure
+from trecexam.scores.measures import measure
+from trecexam.scores.rank_correlation.resampling import QueryDraws
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -116,4 +117,4 @@ def _against_official(track: Assessment, fitted_exam: ExamFit) -> Iterator[tuple
                 np.array([mine[run] for run in runs])[:, None],
                 np.array([worth[run] for run in runs]),
             )
-            yield name, theirs, correlate(*both_sides, resamples=0, ranks=theirs == LEADERBOARD)
+            yield name, theirs, correlate(*both_sides, draws=QueryDraws(0), ranks=theirs == LEADERBOARD)

@@ -8,7 +8,8 @@ import numpy as np
 
 from trecexam.line.evaluation import own_leaderboard
 from trecexam.line.sheets import UNREAD
-from trecexam.scores.ratings import covered_items
+from trecexam.scores.columns.judged import Judged
+from trecexam.scores.columns.measures.cover import best_ratings
 from trecexam.tables.table import Table
 
 if TYPE_CHECKING:
@@ -60,7 +61,8 @@ def item_rows(track: Assessment) -> tuple[ItemRow, ...]:
             np.bincount(sheet.where(cells)[1], minlength=n_items) for cells in (gradable, unread)
         )
         ranks = track.pool[q.query_id].ranks[run_rows, : track.config.track.depth]
-        covering = covered_items(q, ranks, scores.min_rating).sum(axis=0)
+        best = best_ratings(Judged.from_ratings([q]).items, ranks)
+        covering = (best >= scores.min_rating).sum(axis=0)
         rated = (q.ratings >= 0).sum(axis=0)
         total = np.where(q.ratings >= 0, q.ratings, 0).sum(axis=0, dtype=np.int64)
         reaching = (q.ratings >= scores.min_rating).sum(axis=0)

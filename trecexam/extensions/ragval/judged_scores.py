@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from trecexam.extensions.ragval.formats.answers import JudgedAnswer
 from trecexam.scores.leaderboard import interval, score
-from trecexam.scores.paired_tests import holm, paired_p
+from trecexam.scores.paired_tests import holm, paired_t
 from trecexam.scores.values import TIE_DECIMALS
 
 SCORES = ("truthfulness", "relevance", "sum")
@@ -164,7 +164,8 @@ def compare(systems: Sequence[System]) -> tuple[Comparison, ...]:
     comparisons = []
     for column, name in enumerate(SCORES):
         rows = [_answered_by_all(scores[[a, b], :, column]) for a, b in pairs]
-        p = np.array([paired_p(row)[0] for row in rows])
+        first, second = np.array([0]), np.array([1])
+        p = np.array([paired_t(row, first, second).p[0] for row in rows])
         for (a, b), row, raw, adjusted in zip(pairs, rows, p.tolist(), holm(p).tolist(), strict=True):
             gain = _mean((row[0] - row[1]).tolist())
             run_a, run_b = systems[a].run_id, systems[b].run_id

@@ -25,9 +25,9 @@ from trecexam.line.official_leaderboard import of_leaderboard
 from trecexam.line.track_graders import own_measures
 from trecexam.scores.correlation import Correlation, correlate, per_query_correlations
 from trecexam.scores.leaderboard import NOBODY
-from trecexam.scores.rank_correlation.outliers import find_outliers
-from trecexam.scores.rank_correlation.rbo import DEFAULT_P
+from trecexam.scores.rank_correlation.ranks import find_outliers
 from trecexam.scores.rank_correlation.resampling import QueryDraws
+from trecexam.scores.rank_correlation.tau import DEFAULT_P
 from trecexam.tables.result import Result
 from trecexam.tables.table import Table
 from trecexam.tables.text import plural

@@ -22,8 +22,8 @@ from trecexam.line.measure_names import names_of
 from trecexam.line.official_leaderboard import LEADERBOARD, of_leaderboard
 from trecexam.line.run_grades import runs_without_score, without_score_note
 from trecexam.scores.correlation import Correlation, correlate, per_query_correlations
-from trecexam.scores.rank_correlation.rbo import DEFAULT_P
 from trecexam.scores.rank_correlation.resampling import QueryDraws
+from trecexam.scores.rank_correlation.tau import DEFAULT_P
 from trecexam.tables.notes import CHANGES, LOST, METHOD, Note, each_once, of_grader
 from trecexam.tables.text import plural
 

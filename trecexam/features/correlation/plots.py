@@ -14,7 +14,7 @@ from trecexam.line.evaluation import rubric_values
 from trecexam.line.output_files import PlotMeasures
 from trecexam.scores.correlation import correlate
 from trecexam.scores.measures import COVER, at_min_rating, measure
-from trecexam.scores.rank_correlation.outliers import find_outliers
+from trecexam.scores.rank_correlation.ranks import find_outliers
 from trecexam.scores.rank_correlation.resampling import QueryDraws
 from trecexam.tables.plots.model import Plot
 

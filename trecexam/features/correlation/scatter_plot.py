@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from trecexam.scores.correlation import Correlation
-    from trecexam.scores.rank_correlation.outliers import Outlier
+    from trecexam.scores.rank_correlation.ranks import Outlier
 
 #: So many of the runs furthest from the diagonal have their names beside them, if they are so many ranks off.
 _NAMED, _FAR = 4, 3
@@ -76,7 +76,9 @@ def scatter_plot(
             )
         )
     ranks = official.ndim == 1
-    coefficient = "" if correlation is None or math.isnan(correlation.kendall_tau) else _tau_line(correlation)
+    coefficient = ""
+    if correlation is not None and not math.isnan(correlation.kendall_tau.value):
+        coefficient = _tau_line(correlation)
     far = outliers[0] if outliers else None
     orange = any(abs(outlier.difference) >= _FAR for outlier in outliers)
     named = " Orange runs are the furthest from the diagonal, by rank."
@@ -102,9 +104,9 @@ def scatter_plot(
 
 
 def _tau_line(correlation: Correlation) -> str:
-    line = f"Kendall's tau {correlation.kendall_tau:.2f}"
-    if not math.isnan(correlation.tau_low):
-        line += f" (95% interval {correlation.tau_low:.2f} to {correlation.tau_high:.2f})"
+    line = f"Kendall's tau {correlation.kendall_tau.value:.2f}"
+    if not math.isnan(correlation.kendall_tau.low):
+        line += f" (95% interval {correlation.kendall_tau.low:.2f} to {correlation.kendall_tau.high:.2f})"
     return line + "."
 
 

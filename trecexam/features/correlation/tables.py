@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import astuple
-from typing import TYPE_CHECKING
 
+from trecexam.scores.correlation import Coefficient, Correlation
 from trecexam.tables.table import Layout, Table, Value
-
-if TYPE_CHECKING:
-    from trecexam.scores.correlation import Correlation
 
 #: What a row of these tables is about, and what a terminal shows before all else.
 LAYOUT = Layout(
@@ -27,7 +23,7 @@ LAYOUT = Layout(
     first=("kendall_tau", "spearman_rho", "tau_ap", "n_runs", "tau_ap_b", "rbo", "verdict", "kendall@10"),
     short={"official_measure": "official", "min_rating": "rating"},
 )
-#: The columns of every correlation table, after those that say what is compared: Correlation's attributes.
+#: The columns of every correlation table, after those that say what is compared.
 CORRELATION_COLUMNS = (
     "n_runs",
     "kendall_tau",
@@ -61,5 +57,14 @@ CORRELATION_COLUMNS = (
 
 def correlation_table(pairs: Iterable[tuple[tuple[Value, ...], Correlation]], keys: tuple[str, ...]) -> Table:
     """One row a comparison: what is compared (`keys`), then the coefficients."""
-    rows: Iterable[tuple[Value, ...]] = ((*key, *astuple(c)) for key, c in pairs)
+    rows: Iterable[tuple[Value, ...]] = (
+        (*key, *(_value(c, column) for column in CORRELATION_COLUMNS)) for key, c in pairs
+    )
     return Table((*keys, *CORRELATION_COLUMNS), tuple(rows), layout=LAYOUT)
+
+
+def _value(correlation: Correlation, column: str) -> float:
+    """Return the value of a column: a number of the correlation, or of one of its coefficients."""
+    name, _, end = column.replace("@", "_at_").partition(".")
+    found = getattr(correlation, name)
+    return float(getattr(found, end or "value")) if isinstance(found, Coefficient) else found

@@ -32,7 +32,7 @@ def thresholds_plot(points: Sequence[ThresholdPoint], min_rating: int) -> Plot:
     """
     table = correlation_table(points, _KEYS)
     official = points[0][0][2]
-    best = max(points, key=lambda point: np.nan_to_num(point[1].kendall_tau, nan=-2.0))
+    best = max(points, key=lambda point: np.nan_to_num(point[1].kendall_tau.value, nan=-2.0))
     return Plot(
         "thresholds",
         f"Rank correlation by rating threshold, against {official}",
@@ -40,8 +40,8 @@ def thresholds_plot(points: Sequence[ThresholdPoint], min_rating: int) -> Plot:
         "on, with 95% intervals over queries (none where a side has fewer than five distinct values). The "
         "dashed line is the track's min_rating. Choosing the threshold that looks best here is fitting it to "
         "these judgments.",
-        f"The highest tau is {best[1].kendall_tau:.2f}, of {best[0][1]}, at min_rating {best[0][3]}; the "
-        f"track has min_rating {min_rating}.",
+        f"The highest tau is {best[1].kendall_tau.value:.2f}, of {best[0][1]}, at min_rating {best[0][3]}; "
+        f"the track has min_rating {min_rating}.",
         Table(table.header, table.rows),
         _draw,
         Size(WIDTH, 3.8),

@@ -30,7 +30,6 @@ from trecexam.scores.paired_tests import (
     corrected,
     paired_t,
     randomisation_p,
-    with_untested,
 )
 from trecexam.scores.values import TIE_DECIMALS
 from trecexam.tables.notes import METHOD, Note
@@ -342,7 +341,8 @@ def compare(
         second = np.full(len(first), at, np.intp)
     tests = paired_t(values, first, second)
     p = tests.p if permutations is None else randomisation_p(values, first, second, permutations, seed)
-    p_corrected = corrected(with_untested(p, n_comparisons), correction)[: len(p)]
+    untested = np.full(n_comparisons - len(p), math.nan)
+    p_corrected = corrected(np.concatenate([p, untested]), correction)[: len(p)]
     reject = p_corrected < alpha
     groups = {}
     if baseline is None:

@@ -1,7 +1,7 @@
 """Measures computed on columns, for all queries of a run at once, bit for bit as trec_eval and ndeval do.
 
     judged = Judged.from_qrels(rows)          # doc_ids and labels, as columns
-    evaluator = ColumnEvaluator([nDCG @ 10, AP(rel=2)], judged)
+    evaluator = Evaluator([nDCG @ 10, AP(rel=2)], judged)
     evaluator.values(run)                     # float64, (queries of judged, measures)
 
 `provider` offers the same to whoever uses `ir_measures`. `supported` says which measures are computed here;
@@ -10,18 +10,18 @@ others are for ir_measures' own providers.
 
 from __future__ import annotations
 
-from trecexam.scores.columns.evaluator import ColumnEvaluator, supported
+from trecexam.scores.columns.evaluator import Evaluator, supported
 from trecexam.scores.columns.judged import UNJUDGED, Judged
 from trecexam.scores.columns.provider import ColumnsProvider, provider, register
-from trecexam.scores.columns.ranked import Hits, Ranked, rows_at_ranks
+from trecexam.scores.columns.ranked import Hits, Ranked, rows_at_ranks, run_of
 from trecexam.scores.cover import Cover, ECover, nCover
 
 __all__ = [
     "UNJUDGED",
-    "ColumnEvaluator",
     "ColumnsProvider",
     "Cover",
     "ECover",
+    "Evaluator",
     "Hits",
     "Judged",
     "Ranked",
@@ -29,5 +29,6 @@ __all__ = [
     "provider",
     "register",
     "rows_at_ranks",
+    "run_of",
     "supported",
 ]

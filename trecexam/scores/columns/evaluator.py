@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Iterable, Mapping
 
 import numpy as np
 from ir_measures import Measure
-from ir_measures.providers.base import NOT_PROVIDED
 from numpy.typing import NDArray
 
 import trecexam.scores.cover  # noqa: F401  registers Cover and its kin
 from converters.run import Run
+from trecexam.scores.columns.by_ir_measures import ByIrMeasures
 from trecexam.scores.columns.judged import Judged
 from trecexam.scores.columns.measures import MEASURES
 from trecexam.scores.columns.measures.base import Computation
 from trecexam.scores.columns.ranked import Hits, Ranked, rows_at_ranks
-
-#: Parameters that are whole numbers of at least 1.
-_COUNTED = frozenset(("cutoff", "rel", "partial"))
-_MAX_INT = 2**31 - 1
+from trecexam.scores.parameters import check_parameters
 
 
 def supported(measure: Measure) -> bool:
@@ -33,68 +29,66 @@ def supported(measure: Measure) -> bool:
     declared = MEASURES.get(measure.NAME or "")
     if declared is None or not measure.params.keys() <= declared.parameters & measure.SUPPORTED_PARAMS.keys():
         return False
-    for key, info in measure.SUPPORTED_PARAMS.items():
-        value = measure.params.get(key, NOT_PROVIDED)
-        if value is NOT_PROVIDED:
-            if info.required:
-                return False
-            continue
-        valid = info.validate(value)  # type: ignore[no-untyped-call]
-        if not valid or (key in _COUNTED and value is not None and not _is_count(value)):
-            return False
+    try:
+        check_parameters(measure)
+    except ValueError:
+        return False
     return declared.takes(measure)
 
 
-def _is_count(value: Any) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= _MAX_INT
-
-
-class ColumnEvaluator:
+class Evaluator:
     """Evaluates runs on fixed judgments; values that depend only on judgments are computed once.
 
+    Measures that are not `supported` are left to ir_measures' own providers.
+
     Args:
-        measures: each of them `supported`.
+        measures: as `trecexam.scores.measures.measure` parses them.
         judged: the judgments.
 
     Raises:
-        ValueError: a measure is not supported, or cannot be computed on these judgments; with the reason.
+        ValueError: a measure cannot be computed on these judgments; with the reason.
+
+    Attributes:
+        names: the measures, as ir_measures prints them; each is there once.
+        depth: the largest depth of the measures on columns; None for whole rankings.
     """
 
-    def __init__(self, measures: Sequence[Measure], judged: Judged) -> None:
-        for measure in measures:
-            if not supported(measure):
-                # ir_measures cannot print a measure with a parameter that it doesn't have.
-                name = (
-                    str(measure) if measure.params.keys() <= measure.SUPPORTED_PARAMS.keys() else measure.NAME
-                )
-                raise ValueError(f"{name} with these parameters is not computed on columns")
-        self.measures = tuple(measures)
+    def __init__(self, measures: Iterable[Measure], judged: Judged) -> None:
+        by_name = {str(measure): measure for measure in measures}
+        self.names = tuple(by_name)
         self.judged = judged
-        self._computations: list[Computation] = [
-            MEASURES[measure.NAME or ""].computation(measure, judged) for measure in measures
-        ]
-        #: The largest depth of the measures; None for whole rankings.
-        self.depth = _depth(self.measures)
+        on_columns = {name: measure for name, measure in by_name.items() if supported(measure)}
+        self._computations: dict[str, Computation] = {
+            name: MEASURES[measure.NAME or ""].computation(measure, judged)
+            for name, measure in on_columns.items()
+        }
+        depths = [MEASURES[measure.NAME or ""].depth(measure) for measure in on_columns.values()]
+        self.depth = None if None in depths else max(filter(None, depths), default=1)
+        self._others = ByIrMeasures([by_name[name] for name in self.names if name not in on_columns], judged)
 
-    def values(self, run: Run) -> NDArray[np.float64]:
+    @property
+    def failures(self) -> Mapping[str, str]:
+        """The measures whose provider in ir_measures failed so far, and why."""
+        return self._others.failures
+
+    def values(self, run: Run, ranked: Ranked | None = None) -> NDArray[np.float64]:
         """The values of all measures on all queries.
+
+        Args:
+            ranked: the run's join with the judgments, at the first `depth` ranks at least, if it is known.
 
         Returns:
             float64 of shape (queries of the judgments, measures), in their order; 0 where the run skips the
-            query, where the query has no judgments, and where a value is undefined (0/0).
+            query, where the query has no judgments, and where a value is undefined (0/0). NaN for a measure
+            whose provider fails.
         """
-        return self.values_at(rows_at_ranks(run, self.judged, self.depth))
-
-    def values_at(self, ranked: Ranked) -> NDArray[np.float64]:
-        """The values of a run that is joined with the judgments, at the first `depth` ranks at least."""
-        hits = Hits.of(ranked, self.judged)
-        values = np.zeros((len(self.judged.query_ids), len(self.measures)), np.float64)
-        for column, compute in enumerate(self._computations):
-            values[:, column] = compute(hits)
+        values = np.zeros((len(self.judged.query_ids), len(self.names)), np.float64)
+        column_of = {name: column for column, name in enumerate(self.names)}
+        if self._computations:
+            hits = Hits.of(ranked or rows_at_ranks(run, self.judged, self.depth), self.judged)
+            for name, compute in self._computations.items():
+                values[:, column_of[name]] = compute(hits)
+        row_of = {query_id: row for row, query_id in enumerate(self.judged.query_ids)}
+        for metric in self._others.values(run):
+            values[row_of[metric.query_id], column_of[str(metric.measure)]] = metric.value
         return values
-
-
-def _depth(measures: Sequence[Measure]) -> int | None:
-    """The largest depth of the measures; None for whole rankings."""
-    depths = [MEASURES[measure.NAME or ""].depth(measure) for measure in measures]
-    return None if None in depths else max((depth for depth in depths if depth is not None), default=1)

@@ -4,30 +4,23 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any
 
+import ir_measures
 import numpy as np
 from numpy.typing import NDArray
 from pyarrow.compute import SetLookupOptions
 
 from converters.arrow import strings
+from converters.records import Qrel
 from trecexam.scores.expected import gains
 from trecexam.scores.from_rows import ItemRows, QueryJudgments, tables
-from trecexam.scores.labels import LabelRule
+from trecexam.scores.labels import UNJUDGED, LabelRule, label_array
 from trecexam.scores.ratings import QueryRatings
 
 __all__ = ["UNJUDGED", "Judged"]
-
-
-class _Row(Protocol):
-    @property
-    def query_id(self) -> str: ...
-    @property
-    def doc_id(self) -> str: ...
-    @property
-    def relevance(self) -> int: ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,8 +42,7 @@ class Judged:
             the labels.
         at_least: of each query `QueryRatings.at_least`, or None; None where no query has any. ECover is
             computed on it.
-        item_rows: of each query what its rows say of items, where they carry no ratings of them; Cover is
-            refused where that is too little.
+        item_rows: what rows without ratings of items say of items; Cover is refused where that is too little.
     """
 
     query_ids: tuple[str, ...]
@@ -61,12 +53,12 @@ class Judged:
     importances: tuple[tuple[str, ...] | None, ...] | None = None
     weights: tuple[tuple[float, ...] | None, ...] | None = None
     min_rating: int | None = None
-    item_rows: tuple[ItemRows, ...] = ()
+    item_rows: ItemRows = field(default_factory=ItemRows)
     gains: NDArray[np.float64] | None = None
     at_least: tuple[NDArray[np.float64] | None, ...] | None = None
 
     @classmethod
-    def from_qrels(cls, rows: Iterable[_Row], query_ids: Iterable[str] = ()) -> Judged:
+    def from_qrels(cls, rows: Iterable[Qrel | ir_measures.Qrel], query_ids: Iterable[str] = ()) -> Judged:
         """Judgments from rows with query_id, doc_id and relevance, of `converters` or `ir_measures`.
 
         Where a passage stands several times for a query, its best label counts. A row's `iteration`, if it
@@ -80,7 +72,8 @@ class Judged:
             ValueError: of one query only some rows carry ratings, or unequally many, or rows differ in the
                 items' importance.
         """
-        return cls._from_tables(tables(rows, query_ids))
+        made, item_rows = tables(rows, query_ids)
+        return replace(cls._from_tables(made), item_rows=item_rows)
 
     @classmethod
     def from_ratings(
@@ -102,11 +95,10 @@ class Judged:
             QueryJudgments(
                 q.query_id,
                 q.doc_ids,
-                rubric_labels(q, rule, min_rating, min_answers),
+                label_array(q, rule, min_rating, min_answers),
                 q.ratings,
                 q.importances,
                 q.weights,
-                ItemRows(),
                 q.at_least,
                 np.nan_to_num(gains(q, min_answers)) if rule == "expected" else None,
             )
@@ -129,7 +121,6 @@ class Judged:
             tuple(table.ratings for table in made),
             importances if any(each is not None for each in importances) else None,
             weights if any(each is not None for each in weights) else None,
-            item_rows=tuple(table.item_rows for table in made),
             gains=np.concatenate(gained) if gained else None,
             at_least=at_least if any(each is not None for each in at_least) else None,
         )
@@ -156,72 +147,31 @@ class Judged:
         """The labels with `UNJUDGED` appended, for row -1."""
         return np.append(self.labels, np.int32(UNJUDGED))
 
+    @property
+    def of_items(self) -> tuple[NDArray[np.integer], ...]:
+        """The ratings of each query.
+
+        Raises:
+            ValueError: nothing is known of items.
+        """
+        if self.ratings is None:
+            raise ValueError("these judgments have no ratings of items, which Cover and alpha_nDCG need")
+        return self.ratings
+
     @cached_property
     def items(self) -> NDArray[np.integer]:
         """All ratings: shape (passages + 1, most items of a query), -1 beyond a query's items.
 
         The last row has no rating, so that row -1 reaches no item.
-
-        Raises:
-            ValueError: nothing is known of items.
         """
-        if self.ratings is None:
-            raise ValueError("these judgments have no ratings of items, which Cover and alpha_nDCG need")
-        width = max((matrix.shape[1] for matrix in self.ratings), default=0)
-        kind = np.result_type(np.int8, *{matrix.dtype for matrix in self.ratings})
+        width = int(self.n_items.max(initial=0))
+        kind = np.result_type(np.int8, *{matrix.dtype for matrix in self.of_items})
         padded = np.full((len(self.labels) + 1, width), -1, kind)
-        for start, matrix in zip(self.offsets.tolist(), self.ratings, strict=False):
+        for start, matrix in zip(self.offsets.tolist(), self.of_items, strict=False):
             padded[start : start + matrix.shape[0], : matrix.shape[1]] = matrix
         return padded
 
     @cached_property
     def n_items(self) -> NDArray[np.int64]:
-        """The number of items of each query.
-
-        Raises:
-            ValueError: nothing is known of items.
-        """
-        if self.ratings is None:
-            raise ValueError("these judgments have no ratings of items, which Cover and alpha_nDCG need")
-        return np.array([matrix.shape[1] for matrix in self.ratings], np.int64)
-
-
-#: Stands where a pooled passage has no label.
-UNJUDGED = int(np.iinfo(np.int32).min)
-
-
-def rubric_labels(q: QueryRatings, rule: LabelRule, min_rating: int, min_answers: int) -> NDArray[np.int32]:
-    """The labels of `trecexam.scores.labels.labels`, in the order of q.doc_ids.
-
-    Returns:
-        int32 of shape (len(q.doc_ids),); `UNJUDGED` where a passage has no rating, of an item or as a whole.
-
-    Raises:
-        ValueError: an unknown rule, or min_answers below 1.
-    """
-    if min_answers < 1:
-        raise ValueError(f"min_answers = {min_answers}: at least 1 needed")
-    if rule in ("max", "expected"):
-        labels = _kth_highest(q.ratings, min_answers)
-    elif rule == "count":
-        reached = np.count_nonzero(q.ratings >= max(min_rating, 0), axis=1)
-        labels = np.where(reached >= min_answers, reached, 0).astype(np.int32)
-    else:
-        raise ValueError(f'unknown label rule {rule!r}; there are "max", "count" and "expected"')
-    labels[~(q.ratings >= 0).any(axis=1)] = UNJUDGED
-    for doc_id, rating in q.human.items():
-        row = q.doc_ids.index(doc_id)
-        if rule != "count":
-            labels[row] = rating
-        else:
-            labels[row] = max(int(reached[row]), min_answers) if rating >= min_rating else 0
-    return labels
-
-
-def _kth_highest(ratings: NDArray[np.int8], k: int) -> NDArray[np.int32]:
-    """The k-th highest rating of each passage; 0 with fewer ratings."""
-    n_docs, n_items = ratings.shape
-    if k > n_items:
-        return np.zeros(n_docs, np.int32)
-    highest = ratings.max(axis=1) if k == 1 else np.sort(ratings, axis=1)[:, n_items - k]
-    return np.maximum(highest, 0).astype(np.int32)
+        """The number of items of each query."""
+        return np.array([matrix.shape[1] for matrix in self.of_items], np.int64)

@@ -17,7 +17,7 @@ from ir_measures import Measure, Metric, measures, providers
 from ir_measures.util import TYPE_QREL, TYPE_RUN, RunConverter
 
 from converters.run import Run
-from trecexam.scores.columns.evaluator import ColumnEvaluator, supported
+from trecexam.scores.columns.evaluator import Evaluator, supported
 from trecexam.scores.columns.judged import Judged
 from trecexam.scores.columns.measures import MEASURES
 from trecexam.scores.cover import Cover, ECover, nCover
@@ -33,7 +33,7 @@ class ColumnsEvaluator(providers.Evaluator):
         """`of_qrels`: the query_id and the doc_id of a row of the qrels; empty where there is none."""
         measures = list(measures)
         super().__init__(measures, judged.query_ids)
-        self._columns = ColumnEvaluator(measures, judged)
+        self._columns = Evaluator(measures, judged)
         self._of_qrels = of_qrels
 
     def _iter_calc(self, run: TYPE_RUN | Run) -> Iterator[Metric]:
@@ -60,6 +60,9 @@ class ColumnsProvider(providers.Provider):
 
     def _evaluator(self, measures: Iterable[Measure], qrels: TYPE_QREL) -> ColumnsEvaluator:
         chosen = list(dict.fromkeys(measures))
+        for measure in chosen:
+            if not supported(measure):
+                raise ValueError(f"{measure.NAME} with these parameters is not computed on columns")
         query_ids = qrels.keys() if isinstance(qrels, dict) else ()
         rows = rows_of(qrels)
         if any(hasattr(row, "ratings") for row in rows):
@@ -67,7 +70,7 @@ class ColumnsProvider(providers.Provider):
                 if measure.NAME == _DIVERSITY:
                     raise ValueError(
                         f"{measure} needs a row for each passage and item, and these rows carry all items' "
-                        "ratings each: make rows with `subtopic_qrels` or `rating_qrels`"
+                        "ratings each: make rows with `trecexam.scores.labels.subtopic_qrels`"
                     )
         of_qrels = (rows[0].query_id, rows[0].doc_id) if rows else ()
         if rows and not isinstance(rows[0].doc_id, str):

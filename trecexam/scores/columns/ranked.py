@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -9,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from converters.arrow import numbers
+from converters.arrow import numbers, strings
 from converters.run import Run
 from trecexam.scores.columns.judged import UNJUDGED, Judged
 
@@ -62,6 +63,14 @@ def rows_at_ranks(run: Run, judged: Judged, depth: int | None = None) -> Ranked:
     rows = numbers(pa.concat_arrays(pieces))
     rows = np.where(rows >= 0, rows + np.repeat(np.array(starts[:-1], np.int32), lengths), np.int32(-1))
     return Ranked(offsets, rows.astype(np.int32, copy=False), retrieved)
+
+
+def run_of(rankings: Mapping[str, Sequence[str]]) -> Run:
+    """Return a run of rankings, query_id -> distinct doc_ids, best first."""
+    lengths = np.array([len(ranking) for ranking in rankings.values()], np.int64)
+    offsets = np.concatenate(([0], np.cumsum(lengths))).astype(np.int64)
+    doc_ids = strings([doc_id for ranking in rankings.values() for doc_id in ranking])
+    return Run("", tuple(rankings), offsets, doc_ids, -np.arange(len(doc_ids), dtype=np.float64))
 
 
 @dataclass(frozen=True, eq=False)

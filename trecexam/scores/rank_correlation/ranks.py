@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -42,16 +42,6 @@ class Ranks:
         above = over_others(better)
         tied = len(scores) - above - over_others(better.swapaxes(0, 1))
         return cls(better - better.swapaxes(0, 1), above, tied)
-
-    @property
-    def mean_ranks(self) -> Floats:
-        """Ranks from 1, the best; tied runs share the mean of their ranks. Shape (n, n_columns)."""
-        return self.above + (self.tied + 1) / 2
-
-    @property
-    def flat(self) -> NDArray[np.bool_]:
-        """For each column, whether all runs are tied (true for fewer than two)."""
-        return np.asarray((self.tied == len(self.tied)).all(axis=0), np.bool_)
 
 
 def ranked(a: Floats, b: Floats) -> Iterator[tuple[slice, Ranks, Ranks]]:
@@ -129,3 +119,46 @@ def checked(rubric: ArrayLike, official: ArrayLike, *, ranks: bool = True) -> tu
 def official_means(official: Floats) -> Floats:
     """The official leaderboard's means, or its scores if only these are known."""
     return means(official) if official.ndim == 2 else np.round(official, TIE_DECIMALS)
+
+
+@dataclass(frozen=True)
+class Outlier:
+    """A run's ranks on both leaderboards.
+
+    Attributes:
+        rubric_rank, official_rank: from 1, the best, among the runs that are compared; tied runs share the
+            mean of their ranks.
+        difference: rubric_rank less official_rank; below 0 the rubric places the run too high.
+    """
+
+    run: str
+    rubric_rank: float
+    official_rank: float
+    difference: float
+
+
+def find_outliers(runs: Sequence[str], rubric: ArrayLike, official: ArrayLike) -> tuple[Outlier, ...]:
+    """All runs by difference of rank, largest first; ties by official rank, then by name.
+
+    Args:
+        runs: the runs' names.
+        rubric: values of shape (n_runs, n_queries), higher is better.
+        official: values of the same shape, for the same queries; or, where only a leaderboard is known,
+            scores of shape (n_runs,), higher is better (negate ranks).
+
+    Raises:
+        ValueError: the shapes don't fit, or a value is not finite.
+    """
+    rubric_values, official_values = checked(rubric, official)
+    if len(rubric_values) != len(runs):
+        raise ValueError(f"{len(runs)} runs, and rubric values of {len(rubric_values)}")
+    if not rubric_values.shape[1]:
+        return ()
+    both_means = means(rubric_values), official_means(official_values)
+    both = (Ranks.of(side[:, None]) for side in both_means)
+    ranks = [(side.above + (side.tied + 1) / 2)[:, 0].tolist() for side in both]
+    rows = (
+        Outlier(run, rubric_rank, official_rank, rubric_rank - official_rank)
+        for run, rubric_rank, official_rank in zip(runs, *ranks, strict=True)
+    )
+    return tuple(sorted(rows, key=lambda row: (-abs(row.difference), row.official_rank, row.run)))

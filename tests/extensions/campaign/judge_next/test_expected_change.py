@@ -10,11 +10,13 @@ from functools import partial
 
 import numpy as np
 import pytest
+from column_cases import evaluated
 
 from trecexam.extensions.campaign.judge_next import expected_change as tried
 from trecexam.extensions.campaign.judge_next.expected_change import Expected, probabilities
-from trecexam.scores.evaluate import RubricJudgments, measure
+from trecexam.scores.columns import Judged
 from trecexam.scores.labels import labels
+from trecexam.scores.measures import measure
 from trecexam.scores.ratings import QueryRatings
 
 Rankings = Sequence[dict[str, list[str]]]
@@ -23,11 +25,12 @@ Rankings = Sequence[dict[str, list[str]]]
 def means_of(
     queries: list[QueryRatings], runs: Rankings, name: str, rule: str = "max", min_answers: int = 1
 ) -> list[float]:
-    judgments = RubricJudgments(queries, rule, 3, min_answers)  # type: ignore[arg-type]
-    ids = [q.query_id for q in queries]
-    metric = measure(name)
-    evaluate = judgments.evaluator([metric], ids)
-    return [math.fsum(evaluate(run)[i][str(metric)] for i in ids) / len(ids) for run in runs]
+    judged = Judged.from_ratings(queries, rule, 3, min_answers)  # type: ignore[arg-type]
+    values = [evaluated([name], judged, run) for run in runs]
+    return [
+        math.fsum(value for of_query in each.values() for value in of_query.values()) / len(queries)
+        for each in values
+    ]
 
 
 def expected(

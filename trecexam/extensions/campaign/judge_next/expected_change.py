@@ -7,7 +7,7 @@ systems' average precision decides; here the measure itself is computed, over al
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -15,8 +15,10 @@ import numpy as np
 from ir_measures import Measure
 from numpy.typing import NDArray
 
-from converters.records import Qrel
-from trecexam.scores.evaluate import OfficialJudgments
+from converters.arrow import strings
+from trecexam.scores.columns.evaluator import Evaluator
+from trecexam.scores.columns.judged import UNJUDGED, Judged
+from trecexam.scores.columns.ranked import run_of
 from trecexam.scores.ratings import MAX_RATING, MISSING, QueryRatings
 
 #: The number of ratings: 0..5.
@@ -112,33 +114,37 @@ def _changes(
     # Runs of one group often agree on a query.
     different = {ranking: index for index, ranking in enumerate(dict.fromkeys(cut))}
     of_run, n_runs = [different[ranking] for ranking in cut], len(cut)
-    current = {doc_id: label for doc_id, label in zip(doc_ids, now.tolist(), strict=True) if label >= 0}
-    (before,) = _values([current], list(different), measure)
+    labels = np.where(now >= 0, now, UNJUDGED).astype(np.int32)
+    before = _values(doc_ids, labels[None], different, measure)
     # Of sorted numbers, the sum of all pairs' differences.
     pairs = (2 * np.arange(n_runs) - n_runs + 1) / (n_runs * (n_runs - 1) / 2)
     changes = np.zeros(len(labellings))
     step = max(1, _ROWS // max(1, len(doc_ids) + max(map(len, different))))
     for start in range(0, len(labellings), step):
         part = slice(start, start + step)
-        labels = [current | {doc_ids[doc]: label for doc in docs} for docs, label in labellings[part]]
-        moved = (_values(labels, list(different), measure) - before)[:, of_run] * weights
+        changed = np.repeat(labels[None], len(labellings[part]), axis=0)
+        for row, (docs, label) in zip(changed, labellings[part], strict=True):
+            row[docs] = label
+        moved = (_values(doc_ids, changed, different, measure) - before)[:, of_run] * weights
         changes[part] = np.sort(moved, axis=1) @ pairs
     return changes
 
 
 def _values(
-    labels: Sequence[Mapping[str, int]], rankings: Sequence[Sequence[str]], measure: Measure
+    doc_ids: Sequence[str],
+    labels: NDArray[np.int32],
+    rankings: Collection[Sequence[str]],
+    measure: Measure,
 ) -> Floats:
-    """Return the value of each ranking by each labelling, shape (n_labellings, n_rankings)."""
-    query_ids = [str(number) for number in range(len(labels))]
-    rows = (
-        Qrel(query_id, doc_id, label)
-        for query_id, of_query in zip(query_ids, labels, strict=True)
-        for doc_id, label in of_query.items()
-    )
-    evaluate = OfficialJudgments(rows).evaluator([measure], query_ids)
-    values = np.empty((len(labels), len(rankings)))
-    for column, ranking in enumerate(rankings):
-        by_query = evaluate(dict.fromkeys(query_ids, ranking))
-        values[:, column] = [by_query[query_id][str(measure)] for query_id in query_ids]
-    return values
+    """Return the value of each ranking by each labelling, shape (n_labellings, n_rankings).
+
+    Args:
+        doc_ids: sorted.
+        labels: shape (n_labellings, n_docs).
+    """
+    query_ids = tuple(map(str, range(len(labels))))
+    offsets = np.arange(len(labels) + 1, dtype=np.int64) * len(doc_ids)
+    judged = Judged(query_ids, offsets, strings([*doc_ids] * len(labels)), labels.ravel())
+    evaluator = Evaluator([measure], judged)
+    by_ranking = [evaluator.values(run_of(dict.fromkeys(query_ids, ranking))) for ranking in rankings]
+    return np.concatenate(by_ranking, axis=1)

@@ -12,12 +12,12 @@ import numpy as np
 from converters.records import Item, judgment
 from trecexam.errors import TrecexamError, did_you_mean
 from trecexam.extensions.campaign.judge_next.expected_change import expected_change
+from trecexam.line.cell_order import retrieved_weights
 from trecexam.line.diagnostics import nothing_graded
 from trecexam.line.evaluation import leaderboard
 from trecexam.line.track_graders import own_measures
 from trecexam.scores.labels import labels
 from trecexam.scores.measures import COVER, DIVERSITY, measure
-from trecexam.scores.retrieved import retrieved_weights
 from trecexam.scores.support import SUPPORT
 from trecexam.scores.values import TIE_DECIMALS
 

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from trecexam.extensions.simulation.arithmetic.simulation import Floats, Outcome, Simulation
-from trecexam.scores.rank_correlation.tau import tau_ap, tau_b_columns
+from trecexam.scores.rank_correlation.ranks import Ranks
+from trecexam.scores.rank_correlation.tau import tau_ap_columns, tau_b_columns
 
 #: Per cent of the judgments that are removed, step by step.
 STEPS = (10, 20, 30, 40, 50, 60, 70, 80, 90)
@@ -116,7 +117,9 @@ def remove(
 def _agreement(full: Floats, boards: Floats) -> TauAgreement:
     """The agreement of leaderboards of shape (repeats, runs)."""
     taus = tau_b_columns(full[:, None], boards.T)
-    aps = np.array([tau_ap(full, board) for board in boards])[~np.isnan(taus)]
+    of_full = Ranks.of(full[:, None])
+    aps = np.array([tau_ap_columns(of_full, Ranks.of(board[:, None]))[0] for board in boards])
+    aps = aps[~np.isnan(taus)]
     taus = taus[~np.isnan(taus)]
     difference = float(np.abs(boards - full).mean()) if boards.size else 0.0
     if not taus.size:

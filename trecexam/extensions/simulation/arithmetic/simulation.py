@@ -22,8 +22,10 @@ from numpy.typing import NDArray
 from converters.records import Qrel
 from trecexam.features.fill.arithmetic.scale_map import IDENTITY, ScaleMap, fitted
 from trecexam.features.fill.teaching import Labels
-from trecexam.scores.evaluate import OfficialJudgments, measure
-from trecexam.scores.measures import DIVERSITY
+from trecexam.scores.columns.evaluator import Evaluator
+from trecexam.scores.columns.judged import Judged
+from trecexam.scores.columns.ranked import run_of
+from trecexam.scores.measures import DIVERSITY, measure
 from trecexam.scores.values import TIE_DECIMALS
 
 Floats = NDArray[np.float64]
@@ -200,7 +202,7 @@ class Simulation:
     ) -> Floats:
         """Values of shape (measures, runs, queries)."""
         rows = (Qrel(q, doc_id, label) for q in query_ids for doc_id, label in labels[q].items())
-        evaluate = OfficialJudgments(rows).evaluator(self.measures, query_ids)
+        evaluator = Evaluator(map(measure, self.measures), Judged.from_qrels(rows, query_ids))
         values = np.zeros((len(self.measures), len(self.runs), len(query_ids)))
         for row, run in enumerate(self.runs):
             rankings = self._rankings[run]
@@ -209,9 +211,7 @@ class Simulation:
                     query_id: [doc for doc in rankings.get(query_id, ()) if doc not in without[query_id]]
                     for query_id in query_ids
                 }
-            by_query = evaluate(rankings)
-            for column, query_id in enumerate(query_ids):
-                values[:, row, column] = [by_query[query_id][name] for name in self.measures]
+            values[:, row] = evaluator.values(run_of(rankings)).T
         return values
 
 

@@ -71,11 +71,6 @@ def n_relevant(judged: Judged, rel: int) -> NDArray[np.int64]:
     return np.asarray(np.diff(so_far[judged.offsets]), np.int64)
 
 
-def n_relevant_at(hits: Hits, rel: int) -> NDArray[np.int64]:
-    """Each query's number of hits with a label of `rel` or better."""
-    return np.asarray(np.count_nonzero(hits.labels >= rel, axis=1), np.int64)
-
-
 def ratio(above: NDArray[Any], below: NDArray[Any]) -> Values:
     """above / below as float64; 0 if below is 0."""
     values = np.zeros(len(above), np.float64)

@@ -17,19 +17,17 @@ from trecexam.scores.columns.measures.base import (
     last_sum,
     ratio,
 )
-from trecexam.scores.columns.ranked import Hits
-from trecexam.scores.cover import NO_PROBABILITIES
-from trecexam.scores.from_rows import together
-from trecexam.scores.weights import EQUAL, ITEM, NO_WEIGHTS, item_weights
+from trecexam.scores.cover import BY_IMPORTANCE, EQUAL, ITEM, NO_PROBABILITIES, NO_WEIGHTS
 
 
-def best_ratings(items: NDArray[np.integer], hits: Hits) -> NDArray[np.integer]:
-    """Each item's best rating at the hits, -1 without one; shape (queries, items).
+def best_ratings(items: NDArray[np.integer], rows: NDArray[np.int32]) -> NDArray[np.integer]:
+    """Return each item's best rating over the passages of a ranking, -1 without one; shape (rankings, items).
 
     Args:
         items: of `Judged.items`.
+        rows: shape (rankings, passages): each passage's row in `items`; -1 for none.
     """
-    best: NDArray[np.integer] = items[hits.rows].max(axis=1, initial=-1)
+    best: NDArray[np.integer] = items[rows].max(axis=1, initial=-1)
     return best
 
 
@@ -42,32 +40,19 @@ def credits_of(best: NDArray[np.integer], rel: int, partial: int | None, weights
 def cover(covered: Values, whole: Values) -> Values:
     """Rubric-Cover: the credit at the hits / that of all items (Cover) or of the pool's best (nCover).
 
-    With R(d) the items on which passage d is rated `rel` or better,
+    With w_i the weights of the items, 1 unless the measure says otherwise,
 
-        Cover(P, k, t) = |union of R(d) over the first k passages d of P| / |items of the query|
-
-    and nCover divides by the items in the union of R(d) over all pooled passages instead; 0/0 is 0.
-    Cover is the EXAM Cover of Sander & Dietz, "EXAM: How to Evaluate Retrieve-and-Generate Systems for
-    Users Who Do Not (Yet) Know What They Want", DESIRES 2021, as Rubric-Cover in Farzi & Dietz, "Pencils
-    Down! Automatic Rubric-based Evaluation of Retrieve/Generate Systems", ICTIR 2024.
-
-    With weights w_i, and half the credit for an item that is reached from the rating `partial` on only,
-
-        Cover(P, k, t) = sum of w_i * c_i over the items / sum of w_i over the items
+        Cover(P, k, t) = sum of w_i * c_i over the items / sum of the positive w_i
         c_i = 1 where the best rating on item i over the first k passages is `rel` or better,
               1/2 where it is `partial` or better but below `rel`, else 0
 
-    and nCover divides by the sum of w_i * c_i with all pooled passages instead. Where weights may be
-    negative, of items that count against,
-
-        Cover(P, k, t) = sum of w_i * c_i over the items / sum of the positive w_i
-
-    which is 1 where all is reached that counts for and nothing that counts against, and can be below 0: the
-    compliance score of Sharma et al., "ResearchRubrics: A Benchmark of Prompts and Rubrics For Evaluating
-    Deep Research Agents", arXiv:2511.07685. Without a positive weight it is 0. For a single passage, a
-    whole answer, Cover is the nugget scores of Pradeep et al., "Initial Nugget Evaluation Results for the
-    TREC 2024 RAG Track with the AutoNuggetizer Framework", arXiv:2411.09607 (`calculate_nugget_scores` in
-    nuggetizer's code).
+    and nCover divides by the sum of w_i * c_i with all pooled passages instead; 0/0 is 0. Cover is the EXAM
+    Cover of Sander & Dietz, "EXAM: How to Evaluate Retrieve-and-Generate Systems for Users Who Do Not (Yet)
+    Know What They Want", DESIRES 2021, and the Rubric-Cover of Farzi & Dietz, "Pencils Down! Automatic
+    Rubric-based Evaluation of Retrieve/Generate Systems", ICTIR 2024. Where weights may be negative, of items
+    that count against, it is the compliance score of Sharma et al., "ResearchRubrics", arXiv:2511.07685. For
+    a single passage, a whole answer, it is the nugget scores of Pradeep et al., arXiv:2411.09607
+    (`calculate_nugget_scores` in nuggetizer's code).
     """
     return np.where(covered == 0, 0.0, ratio(covered, whole))
 
@@ -86,23 +71,9 @@ def expected_credits(below: Sequence[Values], rows: NDArray[np.int32], weights: 
         rows: of the hits, -1 beyond a query's.
     """
     reached = [1 - each[rows].prod(axis=1) for each in below]
-    expected = [in_order(each if weights is None else weights * each) for each in reached]
-    return np.asarray(sum(expected) / len(expected), np.float64)
-
-
-def misses(at_least: Values, level: int) -> Values:
-    """The probability that a passage is rated below `level` on an item; removes the last axis."""
-    if level > at_least.shape[-1]:
-        return np.ones(at_least.shape[:-1])
-    below: Values = 1 - at_least[..., level - 1]
-    return below
-
-
-def in_order(terms: Values) -> Values:
-    """Sums over the last axis from left to right, bit-identical if zeros are appended."""
-    sums: Values = np.cumsum(terms, axis=-1)
+    expected = [last_sum(each if weights is None else weights * each) for each in reached]
     # Not -0, as where all that counts against is certain not to be reached.
-    return sums[..., -1] + 0.0 if terms.shape[-1] else np.zeros(terms.shape[:-1])
+    return np.asarray(sum(expected) / len(expected) + 0.0, np.float64)
 
 
 def computation(measure: Measure, judged: Judged) -> Computation:
@@ -114,7 +85,7 @@ def computation(measure: Measure, judged: Judged) -> Computation:
     """
     rel, partial = measure["rel"], measure["partial"]
     items, weights = judged.items, _weights(measure, judged)
-    together(judged.item_rows).check(measure)
+    judged.item_rows.check(measure)
     if measure.NAME == "ECover":
         below = _below(measure, judged)
         whole = _whole(judged, weights)
@@ -124,7 +95,7 @@ def computation(measure: Measure, judged: Judged) -> Computation:
     else:
         whole = credits_of(_pool(judged), rel, partial, weights)
     return lambda hits: cover(
-        credits_of(best_ratings(items, considered(measure, hits)), rel, partial, weights), whole
+        credits_of(best_ratings(items, considered(measure, hits).rows), rel, partial, weights), whole
     )
 
 
@@ -141,8 +112,10 @@ def _below(measure: Measure, judged: Judged) -> list[Values]:
             raise ValueError(NO_PROBABILITIES.format(measure))
         if of_query is not None:
             start, (n_docs, n_items) = int(judged.offsets[i]), of_query.shape[:2]
+            # No rating is above the best one.
             for below, level in zip(padded, levels, strict=True):
-                below[start : start + n_docs, :n_items] = misses(of_query, level)
+                if level <= of_query.shape[-1]:
+                    below[start : start + n_docs, :n_items] = 1 - of_query[..., level - 1]
     return padded
 
 
@@ -154,18 +127,22 @@ def _weight(reached: NDArray[np.bool_], weights: Values | None) -> Values:
 
 def _weights(measure: Measure, judged: Judged) -> Values | None:
     """The items' weights, padded with 0; None for equal weights."""
-    if measure["weights"] == EQUAL:
+    name = measure["weights"]
+    if name == EQUAL:
         return None
-    nothing = (None,) * len(judged.query_ids)
-    if measure["weights"] == ITEM and judged.weights is None and judged.has_labels.any():
+    if name == ITEM and judged.weights is None and judged.has_labels.any():
         raise ValueError(NO_WEIGHTS.format(measure))
-    stated_weights, importances = judged.weights or nothing, judged.importances or nothing
+    nothing = (None,) * len(judged.query_ids)
     weights = np.zeros((len(judged.query_ids), judged.items.shape[1]), np.float64)
-    for i, of_query in enumerate(importances):
-        if of_query is None and measure["weights"] == ITEM:
-            of_query = ("",) * int(judged.n_items[i])
-        if of_query is not None:
-            weights[i, : len(of_query)] = item_weights(measure["weights"], of_query, stated_weights[i])
+    by_query = zip(
+        judged.n_items.tolist(), judged.importances or nothing, judged.weights or nothing, strict=True
+    )
+    for i, (n_items, importances, stated_weights) in enumerate(by_query):
+        if name == ITEM:
+            weights[i, :n_items] = 1 if stated_weights is None else stated_weights
+        elif importances is not None:
+            vital, other = BY_IMPORTANCE[name]
+            weights[i, :n_items] = [vital if each == "vital" else other for each in importances]
         elif judged.has_labels[i]:
             raise ValueError(
                 f"{measure} needs the importance of items, and these qrels carry none: give rows of "
@@ -184,11 +161,6 @@ def _pool(judged: Judged) -> NDArray[np.integer]:
     return best
 
 
-def _takes(measure: Measure) -> bool:
-    """Whether a threshold for partial credit is below that for full credit."""
-    return measure["partial"] is None or bool(measure["partial"] < measure["rel"])
-
-
 _PARAMETERS = frozenset(("cutoff", "rel", "partial", "weights"))
 
 MEASURES = (
@@ -197,18 +169,14 @@ MEASURES = (
         _PARAMETERS,
         computation,
         "all, on [qrels that name items](../trec-eval.md#in-python-on-numpy-columns)",
-        takes=_takes,
         on_items=True,
     ),
-    ColumnMeasure(
-        "nCover", _PARAMETERS, computation, "as Cover", depends_on_pool=True, takes=_takes, on_items=True
-    ),
+    ColumnMeasure("nCover", _PARAMETERS, computation, "as Cover", depends_on_pool=True, on_items=True),
     ColumnMeasure(
         "ECover",
         _PARAMETERS,
         computation,
         "as Cover, on rows that carry probabilities: `track.qrels(probabilities=True)`",
-        takes=_takes,
         on_items=True,
     ),
 )

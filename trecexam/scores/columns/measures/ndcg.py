@@ -34,9 +34,6 @@ def dcg(gains: NDArray[np.integer | np.floating], ranks: NDArray[np.int32]) -> V
 
     Args:
         gains, ranks: of shape (queries, hits); `NO_RANK` beyond a query's hits.
-
-    Returns:
-        float64 of shape (queries,).
     """
     gains = np.where(ranks != NO_RANK, np.maximum(gains, 0), 0)
     filled_ranks = np.where(ranks != NO_RANK, ranks, 0)
@@ -87,21 +84,8 @@ def gains_of(labels: NDArray[np.int32], gains: Mapping[int, int]) -> NDArray[np.
     return mapped
 
 
-def ndcg(gains: NDArray[np.integer | np.floating], ranks: NDArray[np.int32], ideal: Values) -> Values:
-    """DCG at the hits / DCG of the ideal ranking, 0..1; 0 where no passage has a gain.
-
-    Args:
-        gains, ranks: of the hits at the ranks that count.
-        ideal: of `ideal_dcg`, with the same cutoff and gains.
-
-    Returns:
-        float64 of shape (queries,).
-    """
-    return ratio(dcg(gains, ranks), ideal)
-
-
 def computation(measure: Measure, judged: Judged) -> Computation:
-    """Computes nDCG(dcg, gains, judged_only)@k."""
+    """Compute nDCG(dcg, gains, judged_only)@k: DCG / that of the ideal ranking, 0 where that is 0."""
     gains, scale = measure.params.get("gains"), None
     if measure["dcg"] == "exp-log2":
         scale = max(int(gains_of(judged.labels, gains or {}).max(initial=0)) - _HIGHEST_EXPONENT, 0)
@@ -115,15 +99,9 @@ def computation(measure: Measure, judged: Judged) -> Computation:
             hits = hits.relabelled(gains_of(hits.labels, gains))
         hits = considered(measure, hits)
         of_hits = hits.labels if label_gains is None else label_gains[hits.rows]
-        return ndcg(of_hits if scale is None else exponential(of_hits, scale), hits.ranks, ideal)
+        return ratio(dcg(of_hits if scale is None else exponential(of_hits, scale), hits.ranks), ideal)
 
     return values
-
-
-def _takes(measure: Measure) -> bool:
-    """Return True if gains are whole numbers."""
-    gains = measure.params.get("gains") or {}
-    return all(isinstance(number, int) for pair in gains.items() for number in pair)
 
 
 MEASURES = (
@@ -133,6 +111,5 @@ MEASURES = (
         computation,
         "`cutoff`, `dcg`, `gains` (whole numbers), `judged_only`",
         depends_on_pool=True,
-        takes=_takes,
     ),
 )
