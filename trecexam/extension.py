@@ -51,8 +51,8 @@ class Extension:
         item_values: facts about items beside their grades ("discrimination"): each a function of an
             `Assessment` and a min_rating or None, which gives (query_id, item_id) -> value.
         teacher: fills holes by what judgments teach: see `trecexam.features.fill.teaching.Teacher`.
-        elsewhere: has graders' work done on other machines: see `trecexam.graders.elsewhere.Elsewhere`.
-        models: has language models of this process write: see `trecexam.graders.writing.base.ModelsHere`.
+        elsewhere: has graders' and writers' work done on other machines: `CLUSTER` of the extension cluster.
+        models: has language models of this process write: `MODELS` of the extension local_models.
         answers: reads dropped files of whole answers: see `trecexam.line.dropped_files.AnswersReader`.
         bank_writer: has test banks written that are missing: see `trecexam.line.bank_writer.BankWriter`.
     """
@@ -119,6 +119,11 @@ def named(at: str) -> Any:
     """What is at "module:name"."""
     module, _, name = at.partition(":")
     return getattr(import_module(module), name)
+
+
+def provided(hook: str) -> Any:
+    """Return what an extension has for a hook with one provider ("models"); None where none has it."""
+    return next((named(at) for each in extensions() if (at := getattr(each, hook)) is not None), None)
 
 
 def _load(name: str, at: str) -> Extension:

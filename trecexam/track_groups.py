@@ -137,7 +137,7 @@ class Grading(Group):
 
     def thresholds(self) -> tuple[int, ...]:
         """Every min_rating that the grader's scale has."""
-        return tuple(range(1, self.track.loader().traits.scale.max_rating + 1))
+        return tuple(range(1, self.track.loader().grader.scale.max_rating + 1))
 
 
 class Files(Group):

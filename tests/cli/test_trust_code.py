@@ -10,7 +10,6 @@ import click
 import pytest
 
 pytest.importorskip("httpx2")
-pytest.importorskip("tenacity")
 
 from erag_track import answer, erag_track, outputs_file
 from scripted_server import serving

@@ -18,7 +18,7 @@ from trecexam.demo import DATA
 from trecexam.errors import GraderError
 from trecexam.graders import Cell, create
 from trecexam.graders.cut_points import CUT_POINTS, SoftCuts, probabilities, rating
-from trecexam.graders.embedding import EmbeddingGrader, create_embedding, load_model
+from trecexam.graders.embedding import EmbeddingGrader, load_model
 from trecexam.graders.weights import MINILM_SHA256, embedding_folder, offline_folder, weights_digest
 
 pytest.importorskip("sentence_transformers", reason="the extra `embedding` is not installed")
@@ -241,7 +241,7 @@ def test_probabilities_are_logistic_around_each_soft_cut_and_sum_to_one() -> Non
 
 def test_probabilities_are_computed_from_stored_cosines_and_change_no_identity(tiny_model: Path) -> None:
     def grader(**given: Any) -> EmbeddingGrader:
-        return create_embedding(GraderSection(model=tiny_model.name, **given), tiny_model.parent)
+        return EmbeddingGrader.create(GraderSection(model=tiny_model.name, **given), tiny_model.parent)
 
     read = grader().probabilities
     assert read is not None
@@ -260,7 +260,7 @@ def test_probabilities_are_computed_from_stored_cosines_and_change_no_identity(t
 
 
 def test_the_model_is_named_as_in_the_settings(tiny_model: Path) -> None:
-    grader = create_embedding(GraderSection(model=tiny_model.name), tiny_model.parent)
+    grader = EmbeddingGrader.create(GraderSection(model=tiny_model.name), tiny_model.parent)
     assert grader.model_and_prompt == (tiny_model.name, "")
     assert EmbeddingGrader(tiny_model).model_and_prompt == (tiny_model.name, "")
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from trecexam.graders import fingerprint
+from trecexam.graders import registry
 
 
 def test_the_fingerprint_changes_with_a_library_that_parses_answers(monkeypatch: pytest.MonkeyPatch) -> None:
-    compute = fingerprint.reading_fingerprint.__wrapped__
+    compute = registry.reading_fingerprint.__wrapped__
     now = compute()
     assert now == compute()
-    monkeypatch.setattr(fingerprint, "version", lambda library: "another")
+    monkeypatch.setattr(registry, "version", lambda library: "another")
     assert compute() != now

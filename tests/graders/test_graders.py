@@ -12,10 +12,9 @@ from converters.records import Item
 from trecexam.cli.main import run
 from trecexam.config import GraderSection
 from trecexam.errors import GraderError
-from trecexam.graders import Answer, Cell, available, create
+from trecexam.graders import Answer, Cell, Grader, available, create
 from trecexam.graders.base import ITEM_KINDS, Estimate, Scale, identity_digest
 from trecexam.graders.recorded import RecordedGrader
-from trecexam.graders.traits import traits_of
 
 ITEM = Item("q1", "q1/1", "What is it?")
 
@@ -112,7 +111,7 @@ def test_graders_lists_what_is_available_and_what_is_missing(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert {"embedding", "recorded"} <= set(available())
-    monkeypatch.setattr("trecexam.graders.embedding.find_spec", lambda name: None)
+    monkeypatch.setattr("trecexam.packages.find_spec", lambda name: None)
     assert run(["graders", "--json"]) == 0
     rows = {row["grader"]: row for row in json.loads(capsys.readouterr().out)["graders"]}
     assert rows["recorded"]["available"] == "yes"
@@ -120,53 +119,27 @@ def test_graders_lists_what_is_available_and_what_is_missing(
     assert "pip install '.[offline]'" in rows["embedding"]["missing"]
 
 
-class Plain:
+class Plain(Grader):
     """A grader with only the required attributes."""
 
-    identity: Mapping[str, Any] = {"grader": "plain"}
+    identity: Mapping[str, Any] = {"grader": "plain"}  # type: ignore[misc]
 
     def grade(self, cells: Iterable[Cell]) -> Iterator[Sequence[tuple[Cell, Answer]]]:
         yield [(each, Answer(0, "ok", "")) for each in cells]
 
 
-def test_a_grader_without_traits_has_the_defaults() -> None:
-    traits = traits_of(Plain())
-    assert (traits.item_kinds, traits.scale, traits.score_settings) == (ITEM_KINDS, Scale(5, 4), {})
-    assert not traits.needs_query_text
-    assert traits.model_and_prompt() is None
-    assert (traits.meter, traits.estimate, traits.read, traits.free_text) == (None, None, None, None)
-    assert (traits.label, traits.prompt, traits.cut_texts()) == (None, None, 0)
+def test_a_grader_that_says_nothing_of_itself_has_the_defaults() -> None:
+    grader = Plain()
+    assert (grader.item_kinds, grader.scale, grader.score_settings) == (ITEM_KINDS, Scale(5, 4), {})
+    assert not grader.needs_query_text
+    assert (grader.model_and_prompt, grader.meter, grader.read, grader.free_text) == (None, None, None, None)
+    assert (grader.label, grader.prompt, grader.cut) == (None, None, 0)
+    assert grader.estimate([cell(), cell()]) == Estimate(2)
 
 
-def test_declared_properties_of_a_grader_are_in_its_traits() -> None:
-    class Talkative(Plain):
-        item_kinds = frozenset({"query"})
-        needs_query_text = True
-        scale = Scale(3, 2)
-        score_settings: Mapping[str, Any] = {"min_answers": 2}
-        model_and_prompt = ("a model", None)
-        free_text = False
-        cut = 0
-
-        def estimate(self, cells: Iterable[Cell]) -> Estimate:
-            return Estimate(len([*cells]))
-
-    grader = Talkative()
-    traits = traits_of(grader)
-    assert (traits.item_kinds, traits.needs_query_text, traits.scale) == ({"query"}, True, Scale(3, 2))
-    assert (traits.score_settings, traits.model_and_prompt()) == ({"min_answers": 2}, ("a model", None))
-    assert traits.free_text is False
-    assert traits.estimate is not None
-    assert traits.estimate([cell()]) == Estimate(1)
-    grader.cut = 3
-    assert traits.cut_texts() == 3
-
-
-def test_the_prompt_name_of_a_recording_is_not_a_prompt(tmp_path: Path) -> None:
+def test_a_recording_names_its_model_and_prompt(tmp_path: Path) -> None:
     path = graded_pool(tmp_path / "g.jsonl", [grading("m", "p", 4)])
-    traits = traits_of(RecordedGrader(path, "m", "p"))
-    assert traits.prompt is None
-    assert traits.model_and_prompt() == ("m", "p")
+    assert RecordedGrader(path, "m", "p").model_and_prompt == ("m", "p")
 
 
 def test_the_documented_properties_of_the_embedding_grader_equal_the_measured_ones(

@@ -20,10 +20,8 @@ from trecexam.graders.support import (
     SUPPORT_CUTS,
     WINDOW,
     SupportEmbedding,
-    create_embedding,
-    create_recorded,
+    SupportRecorded,
 )
-from trecexam.graders.traits import traits_of
 
 WORDS = ["heat", "pump", "cold", "sea", "salt", "bee"]
 
@@ -92,12 +90,11 @@ def test_a_passage_cited_by_many_sentences_is_embedded_once_and_batches_are_smal
 
 def test_the_default_settings_make_the_offline_grader(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("trecexam.graders.embedding.embedding_folder", lambda *_: Path("model"))
-    grader = create_embedding(GraderSection(), Path())
+    grader = SupportEmbedding.create(GraderSection(), Path())
     assert isinstance(grader, SupportEmbedding)
     assert grader.cut_points == SUPPORT_CUTS == (0.56, 0.74)
-    traits = traits_of(grader)
-    assert (traits.item_kinds, traits.scale.max_rating) == ({"statement"}, 2)
-    other = create_embedding(GraderSection(cut_points=[0.1, 0.2]), Path())
+    assert (grader.item_kinds, grader.scale.max_rating) == ({"statement"}, 2)
+    other = SupportEmbedding.create(GraderSection(cut_points=[0.1, 0.2]), Path())
     assert isinstance(other, SupportEmbedding)
     assert other.cut_points == (0.1, 0.2)
 
@@ -124,7 +121,7 @@ HEADER = "run\tquery_id\tsentence\tdoc_id\tlabel\n"
 def test_recorded_labels_are_matched_by_sentence_and_passage_and_others_stay_ungraded(tmp_path: Path) -> None:
     file = tmp_path / "labels.tsv"
     file.write_text(f"{HEADER}a/b\tq\t2\td\tpartial_support\nx\tq\t1\t\tuncited\na/b\tq\t2\td\tno_support\n")
-    grader = create_recorded(GraderSection(name="recorded", recorded="labels.tsv"), tmp_path)
+    grader = SupportRecorded.create(GraderSection(name="recorded", recorded="labels.tsv"), tmp_path)
     cells = [
         Cell("q", "", doc_id, "text", Item("q", item_id, "A sentence.", "statement"))
         for item_id, doc_id in (("a/b/q/2", "d"), ("a/b/q/2", "e"), ("a/b/q/1", "d"))
@@ -134,7 +131,10 @@ def test_recorded_labels_are_matched_by_sentence_and_passage_and_others_stay_ung
     ]
     before = grader.identity
     file.write_text(f"{HEADER}x\tq\t1\td\tno_support\n")
-    assert create_recorded(GraderSection(name="recorded", recorded="labels.tsv"), tmp_path).identity != before
+    assert (
+        SupportRecorded.create(GraderSection(name="recorded", recorded="labels.tsv"), tmp_path).identity
+        != before
+    )
 
 
 @pytest.mark.parametrize(
@@ -156,6 +156,6 @@ def test_an_unusable_recording_is_a_one_line_error(
 
 
 def grade_recorded(root: Path, **settings: Any) -> None:
-    grader = create_recorded(GraderSection(name="recorded", **settings), root)
+    grader = SupportRecorded.create(GraderSection(name="recorded", **settings), root)
     assert grader.identity
     list(grader.grade([cell("text", "A sentence.")]))

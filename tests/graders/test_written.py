@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from converters.records import Item
-from trecexam.graders.base import Answer, Cell, Estimate, Usage
+from trecexam.graders.base import Answer, Cell, Estimate
 from trecexam.graders.prompts import Reading
 from trecexam.graders.writing.base import Fitted, Unwritten, WrittenText
 from trecexam.graders.written import WritingGrader
@@ -17,7 +17,10 @@ from trecexam.graders.written import WritingGrader
 class Echo:
     """A writer that answers with the length of each prompt, in batches of two."""
 
-    model, seed, paid, used, meter, new_tokens = "echo", None, False, Usage(), None, 9
+    model, new_tokens = "echo", 9
+    seed: int | None = None
+    meter = environment = None
+    is_here = False
     identity: Mapping[str, Any] = {"writer": "echo"}
 
     def __init__(self) -> None:
@@ -41,13 +44,8 @@ class Echo:
             return Unwritten("will not say", refused=True)
         return Unwritten("is tired") if "tired" in prompt else WrittenText(str(len(prompt) % 10))
 
-    def estimate(self, prompts: Sequence[str], before: Usage) -> Estimate:
+    def estimate(self, prompts: Sequence[str]) -> Estimate:
         return Estimate(len(prompts))
-
-    def cost(self, used: Usage) -> float | None:
-        return None
-
-    def start_from(self, before: Usage) -> None: ...
 
 
 class Digits(WritingGrader):

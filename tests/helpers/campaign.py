@@ -29,6 +29,6 @@ def to_rate(track: Track, query_id: str) -> QueryToRate:
     loaded = track.graded()
     sheet = loaded.sheets[query_id]
     texts = {doc_id: sheet.text_of(doc_id) for doc_id in sheet.doc_ids}
-    best = loaded.traits.scale.max_rating
+    best = loaded.grader.scale.max_rating
     items, scale = loaded.bank.items[query_id], loaded.judging_scale
     return QueryToRate(query_id, items, (), texts, loaded.depth, best, scale=scale)

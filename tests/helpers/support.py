@@ -17,7 +17,7 @@ import pytest
 import trecexam
 from converters.records import Item
 from trecexam.cli.main import run
-from trecexam.graders import Answer, Cell
+from trecexam.graders import Answer, Cell, Grader
 
 #: What the fixture `on_terminal` is.
 Terminal = Callable[[], AbstractContextManager[None]]
@@ -34,7 +34,7 @@ def hashed_rating(text: str, item: str) -> int:
     return hashlib.md5(f"{text}\0{item}".encode()).digest()[0] % 6
 
 
-class HashGrader:
+class HashGrader(Grader):
     """Grades by a hash; counts its cells, and can be told to leave cells out or fail."""
 
     def __init__(self, batch: int = 7, version: int = 1) -> None:

@@ -24,11 +24,15 @@ class Placed(HashGrader):
     def __init__(self, where: dict[str, str]) -> None:
         super().__init__()
         self.where = where
-        self.environment: dict[str, str] | None = None
+        self.made_on: dict[str, str] | None = None
+
+    @property
+    def environment(self) -> dict[str, str] | None:
+        return self.made_on
 
     def grade(self, cells: Any) -> Any:
         for batch in super().grade(cells):
-            self.environment = self.where
+            self.made_on = self.where
             yield batch
 
 

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from converters.gold import KIND as GOLD
 from converters.records import Item
 from trecexam.bank.model import asked_digest, passage_digest
-from trecexam.graders.base import Answer, Cell, identity_digest, identity_json
+from trecexam.graders.base import Answer, Cell, Grader, identity_digest, identity_json
 from trecexam.line.overrides import QueryOverrides
 from trecexam.line.sheets import (
     CODES,
@@ -54,7 +54,7 @@ class Said(NamedTuple):
         return self.rating, self.status, self.answer, chances
 
 
-class Stored:
+class Stored(Grader):
     """A grader that grades nothing; stored answers are parsed as it says."""
 
     identity: ClassVar[Mapping[str, Any]] = {"grader": "stored"}

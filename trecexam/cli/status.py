@@ -10,6 +10,7 @@ import click
 from trecexam.cli import show
 from trecexam.cli.options import track_argument
 from trecexam.cli.reading import reading
+from trecexam.extension import provided
 from trecexam.tables.result import Tables
 from trecexam.tables.table import Layout, Table
 
@@ -53,7 +54,6 @@ def graders(prompts: bool) -> Tables:
     """List the graders that can run here, and what to install for the others."""
     # Imports the settings of trecexam.toml and with these pydantic, for which --help must not wait.
     from trecexam.graders import available
-    from trecexam.graders.elsewhere import elsewhere
     from trecexam.graders.prompts import published
 
     if prompts:
@@ -64,7 +64,8 @@ def graders(prompts: bool) -> Tables:
         columns = ("prompt", "asks about", "ratings", "decode", "source")
         return Tables({"prompts": Table(columns, prompt_rows, layout=Layout(("prompt",), most=3))})
     grader_rows = [(name, factory.summary, factory.missing()) for name, factory in available().items()]
-    grader_rows += [(remote.name, remote.summary, remote.missing()) for remote in elsewhere()]
+    remote = provided("elsewhere")
+    grader_rows += [(remote.name, remote.summary, remote.missing())] if remote else []
     rows = tuple((name, "no" if missing else "yes", what, missing) for name, what, missing in grader_rows)
     header = ("grader", "available", "what", "missing")
     return Tables({"graders": Table(header, rows, layout=Layout(("grader",)))})

@@ -6,18 +6,18 @@ import hashlib
 import json
 import math
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from types import MappingProxyType
+from typing import Any, Literal, NamedTuple
 
 from converters.records import Item
+from trecexam.config import GraderSection
 from trecexam.errors import GraderError
+from trecexam.graders.meter import Meter
 from trecexam.graders.sampling import MeasuredTime
-from trecexam.tables.text import plural
-
-if TYPE_CHECKING:
-    from trecexam.config import GraderSection
 
 #: Seconds that requests on their way to a server get, where grading is to stop.
 LAST_ANSWERS = 5.0
@@ -79,41 +79,6 @@ class Answer(NamedTuple):
     cut_at: int | None = None
 
 
-class Usage(NamedTuple):
-    """What a grader that is paid by the token took."""
-
-    requests: int = 0
-    tokens_in: int = 0
-    tokens_out: int = 0
-
-    def plus(self, other: Usage) -> Usage:
-        return Usage(*(mine + theirs for mine, theirs in zip(self, other, strict=True)))
-
-    def line(self, cost: float | None) -> str:
-        """It in words, with its cost where prices are set."""
-        money = "" if cost is None else f", cost {cost:.4g}"
-        tokens = f"{plural(self.tokens_in, 'token')} in, {self.tokens_out:,} out"
-        return f"{plural(self.requests, 'request')}, {tokens}{money}"
-
-    def less(self, other: Usage) -> Usage:
-        return Usage(*(mine - theirs for mine, theirs in zip(self, other, strict=True)))
-
-
-class Spent(NamedTuple):
-    """What several graders used of one budget: tokens in and out, and money (None: no price is set)."""
-
-    tokens: int = 0
-    cost: float | None = None
-
-    def plus(self, other: Spent) -> Spent:
-        """Both together."""
-        costs = [cost for cost in (self.cost, other.cost) if cost is not None]
-        return Spent(self.tokens + other.tokens, sum(costs) if costs else None)
-
-
-NOTHING_SPENT = Spent()
-
-
 class Estimate(NamedTuple):
     """What grading would take: cells, tokens as expected and at most, and money (None: no prices are set).
 
@@ -163,21 +128,67 @@ class Scale(NamedTuple):
         return cls(max_rating, max(1, max_rating - 1))
 
 
-class Grader(Protocol):
+class Grader(ABC):
     """Answers cells.
 
-    `identity` holds everything that can change an answer (model, prompt, decoding ...) and nothing that
-    cannot (batch size, device); it is known before any model is loaded.
+    What has a default here says something of the grader that others need not say.
 
-    What it may say of itself beside that is in `trecexam.graders.traits.GraderTraits`: it has attributes of
-    these names, and the defaults of those that it does not have.
+    Attributes:
+        item_kinds: the kinds of items that it grades; {"query"} grades a passage's relevance to the query
+            itself, whatever the bank holds.
+        needs_query_text: it is told the query's text beside each item.
+        scale: of its ratings.
+        score_settings: settings of [scores] that suit it, where the track does not say otherwise.
+        model_and_prompt: what people know them as, where the identity names neither; None for what has no
+            name.
+        meter: where tokens are paid for; with it comes `estimate`.
+        read: the rating that a raw answer means, and its status; (item, answer, whether the model was stopped
+            at the most tokens of a reply) -> both.
+        reply_limit: the most tokens of a reply, where that is not in the identity: a cell whose answer was
+            cut off at fewer is graded again.
+        free_text: `read` counts, as what is stored is a model's own words: another way of reading runs no
+            model; None where it does not say.
+        probabilities: those of the ratings 0..5 that raw answers mean, shape (answers, 6), NaN where one
+            means none; None where the grader stores what it knows of them.
+        cosines: those that raw answers are, NaN where one is none; None where they are something else.
+        label: a label between 0 and 1, finer than a rating, that a raw answer means.
+        prompt: the prompt of a cell, and whether its text was cut for it.
+        cut: how many texts were too long for its model, since it was made.
+        known_passages: query_id -> doc_ids that it has grades of, where it goes by ids. It needs no texts
+            then, and all of these passages are pooled.
+        cells_share: with a language model, what a passage's cells have in common there: "nothing",
+            the beginning of their "prompts", which is read once where they come together, or one "answer" to
+            all. Such a model grades the most useful cells first.
     """
 
-    @property
-    def identity(self) -> Mapping[str, Any]: ...
+    item_kinds: frozenset[str] = ITEM_KINDS
+    needs_query_text: bool = False
+    scale: Scale = Scale()
+    score_settings: Mapping[str, Any] = MappingProxyType({})
+    model_and_prompt: tuple[str | None, str | None] | None = None
+    meter: Meter | None = None
+    read: Callable[..., tuple[int | None, str]] | None = None
+    reply_limit: int | None = None
+    free_text: bool | None = None
+    probabilities: Callable[[Sequence[str]], Any] | None = None
+    cosines: Callable[[Sequence[str]], Any] | None = None
+    label: Callable[[Item, str], Any] | None = None
+    prompt: Callable[[Cell], Any] | None = None
+    cut: int = 0
+    known_passages: Mapping[str, Collection[str]] | None = None
+    cells_share: Literal["nothing", "prompts", "answer"] | None = None
 
+    @property
+    @abstractmethod
+    def identity(self) -> Mapping[str, Any]:
+        """Everything that can change an answer (model, prompt, decoding ...) and nothing that cannot.
+
+        Batch size and device cannot. It is known before any model is loaded.
+        """
+
+    @abstractmethod
     def grade(self, cells: Iterable[Cell]) -> Iterator[Sequence[tuple[Cell, Answer]]]:
-        """Answers, batch by batch, in any order; each batch is stored in one transaction.
+        """Answer, batch by batch, in any order; each batch is stored in one transaction.
 
         A cell that the grader has nothing to say about (`recorded`: not in the recording) is left out. A
         batch may be empty: then the grader is still at work, and who reads it can stop it.
@@ -186,7 +197,20 @@ class Grader(Protocol):
             UngradedError: it gave what it can give now; the rest is graded at the next update.
             GraderError: it cannot grade at all; the message says what to do.
         """
-        ...
+
+    @property
+    def environment(self) -> Mapping[str, str] | None:
+        """What the last answers were made on (device, dtype, versions ...); None where that is not known."""
+        return None
+
+    @property
+    def model_to_load(self) -> str:
+        """The name of the model that the next grading loads; "" if it loads none."""
+        return ""
+
+    def estimate(self, cells: Iterable[Cell]) -> Estimate:
+        """Return what grading would take; asks nobody."""
+        return Estimate(sum(1 for _ in cells))
 
 
 @dataclass(frozen=True)
@@ -201,8 +225,8 @@ class Factory:
             by none, and reads answers as these do; so what it needs is known before it is made.
         runs_model: False where it has nothing to compute that a cluster could do.
         check_prompt: refuses a prompt file that it cannot use; None where it asks one of the published ones.
-        reading: how its stored answers are read, without its model: those of its traits that do it (`read`,
-            `label`, `probabilities`, `cosines`), by name. None: ratings are what they were when stored.
+        reading: how its stored answers are read, without its model: those of `read`, `label`, `probabilities`
+            and `cosines` that do it, by name. None: ratings are what they were when stored.
     """
 
     summary: str

@@ -21,11 +21,10 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
+import numpy as np
+from numpy.typing import NDArray
 
 
 class SoftCuts(NamedTuple):
@@ -48,8 +47,6 @@ def rating(cosine: float, cut_points: Sequence[float] = CUT_POINTS) -> int:
 
 def probabilities(cosines: NDArray[np.float64], cuts: SoftCuts = SOFT_CUTS) -> NDArray[np.float64]:
     """The probabilities of the ratings 0..5, shape (..., 6); NaN where the cosine is."""
-    import numpy as np
-
     inner = reached(cosines, np.array(cuts.points), cuts.width)
     edges = np.where(np.isnan(cosines), np.nan, 1.0)[..., None]
     at_least = np.concatenate([edges, inner, 0 * edges], axis=-1)

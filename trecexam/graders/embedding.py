@@ -11,21 +11,21 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property, partial
-from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, ClassVar, Self, TypeVar
 
-from trecexam.config import GraderSection
-from trecexam.config.language_models import LanguageModelSection
+import numpy as np
+from numpy.typing import NDArray
+
+from trecexam.config import GraderSection, LanguageModelSection
 from trecexam.errors import GraderError
-from trecexam.graders.base import Answer, Cell, Factory
+from trecexam.graders.base import Answer, Cell, Factory, Grader
 from trecexam.graders.cut_points import CUT_POINTS, SOFT_CUTS, SoftCuts, probabilities, rating
-from trecexam.graders.environment import check_device, environment_of, environment_on
+from trecexam.graders.environment import check_device, environment_of, environment_on, shared_model
 from trecexam.graders.kept_vectors import FILE, KeptVectors
-from trecexam.graders.shared_models import shared_models
 from trecexam.graders.weights import (
     HOW_TO_GET,
     OFFLINE_MODEL,
@@ -34,10 +34,7 @@ from trecexam.graders.weights import (
     offline_folder,
     weights_digest,
 )
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
+from trecexam.packages import missing_packages
 
 T = TypeVar("T")
 #: Item embeddings kept between batches: 20,000 x 384 float32 is 30 MB.
@@ -51,8 +48,13 @@ BATCH_ON_CPU, BATCH = 2**11, 2**18
 STORED_ON_CPU, STORED = (2**15, 64), (2**18, 512)
 
 
-class EmbeddingGrader:
+class EmbeddingGrader(Grader):
     """Grades by cosine. The raw answer is the cosine with four digits; the cut is made on those."""
+
+    #: The cut points where the settings have none.
+    cuts: ClassVar[Sequence[float]] = CUT_POINTS
+    #: Cells of a batch, at most.
+    most_cells: ClassVar[int | None] = None
 
     def __init__(
         self,
@@ -74,15 +76,38 @@ class EmbeddingGrader:
             dtype: of the model's numbers: "float32" or "bfloat16".
             vectors_path: where vectors are kept, see `KeptVectors`; None for nowhere.
         """
-        self.model = folder.name if model is None else model
-        self.folder = folder
+        self.folder, self.device, self.dtype = folder, device, dtype
         self.cut_points = tuple(cut_points)
-        self.device = device
-        self.dtype = dtype
-        self._soft_cuts = soft_cuts
+        self.model = model or folder.name
+        self.model_and_prompt = self.model, ""
+        #: Of stored cosines the probabilities of the ratings 0..5: (answers, 6), NaN where one is none.
+        self.probabilities = None if soft_cuts is None else partial(_probabilities, cuts=soft_cuts)
+        #: Of stored answers the cosines, NaN where one is none.
+        self.cosines = _cosines
         self._vectors_path = vectors_path
-        self._models = shared_models()
         self._items: dict[str, NDArray[np.float32]] = {}
+
+    @classmethod
+    def create(cls, settings: GraderSection, root: Path) -> Self:
+        """Make a grader of its settings; the model is not loaded yet.
+
+        Raises:
+            GraderError: there are no weights, or the settings have another number of cut points.
+        """
+        n_cut_points = len(settings.cut_points or ())
+        if n_cut_points not in (0, len(cls.cuts)):
+            raise GraderError(
+                f"`cut_points` in [grader] are {n_cut_points}: give {len(cls.cuts)} cosines in rising order"
+            )
+        return cls(
+            embedding_folder(settings.model, settings.revision, root),
+            settings.cut_points or cls.cuts,
+            settings.device,
+            model=settings.model or OFFLINE_MODEL,
+            soft_cuts=_soft_cuts(settings) if cls.cuts is CUT_POINTS else None,
+            dtype=dtype_of(settings),
+            vectors_path=root / ".trecexam" / FILE,
+        )
 
     @cached_property
     def identity(self) -> Mapping[str, Any]:
@@ -105,35 +130,15 @@ class EmbeddingGrader:
         import torch
         from sentence_transformers.util import get_device_name
 
-        device = torch.device(self.device or get_device_name())
-        return environment_on(device, self.dtype)
-
-    @property
-    def model_and_prompt(self) -> tuple[str, str]:
-        """The model as people call it; there is no prompt."""
-        return self.model, ""
+        return environment_on(torch.device(self.device or get_device_name()), self.dtype)
 
     @property
     def model_to_load(self) -> str:
         """The model's name; empty once the model is loaded."""
         return "" if "_model" in self.__dict__ else self.model
 
-    @property
-    def probabilities(self) -> Callable[[Sequence[str]], NDArray[np.float64]] | None:
-        """Of stored cosines the probabilities of the ratings 0..5: (answers, 6), NaN where one is none."""
-        if self._soft_cuts is None:
-            return None
-        return partial(_probabilities, cuts=self._soft_cuts)
-
-    @property
-    def cosines(self) -> Callable[[Sequence[str]], NDArray[np.float64]]:
-        """Of stored answers the cosines, NaN where one is none."""
-        return _cosines
-
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Return unit vectors, shape (len(texts), dimension); the model cuts off what is too long."""
-        import numpy as np
-
         if not texts:
             return np.empty((0, 0), np.float32)
         order = sorted(range(len(texts)), key=lambda index: len(texts[index]))
@@ -149,34 +154,46 @@ class EmbeddingGrader:
 
     def grade(self, cells: Iterable[Cell]) -> Iterator[Sequence[tuple[Cell, Answer]]]:
         stored = STORED_ON_CPU if self.environment["device"] == "cpu" else STORED
-        for batch in by_passages(cells, READ_AHEAD):
-            self._embed_items(cell.item.text for cell in batch)
-            cells_of: dict[str, list[Cell]] = {}
-            for cell in batch:
-                cells_of.setdefault(cell.text, []).append(cell)
+        for cells_of in self._by_passage(cells):
+            self._embed_items(cell.item.text for of_text in cells_of.values() for cell in of_text)
             for part in spread([*_parts(sorted(cells_of, key=len), *stored)]):
-                passages = self._vectors(part)
+                windows = {text: self.windows(text) for text in part}
+                vectors = self._vectors([*dict.fromkeys(each for of in windows.values() for each in of)])
                 yield [
-                    graded for text in part for graded in self._graded(cells_of[text], passages[text][None])
+                    (cell, self._answer(cell, of_text))
+                    for text in part
+                    for of_text in [np.array([vectors[window] for window in windows[text]])]
+                    for cell in cells_of[text]
                 ]
 
-    def _graded(self, cells: Sequence[Cell], vectors: NDArray[np.float32]) -> Iterator[tuple[Cell, Answer]]:
-        """The cells of a passage by the highest cosine of its vectors, shape (vectors, dimension)."""
-        import numpy as np
-
+    def _by_passage(self, cells: Iterable[Cell]) -> Iterator[dict[str, list[Cell]]]:
+        """Yield batches, text -> its cells: of `READ_AHEAD` texts and `most_cells` cells at most."""
+        batch: dict[str, list[Cell]] = {}
+        number = 0
         for cell in cells:
-            products = np.multiply(vectors, self._items[cell.item.text], dtype=np.float64)
-            cosine = round(float(products.sum(axis=1).max()), 4)
-            yield cell, Answer(rating(cosine, self.cut_points), "ok", f"{cosine:.4f}")
+            if (cell.text not in batch and len(batch) == READ_AHEAD) or number == self.most_cells:
+                yield batch
+                batch, number = {}, 0
+            batch.setdefault(cell.text, []).append(cell)
+            number += 1
+        if batch:
+            yield batch
+
+    def windows(self, text: str) -> Sequence[str]:
+        """Return the parts of a passage that an item is compared with."""
+        return (text,)
+
+    def _answer(self, cell: Cell, vectors: NDArray[np.float32]) -> Answer:
+        """Grade by the highest cosine of a passage's vectors, shape (vectors, dimension)."""
+        products = np.multiply(vectors, self._items[cell.item.text], dtype=np.float64)
+        cosine = round(float(products.sum(axis=1).max()), 4)
+        return Answer(rating(cosine, self.cut_points), "ok", f"{cosine:.4f}")
 
     def _embed_items(self, texts: Iterable[str]) -> None:
-        distinct = dict.fromkeys(texts)
-        new = [text for text in distinct if text not in self._items]
-        if not new:
-            return
         if len(self._items) > KEPT_ITEMS:
-            self._items = {text: self._items[text] for text in distinct if text in self._items}
-        self._items.update(self._vectors(new))
+            self._items = {}
+        new = [text for text in dict.fromkeys(texts) if text not in self._items]
+        self._items |= self._vectors(new)
 
     def _vectors(self, texts: Sequence[str]) -> dict[str, NDArray[np.float32]]:
         """Vectors of different texts: those that are kept, and the others embedded."""
@@ -208,8 +225,8 @@ class EmbeddingGrader:
 
     @cached_property
     def _model(self) -> Any:
-        of = (load_model, self.folder, self.device, self.dtype)
-        return self._models.get(of, lambda: load_model(self.folder, self.device, self.dtype))
+        of = (self.folder, self.device, self.dtype)
+        return shared_model((load_model, *of), lambda: load_model(*of))
 
 
 def _probabilities(answers: Sequence[str], cuts: SoftCuts) -> NDArray[np.float64]:
@@ -217,8 +234,6 @@ def _probabilities(answers: Sequence[str], cuts: SoftCuts) -> NDArray[np.float64
 
 
 def _cosines(answers: Sequence[str]) -> NDArray[np.float64]:
-    import numpy as np
-
     try:
         return np.array(answers, np.float64)
     except ValueError:
@@ -229,10 +244,13 @@ def _cosines(answers: Sequence[str]) -> NDArray[np.float64]:
     return cosines
 
 
+def _missing_packages() -> str:
+    return missing_packages(("sentence_transformers", "torch"), HOW_TO_GET)
+
+
 def _check_installed() -> None:
-    missing = _missing_packages()
-    if missing:
-        raise GraderError(f"the `embedding` grader is not installed ({missing}): {HOW_TO_GET}")
+    if missing := _missing_packages():
+        raise GraderError(f"the `embedding` grader cannot run: {missing}")
 
 
 def load_model(folder: Path, device: str | None, dtype: str | None = None) -> Any:
@@ -291,20 +309,6 @@ def _refuse_own_modules(folder: Path) -> None:
         )
 
 
-def by_passages(cells: Iterable[Cell], limit: int, *, most_cells: int | None = None) -> Iterator[list[Cell]]:
-    """Batches of cells with at most `limit` different passages each, and `most_cells` cells; order kept."""
-    batch: list[Cell] = []
-    texts: set[str] = set()
-    for cell in cells:
-        if (cell.text not in texts and len(texts) == limit) or len(batch) == most_cells:
-            yield batch
-            batch, texts = [], set()
-        texts.add(cell.text)
-        batch.append(cell)
-    if batch:
-        yield batch
-
-
 def _parts(texts: Iterable[str], characters: int, number: int | None = None) -> Iterator[list[str]]:
     """Yield parts of at most so many characters and texts, but at least one text; order kept."""
     part: list[str] = []
@@ -325,55 +329,9 @@ def spread(parts: Sequence[T]) -> list[T]:
     return [parts[at] for at in sorted(range(len(parts)), key=lambda at: at * golden_ratio % 1)]
 
 
-def _missing_packages() -> str:
-    return ", ".join(p for p in ("sentence_transformers", "torch") if find_spec(p) is None)
-
-
-def _missing() -> str:
-    packages = _missing_packages()
-    if packages:
-        return f"{packages} not installed: {HOW_TO_GET}"
-    return "" if offline_folder() else f"no default model here: {HOW_TO_GET}"
-
-
-def create_embedding(settings: GraderSection, root: Path) -> EmbeddingGrader:
-    """An embedding grader from its settings; the model is not loaded yet.
-
-    Raises:
-        GraderError: there are no weights, or not as many cut points as there are ratings above 0.
-    """
-    return EmbeddingGrader(**arguments(settings, root, CUT_POINTS), soft_cuts=_soft_cuts(settings))
-
-
-def arguments(settings: GraderSection, root: Path, cuts: Sequence[float]) -> dict[str, Any]:
-    """What a grader by cosines is made with; `cuts` are the cut points where the settings have none.
-
-    Raises:
-        GraderError: there are no weights, or the settings have another number of cut points.
-    """
-    n_cut_points = len(settings.cut_points or ())
-    if n_cut_points not in (0, len(cuts)):
-        raise GraderError(
-            f"`cut_points` in [grader] are {n_cut_points}: give {len(cuts)} cosines in rising order"
-        )
-    return {
-        "folder": embedding_folder(settings.model, settings.revision, root),
-        "cut_points": settings.cut_points or cuts,
-        "device": settings.device,
-        "model": settings.model or OFFLINE_MODEL,
-        "dtype": dtype_of(settings),
-        "vectors_path": vectors_path(root),
-    }
-
-
 def dtype_of(settings: LanguageModelSection) -> str:
     """That of `embedding`: float32, where the settings do not say otherwise."""
     return "float32" if settings.dtype == "auto" else settings.dtype
-
-
-def vectors_path(root: Path) -> Path:
-    """Where the vectors of a track's texts are kept."""
-    return root / ".trecexam" / FILE
 
 
 def _soft_cuts(settings: GraderSection) -> SoftCuts | None:
@@ -393,8 +351,10 @@ FACTORY = Factory(
     summary="cosine of passage and item in a sentence-embedding space, cut into 0..5 at points fitted on "
     "TREC DL 2019; tau with people's nDCG@10 leaderboard 0.88 there, 0.60 to 0.65 on Cranfield, "
     "Vaswani and CISI; favours runs of the same encoder",
-    missing=_missing,
-    create=create_embedding,
+    missing=lambda: (
+        _missing_packages() or ("" if offline_folder() else f"no default model here: {HOW_TO_GET}")
+    ),
+    create=EmbeddingGrader.create,
     standard=True,
     reading=_reading,
 )

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import os
 import platform
+import re
+from collections.abc import Callable, Hashable
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar
+from weakref import WeakValueDictionary
 
 from trecexam.errors import GraderError
 
@@ -17,13 +20,21 @@ if TYPE_CHECKING:
 # nine times as long on a machine with other work.
 os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 
+M = TypeVar("M")
+#: Models of this process by what they are made of, as long as a grader or writer has them.
+_MODELS: WeakValueDictionary[Hashable, Any] = WeakValueDictionary()
 #: Of a CPU that multiplies in bfloat16.
 _BFLOAT16 = frozenset({"avx512_bf16", "amx_bf16"})
 #: Instruction sets that oneDNN may be limited to, and that have those; the first means that it is not.
-_WITH_BFLOAT16 = (
-    *("", "DEFAULT", "ALL", "AVX512_CORE_BF16", "AVX512_CORE_FP16", "AVX512_CORE_AMX"),
-    *("AVX512_CORE_AMX_FP16", "AVX10_1_512", "AVX10_1_512_AMX", "AVX10_1_512_AMX_FP16"),
-)
+_WITH_BFLOAT16 = re.compile(r"|DEFAULT|ALL|AVX512_CORE_(BF16|FP16|AMX|AMX_FP16)|AVX10_1_512(_AMX|_AMX_FP16)?")
+
+
+def shared_model(of: Hashable, make: Callable[[], M]) -> M:
+    """Return the model of this process that was made of this, or a new one."""
+    model: M | None = _MODELS.get(of)
+    if model is None:
+        model = _MODELS[of] = make()
+    return model
 
 
 def environment_of(model: torch.nn.Module) -> dict[str, str]:
@@ -81,7 +92,7 @@ def processor_dtype() -> str:
     Elsewhere bfloat16 takes four to seven times as long as float32.
     """
     limit = os.environ.get("ONEDNN_MAX_CPU_ISA", os.environ.get("DNNL_MAX_CPU_ISA", "")).upper()
-    if limit not in _WITH_BFLOAT16:
+    if not _WITH_BFLOAT16.fullmatch(limit):
         return "float32"
     return "bfloat16" if _BFLOAT16.intersection(_of_processor("flags").split()) else "float32"
 

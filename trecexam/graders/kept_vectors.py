@@ -11,12 +11,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from contextvars import ContextVar
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from trecexam.graders.base import identity_digest
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 #: In .trecexam/, for all who encode the track's texts.
 FILE = "vectors.sqlite"
@@ -24,8 +24,6 @@ FILE = "vectors.sqlite"
 MOST_BYTES = 2**29
 #: Seconds to wait for another process that writes.
 PATIENCE = 2.0
-#: Texts that are looked up by one statement.
-LOOKED_UP = 500
 _CHECK = 8
 #: Of the numbers of a vector, as they are kept.
 _DTYPE = "<f4"
@@ -64,30 +62,21 @@ class KeptVectors:
         self._maker = identity_digest(maker)
 
     def get(self, texts: Sequence[str]) -> dict[str, NDArray[Any]]:
-        """Of those texts that have a vector, the vector."""
-        import numpy as np
-
+        """Return cached vectors by text."""
         if _asleep.get() or not self.path.is_file():
             return {}
-        text_of = {self._key(text): text for text in texts}
-        keys = list(text_of)
         vectors: dict[str, NDArray[Any]] = {}
         with self._undamaged(), closing(sqlite3.connect(self.path, PATIENCE)) as connection:
-            for start in range(0, len(keys), LOOKED_UP):
-                part = keys[start : start + LOOKED_UP]
-                marks = ",".join("?" * len(part))
-                rows = connection.execute(
-                    f"SELECT text, vector FROM vectors WHERE text IN ({marks})",
-                    part,
-                )
-                for key, content in rows:
+            for text in texts:
+                key = self._key(text)
+                for (content,) in connection.execute("SELECT vector FROM vectors WHERE text = ?", (key,)):
                     vector, check = content[:-_CHECK], content[-_CHECK:]
                     if check == _check(key, vector):
-                        vectors[text_of[key]] = np.frombuffer(vector, _DTYPE).astype(_DTYPE)
+                        vectors[text] = np.frombuffer(vector, _DTYPE).astype(_DTYPE)
         return vectors
 
     def add(self, vectors: Mapping[str, NDArray[Any]]) -> None:
-        """Keeps vectors; where that cannot be done, it is left."""
+        """Keep vectors; where that cannot be done, it is left."""
         if _asleep.get() or not vectors or not self.path.parent.is_dir():
             return
         rows = []
@@ -114,7 +103,7 @@ class KeptVectors:
 
     @contextmanager
     def _undamaged(self) -> Iterator[None]:
-        """Continues where the file is locked, full or not to be written; removes it where it is damaged."""
+        """Continue where the file is locked, full or not to be written; remove it where it is damaged."""
         try:
             yield
         except (sqlite3.DatabaseError, TypeError, ValueError, OSError, OverflowError) as error:

@@ -17,7 +17,7 @@ from converters.unpacking import without_ending
 from trecexam.config import GraderSection
 from trecexam.errors import GraderError
 from trecexam.files.stamps import sniffed
-from trecexam.graders.base import ITEM_KINDS, Answer, Cell, Factory, Grader, Scale
+from trecexam.graders.base import Answer, Cell, Factory, Grader, Scale
 
 BATCH = 5000
 #: Formats of labels of passages for queries.
@@ -26,7 +26,7 @@ LABELS = ("qrels", "umbrela")
 MAX_RATING = Scale().max_rating
 
 
-class _Recording(NamedTuple):
+class Recording(NamedTuple):
     """Answers by (document, item) and by (text's digest, item), and the (model, prompt) they are of."""
 
     by_doc: dict[tuple[str, str], Answer]
@@ -34,7 +34,7 @@ class _Recording(NamedTuple):
     source: tuple[str, str]
 
 
-class RecordedGrader:
+class RecordedGrader(Grader):
     """Looks cells up in a recording: by (document, item), else by (equal passage text, item).
 
     Of qrels a label is the grade of the passage for the query itself, on the scale from 0 to the highest
@@ -45,19 +45,36 @@ class RecordedGrader:
     def __init__(self, path: Path, model: str | None = None, prompt: str | None = None) -> None:
         self.path = path
         self.model = model
-        self.prompt = prompt
+        self.prompt_name = prompt
+        # What cannot be read is said when something is to be graded: its grades are stored.
+        self._format = sniffed(path) or ""
+        if self._format in LABELS:
+            # The queries themselves are graded.
+            self.item_kinds = frozenset({"query"})
 
     @cached_property
     def identity(self) -> Mapping[str, Any]:
+        return {
+            "grader": "recorded",
+            "sha256": self.sha256(),
+            "model": self.model,
+            "prompt": self.prompt_name,
+        }
+
+    def sha256(self) -> str:
+        """Return the digest of the file, unpacked.
+
+        Raises:
+            GraderError: it cannot be read.
+        """
         try:
             with open_input(self.path) as file:
-                digest = hashlib.file_digest(file, "sha256").hexdigest()
+                return hashlib.file_digest(file, "sha256").hexdigest()
         except OSError as error:
             raise GraderError(f"cannot be read: {error.strerror}", path=self.path) from None
-        return {"grader": "recorded", "sha256": digest, "model": self.model, "prompt": self.prompt}
 
     def grade(self, cells: Iterable[Cell]) -> Iterator[Sequence[tuple[Cell, Answer]]]:
-        by_doc, by_text, _ = self._recording
+        by_doc, by_text, _ = self.recording
         remaining = iter(cells)
         while chunk := list(islice(remaining, BATCH)):
             batch = []
@@ -71,51 +88,41 @@ class RecordedGrader:
             if batch:
                 yield batch
 
-    @property
-    def model_and_prompt(self) -> tuple[str, str]:
+    @cached_property
+    def model_and_prompt(self) -> tuple[str, str] | None:  # type: ignore[override]
         """The model and the prompt that the recording names."""
-        return self._recording.source
+        return self.recording.source
 
     @cached_property
-    def known_passages(self) -> Mapping[str, Collection[str]] | None:
+    def known_passages(self) -> Mapping[str, Collection[str]] | None:  # type: ignore[override]
         """Of qrels query_id -> the doc_ids with a grade; None of other recordings, which have items."""
         if self._format != "qrels":
             return None
         doc_ids_by_query: dict[str, set[str]] = {}
-        for doc_id, query_id in self._recording.by_doc:
+        for doc_id, query_id in self.recording.by_doc:
             doc_ids_by_query.setdefault(query_id, set()).add(doc_id)
         return doc_ids_by_query
 
-    @property
-    def item_kinds(self) -> Collection[str]:
-        """Of qrels and umbrela's judgments the queries themselves."""
-        return frozenset({"query"}) if self._format in LABELS else ITEM_KINDS
-
     @cached_property
-    def scale(self) -> Scale:
+    def scale(self) -> Scale:  # type: ignore[override]
         """Of qrels the one that their labels use, of umbrela's judgments its own."""
         if self._format == "umbrela":
             return Scale.up_to(HIGHEST)
         if self._format != "qrels":
             return Scale()
-        return Scale.up_to(max(1, *(answer.rating or 0 for answer in self._recording.by_doc.values())))
+        return Scale.up_to(max(1, *(answer.rating or 0 for answer in self.recording.by_doc.values())))
 
     @cached_property
-    def _format(self) -> str:
-        # What cannot be read is said when something is to be graded: its grades are stored.
-        return sniffed(self.path) or ""
-
-    @cached_property
-    def _recording(self) -> _Recording:
+    def recording(self) -> Recording:
         by_doc: dict[tuple[str, str], Answer] = {}
         by_text: dict[tuple[bytes, str], Answer] = {}
         sources: set[tuple[str, str]] = set()
         if self._format == "qrels":
-            return _Recording(_labels(self.path), {}, (self.model or _stem(self.path), self.prompt or ""))
+            return Recording(_labels(self.path), {}, (self.model or _stem(self.path), self.prompt_name or ""))
         digests: dict[str, bytes] = {}
         for grade in _grades(self.path):
             if (self.model is not None and grade.model != self.model) or (
-                self.prompt is not None and grade.prompt != self.prompt
+                self.prompt_name is not None and grade.prompt != self.prompt_name
             ):
                 continue
             sources.add((grade.model, grade.prompt))
@@ -138,10 +145,12 @@ class RecordedGrader:
                 by_text.setdefault((digests[grade.doc_id], grade.item_id), answer)
         if not by_doc:
             asked_for = " and ".join(
-                f"{key} '{value}'" for key, value in (("model", self.model), ("prompt", self.prompt)) if value
+                f"{key} '{value}'"
+                for key, value in (("model", self.model), ("prompt", self.prompt_name))
+                if value
             )
             raise GraderError(f"holds no grades{' of ' + asked_for if asked_for else ''}", path=self.path)
-        return _Recording(by_doc, by_text, sources.pop())
+        return Recording(by_doc, by_text, sources.pop())
 
 
 def recorded_sources(path: Path) -> tuple[tuple[str, str], ...]:

@@ -5,27 +5,25 @@ Others come with an extension: `graders` of `trecexam.extension.Extension`.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping
 from functools import cache
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from trecexam.config import GraderSection, RaySection
 from trecexam.errors import GraderError, did_you_mean
-from trecexam.extension import extensions, named
+from trecexam.extension import extensions, named, provided
 from trecexam.folder import refuse_code
 from trecexam.graders.base import Factory, Grader
-from trecexam.graders.elsewhere import the_elsewhere
-from trecexam.graders.traits import traits_of
 
-if TYPE_CHECKING:
-    from trecexam.config import GraderSection, RaySection
-
-
+#: Libraries that take part in reading an answer.
+_LIBRARIES = ("nltk", "rapidfuzz")
 #: Graders that come with the package; known even where it runs from a source tree without metadata.
 BUILT_IN = {
     "recorded": "trecexam.graders.recorded:FACTORY",
     "embedding": "trecexam.graders.embedding:FACTORY",
-    "openai": "trecexam.graders.openai:FACTORY",
+    "openai": "trecexam.graders.server.grader:FACTORY",
 }
 
 
@@ -74,7 +72,27 @@ def create(
         )
     factory: Factory = named(_places()[settings.name])
     grader = factory.create(settings, root)
-    paid = traits_of(grader).meter is not None
-    if ray is None or ray.address is None or paid or not factory.runs_model:
+    if ray is None or ray.address is None or grader.meter is not None or not factory.runs_model:
         return grader
-    return the_elsewhere().grader(grader, settings, root, ray)
+    remote: Grader = provided("elsewhere").grader(grader, settings, root, ray)
+    return remote
+
+
+@cache
+def reading_fingerprint() -> str:
+    """sha256 (hex) of the graders' modules and of the versions of the libraries that they read answers with.
+
+    Two states of the program that call themselves the same version may still read otherwise.
+    """
+    content = hashlib.sha256()
+    ours = Path(__file__).parent
+    extensions = ours.parent / "extensions"
+    readers = (ours.rglob("*.py"), extensions.glob("*/grader.py"), extensions.glob("*/grader/*.py"))
+    for path in sorted(path for paths in readers for path in paths):
+        content.update(path.read_bytes())
+    for library in _LIBRARIES:
+        try:
+            content.update(version(library).encode())
+        except PackageNotFoundError:
+            content.update(b"none")
+    return content.hexdigest()

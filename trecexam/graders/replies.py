@@ -4,13 +4,21 @@ from __future__ import annotations
 
 import json
 import re
-from typing import Any, Literal, NamedTuple
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, Literal, NamedTuple, TypeVar
 
-from trecexam.graders.base import MOST_READ
+from trecexam.graders.base import MOST_READ, Answer
+from trecexam.tables.terminal import cut as shortened
 
+Call = TypeVar("Call", bound=Sequence[object])
+
+#: Replies after which a grader of which none could be read is not asked any more.
+FIRST = 20
+#: Characters of a reply that a message quotes.
+_QUOTED = 60
 #: How a reply can fail to be a whole text.
-Problem = Literal["", "ends early", "inside a thought", "refused", "empty"]
-ENDS_EARLY, INSIDE_A_THOUGHT, REFUSED, EMPTY = "ends early", "inside a thought", "refused", "empty"
+Problem = Literal["", "ends early", "inside a thought", "empty"]
+INSIDE_A_THOUGHT, EMPTY = "inside a thought", "empty"
 #: The remedy for a reply that ends early or inside a thought.
 RAISE_LIMIT = "ends early: raise max_new_tokens"
 
@@ -42,6 +50,16 @@ _TAIL = re.compile(rf"{_EDGE}\Z", re.I)
 _FENCED = re.compile(r"```\w*\s*([^`]*?)\s*```")
 
 
+class Unread(NamedTuple):
+    """In place of what should be in an answer: why it is not, in words that can be counted."""
+
+    reason: str
+
+
+#: Why an answer that was cut off, or is a thought without its end, is not used.
+ENDED_EARLY = Unread("ends early: raise `max_new_tokens`")
+
+
 class ReplyText(NamedTuple):
     """A reply's text, `MOST_READ` characters at most, and what keeps it from being whole ("" for nothing).
 
@@ -54,25 +72,20 @@ class ReplyText(NamedTuple):
     @property
     def ends_early(self) -> bool:
         """Return True where more tokens could have given more text."""
-        return self.problem in {ENDS_EARLY, INSIDE_A_THOUGHT}
+        return self.problem in {"ends early", INSIDE_A_THOUGHT}
 
 
-def read_reply(reply: str, *, cut: bool = False, refused: bool = False) -> ReplyText:
+def read_reply(reply: str, *, cut: bool = False) -> ReplyText:
     """Read a model's reply: its text without thoughts and control tokens, and how it ended.
 
     Args:
         cut: the model was stopped at the most tokens of a reply.
-        refused: the server says that the model or a filter refused.
     """
     answer = _behind_thoughts(reply.lstrip(_BLANKS))
     if answer is None:
-        return ReplyText("", "refused" if refused else "inside a thought")
+        return ReplyText("", "inside a thought")
     text = _trimmed(answer)[:MOST_READ]
-    if refused:
-        return ReplyText(text, "refused")
-    if cut:
-        return ReplyText(text, "ends early")
-    return ReplyText(text, "" if text else "empty")
+    return ReplyText(text, "ends early" if cut else "" if text else "empty")
 
 
 def _behind_thoughts(reply: str) -> str | None:
@@ -153,3 +166,54 @@ def unwrapped(text: str) -> str:
         if isinstance(member, str | int) and not isinstance(member, bool):
             return str(member)
     return text
+
+
+class FirstReplies:
+    """Counts a grader's replies until one can be read.
+
+    Args:
+        read, unread: how many replies were read, and could not be read, before.
+    """
+
+    def __init__(self, read: int = 0, unread: int = 0) -> None:
+        self._read, self._unread = read, unread
+        self._sent = self._answered = 0
+
+    @property
+    def are_unread(self) -> bool:
+        """Whether there are `FIRST` replies or more that cannot be read, and none that can."""
+        return not self._read and self._unread >= FIRST
+
+    def add(self, statuses: Iterable[str]) -> None:
+        """Counts replies by their status; one without a reply has another status than "ok" and "unparsed"."""
+        for status in statuses:
+            self._read += status == "ok"
+            self._unread += status == "unparsed"
+            self._answered += 1
+
+    def counting(self, calls: Iterable[Call]) -> Iterator[Call]:
+        """The calls; how many cells they are of is counted as they are sent."""
+        for call in calls:
+            self._sent += len(call)
+            yield call
+
+    @property
+    def are_due(self) -> bool:
+        """Whether the first ones were sent, and are waited for before anything else is sent."""
+        return not self._read and self._answered < FIRST <= self._sent
+
+
+def unread_line(answer: Answer, section: str) -> str:
+    """A reply that could not be read, and what to set.
+
+    Args:
+        answer: the reply.
+        section: of trecexam.toml, with the grader's settings.
+    """
+    reply = shortened(answer.raw, _QUOTED)
+    said = f'such as "{reply}"' if reply else "they are empty"
+    if answer.cut_at is not None:
+        return f"{said}, which {RAISE_LIMIT} in [{section}]"
+    return (
+        f"{said}: set another `prompt` or `model` in [{section}]; raise `max_new_tokens` if replies end early"
+    )

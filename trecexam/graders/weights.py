@@ -151,19 +151,19 @@ def weights_digest(folder: Path, memory: Path | None = None) -> str:
 
 
 def _digests(files: Sequence[Path], memory: Path | None) -> list[str]:
-    saved_entries: dict[str, list[object]] = {} if memory is None else recall(memory)
+    saved: dict[str, list[object]] = {} if memory is None else recall(memory)
     current: dict[str, list[object]] = {}
     for path in files:
         key, of_file = str(path.resolve()), stamp(path)
-        saved_entry = saved_entries.get(key)
-        if saved_entry is None or saved_entry[:-1] != list(of_file or ()):
-            saved_entry = [*(of_file or ()), _digest(path, of_file)]
-        current[key] = saved_entry
-    saved_entries = {key: saved_entry for key, saved_entry in saved_entries.items() if Path(key).exists()}
-    if memory is not None and {**saved_entries, **current} != saved_entries:
+        entry = saved.get(key)
+        if entry is None or entry[:-1] != list(of_file or ()):
+            entry = [*(of_file or ()), _digest(path, of_file)]
+        current[key] = entry
+    all_entries = {**{key: entry for key, entry in saved.items() if Path(key).exists()}, **current}
+    if memory is not None and all_entries != saved:
         # A folder that may only be read loses nothing but time.
         with contextlib.suppress(TrecexamError):
-            remember(memory, {**saved_entries, **current})
+            remember(memory, all_entries)
     return [str(entry[-1]) for entry in current.values()]
 
 

@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import groupby
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from converters.records import Item
 from trecexam.config import GraderSection
 from trecexam.errors import GraderError
-from trecexam.graders.base import Answer, Cell, Estimate, Usage
-from trecexam.graders.openai import missing_for_servers
+from trecexam.graders.base import Answer, Cell, Estimate, Grader
 from trecexam.graders.prompts import Reading
 from trecexam.graders.replies import read_reply
+from trecexam.graders.server.model import missing_for_servers
 from trecexam.graders.writing.base import Fitted, Unwritten, Writer, WrittenText, models_here
-
-if TYPE_CHECKING:
-    from trecexam.graders.server.meter import Meter
 
 
 def refuse(settings: GraderSection, keys: Iterable[str], why: str) -> None:
@@ -38,24 +35,21 @@ def missing_for_writing() -> str:
     return f"{local}; or {server}" if local and server else ""
 
 
-class WritingGrader(ABC):
+class WritingGrader(Grader):
     """Has a writer answer a prompt for each cell; cells with the same prompt share one answer.
 
     What the model wrote is stored, and what it means is read from that: another reading runs no model.
-
-    Attributes:
-        item_kinds: the kinds of items that it grades.
-        cut: texts that were too long for the model, since it was made.
     """
 
     free_text = True
     cells_share = "answer"
     name: str
-    item_kinds: frozenset[str]
 
     def __init__(self, writer: Writer) -> None:
         self.writer = writer
-        self.cut = 0
+        meter = self.meter = writer.meter
+        # The identity of a model here has the most tokens of its replies.
+        self.reply_limit = None if meter is None else writer.new_tokens
 
     @abstractmethod
     def prompt(self, cell: Cell) -> Fitted:
@@ -73,16 +67,6 @@ class WritingGrader(ABC):
     def identity(self) -> Mapping[str, Any]:
         writer = dict(self.writer.identity)
         return {"grader": self.name, "model": self.writer.model, "writer": writer, **self.asked()}
-
-    @property
-    def meter(self) -> Meter | None:
-        """Where tokens are paid for."""
-        return self.writer.meter
-
-    @property
-    def reply_limit(self) -> int | None:
-        """The most tokens of a server's reply; None of a model here, whose identity has them."""
-        return None if self.writer.meter is None else self.writer.new_tokens
 
     @property
     def environment(self) -> Mapping[str, str] | None:
@@ -120,17 +104,10 @@ class WritingGrader(ABC):
 
     def estimate(self, cells: Iterable[Cell]) -> Estimate:
         """What it would take to grade these; asks nobody."""
-        meter = self.meter
-        if meter is None:
-            return Estimate(sum(1 for _ in cells))
-        count = 0
-
-        def prompts() -> Iterator[str]:
-            nonlocal count
-            for (prompt, _), group in groupby(cells, self.prompt):
-                count += sum(1 for _ in group)
-                yield prompt
-
-        before: Usage = meter.before
-        writing = self.writer.estimate(list(dict.fromkeys(prompts())), before)
-        return writing._replace(cells=count)
+        if self.meter is None:
+            return super().estimate(cells)
+        number, prompts = 0, dict[str, None]()
+        for cell in cells:
+            number += 1
+            prompts[self.prompt(cell).prompt] = None
+        return self.writer.estimate([*prompts])._replace(cells=number)

@@ -11,7 +11,6 @@ from trecexam.config import TrackConfig
 from trecexam.files.stamps import Rejected
 from trecexam.folder import TrackFolder
 from trecexam.graders import Grader
-from trecexam.graders.traits import GraderTraits, traits_of
 from trecexam.line.judging_scale import JudgingScale
 from trecexam.line.kind import Kind, MeasureFacts
 from trecexam.line.overrides import Overrides
@@ -73,11 +72,6 @@ class Assessment(TrackInputs):
     left_out_runs: int = 0
     memo: dict[Any, Any] = field(default_factory=dict, init=False, repr=False)
 
-    @property
-    def traits(self) -> GraderTraits:
-        """What its grader says of itself."""
-        return traits_of(self.grader)
-
     @cached_property
     def measures(self) -> tuple[str, ...]:
         """The measures on rubric ratings that hold where none are named, see `Kind.measures`."""
@@ -97,7 +91,7 @@ class Assessment(TrackInputs):
     @property
     def _facts(self) -> MeasureFacts:
         only = bool(self.runs) and self.generated.issuperset(self.runs)
-        return MeasureFacts(self.config, self.bank, only, self.traits.scale.max_rating)
+        return MeasureFacts(self.config, self.bank, only, self.grader.scale.max_rating)
 
     @cached_property
     def of_documents(self) -> bool:
@@ -121,7 +115,7 @@ class Assessment(TrackInputs):
 
         None where the grader knows passages by id, as qrels that are grades do: all that it knows are pooled.
         """
-        if self.traits.known_passages is not None:
+        if self.grader.known_passages is not None:
             return ()
         judged = self.judged_queries if self.config.track.pool_judged else ()
         return tuple(query_id for query_id in self.bank.query_ids if query_id not in judged)

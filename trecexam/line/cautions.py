@@ -63,7 +63,7 @@ def depth_cautions(track: Assessment, measures: Iterable[MeasureLike]) -> tuple[
     deeper = [each for each in map(measure, measures) if each.params.get("cutoff", 0) > track.depth]
     names = [name for name in _names(deeper) if name not in track_measures]
     # Of qrels that are grades all passages that they name are graded.
-    if not names or track.traits.known_passages is not None:
+    if not names or track.grader.known_passages is not None:
         return ()
     if not any(run.count(query) > track.depth for run in track.runs.values() for query in run.query_ids):
         return ()
@@ -238,7 +238,7 @@ def encoder_cautions(track: Assessment) -> tuple[str, ...]:
 
     A passage's cosine is its highest over the query's items, as its label is its best rating.
     """
-    if track.traits.cosines is None or len(track.runs) < MIN_RUNS:
+    if track.grader.cosines is None or len(track.runs) < MIN_RUNS:
         return ()
     runs = _runs_like_encoder(track)
     if not runs:

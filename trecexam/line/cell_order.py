@@ -98,13 +98,13 @@ def is_useful(track: Assessment) -> bool:
     if not track.kind.ranks:
         # Nothing says that a passage without a rank is more useful than another.
         return False
-    return track.traits.cells_share is not None if order is None else order == "useful"
+    return track.grader.cells_share is not None if order is None else order == "useful"
 
 
 def ranks_items(track: Assessment) -> bool:
     """Whether the cells of a passage are put in an order, and may be parted."""
     # Read more than once, the beginning of shared prompts costs more than an order within passages is worth.
-    return is_useful(track) and track.traits.cells_share not in ("prompts", "answer")
+    return is_useful(track) and track.grader.cells_share not in ("prompts", "answer")
 
 
 def cell_scores(track: Assessment) -> Mapping[str, NDArray[np.float64]]:

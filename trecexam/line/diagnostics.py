@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from trecexam.errors import TrecexamError
 from trecexam.files.cache import memoized
 from trecexam.files.stamps import Rejected
-from trecexam.graders.first_replies import unread_line
+from trecexam.graders.replies import unread_line
 from trecexam.line.normal_forms import differing_in_form
 from trecexam.tables.notes import CHANGES, Note
 from trecexam.tables.terminal import printable
@@ -108,7 +108,7 @@ def without_label(track: Assessment) -> str:
     all have one, and of all other graders.
     """
     counts, file = track.counts, track.folder.recorded()
-    if not counts.missing or file is None or not track.kind.ranks or track.traits.known_passages is None:
+    if not counts.missing or file is None or not track.kind.ranks or track.grader.known_passages is None:
         return ""
     lacking = (
         f"{counts.missing:,} of {counts.cells:,} pooled passages have no label in {track.folder.shown(file)}"
@@ -194,7 +194,7 @@ def nothing_read(track: Assessment) -> str:
 def resolve_min_rating(track: Assessment, min_rating: int | None) -> int:
     if min_rating is None:
         return track.config.scores.min_rating
-    most = track.traits.scale.max_rating
+    most = track.grader.scale.max_rating
     if min_rating > most:
         raise TrecexamError(f"no rating reaches {min_rating}: the grader rates 0..{most}")
     return min_rating

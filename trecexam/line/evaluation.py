@@ -326,7 +326,7 @@ def board_notes(
     Args:
         measures: those that were asked for; None for the track's own.
     """
-    above = above_scale(board.measures, track.config, track.traits.scale.max_rating)
+    above = above_scale(board.measures, track.config, track.grader.scale.max_rating)
     specific = own_cautions(track)
     if measures is not None:
         names = board.measures

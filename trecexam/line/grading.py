@@ -12,20 +12,17 @@ import numpy as np
 
 from trecexam.bank.model import asked_digest, passage_digest
 from trecexam.graders.base import (
-    NOTHING_SPENT,
     Answer,
     Cell,
     Estimate,
     Grader,
-    Spent,
     Stopwatch,
     UngradedError,
-    Usage,
     identity_digest,
     identity_json,
 )
-from trecexam.graders.first_replies import FirstReplies
-from trecexam.graders.traits import UsageMeter, traits_of
+from trecexam.graders.meter import Meter, Spent, Usage
+from trecexam.graders.replies import FirstReplies
 from trecexam.line.assessment import Assessment
 from trecexam.line.cell_order import is_useful, missing_rows, useful_cells
 from trecexam.line.diagnostics import none_is_read
@@ -160,7 +157,7 @@ class Grading:
         """
         total = track.counts.missing if only is None else count_missing(track, only)
         # Others than models answer all: a recording is read to its end.
-        replies = FirstReplies(track.counts.ok, track.counts.unparsed) if track.traits.free_text else None
+        replies = FirstReplies(track.counts.ok, track.counts.unparsed) if track.grader.free_text else None
         if replies is not None and replies.are_unread and total:
             return Graded(0, complete=False)
         missing = useful_cells(track, only) if is_useful(track) else missing_cells(track, only)
@@ -181,8 +178,7 @@ class Grading:
         """
         replies = replies or FirstReplies(read=1)
         graded, complete, why = 0, True, ""
-        cut_texts = traits_of(self._grader).cut_texts
-        cut_before = cut_texts()
+        cut_before = self._grader.cut
         self._used = Usage()
         if not total:
             return Graded(0)
@@ -190,7 +186,7 @@ class Grading:
         watch = Stopwatch(stop, paid=meter is not None)
         if meter is not None:
             missing = takewhile(lambda _: not watch.stopped(), missing)
-        if progress and (model := traits_of(self._grader).model_to_load):
+        if progress and (model := self._grader.model_to_load):
             progress(Progress(0, total, loading=model))
         batches = self._grader.grade(missing)
         try:
@@ -212,11 +208,11 @@ class Grading:
             if close:
                 close()
             self._note_usage(meter)
-        return Graded(graded, complete, why, cut_texts() - cut_before)
+        return Graded(graded, complete, why, self._grader.cut - cut_before)
 
     def usage(self) -> dict[str, Any] | None:
         """What it used in the last run and in all; None where that is not counted."""
-        meter = traits_of(self._grader).meter
+        meter = self._grader.meter
         if meter is None:
             return None
         return {"this_update": meter.as_json(self._used), "total": meter.as_json(self._used_before())}
@@ -227,9 +223,7 @@ class Grading:
 
     def estimate_cells(self, missing: Iterable[Cell], total: int) -> Estimate:
         """As `estimate`, of these cells, `total` in number."""
-        self._meter()
-        estimate = traits_of(self._grader).estimate
-        return Estimate(total) if estimate is None else estimate(missing)
+        return Estimate(total) if self._meter() is None else self._grader.estimate(missing)
 
     def _record(self, batch: Sequence[tuple[Cell, Answer]]) -> None:
         """Stores a batch of answers in one transaction."""
@@ -239,7 +233,7 @@ class Grading:
         item_rows = dict(zip(items, store.add_items([asked_digest(i) for i in items]), strict=True))
         passage_rows = dict(zip(texts, store.add_passages([passage_digest(t) for t in texts]), strict=True))
         rows = (GradeRow(item_rows[cell.item], passage_rows[cell.text], *answer) for cell, answer in batch)
-        store.add(self._grader_id(), rows, traits_of(self._grader).environment())
+        store.add(self._grader_id(), rows, self._grader.environment)
 
     def _grader_id(self) -> int:
         identity = self._grader.identity
@@ -256,32 +250,28 @@ class Grading:
         own_digest = identity_digest(self._grader.identity)
         graders_by_digest = {identity_digest(each.identity): each for each in self._beside()}
         spent = (self._spent_by(each) for digest, each in graders_by_digest.items() if digest != own_digest)
-        meter = traits_of(self._grader).meter
+        meter = self._grader.meter
         rest = Usage(*self._store().paid(self._purse, {own_digest, *graders_by_digest}))
-        return reduce(Spent.plus, spent, NOTHING_SPENT if meter is None else _spent(meter, rest))
+        return reduce(Spent.plus, spent, Spent() if meter is None else meter.spent(rest))
 
     def _spent_by(self, grader: Grader) -> Spent:
-        meter = traits_of(grader).meter
-        return NOTHING_SPENT if meter is None else _spent(meter, self._used_before(grader))
+        meter = grader.meter
+        return Spent() if meter is None else meter.spent(self._used_before(grader))
 
     def spent(self) -> Spent:
         """What it used so far, and the graders whose budget is the same one."""
         return self._spent_by(self._grader).plus(self._spent_beside())
 
-    def _meter(self) -> UsageMeter | None:
+    def _meter(self) -> Meter | None:
         """The grader's, told what was used before; None where it has none."""
-        meter = traits_of(self._grader).meter
+        meter = self._grader.meter
         if meter is not None:
             meter.before, meter.used = self._used_before(), Usage()
-            meter.beside = self._spent_beside().plus(_spent(meter, self._by_writers()))
+            meter.beside = self._spent_beside().plus(meter.spent(self._by_writers()))
         return meter
 
-    def _note_usage(self, meter: UsageMeter | None) -> None:
+    def _note_usage(self, meter: Meter | None) -> None:
         if meter is not None and meter.used != self._used:
             used = meter.used
             self._store().add_usage(self._grader_id(), used.less(self._used), self._purse)
             self._used = used
-
-
-def _spent(meter: UsageMeter, used: Usage) -> Spent:
-    return Spent(used.tokens_in + used.tokens_out, meter.as_json(used)["cost"])

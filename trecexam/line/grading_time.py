@@ -9,8 +9,6 @@ from trecexam.graders.base import Cell, Grader
 from trecexam.graders.kept_vectors import no_kept_vectors
 from trecexam.graders.registry import is_standard
 from trecexam.graders.sampling import MeasuredTime, measured
-from trecexam.graders.traits import traits_of
-from trecexam.graders.writing.asking import runs_here
 from trecexam.graders.written import WritingGrader
 from trecexam.line.assessment import Assessment
 from trecexam.line.grading import missing_cells
@@ -35,7 +33,7 @@ def measure_time(loader: TrackLoader, track: Assessment | None = None) -> Measur
 
 
 def _measured_grading(grader: Grader, missing: Iterable[Cell], total: int) -> MeasuredTime | None:
-    if traits_of(grader).meter is not None or not total:
+    if grader.meter is not None or not total:
         return None
 
     def grade(passages: Sequence[list[Cell]]) -> None:
@@ -50,7 +48,7 @@ def _measured_grading(grader: Grader, missing: Iterable[Cell], total: int) -> Me
 def _runs_here(loader: TrackLoader) -> bool:
     """Whether its grader comes with trecexam, and works in this process."""
     if isinstance(loader.grader, WritingGrader):
-        return runs_here(loader.grader.writer)
+        return loader.grader.writer.is_here
     settings = loader.config
     is_builtin = loader.track_grader.is_own and is_standard(settings.grader.name)
     return is_builtin and settings.ray.address is None

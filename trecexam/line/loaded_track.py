@@ -12,7 +12,7 @@ from converters.errors import ConversionError
 from trecexam.errors import LackingError, TrackError, TrecexamError, did_you_mean
 from trecexam.folder import TrackFolder
 from trecexam.graders import Grader
-from trecexam.graders.base import Spent, Usage
+from trecexam.graders.meter import Spent, Usage
 from trecexam.line.assessment import Assessment
 from trecexam.line.loader import TrackLoader
 from trecexam.line.shared_inputs import SharedInputs

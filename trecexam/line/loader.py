@@ -21,8 +21,7 @@ from trecexam.files.stamps import stamp
 from trecexam.folder import TrackFolder
 from trecexam.graders import Grader
 from trecexam.graders.base import Estimate, identity_digest
-from trecexam.graders.first_replies import FIRST
-from trecexam.graders.traits import GraderTraits
+from trecexam.graders.replies import FIRST
 from trecexam.graders.writing.base import naming
 from trecexam.graders.writing.kept_answers import spent_by_writers
 from trecexam.line.assessment import Assessment
@@ -127,11 +126,6 @@ class TrackLoader:
         """Who grades the track."""
         return self.track_grader.grader
 
-    @property
-    def traits(self) -> GraderTraits:
-        """What the grader says of itself."""
-        return self.track_grader.traits
-
     @cached_property
     def kind(self) -> Kind:
         """What it grades.
@@ -139,7 +133,7 @@ class TrackLoader:
         Raises:
             ConfigError: the grader asks about other things than the settings say.
         """
-        return kind_of(self.folder, self.traits.item_kinds)
+        return kind_of(self.folder, self.grader.item_kinds)
 
     @property
     def name(self) -> str:
@@ -149,14 +143,14 @@ class TrackLoader:
     @cached_property
     def inputs(self) -> InputReader:
         """Reads the track's files."""
-        traits = self.traits
+        grader = self.grader
         # The one grader of a track asks about whatever it can.
         one_of_several = self.folder.grader is not None
         return InputReader(
             self.folder,
-            traits.item_kinds & self.kind.item_kinds if one_of_several else traits.item_kinds,
-            with_query=traits.needs_query_text,
-            known_query_ids=traits.known_passages,
+            grader.item_kinds & self.kind.item_kinds if one_of_several else grader.item_kinds,
+            with_query=grader.needs_query_text,
+            known_query_ids=grader.known_passages,
             shared=self.shared,
             kind=self.kind,
         )
@@ -242,7 +236,7 @@ class TrackLoader:
         # Otherwise Arrow keeps what the pool was made with, twice what all runs take, for a while.
         pa.default_memory_pool().release_unused()
         judging, bank_and_pool = self.config.judging, (inputs.bank, pool.doc_ids, pool.keys)
-        file_name, best = self.folder.shown(self.folder.overrides()), self.traits.scale.max_rating
+        file_name, best = self.folder.shown(self.folder.overrides()), self.grader.scale.max_rating
         cited = inputs.asked.cited_by({row.query_id for _, row in inputs.human})
         overrides = resolve(
             inputs.human, file_name, *bank_and_pool, best, judging.rule, cited=cited, absent=self.kind.absent
@@ -294,7 +288,7 @@ class TrackLoader:
 
     def _pool(self, inputs: TrackInputs, depth: int) -> TrackPool:
         """The pool of these inputs, as other graders have it where they look at the same."""
-        track, passages = self.config.track, self.traits.known_passages
+        track, passages = self.config.track, self.grader.known_passages
         ids = None if passages is None else tuple((query, frozenset(of)) for query, of in passages.items())
         # Without passages a recording has the texts.
         recorded = None if self.folder.passages() else self.folder.recorded()
@@ -303,9 +297,9 @@ class TrackLoader:
         if of not in inputs.pools:
             passages_texts = self.shared.texts(self.folder)
             inputs.pools[of] = (
-                track_pool(self.folder, inputs, self.traits, passages_texts, depth)
+                track_pool(self.folder, inputs, self.grader, passages_texts, depth)
                 if inputs.asked.citing is None
-                else cited_pool(self.folder, inputs, self.traits, passages_texts)
+                else cited_pool(self.folder, inputs, self.grader, passages_texts)
             )
         pool: TrackPool = inputs.pools[of]
         return pool
@@ -362,7 +356,7 @@ class TrackLoader:
             self._remember_settings()
             # A grading that a person stopped goes on with the rest.
             # What others than models say (recordings) is no fault of a setting.
-            if self.traits.free_text and (track.counts.unparsed >= FIRST or outcome.complete):
+            if self.grader.free_text and (track.counts.unparsed >= FIRST or outcome.complete):
                 why = "; ".join(filter(None, (outcome.why, nothing_read(track))))
                 outcome = outcome._replace(complete=False, why=why)
         return track, outcome

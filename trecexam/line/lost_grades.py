@@ -9,7 +9,6 @@ from trecexam.errors import StoreError
 from trecexam.files.kept import read_object, recall
 from trecexam.folder import TrackFolder
 from trecexam.graders.base import Grader, identity_digest, identity_json
-from trecexam.graders.traits import traits_of
 from trecexam.line.loader import TrackLoader
 
 
@@ -52,7 +51,7 @@ def stored_grades(loader: TrackLoader) -> dict[str, int]:
 
 def _metered(loader: TrackLoader) -> list[Grader]:
     """The grader, where it costs."""
-    return [loader.grader] if traits_of(loader.grader).meter is not None else []
+    return [loader.grader] if loader.grader.meter is not None else []
 
 
 def _counted(folder: TrackFolder, identity: Mapping[str, Any]) -> int:

@@ -333,7 +333,7 @@ def people_judgments(track: Assessment) -> tuple[PeoplesJudgment, ...]:
     """
     if track.judging_scale is None:
         return ()
-    same = track.traits.scale.max_rating == track.judging_scale.best
+    same = track.grader.scale.max_rating == track.judging_scale.best
     rated = {key: rows for key, rows in track.overrides.agreeing.items() if same and not key[2]}
     return tuple(
         PeoplesJudgment(

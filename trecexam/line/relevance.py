@@ -98,7 +98,7 @@ def _thresholds(
     scores = track.config.scores
     # A user's own grader may go beyond the scale that it names.
     highest_ratings = (int(q.ratings.max(initial=0)) for q in track.ratings(human=False))
-    max_rating = max((track.traits.scale.max_rating, *highest_ratings))
+    max_rating = max((track.grader.scale.max_rating, *highest_ratings))
     judged = () if track.official is None else track_judgments(track).judged.values()
     rating, relevant = scores.min_rating, scores.min_relevant
     max_judgment = max((label for labels in judged for label in labels.values()), default=None)

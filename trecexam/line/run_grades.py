@@ -82,7 +82,7 @@ def partly_graded(track: Assessment) -> Mapping[str, tuple[int, int]]:
 
     None of qrels that are grades: `without_label` says how many passages have no label.
     """
-    if track.traits.known_passages is not None or not is_graded(track):
+    if track.grader.known_passages is not None or not is_graded(track):
         return {}
     return {
         run: (grades.rated, grades.cells)

@@ -11,7 +11,8 @@ from converters.errors import ConversionError
 from trecexam.errors import LackingError, StoreError, TrecexamError
 from trecexam.files.track_lock import holder
 from trecexam.folder import TrackFolder
-from trecexam.graders.base import Usage, identity_digest
+from trecexam.graders.base import identity_digest
+from trecexam.graders.meter import Usage
 from trecexam.graders.writing.create import used_by_writers
 from trecexam.line.diagnostics import unread_answers
 from trecexam.line.loaded_track import TrackLoaders

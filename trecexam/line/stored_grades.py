@@ -15,7 +15,6 @@ from trecexam.bank.model import asked_digest, item_digest, passage_digest
 from trecexam.errors import TrecexamError
 from trecexam.graders import Grader
 from trecexam.graders.base import Answer, identity_digest
-from trecexam.graders.traits import traits_of
 from trecexam.line.environments import Environments
 from trecexam.line.kept_codes import KeptCodes
 from trecexam.line.sheets import CODES, ERROR, MISSING, UNPARSED, Sheet, SheetShape
@@ -65,11 +64,10 @@ class StoredGrades:
         self._kept = kept_codes
         self._grader = grader
         self.identity = grader.identity
-        traits = traits_of(grader)
-        self._read = traits.read if traits.free_text else None
-        self._limit = traits.reply_limit or 0
-        self._probabilities = traits.probabilities
-        self._cosines = traits.cosines
+        self._read = grader.read if grader.free_text else None
+        self._limit = grader.reply_limit or 0
+        self._probabilities = grader.probabilities
+        self._cosines = grader.cosines
 
     @property
     def grader_id(self) -> int | None:
@@ -435,7 +433,7 @@ class StoredGrades:
     def _model_and_prompt(self) -> tuple[str | None, str | None]:
         """What the grader is called where its identity does not say it."""
         try:
-            return traits_of(self._grader).model_and_prompt() or (None, None)
+            return self._grader.model_and_prompt or (None, None)
         except (ConversionError, TrecexamError):
             # A recording that is gone names nobody; its grades are stored.
             return None, None

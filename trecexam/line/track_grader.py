@@ -14,9 +14,7 @@ from trecexam.files.stamps import stamp
 from trecexam.folder import PACK, PACKED, TrackFolder
 from trecexam.graders import Grader, create
 from trecexam.graders.base import identity_json
-from trecexam.graders.fingerprint import reading_fingerprint
-from trecexam.graders.registry import is_standard
-from trecexam.graders.traits import GraderTraits, traits_of
+from trecexam.graders.registry import is_standard, reading_fingerprint
 from trecexam.graders.writing.base import naming
 from trecexam.line.input_files import sha256_of
 from trecexam.line.kept_codes import KeptCodes
@@ -60,8 +58,8 @@ class TrackGrader:
         Raises:
             ConfigError: they do not go with that scale.
         """
-        config = self._folder.config.suited(self.traits.score_settings)
-        return config.on_scale(*self.traits.scale, self._folder.config_path)
+        config = self._folder.config.suited(self.grader.score_settings)
+        return config.on_scale(*self.grader.scale, self._folder.config_path)
 
     @cached_property
     def grader(self) -> Grader:
@@ -86,11 +84,6 @@ class TrackGrader:
                 return made
             return create(config.grader, folder.root, config.ray, trust_code=folder.trust_code)
 
-    @property
-    def traits(self) -> GraderTraits:
-        """What the grader says of itself."""
-        return traits_of(self.grader)
-
     @cached_property
     def _prompt_digest(self) -> str | None:
         """sha256 (hex) of the user's own prompt; None where there is none, or none that can be read."""
@@ -102,10 +95,10 @@ class TrackGrader:
     @cached_property
     def kept_codes(self) -> KeptCodes | None:
         """Codes as they were read last; None where what is read may be another thing tomorrow."""
-        traits, config = self.traits, self._folder.config.grader
+        grader, config = self.grader, self._folder.config.grader
         # What of a model's words is a rating is decided by code: that of others has no fingerprint.
-        is_builtin = self.is_own and is_standard(config.name) and GOLD not in traits.item_kinds
-        if traits.free_text and not is_builtin:
+        is_builtin = self.is_own and is_standard(config.name) and GOLD not in grader.item_kinds
+        if grader.free_text and not is_builtin:
             return None
         reader = [
             __version__,

@@ -9,7 +9,7 @@ import numpy as np
 
 from trecexam.files.stamps import Rejected
 from trecexam.folder import TrackFolder
-from trecexam.graders.traits import GraderTraits
+from trecexam.graders import Grader
 from trecexam.line.diagnostics import without_text
 from trecexam.line.dropped_files import judges_answers
 from trecexam.line.judged_pool import judged_outside, judged_without_text
@@ -51,7 +51,7 @@ class TrackPool(NamedTuple):
 def track_pool(
     folder: TrackFolder,
     inputs: TrackInputs,
-    traits: GraderTraits,
+    grader: Grader,
     texts_of: Texts,
     depth: int,
 ) -> TrackPool:
@@ -61,17 +61,17 @@ def track_pool(
         TrackError: some of the runs' passages are not those of generated responses, and the track has items
             to grade them on and no passages at all.
     """
-    by_id = traits.known_passages is not None
+    by_id = grader.known_passages is not None
     queries = pool_with_ranks(tuple(inputs.runs.values()), inputs.bank.query_ids, depth)
     doc_ids = {doc_id for of_query in queries.values() for doc_id in of_query.doc_ids}
-    outside = _outside(folder, inputs, traits, queries)
+    outside = _outside(folder, inputs, grader, queries)
     all_ids = doc_ids.union(*outside.values())
     if by_id and folder.passages() is None:
         texts: Mapping[str, str] = inputs.own_texts
         rejected: tuple[Rejected, ...] = ()
         notes: tuple[str, ...] = ()
     else:
-        texts, rejected, notes = _texts(doc_ids, all_ids - doc_ids, inputs, traits, texts_of)
+        texts, rejected, notes = _texts(doc_ids, all_ids - doc_ids, inputs, grader, texts_of)
     keys = {doc_id: doc_id for doc_id in all_ids} if by_id else texts
     # Ids may be of any length.
     least = 0 if by_id else folder.config.track.min_text
@@ -93,7 +93,7 @@ def track_pool(
     )
 
 
-def cited_pool(folder: TrackFolder, inputs: TrackInputs, traits: GraderTraits, texts_of: Texts) -> TrackPool:
+def cited_pool(folder: TrackFolder, inputs: TrackInputs, grader: Grader, texts_of: Texts) -> TrackPool:
     """The pool where items are graded with what they cite: no run has it at any rank.
 
     A grader that knows passages by ids needs no text of those that have none.
@@ -113,16 +113,16 @@ def cited_pool(folder: TrackFolder, inputs: TrackInputs, traits: GraderTraits, t
     texts = {
         doc_id: text for doc_id in sorted(cited & texts_by_id.keys()) if (text := texts_by_id[doc_id]).strip()
     }
-    by_id = {doc_id for of_query in (traits.known_passages or {}).values() for doc_id in of_query}
+    by_id = {doc_id for of_query in (grader.known_passages or {}).values() for doc_id in of_query}
     keys = {**{doc_id: doc_id for doc_id in sorted(cited & by_id)}, **texts}
     return TrackPool(queries, texts, keys, keys, rejected, (), notes)
 
 
 def _outside(
-    folder: TrackFolder, inputs: TrackInputs, traits: GraderTraits, queries: Mapping[str, PooledQuery]
+    folder: TrackFolder, inputs: TrackInputs, grader: Grader, queries: Mapping[str, PooledQuery]
 ) -> dict[str, set[str]]:
     """Passages that are pooled though no run has them: judged ones, or all that a grader knows by id."""
-    known_passages = traits.known_passages
+    known_passages = grader.known_passages
     track = folder.config.track
     if known_passages is None:
         if not track.pool_judged:
@@ -140,7 +140,7 @@ def _texts(
     doc_ids: Collection[str],
     judged: Collection[str],
     inputs: TrackInputs,
-    traits: GraderTraits,
+    grader: Grader,
     texts_of: Texts,
 ) -> tuple[Mapping[str, str], tuple[Rejected, ...], tuple[str, ...]]:
     """As `document_texts`, with the texts of responses themselves.
@@ -150,7 +150,7 @@ def _texts(
         judged: others, for which alone the track need not have passages.
     """
     own_texts = inputs.own_texts
-    whole_answers = judges_answers(traits.item_kinds)
+    whole_answers = judges_answers(grader.item_kinds)
     needed_ids = set(doc_ids) - own_texts.keys()
     if judged and (texts_of.has_source or inputs.documents) and not whole_answers:
         needed_ids |= set(judged) - own_texts.keys()

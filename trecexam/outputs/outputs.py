@@ -281,7 +281,7 @@ def _extra_folders() -> tuple[str, ...]:
 def _extra_files(track: Assessment) -> ExtraFiles:
     """The files of the grader's items, where these have scores of their own, by their names in out/."""
     for feature in features():
-        if feature.extra is not None and feature.extra.kind in track.traits.item_kinds:
+        if feature.extra is not None and feature.extra.kind in track.grader.item_kinds:
             made = feature.extra.make(track)
             contents = {f"{feature.extra.folder}/{name}": content for name, content in made.files.items()}
             return ExtraFiles(contents, made.head)

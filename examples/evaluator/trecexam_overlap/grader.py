@@ -2,10 +2,10 @@
 
 import re
 
-from trecexam.graders import Answer, Factory
+from trecexam.graders import Answer, Factory, Grader
 
 
-class OverlapGrader:
+class OverlapGrader(Grader):
     @property
     def identity(self):
         """All that can change an answer."""

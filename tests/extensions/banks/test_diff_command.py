@@ -300,7 +300,7 @@ def test_each_compared_bank_file_replaces_the_track_file_of_its_kind(track: Path
 
 def test_items_that_the_grader_does_not_grade_are_reported(track: Path, tmp_path: Path) -> None:
     class Questions(HashGrader):
-        item_kinds = ("question",)
+        item_kinds = frozenset({"question"})
 
     nugget = {"query_id": "q1", "items": [{"nugget_id": "n1", "nugget_text": "a fact"}]}
     new = variant(track, tmp_path / "new.jsonl", lambda rows: rows.append(nugget))

@@ -19,7 +19,6 @@ import pytest
 
 pytest.importorskip("httpx2")
 pytest.importorskip("json_repair")
-pytest.importorskip("tenacity")
 
 from forked import start_forked
 from forked import trecexam as trecexam_command

@@ -18,7 +18,6 @@ import pytest
 
 pytest.importorskip("httpx2")
 pytest.importorskip("json_repair")
-pytest.importorskip("tenacity")
 
 from outside import outside
 from scripted_server import Exchange, serving
@@ -379,13 +378,10 @@ def test_unreadable_answers_take_at_most_the_estimated_number_of_calls(
 class OwnWriter:
     """A custom writer, which gets no separate system message."""
 
-    model, seed, paid, meter, environment, new_tokens = "own", None, False, None, None, 1000
+    model, seed, meter, environment, new_tokens = "own", None, None, None, 1000
 
     def __init__(self) -> None:
-        from trecexam.graders.base import Usage
-
         self.identity = {"writer": "own"}
-        self.used = Usage()
         self.prompts: list[str] = []
 
     def plain(self, text: str) -> str:
@@ -403,12 +399,6 @@ class OwnWriter:
             creation = "Updated" in prompt
             texts = nuggets + [fact(each) for each in passages_in(prompt)]
             yield [(prompt, WrittenText(str(texts if creation else [*map(importance, nuggets)])))]
-
-    def cost(self, used: object) -> None:
-        return None
-
-    def start_from(self, before: object) -> None:
-        pass
 
 
 def test_a_custom_writer_gets_the_system_message_first_and_cuts_are_counted(

@@ -30,7 +30,6 @@ from trecexam.extensions.cluster.grader import (
 )
 from trecexam.graders import create
 from trecexam.graders.base import UngradedError
-from trecexam.graders.traits import traits_of
 
 PROMPT = 'template = "{context} Does it say: {nugget}?"\nmax_rating = 1\nanswers = { Yes = 1, No = 0 }\n'
 #: Nothing listens there.
@@ -56,14 +55,12 @@ def sent(recipe: GraderRecipe) -> GraderRecipe:
     return found
 
 
-def test_on_a_cluster_a_grader_keeps_its_identity_and_traits(root: Path) -> None:
+def test_on_a_cluster_a_grader_keeps_its_identity_and_what_it_says_of_itself(root: Path) -> None:
     here, there = create(settings(), root), create(settings(), root, NOWHERE)
     assert there.identity == here.identity
-    ours, theirs = traits_of(here), traits_of(there)
-    for name in ("item_kinds", "needs_query_text", "scale", "score_settings", "free_text", "meter"):
-        assert getattr(theirs, name) == getattr(ours, name)
-    assert theirs.read is not None
-    assert theirs.cut_texts() == ours.cut_texts()
+    for name in ("item_kinds", "needs_query_text", "scale", "score_settings", "free_text", "meter", "cut"):
+        assert getattr(there, name) == getattr(here, name)
+    assert there.read is not None
 
 
 def test_a_worker_makes_the_same_grader_without_the_track_folder(
@@ -74,7 +71,7 @@ def test_a_worker_makes_the_same_grader_without_the_track_folder(
     worker = sent(recipe_of(grader, settings(), root))()
     cells = [ask(f"passage {n} of yes", "yes or no", n, kind="nugget") for n in range(5)]
     here = {cell: answer for batch in grader.grade(cells) for cell, answer in batch}
-    made_on = traits_of(grader).environment()
+    made_on = grader.environment
     assert made_on is not None
     assert worker.grade(cells) == [WorkerAnswer(here[cell], made_on) for cell in cells]
     assert not list(tmp_path.iterdir())

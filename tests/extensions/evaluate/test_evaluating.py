@@ -419,7 +419,7 @@ ERRORS = [
     ({"measures": ["nDGC@10"]}, "nDGC"),
     ({"measures": []}, "measures: name at least one"),
     ({"runs": {"a": {"q1": {"d": 10**400}}}}, "the score of 'd' for query 'q1' is not a number: 1000"),
-    ({"grader": HashGrader}, "grader: give a grader or its name, not a type"),
+    ({"grader": HashGrader}, "grader: give a grader or its name, not a class"),
     ({"bank": {}}, "^bank: no rows$"),
     ({"bank": []}, "^bank: no rows$"),
     ({"grader": None, "recorded": []}, "^recorded: no rows$"),

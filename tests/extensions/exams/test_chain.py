@@ -9,7 +9,6 @@ from random import Random
 import pytest
 
 pytest.importorskip("httpx2")
-pytest.importorskip("tenacity")
 
 from scripted_server import Exchange, serving
 

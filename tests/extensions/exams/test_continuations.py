@@ -37,27 +37,22 @@ def log_likelihood(backend: CausalBackend, prompt: list[int], tokens: list[int])
     return sum(float(steps[start + place, token]) for place, token in enumerate(tokens))
 
 
-@pytest.mark.parametrize(("budget", "cache"), [(1, True), (10_000, True), (10_000, False)])
+@pytest.mark.parametrize("way", ["tree", "cache", "rows"])
 def test_log_probabilities_equal_a_plain_forward_pass(
-    backend: CausalBackend, budget: int, cache: bool, monkeypatch: pytest.MonkeyPatch
+    backend: CausalBackend, way: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(backend.scorer._works, "cache", cache)
-    prompts = backend.tokens.encode(PROMPTS)
-    texts = [tokens_of(backend, of_prompt) for of_prompt in TEXTS]
-    found = backend.scorer.continued(prompts, texts, budget).tolist()
-    expected = [
-        log_likelihood(backend, prompt, tokens)
-        for prompt, continuations in zip(prompts, texts, strict=True)
-        for tokens in continuations
-    ]
-    assert found == pytest.approx(expected, abs=1e-3)
+    monkeypatch.setattr(backend.scorer, "way", lambda length: way)
+    for prompt, texts in zip(backend.tokens.encode(PROMPTS), TEXTS, strict=True):
+        tokens = tokens_of(backend, texts)
+        expected = [log_likelihood(backend, prompt, continuation) for continuation in tokens]
+        assert backend.scorer.continued(prompt, tokens) == pytest.approx(expected, abs=1e-3)
 
 
 def test_a_prompt_goes_through_the_model_once_for_all_its_continuations(
     backend: CausalBackend, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (prompt,), tokens = backend.tokens.encode(PROMPTS[:1]), tokens_of(backend, TEXTS[0])
-    assert backend.scorer.works("cache")
+    assert backend.scorer.works("tree")
     seen: list[int] = []
     forward = backend.model.forward
 
@@ -66,5 +61,6 @@ def test_a_prompt_goes_through_the_model_once_for_all_its_continuations(
         return forward(*args, **kwargs)
 
     monkeypatch.setattr(backend.model, "forward", counted)
-    backend.scorer.continued([prompt], [tokens], 10_000)
-    assert seen == [len(prompt), 4 * (max(map(len, tokens)) - 1)]
+    backend.scorer.continued(prompt, tokens)
+    assert len(seen) == 1
+    assert seen[0] <= len(prompt) + sum(map(len, tokens))

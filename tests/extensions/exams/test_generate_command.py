@@ -11,7 +11,6 @@ import pytest
 from exams import CHOICES, STEM
 
 pytest.importorskip("httpx2")
-pytest.importorskip("tenacity")
 
 from scripted_server import KEY, Exchange, serving
 

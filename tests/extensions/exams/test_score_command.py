@@ -15,7 +15,6 @@ from exams import CHOICES, PASSAGE, question, write_exam
 pytest.importorskip("torch")
 pytest.importorskip("transformers")
 pytest.importorskip("httpx2")
-pytest.importorskip("tenacity")
 
 import torch
 from outside import outside
@@ -148,16 +147,15 @@ def test_a_local_model_answers_each_question_once_even_if_stopped_halfway(
     asked: list[int] = []
     left = [1]
 
-    def written(self: ChoosingWriter, jobs: Sequence[Any], max_tokens: int) -> Any:
+    def written(self: ChoosingWriter, jobs: Sequence[Any]) -> Any:
         if not left[0]:
             raise TrecexamError("the power is gone")
         left[0] -= 1
         asked.append(len(jobs))
-        return texts(self, jobs, max_tokens)
+        return texts(self, jobs)
 
     texts = ChoosingWriter._texts
     monkeypatch.setattr(ChoosingWriter, "_texts", written)
-    monkeypatch.setattr(ChoosingWriter, "_plan", lambda self, jobs, _: [[job] for job in range(len(jobs))])
     start = ["exam", "score", str(exam), "-o", str(exam.parent / "out"), "--model", str(model)]
     assert run(start) == 2
     left[0] = 9

@@ -44,10 +44,10 @@ def test_choices_equal_an_exhaustive_search_in_every_architecture(
         grader = made(saved(tmp_path / name, name, tokenizer), "causal", prompt=prompt)
         kind = next(iter(grader.item_kinds))
         cells = [cell._replace(item=cell.item._replace(kind=kind)) for cell in cells[:6]]
-        jobs = grader._prepare([*zip(cells)], [])
+        jobs = grader._prepare([*zip(cells)])[0]
         answers = [answer for answer, _ in grader.prompts[kind].answers]
         for job, row in zip(jobs, grader.backend.score(jobs, answers, 10_000)(), strict=True):
-            assert row == pytest.approx(exhaustive(grader, job.cells[0]), abs=1e-3)
+            assert row == pytest.approx(exhaustive(grader, job.request[0]), abs=1e-3)
     decoder = grader.backend.scorer  # type: ignore[attr-defined]
     assert decoder.way(64) == OTHER_WAYS.get(name, "tree")
 

@@ -3,38 +3,32 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from trecexam.extensions.local_models.backend import Job
 from trecexam.extensions.local_models.batching import Batcher, Budget, OutOfMemoryError, plan
 
-
-class Prompt(NamedTuple):
-    length: int
-    group: int = 0
-    name: int = 0
-
-
-JOBS = st.lists(st.builds(Prompt, st.integers(1, 60), st.integers(0, 5)), max_size=40)
+Prompt = Job[int]
 
 
 def prompts(*lengths: int) -> list[Prompt]:
-    return [Prompt(length, place, place) for place, length in enumerate(lengths)]
+    return [Job(place, [0] * length) for place, length in enumerate(lengths)]
 
 
 def tokens(batch: Sequence[Prompt]) -> int:
     return len(batch) * max(prompt.length for prompt in batch)
 
 
-@given(JOBS, st.integers(1, 200))
-def test_every_prompt_is_in_exactly_one_batch_within_the_budget(jobs: list[Prompt], budget: int) -> None:
-    batches = plan([job.length for job in jobs], budget)
-    assert sorted(place for batch in batches for place in batch) == list(range(len(jobs)))
+@given(st.lists(st.integers(1, 60), max_size=40), st.integers(1, 200))
+def test_every_prompt_is_in_exactly_one_batch_within_the_budget(lengths: list[int], budget: int) -> None:
+    batches = plan(lengths, budget)
+    assert sorted(place for batch in batches for place in batch) == list(range(len(lengths)))
     for batch in batches:
-        assert len(batch) == 1 or tokens([jobs[place] for place in batch]) <= budget
+        assert len(batch) == 1 or len(batch) * max(lengths[place] for place in batch) <= budget
 
 
 class Device:
@@ -46,7 +40,7 @@ class Device:
         self.on_device = 0
         self.calls = 0
 
-    def launch(self, batch: Sequence[Prompt]) -> Callable[[], list[int]]:
+    def launch(self, batch: Sequence[Prompt], max_tokens: int) -> Callable[[], list[int]]:
         self.calls += 1
         assert self.calls < 500, "it goes on for ever"
         used = self.on_device + tokens(batch) if self.together else tokens(batch)
@@ -60,28 +54,23 @@ class Device:
             if not fits:
                 raise OutOfMemoryError("no memory")
             self.batches.append(list(batch))
-            return [prompt.name * 10 for prompt in batch]
+            return [prompt.request for prompt in batch]
 
         return result
 
 
-def batcher_of(prepare: Any, launch: Any, budget: int) -> Batcher[Prompt, Prompt, int]:
+def batcher_of(prepare: Any, launch: Any, budget: int) -> Batcher[Any, int]:
     return Batcher(
-        prepare,
+        lambda window: (prepare(window), []),
         launch,
         Budget(budget),
-        lambda jobs, max_tokens: plan([job.length for job in jobs], max_tokens),
+        lambda jobs, budget: plan([job.length for job in jobs], budget.tokens),
     )
 
 
-def run(jobs: Sequence[Prompt], device: Device, budget: int, first: int = 512) -> dict[int, int]:
+def run(jobs: Sequence[Prompt], device: Device, budget: int) -> list[int]:
     batcher = batcher_of(lambda window: window, device.launch, budget)
-    found: dict[int, int] = {}
-    for batch in batcher.run(jobs, first, first):
-        for job, result in batch:
-            assert job.name not in found
-            found[job.name] = result
-    return found
+    return sorted(reply for batch in batcher.run(jobs, 512, 512) for reply in batch)
 
 
 @given(st.lists(st.integers(1, 30), max_size=30), st.integers(30, 90), st.booleans(), st.booleans())
@@ -89,7 +78,7 @@ def test_a_batch_that_does_not_fit_is_halved_until_it_does(
     lengths: list[int], room: int, late: bool, together: bool
 ) -> None:
     device = Device(room, late=late, together=together)
-    assert run(prompts(*lengths), device, 400) == {place: place * 10 for place in range(len(lengths))}
+    assert run(prompts(*lengths), device, 400) == list(range(len(lengths)))
     assert all(tokens(batch) <= room for batch in device.batches)
 
 
@@ -106,11 +95,11 @@ def test_the_next_window_is_tokenised_in_another_thread_while_this_one_runs() ->
 
     def prepare(window: list[Prompt]) -> list[Prompt]:
         threads.append(threading.current_thread().name)
-        if window[0].name == 2:
+        if window[0].request == 2:
             ready.set()
         return window
 
-    def launch(batch: Sequence[Prompt]) -> Callable[[], list[int]]:
+    def launch(batch: Sequence[Prompt], max_tokens: int) -> Callable[[], list[int]]:
         # The first window's batch waits for the second window, which must arrive without a request.
         assert ready.wait(10)
         return lambda: [0] * len(batch)
@@ -127,28 +116,28 @@ def test_a_failure_anywhere_reaches_the_caller(where: str) -> None:
         yield from prompts(10, 10)
         if where == "cells":
             raise ValueError("broke in cells")
-        yield from (prompt._replace(name=prompt.name + 2) for prompt in prompts(10, 10))
+        yield from prompts(10, 10, 10, 10)[2:]
 
     def prepare(window: list[Prompt]) -> list[Prompt]:
-        if where == "prepare" and window[0].name == 2:
+        if where == "prepare" and window[0].request == 2:
             raise ValueError("broke in prepare")
         return window
 
-    def launch(batch: Sequence[Prompt]) -> Callable[[], list[int]]:
-        if where == "launch" and batch[0].name == 2:
+    def launch(batch: Sequence[Prompt], max_tokens: int) -> Callable[[], list[int]]:
+        if where == "launch" and batch[0].request == 2:
             raise ValueError("broke in launch")
 
         def result() -> list[int]:
-            if where == "result" and batch[0].name == 2:
+            if where == "result" and batch[0].request == 2:
                 raise ValueError("broke in result")
-            return [0] * len(batch)
+            return [prompt.request for prompt in batch]
 
         return result
 
     done: list[int] = []
     batcher = batcher_of(prepare, launch, 10)
     with pytest.raises(ValueError, match=f"broke in {where}"):
-        done.extend(job.name for batch in batcher.run(cells(), 2, 2) for job, _ in batch)
+        done.extend(reply for batch in batcher.run(cells(), 2, 2) for reply in batch)
     assert done == [] if where == "cells" else done[:2] == [0, 1]
 
 

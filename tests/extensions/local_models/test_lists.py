@@ -99,7 +99,7 @@ def test_labels_and_their_probabilities_equal_plain_forward_passes(
         spelled, written = "", []
         for place, cell in enumerate(call):
             opening = "['" if place == 0 else "', '"
-            whole = {label: backend.answers([f"{spelled}{opening}{label}"])[0] for label in LABELS}
+            whole = {label: backend.tokens.answers([f"{spelled}{opening}{label}"])[0] for label in LABELS}
             for way in whole.values():
                 assert way[: len(written)] == written
             ways = {label: way[len(written) :] for label, way in whole.items()}
@@ -191,13 +191,13 @@ def test_unreadable_free_lists_are_retried_greedily_then_by_nugget_then_unparsed
     def launch(self: LanguageGrader, jobs: Sequence[Any], max_tokens: int) -> Any:
         texts = []
         for job in jobs:
-            number, doc_id, beams = len(job.cells), job.cells[0].doc_id, self.decoding.beams
+            number, doc_id, beams = len(job.request), job.request[0].doc_id, self.decoding.beams
             asked.append((doc_id, number, beams))
             good = str(["support"] * number)
             readable = {
                 "d0": True,
                 "d1": beams == 1,
-                "d2": number == 1 and job.cells[0].item.text != "n 1",
+                "d2": number == 1 and job.request[0].item.text != "n 1",
             }
             texts.append(ModelOutput(good if readable[doc_id] else "some prose"))
         return lambda: texts

@@ -49,10 +49,10 @@ def test_log_probabilities_equal_those_of_transformers(
     models: dict[str, Path], cells: list[Cell], thorough: bool, name: str, model: str
 ) -> None:
     grader = made(models[model], name)
-    jobs = grader._prepare([*zip(cells[: 9 if thorough else 4])], [])
+    jobs = grader._prepare([*zip(cells[: 9 if thorough else 4])])[0]
     answers = [answer for answer, _ in grader.prompts["question"].answers]
     for job, row in zip(jobs, grader.backend.score(jobs, answers, 2_000)(), strict=True):
-        assert row == pytest.approx(exhaustive(grader, job.cells[0]), abs=1e-4)
+        assert row == pytest.approx(exhaustive(grader, job.request[0]), abs=1e-4)
 
 
 @pytest.mark.parametrize(("name", "model"), KINDS)
@@ -61,7 +61,7 @@ def test_answers_of_several_tokens_are_scored_whole(
 ) -> None:
     grader = made(models[model], name, prompt="UMBRELA")
     cell = cells[0]._replace(text="a document", item=cells[0].item._replace(kind="query"))
-    jobs = grader._prepare([(cell,)], [])
+    jobs = grader._prepare([(cell,)])[0]
     answers = [answer for answer, _ in grader.prompts["query"].answers]
     assert len(jobs[0].tokens) < grader.max_length
     assert grader.backend.score(jobs, answers, 2_000)()[0] == pytest.approx(
@@ -92,6 +92,7 @@ def test_an_incompatible_version_of_transformers_is_rejected(
     grader = made(models["t5"], "seq2seq")
     # Another test's grader may have this model.
     vars(grader.backend).pop("scorer", None)
-    monkeypatch.setattr("trecexam.extensions.local_models.t5._activation", lambda name: torch.tanh)
+    activations = {"gelu_pytorch_tanh": torch.tanh}
+    monkeypatch.setattr("trecexam.extensions.local_models.t5.ACT2FN", activations)
     with pytest.raises(GraderError, match="computes this model differently from trecexam"):
         list(grader.grade(cells))

@@ -63,19 +63,19 @@ class Counting(torch.nn.Module):
 
     def log_probabilities(self, tokens: torch.Tensor, mask: torch.Tensor, tree: Any) -> torch.Tensor:
         """In place of a T5."""
-        self.seen += tokens.numel() + len(tokens) * (1 + len(tree.tokens))
-        return torch.zeros(len(tokens), len(tree.answers))
+        self.seen += tokens.numel() + len(tokens) * len(tree.depths)
+        return torch.zeros(len(tokens), len(tree.branches))
 
 
-def drawn_jobs(prompts: int) -> list[Job]:
+def drawn_jobs(prompts: int) -> list[Job[Any]]:
     """Ten questions about each passage of 30 to 300 tokens, in a prompt of 60."""
     rng = random.Random(1)
-    jobs = []
+    jobs: list[Job[Any]] = []
     for passage in range(prompts // 10):
         text = [rng.randrange(8) for _ in range(rng.randint(30, 300))]
         for _ in range(10):
             question = [rng.randrange(8) for _ in range(rng.randint(6, 25))]
-            jobs.append(Job((), None, [0] * 30 + text + [1] * 30 + question, passage))  # type: ignore[arg-type]
+            jobs.append(Job((), [0] * 30 + text + [1] * 30 + question, passage))
     return jobs
 
 
@@ -88,8 +88,11 @@ def test_few_tokens_are_computed_in_vain(
     backend: LocalModel = Seq2SeqBackend(Path(), "cpu") if kind == "t5" else CausalBackend(Path(), "cpu")
     # The CPU is cut up for its cores.
     vars(backend)["device"] = "cpu:0"
-    monkeypatch.setattr(backend, "answers", lambda texts: [[number] for number in range(len(texts))])
-    vars(backend).update(ends=[7], tokens=SimpleNamespace(tokenizer=SimpleNamespace(pad_token_id=0)))
+    tokens = SimpleNamespace(
+        tokenizer=SimpleNamespace(pad_token_id=0),
+        answers=lambda texts: [[number] for number in range(len(texts))],
+    )
+    vars(backend).update(ends=[7], tokens=tokens)
     decoder = Decoder(model, 0, [7])
     decoder._works["tree"] = True
     decoder.cuts_caches = shares
@@ -97,9 +100,9 @@ def test_few_tokens_are_computed_in_vain(
     monkeypatch.setattr(decoder, "_tree_masks", lambda *args: None)
     vars(backend).update(scorer=model if kind == "t5" else decoder)
     budget = backend.budget(GPU_TOKENS)
-    batcher: Batcher[Job, Job, list[float]] = Batcher(
-        _with_prefixes,
-        lambda jobs: backend.score(jobs, list("012345"), budget.tokens),
+    batcher: Batcher[Any, list[float]] = Batcher(
+        lambda jobs: (_with_prefixes(jobs), []),
+        lambda jobs, max_tokens: backend.score(jobs, list("012345"), max_tokens),
         budget,
         backend.plan,
     )
@@ -138,14 +141,14 @@ def test_each_architecture_computes_few_tokens_in_vain(name: str, tmp_path: Path
         grader = made(folder, "seq2seq" if name == "t5" else "causal", max_batch_tokens=GPU_TOKENS)
         backend: Any = grader.backend
         cells = cells_of(300)
-        real = sum(job.length for job in grader._prepare([*zip(cells)], []))
+        real = sum(job.length for job in grader._prepare([*zip(cells)])[0])
         list(grader.grade(cells[:1]))
         seen: list[int] = []
         if name == "t5":
             score = backend.scorer.log_probabilities
 
             def counted(tokens: torch.Tensor, mask: torch.Tensor, tree: Any) -> torch.Tensor:
-                seen.append(tokens.numel() + len(tokens) * (1 + len(tree.tokens)))
+                seen.append(tokens.numel() + len(tokens) * len(tree.depths))
                 return score(tokens, mask, tree)  # type: ignore[no-any-return]
 
             backend.scorer.log_probabilities = counted

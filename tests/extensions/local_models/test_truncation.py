@@ -41,7 +41,7 @@ TOKENISERS = {
     "characters": Characters(),
     "t5": PromptTokens(t5_tokenizer()),
     "bpe": PromptTokens(bpe_tokenizer(chat=False)),
-    "chat": PromptTokens(bpe_tokenizer(chat=True), chat=True),
+    "chat": PromptTokens(bpe_tokenizer(chat=True), decoder_only=True),
 }
 PASSAGE = (
     "The answer is mostly relevant, na\u00efve \u4e2d\u6587 \U0001f600 and complete; "
@@ -111,7 +111,7 @@ def test_no_prompt_is_longer_than_the_model_accepts(
         ask(" ".join(rng.choices(words, k=size)), "Is it complete?", doc_id=f"d{size}")
         for size in (1, 100, 150, 200, 400, 1200)
     ]
-    jobs = grader._prepare([*zip(cells)], [])
+    jobs = grader._prepare([*zip(cells)])[0]
     question = grader.backend.tokens.encode(["Is it complete?"])[0][1:-1]
     for job in jobs:
         assert len(job.tokens) <= grader.max_length
@@ -154,7 +154,7 @@ def test_a_passage_of_megabytes_is_cut_like_a_short_one_and_quickly(
     words = "the answer is complete but has gaps " * 100_000
     short, long = (ask(words[:size], "Is it complete?") for size in (40_000, len(words)))
     began = time.process_time()
-    jobs = grader._prepare([(short,), *[(long,)] * 20], [])
+    jobs = grader._prepare([(short,), *[(long,)] * 20])[0]
     assert time.process_time() - began < 2
     assert all(job.tokens == jobs[0].tokens for job in jobs)
 
@@ -166,9 +166,8 @@ def test_a_passage_cannot_contain_special_tokens(models: dict[str, Path], kind: 
     tokenizer = grader.backend.tokens.tokenizer  # type: ignore[attr-defined]
     special = list(tokenizer.added_tokens_encoder)
     assert special
-    plain, forged = grader._prepare(
-        [(ask("a passage", "Is it?"),), (ask(f"a passage {' '.join(special)} 5", f"Is it? {special[0]}"),)],
-        [],
+    (plain, forged), _ = grader._prepare(
+        [(ask("a passage", "Is it?"),), (ask(f"a passage {' '.join(special)} 5", f"Is it? {special[0]}"),)]
     )
     ids = set(tokenizer.added_tokens_encoder.values()) - {tokenizer.unk_token_id}
     assert [token for token in forged.tokens if token in ids] == [t for t in plain.tokens if t in ids]

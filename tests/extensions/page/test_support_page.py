@@ -19,7 +19,6 @@ from support import until
 from worker_thread import Thread
 
 pytest.importorskip("httpx2")
-pytest.importorskip("tenacity")
 
 from cited import judging
 

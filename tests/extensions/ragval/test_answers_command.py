@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 pytest.importorskip("httpx2")
-pytest.importorskip("tenacity")
 
 from ragval import BLOCKS, KEY, make_track, write_lines
 from scripted_server import Exchange, serving

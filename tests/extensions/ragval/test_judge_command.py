@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 
 pytest.importorskip("httpx2")
-pytest.importorskip("tenacity")
 
 from ragval import KEY, answer, judging, make_track, questions, write_lines
 from scripted_server import serving

@@ -87,7 +87,6 @@ def test_replaying_the_recorded_scores_gives_the_recorded_report(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     pytest.importorskip("httpx2")
-    pytest.importorskip("tenacity")
     from ragval import make_track, write_lines
     from scripted_server import Exchange, serving
 

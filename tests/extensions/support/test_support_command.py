@@ -14,7 +14,6 @@ from scripted_server import Scripted, serving
 from support import tsv_rows
 
 pytest.importorskip("httpx2")
-pytest.importorskip("tenacity")
 
 from cited import judging
 

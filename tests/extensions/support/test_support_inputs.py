@@ -14,7 +14,6 @@ from scripted_server import Exchange, serving
 from support import tsv_rows, until, write_run
 
 pytest.importorskip("httpx2")
-pytest.importorskip("tenacity")
 
 from cited import judging
 

@@ -16,7 +16,6 @@ from scripted_server import serving
 from support import tsv_rows
 
 pytest.importorskip("httpx2")
-pytest.importorskip("tenacity")
 
 from cited import judging
 

@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 
 pytest.importorskip("httpx2")
-pytest.importorskip("tenacity")
 
 from assigning import assign, label_of, nuggets_in, passage_in
 from scripted_server import serving

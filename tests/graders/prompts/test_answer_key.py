@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 
 from converters.records import Item
 from trecexam.graders.prompts import published
-from trecexam.graders.prompts.answer_key import is_correct
-from trecexam.graders.prompts.wording import normalised, stop_words
+from trecexam.graders.prompts.answer_key import is_correct, normalised, stop_words
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trecexam.graders.prompts import published
+from trecexam.graders.prompts.answer_key import UNANSWERABLE
 from trecexam.graders.prompts.parsing import (
     UNPARSED,
     read_answer,
@@ -13,7 +14,6 @@ from trecexam.graders.prompts.parsing import (
     read_support,
     read_yes_no,
 )
-from trecexam.graders.prompts.wording import UNANSWERABLE
 
 LABELS = published()["QuestionSelfRatedUnanswerablePromptWithChoices"].labels
 NUGGET_LABELS = published()["NuggetSelfRatedPrompt"].labels

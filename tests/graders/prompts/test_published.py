@@ -13,7 +13,6 @@ from support import ask
 from converters.records import Item
 from trecexam.errors import GraderError
 from trecexam.graders.prompts import DEFAULT, named, published
-from trecexam.graders.prompts.model import PARSERS
 
 QUESTION_RATING = """\
 Can the question be answered based on the available context? choose one:
@@ -142,7 +141,6 @@ def test_every_prompt_names_its_source_its_scale_and_its_parser() -> None:
     for name, prompt in published().items():
         assert prompt.name == name
         assert re.search(r"\b20\d\d\b|arXiv", prompt.source)
-        assert prompt.parser in PARSERS
         assert prompt.asks in {"question", "nugget", "statement", "query"}
         assert 1 <= prompt.min_rating <= prompt.max_rating
         ratings = [rating for _, rating in prompt.answers]

@@ -8,16 +8,14 @@ from typing import Any
 import pytest
 
 pytest.importorskip("httpx2")
-pytest.importorskip("tenacity")
 
 from scripted_server import KEY
 from support import ask, make_small_track
 
 from trecexam.config import GraderSection
 from trecexam.graders import Cell
-from trecexam.graders.openai import _create
 from trecexam.graders.server import exchange
-from trecexam.graders.server.grader import ServerGrader
+from trecexam.graders.server.grader import ServerGrader, _create
 
 Make = Callable[..., ServerGrader]
 

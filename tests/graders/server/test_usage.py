@@ -14,10 +14,10 @@ from support import HashGrader
 
 import trecexam
 from trecexam.cli.main import run
+from trecexam.config import GraderSection
 from trecexam.errors import GraderError
-from trecexam.graders.base import Usage
+from trecexam.graders.meter import Meter, Usage
 from trecexam.graders.server.grader import ServerGrader
-from trecexam.graders.server.meter import Meter, Prices
 
 Make = Callable[..., ServerGrader]
 MakeTrack = Callable[..., Path]
@@ -228,12 +228,8 @@ def test_a_budget_in_money_needs_prices(make: Make) -> None:
         make("http://a/v1", budget=3.0)
 
 
-def test_pending_requests_count_until_their_usage_is_known() -> None:
-    meter = Meter(Prices(budget_tokens=100))
+def test_a_limit_is_passed_by_what_was_used_and_is_on_its_way() -> None:
+    meter = Meter(GraderSection(budget_tokens=100))
     meter.before = Usage(1, 30, 10)
     assert meter.passes(Usage(1, 40, 20)) == ""
     assert meter.passes(Usage(1, 40, 21)) == "`budget_tokens` = 100"
-    meter.start(Usage(1, 40, 20))
-    assert meter.passes(Usage(1, 1, 0)) != ""
-    meter.end(Usage(1, 40, 20))
-    assert meter.passes(Usage(1, 1, 0)) == ""

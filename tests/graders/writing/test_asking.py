@@ -8,8 +8,10 @@ from typing import Any, ClassVar
 
 import pytest
 
+from trecexam.config import GeneratorSection
 from trecexam.errors import GraderError
-from trecexam.graders.base import Estimate, Usage
+from trecexam.graders.base import Estimate
+from trecexam.graders.meter import Meter, Usage
 from trecexam.graders.writing.asking import AskingResult, Job, PromptSet, Rounds, ask_all
 from trecexam.graders.writing.base import Fitted, Unwritten, WrittenText
 from trecexam.graders.writing.kept_answers import AnswerFile, KeepingWriter
@@ -18,15 +20,14 @@ from trecexam.graders.writing.kept_answers import AnswerFile, KeepingWriter
 class Echo:
     """Answers a prompt with itself, one at a time; prompts in `fails` raise an error."""
 
-    model, paid, meter = "echo", True, None
+    model, new_tokens, is_here = "echo", 9, False
     environment: ClassVar = {"device": "test"}
 
     def __init__(self, seed: int = 0, fails: Mapping[str, Exception | Unwritten] | None = None) -> None:
         self.seed: int | None = seed
         self.fails = fails or {}
-        self.used = Usage()
+        self.meter = Meter(GeneratorSection())
         self.prompts: list[str] = []
-        self.before: list[Usage] = []
 
     @property
     def identity(self) -> Mapping[str, Any]:
@@ -44,17 +45,11 @@ class Echo:
             if isinstance(failure, Exception):
                 raise failure
             self.prompts.append(prompt)
-            self.used = self.used.plus(Usage(1, 2, 3))
+            self.meter.count("", "", 2, 3)
             yield [(prompt, failure or WrittenText(f"{prompt}!"))]
 
-    def estimate(self, prompts: Sequence[str], before: Usage) -> Estimate:
-        return Estimate(len(prompts), before.requests)
-
-    def cost(self, used: Usage) -> float | None:
-        return used.requests / 10
-
-    def start_from(self, before: Usage) -> None:
-        self.before.append(before)
+    def estimate(self, prompts: Sequence[str]) -> Estimate:
+        return Estimate(len(prompts), self.meter.before.requests)
 
 
 def prompts_to(writer: Echo, folder: Path, **prompts: str) -> PromptSet[str]:

@@ -10,7 +10,7 @@ from types import SimpleNamespace
 import pytest
 
 from trecexam.errors import TrecexamError
-from trecexam.graders.base import Usage
+from trecexam.graders.meter import Usage
 from trecexam.graders.writing.kept_answers import AnswerFile, KeepingWriter, Kept
 
 WRITER = "tiny"
@@ -30,10 +30,10 @@ def path(tmp_path: Path) -> Path:
 def test_an_added_answer_is_found_for_the_same_writer_only(path: Path) -> None:
     kept = AnswerFile(path)
     assert {prompt: kept.get(WRITER, prompt) for prompt in ANSWERS} == ANSWERS
-    assert kept.used_by(WRITER) == USED
+    assert kept.used(WRITER) == USED
     assert kept.get("other", "prompt 1") is None
     assert (kept.spent("grader"), kept.spent("grader", {WRITER})) == (USED, Usage())
-    assert kept.spent("generator") == kept.used_by("other") == Usage()
+    assert kept.spent("generator") == kept.used("other") == Usage()
 
 
 def test_after_any_damage_an_answer_is_unchanged_or_missing(path: Path) -> None:
@@ -46,7 +46,7 @@ def test_after_any_damage_an_answer_is_unchanged_or_missing(path: Path) -> None:
         kept = AnswerFile(path)
         found = {prompt: answer for prompt in ANSWERS if (answer := kept.get(WRITER, prompt))}
         assert found.items() <= ANSWERS.items()
-        assert kept.used_by(WRITER) in (USED, Usage())
+        assert kept.used(WRITER) in (USED, Usage())
         # A damaged newline spoils two lines.
         assert number % 4 == 0 or len(found) >= len(ANSWERS) - 2
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -16,7 +16,6 @@ from trecexam.extensions.cluster.pool import Lost, Pool
 from trecexam.folder import PROMPT_SUFFIXES
 from trecexam.graders.base import Answer, Cell, Grader, UngradedError
 from trecexam.graders.registry import available
-from trecexam.graders.traits import GraderTraits, traits_of
 
 
 class WorkerAnswer(NamedTuple):
@@ -42,12 +41,11 @@ class GraderWorker:
     def grade(self, cells: Sequence[Cell]) -> list[WorkerAnswer | UnansweredCell | None]:
         """An answer for each cell; None if the grader has none."""
         answers: dict[Cell, WorkerAnswer] = {}
-        environment = traits_of(self.grader).environment
         rest: UnansweredCell | None = None
         try:
             for batch in self.grader.grade(cells):
                 # One of all answers: pickled together, it goes over the wire once.
-                made_on = environment()
+                made_on = self.grader.environment
                 answers.update((cell, WorkerAnswer(answer, made_on)) for cell, answer in batch)
         except UngradedError as error:
             rest = UnansweredCell(str(error))
@@ -97,14 +95,14 @@ class GraderRecipe:
                 "the cluster the same model files and the same trecexam"
             )
         # A worker's end here is not caused by a cell.
-        kind = min(traits_of(grader).item_kinds)
+        kind = min(grader.item_kinds)
         item = Item("q", "q/1", "What is the capital of France?", kind, ("Paris",))
         for _ in grader.grade([Cell("q", "capital of France", "d", "Paris is the capital of France.", item)]):
             pass
         return GraderWorker(grader)
 
 
-class ClusterGrader:
+class ClusterGrader(Grader):
     """A grader that grades on the workers of a cluster and is otherwise the same grader."""
 
     def __init__(self, grader: Grader, settings: GraderSection, root: Path, cluster: RaySection) -> None:
@@ -113,15 +111,21 @@ class ClusterGrader:
         self._root = root
         self._cluster = cluster
         self._environment: Mapping[str, str] | None = None
-
-    @property
-    def traits(self) -> GraderTraits:
-        """The grader's traits, with the environment of the last batch's worker."""
-        return replace(traits_of(self._grader), environment=lambda: self._environment)
+        for name in Grader.__annotations__:
+            setattr(self, name, getattr(grader, name))
 
     @property
     def identity(self) -> Mapping[str, Any]:
         return self._grader.identity
+
+    @property
+    def environment(self) -> Mapping[str, str] | None:
+        """The environment of the last batch's worker."""
+        return self._environment
+
+    @property
+    def model_to_load(self) -> str:
+        return self._grader.model_to_load
 
     def grade(self, cells: Iterable[Cell]) -> Iterator[Sequence[tuple[Cell, Answer]]]:
         """Yields answers as they arrive; lists may be empty, so that the caller is not blocked."""

@@ -15,8 +15,8 @@ from trecexam.extensions.cluster.pool import Lost, Pool
 from trecexam.graders.base import Grader
 from trecexam.graders.writing.base import (
     LocalModelSettings,
-    LocalWriting,
     Unwritten,
+    Writer,
     WrittenText,
     models_here,
     naming,
@@ -30,7 +30,7 @@ class WriterRecipe:
     settings: LocalModelSettings
     identity: Mapping[str, Any]
 
-    def __call__(self) -> LocalWriting:
+    def __call__(self) -> Writer:
         """Creates the writer, loads its model and lets it write once.
 
         Raises:
@@ -41,7 +41,7 @@ class WriterRecipe:
             raise GraderError(
                 f"'{folder}' is not a folder on this machine of the cluster: put the model there"
             )
-        writer = models_here().writer(self.settings, None, "grader")
+        writer: Writer = models_here().writer(self.settings, None, "grader")
         if writer.identity != self.identity:
             raise GraderError(
                 f"the model in '{folder}' differs on that machine: give all machines of the cluster the same"
@@ -80,7 +80,7 @@ class ClusterWriter:
 
 
 class RayCluster:
-    """A Ray cluster, see `trecexam.graders.elsewhere.Elsewhere`."""
+    """A Ray cluster, for graders and writers."""
 
     name = "ray"
     summary = "any grader with a model, on a Ray cluster: `address` in [ray]"

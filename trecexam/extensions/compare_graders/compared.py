@@ -43,7 +43,7 @@ class ComparedGrader:
     @property
     def max_rating(self) -> int:
         """The best rating on its scale."""
-        return self.track.traits.scale.max_rating
+        return self.track.grader.scale.max_rating
 
     def remarks(self) -> Iterator[str]:
         """A note on its cells without a rating, with reasons."""
@@ -147,7 +147,7 @@ def _loader(of: TrackLoader, named: _Named) -> TrackLoader:
     folder = of.folder
     config = folder.config.model_copy(update={"grader": named.settings})
     loader = TrackLoader(replace(folder, config=config), named.grader, shared=of.shared)
-    if config.scores.min_rating <= loader.traits.scale.max_rating:
+    if config.scores.min_rating <= loader.grader.scale.max_rating:
         return loader
     scores = config.scores.model_dump(exclude_unset=True, exclude={"min_rating"})
     config = config.model_copy(update={"scores": ScoresSection(**scores)})

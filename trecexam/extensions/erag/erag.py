@@ -22,7 +22,8 @@ from trecexam.extensions.erag.runs import check_runs, counted_queries, lists, re
 from trecexam.files.stamps import Rejected
 from trecexam.folder import TrackFolder, refuse_code
 from trecexam.graders import create
-from trecexam.graders.base import Grader, Usage
+from trecexam.graders.base import Grader
+from trecexam.graders.meter import Usage
 from trecexam.graders.writing.create import create_writer
 from trecexam.line.grading import count_missing
 from trecexam.line.inputs import InputReader
@@ -151,7 +152,7 @@ def from_model(loaded: LoadedRequest, graded: Graded | None, used: Mapping[str, 
         used: what that took, see `Grading.usage`.
     """
     track, request = loaded.track, loaded.request
-    label = partial(label_of, request.metric) if callable(request.metric) else track.traits.label
+    label = partial(label_of, request.metric) if callable(request.metric) else track.grader.label
     assert label is not None, "the track's grader is `erag`"
     ranked = lists(track, loaded.query_ids, track.config.track.depth)
     labelled = labels.from_grades(track, label, ranked, loaded.query_ids)

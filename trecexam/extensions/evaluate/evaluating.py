@@ -19,6 +19,7 @@ from trecexam.errors import TrecexamError, plain_reason
 from trecexam.extensions.evaluate.inputs import bank_files, grades_file, qrels_file, texts_file
 from trecexam.extensions.evaluate.runs import add_runs, runs_by_name
 from trecexam.folder import TrackFolder
+from trecexam.graders import Grader
 from trecexam.line.loaded_track import TrackLoaders
 from trecexam.line.measure_names import names_of
 from trecexam.line.official import why_unjudged
@@ -32,7 +33,6 @@ from trecexam.track import Track
 
 if TYPE_CHECKING:
     from trecexam.features.correlation.comparison import LeaderboardComparison
-    from trecexam.graders import Grader
     from trecexam.line.grading import Progress
     from trecexam.line.measure_names import Measures
 
@@ -140,8 +140,10 @@ def evaluate(
     if isinstance(first, Mapping) and all(isinstance(score, Real) for score in first.values()):
         # Query ids instead of names: the dict is one run.
         raise TrecexamError('runs: this dict is one run, query_id -> doc_id -> score; give {"NAME": run}')
-    if not isinstance(grader, str | None) and not isinstance(getattr(grader, "identity", None), Mapping):
-        raise TrecexamError(f"grader: give a grader or its name, not a {type(grader).__name__}")
+    given: object = grader
+    if not isinstance(given, str | Grader | None):
+        what = "class" if isinstance(given, type) else type(given).__name__
+        raise TrecexamError(f"grader: give a grader or its name, not a {what}")
     names = _checked(measures, settings)
     scratch = Path(mkdtemp(prefix="trecexam-"))
     root = scratch / "track" if folder is None else Path(folder)

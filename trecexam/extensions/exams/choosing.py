@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import json
 import math
-from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
 from trecexam.errors import GraderError, TrecexamError
 from trecexam.extensions.local_models import loading
-from trecexam.extensions.local_models.batching import plan
+from trecexam.extensions.local_models.backend import Job
 from trecexam.extensions.local_models.causal import CausalBackend
 from trecexam.extensions.local_models.truncation import NoRoomError, fitted
-from trecexam.extensions.local_models.writer import LocalWriter, Pair, Written
+from trecexam.extensions.local_models.writer import LocalWriter
 from trecexam.graders.weights import LANGUAGE_FILES, config_digest, weights_digest
 from trecexam.graders.writing.base import Fitted, WrittenText
 
@@ -55,31 +54,23 @@ class ChoosingWriter(LocalWriter):
         prompt = json.dumps([render(part), *continuations], ensure_ascii=False)
         return Fitted(prompt, cut=part != context)
 
-    def _tokenised(self, prompts: list[str], unable: deque[Pair]) -> list[Written]:
-        read = [json.loads(prompt) for prompt in prompts]
-        encoded = self.backend.tokens.encode([prompt for prompt, *_ in read])
-        return [
-            Written(prompt, tokens, tokens_of(self.backend, continuations))
-            for prompt, tokens, (_, *continuations) in zip(prompts, encoded, read, strict=True)
-        ]
+    def _whole(self, prompt: str) -> str:
+        return str(json.loads(prompt)[0])
 
-    def _plan(self, jobs: Sequence[Written], max_tokens: int) -> list[list[int]]:
-        return plan([job.length + sum(map(len, job.continuations)) for job in jobs], max_tokens)
+    def _texts(self, jobs: Sequence[Job[str]]) -> list[WrittenText]:
+        return [WrittenText(json.dumps(self._scores(job))) for job in jobs]
 
-    def _texts(self, jobs: Sequence[Written], max_tokens: int) -> list[WrittenText]:
+    def _scores(self, job: Job[str]) -> list[float]:
+        _, *continuations = json.loads(job.request)
         with loading.out_of_memory():
-            flat = self.backend.scorer.continued(
-                [job.tokens for job in jobs], [job.continuations for job in jobs], max_tokens
-            ).tolist()
-        values = iter(flat)
-        rows = [[next(values) for _ in job.continuations] for job in jobs]
-        if not all(map(math.isfinite, flat)):
+            scores = self.backend.scorer.continued(job.tokens, tokens_of(self.backend, continuations))
+        if not all(map(math.isfinite, scores)):
             raise TrecexamError(
                 "the model gives a question no finite probabilities: run it on the CPU, with "
                 "CUDA_VISIBLE_DEVICES= before the command",
                 path=self.settings.folder,
             )
-        return [WrittenText(json.dumps(row)) for row in rows]
+        return scores
 
 
 def tokens_of(backend: CausalBackend, texts: Sequence[str]) -> list[list[int]]:

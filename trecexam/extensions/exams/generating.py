@@ -16,11 +16,11 @@ from trecexam.extensions.exams.questions.reading import read_question, shuffled
 from trecexam.files.atomic import replace_together, sha256
 from trecexam.files.kept import read_object
 from trecexam.folder import TrackFolder
+from trecexam.graders.replies import Unread
 from trecexam.graders.writing.asking import AskingResult, Job, PromptSet, Rounds
 from trecexam.graders.writing.base import Writer
 from trecexam.graders.writing.create import keeping_writers
 from trecexam.graders.writing.kept_answers import KeepingWriter, Kept
-from trecexam.graders.writing.reading import Unread
 from trecexam.tables.table import to_json
 
 #: The ending of the file of answers that are not questions.

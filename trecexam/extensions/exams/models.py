@@ -74,6 +74,8 @@ def _here(settings: GeneratorSection, folder: Path) -> ChoosingWriter:
         new_tokens=0,
         device=settings.device,
         dtype=settings.dtype,
+        # One question at a time: each has answers of its own.
+        max_batch_tokens=1,
     )
     # An estimate must not create a folder.
     return ChoosingWriter(model, folder / ".weights.json" if folder.is_dir() else None)

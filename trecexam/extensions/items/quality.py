@@ -94,7 +94,7 @@ def item_rows(track: Assessment) -> tuple[ItemRow, ...]:
 
 def grades_table(track: Assessment) -> Table:
     """Return how often the grader gave each rating, and how many cells have none; no rows without cells."""
-    counts, ratings = track.counts, np.zeros(track.traits.scale.max_rating + 1, np.int64)
+    counts, ratings = track.counts, np.zeros(track.grader.scale.max_rating + 1, np.int64)
     for sheet in track.sheets.values():
         codes = sheet.flat()
         ratings += np.bincount(codes[codes >= 0], minlength=len(ratings))

@@ -1,24 +1,22 @@
-"""Input and output of a grader's language model."""
+"""Input and output of a local language model."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
-
-from trecexam.graders.base import Cell
-from trecexam.graders.prompts import Prompt
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 if TYPE_CHECKING:
     from torch import Tensor
 
+Request = TypeVar("Request")
 
-class Job(NamedTuple):
-    """A tokenised prompt about one or several cells; jobs of a `group` begin with `prefix` equal tokens."""
 
-    cells: tuple[Cell, ...]
-    prompt: Prompt
+class Job(NamedTuple, Generic[Request]):
+    """A request's prompt as tokens; jobs of a `group` begin with `prefix` equal tokens."""
+
+    request: Request
     tokens: Sequence[int]
-    group: Any
+    group: Any = None
     prefix: int = 0
 
     @property
@@ -40,13 +38,12 @@ class ModelOutput(NamedTuple):
 
 
 def on_device(
-    rows: Sequence[Any], device: Any, pad: int = 0, width: int | None = None, *, left: bool = False
+    rows: Sequence[Any], device: Any, pad: int = 0, width: int = 0, *, left: bool = False
 ) -> Tensor:
-    """Return numbers, or rows of them, as a tensor on a device; nothing waits for the copy.
+    """Return numbers, or padded rows of them, as a tensor on a device; nothing waits for the copy.
 
     Args:
-        pad: fills rows up to the width.
-        width: of the tensor; longer rows are cut at their end, or with `left` at their beginning.
+        width: the least width of the tensor.
         left: pad at the left.
     """
     import numpy as np
@@ -55,13 +52,11 @@ def on_device(
     if isinstance(rows[0], int | np.integer):
         array = np.array(rows)
     else:
-        width = max(map(len, rows)) if width is None else width
+        width = max(width, *map(len, rows))
         array = np.full((len(rows), width), pad)
         for index, row in enumerate(rows):
-            if left:
-                array[index, max(0, width - len(row)) :] = row[-width:]
-            else:
-                array[index, : len(row)] = row[:width]
+            start = width - len(row) if left else 0
+            array[index, start : start + len(row)] = row
     tensor = torch.from_numpy(array)
     if torch.device(device).type == "cuda":
         tensor = tensor.pin_memory()

@@ -12,14 +12,12 @@ from collections.abc import Callable, Generator, Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import islice
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Generic, NamedTuple, TypeVar
 
 from trecexam.errors import GraderError
+from trecexam.extensions.local_models.backend import Job, Request
 
-Prompt = TypeVar("Prompt")
-#: A tokenised prompt with its `length`.
-Job = TypeVar("Job", bound=Any)
-Result = TypeVar("Result")
+Reply = TypeVar("Reply")
 
 #: A batch ends where its padding would pass this share of its tokens, once it has `FILLED` of the budget.
 PADDING, FILLED = 0.08, 1 / 8
@@ -31,14 +29,18 @@ class OutOfMemoryError(GraderError):
 
 @dataclass
 class Budget:
-    """Tokens of a batch. `lowered`: memory ran out, so there are fewer than at the start."""
+    """Tokens of a batch, padding included.
+
+    Attributes:
+        new_tokens: that may follow each prompt; they count.
+        beams: of the search; a prompt counts once for each.
+        lowered: memory ran out, so there are fewer tokens than at the start.
+    """
 
     tokens: int
+    new_tokens: int = 0
+    beams: int = 1
     lowered: bool = False
-
-    def halve(self) -> None:
-        """Halve the tokens."""
-        self.tokens, self.lowered = max(1, self.tokens // 2), True
 
 
 def plan(lengths: Sequence[int], max_tokens: int) -> list[list[int]]:
@@ -64,31 +66,31 @@ def plan(lengths: Sequence[int], max_tokens: int) -> list[list[int]]:
     return batches
 
 
-class _Running(NamedTuple):
+class _Running(NamedTuple, Generic[Request, Reply]):
     """A batch on the device. `alone`: no other batch was running when it started."""
 
-    batch: list[Any]
-    results: Callable[[], Sequence[Any]]
+    batch: list[Job[Request]]
+    replies: Callable[[], Sequence[Reply]]
     alone: bool
 
 
-class Batcher(Generic[Prompt, Job, Result]):
-    """Runs prompts through a model.
+class Batcher(Generic[Request, Reply]):
+    """Runs requests through a model.
 
     Args:
-        prepare: tokenises a window of prompts; called in a second thread.
-        launch: starts a batch and returns a call that waits for its results, in the batch's order.
+        prepare: returns the prompts of a window of requests, and replies to those that have none; called in a
+            second thread.
+        launch: starts a batch within a number of tokens and returns a call that waits for its replies.
             Either may raise `OutOfMemoryError`.
-        budget: of a batch, in tokens with padding.
-        plan: cuts jobs into batches within a number of tokens; at 1 token each job is alone.
+        plan: cuts jobs into batches within a budget; with 1 token each job is alone.
     """
 
     def __init__(
         self,
-        prepare: Callable[[list[Prompt]], Sequence[Job]],
-        launch: Callable[[Sequence[Job]], Callable[[], Sequence[Result]]],
+        prepare: Callable[[list[Request]], tuple[list[Job[Request]], list[Reply]]],
+        launch: Callable[[Sequence[Job[Request]], int], Callable[[], Sequence[Reply]]],
         budget: Budget,
-        plan: Callable[[Sequence[Job], int], list[list[int]]],
+        plan: Callable[[Sequence[Job[Request]], Budget], list[list[int]]],
     ) -> None:
         self.prepare = prepare
         self.launch = launch
@@ -97,71 +99,78 @@ class Batcher(Generic[Prompt, Job, Result]):
         self._one_at_a_time = False
 
     def run(
-        self, prompts: Iterable[Prompt], first: int, later: int
-    ) -> Generator[list[tuple[Job, Result]], None, None]:
-        """Yield results batch by batch; while the caller stores a batch, the next one runs on the device.
+        self, requests: Iterable[Request], first: int, later: int
+    ) -> Generator[Sequence[Reply], None, None]:
+        """Yield replies batch by batch; while the caller stores a batch, the next one runs on the device.
 
         Args:
-            first: prompts of the first window.
-            later: prompts of all other windows.
+            first: requests of the first window.
+            later: requests of all other windows.
 
         Raises:
             OutOfMemoryError: a single prompt does not fit.
         """
         with ThreadPoolExecutor(max_workers=1, thread_name_prefix="trecexam-tokenise") as pool:
-            rest = iter(prompts)
+            rest = iter(requests)
 
-            def tokenised(size: int) -> Future[Sequence[Job]] | None:
+            def tokenised(size: int) -> Future[tuple[list[Job[Request]], list[Reply]]] | None:
                 window = list(islice(rest, size))
                 return pool.submit(self.prepare, window) if window else None
 
             prepared = tokenised(first)
-            work: deque[list[Job]] = deque()
-            waiting: _Running | None = None
+            work: deque[list[Job[Request]]] = deque()
+            waiting: _Running[Request, Reply] | None = None
             while work or waiting or prepared:
                 # An error of tokenising waits until the batch that runs is stored.
                 ready = prepared and prepared.done() and not prepared.exception()
                 if not work and prepared and (waiting is None or ready):
-                    jobs, prepared = prepared.result(), tokenised(later)
+                    (jobs, unable), prepared = prepared.result(), tokenised(later)
                     work = self._planned(jobs)
-                running, failed = None, []
+                    if unable:
+                        yield unable
+                running = None
                 if work and not (waiting and self._one_at_a_time):
-                    batch = work.popleft()
-                    try:
-                        running = _Running(batch, self.launch(batch), alone=waiting is None)
-                    except OutOfMemoryError:
-                        failed.append((batch, waiting is None))
+                    running = self._started(work.popleft(), alone=waiting is None)
                 if waiting is not None:
                     try:
-                        results = list(zip(waiting.batch, waiting.results(), strict=True))
+                        replies = waiting.replies()
                     except OutOfMemoryError:
-                        failed.append((waiting.batch, waiting.alone and running is None and not failed))
+                        self._lower(waiting.batch, alone=waiting.alone and running is None)
+                        work = self._planned([job for batch in (waiting.batch, *work) for job in batch])
                     else:
-                        yield results
-                if failed:
-                    self._lower(failed)
-                    work = self._planned([job for batch in (*(b for b, _ in failed), *work) for job in batch])
+                        yield replies
                 waiting = running
 
-    def _planned(self, jobs: Sequence[Job]) -> deque[list[Job]]:
-        batches = self.plan(jobs, self.budget.tokens)
+    def _planned(self, jobs: Sequence[Job[Request]]) -> deque[list[Job[Request]]]:
+        batches = self.plan(jobs, self.budget)
         return deque([jobs[index] for index in indices] for indices in batches)
 
-    def _lower(self, failed: Sequence[tuple[list[Job], bool]]) -> None:
-        """Halve the budget until it cuts each batch that did not fit.
+    def _started(self, batch: list[Job[Request]], *, alone: bool) -> _Running[Request, Reply]:
+        try:
+            return _Running(batch, self.launch(batch, self.budget.tokens), alone)
+        except OutOfMemoryError as error:
+            reason = error.reason
+
+        def fail() -> Sequence[Reply]:
+            raise OutOfMemoryError(reason)
+
+        return _Running(batch, fail, alone)
+
+    def _lower(self, batch: list[Job[Request]], *, alone: bool) -> None:
+        """Halve the budget until it cuts a batch that did not fit.
 
         Args:
-            failed: batches, each with whether it had the device for itself.
+            alone: the batch had the device for itself.
         """
-        for batch, alone in failed:
-            if len(batch) > 1:
-                while len(self.plan(batch, self.budget.tokens)) == 1:
-                    self.budget.halve()
-            elif alone:
-                raise OutOfMemoryError(
-                    f"a single prompt of {batch[0].length} tokens does not fit into memory: set a smaller "
-                    "`max_length` or `max_new_tokens` in [grader], or another `device`"
-                )
-            else:
-                # The batch that was on the device with it may have left too little memory.
-                self._one_at_a_time = True
+        if len(batch) > 1:
+            while len(self.plan(batch, self.budget)) == 1:
+                self.budget.tokens //= 2
+                self.budget.lowered = True
+        elif alone:
+            raise OutOfMemoryError(
+                f"a single prompt of {batch[0].length} tokens does not fit into memory: set a smaller "
+                "`max_length` or `max_new_tokens` in [grader], or another `device`"
+            )
+        else:
+            # The batch that was on the device with it may have left too little memory.
+            self._one_at_a_time = True

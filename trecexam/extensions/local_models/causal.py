@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from trecexam.errors import GraderError
 from trecexam.extensions.local_models import loading
-from trecexam.extensions.local_models.backend import Job, on_device
-from trecexam.extensions.local_models.batching import plan
+from trecexam.extensions.local_models.backend import Job
+from trecexam.extensions.local_models.batching import Budget, plan
 from trecexam.extensions.local_models.grader import local_factory
 from trecexam.extensions.local_models.local import LocalModel
 
@@ -34,19 +34,13 @@ class CausalBackend(LocalModel):
 
         return Decoder(self.model, self.pad, self.ends)
 
-    def padded(self, prompts: Sequence[Sequence[int]]) -> tuple[Tensor, Tensor]:
-        ones = [[1] * len(prompt) for prompt in prompts]
-        tokens = on_device(prompts, self.device, self.pad, left=True)
-        return tokens, on_device(ones, self.device, left=True)
-
     def length_limit(self, new_tokens: int) -> int:
         # The positions are a setting of the model; its tokenizer often gives no length.
-        limit = loading.written_limit(self.folder)
         config = loading.written_config(self.folder)
-        config = {**config, **(config.get("text_config") or {})}
-        for key in ("max_position_embeddings", "n_positions", "max_seq_len"):
-            if isinstance(config.get(key), int):
-                limit = min(limit, config[key])
+        config |= config.get("text_config") or {}
+        names = "max_position_embeddings", "n_positions", "max_seq_len"
+        limits = [loading.written_limit(self.folder), *(config.get(name) for name in names)]
+        limit = min(each for each in limits if isinstance(each, int))
         if limit <= new_tokens:
             raise GraderError(
                 f"this model accepts {limit} tokens, and an answer may have {new_tokens}: "
@@ -55,30 +49,23 @@ class CausalBackend(LocalModel):
             )
         return limit - new_tokens
 
-    def log_probabilities(self, jobs: Sequence[Job], tree: ChoiceTree, max_tokens: int) -> Tensor:
-        from trecexam.extensions.local_models.decoder import Scored
+    def log_probabilities(self, jobs: Sequence[Job[Any]], tree: ChoiceTree, max_tokens: int) -> Tensor:
+        return self.scorer.scores(jobs, tree, max_tokens)
 
-        rows = [Scored(job.tokens, job.group, job.prefix) for job in jobs]
-        return self.scorer.scores(rows, tree, max_tokens)
-
-    def plan(
-        self, jobs: Sequence[Job], max_tokens: int, new_tokens: int = 0, beams: int = 1
-    ) -> list[list[int]]:
+    def plan(self, jobs: Sequence[Job[Any]], budget: Budget) -> list[list[int]]:
         """Cut jobs into batches; what the prompts of a passage begin with counts once in a batch."""
-        if new_tokens or not self.scorer.shares:
-            return super().plan(jobs, max_tokens, new_tokens, beams)
+        if budget.new_tokens or not self.scorer.shares:
+            return super().plan(jobs, budget)
         alone = [index for index, job in enumerate(jobs) if not job.prefix]
-        batches = [
-            [alone[place] for place in part]
-            for part in plan([jobs[index].length for index in alone], max_tokens)
-        ]
+        parts = plan([jobs[index].length for index in alone], budget.tokens)
+        batches = [[alone[place] for place in part] for part in parts]
         shared = [index for index, job in enumerate(jobs) if job.prefix]
-        size, group = max_tokens, None
+        size, group = budget.tokens, None
         for index in sorted(shared, key=lambda index: (-jobs[index].prefix, jobs[index].group, index)):
             job = jobs[index]
             size += job.length - job.prefix * (job.group == group)
             group = job.group
-            if size > max_tokens:
+            if size > budget.tokens:
                 batches.append([])
                 size = job.length
             batches[-1].append(index)

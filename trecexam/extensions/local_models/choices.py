@@ -17,65 +17,60 @@ from torch import Tensor
 class ChoiceTree:
     """A set of answers as tensors on a device; made once.
 
+    The root, node 0, is the end of the prompt.
+
     Attributes:
-        answers: the tokens of each answer.
-        tokens: the token of each node but the root, parents before children.
+        branches: for each answer, how many of its tokens an earlier answer begins with, and its tokens.
+        tokens: the token of each node but the root, in the order of `branches`.
         depths: the number of tokens from the root to each node, the node's own included.
         sees: True where a node sees another, which is itself or an ancestor; shape (nodes, nodes).
 
     Args:
         answers: as token ids.
-        ends: the tokens that end an answer.
+        ends: the tokens that end an answer; none if an answer may go on.
 
     Raises:
         ValueError: an answer is empty, or two answers have the same tokens.
     """
 
     def __init__(self, answers: Sequence[Sequence[int]], ends: Sequence[int], device: Any) -> None:
-        self.answers = answers
-        tokens: list[int] = []
-        depths: list[int] = []
-        ancestors: list[list[int]] = []
-        nodes: dict[tuple[int, ...], int] = {}
+        nodes: dict[tuple[int, ...], int] = {(): 0}
         steps: list[tuple[int, int, int]] = []
-        leaves: list[int] = []
-        for answer_index, answer in enumerate(answers):
+        self.branches: list[tuple[int, Sequence[int]]] = []
+        for number, answer in enumerate(answers):
             if not answer:
                 raise ValueError("an answer without tokens")
-            node = -1
-            for depth, token in enumerate(answer, 1):
-                steps.append((node + 1, token, answer_index))
-                parent, beginning = node, tuple(answer[:depth])
-                node = nodes.setdefault(beginning, len(tokens))
-                if node == len(tokens):
-                    tokens.append(token)
-                    depths.append(depth)
-                    ancestors.append([*(ancestors[parent] if parent >= 0 else []), node])
-            if node + 1 in leaves:
-                raise ValueError("two answers have the same tokens")
-            leaves.append(node + 1)
-        sees = torch.zeros(len(tokens), len(tokens), dtype=torch.bool)
-        for node, seen in enumerate(ancestors):
-            sees[node, seen] = True
-        self.tokens = torch.tensor(tokens, device=device)
+            paths = [tuple(answer[:depth]) for depth in range(len(answer) + 1)]
+            self.branches.append((sum(path in nodes for path in paths) - 1, answer))
+            for path in paths:
+                nodes.setdefault(path, len(nodes))
+            steps += [(nodes[path], token, number) for path, token in zip(paths, answer, strict=False)]
+        leaves = [nodes[tuple(answer)] for answer in answers]
+        if len(set(leaves)) < len(leaves):
+            raise ValueError("two answers have the same tokens")
+        depths = [len(path) for path in nodes]
+        sees = [[path[: len(other)] == other for other in nodes] for path in nodes]
+        self.tokens = torch.tensor([path[-1] for path in nodes if path], device=device)
         self.depths = torch.tensor(depths, device=device)
-        self.sees = sees.to(device)
+        self.sees = torch.tensor(sees, device=device)
+        self.longest = max(depths)
         self._steps = torch.tensor(steps, device=device)
         self._leaves = torch.tensor(leaves, device=device)
-        self._ends = torch.tensor(ends, device=device)
-        self.longest = max(depths)
+        self._ends = torch.tensor(ends, dtype=torch.long, device=device)
 
     def scores(self, logits: Tensor) -> Tensor:
         """Return log P(answer, end | prompt), float32 of shape (prompts, answers).
 
         Args:
-            logits: at the prompt's end and at each node; shape (prompts, 1 + nodes, vocabulary).
+            logits: at each node; shape (prompts, nodes, vocabulary).
         """
         # One node after the other: all logits in float32 may take gigabytes.
         total = torch.stack([torch.logsumexp(of.float(), dim=-1) for of in logits.unbind(1)], dim=1)
         nodes, tokens, answers = self._steps.unbind(1)
         values = logits[:, nodes, tokens].float() - total[:, nodes]
-        scores = torch.zeros(len(logits), len(self.answers), device=logits.device)
+        scores = torch.zeros(len(logits), len(self._leaves), device=logits.device)
         scores.index_add_(1, answers, values)
+        if not len(self._ends):
+            return scores
         ends = logits[:, self._leaves[:, None], self._ends[None]].float()
         return scores + torch.logsumexp(ends, dim=-1) - total[:, self._leaves]

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
+from itertools import takewhile
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from trecexam.config import GraderSection
 from trecexam.errors import GraderError
@@ -74,25 +74,17 @@ class LanguageGrader(PromptedGrader):
         super().__init__(prompts, settings.compat)
         self.backend = backend
         self.decoding = decoding
+        self.free_text = decoding.mode == "beam"
+        self.cells_share = "prompts" if backend.name == "causal" else "nothing"
+        if self.asks_lists:
+            self.cells_share = "answer"
         self._settings = settings
         self._memory = memory
         self._labels = [label for label, _ in prompts[0].answers]
 
     @cached_property
     def _list_tokens(self) -> ListTokens:
-        return ListTokens.of(self._labels, self.backend.answers, self.backend.folder)
-
-    @property
-    def free_text(self) -> bool:
-        """True where answers are free text."""
-        return self.decoding.mode == "beam"
-
-    @property
-    def cells_share(self) -> Literal["nothing", "prompts", "answer"]:
-        """What a passage's cells share: a prefix of their prompts, an answer, or nothing."""
-        if self.asks_lists:
-            return "answer"
-        return "prompts" if self.backend.name == "causal" else "nothing"
+        return ListTokens.of(self._labels, self.backend.tokens.answers, self.backend.folder)
 
     @property
     def environment(self) -> Mapping[str, str] | None:
@@ -169,26 +161,24 @@ class LanguageGrader(PromptedGrader):
         self, calls: Iterable[Call], unread: list[tuple[Call, ModelOutput]]
     ) -> Iterator[Sequence[tuple[Cell, Answer]]]:
         """Yield answers batch by batch; add unreadable lists to `unread`."""
-        # Another thread adds to it.
-        unable: deque[tuple[Cell, Answer]] = deque()
         new_tokens, beams = 0, 1
         if self.free_text:
             new_tokens, beams = self.decoding.new_tokens, self.decoding.beams
         elif self.asks_lists:
             most = max(prompt.group for prompt in self.prompts.values())
             new_tokens = self._list_tokens.longest(most)
+
+        def launch(jobs: Sequence[Job[Call]], max_tokens: int) -> Callable[[], list[tuple[Cell, Answer]]]:
+            outputs = self._launch(jobs, max_tokens)
+            return lambda: [
+                pair
+                for job, output in zip(jobs, outputs(), strict=True)
+                for pair in self._answers_of(job.request, output, unread)
+            ]
+
         budget = self.backend.budget(self._settings.max_batch_tokens, new_tokens, beams)
-        batcher: Batcher[Call, Job, ModelOutput] = Batcher(
-            lambda window: self._prepare(window, unable),
-            lambda jobs: self._launch(jobs, budget.tokens),
-            budget,
-            partial(self.backend.plan, new_tokens=new_tokens, beams=beams),
-        )
-        for batch in batcher.run(calls, *self.backend.windows):
-            answers = [pair for job, output in batch for pair in self._answers_of(job, output, unread)]
-            yield answers + [unable.popleft() for _ in range(len(unable))]
-        if unable:
-            yield [*unable]
+        batcher = Batcher(self._prepare, launch, budget, self.backend.plan)
+        return batcher.run(calls, *self.backend.windows)
 
     def _asked_again(
         self, calls: Sequence[tuple[Call, ModelOutput]]
@@ -214,42 +204,39 @@ class LanguageGrader(PromptedGrader):
         """Return a grader with the same model and other prompts or decoding."""
         return LanguageGrader(self.backend, [*prompts], decoding, self._settings, self._memory)
 
-    def _prepare(self, window: list[Call], unable: deque[tuple[Cell, Answer]]) -> list[Job]:
-        """Return the window's prompts as tokens; add cells without a possible prompt to `unable`."""
-        jobs: list[Job] = []
-        while window:
-            halves: list[Call] = []
-            jobs += self._prompts(window, unable, halves)
-            window = halves
-        return _with_prefixes(jobs)
+    def _prepare(self, window: list[Call]) -> tuple[list[Job[Call]], list[tuple[Cell, Answer]]]:
+        """Return the prompts of calls as tokens, and answers for cells without a possible prompt.
 
-    def _prompts(
-        self, calls: Sequence[Call], unable: deque[tuple[Cell, Answer]], halves: list[Call]
-    ) -> Iterator[Job]:
-        """Yield the prompts of calls; split calls without room for a passage, and add them to `halves`."""
-        askable, texts = [], []
-        for call in calls:
-            cell = call[0]
-            prompt = self.prompts[cell.item.kind]
-            if prompt.needs_key and not cell.item.gold_answers:
-                reason = f"has no answer key, which prompt {prompt.name} needs"
-                unable.append((cell, Answer(None, "error", reason)))
-                continue
-            askable.append((call, prompt))
-            texts.append(self._text(prompt, call, cell.text[: self._enough]))
-        for (call, prompt), tokens in zip(askable, self.backend.tokens.encode(texts), strict=True):
-            text = call[0].text
-            if len(tokens) > self.max_length or len(text) > self._enough:
-                try:
-                    tokens = self._cut(prompt, call)
-                except NoRoomError:
-                    if len(call) > 1:
-                        halves += (call[: len(call) // 2], call[len(call) // 2 :])
-                        continue
-                    room = f"leaves no room for a passage in the {self.max_length} tokens of a prompt"
-                    unable.append((call[0], Answer(None, "error", f"{room}: shorten it")))
+        A call without room for a passage is split.
+        """
+        jobs: list[Job[Call]] = []
+        unable: list[tuple[Cell, Answer]] = []
+        while window:
+            askable, texts = [], []
+            for call in window:
+                cell = call[0]
+                prompt = self.prompts[cell.item.kind]
+                if prompt.needs_key and not cell.item.gold_answers:
+                    reason = f"has no answer key, which prompt {prompt.name} needs"
+                    unable.append((cell, Answer(None, "error", reason)))
                     continue
-            yield Job(call, prompt, tokens, (text, prompt.name, call[0].query_text))
+                askable.append((call, prompt))
+                texts.append(self._text(prompt, call, cell.text[: self._enough]))
+            window = []
+            for (call, prompt), tokens in zip(askable, self.backend.tokens.encode(texts), strict=True):
+                text = call[0].text
+                if len(tokens) > self.max_length or len(text) > self._enough:
+                    try:
+                        tokens = self._cut(prompt, call)
+                    except NoRoomError:
+                        if len(call) > 1:
+                            window += (call[: len(call) // 2], call[len(call) // 2 :])
+                            continue
+                        room = f"leaves no room for a passage in the {self.max_length} tokens of a prompt"
+                        unable.append((call[0], Answer(None, "error", f"{room}: shorten it")))
+                        continue
+                jobs.append(Job(call, tokens, (text, prompt.name, call[0].query_text)))
+        return _with_prefixes(jobs), unable
 
     @property
     def _enough(self) -> int:
@@ -273,7 +260,7 @@ class LanguageGrader(PromptedGrader):
                 return tokens
             characters *= 4
 
-    def _launch(self, jobs: Sequence[Job], max_tokens: int) -> Callable[[], Sequence[ModelOutput]]:
+    def _launch(self, jobs: Sequence[Job[Call]], max_tokens: int) -> Callable[[], Sequence[ModelOutput]]:
         prompts = [job.tokens for job in jobs]
         if self.free_text:
             decoding = self.backend.decoding(self.decoding.new_tokens, beams=self.decoding.beams)
@@ -283,9 +270,9 @@ class LanguageGrader(PromptedGrader):
         scores = self.backend.score(jobs, self._labels, max_tokens)
         return lambda: [self._best(row) for row in scores()]
 
-    def _lists(self, jobs: Sequence[Job]) -> list[ModelOutput]:
+    def _lists(self, jobs: Sequence[Job[Call]]) -> list[ModelOutput]:
         """Have the model write lists of permitted labels."""
-        numbers = [len(job.cells) for job in jobs]
+        numbers = [len(job.request) for job in jobs]
         lists = LabelLists(self._list_tokens, numbers, self.backend.ends[0])
         decoding = self.backend.decoding(self._list_tokens.longest(max(numbers)))
         self.backend.write([job.tokens for job in jobs], decoding, lists)
@@ -305,23 +292,23 @@ class LanguageGrader(PromptedGrader):
         return ModelOutput(self._labels[best], tuple(share / total for share in shares))
 
     def _answers_of(
-        self, job: Job, output: ModelOutput, unread: list[tuple[Call, ModelOutput]]
+        self, call: Call, output: ModelOutput, unread: list[tuple[Call, ModelOutput]]
     ) -> Iterator[tuple[Cell, Answer]]:
-        """Yield the answer to each cell of a job; add an unreadable list to `unread`."""
-        if job.prompt.group == 1:
-            yield job.cells[0], self._answer(job.prompt, job.cells[0], output)
+        """Yield the answer to each cell of a call; add an unreadable list to `unread`."""
+        prompt = self.prompts[call[0].item.kind]
+        if prompt.group == 1:
+            yield call[0], self._answer(prompt, call[0], output)
             return
-        number = len(job.cells)
         listed: Sequence[ModelOutput] | None = output.listed
         if not listed:
-            labels = job.prompt.read_list(output.text, number, cut=output.cut)
+            labels = prompt.read_list(output.text, len(call), cut=output.cut)
             listed = None if labels is None else [ModelOutput(label) for label in labels]
         if listed is None:
-            unread.append((job.cells, output))
+            unread.append((call, output))
             return
-        for rank, (cell, label) in enumerate(zip(job.cells, listed, strict=True), 1):
-            answer = self._answer(job.prompt, cell, label)
-            yield cell, answer._replace(raw=with_place(label.text, rank, number))
+        for rank, (cell, label) in enumerate(zip(call, listed, strict=True), 1):
+            answer = self._answer(prompt, cell, label)
+            yield cell, answer._replace(raw=with_place(label.text, rank, len(call)))
 
     def _answer(self, prompt: Prompt, cell: Cell, output: ModelOutput) -> Answer:
         if output.probabilities is None:
@@ -339,20 +326,18 @@ class LanguageGrader(PromptedGrader):
         return self.decoding.new_tokens if cut else None
 
 
-def _with_prefixes(jobs: Sequence[Job]) -> list[Job]:
+def _with_prefixes(jobs: Sequence[Job[Call]]) -> list[Job[Call]]:
     """Return jobs with the number of tokens that the prompts about their passage begin with."""
-    by_group: dict[Any, list[Job]] = {}
+    by_group: dict[Any, list[Job[Call]]] = {}
     for job in jobs:
         by_group.setdefault(job.group, []).append(job)
     prefixes = dict.fromkeys(by_group, 0)
     for group, members in by_group.items():
-        if len(members) > 1:
-            # The last token of a prompt is always read on its own.
-            rows = [list(job.tokens[:-1]) for job in members]
-            first, last = min(rows), max(rows)
-            pairs = enumerate(zip(first, last, strict=False))
-            common = next((index for index, (a, b) in pairs if a != b), min(len(first), len(last)))
-            prefixes[group] = common if common >= LEAST_SHARED else 0
+        # The last token of a prompt is always read on its own.
+        columns = zip(*(job.tokens[:-1] for job in members), strict=False)
+        common = sum(1 for _ in takewhile(lambda tokens: len(set(tokens)) == 1, columns))
+        if len(members) > 1 and common >= LEAST_SHARED:
+            prefixes[group] = common
     return [job._replace(prefix=prefixes[job.group]) for job in jobs]
 
 

@@ -10,13 +10,12 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from trecexam.errors import GraderError
 from trecexam.extensions.local_models import loading
-from trecexam.extensions.local_models.backend import Job
+from trecexam.extensions.local_models.backend import Job, on_device
 from trecexam.extensions.local_models.batching import Budget, plan
 from trecexam.extensions.local_models.lists import LabelLists
 from trecexam.extensions.local_models.tokens import PromptTokens
 from trecexam.files.stamps import stamp
-from trecexam.graders.environment import environment_of
-from trecexam.graders.shared_models import shared_models
+from trecexam.graders.environment import environment_of, shared_model
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -24,14 +23,11 @@ if TYPE_CHECKING:
 
     from trecexam.extensions.local_models.choices import ChoiceTree
 
-#: Tokens of a batch where answers are scored; where answers are written, a prompt counts once for each beam,
-#: with the tokens that may follow.
+#: Tokens of a batch where answers are scored, and where answers are written.
 SCORING, WRITING = {"cuda": 32_768, "cpu": 4_096}, {"cuda": 131_072, "cpu": 16_384}
 #: Prompts of the first window and of all later ones: a GPU does not wait for a slow tokenizer, and a CPU soon
 #: turns to what is more useful.
 WINDOWS = {"cuda": (2_048, 16_384), "cpu": (512, 1_024)}
-#: A base model's answer follows this; only where the words of the answer begin depends on it.
-_CUE = "Answer:"
 
 
 class LocalModel(ABC):
@@ -62,11 +58,11 @@ class LocalModel(ABC):
         """Return the model of these files that a grader or writer of this process has, else a new one."""
         files = tuple(stamp(path) for path in sorted(folder.iterdir()))
         key = cls, folder.absolute(), device, dtype, files
-        return shared_models().get(key, lambda: cls(folder, device, dtype))
+        return shared_model(key, lambda: cls(folder, device, dtype))
 
     @cached_property
     def tokens(self) -> PromptTokens:
-        return PromptTokens(loading.load_tokenizer(self.folder), chat=self.decoder_only)
+        return PromptTokens(loading.load_tokenizer(self.folder), decoder_only=self.decoder_only)
 
     @cached_property
     def device(self) -> str:
@@ -107,22 +103,12 @@ class LocalModel(ABC):
     def length_limit(self, new_tokens: int) -> int:
         """Return the maximum length of a prompt with `new_tokens` after it."""
 
-    def answers(self, texts: Sequence[str]) -> list[list[int]]:
-        """The tokens of permitted answers after a prompt."""
-        cue = _CUE if self.decoder_only and not self.tokens.chat else None
-        return self.tokens.answers(texts, self.folder, cue)
-
-    @property
     @abstractmethod
-    def scorer(self) -> Any:
-        """What scores answers; made when first used."""
-
-    @abstractmethod
-    def log_probabilities(self, jobs: Sequence[Job], tree: ChoiceTree, max_tokens: int) -> Tensor:
+    def log_probabilities(self, jobs: Sequence[Job[Any]], tree: ChoiceTree, max_tokens: int) -> Tensor:
         """Return log P(answer, end | prompt), shape (jobs, answers)."""
 
     def score(
-        self, jobs: Sequence[Job], answers: Sequence[str], max_tokens: int
+        self, jobs: Sequence[Job[Any]], answers: Sequence[str], max_tokens: int
     ) -> Callable[[], list[list[float]]]:
         """Start scoring; the call returned waits for log P(answer, end | prompt), per job and answer.
 
@@ -151,12 +137,22 @@ class LocalModel(ABC):
 
         key = tuple(answers)
         if key not in self._trees:
-            self._trees[key] = ChoiceTree(self.answers(answers), self.ends, self.device)
+            self._trees[key] = ChoiceTree(self.tokens.answers(answers), self.ends, self.device)
         return self._trees[key]
 
-    @abstractmethod
+    def width(self, length: int) -> int:
+        """Return the length of a batch whose longest prompt has this length."""
+        return length
+
     def padded(self, prompts: Sequence[Sequence[int]]) -> tuple[Tensor, Tensor]:
-        """Return tokens and their mask, shape (prompts, longest prompt)."""
+        """Return tokens and their mask, shape (prompts, length)."""
+        import torch
+
+        lengths = on_device(list(map(len, prompts)), self.device)[:, None]
+        width = self.width(max(map(len, prompts)))
+        tokens = on_device(prompts, self.device, self.pad, width, left=self.decoder_only)
+        columns = torch.arange(width, device=self.device)
+        return tokens, (columns.flip(0) if self.decoder_only else columns) < lengths
 
     def decoding(self, new_tokens: int, *, beams: int = 1, temperature: float = 0.0) -> GenerationConfig:
         """Generation settings: the papers' beam search, greedy, or sampling."""
@@ -211,8 +207,6 @@ class LocalModel(ABC):
 
         Args:
             wanted: tokens; None for what suits the device.
-            new_tokens: that are written after a prompt.
-            beams: of the search.
         """
         import torch
 
@@ -221,16 +215,15 @@ class LocalModel(ABC):
         if new_tokens and self.device.startswith("cuda"):
             # The size is for a card of 32 GiB: caches of answers take most of it.
             suitable *= max(1, torch.cuda.get_device_properties(self.device).total_memory // 2**35)
-        tokens = wanted or suitable
-        return self._budgets.setdefault((tokens, new_tokens, beams), Budget(tokens))
+        budget = Budget(wanted or suitable, new_tokens, beams)
+        return self._budgets.setdefault((budget.tokens, new_tokens, beams), budget)
 
     @property
     def windows(self) -> tuple[int, int]:
         """Prompts of the first window and of later ones."""
         return WINDOWS.get(self.device.split(":")[0], WINDOWS["cpu"])
 
-    def plan(
-        self, jobs: Sequence[Job], max_tokens: int, new_tokens: int = 0, beams: int = 1
-    ) -> list[list[int]]:
-        """Cut jobs into batches of at most `max_tokens`; see `budget`."""
-        return plan([(job.length + new_tokens) * beams for job in jobs], max_tokens)
+    def plan(self, jobs: Sequence[Job[Any]], budget: Budget) -> list[list[int]]:
+        """Cut jobs into batches within a budget."""
+        sizes = [(self.width(job.length) + budget.new_tokens) * budget.beams for job in jobs]
+        return plan(sizes, budget.tokens)

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from trecexam.errors import GraderError
 from trecexam.extensions.local_models import loading
-from trecexam.extensions.local_models.backend import Job, on_device
-from trecexam.extensions.local_models.batching import plan
+from trecexam.extensions.local_models.backend import Job
 from trecexam.extensions.local_models.grader import local_factory
 from trecexam.extensions.local_models.local import LocalModel
 
@@ -25,7 +24,7 @@ FLAN_T5_LARGE = "google/flan-t5-large"
 TOLERANCE = 1e-3
 #: Tokens of a prompt where the model's files name no length: T5 was trained on so many.
 T5_LENGTH = 512
-#: Lengths of batches on a GPU are multiples: the attention kernel's bias needs it.
+#: Lengths of batches on a GPU are multiples.
 STEP = 8
 
 
@@ -70,26 +69,13 @@ class Seq2SeqBackend(LocalModel):
         known = [limit for limit in limits if isinstance(limit, int) and limit < loading.NO_LIMIT]
         return max(known, default=T5_LENGTH)
 
-    def log_probabilities(self, jobs: Sequence[Job], tree: ChoiceTree, max_tokens: int) -> Tensor:
+    def log_probabilities(self, jobs: Sequence[Job[Any]], tree: ChoiceTree, max_tokens: int) -> Tensor:
         tokens, mask = self.padded([job.tokens for job in jobs])
         return self.scorer.log_probabilities(tokens, mask, tree)
 
-    def plan(
-        self, jobs: Sequence[Job], max_tokens: int, new_tokens: int = 0, beams: int = 1
-    ) -> list[list[int]]:
-        """Cut jobs into batches of at most `max_tokens`; see `budget`."""
-        return plan([(self._stepped(job.length) + new_tokens) * beams for job in jobs], max_tokens)
-
-    def _stepped(self, length: int) -> int:
+    def width(self, length: int) -> int:
+        # The attention kernel's bias needs it.
         return -(-length // STEP) * STEP if self.device.startswith("cuda") else length
-
-    def padded(self, prompts: Sequence[Sequence[int]]) -> tuple[Tensor, Tensor]:
-        import torch
-
-        lengths = [len(prompt) for prompt in prompts]
-        tokens = on_device(prompts, self.device, self.pad, self._stepped(max(lengths)))
-        columns = torch.arange(tokens.shape[1], device=self.device)
-        return tokens, columns < on_device(lengths, self.device)[:, None]
 
 
 FACTORY = local_factory(

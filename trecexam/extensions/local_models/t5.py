@@ -14,12 +14,11 @@ Transformer, JMLR 21(140), 2020, section 2.1.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import torch
 from torch.nn import functional
+from transformers.activations import ACT2FN
 
 from trecexam.extensions.local_models.choices import ChoiceTree
 
@@ -47,7 +46,9 @@ class T5Scorer:
         config = model.config
         self.heads, self.d_kv = config.num_heads, config.d_kv
         self.epsilon = config.layer_norm_epsilon
-        self.activation = _activation(config.dense_act_fn)
+        # The same function in one pass; transformers computes "gelu_new" in eight.
+        fast = {"gelu_new": "gelu_pytorch_tanh"}
+        self.activation = ACT2FN[fast.get(config.dense_act_fn, config.dense_act_fn)]
         self.embedding = model.shared.weight
         # In bfloat16 logits around 20 are an eighth apart: answers would be decided by their order.
         head = model.lm_head.weight.detach()
@@ -97,15 +98,13 @@ class T5Scorer:
         return tree.scores(functional.linear(state.to(self.head.dtype), self.head))
 
     def _tree_bias(self, tree: ChoiceTree, like: Tensor) -> Tensor:
-        """Return the decoder's bias, shape (1, heads, 1 + nodes, 1 + nodes); the root comes first."""
+        """Return the decoder's bias, shape (1, heads, nodes, nodes)."""
         # The last row of an ordinary decoder's bias has it for each distance, the longest first.
         longest = tree.longest + 1
         by_distance = self.decoder_bias(longest, longest)[0, :, -1, :].flip(-1)
-        depths = functional.pad(tree.depths, (1, 0))
-        sees = functional.pad(tree.sees, (1, 0, 1, 0))
-        sees[:, 0] = True
-        bias: Tensor = by_distance[:, (depths[:, None] - depths[None]).clamp(min=0)].to(like.dtype)
-        return bias.masked_fill(~sees, torch.finfo(like.dtype).min)[None].contiguous()
+        apart = tree.depths[:, None] - tree.depths
+        bias: Tensor = by_distance[:, apart.clamp(min=0)].to(like.dtype)
+        return bias.masked_fill(~tree.sees, torch.finfo(like.dtype).min)[None].contiguous()
 
     def _norm(self, hidden: Tensor, layer: Any) -> Tensor:
         normed: Tensor = torch.rms_norm(hidden, hidden.shape[-1:], layer.weight, self.epsilon)
@@ -144,15 +143,6 @@ class T5Scorer:
             inner = self.activation(dense.wi(normed))
         output: Tensor = dense.wo(inner)
         return hidden + output
-
-
-def _activation(name: str) -> Callable[[Tensor], Tensor]:
-    if name == "gelu_new":
-        return partial(functional.gelu, approximate="tanh")
-    from transformers.activations import ACT2FN
-
-    activation: Callable[[Tensor], Tensor] = ACT2FN[name]
-    return activation
 
 
 @torch.inference_mode()

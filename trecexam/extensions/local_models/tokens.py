@@ -6,11 +6,12 @@ import datetime
 import re
 from collections.abc import Sequence
 from functools import cached_property, lru_cache
-from pathlib import Path
 from typing import Any
 
 from trecexam.errors import GraderError
 
+#: A base model's answer follows this; only where the words of the answer begin depends on it.
+CUE = "Answer:"
 #: Chat templates that name the date get this one (the default in Llama 3's): answers must not depend on it.
 TODAY = datetime.datetime(2024, 7, 26)
 
@@ -20,12 +21,13 @@ class PromptTokens:
 
     Args:
         tokenizer: a fast tokenizer of transformers.
-        chat: wrap each prompt in the tokenizer's chat template, where it has one.
+        decoder_only: answers follow the prompt, which is wrapped in the tokenizer's chat template, if any.
     """
 
-    def __init__(self, tokenizer: Any, *, chat: bool = False) -> None:
+    def __init__(self, tokenizer: Any, *, decoder_only: bool = False) -> None:
         self.tokenizer = tokenizer
-        self.chat = chat and bool(getattr(tokenizer, "chat_template", None))
+        self.chat = decoder_only and bool(getattr(tokenizer, "chat_template", None))
+        self._cue = CUE if decoder_only and not self.chat else None
         # The items of a passage come one after the other.
         self.token_ends = lru_cache(maxsize=64)(self._token_ends)
         self.plain = lru_cache(maxsize=1024)(self._plain)
@@ -84,31 +86,28 @@ class PromptTokens:
             ) from error
         return rendered
 
-    def answers(self, texts: Sequence[str], folder: Path, after: str | None) -> list[list[int]]:
-        """Return the tokens of permitted answers in the model's output.
-
-        Args:
-            folder: the model's, for errors.
-            after: a text that the answer follows, a blank between; None where it stands alone.
+    def answers(self, texts: Sequence[str]) -> list[list[int]]:
+        """Return the tokens of permitted answers after a prompt.
 
         Raises:
             GraderError: the tokenizer cannot write an answer, or cannot tell two of them apart.
         """
-        encoded = [self._answer(text, after) for text in texts]
+        encoded = [self._answer(text) for text in texts]
         unknown = self.tokenizer.unk_token_id
         for text, tokens in zip(texts, encoded, strict=True):
             if not tokens or (unknown is not None and unknown in tokens):
-                raise GraderError(f"this model's tokenizer cannot write the answer '{text}'", path=folder)
-            if encoded.count(tokens) > 1:
-                raise GraderError(
-                    f"this model's tokenizer changes the answer '{text}' into another one", path=folder
-                )
+                reason = f"this model's tokenizer cannot write the answer '{text}'"
+            elif encoded.count(tokens) > 1:
+                reason = f"this model's tokenizer changes the answer '{text}' into another one"
+            else:
+                continue
+            raise GraderError(reason, path=self.tokenizer.name_or_path)
         return encoded
 
-    def _answer(self, text: str, after: str | None) -> list[int]:
-        texts = [text] if after is None else [after, f"{after} {text}", f" {text}"]
+    def _answer(self, text: str) -> list[int]:
+        texts = [text] if self._cue is None else [self._cue, f"{self._cue} {text}", f" {text}"]
         tokens = self.tokenizer(texts, add_special_tokens=False, verbose=False)["input_ids"]
-        if after is None:
+        if self._cue is None:
             return list(tokens[0])
         before, whole, alone = tokens
         return list(whole[len(before) :] if whole[: len(before)] == before else alone)

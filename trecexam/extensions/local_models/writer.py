@@ -3,46 +3,30 @@
 from __future__ import annotations
 
 import hashlib
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from trecexam.extensions.local_models import loading
-from trecexam.extensions.local_models.batching import Batcher, plan
+from trecexam.extensions.local_models.backend import Job
+from trecexam.extensions.local_models.batching import Batcher
 from trecexam.extensions.local_models.causal import CausalBackend
 from trecexam.extensions.local_models.local import LocalModel
 from trecexam.extensions.local_models.seq2seq import FLAN_T5_LARGE, Seq2SeqBackend
 from trecexam.extensions.local_models.truncation import NoRoomError, fitted
-from trecexam.graders.base import Estimate, Usage
+from trecexam.graders.base import Estimate
 from trecexam.graders.weights import LANGUAGE_FILES, config_digest, weights_digest
 from trecexam.graders.writing.base import Fitted, LocalModelSettings, Unwritten, WrittenText, naming
 
 BACKENDS: dict[str, type[LocalModel]] = {"causal": CausalBackend, "seq2seq": Seq2SeqBackend}
-#: Prompts that are sorted by length together.
-WINDOW = 256
-
-
-class Written(NamedTuple):
-    """A tokenised prompt; `continuations` are those that a writer of probabilities scores."""
-
-    prompt: str
-    tokens: Sequence[int]
-    continuations: Sequence[Sequence[int]] = ()
-
-    @property
-    def length(self) -> int:
-        """Tokens of the prompt."""
-        return len(self.tokens)
-
 
 #: A prompt with its text, or with the reason why there is none.
 Pair = tuple[str, WrittenText | Unwritten]
 
 
 class LocalWriter:
-    """Implements `trecexam.graders.writing.base.LocalWriting`; loads its model when first used.
+    """Writes with a local model; loads the model when first used.
 
     Args:
         memory: where digests of weights are kept.
@@ -50,7 +34,6 @@ class LocalWriter:
     """
 
     is_here = True
-    paid = False
     meter = None
 
     def __init__(
@@ -58,7 +41,6 @@ class LocalWriter:
     ) -> None:
         self.settings = settings
         self.model, self.new_tokens, self.seed = settings.name, settings.new_tokens, settings.seed
-        self.used = Usage()
         self._section = section
         self._memory = memory
 
@@ -111,76 +93,56 @@ class LocalWriter:
             yield from self._write(prompts)
 
     def _write(self, prompts: Iterable[str]) -> Iterator[Sequence[Pair]]:
-        # Another thread adds to it.
-        unable: deque[Pair] = deque()
-        settings = self.settings
-        budget = self.backend.budget(settings.max_batch_tokens, settings.new_tokens)
-        batcher: Batcher[str, Written, WrittenText] = Batcher(
-            lambda window: self._tokenised(window, unable),
-            lambda jobs: lambda: self._texts(jobs, budget.tokens),
-            budget,
-            self._plan,
-        )
-        for batch in batcher.run(prompts, WINDOW, WINDOW):
-            written = [(job.prompt, text) for job, text in batch]
-            yield written + [unable.popleft() for _ in range(len(unable))]
-        if unable:
-            yield [*unable]
+        # Random texts one at a time, so that no text depends on other prompts.
+        wanted = 1 if self.settings.temperature > 0 else self.settings.max_batch_tokens
+        budget = self.backend.budget(wanted, self.settings.new_tokens)
+        batcher = Batcher(self._prepare, self._launch, budget, self.backend.plan)
+        return batcher.run(prompts, *self.backend.windows)
 
     def complete(self, prompts: Sequence[str]) -> list[WrittenText | Unwritten]:
         """Return a text for each prompt, in order."""
         texts = {prompt: text for batch in self.write(prompts) for prompt, text in batch}
         return [texts[prompt] for prompt in prompts]
 
-    def estimate(self, prompts: Sequence[str], before: Usage) -> Estimate:
+    def estimate(self, prompts: Sequence[str]) -> Estimate:
         return Estimate(len(prompts))
 
-    def cost(self, used: Usage) -> float | None:
-        return None
-
-    def start_from(self, before: Usage) -> None:
-        """Does nothing: local tokens are not counted."""
-
-    def _tokenised(self, prompts: list[str], unable: deque[Pair]) -> list[Written]:
-        """Return prompts as tokens; those that are too long are added to `unable`."""
+    def _prepare(self, prompts: list[str]) -> tuple[list[Job[str]], list[Pair]]:
+        """Return prompts as tokens, and reasons for those that are too long."""
+        jobs: list[Job[str]] = []
+        unable: list[Pair] = []
         limit = self._limit
-        able = []
         encoded = self.backend.tokens.encode([*map(self._whole, prompts)])
         for prompt, tokens in zip(prompts, encoded, strict=True):
             if len(tokens) <= limit:
-                able.append(Written(prompt, tokens))
+                jobs.append(Job(prompt, tokens))
             else:
                 reason = f"accepts {limit:,} tokens besides its answer, and the prompt has {len(tokens):,}"
                 unable.append((prompt, Unwritten(reason)))
-        return able
+        return jobs, unable
 
-    def _plan(self, jobs: Sequence[Written], max_tokens: int) -> list[list[int]]:
-        if self.settings.temperature > 0:
-            # Random texts one at a time, so that no text depends on other prompts.
-            return [[index] for index in range(len(jobs))]
-        return plan([job.length + self.settings.new_tokens for job in jobs], max_tokens)
+    def _launch(self, jobs: Sequence[Job[str]], max_tokens: int) -> Callable[[], list[Pair]]:
+        return lambda: [(job.request, text) for job, text in zip(jobs, self._texts(jobs), strict=True)]
 
-    def _texts(self, jobs: Sequence[Written], max_tokens: int) -> list[WrittenText]:
+    def _texts(self, jobs: Sequence[Job[str]]) -> list[WrittenText]:
         import torch
 
         settings, backend = self.settings, self.backend
         decoding = backend.decoding(settings.new_tokens, temperature=settings.temperature)
         with torch.random.fork_rng():
             if settings.temperature > 0:
-                key = f"{settings.seed} {jobs[0].prompt}".encode()
+                key = f"{settings.seed} {jobs[0].request}".encode()
                 torch.manual_seed(int.from_bytes(hashlib.sha256(key).digest()[:7]))
             texts = backend.write([job.tokens for job in jobs], decoding)
         return [WrittenText(text, cut=cut) for text, cut in texts]
 
 
 class _Models:
-    """Implements `trecexam.graders.writing.base.ModelsHere`."""
+    """Language models of this process, for the core."""
 
     default = FLAN_T5_LARGE
     how_to_get = loading.HOW_TO_GET
-
-    def missing(self) -> str:
-        return loading.missing_for_models()
+    missing = staticmethod(loading.missing_for_models)
 
     def writer(self, settings: LocalModelSettings, memory: Path | None, section: str) -> LocalWriter:
         return LocalWriter(settings, memory, section)

@@ -9,7 +9,7 @@ import os
 import shutil
 import tarfile
 import tomllib
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import groupby
 from pathlib import Path, PurePosixPath
@@ -46,7 +46,7 @@ MOST_FILES, LARGEST, MOST_TIMES, FREE = 100_000, 2**31, 200, 2**26
 
 
 class PackedGrader(BaseModel):
-    """A grader without its model: its identity and its traits, of which `reads` read stored answers."""
+    """What is stored of a grader: its identity, and what it says of itself; `reads` read stored answers."""
 
     settings: str
     identity: dict[str, Any]
@@ -57,23 +57,38 @@ class PackedGrader(BaseModel):
     free_text: bool | None
     model_and_prompt: tuple[str | None, str | None] | None
     reads: list[str]
-    _make: Callable[[], Grader]
 
     @classmethod
     def of(cls, loader: TrackLoader) -> PackedGrader:
         """Pack a grader."""
-        traits = loader.traits
+        grader = loader.grader
         return cls.model_construct(
             settings=_settings(loader.folder),
-            identity=dict(loader.grader.identity),
-            item_kinds=sorted(traits.item_kinds),
-            needs_query_text=traits.needs_query_text,
-            scale=traits.scale,
-            score_settings=dict(traits.score_settings),
-            free_text=traits.free_text,
-            model_and_prompt=traits.model_and_prompt(),
-            reads=[name for name in ("cosines", "label", "probabilities", "read") if getattr(traits, name)],
+            identity=dict(grader.identity),
+            item_kinds=sorted(grader.item_kinds),
+            needs_query_text=grader.needs_query_text,
+            scale=grader.scale,
+            score_settings=dict(grader.score_settings),
+            free_text=grader.free_text,
+            model_and_prompt=grader.model_and_prompt,
+            reads=[name for name in ("cosines", "label", "probabilities", "read") if getattr(grader, name)],
         )
+
+
+class StoredGrader(Grader):
+    """A grader of a pack, without its model."""
+
+    def __init__(self, packed: PackedGrader, reads: Mapping[str, Any], make: Callable[[], Grader]) -> None:
+        self._packed, self._make = packed, make
+        self.item_kinds, self.scale = frozenset(packed.item_kinds), Scale(*packed.scale)
+        self.free_text, self.model_and_prompt = packed.free_text, packed.model_and_prompt
+        self.needs_query_text, self.score_settings = packed.needs_query_text, packed.score_settings
+        for name, reader in reads.items():
+            setattr(self, name, reader)
+
+    @property
+    def identity(self) -> Mapping[str, Any]:
+        return self._packed.identity
 
     def grade(self, cells: Iterable[Cell]) -> Iterator[Sequence[tuple[Cell, Answer]]]:
         """Grade cells that the pack has no grade of, with the model."""
@@ -110,7 +125,7 @@ def pack(loaders: TrackLoaders, output: Path | str) -> str:
         with suppress(LackingError):
             inputs |= loaders[name].load().digests
             # A recording is packed itself, and needs no model.
-            if loaders[name].traits.known_passages is None:
+            if loaders[name].grader.known_passages is None:
                 graders[name] = PackedGrader.of(loaders[name])
     if out.get("inputs") != inputs:
         raise TrackError(f"out/ is old: `trecexam watch {folder.root} --once` first", path=folder.root)
@@ -220,9 +235,7 @@ def stored_grader(folder: TrackFolder, make: Callable[[], Grader]) -> Grader | N
     factory = available().get(settings.name)
     readers = factory.reading(settings, folder.root) if factory and factory.reading else {}
     reads = {name: readers[name] for name in packed.reads if name in readers}
-    grader = packed.model_copy(update={**reads, "scale": Scale(*packed.scale)})
-    grader._make = make
-    return grader
+    return StoredGrader(packed, reads, make)
 
 
 def _settings(folder: TrackFolder) -> str:

@@ -287,7 +287,7 @@ def _view(
             scores.min_answers if scores.label == "count" else thresholds.min_rating,
             thresholds.min_relevant,
             scores.unparsed,
-            track.traits.scale.max_rating,
+            track.grader.scale.max_rating,
         ),
         board=board,
         groups=compared.groups,

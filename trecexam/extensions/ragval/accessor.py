@@ -80,7 +80,7 @@ class RagvalAccessor(Group):
             TrecexamError, ConversionError: no answer is judged, or the track cannot be read.
         """
         root, track = self.track.folder.root, self.track.graded()
-        if not track.traits.item_kinds >= frozenset(KINDS):
+        if not track.grader.item_kinds >= frozenset(KINDS):
             raise TrecexamError(
                 'the track has no grader that judges answers: set `name = "ragval"` in [grader]', path=root
             )

@@ -77,7 +77,7 @@ def judged(track: Assessment) -> JudgedAnswers:
         grades.setdefault((grade["query_id"], grade["doc_id"]), []).append(grade)
     judged_answers: list[JudgedAnswer] = []
     counted: Counter[str] = Counter()
-    prompt = track.traits.prompt
+    prompt = track.grader.prompt
     n_runs_of = Counter(rows[0].run_id for rows in of_runs.values())
     for name, answers in of_runs.items():
         run = track.runs[name]

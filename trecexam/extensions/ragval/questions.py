@@ -25,11 +25,11 @@ from trecexam.extensions.ragval.knowledge.prompts import named
 from trecexam.extensions.ragval.knowledge.reading import read_question
 from trecexam.files.atomic import replace_together
 from trecexam.folder import TrackFolder
+from trecexam.graders.replies import Unread
 from trecexam.graders.writing.asking import AskingResult, Job, PromptSet, Rounds
 from trecexam.graders.writing.base import Fitted, Writer
 from trecexam.graders.writing.create import create_writer, keeping_writers
 from trecexam.graders.writing.kept_answers import KeepingWriter, Kept
-from trecexam.graders.writing.reading import Unread
 from trecexam.line.bank_target import check_unchanged, lines_of, read_target
 
 #: Where [generator] says nothing else: questions are to differ.

@@ -140,7 +140,7 @@ def agreements(
         notes += agreement_notes(agreed, name, judged.source, people=judged.written_by is None)
     left_out = track.override_summary()
     # What qrels that are grades lack cannot be graded.
-    all_pooled = track.config.track.pool_judged or track.traits.known_passages is not None
+    all_pooled = track.config.track.pool_judged or track.grader.known_passages is not None
     n_unpooled = sum(len(judged.judged.get(q.query_id, {}).keys() - set(q.doc_ids)) for q in ratings)
     lines = (
         counts_note(pairs, judged.source),

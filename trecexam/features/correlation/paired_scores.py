@@ -416,7 +416,7 @@ def _variants(
 
 
 def _refuse_off_scale(track: Assessment, min_ratings: Sequence[int]) -> None:
-    best = track.traits.scale.max_rating
+    best = track.grader.scale.max_rating
     for min_rating in min_ratings:
         if not 1 <= min_rating <= best:
             raise TrecexamError(

@@ -84,7 +84,7 @@ def _points(track: Assessment, official: str, plot_measures: PlotMeasures) -> li
         lines = lines[:1]
     # The track's own are evaluated already.
     officials = None if plot_measures.official_measure is None else [plot_measures.official_measure]
-    ratings = range(1, track.traits.scale.max_rating + 1)
+    ratings = range(1, track.grader.scale.max_rating + 1)
     draws = QueryDraws()
     return [
         (

@@ -197,7 +197,7 @@ def _without_other_scale(
 
 def _other_scale_note(track: Assessment, judgments: Official, by_whom: Counter[str]) -> str:
     names = ", ".join(f"{who} {n:,}" for who, n in sorted(by_whom.items()))
-    best = track.traits.scale.max_rating
+    best = track.grader.scale.max_rating
     line = (
         f"not filled: {plural(sum(by_whom.values()), 'hole')} that people rated as a whole on the grader's "
         f"scale 0..{best} ({names}), which is not that of {judgments.source}: judge these passages again, on "
@@ -342,7 +342,7 @@ def _machines(track: Assessment, queries: Mapping[str, object]) -> Iterator[tupl
         return
     identity = track.grader.identity
     # Of a recording the model is known only once it is read, so it is not where there is nothing to say.
-    model, prompt = track.traits.model_and_prompt() or (identity.get("model"), None)
+    model, prompt = track.grader.model_and_prompt or (identity.get("model"), None)
     for query_id in queries:
         prompts = (prompt,) if prompt else track.grades.prompts(track.sheets[query_id].items)
         yield query_id, Machine(str(identity["grader"]), str(model or ""), "; ".join(prompts))

@@ -212,14 +212,14 @@ def rated_with_cited(track: Assessment, item: Item) -> QueryToRate:
     column = sheet.column_of.get(item.item_id)
     cited = () if column is None else track.asked.citing[item.query_id][column]
     texts = {doc_id: sheet.text_of(doc_id) for doc_id in cited}
-    return QueryToRate(item.query_id, (item,), (), texts, 0, track.traits.scale.max_rating)
+    return QueryToRate(item.query_id, (item,), (), texts, 0, track.grader.scale.max_rating)
 
 
 def _to_rate(track: Assessment, query_id: str) -> QueryToRate:
     bank = track.bank
     live, retired = bank.items.get(query_id, ()), bank.retired.get(query_id, ())
     texts = {d: track.sheets[query_id].text_of(d) for d in track.sheets[query_id].doc_ids} if live else {}
-    best = track.traits.scale.max_rating
+    best = track.grader.scale.max_rating
     return QueryToRate(
         query_id,
         live,

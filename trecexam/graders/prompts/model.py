@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import Any
 
 from converters.records import Item
-from trecexam.graders.prompts import parsing, workbench
+from trecexam.graders.prompts import parsing
 from trecexam.graders.prompts.answer_key import correct_answer
 from trecexam.graders.prompts.assignments import read_assignment, read_labels
 from trecexam.graders.prompts.parsing import UNPARSED, Reading
@@ -21,8 +21,6 @@ from trecexam.templates import filled, slots
 SLOTS = (
     "question", "nugget", "query", "statement", "correct_answer", "answer", "context", "passage", "citation"
 )  # fmt: skip
-#: How answers can be read.
-PARSERS = ("rating", "yes_no", "answer", "answer_key", "final_score", "assignment", "support")
 _LABEL = re.compile(r"^\W*([0-9])\s*[:=]\s*(\S.*?)\s*$", re.M)
 _CONTEXT_LAST = " Context: {context}"
 
@@ -37,7 +35,7 @@ class Prompt:
         template: the text, with slots in braces (or Jinja's, where `jinja` is set).
         asks: "question", "nugget", "statement" or "query": what is graded is an item of that kind, or the
             passage's relevance to the query itself.
-        parser: how an answer becomes a rating, one of `PARSERS`.
+        parser: how an answer becomes a rating, see `read`.
         answers: the answers it permits and their ratings, best first; empty where it wants free text.
         max_rating: the best rating on its scale (the worst is 0).
         min_rating: from this rating on a passage counts, where the track does not say.
@@ -106,7 +104,8 @@ class Prompt:
 
         Args:
             compat: "workbench" reads as the Rubric workbench's released code does.
-            cut: the model was stopped at the most tokens of a reply.
+            cut: the model was stopped at the most tokens of a reply; the reply counts where it is a complete
+                answer by itself.
         """
         text, problem = read_reply(reply, cut=cut)
         if problem == INSIDE_A_THOUGHT or (problem == EMPTY and reply.strip()):
@@ -114,47 +113,33 @@ class Prompt:
         answer = unwrapped(text)
         if answer in self._ratings:
             return Reading(self._ratings[answer], "ok")
+        if compat is not None:
+            # The workbench's code reads whatever a reply is.
+            cut = False
+            if self.parser in ("rating", "yes_no", "answer"):
+                return parsing.read_as_workbench(self.parser, answer, self.max_rating)
         # Of a reply that was cut off, a point may begin decimals.
-        plain = answer.casefold() if cut else _plain(answer)
-        if compat is None and plain in self._plain_ratings:
+        elif (plain := answer.casefold() if cut else _plain(answer)) in self._plain_ratings:
             return Reading(self._plain_ratings[plain], "ok")
-        # The workbench's code reads whatever a reply is.
-        if cut and compat is None:
-            return self._complete(text, item)
         if self.parser == "rating":
-            if compat == "workbench":
-                return workbench.read_rating(answer, self.max_rating)
-            return parsing.read_rating(text, self.max_rating, self.labels)
-        if self.parser == "yes_no":
-            return workbench.read_yes_no(answer) if compat == "workbench" else parsing.read_yes_no(text)
-        if self.parser == "answer":
-            return workbench.read_answer(answer) if compat == "workbench" else parsing.read_answer(answer)
-        if self.parser == "answer_key":
-            return parsing.read_key(answer, item)
-        if self.parser == "assignment":
-            return read_assignment(text, self._ratings)
+            return parsing.read_rating(text, self.max_rating, self.labels, cut=cut)
+        if self.parser == "final_score":
+            return parsing.read_final_score(text, self.max_rating, cut=cut)
         if self.parser == "support":
-            return parsing.read_support(text)
-        return parsing.read_final_score(text, self.max_rating)
+            return parsing.read_support(text, cut=cut)
+        if self.parser == "assignment":
+            return read_assignment(text, self._ratings, cut=cut)
+        if self.parser == "answer_key":
+            reading = parsing.read_key(text if cut else answer, item)
+            return reading if reading.rating or not cut else UNPARSED
+        if cut:
+            return UNPARSED
+        return parsing.read_yes_no(text) if self.parser == "yes_no" else parsing.read_answer(answer)
 
     def read_list(self, reply: str, number: int, *, cut: bool = False) -> list[str] | None:
         """Read the labels of `number` items, see `read_labels`; None where the reply has no such list."""
         text, problem = read_reply(reply, cut=cut)
         return None if problem == INSIDE_A_THOUGHT else read_labels(text, number, self._ratings, cut=cut)
-
-    def _complete(self, text: str, item: Item) -> Reading:
-        """Read a reply that was cut off: it counts where it is a complete answer by itself."""
-        if self.parser == "rating":
-            return parsing.read_rating(text, self.max_rating, self.labels, cut=True)
-        if self.parser == "final_score":
-            return parsing.read_final_score(text, self.max_rating, cut=True)
-        if self.parser == "support":
-            return parsing.read_support(text, cut=True)
-        if self.parser == "assignment":
-            return read_assignment(text, self._ratings, cut=True)
-        if self.parser == "answer_key" and parsing.read_key(text, item).rating:
-            return Reading(1, "ok")
-        return UNPARSED
 
     @cached_property
     def _ratings(self) -> Mapping[str, int]:

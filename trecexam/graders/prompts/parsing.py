@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from functools import cache
 from itertools import pairwise
 from typing import NamedTuple
 
 from converters.records import Item
-from trecexam.graders.prompts.answer_key import is_correct
+from trecexam.graders.prompts.answer_key import UNANSWERABLE, is_correct, says_unanswerable, stemmer
 from trecexam.graders.prompts.stated import (
     NO_RATING,
     NUMBER,
@@ -21,7 +22,6 @@ from trecexam.graders.prompts.stated import (
     whole_json,
     words,
 )
-from trecexam.graders.prompts.wording import says_unanswerable
 from trecexam.graders.replies import fence_removed
 
 
@@ -173,29 +173,20 @@ def read_final_score(answer: str, max_rating: int = 3, *, cut: bool = False) -> 
     if cut:
         named = _FINAL_LINE.match(text)
         return read_rating(text[named.end() :] if named else text, max_rating, cut=True)
-    scores = _numbers(text, _FINAL_SCORE, max_rating)
-    if scores:
-        return _reading(scores[-1])
+    numbers = [number for m in _FINAL_SCORE.finditer(text) if (number := NUMBER.match(text, m.end()))]
+    if numbers:
+        return _reading(rating_of(numbers[-1], max_rating))
     steps = {match["step"] for match in _STEP.finditer(text)}
     if "O" in steps and len(steps) > 1 and "{" not in text:
-        overall = {
-            rating_of(number, max_rating)
+        # A comma parts a step from the next one.
+        parts = (
+            re.split(r",|\n", text[match.end() : match.end() + 40], maxsplit=1)[0]
             for match in _STEP.finditer(text)
-            if match["step"] == "O" and (number := NUMBER.match(_without_comma(text, match.end())))
-        }
+            if match["step"] == "O"
+        )
+        overall = {rating_of(number, max_rating) for part in parts if (number := NUMBER.match(part))}
         return _reading(overall.pop() if len(overall) == 1 else None)
     return read_rating(text, max_rating)
-
-
-def _without_comma(text: str, start: int) -> str:
-    """Return the text from a place to the comma that parts it from the next step."""
-    return re.split(r",|\n", text[start : start + 40], maxsplit=1)[0]
-
-
-def _numbers(text: str, before: re.Pattern[str], max_rating: int) -> list[int]:
-    """Return the ratings that follow each match of a pattern."""
-    numbers = (NUMBER.match(text, match.end()) for match in before.finditer(text))
-    return [rating_of(number, max_rating) for number in numbers if number is not None]
 
 
 def read_yes_no(answer: str) -> Reading:
@@ -265,3 +256,37 @@ def read_support(answer: str, *, cut: bool = False) -> Reading:
     if len(named) != 1 or denied or (named != {"no_support"} and not _DENIALS.isdisjoint(said)):
         return UNPARSED
     return Reading(dict(SUPPORT)[named.pop()], "ok")
+
+
+@cache
+def _expressions() -> tuple[str, ...]:
+    # The workbench stems the whole text as if it were one word.
+    return tuple(map(stemmer(), UNANSWERABLE))
+
+
+def _answered(answer: str) -> bool:
+    from rapidfuzz.fuzz import ratio
+
+    stemmed = stemmer()(answer.lower())
+    if answer in UNANSWERABLE or not stemmed:
+        return False
+    # Whole percents: fuzzywuzzy rounds.
+    return not any(round(ratio(stemmed, expression)) > 80 for expression in _expressions())
+
+
+def read_as_workbench(parser: str, answer: str, max_rating: int) -> Reading:
+    """Read a self-rating ("rating"), a direct answer ("yes_no") or an extracted one ("answer").
+
+    The Rubric workbench's released code reads otherwise than its paper. Self-ratings: an expression of
+    unanswerability becomes 1 and every other text 0, "5: The answer ..." too
+    (`SelfRaterStrict.check_answer_rating`, whose test of `check_unanswer` is the wrong way round). Direct
+    prompts: whatever is not "yes", "correct" or "true" becomes 0 (`DirectGradingPrompt.check_answer`).
+    Kept for `compat = "workbench"`, so that published figures can be had again.
+    """
+    if parser == "rating":
+        match = re.fullmatch(r"[^\w]*([0-9])[^\w]*", answer)
+        if match and int(match[1]) <= 5:
+            return Reading(int(match[1]) if int(match[1]) <= max_rating else 0, "ok")
+        return Reading(0 if _answered(answer) else 1, "ok")
+    relevant = parser == "answer" or answer.lower() in {"yes", "correct", "true"}
+    return Reading(int(_answered(answer) and relevant), "ok")

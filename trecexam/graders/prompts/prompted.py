@@ -11,7 +11,7 @@ from typing import Any
 
 from converters.records import Item
 from trecexam.config import GraderSection
-from trecexam.graders.base import Cell, Scale
+from trecexam.graders.base import Cell, Grader, Scale
 from trecexam.graders.prompts import chosen_prompts
 from trecexam.graders.prompts.model import Prompt
 from trecexam.graders.prompts.parsing import UNPARSED, Reading
@@ -31,57 +31,44 @@ def verdict_in(text: str) -> str | None:
     return verdict if isinstance(verdict, str) else None
 
 
-class PromptedGrader:
-    """Has a prompt for each kind of item, and reads the answers to it.
+def reader(prompts: Sequence[Prompt], compat: str | None) -> Callable[..., Reading]:
+    """Return what reads the rating that an answer means: (item, answer, whether it was cut off) -> reading.
 
     Args:
         prompts: one for each kind of item that is graded ("question", "nugget", or "query" alone).
         compat: "workbench" reads answers as that code does.
     """
+    prompt_of = {prompt.asks: prompt for prompt in prompts}
+
+    # A model says the same few things of a million cells.
+    @lru_cache(maxsize=65_536)
+    def reading(kind: str, key: tuple[str, ...], text: str, cut: bool) -> Reading:
+        prompt, item = prompt_of[kind], Item("", "", "", kind, key)
+        if prompt.verification is None:
+            return prompt.read(text, item, compat, cut=cut)
+        verdict = verdict_in(text)
+        return UNPARSED if verdict is None else prompt.verification.read(verdict, item, compat, cut=cut)
+
+    return lambda item, text, cut=False: reading(item.kind, item.gold_answers, text, cut)
+
+
+def prompted_reading(settings: GraderSection, root: Path) -> dict[str, Any]:
+    """Return what reads stored answers; needs no model."""
+    return {"read": reader(chosen_prompts(settings, root, passage_first=False), settings.compat)}
+
+
+class PromptedGrader(Grader):
+    """Has a prompt for each kind of item, and reads the answers to it; see `reader`."""
 
     def __init__(self, prompts: Sequence[Prompt], compat: str | None) -> None:
         self.prompts: Mapping[str, Prompt] = {prompt.asks: prompt for prompt in prompts}
         self.compat = compat
-        # A model says the same few things of a million cells.
-        self._reading = lru_cache(maxsize=65_536)(self._read)
-
-    @property
-    def item_kinds(self) -> frozenset[str]:
-        """The kinds of items it grades."""
-        return frozenset(self.prompts)
-
-    @property
-    def needs_query_text(self) -> bool:
-        """Whether a prompt names the query's text beside the item."""
-        return any(prompt.needs_query_text for prompt in self.prompts.values())
-
-    @property
-    def asks_lists(self) -> bool:
-        """Whether one prompt asks about several items."""
-        return any(prompt.group > 1 for prompt in self.prompts.values())
-
-    @property
-    def scale(self) -> Scale:
-        """The scale of its ratings."""
-        prompts = self.prompts.values()
-        return Scale(max(p.max_rating for p in prompts), max(p.min_rating for p in prompts))
-
-    def read(self, item: Item, text: str, cut: bool = False) -> Reading:
-        """Read the rating that an answer of this grader means, under `compat`.
-
-        Args:
-            cut: the model was stopped at the most tokens of a reply.
-        """
-        return self._reading(item.kind, item.gold_answers, text, cut)
-
-    def _read(self, kind: str, key: tuple[str, ...], text: str, cut: bool) -> Reading:
-        prompt, item = self.prompts[kind], Item("", "", "", kind, key)
-        if prompt.verification is None:
-            return prompt.read(text, item, self.compat, cut=cut)
-        verdict = verdict_in(text)
-        if verdict is None:
-            return UNPARSED
-        return prompt.verification.read(verdict, item, self.compat, cut=cut)
+        self.read = reader(prompts, compat)
+        self.item_kinds = frozenset(self.prompts)
+        self.scale = Scale(max(p.max_rating for p in prompts), max(p.min_rating for p in prompts))
+        self.needs_query_text = any(prompt.needs_query_text for prompt in prompts)
+        #: Whether one prompt asks about several items.
+        self.asks_lists = any(prompt.group > 1 for prompt in prompts)
 
     def _calls(self, cells: Iterable[Cell]) -> Iterator[tuple[Cell, ...]]:
         """Cells by prompt: one by one, or several of a passage, in their order."""
@@ -108,8 +95,3 @@ class PromptedGrader:
                 gold_answers=key, choices=tuple((x, plain(text)) for x, text in item.choices)
             )
         return prompt.text(plain(cell.query_text), item, plain(passage))
-
-
-def prompted_reading(settings: GraderSection, root: Path) -> dict[str, Any]:
-    """Return what reads stored answers; needs no model."""
-    return {"read": PromptedGrader(chosen_prompts(settings, root, passage_first=False), settings.compat).read}

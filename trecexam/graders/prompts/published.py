@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 from trecexam.graders.prompts.assignments import ASSIGNMENTS, GROUP
 from trecexam.graders.prompts.model import Prompt
@@ -32,81 +32,62 @@ _ASSIGNER = (
 _FINAL = tuple((f"##final score: {rating}", rating) for rating in (3, 2, 1, 0))
 
 
-def _text(name: str) -> str:
-    path = Path(__file__).parent / "texts" / f"{name}.txt"
+def _prompt(
+    name: str,
+    asks: str,
+    parser: str,
+    answers: tuple[tuple[str, int], ...],
+    scale: tuple[int, int],
+    source: str,
+    text: str | None = None,
+    **more: Any,
+) -> Prompt:
+    """Make a prompt of the text with its name, or another name.
+
+    Args:
+        scale: the best rating, and from which on a passage counts.
+    """
+    path = Path(__file__).parent / "texts" / f"{text or name}.txt"
     # Only the newline that ends the file is not the prompt's; trailing blanks are.
-    return path.read_bytes().decode("utf-8").removesuffix("\n")
-
-
-def _self_rating(name: str, asks: str) -> Prompt:
-    return Prompt(name, "1", _text(name), asks, "rating", _SIX, source=RUBRIC)
-
-
-def _free(name: str, asks: str, parser: str, source: str, text: str | None = None) -> Prompt:
-    return Prompt(name, "1", _text(text or name), asks, parser, max_rating=1, min_rating=1, source=source)
-
-
-def _verified(name: str, text: str, verification: Prompt) -> Prompt:
-    return replace(_free(name, "question", "answer", EXAM, text), verification=verification)
-
-
-def _direct(name: str, source: str) -> Prompt:
-    return Prompt(
-        name, "1", _text(name), "query", "yes_no", _YES_NO, max_rating=1, min_rating=1, source=source
-    )
-
-
-def _assigning(name: str, answers: tuple[tuple[str, int], ...]) -> Prompt:
-    return Prompt(
-        name,
-        "1",
-        _text(name),
-        "nugget",
-        "assignment",
-        answers,
-        source=NUGGETIZER,
-        system=_ASSIGNER,
-        group=GROUP,
-    )
+    template = path.read_bytes().decode("utf-8").removesuffix("\n")
+    return Prompt(name, "1", template, asks, parser, answers, *scale, source, **more)
 
 
 @cache
 def published() -> Mapping[str, Prompt]:
-    """Every prompt that comes with the package, by name."""
+    """Return every prompt that comes with the package, by name."""
     answer = "QuestionCompleteConciseUnanswerablePromptWithChoices"
-    permitted = (("yes", 1), ("no", 0))
-    verification = Prompt(
-        "AnswerVerification", "1", _text("AnswerVerification"), "question", "yes_no", permitted, 1, 1, EXAM
-    )
+    keyed = "QuestionCompleteConcisePromptWithAnswerKey2"
+    verified = "QuestionCompleteConcisePromptWithT5VerifiedAnswerKey2"
+    no_answers: tuple[tuple[str, int], ...] = ()
+    six, two = (5, 4), (1, 1)
+    # What `exam_verify_answer --t5-verification` asks, alone and after the answer.
+    verification = _prompt("AnswerVerification", "question", "yes_no", (("yes", 1), ("no", 0)), two, EXAM)
+    assigning: dict[str, Any] = {"system": _ASSIGNER, "group": GROUP}
+    some = (ASSIGNMENTS[0], ASSIGNMENTS[2])
     prompts = (
-        _self_rating("QuestionSelfRatedUnanswerablePromptWithChoices", "question"),
-        _self_rating("NuggetSelfRatedPrompt", "nugget"),
-        _free(answer, "question", "answer", RUBRIC),
-        _free("NuggetExtractionPrompt", "nugget", "answer", RUBRIC),
-        _free("QuestionCompleteConcisePromptWithAnswerKey2", "question", "answer_key", EXAM, text=answer),
-        # What `exam_verify_answer --t5-verification` asks, alone and after the answer.
+        _prompt("QuestionSelfRatedUnanswerablePromptWithChoices", "question", "rating", _SIX, six, RUBRIC),
+        _prompt("NuggetSelfRatedPrompt", "nugget", "rating", _SIX, six, RUBRIC),
+        _prompt(answer, "question", "answer", no_answers, two, RUBRIC),
+        _prompt("NuggetExtractionPrompt", "nugget", "answer", no_answers, two, RUBRIC),
+        _prompt(keyed, "question", "answer_key", no_answers, two, EXAM, answer),
         verification,
-        _verified("QuestionCompleteConcisePromptWithT5VerifiedAnswerKey2", answer, verification),
-        _direct("Sun", SUN),
-        _direct("Sun_few", SUN),
-        _direct("FagB", FAGGIOLI),
-        _direct("FagB_few", FAGGIOLI),
-        _direct("HELM", HELM),
-        Prompt("Thomas", "1", _text("Thomas"), "query", "rating", _THREE, 2, 1, THOMAS),
-        # On its own scale, as on TREC DL's, a passage is relevant from 2 on.
-        Prompt("UMBRELA", "1", _text("UMBRELA"), "query", "final_score", _FINAL, 3, 2, UMBRELA),
-        _assigning("NuggetAssign", ASSIGNMENTS),
-        _assigning("NuggetAssign2", (ASSIGNMENTS[0], ASSIGNMENTS[2])),
-        Prompt(
-            "TRECRAG2024Support",
-            "1",
-            _text("TRECRAG2024Support"),
-            "statement",
-            "support",
-            SUPPORT,
-            2,
-            1,
-            THAKUR,
+        _prompt(verified, "question", "answer", no_answers, two, EXAM, answer, verification=verification),
+        *(
+            _prompt(name, "query", "yes_no", _YES_NO, two, source)
+            for name, source in (
+                ("Sun", SUN),
+                ("Sun_few", SUN),
+                ("FagB", FAGGIOLI),
+                ("FagB_few", FAGGIOLI),
+                ("HELM", HELM),
+            )
         ),
+        _prompt("Thomas", "query", "rating", _THREE, (2, 1), THOMAS),
+        # On its own scale, as on TREC DL's, a passage is relevant from 2 on.
+        _prompt("UMBRELA", "query", "final_score", _FINAL, (3, 2), UMBRELA),
+        _prompt("NuggetAssign", "nugget", "assignment", ASSIGNMENTS, six, NUGGETIZER, **assigning),
+        _prompt("NuggetAssign2", "nugget", "assignment", some, six, NUGGETIZER, **assigning),
+        _prompt("TRECRAG2024Support", "statement", "support", SUPPORT, (2, 1), THAKUR),
     )
     return {prompt.name: prompt for prompt in prompts}

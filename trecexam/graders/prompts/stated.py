@@ -173,12 +173,9 @@ def alone(
         return None
     if not labels:
         return rating if _SET_OFF.match(rest) else None
-    return rating if is_label(rest, rating, labels) or _is_explanation(rest, rating, labels) else None
-
-
-def _is_explanation(rest: str, rating: int, labels: Mapping[int, str]) -> bool:
     set_off = _SET_OFF.match(rest)
-    return set_off is not None and _EXPLAINS.match(rest, set_off.end()) is not None
+    explains = set_off is not None and _EXPLAINS.match(rest, set_off.end()) is not None
+    return rating if explains or is_label(rest, rating, labels) else None
 
 
 def is_label(rest: str, rating: int, labels: Mapping[int, str]) -> bool:

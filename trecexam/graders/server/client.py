@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
 import datetime
+import email.utils
 import json
 import logging
 import re
-from collections.abc import Mapping
-from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import httpx2
+
+from trecexam.config import LanguageModelSection
 from trecexam.errors import GraderError
+from trecexam.graders.server.messages import PassingError
 from trecexam.graders.server.secret import Secret
-
-if TYPE_CHECKING:
-    import httpx2
 
 #: Bytes of an answer. A grade takes a few hundred: more is a server that does not end.
 LARGEST = 4 * 2**20
@@ -26,23 +27,6 @@ _KEY_REFUSED = frozenset({401, _FORBIDDEN})
 VLLM, SGLANG = "vllm", "sglang"
 _PASSING = frozenset({408, 409, 421, 425, 429, 500, 502, 503, 504, 520, 521, 522, 523, 524, 529})
 _ABOUT_THE_REQUEST = frozenset({400, 413, 422})
-
-
-class PassingError(Exception):
-    """It may go well at the next try.
-
-    Attributes:
-        reason: what follows "the server ...".
-        wait: seconds that the server asks to wait, None where it does not say.
-        busy: there are too many requests.
-        unreachable: no connection came about.
-    """
-
-    def __init__(
-        self, reason: str, wait: float | None = None, *, busy: bool = False, unreachable: bool = False
-    ) -> None:
-        self.reason, self.wait, self.busy, self.unreachable = reason, wait, busy, unreachable
-        super().__init__(reason)
 
 
 class RefusedError(Exception):
@@ -61,33 +45,16 @@ class RefusedError(Exception):
 class Client:
     """A server. To be made and used in one event loop.
 
-    Args:
-        base_url: such as "http://localhost:8000/v1".
-        timeout: seconds for a whole answer, first byte to last.
-        query: what follows "?" in each address.
-
     Raises:
         GraderError: the address or the environment's proxies are wrong.
     """
 
-    def __init__(
-        self,
-        base_url: str,
-        secret: Secret,
-        key_env: str | None,
-        timeout: float,
-        query: Mapping[str, str] = MappingProxyType({}),
-    ) -> None:
-        import httpx2
-
+    def __init__(self, base_url: str, secret: Secret, settings: LanguageModelSection) -> None:
         # At DEBUG these log what a server sends, and that may hold the key.
         for name in ("httpcore2", "httpx2"):
             logging.getLogger(name).setLevel(logging.WARNING)
-        self.base_url = base_url
-        self._secret = secret
-        self._key_env = key_env
-        self._timeout = timeout
-        self._query = dict(query) or None
+        self.base_url, self.secret, self._settings = base_url, secret, settings
+        self._query = settings.query or None
         # The deadline is on the whole answer: a server that sends a byte now and then keeps to any other.
         try:
             self._http = httpx2.AsyncClient(
@@ -111,14 +78,10 @@ class Client:
 
     async def engine(self) -> str:
         """Return the engine behind the server, `VLLM` or `SGLANG`; "" if the server names neither."""
-        import asyncio
-
-        import httpx2
-
         url = f"{self.base_url}/models"
         try:
             async with (
-                asyncio.timeout(min(self._timeout, CONNECT)),
+                asyncio.timeout(min(self._settings.timeout, CONNECT)),
                 self._http.stream("GET", url, params=self._query) as response,
             ):
                 listed = _json(await _whole(response)) if response.status_code == 200 else None
@@ -137,19 +100,15 @@ class Client:
             RefusedError: it does not take this body.
             GraderError: it takes nothing from us: the key, the address or the model is wrong.
         """
-        import asyncio
-
-        import httpx2
-
         url = f"{self.base_url}/{path}"
         try:
             async with (
-                asyncio.timeout(self._timeout),
+                asyncio.timeout(self._settings.timeout),
                 self._http.stream("POST", url, json=body, params=self._query) as response,
             ):
                 content = await _whole(response)
         except TimeoutError:
-            raise PassingError(f"gave no whole answer within {self._timeout:g} seconds") from None
+            raise PassingError(f"gave no whole answer within {self._settings.timeout:g} seconds") from None
         except (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.ProxyError) as error:
             raise PassingError(f"cannot be reached ({self._line(error)})", unreachable=True) from None
         except httpx2.TransportError as error:
@@ -164,8 +123,8 @@ class Client:
         complaint, code = self._complaint(parsed)
         if status in _KEY_REFUSED:
             how = "requests without a key: set `key_env`, or `headers`"
-            if self._key_env or self._secret.headers():
-                how = f"the key in {self._key_env or '`headers`'}"
+            if self._settings.key_env or self.secret.headers():
+                how = f"the key in {self._settings.key_env or '`headers`'}"
             # A 403 may be of the model or the region. What is said of a wrong key may hold a part of it.
             said = complaint if status == _FORBIDDEN else ""
             raise GraderError(f"{self.base_url} refuses {how} (HTTP {status}){said}")
@@ -205,7 +164,7 @@ class Client:
 
     def _line(self, text: object) -> str:
         """One printable line without the key."""
-        line = re.sub(r"[^\x20-\x7e\u00a0-\ud7ff]+", " ", self._secret.hidden(" ".join(str(text).split())))
+        line = re.sub(r"[^\x20-\x7e\u00a0-\ud7ff]+", " ", self.secret.hidden(" ".join(str(text).split())))
         return line if len(line) <= 300 else f"{line[:300]}..."
 
 
@@ -228,8 +187,6 @@ def _json(content: bytes) -> object:
 
 def retry_after(headers: httpx2.Headers) -> float | None:
     """Seconds that a server asks to wait (RFC 9110, section 10.2.3); None where it says nothing readable."""
-    import email.utils
-
     value = headers.get("retry-after", "").strip()
     if re.fullmatch(r"\d{1,9}(\.\d{1,9})?", value):
         return float(value)

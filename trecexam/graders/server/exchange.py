@@ -6,80 +6,66 @@ What is told apart: a server that is down or busy (wait, then give up for now), 
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
+import random
 import re
 import time
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Awaitable, Callable, Coroutine, Generator, Iterable
+from concurrent.futures import FIRST_COMPLETED, Future, wait
+from functools import partial
+from typing import Any, TypeVar
+
+from anyio.from_thread import BlockingPortal, start_blocking_portal
 
 from trecexam.errors import GraderError
-from trecexam.graders.server.client import SGLANG, Client, PassingError, RefusedError
-from trecexam.graders.server.messages import Form, Reply, reply, sglang_body, tokens
-from trecexam.graders.server.meter import Meter, Pace, guessed
+from trecexam.graders.base import UngradedError
+from trecexam.graders.meter import Usage, guessed, reached
+from trecexam.graders.server.client import SGLANG, Client, RefusedError
+from trecexam.graders.server.messages import Form, PassingError, Reply, Unanswered, reply, sglang_body, tokens
+from trecexam.graders.server.model import Server
+from trecexam.graders.server.secret import Secret
 
-if TYPE_CHECKING:
-    from tenacity import RetryCallState
+Job = TypeVar("Job")
+Result = TypeVar("Result")
 
 #: Seconds of the first pause and of the longest.
 FIRST_PAUSE, LONGEST_PAUSE = 1.0, 60.0
 #: A server that is busy gets so many seconds, whatever `retries` says, and may ask for a pause so long.
 PATIENCE = 600.0
+#: Requests at a time for an engine that batches, and for any other server.
+MANY, FEW = 64, 8
+#: Seconds after which the caller hears something, be it that nothing has come.
+BEAT = 0.25
+#: Seconds that open connections get to close.
+_CLOSING = 2.0
+_MINUTE = 60.0
 _TOO_LONG = re.compile(
     r"context.{0,10}(length|window|size)|maximum.{0,30}(length|tokens)|too (long|large)", re.I
 )
 _FILTERED = re.compile(r"content[ _-]?(filter|policy|management)", re.I)
 
 
-class Unanswered(NamedTuple):
-    """A request without an answer. `passing`: it may get one later. `filtered`: the server will not say."""
-
-    reason: str
-    passing: bool = False
-    filtered: bool = False
-
-
 class Exchange:
-    """Facts about a server while it runs.
+    """A server while it is asked.
 
     Args:
         probe: a harmless prompt and its permitted answers; tells a server that takes nothing from one that
             does not take a certain text.
-        refused: names of fields that the server refused; more are added.
         engine: as `Client.engine` names it.
     """
 
-    def __init__(
-        self,
-        client: Client,
-        form: Form,
-        meter: Meter,
-        probe: tuple[str, list[str]],
-        *,
-        retries: int,
-        logprobs: bool,
-        refused: set[str],
-        at_once: int,
-        pace: Pace,
-        engine: str,
-    ) -> None:
-        import asyncio
-
-        self._meter = meter
-        self._client = client
-        self._form = form
-        self._probe = probe
-        self._retries = retries
-        self._logprobs = logprobs
-        self._refused = refused
-        self._engine = engine
-        self._places = asyncio.Semaphore(at_once)
-        self._closed_until = 0.0
-        self._pace = pace
-        self._free_at = 0.0
+    def __init__(self, client: Client, server: Server, probe: tuple[str, list[str]], engine: str) -> None:
+        self._client, self._server = client, server
+        self._probe, self._engine = probe, engine
+        self.at_once = server.settings.concurrency or (MANY if engine else FEW)
+        self._places = asyncio.Semaphore(self.at_once)
+        self._closed_until = self._free_at = 0.0
         self._last_success: float | None = None
         self._probing = asyncio.Lock()
 
     async def ask(self, text: str, answers: list[str], form: Form | None = None) -> Reply | Unanswered:
-        """The answer to a prompt.
+        """Ask a prompt.
 
         Args:
             form: of this request; None for as all are.
@@ -89,20 +75,20 @@ class Exchange:
         """
         started = time.monotonic()
         try:
-            return await self._repeated(form or self._form, text, answers)
+            return await self._repeated(form or self._server.form, text, answers)
         except PassingError as error:
-            await self._well(started, error.reason)
+            await self._check_well(started, error.reason)
             return Unanswered(error.reason, passing=True)
         except RefusedError as error:
             message = f"{error.code} {error.reason}"
             if _FILTERED.search(message):
                 return Unanswered(error.reason, filtered=True)
-            await self._well(None, error.reason)
+            await self._check_well(None, error.reason)
             hint = "; `max_characters` in [grader] cuts passages" if _TOO_LONG.search(message) else ""
             return Unanswered(f"{error.reason}{hint}")
 
-    async def _well(self, since: float | None, reason: str) -> None:
-        """Returns where the server is well: it answered something (since then), or answers the probe now.
+    async def _check_well(self, since: float | None, reason: str) -> None:
+        """Check that the server answered something (since then), or answers the probe now.
 
         Raises:
             GraderError: it does not.
@@ -111,76 +97,64 @@ class Exchange:
             if self._last_success is not None and (since is None or self._last_success > since):
                 return
             try:
-                await self._once(self._form, *self._probe)
+                await self._once(self._server.form, *self._probe)
             except (PassingError, RefusedError):
                 # The first reason is the better one: it is of what was wanted.
                 raise GraderError(f"{self._client.base_url} {reason}") from None
 
     async def _repeated(self, form: Form, text: str, answers: list[str]) -> Reply:
-        from tenacity import AsyncRetrying, retry_if_exception_type
+        begun, tries = time.monotonic(), 0
+        while True:
+            try:
+                return await self._adapting(form, text, answers)
+            except PassingError as error:
+                tries += 1
+                if self._is_enough(error, tries, time.monotonic() - begun):
+                    raise
+                # Longer each time, and at random: requests that failed together must not come back together.
+                backoff = random.uniform(0, min(LONGEST_PAUSE, FIRST_PAUSE * 2 ** min(tries - 1, 16)))
+                server_wait = error.wait or 0.0
+                # "At once", said again and again, must not become a storm.
+                await asyncio.sleep(server_wait if server_wait >= FIRST_PAUSE else max(server_wait, backoff))
 
-        reply: Reply = await AsyncRetrying(
-            retry=retry_if_exception_type(PassingError), wait=self._pause(), stop=self._enough, reraise=True
-        )(self._adapting, form, text, answers)
-        return reply
-
-    def _pause(self) -> Callable[[RetryCallState], float]:
-        """Longer each time, and at random: requests that failed together must not come back together."""
-        from tenacity import wait_random_exponential
-
-        backoff = wait_random_exponential(multiplier=FIRST_PAUSE, max=LONGEST_PAUSE)
-
-        def pause(state: RetryCallState) -> float:
-            error = state.outcome and state.outcome.exception()
-            server_wait = (isinstance(error, PassingError) and error.wait) or 0.0
-            # "At once", said again and again, must not become a storm.
-            return server_wait if server_wait >= FIRST_PAUSE else max(server_wait, backoff(state))
-
-        return pause
-
-    def _enough(self, state: RetryCallState) -> bool:
-        error = state.outcome and state.outcome.exception()
-        if not isinstance(error, PassingError):
-            return True
+    def _is_enough(self, error: PassingError, tries: int, seconds: float) -> bool:
         if error.wait is not None and error.wait > PATIENCE:
             return True
         if error.busy:
-            return (state.seconds_since_start or 0.0) > PATIENCE
+            return seconds > PATIENCE
         if error.unreachable and self._last_success is None:
             # Nothing listens there: that is soon said, and tried again by who asked.
-            return state.attempt_number > 1
-        return state.attempt_number > self._retries
+            return tries > 1
+        return tries > self._server.settings.retries
 
     async def _adapting(self, form: Form, text: str, answers: list[str]) -> Reply:
-        """One try; a field that this server does not know is left out or named otherwise, for good."""
+        """Try once; a field that this server does not know is left out or named otherwise, for good."""
+        own, refused = self._server.form, self._server.refused
         while True:
-            known = frozenset(self._refused)
+            known = frozenset(refused)
             try:
                 return await self._once(form, text, answers)
             except RefusedError as error:
                 reason = error.reason.lower()
-                if self._logprobs and "logprobs" not in known and "logprobs" in reason:
-                    self._refused.add("logprobs")
+                if self._server.logprobs and "logprobs" not in known and "logprobs" in reason:
+                    refused.add("logprobs")
                 elif "max_tokens" not in known and "max_completion_tokens" in reason:
-                    self._refused.add("max_tokens")
-                elif "temperature" in reason and self._form.temperature != 1:
-                    hint = "set `temperature = 1` in [grader]"
-                    raise GraderError(f"{self._client.base_url} {error.reason}: {hint}") from None
-                elif (self._form.structured or self._form.schema) and re.search(
+                    refused.add("max_tokens")
+                elif "temperature" in reason and own.temperature != 1:
+                    raise self._unfit(error, "set `temperature = 1` in [grader]") from None
+                elif (own.structured or own.schema) and re.search(
                     r"response_format|json_schema|structured_outputs|regex", reason
                 ):
-                    what = (
-                        "take `structured` out of [grader]"
-                        if self._form.structured
-                        else 'set `structured = "none"` in [grader]'
-                    )
-                    raise GraderError(f"{self._client.base_url} {error.reason}: {what}") from None
+                    schema_alone = 'set `structured = "none"` in [grader]'
+                    remedy = "take `structured` out of [grader]" if own.structured else schema_alone
+                    raise self._unfit(error, remedy) from None
                 else:
                     raise
 
-    async def _once(self, form: Form, text: str, answers: list[str]) -> Reply:
-        import asyncio
+    def _unfit(self, error: RefusedError, remedy: str) -> GraderError:
+        return GraderError(f"{self._client.base_url} {error.reason}: {remedy}")
 
+    async def _once(self, form: Form, text: str, answers: list[str]) -> Reply:
         while True:
             async with self._places:
                 closed = self._closed_until - time.monotonic()
@@ -188,23 +162,25 @@ class Exchange:
                     return await self._posted(form, text, answers)
             await asyncio.sleep(closed)
 
-    async def _in_turn(self, tokens: int) -> None:
-        """Wait until a server that takes so much a minute takes so many tokens more."""
-        import asyncio
-
-        now = time.monotonic()
-        start = max(now, self._free_at)
-        self._free_at = start + self._pace.seconds(tokens)
-        await asyncio.sleep(start - now)
+    def _seconds(self, tokens: int) -> float:
+        """Return the seconds that a request of so many tokens takes up where so much a minute is taken."""
+        settings = self._server.settings
+        of_request = _MINUTE / settings.requests_per_minute if settings.requests_per_minute else 0.0
+        of_tokens = _MINUTE * tokens / settings.tokens_per_minute if settings.tokens_per_minute else 0.0
+        return max(of_request, of_tokens)
 
     async def _posted(self, form: Form, text: str, answers: list[str]) -> Reply:
-        expected = guessed(text) + self._meter.expected_out(form.max_tokens, short=bool(answers))
-        await self._in_turn(expected)
-        body: dict[str, Any] = form.body(
+        meter, refused = self._server.meter, self._server.refused
+        expected = guessed(text) + meter.expected_out(form.max_tokens, short=bool(answers))
+        now = time.monotonic()
+        start = max(now, self._free_at)
+        self._free_at = start + self._seconds(expected)
+        await asyncio.sleep(start - now)
+        body = form.body(
             text,
             answers,
-            logprobs=self._logprobs and "logprobs" not in self._refused,
-            new_limit="max_tokens" in self._refused,
+            logprobs=self._server.logprobs and "logprobs" not in refused,
+            new_limit="max_tokens" in refused,
         )
         if self._engine == SGLANG:
             body = sglang_body(body)
@@ -217,14 +193,138 @@ class Exchange:
             raise
         used = tokens(response)
         if used != (None, None):
-            self._free_at += self._pace.seconds(sum(n or 0 for n in used)) - self._pace.seconds(expected)
+            self._free_at += self._seconds(sum(n or 0 for n in used)) - self._seconds(expected)
         try:
             answer = reply(response, form.api)
         except PassingError:
             if used != (None, None):
                 # Of no use, and paid for.
-                self._meter.count(text, "", *used)
+                meter.count(text, "", *used)
             raise
-        self._meter.count(text, answer.text, *used)
+        meter.count(text, answer.text, *used)
         self._last_success = time.monotonic()
-        return answer
+        # A server that says back what it was sent must not get the key into a file or the store.
+        return answer._replace(text=self._client.secret.hidden(answer.text))
+
+
+def flow(
+    portal: BlockingPortal,
+    work: Callable[[], Callable[[], Awaitable[Result]] | None],
+    at_once: int,
+    gather: float,
+) -> Generator[list[Result], None, None]:
+    """Yield results in lists, as they come, in any order. Every `BEAT` seconds there is a list, if empty.
+
+    What still runs where it ends is cancelled.
+
+    Args:
+        portal: to the event loop in which work is done.
+        work: gives the next thing to do; None where nothing is to be started now. It is called again and
+            again; where nothing runs and nothing is to be started, that is the end.
+        at_once: how many run, or wait for a place, at a time.
+        gather: seconds for which results may wait for others. 0: the caller has each result before anything
+            else is started.
+
+    Raises:
+        whatever a piece of work raises, after the results of all that had ended by then.
+    """
+    running: set[Future[Result]] = set()
+    ready: list[Result] = []
+    last_yield = time.monotonic()
+    try:
+        while True:
+            while len(running) < at_once and (job := work()) is not None:
+                running.add(portal.start_task_soon(job))
+            if not running:
+                if not ready:
+                    return
+                # What the caller does with these may let more be started.
+                yield ready
+                ready, last_yield = [], time.monotonic()
+                continue
+            done, running = wait(running, timeout=BEAT, return_when=FIRST_COMPLETED)
+            failed = [future for future in done if future.exception() is not None]
+            ready += [future.result() for future in done if future.exception() is None]
+            if failed:
+                if ready:
+                    yield ready
+                failed[0].result()
+            if time.monotonic() >= last_yield + gather:
+                yield ready
+                ready, last_yield = [], time.monotonic()
+    finally:
+        for future in running:
+            future.cancel()
+
+
+def asked(
+    server: Server,
+    probe: tuple[str, list[str]],
+    jobs: Iterable[Job],
+    most: Callable[[Job], Usage],
+    ask: Callable[[Exchange, Job], Coroutine[Any, Any, Result]],
+    *,
+    then: str,
+    ahead: int = 1,
+    gather: float = BEAT,
+    waits: Callable[[], bool] = lambda: False,
+) -> Generator[list[tuple[Job, Result]], None, None]:
+    """Ask, as long as no limit could be passed by the next job; yield each job with what came of it.
+
+    Args:
+        probe: a harmless prompt and its permitted answers.
+        most: what a job takes at most, by guessed tokens in.
+        ask: does a job.
+        then: what a higher limit is for, as follows "raise it".
+        ahead: jobs under way for each of the `concurrency` places, so that none stands empty.
+        gather: seconds for which results wait for others; see `flow`.
+        waits: tells whether no job is to be started before another one ends.
+
+    Raises:
+        UngradedError: a limit is in the way of the next job.
+        GraderError: the server answers to nothing.
+    """
+    rest, waiting, limit, underway = iter(jobs), list[Job](), "", Usage()
+
+    def surely(job: Job) -> Usage:
+        """Return what a job will not pass, whatever the language."""
+        usage = most(job)
+        return usage._replace(tokens_in=2 * usage.tokens_in)
+
+    async def done(job: Job) -> tuple[Job, Result]:
+        return job, await ask(exchange, job)
+
+    def work() -> Callable[[], Coroutine[Any, Any, tuple[Job, Result]]] | None:
+        nonlocal limit, underway
+        if waits():
+            return None
+        job = waiting.pop() if waiting else next(rest, None)
+        if job is None:
+            return None
+        # A job on its way counts as much as it may become.
+        limit = server.meter.passes(underway.plus(surely(job)))
+        if limit:
+            waiting.append(job)
+            return None
+        underway = underway.plus(surely(job))
+        return partial(done, job)
+
+    settings = server.settings
+    secret = Secret.from_environment(settings.key_env, settings.headers)
+    # A thread with an event loop; at the end all that still runs in it is cancelled.
+    with start_blocking_portal() as portal:
+        client = portal.call(Client, str(settings.base_url), secret, settings)
+        asks_engine = settings.concurrency is None or server.form.structured == "choice"
+        exchange = Exchange(client, server, probe, portal.call(client.engine) if asks_engine else "")
+        try:
+            with contextlib.closing(flow(portal, work, exchange.at_once * ahead, gather)) as batches:
+                for results in batches:
+                    for job, _ in results:
+                        underway = underway.less(surely(job))
+                    yield results
+        finally:
+            with contextlib.suppress(TimeoutError):
+                portal.start_task_soon(client.close).result(_CLOSING)
+            portal.call(portal.stop, True)
+    if limit:
+        raise UngradedError(reached(limit, then))

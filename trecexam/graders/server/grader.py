@@ -1,25 +1,30 @@
-"""A grader that asks a server: prompts out, several at a time, answers read as those of other models."""
+"""The `openai` grader: a model behind an OpenAI-compatible server (vLLM, llama.cpp, a cloud API).
+
+Prompts go out, several at a time; answers are read as those of other models.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from functools import cached_property
-from typing import Any, Literal, TypeGuard
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 from converters.records import Item
+from trecexam.config import GraderSection
 from trecexam.errors import GraderError
-from trecexam.graders.base import Answer, Cell, Estimate, UngradedError, Usage
-from trecexam.graders.first_replies import FirstReplies
-from trecexam.graders.prompts import Prompt
+from trecexam.graders.base import Answer, Cell, Estimate, Factory, UngradedError
+from trecexam.graders.meter import Usage, guessed
+from trecexam.graders.prompts import Prompt, chosen_prompts
 from trecexam.graders.prompts.assignments import with_place
-from trecexam.graders.prompts.prompted import PromptedGrader, with_verdict
-from trecexam.graders.replies import read_reply, unwrapped
-from trecexam.graders.server.exchange import Exchange, Unanswered
-from trecexam.graders.server.messages import Form, Reply, distribution, list_form, plain
-from trecexam.graders.server.meter import Meter, Prices, guessed
-from trecexam.graders.server.secret import Secret
-from trecexam.graders.server.session import ServerAccess, asked
+from trecexam.graders.prompts.prompted import PromptedGrader, prompted_reading, with_verdict
+from trecexam.graders.replies import FirstReplies, read_reply, unwrapped
+from trecexam.graders.server.messages import Reply, Unanswered, distribution, plain
+from trecexam.graders.server.model import Server, missing_for_servers
+
+if TYPE_CHECKING:
+    from trecexam.graders.server.exchange import Exchange
 
 #: Cells that one call asks about, and what came of them.
 Call = tuple[Cell, ...]
@@ -30,65 +35,41 @@ _LONGEST_WORD = 100
 
 
 class ServerGrader(PromptedGrader):
-    """Grades by asking an OpenAI-compatible server.
-
-    Args, beside those of `PromptedGrader`:
-        revision: which weights the server has under the model's name, in the user's words.
-        max_characters: of a passage; longer ones are cut at a word.
-    """
+    """Grades by asking an OpenAI-compatible server."""
 
     #: Answers are the model's own words, to be read.
     free_text = True
 
-    def __init__(
-        self,
-        server: ServerAccess,
-        form: Form,
-        prompts: Sequence[Prompt],
-        *,
-        revision: str | None,
-        max_characters: int,
-        compat: str | None,
-        prices: Prices = Prices(),  # noqa: B008 - frozen
-    ) -> None:
-        super().__init__(prompts, compat)
-        self.server = server
-        self.form = form
-        self.meter = Meter(prices)
-        self._revision = revision
-        self._max_characters = max_characters
+    def __init__(self, server: Server, prompts: Sequence[Prompt], settings: GraderSection) -> None:
+        super().__init__(prompts, settings.compat)
+        self.server, self.meter = server, server.meter
+        self._settings = settings
+        # A reply that was cut off at fewer tokens is asked for again.
+        self.reply_limit = server.form.max_tokens
+        self.cells_share = "answer" if self.asks_lists else "nothing"
 
     @cached_property
     def identity(self) -> Mapping[str, Any]:
         prompts = [self.prompts[kind] for kind in sorted(self.prompts)]
         return {
             "grader": "openai",
-            "model": self.form.model,
-            "revision": self._revision,
+            "model": self._settings.model,
+            # Which weights the server has under the model's name, in the user's words.
+            "revision": self._settings.revision,
             "prompts": [prompt.identity() for prompt in prompts],
-            "decode": self.form.identity(_texts(prompt) for prompt in prompts),
-            "max_characters": self._max_characters,
+            "decode": self.server.form.identity(_texts(prompt) for prompt in prompts),
+            "max_characters": self._settings.max_characters,
             "truncation": f"end of passage, at a word of at most {_LONGEST_WORD} characters",
         }
 
-    @property
-    def cells_share(self) -> Literal["nothing", "answer"]:
-        """Whether one answer is to several cells of a passage."""
-        return "answer" if self.asks_lists else "nothing"
-
-    @property
-    def reply_limit(self) -> int:
-        """The most tokens of a reply; more are asked for where a reply was cut off at fewer."""
-        return self.form.max_tokens
-
     def grade(self, cells: Iterable[Cell]) -> Iterator[Sequence[tuple[Cell, Answer]]]:
         """Answers as they come; a list may be empty, so that who reads them is never kept waiting."""
+        from trecexam.graders.server.exchange import asked
+
         unanswered: list[str] = []
         first = FirstReplies()
         batches = asked(
             self.server,
-            self.form,
-            self.meter,
             self._probe(),
             first.counting(self._calls(cells)),
             self._most,
@@ -105,23 +86,28 @@ class ServerGrader(PromptedGrader):
                 yield [(cell, result) for cell, result in results if isinstance(result, Answer)]
         if unanswered:
             raise UngradedError(
-                f"{self.server.base_url} gave no answer to {len(unanswered):,} cells, which are sent again: "
-                f"it {unanswered[-1]}"
+                f"{self._settings.base_url} gave no answer to {len(unanswered):,} cells, which are sent "
+                f"again: it {unanswered[-1]}"
             )
 
-    def _expected(self, call: Call) -> Usage:
-        """What a call takes where its answer is read at once, with as long an answer as there may be."""
-        prompt, answer = self.prompts[call[0].item.kind], self.form.max_tokens
+    def _expected(self, call: Call, out: Callable[[Prompt], int] | None = None) -> Usage:
+        """Return what a call takes where its answer is read at once.
+
+        Args:
+            out: the tokens of an answer to a prompt; None for as many as there may be.
+        """
+        prompt, most = self.prompts[call[0].item.kind], self.server.form.max_tokens
+        out = out or (lambda _: most)
         if _lacks_key(prompt, call):
             return Usage()
-        usage = Usage(1, guessed(prompt.system + self._text(prompt, *call)), answer)
+        usage = Usage(1, guessed(prompt.system + self._text(prompt, *call)), out(prompt))
         if prompt.verification is None:
             return usage
-        verification_tokens = guessed(self._text(prompt.verification, call[0]._replace(text="")))
-        return usage.plus(Usage(1, verification_tokens + answer, answer))
+        asked = self._text(prompt.verification, call[0]._replace(text=""))
+        return usage.plus(Usage(1, guessed(asked) + most, out(prompt.verification)))
 
     def _most(self, call: Call) -> Usage:
-        """What a call may take, once its cells are answered: a list is requested twice, then each label."""
+        """Return what a call may take: a list is requested twice, then each of its labels."""
         usage = self._expected(call)
         if self.prompts[call[0].item.kind].group > 1:
             usage = usage.plus(usage)
@@ -130,130 +116,96 @@ class ServerGrader(PromptedGrader):
         return usage
 
     def estimate(self, cells: Iterable[Cell]) -> Estimate:
-        """What it would take to grade these; asks nobody. Tokens in are guessed from the prompts' bytes."""
-        number = 0
+        """Return what it would take to grade these; asks nobody. Tokens in are guessed from the prompts."""
+        number, meter, limit = 0, self.server.meter, self.server.form.max_tokens
         expected = most = Usage()
+
+        def out(prompt: Prompt) -> int:
+            return meter.expected_out(limit, short=bool(prompt.answers), labels=len(call))
+
         for call in self._calls(cells):
             number += len(call)
-            usage = self._expected(call)
             most = most.plus(self._most(call))
-            expected = expected.plus(usage._replace(tokens_out=self._expected_out(call, usage)))
-        prices = self.meter.prices
-        return Estimate(
-            number,
-            expected.tokens_in,
-            expected.tokens_out,
-            most.tokens_out,
-            prices.cost(expected),
-            prices.cost(most),
-            calls=expected.requests,
-            calls_at_most=most.requests,
-        )
-
-    def _expected_out(self, call: Call, usage: Usage) -> int:
-        """Tokens of all answers to a call; `usage` has the most."""
-        prompt = self.prompts[call[0].item.kind]
-        prompts = [each for each in (prompt, prompt.verification) if each is not None][: usage.requests]
-        return sum(
-            self.meter.expected_out(self.form.max_tokens, short=bool(each.answers), labels=len(call))
-            for each in prompts
-        )
+            expected = expected.plus(self._expected(call, out))
+        return self.server.estimate(number, expected, most)
 
     def _probe(self) -> tuple[str, list[str]]:
         prompt = next(iter(self.prompts.values()))
         item = Item("q", "q/1", "What is the capital of France?", prompt.asks)
         return prompt.text("capital of France", item, "Paris is the capital of France."), _texts(prompt)
 
-    async def _graded(self, exchange: Exchange, secret: Secret, call: Call) -> Results:
+    async def _graded(self, exchange: Exchange, call: Call) -> Results:
         prompt = self.prompts[call[0].item.kind]
         if prompt.group > 1:
-            return await self._listed(exchange, prompt, call, secret.hidden)
-        return [await self._answered(exchange, prompt, call[0], secret.hidden)]
+            return await self._listed(exchange, prompt, call)
+        return [(call[0], await self._answered(exchange, prompt, call[0]))]
 
-    async def _listed(
-        self,
-        exchange: Exchange,
-        prompt: Prompt,
-        call: Call,
-        hidden: Callable[[str], str],
-        *,
-        tries: int = 2,
-    ) -> Results:
-        """The labels of a list; of one that cannot be read a second time either, cell by cell."""
-        labels = _texts(prompt)
-        cut_at: int | None = None
+    async def _listed(self, exchange: Exchange, prompt: Prompt, call: Call, *, tries: int = 2) -> Results:
+        """Ask for the labels of a list; of one that cannot be read a second time either, cell by cell."""
+        labels, unread = _texts(prompt), Answer(None, "unparsed", "")
         for number in range(tries):
-            form = list_form(self.form, labels, len(call), again=number > 0)
+            form = self.server.form.of_list(len(call), again=number > 0)
             reply = await exchange.ask(self._text(prompt, *call), labels, form)
             if not isinstance(reply, Reply) or reply.refused:
-                result = self._failed(reply, hidden)
+                result = _failed(reply)
                 return [(cell, result) for cell in call]
-            text, cut_at = hidden(reply.text), self._cut_at(reply)
-            listed = prompt.read_list(text, len(call), cut=reply.cut)
+            listed = prompt.read_list(reply.text, len(call), cut=reply.cut)
             if listed is not None:
                 return [
                     (cell, Answer(*prompt.read(label, cell.item), with_place(label, position, len(call))))
                     for position, (cell, label) in enumerate(zip(call, listed, strict=True), 1)
                 ]
+            unread = unread._replace(raw=reply.text, cut_at=self._cut_at(reply))
         if len(call) == 1:
-            return [(call[0], Answer(None, "unparsed", text, cut_at=cut_at))]
+            return [(call[0], unread)]
         results: Results = []
         for cell in call:
             if results and isinstance(last := results[-1][1], Unanswered):
                 # It is down or busy, and was given its time.
                 results.append((cell, last))
             else:
-                results += await self._listed(exchange, prompt, (cell,), hidden, tries=1)
+                results += await self._listed(exchange, prompt, (cell,), tries=1)
         return results
 
-    async def _answered(
-        self, exchange: Exchange, prompt: Prompt, cell: Cell, hidden: Callable[[str], str]
-    ) -> tuple[Cell, Answer | Unanswered]:
+    async def _answered(self, exchange: Exchange, prompt: Prompt, cell: Cell) -> Answer | Unanswered:
         if _lacks_key(prompt, (cell,)):
-            reason = f"has no answer key, which prompt {prompt.name} needs"
-            return cell, Answer(None, "error", reason)
-        result = await self._asked(exchange, prompt, cell, hidden)
+            return Answer(None, "error", f"has no answer key, which prompt {prompt.name} needs")
+        result = await self._asked(exchange, prompt, cell)
         if prompt.verification is None or not _is_read(result):
-            return cell, result
+            return result
         if result.cut_at is not None and result.status != "ok":
-            return cell, result
+            return result
         answer_text = unwrapped(read_reply(result.raw).text)
-        verdict = await self._asked(exchange, prompt.verification, cell._replace(text=answer_text), hidden)
+        verdict = await self._asked(exchange, prompt.verification, cell._replace(text=answer_text))
         if _is_read(verdict):
             verdict = verdict._replace(raw=with_verdict(answer_text, verdict.raw))
-        return cell, verdict
+        return verdict
 
-    async def _asked(
-        self, exchange: Exchange, prompt: Prompt, cell: Cell, hidden: Callable[[str], str]
-    ) -> Answer | Unanswered:
+    async def _asked(self, exchange: Exchange, prompt: Prompt, cell: Cell) -> Answer | Unanswered:
         reply = await exchange.ask(self._text(prompt, cell), _texts(prompt))
-        if isinstance(reply, Reply) and not reply.refused:
-            return self._answer(prompt, cell, reply, hidden)
-        return self._failed(reply, hidden)
-
-    def _failed(self, reply: Reply | Unanswered, hidden: Callable[[str], str]) -> Answer | Unanswered:
-        """What is stored of a request that a model refused, or that got no answer."""
-        if isinstance(reply, Reply):
-            return Answer(None, "refused", hidden(reply.text))
-        if reply.passing:
-            return reply
-        if reply.filtered:
-            return Answer(None, "refused", reply.reason)
-        return Answer(None, "error", f"was rejected by the server, which {reply.reason}")
+        if not isinstance(reply, Reply) or reply.refused:
+            return _failed(reply)
+        reading = prompt.read(reply.text, cell.item, self.compat, cut=reply.cut)
+        shares = distribution(reply.steps, unwrapped(read_reply(reply.text).text), prompt.answers)
+        return Answer(reading.rating, reading.status, reply.text, shares, self._cut_at(reply))
 
     def _text(self, prompt: Prompt, *cells: Cell) -> str:
-        return self._filled(prompt, cells, shortened(cells[0].text, self._max_characters), plain)
-
-    def _answer(self, prompt: Prompt, cell: Cell, reply: Reply, hidden: Callable[[str], str]) -> Answer:
-        # A server that says back what it was sent must not get the key into the store.
-        text = hidden(reply.text)
-        reading = prompt.read(text, cell.item, self.compat, cut=reply.cut)
-        shares = distribution(reply.steps, unwrapped(read_reply(text).text), prompt.answers)
-        return Answer(reading.rating, reading.status, text, shares, self._cut_at(reply))
+        return self._filled(prompt, cells, shortened(cells[0].text, self._settings.max_characters), plain)
 
     def _cut_at(self, reply: Reply) -> int | None:
         """Return the limit that ended a reply, if one did; a thought without its end counts as cut off."""
-        return self.form.max_tokens if read_reply(reply.text, cut=reply.cut).ends_early else None
+        return self.server.form.max_tokens if read_reply(reply.text, cut=reply.cut).ends_early else None
+
+
+def _failed(reply: Reply | Unanswered) -> Answer | Unanswered:
+    """Return what is stored of a request that a model refused, or that got no answer."""
+    if isinstance(reply, Reply):
+        return Answer(None, "refused", reply.text)
+    if reply.passing:
+        return reply
+    if reply.filtered:
+        return Answer(None, "refused", reply.reason)
+    return Answer(None, "error", f"was rejected by the server, which {reply.reason}")
 
 
 def shortened(text: str, limit: int) -> str:
@@ -282,12 +234,35 @@ def _texts(prompt: Prompt) -> list[str]:
     return [answer for answer, _ in prompt.answers]
 
 
-def check_structured(form: Form, prompts: Sequence[Prompt]) -> None:
-    """Refuses to hold a model to permitted answers where a prompt has none.
-
-    Raises:
-        GraderError: it has none.
-    """
+def _create(settings: GraderSection, root: Path) -> ServerGrader:
+    missing = missing_for_servers()
+    if missing:
+        raise GraderError(f"the `openai` grader cannot run: {missing}")
+    if settings.decode is not None:
+        raise GraderError(
+            "`decode` in [grader] is for models in this process; `structured` holds a server's to the "
+            "permitted answers"
+        )
+    first = settings.passage_first is None or settings.passage_first
+    prompts = chosen_prompts(settings, root, passage_first=first)
+    server = Server(
+        settings,
+        # Log-probabilities of labels in a list are no single tokens.
+        logprobs=settings.logprobs and prompts[0].group == 1,
+        structured=None if settings.structured == "none" else settings.structured,
+        system=prompts[0].system,
+    )
     free = [prompt.name for prompt in prompts if not prompt.answers]
-    if form.structured and free:
+    if server.form.structured and free:
         raise GraderError(f"prompt {free[0]} wants free text: take `structured` out of [grader]")
+    return ServerGrader(server, prompts, settings)
+
+
+FACTORY = Factory(
+    summary="a model behind an OpenAI-compatible server: vLLM, llama.cpp, TGI, a cloud API",
+    missing=missing_for_servers,
+    create=_create,
+    standard=True,
+    runs_model=False,
+    reading=prompted_reading,
+)

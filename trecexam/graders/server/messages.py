@@ -8,14 +8,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, NamedTuple
 
-from trecexam.graders.server.client import PassingError
-
 #: Alternatives of a token that are requested: the most that OpenAI gives.
 ALTERNATIVES = {"chat": 20, "completions": 5}
 #: Where the alternatives that came have less probability than this together, they are no distribution.
 COVERED = 0.99
 #: Of one request: a server that says more does not count but make up numbers.
 _MOST_TOKENS = 10**9
+#: The least temperature of a list that is requested again, since at 0 the same would come: nuggetizer's.
+TEMPERATURE_AGAIN = 0.2
 #: Parts of a message that are the answer; others are thoughts, or pictures.
 _ANSWER_PARTS = frozenset((None, "text", "output_text"))
 #: What common models take for control tokens; a passage must not speak in the model's place.
@@ -25,7 +25,31 @@ _SPECIAL = re.compile(
 )
 
 Api = Literal["chat", "completions"]
-Structured = Literal["json_schema", "choice"]
+
+
+class PassingError(Exception):
+    """It may go well at the next try.
+
+    Attributes:
+        reason: what follows "the server ...".
+        wait: seconds that the server asks to wait, None where it does not say.
+        busy: there are too many requests.
+        unreachable: no connection came about.
+    """
+
+    def __init__(
+        self, reason: str, wait: float | None = None, *, busy: bool = False, unreachable: bool = False
+    ) -> None:
+        self.reason, self.wait, self.busy, self.unreachable = reason, wait, busy, unreachable
+        super().__init__(reason)
+
+
+class Unanswered(NamedTuple):
+    """A request without an answer. `passing`: it may get one later. `filtered`: the server will not say."""
+
+    reason: str
+    passing: bool = False
+    filtered: bool = False
 
 
 def plain(text: str) -> str:
@@ -43,6 +67,7 @@ class Form:
         extra: more fields of the body.
         system: what the model is told before each prompt; "" for nothing.
         schema: of the JSON object that an answer must be, where `structured` does not say it.
+        number: of the permitted answers in a list; None for one answer.
     """
 
     api: Api
@@ -50,10 +75,11 @@ class Form:
     max_tokens: int
     temperature: float
     seed: int | None
-    structured: Structured | None
+    structured: Literal["json_schema", "choice"] | None
     extra: Mapping[str, Any]
     system: str = ""
     schema: Mapping[str, Any] | None = None
+    number: int | None = None
 
     @property
     def path(self) -> str:
@@ -98,14 +124,43 @@ class Form:
             count = ALTERNATIVES[self.api]
             body |= {"logprobs": True, "top_logprobs": count} if chat else {"logprobs": count}
         if self.schema is not None or self.structured == "json_schema":
-            schema = _schema(answers) if self.schema is None else dict(self.schema)
+            schema = self._answer_schema(answers) if self.schema is None else dict(self.schema)
             body["response_format"] = {
                 "type": "json_schema",
                 "json_schema": {"name": "grade", "strict": True, "schema": schema},
             }
         elif self.structured == "choice":
             body["structured_outputs"] = {"choice": list(answers)}
+            if self.number is not None:
+                label = f"'({'|'.join(map(re.escape, answers))})'"
+                body["structured_outputs"] = {"regex": rf"\[{label}(, {label}){{{self.number - 1}}}\]"}
         return {**body, **self.extra}
+
+    def _answer_schema(self, answers: Sequence[str]) -> dict[str, Any]:
+        name = "answer"
+        value: dict[str, Any] = {"type": "string", "enum": list(answers)}
+        if self.number is not None:
+            name = "labels"
+            value = {"type": "array", "items": value, "minItems": self.number, "maxItems": self.number}
+        return {
+            "type": "object",
+            "properties": {name: value},
+            "required": [name],
+            "additionalProperties": False,
+        }
+
+    def of_list(self, number: int, *, again: bool) -> Form:
+        """Return the form of a request for a list of so many labels.
+
+        Args:
+            again: the first answer was no such list; it is sent again with a higher temperature, and with the
+                next seed.
+        """
+        if not again:
+            return replace(self, number=number)
+        seed = None if self.seed is None else self.seed + 1
+        temperature = max(TEMPERATURE_AGAIN, self.temperature)
+        return replace(self, number=number, temperature=temperature, seed=seed)
 
 
 def sglang_body(body: Mapping[str, Any]) -> dict[str, Any]:
@@ -117,20 +172,8 @@ def sglang_body(body: Mapping[str, Any]) -> dict[str, Any]:
     return {**{name: body[name] for name in body if name != "structured_outputs"}, "regex": permitted}
 
 
-def _schema(answers: Sequence[str]) -> dict[str, Any]:
-    return {
-        "type": "object",
-        "properties": {"answer": {"type": "string", "enum": list(answers)}},
-        "required": ["answer"],
-        "additionalProperties": False,
-    }
-
-
-class TokenStep(NamedTuple):
-    """A token of an answer: its text, and alternatives with their log-probabilities."""
-
-    text: str
-    alternatives: tuple[tuple[str, float], ...]
+#: A token of an answer, and the alternatives with their log-probabilities.
+TokenStep = tuple[str, tuple[tuple[str, float], ...]]
 
 
 class Reply(NamedTuple):
@@ -196,33 +239,24 @@ def _count(value: object) -> int | None:
 
 
 def _steps(logprobs: object, api: Api) -> tuple[TokenStep, ...]:
-    """Those that can be read; empty where there are none, or where they are not as asked."""
+    """Return steps that can be read; empty where there are none, or where they are not as asked."""
     if not isinstance(logprobs, dict):
         return ()
     try:
         if api == "chat":
-            return tuple(
-                _step(
-                    step["token"],
-                    ((other["token"], other["logprob"]) for other in step["top_logprobs"]),
-                )
+            pairs = [
+                (step["token"], ((each["token"], each["logprob"]) for each in step["top_logprobs"]))
                 for step in logprobs["content"]
-            )
-        return tuple(
-            _step(token, alternatives.items())
-            for token, alternatives in zip(logprobs["tokens"], logprobs["top_logprobs"], strict=True)
-        )
+            ]
+        else:
+            alternatives = (each.items() for each in logprobs["top_logprobs"])
+            pairs = [*zip(logprobs["tokens"], alternatives, strict=True)]
+        steps = tuple((text, tuple((str(t), float(value)) for t, value in others)) for text, others in pairs)
     except (KeyError, TypeError, ValueError, OverflowError, AttributeError):
         return ()
-
-
-def _step(text: Any, pairs: Iterable[tuple[Any, Any]]) -> TokenStep:
-    log_probabilities = tuple((str(token), float(value)) for token, value in pairs)
-    if not isinstance(text, str):
-        raise TypeError("no token")
-    if any(math.isnan(value) or value > 1e-6 for _, value in log_probabilities):
-        raise ValueError("no log-probability")
-    return TokenStep(text, log_probabilities)
+    values = (value for _, others in steps for _, value in others)
+    are_good = all(isinstance(text, str) for text, _ in steps) and all(value <= 1e-6 for value in values)
+    return steps if are_good else ()
 
 
 def distribution(
@@ -242,12 +276,12 @@ def distribution(
     answer = text.strip()
     if answer not in ratings:
         return None
-    step = next((each for each in reversed(steps) if _bare(each.text) == answer), None)
+    step = next((each for each in reversed(steps) if _bare(each[0]) == answer), None)
     if step is None:
         return None
     shares = [0.0] * 6
     total = 0.0
-    for token, value in step.alternatives:
+    for token, value in step[1]:
         share = math.exp(value)
         total += share
         if _bare(token) in ratings:
@@ -260,37 +294,3 @@ def distribution(
 
 def _bare(token: str) -> str:
     return token.strip(" \t\n\u2581\u0120\"'{}")
-
-
-#: The least temperature of a list that is requested again, since at 0 the same would come: nuggetizer's.
-TEMPERATURE_AGAIN = 0.2
-
-
-def list_form(form: Form, labels: Sequence[str], number: int, *, again: bool) -> Form:
-    """The form of a request for `number` of these labels.
-
-    With `structured`, the answer is a list of that length: by a JSON schema, or by a regular expression in
-    place of a choice.
-
-    Args:
-        again: the first answer was no such list; it is sent again with a higher temperature, and with the
-            next seed.
-    """
-    if again:
-        seed = None if form.seed is None else form.seed + 1
-        form = replace(form, temperature=max(TEMPERATURE_AGAIN, form.temperature), seed=seed)
-    if form.structured == "json_schema":
-        of_list = {"type": "array", "items": {"type": "string", "enum": list(labels)}}
-        schema = {
-            "type": "object",
-            "properties": {"labels": {**of_list, "minItems": number, "maxItems": number}},
-            "required": ["labels"],
-            "additionalProperties": False,
-        }
-        return replace(form, schema=schema)
-    if form.structured == "choice":
-        label = f"'({'|'.join(map(re.escape, labels))})'"
-        expression = rf"\[{label}(, {label}){{{number - 1}}}\]"
-        extra = {"structured_outputs": {"regex": expression}, **form.extra}
-        return replace(form, structured=None, extra=extra)
-    return form

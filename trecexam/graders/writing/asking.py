@@ -10,7 +10,8 @@ from itertools import takewhile, zip_longest
 from typing import Any, Generic, TypeVar
 
 from trecexam.errors import TrecexamError
-from trecexam.graders.base import NOTHING_SPENT, Estimate, Spent, Stopwatch, UngradedError, Usage
+from trecexam.graders.base import Estimate, Stopwatch, UngradedError
+from trecexam.graders.meter import Spent, Usage
 from trecexam.graders.replies import read_reply
 from trecexam.graders.sampling import MeasuredTime, measured
 from trecexam.graders.writing.base import Fitted, Unwritten, Writer
@@ -48,6 +49,11 @@ class PromptSet(Generic[Key]):
     def unanswered(self) -> list[str]:
         """The prompts that have no answer yet, each once, in their order."""
         return [prompt for prompt in dict.fromkeys(self.prompts.values()) if self.source.get(prompt) is None]
+
+    def refusal(self, prompt: str) -> str:
+        """Return why the model refused to answer a prompt; "" where it did not."""
+        stored = self.source.get(prompt)
+        return stored.text if stored is not None and stored.refused else ""
 
     def answered(self) -> Iterator[tuple[Key, Kept]]:
         """What was written, in the order of the prompts."""
@@ -135,7 +141,7 @@ class Job(Generic[Made]):
         self,
         progress: ShowProgress | None = None,
         stop: Stop | None = None,
-        spent_by_graders: SpentByGraders = lambda *_: NOTHING_SPENT,
+        spent_by_graders: SpentByGraders = lambda *_: Spent(),
     ) -> Made:
         """Asks round after round; gives what was made of the answers.
 
@@ -164,45 +170,34 @@ class Job(Generic[Made]):
 
 
 def estimate(prompt_sets: Sequence[PromptSet[Key]], *, timed: bool = False) -> Estimate:
-    """What asking would take, as `Job.estimate`."""
-    before = _used_before(prompt_sets)
-    estimates = [each.source.writer.estimate(each.unanswered(), before) for each in prompt_sets]
-    columns = zip(*estimates, strict=True)
-    summed = Estimate._make(None if None in column else sum(column) for column in columns)
+    """Return what asking would take, as `Job.estimate`."""
+    for each in prompt_sets:
+        if each.source.writer.meter is not None:
+            each.source.writer.meter.before = _used_before(prompt_sets)
+    summed = reduce(Estimate.plus, (each.source.writer.estimate(each.unanswered()) for each in prompt_sets))
     return summed._replace(time=_measured(prompt_sets)) if timed else summed
-
-
-def runs_here(writer: Writer) -> bool:
-    """Whether it is a model in this process, which costs nothing but time."""
-    return bool(getattr(writer, "is_here", False))
 
 
 def _measured(prompt_sets: Sequence[PromptSet[Key]]) -> MeasuredTime | None:
     todo = [(each.source.writer, prompts) for each in prompt_sets if (prompts := each.unanswered())]
-    if not todo or not all(runs_here(writer) for writer, _ in todo):
+    if not todo or not all(writer.is_here for writer, _ in todo):
         return None
     writer = todo[0][0]
     in_turn = zip_longest(*(prompts for who, prompts in todo if who is writer))
     prompts = [prompt for of_each in in_turn for prompt in of_each if prompt is not None]
-
-    def write(part: Sequence[str]) -> None:
-        for _ in writer.write(part):
-            pass
-
-    return measured(write, prompts, sum(len(each) for _, each in todo))
+    return measured(lambda part: [*writer.write(part)], prompts, sum(len(each) for _, each in todo))
 
 
 def ask_all(
     prompt_sets: Sequence[PromptSet[Key]],
     progress: ShowProgress | None = None,
     stop: Stop | None = None,
-    spent_by_graders: SpentByGraders = lambda *_: NOTHING_SPENT,
+    spent_by_graders: SpentByGraders = lambda *_: Spent(),
 ) -> AskingResult[Key]:
-    """Asks each writer about its prompts that have no answer yet, until all have one or it is to stop.
+    """Ask each writer about its prompts that have no answer yet, until all have one or it is to stop.
 
     Each answer is on disk before its writer continues. Killed at any moment, only the prompts on their way to
-    a
-    server are sent again: at most `concurrency`; of a model in this process, the batch in hand.
+    a server are sent again: at most `concurrency`; of a model in this process, the batch in hand.
 
     Args:
         prompt_sets: their writers share a purse, and prices; at least one.
@@ -225,7 +220,7 @@ def ask_all(
         for each, prompts, unwritten in zip(prompt_sets, missing, reasons, strict=True):
             show(0)
             if prompts:
-                _start(each.source.writer, prompt_sets, spent_by_graders)
+                _tell_spent(each.source.writer, prompt_sets, spent_by_graders)
                 _ask(each, prompts, unwritten, show, stopped)
             done += len(prompts)
     except UngradedError as error:
@@ -233,7 +228,7 @@ def ask_all(
     if not why and stopped():
         why = "stopped"
     writers = list(dict.fromkeys(each.source.writer for each in prompt_sets))
-    used = reduce(Usage.plus, (writer.used for writer in writers))
+    used = reduce(Usage.plus, map(_used, writers))
     return AskingResult(
         asked=total - sum(len(each.unanswered()) for each in prompt_sets),
         reused=sum(len({*each.prompts.values()}) for each in prompt_sets) - total,
@@ -241,33 +236,35 @@ def ask_all(
             (key, f"the model {reason}")
             for each, unwritten in zip(prompt_sets, reasons, strict=True)
             for key, prompt in each.prompts.items()
-            if (reason := unwritten.get(prompt) or _refusal(each.source.get(prompt)))
+            if (reason := unwritten.get(prompt) or each.refusal(prompt))
         ),
         used=used,
-        cost=writers[0].cost(used),
+        cost=None if writers[0].meter is None else writers[0].meter.cost(used),
         why=why,
     )
 
 
-def _refusal(stored: Kept | None) -> str:
-    return stored.text if stored is not None and stored.refused else ""
+def _used(writer: Writer) -> Usage:
+    return Usage() if writer.meter is None else writer.meter.used
 
 
 def _used_before(prompt_sets: Sequence[PromptSet[Key]]) -> Usage:
-    """What these writers ever used."""
+    """Return what these writers ever used."""
     used = {each.source.digest: each.source.used for each in prompt_sets}
     return reduce(Usage.plus, used.values(), Usage())
 
 
-def _start(writer: Writer, prompt_sets: Sequence[PromptSet[Key]], spent_by_graders: SpentByGraders) -> None:
-    """Tells a writer what its purse paid before."""
+def _tell_spent(
+    writer: Writer, prompt_sets: Sequence[PromptSet[Key]], spent_by_graders: SpentByGraders
+) -> None:
+    """Tell a writer what its purse paid before."""
+    meter, file = writer.meter, prompt_sets[0].source.file
+    if meter is None:
+        return
     # What this writer took itself, in an earlier round, it counts on.
-    writer.start_from(_used_before(prompt_sets).less(writer.used))
-    if writer.meter is not None:
-        file = prompt_sets[0].source.file
-        other_usage = file.spent(file.purse, {each.source.digest for each in prompt_sets})
-        spent = Spent(other_usage.tokens_in + other_usage.tokens_out, writer.cost(other_usage))
-        writer.meter.beside = spent.plus(spent_by_graders(file.purse, writer.cost))
+    meter.before = _used_before(prompt_sets).less(meter.used)
+    others = file.spent(file.purse, {each.source.digest for each in prompt_sets})
+    meter.beside = meter.spent(others).plus(spent_by_graders(file.purse, meter.cost))
 
 
 def _ask(
@@ -277,14 +274,14 @@ def _ask(
     show: Callable[[int], None],
     stopped: Stop,
 ) -> None:
-    """Asks until all is answered or it is to stop.
+    """Ask until all is answered or it is to stop.
 
     Args:
         unwritten: gets the prompts that have no answer and why, but for refusals, which are answers.
         show: is told how many prompts are answered.
     """
     source, writer = prompt_set.source, prompt_set.source.writer
-    done, counted, watch = 0, writer.used, Stopwatch(stopped, paid=writer.paid)
+    done, counted, watch = 0, _used(writer), Stopwatch(stopped, paid=writer.meter is not None)
     try:
         for batch in writer.write(takewhile(lambda _: not stopped(), prompts)):
             now = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
@@ -300,7 +297,7 @@ def _ask(
                 else:
                     unwritten[prompt] = text.reason
             # Requests that end meanwhile count with the next batch.
-            used = writer.used
+            used = _used(writer)
             source.add(new_answers, used.less(counted))
             counted = used
             done += len(batch)
@@ -309,4 +306,4 @@ def _ask(
             if watch.is_over():
                 return
     finally:
-        source.add((), writer.used.less(counted))
+        source.add((), _used(writer).less(counted))

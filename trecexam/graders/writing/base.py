@@ -5,16 +5,13 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from trecexam.errors import GraderError
-from trecexam.extension import extensions, named
-from trecexam.graders.base import Estimate, Usage
-
-if TYPE_CHECKING:
-    from trecexam.graders.server.meter import Meter
+from trecexam.extension import provided
+from trecexam.graders.base import Estimate
+from trecexam.graders.meter import Meter
 
 
 class WrittenText(NamedTuple):
@@ -51,29 +48,17 @@ class Writer(Protocol):
         new_tokens: the most tokens of an answer.
         seed: of its random numbers; None where none is set.
         identity: everything that can change a text, but the prompt; known before any model is loaded.
-        used: what it took since it was made; nothing where tokens are not counted.
-        paid: whether answers on their way may have to be paid for, wanted or not.
         meter: counts what is paid for; None where nothing is.
         environment: what a model in this process runs on; None before it is loaded, and of others.
+        is_here: whether it is a model in this process, which costs nothing but time.
     """
 
-    @property
-    def model(self) -> str: ...
-
-    @property
-    def new_tokens(self) -> int: ...
-
-    @property
-    def seed(self) -> int | None: ...
+    model: str
+    new_tokens: int
+    seed: int | None
 
     @property
     def identity(self) -> Mapping[str, Any]: ...
-
-    @property
-    def used(self) -> Usage: ...
-
-    @property
-    def paid(self) -> bool: ...
 
     @property
     def meter(self) -> Meter | None: ...
@@ -81,12 +66,15 @@ class Writer(Protocol):
     @property
     def environment(self) -> Mapping[str, str] | None: ...
 
+    @property
+    def is_here(self) -> bool: ...
+
     def plain(self, text: str) -> str:
-        """The text with nothing in it that the model would take for a control token."""
+        """Return the text with nothing in it that the model would take for a control token."""
         ...
 
     def fitted(self, render: Callable[[str], str], text: str) -> Fitted:
-        """The prompt with as much of `text` as the model takes: its end is cut, and nothing else.
+        """Return the prompt with as much of `text` as the model takes: its end is cut, and nothing else.
 
         Args:
             render: the text, plain already -> the prompt.
@@ -94,7 +82,7 @@ class Writer(Protocol):
         ...
 
     def write(self, prompts: Iterable[str]) -> Iterator[Sequence[tuple[str, WrittenText | Unwritten]]]:
-        """(prompt, text), as they come, in any order. A list may be empty: then it is still at work.
+        """Yield (prompt, text), as they come, in any order. A list may be empty: then it is still at work.
 
         Raises:
             UngradedError: it gave what it can give now.
@@ -102,16 +90,8 @@ class Writer(Protocol):
         """
         ...
 
-    def estimate(self, prompts: Sequence[str], before: Usage) -> Estimate:
-        """What it would take to answer these, after what it took before; asks nobody."""
-        ...
-
-    def cost(self, used: Usage) -> float | None:
-        """The money that so many tokens take; None where no prices are set."""
-        ...
-
-    def start_from(self, before: Usage) -> None:
-        """Tells it what it took before, for budgets."""
+    def estimate(self, prompts: Sequence[str]) -> Estimate:
+        """Return what it would take to answer these; asks nobody."""
         ...
 
 
@@ -142,57 +122,9 @@ class LocalModelSettings:
     max_length: int | None = None
 
 
-class ModelsHere(Protocol):
-    """Language models in this process; an extension declares them as `models`.
-
-    Attributes:
-        default: the model of `seq2seq` where none is named.
-        how_to_get: what to do where there is no model, as an error says it.
-    """
-
-    default: str
-    how_to_get: str
-
-    def missing(self) -> str:
-        """What must be installed first; "" where nothing is missing."""
-        ...
-
-    def writer(self, settings: LocalModelSettings, memory: Path | None, section: str) -> LocalWriting:
-        """The writer; it loads nothing before its first prompt.
-
-        Args:
-            memory: where digests of weights are kept.
-            section: of trecexam.toml, that errors name.
-        """
-        ...
-
-
-class LocalWriting(Writer, Protocol):
-    """A writer that is a model in this process.
-
-    Attributes:
-        is_here: whether it runs here, and not on another machine.
-    """
-
-    is_here: bool
-
-    def complete(self, prompts: Sequence[str]) -> list[WrittenText | Unwritten]:
-        """A text for each prompt, in their order: what a worker of a cluster does."""
-        ...
-
-
-@cache
-def models_here() -> ModelsHere:
-    """The one that is installed.
-
-    Raises:
-        GraderError: none is.
-    """
-    at = next((extension.models for extension in extensions() if extension.models is not None), None)
-    if at is None:
-        raise GraderError("no extension here runs a language model: name a server in `base_url`")
-    models: ModelsHere = named(at)
-    return models
+def models_here() -> Any:
+    """Return what has language models of this process write: `MODELS` of the extension local_models."""
+    return provided("models")
 
 
 @contextlib.contextmanager

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -17,10 +17,10 @@ from trecexam.config import (
     purse_of,
 )
 from trecexam.errors import GraderError
+from trecexam.extension import provided
 from trecexam.folder import TrackFolder
-from trecexam.graders.base import Usage
-from trecexam.graders.elsewhere import the_elsewhere
-from trecexam.graders.openai import form_of, missing_for_servers, prices_of, server_of
+from trecexam.graders.meter import Meter, Usage
+from trecexam.graders.server.model import Server, missing_for_servers
 from trecexam.graders.weights import model_folder
 from trecexam.graders.writing.base import LocalModelSettings, Writer, models_here, naming
 from trecexam.graders.writing.kept_answers import AnswerFile, KeepingWriter
@@ -57,7 +57,6 @@ def generator_settings(config: TrackConfig) -> tuple[GeneratorSection, str]:
         name = "openai" if generator.base_url is not None else "causal"
         return generator.model_copy(update={"name": name}), "generator"
     grader = config.grader
-    judges = grader.name == "ragval"
     if not config.has_writer:
         raise GraderError(
             "no language model to write with: set `name` (openai, causal or seq2seq) and `model` in "
@@ -66,7 +65,7 @@ def generator_settings(config: TrackConfig) -> tuple[GeneratorSection, str]:
     shared = {key: getattr(grader, key) for key in LanguageModelSection.model_fields}
     if grader.name == "seq2seq" and grader.model is None:
         shared["model"] = models_here().default
-    if judges:
+    if grader.name == "ragval":
         # In this process, its files say what kind it is.
         shared["name"] = "openai" if grader.base_url is not None else None
     return GeneratorSection.model_validate({**shared, **set_values}), "grader"
@@ -80,16 +79,7 @@ def create_writer(config: TrackConfig, root: Path, instruction: Instruction = In
     """
     settings, section = generator_settings(config)
     with naming(section):
-        if settings.name == "openai":
-            return _server_writer(settings, instruction, section)
-        return _local_writer(
-            settings,
-            settings.name,
-            instruction,
-            root,
-            section,
-            config.ray,
-        )
+        return _writer(settings, settings.name, instruction, root, section, config.ray)
 
 
 def keeping_writers(folder: TrackFolder, *writers: Writer) -> list[KeepingWriter]:
@@ -111,9 +101,9 @@ def used_by_writers(folder: TrackFolder) -> tuple[Usage, float | None]:
     """What writing took in all, as test banks; and the money, by the prices that are set now."""
     if not folder.answers_path.exists():
         return Usage(), None
-    used = AnswerFile(folder.answers_path).used
+    used = AnswerFile(folder.answers_path).used()
     try:
-        return used, prices_of(generator_settings(folder.config)[0]).cost(used)
+        return used, Meter(generator_settings(folder.config)[0]).cost(used)
     except GraderError:
         return used, None
 
@@ -127,44 +117,23 @@ def writing_purse(folder: TrackFolder) -> str:
 
 
 def grading_writer(settings: GraderSection, root: Path, instruction: Instruction) -> Writer:
-    """The model of [grader] as a writer, for graders that read what it writes; loads no model.
+    """Return the model of [grader] as a writer, for graders that read what it writes; loads no model.
 
     With `base_url` it is behind a server, else in the folder, or under the hub id, that `model` names.
 
     Raises:
         GraderError: none is named, or it cannot run here; the message says what to do.
     """
-    if settings.base_url is not None:
-        return _server_writer(settings, instruction, "grader", settings.max_characters)
-    if settings.model is None:
+    if settings.base_url is None and settings.model is None:
         raise GraderError(
             f"`{settings.name}` needs a language model: set `model` in [grader] of trecexam.toml to a folder "
             "or a hub id; or `base_url` and `model` to a server and what it calls its model"
         )
-    return _local_writer(settings, None, instruction, root, "grader")
+    kind = None if settings.base_url is None else "openai"
+    return _writer(settings, kind, instruction, root, "grader")
 
 
-def _server_writer(
-    settings: GeneratorSection | GraderSection,
-    instruction: Instruction,
-    section: str,
-    max_characters: int | None = None,
-) -> Writer:
-    missing = missing_for_servers()
-    if missing:
-        raise GraderError(f"a server cannot be asked: {missing}")
-    server = server_of(settings, logprobs=False)
-    return ServerWriter(
-        server,
-        replace(form_of(settings), system=instruction.system, schema=instruction.schema),
-        revision=settings.revision,
-        prices=prices_of(settings),
-        max_characters=max_characters,
-        section=section,
-    )
-
-
-def _local_writer(
+def _writer(
     settings: GeneratorSection | GraderSection,
     kind: str | None,
     instruction: Instruction,
@@ -172,14 +141,23 @@ def _local_writer(
     section: str,
     ray: RaySection | None = None,
 ) -> Writer:
+    """Return a writer.
+
+    Args:
+        kind: "openai", "causal" or "seq2seq"; None for what a local model's files say.
+    """
+    if kind == "openai":
+        missing = missing_for_servers()
+        if missing:
+            raise GraderError(f"a server cannot be asked: {missing}")
+        return ServerWriter(Server(settings, system=instruction.system, schema=instruction.schema), section)
     models = models_here()
     missing = models.missing()
     if missing:
         raise GraderError(f"a model cannot be run: {missing}")
     if settings.model is None:
         raise GraderError(f"no model is set to write with: {models.how_to_get}")
-    name = settings.name or ""
-    folder = model_folder(settings.model, settings.revision, root, name, models.how_to_get)
+    folder = model_folder(settings.model, settings.revision, root, settings.name or "", models.how_to_get)
     model = LocalModelSettings(
         kind or _kind_of(folder),
         folder.absolute(),
@@ -194,10 +172,11 @@ def _local_writer(
         getattr(settings, "max_length", None),
     )
     memory = root / ".trecexam" / "weights.json"
-    if ray is not None and ray.address is not None:
-        writer: Writer = the_elsewhere().writer(model, ray, memory, section)
-        return writer
-    return models.writer(model, memory, section)
+    if ray is None or ray.address is None:
+        writer: Writer = models.writer(model, memory, section)
+    else:
+        writer = provided("elsewhere").writer(model, ray, memory, section)
+    return writer
 
 
 def _kind_of(folder: Path) -> str:

@@ -18,7 +18,8 @@ import orjson
 
 from trecexam.errors import TrecexamError
 from trecexam.files.kept import read_regular
-from trecexam.graders.base import Usage, identity_digest
+from trecexam.graders.base import identity_digest
+from trecexam.graders.meter import Usage
 from trecexam.graders.writing.base import Writer
 
 #: Bytes of the digest of a line; characters that it adds to the line.
@@ -40,11 +41,6 @@ class Kept(NamedTuple):
     tokens_out: int | None = None
     refused: bool = False
     cut_at: int | None = None
-
-    @property
-    def status(self) -> str:
-        """How the answer ended, as the file names it: "ok", "cut" or "refused"."""
-        return "refused" if self.refused else "cut" if self.cut else "ok"
 
 
 class AnswerFile:
@@ -95,17 +91,12 @@ class AnswerFile:
         """The answer of a writer to a prompt; None where there is none yet."""
         return self._answers.get((writer, _digest(prompt)))
 
-    def used_by(self, writer: str) -> Usage:
-        """What a writer ever used."""
-        return _sum(used for (who, _), used in self._used.items() if who == writer)
-
-    @property
-    def used(self) -> Usage:
-        """What all writers ever used."""
-        return _sum(self._used.values())
+    def used(self, writer: str | None = None) -> Usage:
+        """Return what a writer ever used; None for all writers."""
+        return _sum(used for (who, _), used in self._used.items() if writer in (None, who))
 
     def spent(self, purse: str, without: Collection[str] = ()) -> Usage:
-        """What was paid from a purse, but for these writers."""
+        """Return what was paid from a purse, but for these writers."""
         return _sum(used for (who, paid), used in self._used.items() if paid == purse and who not in without)
 
     def add(
@@ -124,17 +115,20 @@ class AnswerFile:
         for prompt, stored in answers:
             digest = _digest(prompt)
             self._answers[writer, digest] = stored
-            row: dict[str, Any] = {
-                "prompt": prompt,
-                "answer": stored.text,
-                "status": stored.status,
-                "time": stored.time,
-            }
             counted = (stored.tokens_in, stored.tokens_out)
-            row |= {} if counted == (None, None) else {"tokens": counted}
-            row |= {} if stored.cut_at is None else {"cut_at": stored.cut_at}
-            row |= {} if environment is None else {"environment": dict(environment)}
-            rows.append({"writer": writer, "prompt_sha256": digest, **row})
+            rows.append(
+                {
+                    "writer": writer,
+                    "prompt_sha256": digest,
+                    "prompt": prompt,
+                    "answer": stored.text,
+                    "status": "refused" if stored.refused else "cut" if stored.cut else "ok",
+                    "time": stored.time,
+                    **({} if counted == (None, None) else {"tokens": counted}),
+                    **({} if stored.cut_at is None else {"cut_at": stored.cut_at}),
+                    **({} if environment is None else {"environment": dict(environment)}),
+                }
+            )
         if used.requests:
             self._count(writer, self.purse, used)
             rows.append({"writer": writer, "purse": self.purse, "used": list(used)})
@@ -180,7 +174,7 @@ class KeepingWriter:
     @property
     def used(self) -> Usage:
         """What the writer ever used, now and in earlier calls."""
-        return self.file.used_by(self.digest)
+        return self.file.used(self.digest)
 
 
 def _sum(usages: Iterable[Usage]) -> Usage:

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from trecexam.graders.base import Estimate, UngradedError, Usage
-from trecexam.graders.server.exchange import Exchange, Unanswered
+from trecexam.config import GraderSection
+from trecexam.graders.base import Estimate, UngradedError
+from trecexam.graders.meter import Usage, guessed
 from trecexam.graders.server.grader import shortened
-from trecexam.graders.server.messages import Form, plain
-from trecexam.graders.server.meter import Meter, Prices, guessed
-from trecexam.graders.server.secret import Secret
-from trecexam.graders.server.session import ServerAccess, asked
+from trecexam.graders.server.messages import Unanswered, plain
+from trecexam.graders.server.model import Server
 from trecexam.graders.writing.base import Fitted, Unwritten, WrittenText, naming
+
+if TYPE_CHECKING:
+    from trecexam.graders.server.exchange import Exchange
 
 #: Tells a server that takes nothing from one that does not take a certain prompt.
 _PROBE = "Write one question about the capital of France."
@@ -23,58 +25,29 @@ class ServerWriter:
     """Has a server write, several prompts at a time.
 
     Args:
-        revision: which weights the server has under the model's name, in the user's words.
-        max_characters: of the text in a prompt that `fitted` makes; None for no limit.
         section: of trecexam.toml, that errors name.
     """
 
-    def __init__(
-        self,
-        server: ServerAccess,
-        form: Form,
-        *,
-        revision: str | None,
-        prices: Prices,
-        max_characters: int | None = None,
-        section: str = "grader",
-    ) -> None:
-        self.server = server
-        self._section = section
-        self.form = form
-        self._revision = revision
-        self._max_characters = max_characters
-        self.meter = Meter(prices)
-        self.environment = None
+    environment = None
+    is_here = False
 
-    @property
-    def model(self) -> str:
-        return self.form.model
-
-    @property
-    def new_tokens(self) -> int:
-        return self.form.max_tokens
-
-    @property
-    def seed(self) -> int | None:
-        return self.form.seed
+    def __init__(self, server: Server, section: str) -> None:
+        self.server, self._section = server, section
+        self.meter = server.meter
+        form, settings = server.form, server.settings
+        self.model, self.new_tokens, self.seed = form.model, form.max_tokens, form.seed
+        self._max_characters = settings.max_characters if isinstance(settings, GraderSection) else None
 
     @property
     def identity(self) -> Mapping[str, Any]:
         return {
             "writer": "openai",
-            "model": self.form.model,
-            "revision": self._revision,
-            "decode": self.form.identity(()),
+            "model": self.model,
+            # Which weights the server has under the model's name, in the user's words.
+            "revision": self.server.settings.revision,
+            "decode": self.server.form.identity(()),
             **({"max_characters": self._max_characters} if self._max_characters else {}),
         }
-
-    @property
-    def paid(self) -> bool:
-        return True
-
-    @property
-    def used(self) -> Usage:
-        return self.meter.used
 
     def plain(self, text: str) -> str:
         return plain(text)
@@ -85,19 +58,13 @@ class ServerWriter:
         return Fitted(render(plain(part)), cut=len(part) < len(text))
 
     def write(self, prompts: Iterable[str]) -> Iterator[Sequence[tuple[str, WrittenText | Unwritten]]]:
+        from trecexam.graders.server.exchange import asked
+
         unanswered: list[str] = []
         with naming(self._section):
             # An answer is on disk before a prompt goes out in its place: see `ask_all`.
             batches = asked(
-                self.server,
-                self.form,
-                self.meter,
-                (_PROBE, []),
-                prompts,
-                self._most,
-                self._written,
-                then="to go on",
-                gather=0,
+                self.server, (_PROBE, []), prompts, self._most, _written, then="to go on", gather=0
             )
             with closing(batches):
                 for results in batches:
@@ -106,47 +73,30 @@ class ServerWriter:
                     yield [(prompt, _as_written(text)) for prompt, text in results if text not in passing]
             if unanswered:
                 raise UngradedError(
-                    f"{self.server.base_url} gave no answer to {len(unanswered):,} prompts, which are sent "
-                    f"again next time: it {unanswered[-1]}"
+                    f"{self.server.settings.base_url} gave no answer to {len(unanswered):,} prompts, which "
+                    f"are sent again next time: it {unanswered[-1]}"
                 )
 
-    async def _written(self, exchange: Exchange, secret: Secret, prompt: str) -> WrittenText | Unanswered:
-        reply = await exchange.ask(prompt, [])
-        if isinstance(reply, Unanswered):
-            return reply
-        # A server that says back what it was sent must not get the key into a file.
-        text = secret.hidden(reply.text)
-        if reply.refused:
-            return Unanswered(f"refused: {text[:200]}", filtered=True)
-        return WrittenText(text, reply.cut, reply.tokens_in, reply.tokens_out)
-
     def _most(self, prompt: str) -> Usage:
-        return Usage(1, guessed(f"{self.form.system}{prompt}"), self.form.max_tokens)
+        return Usage(1, guessed(f"{self.server.form.system}{prompt}"), self.new_tokens)
 
-    def estimate(self, prompts: Sequence[str], before: Usage) -> Estimate:
-        self.meter.before = before
+    def estimate(self, prompts: Sequence[str]) -> Estimate:
         most = expected = Usage()
         for prompt in prompts:
             worst = self._most(prompt)
             most = most.plus(worst)
             tokens_out = self.meter.expected_out(worst.tokens_out, short=False)
             expected = expected.plus(worst._replace(tokens_out=tokens_out))
-        return Estimate(
-            len(prompts),
-            expected.tokens_in,
-            expected.tokens_out,
-            most.tokens_out,
-            self.cost(expected),
-            self.cost(most),
-            calls=len(prompts),
-            calls_at_most=len(prompts),
-        )
+        return self.server.estimate(len(prompts), expected, most)
 
-    def cost(self, used: Usage) -> float | None:
-        return self.meter.prices.cost(used)
 
-    def start_from(self, before: Usage) -> None:
-        self.meter.before = before
+async def _written(exchange: Exchange, prompt: str) -> WrittenText | Unanswered:
+    reply = await exchange.ask(prompt, [])
+    if isinstance(reply, Unanswered):
+        return reply
+    if reply.refused:
+        return Unanswered(f"refused: {reply.text[:200]}", filtered=True)
+    return WrittenText(reply.text, reply.cut, reply.tokens_in, reply.tokens_out)
 
 
 def _as_written(text: WrittenText | Unanswered) -> WrittenText | Unwritten:

@@ -20,9 +20,9 @@ from trecexam.extensions.banks.generation.nuggetizing import (
 )
 from trecexam.extensions.banks.generation.prompts import ItemRequest
 from trecexam.extensions.banks.generation.reading import tidy
+from trecexam.graders.replies import Unread
 from trecexam.graders.writing.base import Fitted
 from trecexam.graders.writing.kept_answers import Kept
-from trecexam.graders.writing.reading import Unread
 
 Answer = Callable[[NuggetPrompt], Kept | Unread]
 

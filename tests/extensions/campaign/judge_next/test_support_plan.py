@@ -12,7 +12,6 @@ from cited import make_cited_track, response, write_responses
 from scripted_server import Exchange, serving
 
 pytest.importorskip("httpx2")
-pytest.importorskip("tenacity")
 
 from cited import judging
 

@@ -16,7 +16,6 @@ from typing import Any
 import pytest
 
 pytest.importorskip("httpx2")
-pytest.importorskip("tenacity")
 
 from erag_track import GOLD, QUERIES, SAYS, answer, erag_track, gold_file, jsonl, outputs_file
 from scripted_server import Exchange, Scripted, serving

@@ -12,7 +12,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from trecexam.extensions.exams.questions.reading import Read, read_question, shuffled
-from trecexam.graders.writing.reading import Unread
+from trecexam.graders.replies import Unread
 
 RIGHT = Read(STEM, CHOICES, 1)
 BODY = f"{STEM}\nA) {CHOICES[0]}\nB) {CHOICES[1]}\nC) {CHOICES[2]}\nD) {CHOICES[3]}\n"

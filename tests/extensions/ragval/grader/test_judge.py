@@ -9,7 +9,6 @@ import pytest
 from support import ask
 
 pytest.importorskip("httpx2")
-pytest.importorskip("tenacity")
 
 from ragval import judging
 from scripted_server import Exchange, serving

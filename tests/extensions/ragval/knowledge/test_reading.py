@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trecexam.extensions.ragval.knowledge.reading import LONGEST, read_question
-from trecexam.graders.writing.reading import Unread
+from trecexam.graders.replies import Unread
 
 
 @pytest.mark.parametrize(

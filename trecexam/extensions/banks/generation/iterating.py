@@ -26,9 +26,9 @@ from trecexam.extensions.banks.generation.nuggetizing import (
 )
 from trecexam.extensions.banks.generation.plan import BankPlan
 from trecexam.extensions.banks.generation.prompts import ItemPrompt, ItemRequest
+from trecexam.graders.replies import Unread
 from trecexam.graders.writing.asking import AskingResult, PromptSet, Rounds
 from trecexam.graders.writing.kept_answers import KeepingWriter, Kept
-from trecexam.graders.writing.reading import Unread
 
 #: A query's step, and the index of a prompt in the step.
 Key = tuple[ItemRequest, int]

@@ -22,10 +22,9 @@ from typing import Any, Literal, NamedTuple, TypeVar
 
 from trecexam.extensions.banks.generation.prompts import ItemRequest, prompt_text
 from trecexam.extensions.banks.generation.reading import MENDED, read_items, tidy
-from trecexam.graders.replies import read_reply
+from trecexam.graders.replies import ENDED_EARLY, Unread, read_reply
 from trecexam.graders.writing.base import Fitted
 from trecexam.graders.writing.kept_answers import Kept
-from trecexam.graders.writing.reading import ENDED_EARLY, Unread
 from trecexam.templates import filled
 
 Stage = Literal["creator", "scorer"]

@@ -16,8 +16,7 @@ from typing import NamedTuple
 
 from trecexam.bank.likeness import folded, words
 from trecexam.extensions.exams.exam_file import LETTERS
-from trecexam.graders.replies import read_reply
-from trecexam.graders.writing.reading import ENDED_EARLY, Unread
+from trecexam.graders.replies import ENDED_EARLY, Unread, read_reply
 
 #: Characters that a stem has at least, as published.
 _MIN_STEM = 50

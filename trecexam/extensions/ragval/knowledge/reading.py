@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 import re
 
-from trecexam.graders.replies import read_reply
-from trecexam.graders.writing.reading import ENDED_EARLY, Unread
+from trecexam.graders.replies import ENDED_EARLY, Unread, read_reply
 
 #: Characters of a question, at most.
 LONGEST = 1000
