@@ -28,7 +28,7 @@ PAGES = (
     "examples/formats/",
     "examples/reference/commands/",
     "examples/reference/settings/",
-    "examples/design/016-results-report-docs/",
+    "examples/design/001-the-house/",
     "reference/",
 )
 #: What material hides, or draws half transparent.
