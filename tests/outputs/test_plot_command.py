@@ -135,7 +135,7 @@ def test_the_thresholds_of_a_measure_equal_those_of_correlate(track: Path) -> No
         compared = opened.correlate(["P(rel=4)@5"], ["P(rel=2)@5"], min_ratings=range(1, 6))
     assert compared is not None
     place = figure.plot.table.header.index("kendall_tau")
-    taus = [each.kendall_tau for _, each in compared.pairs]
+    taus = [each.kendall_tau.value for _, each in compared.pairs]
     assert len(taus) == 5
     assert [row[place] for row in figure.plot.table.rows] == pytest.approx(taus, nan_ok=True)
 

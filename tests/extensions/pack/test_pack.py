@@ -85,7 +85,7 @@ def test_out_is_made_again_from_a_pack_without_the_model(
     packed: Path, tmp_path: Path, capsys: Capture, no_model: None
 ) -> None:
     assert run(["init", str(tmp_path / "again"), "--from", str(packed)]) == 0
-    assert "and the grades of" in capsys.readouterr().err
+    assert "with the grades of" in capsys.readouterr().err
     assert run(["watch", str(tmp_path / "again"), "--once"]) == 0
     said = capsys.readouterr().err
     assert "out/ is the same as in the pack: " in said
