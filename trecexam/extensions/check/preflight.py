@@ -395,7 +395,7 @@ def _label(findings: PreflightFindings, number: int, text: bytes) -> int:
         findings.add("label no whole number", number, "silent", reason)
     if label == NOT_JUDGED:
         reason = f"the label {label} means pooled and not judged; it does not mean not relevant"
-        findings.add("negative label", number, "silent", reason)
+        findings.add("not judged", number, "silent", reason)
     elif label < NOT_JUDGED:
         reason = (
             f"the label {label} means judged, not relevant, which trec_eval reads as not judged in bpref, "
