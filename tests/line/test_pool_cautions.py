@@ -259,9 +259,7 @@ def test_a_cutoff_beyond_all_ranks_and_equal_runs_are_reported(small_track: Path
         track.update()
     few = "no run has more than 3 ranks, so P(rel=4)@6 is at most 0.500"
     same = f"all {1 + len(others)} runs have the same P(rel=4)@"
-    assert cautions(small_track, ["P(rel=4)@6"]) == (
-        f"{few}; {same}6: ask for nDCG@3",
-    )
+    assert cautions(small_track, ["P(rel=4)@6"]) == (f"{few}; {same}6: ask for nDCG@3",)
     assert cautions(small_track, ["P(rel=4)@3"]) == (f"{same}3: ask for nDCG@3",)
     line, _ = cautions(small_track, ["nDCG@3", "P(rel=4)@6"])
     assert line == f"{few}: ask for P(rel=4)@3"

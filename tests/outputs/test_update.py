@@ -252,8 +252,8 @@ def test_several_copies_of_a_run_are_one_note(small_track: Path, hash_grader: Ha
     for name in "xyz":
         (small_track / "runs" / f"{name}.run").write_text(run1)
     assert update(small_track, hash_grader).notes == (
-        "runs/x.run and 2 other files: the same rankings and scores as in runs/run1.run, and all count: remove "
-        "all but one if that is a slip",
+        "runs/x.run and 2 other files: the same rankings and scores as in runs/run1.run, and all count: "
+        "remove all but one if that is a slip",
     )
 
 

@@ -311,8 +311,8 @@ def _with_people(track: Assessment, official: Official) -> Official:
     if outside:
         one = len(outside) == 1
         notes.append(
-            f"{plural(len(outside), 'passage')} that people judged {'does' if one else 'do'} not count: no run "
-            f"of this track has {'it' if one else 'them'} in its first {track.config.track.depth} ranks"
+            f"{plural(len(outside), 'passage')} that people judged {'does' if one else 'do'} not count: no "
+            f"run of this track has {'it' if one else 'them'} in its first {track.config.track.depth} ranks"
         )
     if differing:
         first, by_whom = differing[0], _by_whom(name for row in differing for name in row.who)

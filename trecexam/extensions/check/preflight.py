@@ -437,8 +437,7 @@ def _look_at_ranking(findings: PreflightFindings, topic_id: bytes, topic: RunTop
     against = _against_ranks(scores, np.array(topic.ranks))
     if len(against):
         reason = (
-            f"{name}: {are(len(against), 'score')} not in the order of the ranks; trec_eval ignores the "
-            f"ranks"
+            f"{name}: {are(len(against), 'score')} not in the order of the ranks; trec_eval ignores the ranks"
         )
         findings.add("scores against ranks", topic.lines[int(against[0])], "warning", reason)
     if len(topic.scores) > MOST_LINES:
