@@ -416,8 +416,8 @@ def _number(path: Path, number: int, text: bytes, what: str = "the score (column
     """Return a line's score; infinite ones have an order, NaN has none."""
     score = _score(text)
     if score is None or math.isnan(score):
-        remedy = " (write a point)" if b"," in text else ""
-        raise ConversionError(path, number, f"{what} is not a number: {_shown(text)}{remedy}")
+        reason = f"{what} is not a number: {_shown(text)}{' (write a point)' * (b',' in text)}"
+        raise ConversionError(path, number, reason)
     return score
 
 
