@@ -414,9 +414,9 @@ def _warn_of_width(path: Path, width: int) -> None:
 
 def _number(path: Path, number: int, text: bytes, what: str = "the score (column 5)") -> float:
     """Return a line's score; infinite ones have an order, NaN has none."""
-    score = _score(text)
-    if score is None or math.isnan(score):
-        raise ConversionError(path, number, f"{what} is not a number: {_shown(text)}")
+    if (score := _score(text)) is None or math.isnan(score):
+        reason = f"{what} is not a number: {_shown(text)}{' (write a point)' * (b',' in text)}"
+        raise ConversionError(path, number, reason)
     return score
 
 

@@ -53,19 +53,14 @@ def printed(line: str) -> str:
     line, _, most = line.partition(" | head -n ")
     words = shlex.split(line, comments=True)
     assert words[0] == "trecexam", line
-    buffer = io.BytesIO()
-    stdout = io.TextIOWrapper(buffer) if most else _Terminal(buffer)
-    stderr = io.TextIOWrapper(io.BytesIO())
+    # On a terminal both streams are one, in the order in which they are written.
+    out, err = io.BytesIO(), io.BytesIO()
+    stdout = (io.TextIOWrapper if most else _Terminal)(out, write_through=True)
+    stderr = io.TextIOWrapper(err if most else out, write_through=True)
     with contextlib.redirect_stdout(stdout), contextlib.redirect_stderr(stderr):
         run(words[1:])
-    texts = []
-    for stream in (stderr, stdout):
-        stream.flush()
-        assert isinstance(stream.buffer, io.BytesIO)
-        texts.append(stream.buffer.getvalue().decode())
-    if most:
-        texts[1] = "".join(texts[1].splitlines(keepends=True)[: int(most)])
-    return "".join(f"{each.rstrip()}\n" for each in "".join(texts).splitlines())
+    shown = out.getvalue().decode().splitlines()[: int(most) if most else None]
+    return "".join(f"{each.rstrip()}\n" for each in (*err.getvalue().decode().splitlines(), *shown))
 
 
 def judged(folder: Path) -> str:

@@ -246,6 +246,16 @@ def test_a_duplicate_run_is_noted(small_track: Path, hash_grader: HashGrader) ->
     assert len(tsv_rows(small_track / "out" / "leaderboard.tsv")) == 6
 
 
+def test_several_copies_of_a_run_are_one_note(small_track: Path, hash_grader: HashGrader) -> None:
+    run1 = (small_track / "runs" / "run1.run").read_text()
+    for name in "xyz":
+        (small_track / "runs" / f"{name}.run").write_text(run1)
+    assert update(small_track, hash_grader).notes == (
+        "runs/x.run and 2 other files: the same rankings and scores as in runs/run1.run, and all count: "
+        "remove all but one if that is a slip",
+    )
+
+
 def test_a_passage_with_two_texts_is_reported_with_both_lines_and_the_first_counts(
     small_track: Path, hash_grader: HashGrader
 ) -> None:

@@ -67,11 +67,11 @@ def test_intervals_are_behind_their_values_and_an_unknown_one_is_empty() -> None
     shown = fitted(table, 80)
     assert shown.tables == (
         (
-            ("measure                   tau  n",),
+            ("measure                     tau  n",),
             (
-                "P@5       0.750  [0.51, 0.90]  3",
-                "nDCG@10  -0.250 [-0.50, 0.10]  3",
-                "AP                             1",
+                "P@5       0.750  [0.512, 0.900]  3",
+                "nDCG@10  -0.250 [-0.500, 0.100]  3",
+                "AP                               1",
             ),
         ),
     )

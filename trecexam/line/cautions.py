@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
@@ -94,11 +93,14 @@ def telling_cautions(track: Assessment, board: Leaderboard, *, official: bool = 
         is_ndcg = measures[0].NAME == "nDCG"
         depth = n_ranks or measures[0].params.get("cutoff", 10)
         other = measure(f"nDCG@{depth}") if track.of_documents and not is_ndcg else None
+        rankings = [{query: run.ranking(query, depth) for query in run.query_ids} for run in ranked]
+        if len(ranked) == len(means) and all(each == rankings[0] for each in rankings):
+            parts[-1] += f", as they have the same first {plural(depth, 'rank')}"
+            other = None
     if not parts:
         return ()
-    # Files of out/ have this note, so that it does not name the track's folder.
     grader = f"{track.name}:" if track.folder.grader and not official else ""
-    see = "" if other is None else f": see `trecexam leaderboard TRACK -m {shlex.quote(f'{grader}{other}')}`"
+    see = "" if other is None else f": ask for {grader}{other}"
     return (Note(f"{'; '.join(parts)}{see}", CHANGES),)
 
 

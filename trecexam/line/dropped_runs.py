@@ -337,8 +337,9 @@ class DroppedRuns:
             yield located(self.folder.shown(path), self._line_of(path, unknown[0]), reason)
 
     def _twice(self, runs: Mapping[Path, Run]) -> Iterator[str]:
-        """A line for each run that another file has already: x.run beside x.run.gz, say."""
+        """Yield a line for each run that several files have: x.run beside x.run.gz, say."""
         alike: dict[object, list[Path]] = {}
+        copies: dict[Path, list[Path]] = {}
         for path, run in runs.items():
             first_and_last = run.query_ids[0], run.query_ids[-1]
             start = (tuple(run.ranking(query_id, _COMPARED_FIRST)) for query_id in first_and_last)
@@ -347,8 +348,12 @@ class DroppedRuns:
             if first is None:
                 candidates.append(path)
                 continue
-            reason = f"the same rankings and scores as in {self.folder.shown(first)}, and both count"
-            yield located(self.folder.shown(path), None, f"{reason}: remove one if that is a slip")
+            copies.setdefault(first, []).append(path)
+        for first, (path, *others) in copies.items():
+            more = f" and {plural(len(others), 'other file')}" if others else ""
+            count = "all count: remove all but one" if others else "both count: remove one"
+            reason = f"the same rankings and scores as in {self.folder.shown(first)}, and {count}"
+            yield located(f"{self.folder.shown(path)}{more}", None, f"{reason} if that is a slip")
 
     def _line_of(self, path: Path, query_id: str) -> int | None:
         """The first line of a query in a run's file; None where it is no TREC run."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import compress
@@ -16,6 +16,7 @@ from trecexam.errors import TrecexamError
 from trecexam.files.cache import memoized
 from trecexam.files.stamps import located
 from trecexam.line.normal_forms import differing_in_form
+from trecexam.line.overrides import NOT_POOLED, REFUSED
 from trecexam.line.sources import provenance_notes, written_by
 from trecexam.tables.notes import CHANGES, METHOD, Note
 from trecexam.tables.text import plural, shorten_list
@@ -288,7 +289,8 @@ def _own_judgments(track: Assessment) -> Official:
 def _with_people(track: Assessment, official: Official) -> Official:
     scale, judgments = track.judging_scale, people_judgments(track)
     refused = track.judgments.rejected
-    if scale is None or not (judgments or refused):
+    outside = {row[:2] for _, row, state in track.judgments.decisions if state == NOT_POOLED}
+    if scale is None or not (judgments or refused or outside):
         return official
     is_beside = [row.doc_id not in official.judged.get(row.query_id, ()) for row in judgments]
     beside = tuple(compress(judgments, is_beside))
@@ -299,14 +301,24 @@ def _with_people(track: Assessment, official: Official) -> Official:
     ]
     notes = []
     if beside:
+        passages = {(row.query_id, row.doc_id) for row in beside}
+        last = {(row.who, *row[:2]): row for _, row, state in track.judgments.decisions if state != REFUSED}
+        judged = {key for key, row in last.items() if key[1:] in passages and row.rating is not None}
+        judged |= {(name, row.query_id, row.doc_id) for row in beside for name in row.who}
         notes.append(
-            f"{plural(len(beside), 'passage')} judged by people of this track ({_by_whom(beside)}) count "
-            f"like those of {official.source}"
+            f"{plural(len(beside), 'passage')} judged by people of this track "
+            f"({_by_whom(name for name, *_ in judged)}) count like those of {official.source}"
+        )
+    if outside:
+        one = len(outside) == 1
+        notes.append(
+            f"{plural(len(outside), 'passage')} that people judged {'does' if one else 'do'} not count: no "
+            f"run of this track has {'it' if one else 'them'} in its first {track.config.track.depth} ranks"
         )
     if differing:
-        first = differing[0]
+        first, by_whom = differing[0], _by_whom(name for row in differing for name in row.who)
         notes.append(
-            f"people judged {plural(len(differing), 'passage')} ({_by_whom(differing)}) otherwise than "
+            f"people judged {plural(len(differing), 'passage')} ({by_whom}) otherwise than "
             f"{official.source}, whose labels count ({first.query_id} {first.doc_id}: "
             f"{official.judged[first.query_id][first.doc_id]} there, {first.label} by "
             f"{', '.join(first.who)})"
@@ -348,9 +360,9 @@ def people_judgments(track: Assessment) -> tuple[PeoplesJudgment, ...]:
     )
 
 
-def _by_whom(judgments: Sequence[PeoplesJudgment]) -> str:
-    """Return how many of these judgments each person gave, in words."""
-    counts = Counter(name for row in judgments for name in row.who)
+def _by_whom(names: Iterable[str]) -> str:
+    """Return how often each person is named, in words."""
+    counts = Counter(names)
     return ", ".join(
         f"{name} {n:,}" for name, n in sorted(counts.items(), key=lambda each: (-each[1], each[0]))
     )

@@ -224,16 +224,16 @@ def _spreads(name: str, values: Mapping[str, Sequence[Value]], interval: str) ->
     """What stands behind each value of a column, and what it is."""
     if f"{name}.stderr" in values:
         errors = values[f"{name}.stderr"]
-        return [_text("±{}", (each,), 3) for each in errors], "± standard error"
+        return [_text("±{}", (each,)) for each in errors], "± standard error"
     if f"{name}.low" in values and f"{name}.high" in values:
         ends = zip(values[f"{name}.low"], values[f"{name}.high"], strict=True)
-        return [_text("[{}, {}]", each, 2) for each in ends], f"[{interval}]"
+        return [_text("[{}, {}]", each) for each in ends], f"[{interval}]"
     return [], ""
 
 
-def _text(form: str, values: Sequence[Value], digits: int) -> str:
+def _text(form: str, values: Sequence[Value]) -> str:
     numbers = [value for value in values if isinstance(value, int | float) and math.isfinite(value)]
-    return form.format(*(number(each, digits) for each in numbers)) if len(numbers) == len(values) else ""
+    return form.format(*map(number, numbers)) if len(numbers) == len(values) else ""
 
 
 def _behind(texts: Sequence[str], spreads: Sequence[str]) -> tuple[str, ...]:

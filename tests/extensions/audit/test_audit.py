@@ -359,6 +359,23 @@ def test_inputs_that_cannot_be_audited_are_rejected_with_the_reason(desk: Desk, 
         assert why in capsys.readouterr().err
 
 
+def test_labels_that_one_file_adds_to_the_other_are_no_agreement(desk: Desk, capsys: Capture) -> None:
+    lines = (desk.folder / "people.qrels").read_text()
+    (desk.folder / "merged.qrels").write_text(lines + "".join(f"q{q} 0 d1 {q % 3}\n" for q in range(12)))
+    assert run([*desk.words("people", "merged"), "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    kinds = {each["kind"] for each in told["findings"]}
+    assert "added labels" in kinds
+    assert kinds.isdisjoint({"agreement", "threshold", "low agreement", "tau"})
+    assert any("merged.qrels contains all " in note for note in told["notes"])
+
+
+def test_a_file_named_run_that_is_not_one_gives_status_1(desk: Desk, capsys: Capture) -> None:
+    (desk.folder / "runs" / "four.run").write_text("q1 0 d0 1\n")
+    assert run(desk.words("people")) == 1
+    assert "four.run" in capsys.readouterr().err
+
+
 def test_undecidable_checks_are_omitted_and_unused_inputs_are_listed(desk: Desk, capsys: Capture) -> None:
     (desk.folder / "zero.qrels").write_text("".join(f"q{q} 0 d0 0\n" for q in range(12)))
     assert run([*desk.words("zero", "people"), "--json"]) == 0
@@ -375,5 +392,5 @@ def test_undecidable_checks_are_omitted_and_unused_inputs_are_listed(desk: Desk,
         assert part in "\n".join(told["notes"])
     assert run([*desk.words("people", "people"), "--runs", f"{desk.folder}/judge.qrels", "--json"]) == 1
     told = "\n".join(json.loads(capsys.readouterr().out)["notes"])
-    assert "has the same judgments as" in told
+    assert "people.qrels contains all " in told
     assert "looks like qrels: is --qrels meant?" in told

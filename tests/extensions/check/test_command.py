@@ -5,7 +5,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from support import make_small_track, record_grades
+from support import Terminal, make_small_track, record_grades
 
 import converters
 from trecexam.cli.main import run
@@ -106,13 +106,16 @@ def test_fix_writes_an_accepted_file_and_lists_its_changes(
 
 
 def test_scores_with_a_decimal_comma_are_named_and_never_cut(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], on_terminal: Terminal
 ) -> None:
     path = put(tmp_path, "q,1 Q0 a,0 1 10,5 t\nq,1 Q0 b 2 10,25 t\nq,1 Q0 c 3 10 t\n")
     fixed = tmp_path / "fixed"
-    out, _ = run_check(capsys, path, status=0)
-    assert "1\tsilent\t9, 10\tthe score '10,5' has a decimal comma: it is read as 10\n" in out
-    assert "2\tsilent\t9, 10\tthe score '10,25' has a decimal comma: it is read as 10\n" in out
+    out, err = run_check(capsys, path, status=1)
+    reason = "the score '10,5' has a decimal comma: it is read as 10 (and 1 more of this kind)"
+    assert f"1\tsilent\t9, 10\t{reason}\n" in out
+    assert "my.run: accepted, but 2 scores are read wrongly; to write points: awk " in err
+    with on_terminal():
+        assert reason in " ".join(run_check(capsys, path, status=1)[0].split())
     _, err = run_check(capsys, path, "--fix", fixed, status=2)
     assert not fixed.exists()
     assert "my.run:1: nothing was written: the score '10,5' has a decimal comma, and trec_eval would " in err

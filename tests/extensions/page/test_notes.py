@@ -56,6 +56,17 @@ def places(
     }
 
 
+def test_the_page_folds_all_notes_after_the_third(track: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    lines = tuple(f"line {n}" for n in range(9))
+    monkeypatch.setattr("trecexam.line.measures.encoder_cautions", lambda track: lines)
+    assert run(["watch", str(track), "--once"]) == 0
+    with client_of(track) as client:
+        shown, _, folded = client.get("/").text.partition("<details><summary>")
+    assert shown.count('<p class="note">') == 4  # one of them is in the head, hidden
+    assert re.match(r"\d+ more</summary>", folded)
+    assert "line 8" in folded
+
+
 def test_each_note_is_in_all_five_places(places: dict[str, str]) -> None:
     missing = [
         (what, where) for what, line in CAUTIONS.items() for where, said in places.items() if line not in said

@@ -76,6 +76,18 @@ def test_what_two_people_judged_is_in_the_merged_file_with_their_names(
     assert "as before, 1 judgment by people of this track, and" in said
 
 
+def test_each_person_is_counted_by_what_she_judged_and_passages_of_no_run_are_named(
+    track: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with_rule(track, "latest")
+    judge(track, ("ada", 1), ("bob", 2))
+    judge(track, ("ada", 1), of=("q1", "elsewhere"))
+    rows, said = filled(track, capsys)
+    assert (rows[HOLE]["label"], rows[HOLE]["who"]) == ("2", "bob")
+    assert "1 passage judged by people of this track (ada 1, bob 1) count" in said
+    assert "1 passage that people judged does not count: no run of this track has it in its first " in said
+
+
 def test_labels_of_a_machine_alone_are_written_as_unjudged(
     track: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

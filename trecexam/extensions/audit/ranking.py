@@ -115,6 +115,8 @@ def _agreement(inputs: AuditInputs, correlation: Correlation) -> tuple[list[Find
     kind = "low tau" if correlation.kendall_tau.high < _LOW_TAU else "tau"
     if math.isnan(correlation.kendall_tau.value):
         return [], made
+    if kind == "tau" and inputs.larger:
+        kind, a, b = "added labels", b if inputs.larger == a else a, inputs.larger
     return [finding(kind, correlation.kendall_tau.value, a=a, b=b, n=correlation.n_runs, taus=taus)], made
 
 

@@ -59,8 +59,7 @@ def read_inputs(
         for path, of_side in zip(qrels, labels, strict=True)
         if len(of_side) > len(common)
     ]
-    if len(labels) == 2 and labels[0] == labels[1]:
-        notes.append(f"{qrels[1]}: has the same judgments as {qrels[0]}, so that agreement says nothing")
+    larger = _larger(qrels, labels, notes) if len(labels) == 2 else None
     files = list(dict.fromkeys(_run_files(runs, notes)))
     reader = _Reader(labels, common, files)
     if not reader.names:
@@ -101,7 +100,24 @@ def read_inputs(
         judge_rows,
         (*notes, *reader.notes),
         tuple(map(str, reader.rejected)),
+        "" if larger is None else short[larger],
     )
+
+
+def _larger(qrels: Sequence[Path], labels: Sequence[Labels], notes: list[str]) -> int | None:
+    """Return the index of the file that contains the other's labels, with a note; None where neither does."""
+    flat = [
+        {(query, doc): label for query, docs in side.items() for doc, label in docs.items()}
+        for side in labels
+    ]
+    small, large = sorted((0, 1), key=lambda index: len(flat[index]))
+    if not flat[small].items() <= flat[large].items():
+        return None
+    notes.append(
+        f"{qrels[large]} contains all {plural(len(flat[small]), 'label')} of {qrels[small]}, so that their "
+        "agreement says nothing"
+    )
+    return large
 
 
 def _with_kind(error: converters.ConversionError, path: Path) -> converters.ConversionError:
@@ -126,12 +142,15 @@ def _labels(path: Path) -> Labels:
 
 
 def _run_files(paths_given: Iterable[Path], notes: list[str]) -> Iterator[Path]:
-    """The run files; from a folder all that look like no other format. `notes` names the files left out."""
+    """The run files; from a folder those named .run and those that look like no other format.
+
+    `notes` names the files left out.
+    """
     for path_given in paths_given:
         inside = sorted(path_given.rglob("*")) if path_given.is_dir() else [path_given]
         for path in inside:
             kind = "run"
-            if path != path_given:
+            if path != path_given and not without_ending(path.name).endswith(".run"):
                 with suppress(converters.ConversionError):
                     kind = converters.sniff(path) if path.is_file() and path.name[0] != "." else ""
             if kind == "run":

@@ -57,6 +57,7 @@ class AuditInputs:
         judge_run: the name of the judge's own ranking, and its rows, shape (queries, DEPTH); or None.
         notes: what was left out, and why.
         rejected: run files that cannot be read, with the reason.
+        larger: the name of the side that contains all labels of the other; "" where neither does.
     """
 
     runs: tuple[str, ...]
@@ -68,3 +69,4 @@ class AuditInputs:
     judge_run: tuple[str, Rows] | None = None
     notes: tuple[str, ...] = ()
     rejected: tuple[str, ...] = ()
+    larger: str = ""

@@ -57,7 +57,7 @@ def scales(inputs: AuditInputs) -> Part:
     a, b = inputs.sides
     common = common_passages(inputs)
     findings += _unused(a, b, common)
-    pairs = threshold_pairs(common, a, b, len(inputs.query_ids))
+    pairs = [] if inputs.larger else threshold_pairs(common, a, b, len(inputs.query_ids))
     if not len(common.rows):
         findings.append(finding("nothing in common", 0, a=a.name, b=b.name))
     elif pairs:

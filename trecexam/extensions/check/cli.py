@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import io
+import textwrap
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,12 +15,16 @@ from trecexam.cli.reading import reading
 from trecexam.errors import TrecexamError
 from trecexam.files import atomic as files
 from trecexam.tables.result import Tables
-from trecexam.tables.table import Layout, Table
+from trecexam.tables.table import Layout, Table, Value
 
 if TYPE_CHECKING:
     from trecexam.extensions.check.preflight import Change
 
 HEADER = ("line", "severity", "trec_eval", "reason")
+#: Kinds of findings on scores that trec_eval reads otherwise than they are written.
+_MISREAD = ("decimal comma", "score not a number")
+#: Characters of a reason's line on a terminal.
+_WIDTH = 50
 
 
 @click.command(epilog="Example: trecexam check my.run --trec-eval 9 --fix mended.run")
@@ -53,7 +59,8 @@ def check(file: Path, kind: str | None, version: str | None, fix: Path | None, t
     """Check whether trec_eval accepts FILE, a run or qrels, and reads it as intended.
 
     fatal: trec_eval stops; silent: it reads something else than the file says; warning: probably a mistake.
-    Exit status: 0 if trec_eval accepts FILE, else 1 (with --fix, too).
+    One line for each kind of finding, with the first place and the count. Exit status: 0 if trec_eval accepts
+    FILE and reads all scores as written, else 1 (with --fix, too).
     """
     # The formats are half of --help's time.
     from trecexam.extensions.check import preflight
@@ -86,19 +93,41 @@ def check(file: Path, kind: str | None, version: str | None, fix: Path | None, t
         f"{file}: trec_eval {number} {'accepts' if good else 'rejects'} this {kind} file"
         for number, good in takes.items()
     ]
+    misread = {kind: sum(each.count for each in findings if each.kind == kind) for kind in _MISREAD}
+    if any(misread.values()):
+        accepted = "accepted, but " if any(takes.values()) else ""
+        remedy = f"; {preflight.to_points(file)}" if misread["decimal comma"] else ""
+        scores = preflight.are(sum(misread.values()), "score")
+        notes.append(f"{file}: {accepted}{scores} read wrongly{remedy}")
     if fix is not None:
         rows += ((change.line, "fixed", "", change.reason) for change in _fix(file, kind, versions[-1], fix))
         notes.append(f"{fix}: written; both versions accept it")
-    return Tables(
-        {"findings": Table(HEADER, tuple(rows), layout=Layout(("line", "severity"), ("reason",)))},
+    return _Findings(
+        {"findings": Table(HEADER, tuple(rows), layout=Layout(HEADER[:3]))},
         tuple(notes),
         about={
             "file": str(file),
             "kind": kind,
             "takes": {str(number): good for number, good in takes.items()},
         },
-        rejected=tuple(number for number, good in takes.items() if not good),
+        rejected=tuple(number for number, good in takes.items() if not good or any(misread.values())),
     )
+
+
+class _Findings(Tables):
+    """Findings whose reasons are broken into lines on a terminal."""
+
+    def _for_people(self) -> tuple[Table, ...]:
+        """The findings, their reasons over several lines and never cut."""
+        rows: list[tuple[Value, ...]] = []
+        for *keys, reason in self.table.rows:
+            first, *rest = textwrap.wrap(str(reason), _WIDTH)
+            rows += [(*keys, first), *((None, "", "", text) for text in rest)]
+        return (replace(self.table, rows=tuple(rows)),)
+
+    def _all_for_people(self) -> tuple[Table, ...]:
+        """The findings, one line each."""
+        return (self.table,)
 
 
 def _refuse(file: Path, output: Path) -> None:

@@ -14,8 +14,9 @@ from __future__ import annotations
 
 import re
 import shlex
+from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, BinaryIO
 
 from converters.errors import ConversionError
@@ -23,7 +24,6 @@ from converters.fields import counted
 from converters.lines import columns_of, iter_lines
 from trecexam.extensions.check.trec_eval_rules import (
     DECIMAL_COMMA,
-    LISTED,
     MOST_LABEL,
     Change,
     Path,
@@ -36,6 +36,7 @@ from trecexam.extensions.check.trec_eval_rules import (
     order,
     repeated,
     shown,
+    with_count,
 )
 
 if TYPE_CHECKING:
@@ -51,23 +52,26 @@ _MARKS = re.compile(rb"(?:\s|\xef\xbb\xbf)*\xef\xbb\xbf")
 
 @dataclass
 class _Changes:
-    """Collects changes: the first few of each kind, and a count of the rest."""
+    """Collects changes: the first of each kind, and a count."""
 
-    _listed: list[Change] = field(default_factory=list)
-    _counts: dict[str, int] = field(default_factory=dict)
+    _first: dict[str, Change] = field(default_factory=dict)
+    _counts: Counter[str] = field(default_factory=Counter)
 
     def add(self, kind: str, line: int | None, reason: str) -> None:
-        self._counts[kind] = self._counts.get(kind, 0) + 1
-        if self._counts[kind] <= LISTED:
-            self._listed.append(Change(line, kind, reason))
+        self._counts[kind] += 1
+        self._first.setdefault(kind, Change(line, kind, reason))
 
     def all(self) -> tuple[Change, ...]:
-        rest = [
-            Change(None, kind, f"and {count - LISTED:,} more of this kind: {kind}")
-            for kind, count in self._counts.items()
-            if count > LISTED
-        ]
-        return (*sorted(self._listed, key=lambda change: change.line or 0), *rest)
+        counted = (
+            replace(each, reason=with_count(each.reason, self._counts[kind]))
+            for kind, each in self._first.items()
+        )
+        return tuple(sorted(counted, key=lambda change: change.line or 0))
+
+
+def to_points(path: Path) -> str:
+    """Return the command that writes a run's scores with points."""
+    return f"to write points: awk '{{ sub(/,/, \".\", $5) }} 1' {shlex.quote(str(path))} > points.run"
 
 
 def fix_run(path: Path, file: BinaryIO, version: int = 10) -> tuple[Change, ...]:
@@ -90,12 +94,11 @@ def fix_run(path: Path, file: BinaryIO, version: int = 10) -> tuple[Change, ...]
     for number, columns in _rows(path, changes):
         score, whole = atof(columns[4]) if len(columns) > 4 else (0.0, False)
         if len(columns) > 4 and DECIMAL_COMMA.match(columns[4]):
-            command = f"awk '{{ sub(/,/, \".\", $5) }} 1' {shlex.quote(str(path))} > points.run"
             raise ConversionError(
                 path,
                 number,
                 f"nothing was written: the score {shown(columns[4])} has a decimal comma, and trec_eval "
-                f"would read {score:.10g}; to write points: {command}",
+                f"would read {score:.10g}; {to_points(path)}",
             )
         if len(columns) < 5 or (len(columns) == 5 and not whole):
             changes.add("line left out", number, f"left out: has {counted(columns)}")

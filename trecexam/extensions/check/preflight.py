@@ -18,7 +18,7 @@ from converters.scored_rows import in_rows, rows_of
 from converters.trec_qrels import FORMAT as QRELS
 from converters.trec_run import FORMAT as RUN
 from converters.unpacking import without_ending
-from trecexam.extensions.check.mending import fix_qrels, fix_run
+from trecexam.extensions.check.mending import fix_qrels, fix_run, to_points
 from trecexam.extensions.check.trec_eval_rules import (
     BOM,
     DECIMAL_COMMA,
@@ -48,12 +48,14 @@ __all__ = [
     "VERSIONS",
     "Change",
     "Finding",
+    "are",
     "check_qrels",
     "check_run",
     "fix_qrels",
     "fix_run",
     "kind_of",
     "takes",
+    "to_points",
 ]
 
 #: A whole number as tables of floats write it.
@@ -324,7 +326,7 @@ def _of_topics(topic_ids: Sequence[bytes]) -> Iterator[tuple[bytes, slice]]:
 def _number_sign(findings: PreflightFindings, line: int, n_lines: int) -> None:
     # github.com/usnistgov/trec_eval/issues/46; support for comments was removed because of it.
     reason = "'#' inside: trec_eval 10 reserves no memory for such lines, and may crash"
-    findings.add("number sign", line, "warning", reason, (10,), once=True, n_lines=n_lines)
+    findings.add("number sign", line, "warning", reason, (10,), n_lines)
 
 
 def _comment(findings: PreflightFindings, line: int, enough: bool, versions: tuple[int, ...]) -> None:
@@ -393,7 +395,7 @@ def _label(findings: PreflightFindings, number: int, text: bytes) -> int:
         findings.add("label no whole number", number, "silent", reason)
     if label == NOT_JUDGED:
         reason = f"the label {label} means pooled and not judged; it does not mean not relevant"
-        findings.add("negative label", number, "silent", reason)
+        findings.add("not judged", number, "silent", reason)
     elif label < NOT_JUDGED:
         reason = (
             f"the label {label} means judged, not relevant, which trec_eval reads as not judged in bpref, "
@@ -422,11 +424,11 @@ def _look_at_ranking(findings: PreflightFindings, topic_id: bytes, topic: RunTop
         line = max(topic.lines[int(by_score[tied[0] + more])] for more in (0, 1)) if len(tied) else 0
         ties[version] = len(tied), line
     if ties[10][0]:
-        count = _times(ties[10][0], "score")
+        count = are(ties[10][0], "score")
         reason = f"{name}: {count} the same as another; trec_eval orders by docno, descending"
         findings.add("ties", ties[10][1], "warning", reason)
     if ties[9][0] > ties[10][0]:
-        count = _times(ties[9][0] - ties[10][0], "score")
+        count = are(ties[9][0] - ties[10][0], "score")
         reason = (
             f"{name}: {count} different from another only beyond float precision: a tie in trec_eval 9, "
             "which orders by docno there; not in 10"
@@ -435,8 +437,7 @@ def _look_at_ranking(findings: PreflightFindings, topic_id: bytes, topic: RunTop
     against = _against_ranks(scores, np.array(topic.ranks))
     if len(against):
         reason = (
-            f"{name}: {_times(len(against), 'score')} not in the order of the ranks; trec_eval ignores the "
-            f"ranks"
+            f"{name}: {are(len(against), 'score')} not in the order of the ranks; trec_eval ignores the ranks"
         )
         findings.add("scores against ranks", topic.lines[int(against[0])], "warning", reason)
     if len(topic.scores) > MOST_LINES:
@@ -510,5 +511,6 @@ def _look_at_judged(findings: PreflightFindings, firsts: dict[bytes, int], judge
         findings.add("missing topic", None, "warning", reason, (10,))
 
 
-def _times(count: int, noun: str) -> str:
+def are(count: int, noun: str) -> str:
+    """Return "1 score is" or "2 scores are"."""
     return f"1 {noun} is" if count == 1 else f"{count:,} {noun}s are"

@@ -29,8 +29,6 @@ BOM = b"\xef\xbb\xbf"
 MOST_LABEL = 1_000_000_000
 #: Replaces a rank that is not a number.
 NO_RANK = -1
-#: The number of listed findings or changes per kind; the rest is counted.
-LISTED = 20
 
 _LONG_MAX = 2**63 - 1
 _NUMBER = re.compile(
@@ -53,6 +51,7 @@ class Finding:
             "warning": it does as it says, but is that what was meant?
         versions: of trec_eval, to which this applies.
         kind: one word for all findings of this kind.
+        count: how many there are; `line` and `reason` are of the first.
     """
 
     line: int | None
@@ -60,6 +59,7 @@ class Finding:
     versions: tuple[int, ...]
     kind: str
     reason: str
+    count: int = 1
 
 
 @dataclass(frozen=True)
@@ -73,11 +73,9 @@ class Change:
 
 @dataclass
 class PreflightFindings:
-    """Collects findings: the first few of each kind, and a count of the rest."""
+    """Collects findings: the first of each kind, and a count."""
 
-    _listed: list[Finding] = field(default_factory=list)
-    _counts: dict[tuple[str, Severity, tuple[int, ...]], int] = field(default_factory=dict)
-    _once: set[str] = field(default_factory=set)
+    _first: dict[tuple[str, Severity, tuple[int, ...]], Finding] = field(default_factory=dict)
 
     def add(
         self,
@@ -86,45 +84,36 @@ class PreflightFindings:
         severity: Severity,
         reason: str,
         versions: tuple[int, ...] = VERSIONS,
-        *,
-        once: bool = False,
         n_lines: int = 1,
     ) -> None:
-        """Add a finding; with `once`, all lines of this kind are one finding with a count."""
-        if once:
-            self._once.add(kind)
-        before = self._counts.get((kind, severity, versions), 0)
-        self._counts[kind, severity, versions] = before + n_lines
-        if before < (1 if once else LISTED):
-            self._listed.append(Finding(line, severity, versions, kind, reason))
+        """Add a finding that holds for so many lines."""
+        finding = Finding(line, severity, versions, kind, reason)
+        first = self._first.get((kind, severity, versions))
+        n_before = first.count if first else 0
+        if first is None or (line or 0) < (first.line or 0):
+            first = finding
+        self._first[kind, severity, versions] = replace(first, count=n_before + n_lines)
 
     def count(self, kind: str, severity: Severity) -> bool:
-        """Count a finding if enough of its kind are listed; False where it has to be added."""
-        key = kind, severity, VERSIONS
-        if self._counts.get(key, 0) < LISTED:
-            return False
-        self._counts[key] += 1
-        return True
+        """Count a finding whose kind was found before; False where it has to be added."""
+        first = self._first.get((kind, severity, VERSIONS))
+        if first is not None:
+            self._first[kind, severity, VERSIONS] = replace(first, count=first.count + 1)
+        return first is not None
 
     def stopped(self) -> set[int]:
         """The versions with a fatal finding."""
-        return {version for _, severity, of in self._counts if severity == "fatal" for version in of}
+        return {version for _, severity, of in self._first if severity == "fatal" for version in of}
 
     def all(self) -> tuple[Finding, ...]:
-        """All findings by line: first those on the whole file, last the counts of unlisted ones."""
-        rest = [
-            Finding(None, severity, versions, kind, f"and {count - LISTED:,} more of this kind: {kind}")
-            for (kind, severity, versions), count in self._counts.items()
-            if count > LISTED and kind not in self._once
-        ]
-        listed = [
-            replace(finding, reason=f"{finding.reason} (and {count - 1:,} more such lines)")
-            if finding.kind in self._once
-            and (count := self._counts[finding.kind, finding.severity, finding.versions]) > 1
-            else finding
-            for finding in self._listed
-        ]
-        return (*sorted(listed, key=lambda finding: finding.line or 0), *rest)
+        """All findings by line, those on the whole file first."""
+        counted = (replace(each, reason=with_count(each.reason, each.count)) for each in self._first.values())
+        return tuple(sorted(counted, key=lambda finding: finding.line or 0))
+
+
+def with_count(reason: str, count: int) -> str:
+    """Return the reason of the first of so many findings or changes of a kind."""
+    return f"{reason} (and {count - 1:,} more of this kind)" if count > 1 else reason
 
 
 def takes(findings: Iterable[Finding], version: int) -> bool:

@@ -38,11 +38,12 @@ GRADER_COLUMNS = (
     *("spearman_rho", "spearman_rho.low", "spearman_rho.high", "tau_ap"),
     *("kappa", "kappa.low", "kappa.high", "n_judged", "cells", "unrated_cells", "min_relevant"),
 )
-#: The columns on a terminal.
+#: The columns that depend on the grader and min_rating alone: another table on a terminal.
+_OF_LABELS = ("kappa", "kappa.low", "kappa.high", "n_judged", "min_relevant")
 _LAYOUT = Layout(
     ("grader", "measure", "official_measure", "min_rating"),
-    ("kendall_tau", "kappa", "spearman_rho", "n_runs", "n_judged", "min_relevant"),
-    without=("model", "prompt"),
+    ("kendall_tau", "spearman_rho", "n_runs"),
+    without=("model", "prompt", *_OF_LABELS),
 )
 PAIR_COLUMNS = (
     *("grader", "other_grader", "over", "query_id", "item_id", "min_rating", "other_min_rating"),
@@ -76,10 +77,16 @@ class GraderComparison(Result):
         of_two = {"pairs": Table(PAIR_COLUMNS, self.pairs), "items": Table(PAIR_COLUMNS, self.items)}
         return {**(of_official if self.graders or not self.pairs else {}), **(of_two if self.pairs else {})}
 
-    @property
-    def _shown(self) -> tuple[str, ...]:
-        """All tables except `items`."""
-        return tuple(name for name in self.tables if name != "items")
+    def _for_people(self) -> tuple[Table, ...]:
+        """All tables except `items`; kappa of labels, which no measure changes, in a table of its own."""
+        shown = [table for name, table in self.tables.items() if name != "items"]
+        header = ("grader", "min_rating", *_OF_LABELS)
+        indices = [GRADER_COLUMNS.index(name) for name in header]
+        of_labels = dict.fromkeys(tuple(row[i] for i in indices) for row in self.graders)
+        rows = tuple(row for row in of_labels if row[2] is not None)
+        if rows:
+            shown.insert(1, Table(header, rows, layout=Layout(header[:2])))
+        return tuple(shown)
 
 
 def compare_graders(

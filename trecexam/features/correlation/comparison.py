@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations
@@ -67,14 +68,17 @@ class LeaderboardComparison(Result):
         return {"correlations": correlation_table(self.pairs, self.keys)}
 
     def _for_people(self) -> tuple[Table, ...]:
-        """Return the table, without rows over one run if there are others, and say so above it."""
+        """Return the table, without rows over one run if there are others, and say so above it.
+
+        Without any correlation it has no rows: a note says why.
+        """
+        if all(math.isnan(value.kendall_tau) for _, value in self.pairs):
+            return (replace(self.table, rows=()),)
         pairs = [pair for pair in self.pairs if pair[1].n_runs > 1]
         if len(pairs) == len(self.pairs):
             return (self.table,)
         n_one = plural(len(self.pairs) - len(pairs), "row")
         caption = f"{n_one} over one run, which has no correlation"
-        if not pairs:
-            return (replace(self.table, caption=caption),)
         table = correlation_table(pairs, self.keys)
         return (replace(table, caption=f"left out: {caption}"),)
 

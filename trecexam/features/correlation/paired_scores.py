@@ -26,7 +26,7 @@ from trecexam.scores.correlation import MIN_DISTINCT, MIN_QUERIES, n_distinct, t
 from trecexam.scores.measures import COVER, DIVERSITY, at_min_rating, measure
 from trecexam.scores.paired_tests import MOST_RUNS
 from trecexam.scores.rank_correlation.ranks import Floats, official_means
-from trecexam.tables.notes import METHOD, Note
+from trecexam.tables.notes import CHANGES, METHOD, Note
 from trecexam.tables.text import plural, shorten_list
 
 if TYPE_CHECKING:
@@ -314,7 +314,8 @@ def comparison_notes(
             official = f"{scores.official_measure} (official)", scores.official
             tied.update((name, None) for name, values in (rubric, official) if _flat(values))
     if tied:
-        lines.append(f"no correlation where all runs are tied: on {shorten_list(list(tied), 6, quote='')}")
+        line = f"no correlation where all runs are tied: on {shorten_list(list(tied), 6, quote='')}"
+        lines.append(Note(line, CHANGES))
     return (*lines, *_thresholds(track, pairs, measures, official_measures))
 
 

@@ -34,7 +34,7 @@ from trecexam.scores.paired_tests import (
 from trecexam.scores.values import TIE_DECIMALS
 from trecexam.tables.notes import METHOD, Note
 from trecexam.tables.result import Result
-from trecexam.tables.table import Table, Value
+from trecexam.tables.table import Layout, Table, Value
 from trecexam.tables.text import shorten_list
 
 if TYPE_CHECKING:
@@ -49,6 +49,8 @@ ALPHA = 0.05
 #: Exchanges that a randomisation test draws: so many, and for each comparison so many that a corrected p
 #: value can be as small as 0.02.
 _LEAST_PERMUTATIONS, _PERMUTATIONS = 10_000, 50
+#: Columns beside a measure, in the order in which a terminal has room for them.
+_SHOWN = ("difference", "p-value corrected", "reject", "+", "-", "p-value", "effect size")
 _CORRECTIONS: Mapping[Correction, str] = {
     "holm": "Holm",
     "bonferroni": "Bonferroni",
@@ -155,6 +157,26 @@ class Differences(Result):
             tables = tables | board if self.pairs else board | tables
         return tables if self.baseline else {**tables, "groups": self._groups()}
 
+    def _for_people(self) -> tuple[Table, ...]:
+        """With a baseline, one table for each measure that was asked for, the verdict before its grounds."""
+        table = self.table
+        if self.baseline is None or self.pairs:
+            return (table,)
+        blocks = [
+            [of.measure, f"{of.measure}.stderr", *(f"{of.measure} {name}" for name in _SHOWN)]
+            for of in self.measures
+        ]
+        if not table.layout.split:
+            blocks = [[name for block in blocks for name in block]]
+        keys = table.header[: table.header.index(self.measures[0].measure)]
+        shown = []
+        for block in blocks:
+            indices = [table.header.index(name) for name in (*keys, *block) if name in table.header]
+            header = tuple(table.header[i] for i in indices)
+            rows = tuple(tuple(row[i] for i in indices) for row in table.rows)
+            shown.append(replace(table, header=header, rows=rows, layout=replace(table.layout, split=False)))
+        return tuple(shown)
+
     @property
     def facts(self) -> dict[str, Any]:
         """How the means were made, and the differences tested."""
@@ -180,7 +202,8 @@ class Differences(Result):
             rows += zip(
                 *names, [of.measure] * len(of.first), *(each.tolist() for each in numbers), strict=True
             )
-        return Table(header, tuple(rows), small=("p", "p_corrected"))
+        first = ("difference", "p_corrected", "reject", "p")
+        return Table(header, tuple(rows), small=("p", "p_corrected"), layout=Layout(header[:3], first))
 
     def _groups(self) -> Table:
         """A row a measure and run, best first: `run measure group`."""

@@ -362,17 +362,17 @@ def test_unreadable_answers_do_not_lead_to_advice_to_grade_again(
     assert f"trecexam verify grading {root}" in told
 
 
-def test_a_terminal_lists_only_passages_that_could_change_the_ranking(
+def test_a_terminal_lists_passages_that_could_change_the_ranking_and_with_top_so_many(
     unjudged: Path, capsys: pytest.CaptureFixture[str], on_terminal: Terminal
 ) -> None:
     with trecexam.open_track(unjudged) as track:
         found = track.judge_next()
     assert 0 < found.could_change < len(found.rows)
     capsys.readouterr()
-    for wide, n_rows in ((False, found.could_change), (True, len(found.rows))):
+    for given, n_rows in (([], min(20, found.could_change)), (["--top", "100"], found.candidates)):
         with on_terminal():
-            assert run(["judge-next", str(unjudged), "--top", "100", *(["--wide"] if wide else [])]) == 0
+            assert run(["judge-next", str(unjudged), *given]) == 0
         out, err = capsys.readouterr()
         assert sum(line.lstrip()[:1].isdigit() for line in out.splitlines()) == n_rows
-        others = found.candidates - found.could_change
-        assert f"--wide and --top list the other {others}, in the order of retrieval" in err
+    others = found.candidates - found.could_change
+    assert f"--top N lists the first N of all, the other {others} in the order of retrieval" in err

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import click
+from click.core import ParameterSource
 
 from trecexam.cli import bars
 from trecexam.cli.options import track_argument
@@ -52,4 +54,6 @@ def judge_next(track: Track, measure: str | None, top: int, query_ids: tuple[str
     that several runs share.
     """
     with bars.progress("trying", "queries") as trying:
-        return track.judge_next(measure, query_ids=query_ids, top=top, progress=bars.steps(trying))
+        found = track.judge_next(measure, query_ids=query_ids, top=top, progress=bars.steps(trying))
+    given = click.get_current_context().get_parameter_source("top") is not ParameterSource.DEFAULT
+    return replace(found, every=given)

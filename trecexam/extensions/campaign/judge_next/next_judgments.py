@@ -35,6 +35,7 @@ class NextJudgments(Result):
         measure: the measure that ranks the runs; "" for citations, and where no ranking can change.
         could_change: how many of the candidates could change the ranking.
         learned: (query_id, doc_id) -> gain and standard deviation in out/learned.tsv.
+        every: whether a terminal shows suggestions that cannot change the ranking, too.
     """
 
     level: Literal["passage", "citation"]
@@ -44,6 +45,7 @@ class NextJudgments(Result):
     could_change: int = 0
     learned: Mapping[tuple[str, str], tuple[float, float]] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    every: bool = False
 
     def _declare(self) -> dict[str, Table]:
         """`judgments`, with shortened texts; `texts`, with whole ones."""
@@ -71,8 +73,8 @@ class NextJudgments(Result):
         }
 
     def _for_people(self) -> tuple[Table, ...]:
-        """Return the table without suggestions that cannot change the ranking."""
-        if not self.measure:
+        """Return the table, without suggestions that cannot change the ranking unless `every`."""
+        if self.every or not self.measure:
             return (self.table,)
         return (replace(self.table, rows=self.table.rows[: self.could_change]),)
 
@@ -147,7 +149,7 @@ def _notes(search: Search, found: NextJudgments) -> Iterator[str]:
         changes = f"{found.could_change:,} of {candidates} could change the ranking by {found.measure}"
         others = found.candidates - found.could_change
         listed = len(found.rows) > found.could_change
-        more = f"; --wide and --top list the other {others:,}, in the order of retrieval"
+        more = f"; --top N lists the first N of all, the other {others:,} in the order of retrieval"
         yield f"{changes}{more}" if listed else changes
     else:
         yield f"{candidates}, in the order of retrieval: {search.why}"

@@ -84,7 +84,13 @@ def _form(
     if visitor.user is not VISITOR and status == 200 and is_theirs:
         return go(request, urls.local(back))
     response = render(
-        request, "login.html", status, back=urls.local(back) if back else "", token=token, trouble=trouble
+        request,
+        "login.html",
+        status,
+        back=urls.local(back) if back else "",
+        token=token,
+        name="" if entry is None else entry.user.name,
+        trouble=trouble,
     )
     if visitor.fresh:
         cookies.keep(response, sessions.cookie, visitor.fresh, samesite="lax")
