@@ -12,7 +12,7 @@ import click
 
 import trecexam
 from converters.errors import ConversionError
-from trecexam.errors import plain_reason
+from trecexam.errors import plain_reason, quoted
 from trecexam.extension import named
 from trecexam.files.stamps import sniffed
 from trecexam.line.sources import provenance_file, provenance_notes
@@ -171,7 +171,9 @@ def init(track: Path, **values: Any) -> None:
             of_graders.setdefault(line, []).append(name)
     for line, names in of_graders.items():
         click.echo(f"warning: {', '.join(names) + ': ' if options.rag else ''}{line}", err=True)
-    click.echo(f"next: trecexam watch {track} --once{_without_bank(folder, of_graders.values())}", err=True)
+    click.echo(
+        f"next: trecexam watch {quoted(track)} --once{_without_bank(folder, of_graders.values())}", err=True
+    )
 
 
 def _init_from_pack(track: Path, options: InitOptions) -> None:
@@ -184,7 +186,7 @@ def _init_from_pack(track: Path, options: InitOptions) -> None:
         raise click.UsageError("--from PACK makes the track as it was: give no other option with it")
     n_files = named("trecexam.extensions.pack.packing:unpack")(options.folder, track)
     click.echo(f"created {track} ({plural(n_files, 'file')}, with the grades of {options.folder})", err=True)
-    click.echo(f"next: trecexam watch {track} --once", err=True)
+    click.echo(f"next: trecexam watch {quoted(track)} --once", err=True)
 
 
 def _unset(options: InitOptions, track: Path) -> list[str]:
@@ -209,8 +211,8 @@ def _without_bank(folder: TrackFolder, lacking: Iterable[Sequence[str]]) -> str:
     if folder.qrels() is None or not bankless:
         return ""
     if folder.passages() is None and folder.config.track.dataset is None:
-        return f"; or, on runs and judgments alone: trecexam holes {folder.root}"
-    return f"; or, on runs, texts and judgments alone: trecexam learn {folder.root}"
+        return f"; or, on runs and judgments alone: trecexam holes {quoted(folder.root)}"
+    return f"; or, on runs, texts and judgments alone: trecexam learn {quoted(folder.root)}"
 
 
 def _with_found(options: InitOptions, folder: Path, track: Path) -> InitOptions:
