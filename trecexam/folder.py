@@ -226,13 +226,16 @@ class TrackFolder:
                 raise self.no_bank_yet()
             if not paths and not optional:
                 judged = self.config.grader.name == "ragval"
+                has_labels = self.qrels() is not None or self.config.track.dataset is not None
                 raise TrackError(
                     "no questions with their knowledge blocks: put bank.<name>.jsonl here, one line a "
                     "question, or have a language model write some: "
                     f"trecexam ragval questions {quoted(self.root)} --blocks F"
                     if judged
                     else "no test bank: put bank.<name>.jsonl here, one line a query with its questions, or "
-                    f"have a language model write one: trecexam bank generate {quoted(self.root)}",
+                    f"have a language model write one: trecexam bank generate {quoted(self.root)}"
+                    + "; `leaderboard` and `compare` need none with --official"
+                    * has_labels,
                     path=self.root,
                 )
             return tuple(sorted(paths))
