@@ -15,6 +15,7 @@ from converters.errors import ConversionError
 from trecexam.errors import plain_reason, quoted
 from trecexam.extension import named
 from trecexam.files.stamps import sniffed
+from trecexam.line.input_files import read_bank_file
 from trecexam.line.sources import provenance_file, provenance_notes
 from trecexam.tables.text import plural
 
@@ -202,7 +203,6 @@ def _next(folder: TrackFolder, lacking: Mapping[str, Collection[str]]) -> str:
     Args:
         lacking: what is missing -> the graders that lack it.
     """
-    from trecexam.line.input_files import read_bank_file
     from trecexam.line.track_graders import folder_of, grader_names
 
     root = quoted(folder.root)
