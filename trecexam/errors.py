@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import difflib
+import os
 import re
+import shlex
 from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -108,6 +110,11 @@ def did_you_mean(name: str, candidates: Collection[str], otherwise: str = "", *,
     """
     near = difflib.get_close_matches(name, candidates, n=1)
     return f"{before}did you mean '{near[0]}'?" if near else otherwise
+
+
+def quoted(path: str | os.PathLike[str]) -> str:
+    """Return a path as a shell reads it, for commands that a message suggests."""
+    return shlex.quote(os.fspath(path))
 
 
 #: Type of a pydantic error -> what to say of the value.

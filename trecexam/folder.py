@@ -10,7 +10,7 @@ from pathlib import Path, PurePath
 
 from converters.unpacking import ENDINGS
 from trecexam.config import CONFIG_NAME, TrackConfig, TrackSection, load_config
-from trecexam.errors import LackingError, TrackError, TrecexamError
+from trecexam.errors import LackingError, TrackError, TrecexamError, quoted
 
 #: A prompt of this ending is a file of the user's, not a published one.
 PROMPT_SUFFIXES = (".toml", ".jinja", ".jinja2", ".j2")
@@ -222,13 +222,16 @@ class TrackFolder:
                 raise self.no_bank_yet()
             if not paths and not optional:
                 judged = self.config.grader.name == "ragval"
+                has_labels = self.qrels() is not None or self.config.track.dataset is not None
                 raise TrackError(
                     "no questions with their knowledge blocks: put bank.<name>.jsonl here, one line a "
                     "question, or have a language model write some: "
-                    f"trecexam ragval questions {self.root} --blocks F"
+                    f"trecexam ragval questions {quoted(self.root)} --blocks F"
                     if judged
                     else "no test bank: put bank.<name>.jsonl here, one line a query with its questions, or "
-                    f"have a language model write one: trecexam bank generate {self.root}",
+                    f"have a language model write one: trecexam bank generate {quoted(self.root)}"
+                    + "; `leaderboard` and `compare` need none with --official"
+                    * has_labels,
                     path=self.root,
                 )
             return tuple(sorted(paths))
@@ -259,15 +262,18 @@ class TrackFolder:
         target = self.bank_to_write()
         name = "bank.<name>.jsonl" if target is None else self.shown(target)
         if self.config.has_writer:
-            return LackingError(
-                f"no test bank yet: `trecexam watch {self.root}` has the language model write {name}, or put "
-                "it here",
-                path=self.root,
-            )
+            if self.answers_path.exists():
+                how = (
+                    f"what the language model wrote gave no {name}; `trecexam watch {quoted(self.root)} "
+                    "--retry-errors` goes on, and asks again where no answer could be read"
+                )
+            else:
+                how = f"`trecexam watch {quoted(self.root)}` has the language model write {name}"
+            return LackingError(f"no test bank yet: {how}, or put it here", path=self.root)
         return LackingError(
             f"no test bank, and `{self.config.grader.name}` cannot write one: put {name} here, or name a "
-            f"language model in [grader] (`name`, `model`, `base_url`), and `trecexam watch {self.root}` has "
-            "it write one",
+            f"language model in [grader] (`name`, `model`, `base_url`), and `trecexam watch "
+            f"{quoted(self.root)}` has it write one",
             path=self.root,
         )
 
@@ -299,8 +305,8 @@ class TrackFolder:
         except ValueError:
             return str(path)
 
-    def _named_in(self, key: str, shared: str) -> str:
-        """The section that says what holds: the grader's own, else the one that graders share."""
+    def section_of(self, key: str, shared: str) -> str:
+        """Return the section that sets `key`: the grader's own, else `shared`."""
         section = None if self.grader is None else self.whole.graders[self.grader]
         return shared if section is None or key not in section.model_fields_set else f"graders.{self.grader}"
 
@@ -314,7 +320,7 @@ class TrackFolder:
         near = difflib.get_close_matches(path.name, nearby, n=1, cutoff=0.8)
         hint = f"; did you mean {self.shown(path.with_name(near[0]))}?" if near else ""
         return TrackError(
-            f"`{key}` in [{self._named_in(key, shared)}] names {named}, which does not exist{hint}",
+            f"`{key}` in [{self.section_of(key, shared)}] names {named}, which does not exist{hint}",
             path=self.config_path,
         )
 

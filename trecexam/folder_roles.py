@@ -19,7 +19,7 @@ from converters.lines import head
 from converters.rag_responses import read_responses
 from converters.scored_rows import is_ambiguous, rows_of, scored_rows
 from trecexam.config import CONFIG_NAME
-from trecexam.errors import TrackError
+from trecexam.errors import TrackError, quoted
 from trecexam.folder import files_in
 
 Role = Literal["queries", "passages", "qrels", "recorded", "leaderboard", "bank", "runs"]
@@ -74,8 +74,8 @@ def look_at(folder: Path, but: Path) -> tuple[Found, ...]:
     """
     if (folder / CONFIG_NAME).is_file():
         raise TrackError(
-            f"is a track already: `trecexam watch {folder} --once` updates it; for another track of its "
-            "files, name them with --queries, --passages, --bank, --qrels and --runs",
+            f"is a track already: `trecexam watch {quoted(folder)} --once` updates it; for another track of "
+            "its files, name them with --queries, --passages, --bank, --qrels and --runs",
             path=folder,
         )
     outputs = {but.absolute(), *(each.absolute().parent / "out" for each in folder.rglob(CONFIG_NAME))}

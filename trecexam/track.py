@@ -292,9 +292,9 @@ class Track:
 
     def status(self) -> Status:
         """What the track holds, how far grading is, and who grades it now; of each grader, and their sum."""
-        from trecexam.line.status import joint_status, status_of
+        from trecexam.line.status import joint_status, status_of_one
 
-        return joint_status(self.loaders) if self.is_joint else status_of(self.loader())
+        return joint_status(self.loaders) if self.is_joint else status_of_one(self.loader())
 
     @property
     def grading(self) -> Grading:

@@ -19,7 +19,7 @@ from trecexam.line.grading_time import measure_time
 from trecexam.line.judged_pool import count_judged_outside
 from trecexam.line.loaded_track import has_bank, of_each
 from trecexam.line.lost_grades import lost_grades, refuse_lost_grades
-from trecexam.line.missing_banks import estimate_missing_banks
+from trecexam.line.missing_banks import estimate_missing_banks, forget_unread_answers
 from trecexam.line.official import official_judgments
 from trecexam.line.rejected import all_rejected, all_rejected_of
 from trecexam.scores.labels import subtopic_qrels
@@ -94,7 +94,9 @@ class Grading(Group):
         return lost_grades(self.track.loader())
 
     def forget_errors(self) -> int:
-        """Drops the stored answers with the status "error", so that the next update asks again; how many.
+        """Drops stored answers that are errors, so that the next update asks again; returns how many.
+
+        Also answers without items that were to be in a missing test bank.
 
         Raises:
             LockedError: a daemon is running on this track.
@@ -107,7 +109,8 @@ class Grading(Group):
             for loader in loaders:
                 Outputs(loader.folder).forget()
                 loader.open_to_write()
-            return sum(loader.forget_errors() for loader in loaders)
+            n_unread = forget_unread_answers(track.loaders, [loader.name for loader in loaders])
+            return n_unread + sum(loader.forget_errors() for loader in loaders)
 
     def estimate_time(self) -> MeasuredTime | None:
         """How long `update` would grade on this machine, by a small sample that is graded and not stored.

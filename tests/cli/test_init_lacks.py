@@ -35,7 +35,7 @@ def warnings(capsys: pytest.CaptureFixture[str], *words: str) -> list[str]:
     capsys.readouterr()
     assert run(["init", "track", *words]) == 0
     lines = capsys.readouterr().err.splitlines()
-    assert lines[-1].startswith("next: trecexam watch track --once")
+    assert lines[-1].startswith("next: ")
     return [line for line in lines if line.startswith("warning: ")]
 
 
@@ -147,6 +147,19 @@ def test_an_input_that_cannot_be_read_is_a_warning_with_its_line(
     found = warnings(capsys, *words, "--qrels", "qrels.txt", "--runs", "a.run")
     assert len(found) == 1
     assert found[0].startswith(f"warning: track/{reason}")
+
+
+def test_a_broken_bank_line_is_named_with_what_to_do(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (here / "bank.jsonl").write_text('{"query_id": "q1", "question": "?"}\n{"query_id": "q1"\n')
+    words = ["--queries", "queries.tsv", "--bank", "bank.jsonl", "--passages", "passages.jsonl"]
+    assert run(["init", "a track", *words, "--runs", "a.run"]) == 0
+    following = "next: mend a track/bank.jsonl, then: trecexam watch 'a track' --once"
+    assert capsys.readouterr().err.splitlines()[-1] == following
+    assert run(["watch", "a track", "--once"]) == 2
+    said = capsys.readouterr().err
+    assert "a track/bank.jsonl:2: not valid JSON" in said
+    assert "mend the line; `trecexam bank check 'a track/bank.jsonl'` names all such lines" in said
+    assert run(["bank", "check", "a track/bank.jsonl"]) == 1
 
 
 def test_an_empty_folder_of_runs_is_a_warning(here: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -168,7 +168,8 @@ def test_fill_adds_the_judgments_of_people_and_leaves_other_holes(
     assert "2 judgments by people of this track, and 0 new lines" in said
     n_holes = sum(int(row["holes"]) for row in rows(asked(capsys, "fill", root, "--dry-run")[0]))
     assert f"not filled: {n_holes} holes that no grader rated" in said
-    assert f"trecexam bank generate {root}; `--by learned` fills without one" in said
+    assert f"trecexam bank generate {root}; " in said
+    assert "; `--by learned` fills without one" in said
     for options in (["--by", "grader"], ["--map", "identity"], ["--as-unjudged"]):
         assert "no test bank: put bank" in asked(capsys, "fill", root, "-o", merged, *options, status=2)[1]
 
@@ -203,8 +204,22 @@ def test_commands_that_need_grades_say_how_to_get_a_bank(
     at = 2 if command[0] == "export" else 1
     said = asked(capsys, *command[:at], root, *command[at:], status=2)[1]
     assert "no test bank: put bank.<name>.jsonl here" in said
-    assert f"trecexam bank generate {root}" in said
+    assert f"trecexam bank generate {root}; `leaderboard` and `compare` need none with --official" in said
     assert len(said.splitlines()) == 1
+
+
+def test_status_shows_what_there_is_and_what_is_missing(
+    root: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    n_runs = len(rankings(root))
+    (root / "runs" / "bad.run").write_text("no run\n")
+    out, said = asked(capsys, "status", root)
+    values = {row["name"]: row["value"] for row in rows(out)}
+    expected = {"queries": "3", "items": "0", "cells": "0", "rejected": "1 file"}
+    assert {name: values[name] for name in expected} == expected
+    assert int(values["runs"]) == n_runs
+    assert int(values["official_judgments"]) > 0
+    assert "no test bank: put bank.<name>.jsonl here" in said.splitlines()[0]
 
 
 def test_learning_needs_passages_and_init_says_what_needs_none(
@@ -213,7 +228,10 @@ def test_learning_needs_passages_and_init_says_what_needs_none(
     assert "no passages: put passages.jsonl here" in asked(capsys, "learn", root, status=2)[1]
     new = tmp_path / "new"
     said = asked(capsys, "init", new, "--qrels", with_bank / "qrels.txt", "--runs", with_bank / "runs")[1]
-    assert said.splitlines()[-1].endswith(f"; or, on runs and judgments alone: trecexam holes {new}")
+    following = (
+        f"on runs and judgments alone: trecexam holes {new}; with a test bank: trecexam watch {new} --once"
+    )
+    assert said.splitlines()[-1] == f"next: {following}"
     assert len(rows(asked(capsys, "holes", new)[0])) == 16
     with trecexam.open_track(new) as track, pytest.raises(TrecexamError, match="no test bank"):
         track.leaderboard()

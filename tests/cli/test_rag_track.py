@@ -278,12 +278,18 @@ def test_an_estimate_has_a_row_for_each_bank_and_sends_no_prompt(
         rows = json.loads(printed(capsys, "watch", "mytrack", "--estimate", "--json"))
         assert server.bodies == []
         names = [row["grader"] for row in rows]
-        assert names == ["bank of nuggets", "bank of rubric", "support", "umbrela", "sum"]
+        assert names == [
+            "bank of nuggets",
+            "bank of rubric",
+            "support",
+            "umbrela",
+            "sum without grading by nuggets and rubric",
+        ]
         by_name = {row["grader"]: row for row in rows}
         assert by_name["bank of rubric"]["cells"] == by_name["bank of rubric"]["calls"] == 2
         for column in ("cells", "tokens_in", "calls", "cost"):
-            assert by_name["sum"][column] == pytest.approx(sum(row[column] for row in rows[:-1]))
-        assert by_name["sum"]["without"] == "nuggets, rubric"
+            assert rows[-1][column] == pytest.approx(sum(row[column] for row in rows[:-1]))
+        assert rows[-1]["without"] == "nuggets, rubric"
         assert run(["watch", "mytrack", "--estimate"]) == 0
         notes = capsys.readouterr().err.splitlines()
         assert notes[0] == "estimate (nothing is sent, nothing is stored):"
@@ -511,3 +517,56 @@ def test_responses_without_citations_are_a_note_where_other_graders_score_them(
         why = 'runs/silent.jsonl: no citations in it, and `pool` in [graders.umbrela] is "citations"'
         assert f"{why}; other graders score it" in said
         assert "lost: file" not in said
+
+
+@pytest.mark.parametrize("again", [("watch", "--once", "--retry-errors"), ("bank", "generate", "--again")])
+def test_bank_answers_that_could_not_be_read_are_asked_for_again_by_what_the_message_names(
+    desk: Path, capsys: pytest.CaptureFixture[str], again: tuple[str, ...]
+) -> None:
+    is_broken = True
+
+    def answer(exchange: Exchange) -> None:
+        lists = ("Updated Nugget List:", "concise insightful questions")
+        if is_broken and any(mark in exchange.prompt for mark in lists):
+            exchange.say("Sorry, not now.")
+        else:
+            answer_as_a_judge(exchange)
+
+    with serving(answer) as server:
+        made(server)
+        assert run(["watch", "mytrack", "--once"]) == 1
+        said = capsys.readouterr().err
+        generate = "trecexam bank generate mytrack --grader {} --again` asks again"
+        assert all(generate.format(name) in said for name in ("nuggets", "rubric"))
+        assert run(["status", "mytrack"]) == 0
+        assert "watch mytrack --retry-errors` goes on" in capsys.readouterr().err
+        n_asked, is_broken = len(server.bodies), False
+        assert run(["watch", "mytrack", "--once"]) == 1
+        assert len(server.bodies) == n_asked
+        # An estimate forgets nothing, and counts what would be asked again.
+        estimate = ("bank", "generate", "mytrack", "--again", "--json")
+        assert [json.loads(printed(capsys, *estimate))[0]["prompts"] for _ in range(2)] == [2, 2]
+        for grader in ("nuggets", "rubric"):
+            assert run([*again[:-1], "mytrack", again[-1], "--grader", grader]) == 0
+        assert {name.name for name in Path("mytrack").glob("bank.*")} == {
+            "bank.nuggets.jsonl",
+            "bank.questions.jsonl",
+        }
+        # What could be read is kept: nothing is asked twice.
+        n_asked = sum(writes_a_bank(prompt) for prompt in server.seen.elements())
+        assert run(["bank", "generate", "mytrack", "--grader", "rubric", "--again"]) == 0
+        assert sum(writes_a_bank(prompt) for prompt in server.seen.elements()) == n_asked
+
+
+def test_bank_generate_writes_the_bank_of_the_grader_that_has_such_a_prompt(
+    desk: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with serving(answer_as_a_judge) as server:
+        root = made(server)
+        assert run(["bank", "generate", "mytrack"]) == 0
+        assert (root / "bank.questions.jsonl").exists()
+        assert run(["bank", "generate", "mytrack", "--grader", "nuggets"]) == 0
+        assert "vital" in (root / "bank.nuggets.jsonl").read_text()
+        capsys.readouterr()
+        assert run(["bank", "generate", "mytrack", "-o", "mytrack/bank.mine.jsonl"]) == 2
+        assert "name it in `bank` of [graders.rubric], which has" in capsys.readouterr().err

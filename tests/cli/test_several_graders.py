@@ -248,7 +248,12 @@ def test_invalid_settings_of_one_grader_stop_no_other_grader(
     assert json.loads((root / "out" / "manifest.json").read_text())["complete"] is False
     assert run(["watch", str(root), "--json"]) == 0
     shown = capsys.readouterr()
-    assert {row["grader"] for row in json.loads(shown.out)} == {"rubric", "umbrela", "mini", "sum"}
+    assert {row["grader"] for row in json.loads(shown.out)} == {
+        "rubric",
+        "umbrela",
+        "mini",
+        "sum without grading by odd",
+    }
     assert "the sum lacks grading by odd: " in shown.err
 
 

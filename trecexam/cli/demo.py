@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from pathlib import Path
 
 import click
@@ -10,6 +9,7 @@ import click
 import trecexam
 from trecexam.cli.reading import answer
 from trecexam.cli.watch import print_update, update_once
+from trecexam.errors import quoted
 from trecexam.tables.text import plural
 
 
@@ -50,7 +50,7 @@ def demo(folder: Path, grade: bool, rag: bool) -> int:
     status = print_update(opened, update, caught, () if board is None else board.notes)
     if board is None:
         return status
-    track = shlex.quote(str(folder))
+    track = quoted(folder)
     answer(board, all_in=f"`trecexam leaderboard {track} --json`")
     following = (
         (f"correlate {track}", "how far this agrees with the official judgments"),

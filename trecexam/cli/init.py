@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
@@ -12,9 +12,10 @@ import click
 
 import trecexam
 from converters.errors import ConversionError
-from trecexam.errors import plain_reason
+from trecexam.errors import plain_reason, quoted
 from trecexam.extension import named
 from trecexam.files.stamps import sniffed
+from trecexam.line.input_files import read_bank_file
 from trecexam.line.sources import provenance_file, provenance_notes
 from trecexam.tables.text import plural
 
@@ -171,7 +172,7 @@ def init(track: Path, **values: Any) -> None:
             of_graders.setdefault(line, []).append(name)
     for line, names in of_graders.items():
         click.echo(f"warning: {', '.join(names) + ': ' if options.rag else ''}{line}", err=True)
-    click.echo(f"next: trecexam watch {track} --once{_without_bank(folder, of_graders.values())}", err=True)
+    click.echo(f"next: {_next(folder, of_graders)}", err=True)
 
 
 def _init_from_pack(track: Path, options: InitOptions) -> None:
@@ -184,7 +185,7 @@ def _init_from_pack(track: Path, options: InitOptions) -> None:
         raise click.UsageError("--from PACK makes the track as it was: give no other option with it")
     n_files = named("trecexam.extensions.pack.packing:unpack")(options.folder, track)
     click.echo(f"created {track} ({plural(n_files, 'file')}, with the grades of {options.folder})", err=True)
-    click.echo(f"next: trecexam watch {track} --once", err=True)
+    click.echo(f"next: trecexam watch {quoted(track)} --once", err=True)
 
 
 def _unset(options: InitOptions, track: Path) -> list[str]:
@@ -196,21 +197,34 @@ def _unset(options: InitOptions, track: Path) -> list[str]:
     return [f"{track / 'trecexam.toml'}: the grader openai needs {' and '.join(names)}: set in [grader]"]
 
 
-def _without_bank(folder: TrackFolder, lacking: Iterable[Sequence[str]]) -> str:
-    """What a track with judgments can do without a bank.
+def _next(folder: TrackFolder, lacking: Mapping[str, Collection[str]]) -> str:
+    """Say what to do after `init`; in a track with judgments also what can be done without a bank.
 
     Args:
-        lacking: the graders that lack something.
+        lacking: what is missing -> the graders that lack it.
     """
-    from trecexam.line.track_graders import folder_of
+    from trecexam.line.track_graders import folder_of, grader_names
 
-    names = {name for of_line in lacking for name in of_line}
-    bankless = any(not folder_of(folder, name).bank(optional=True) for name in names)
-    if folder.qrels() is None or not bankless:
-        return ""
-    if folder.passages() is None and folder.config.track.dataset is None:
-        return f"; or, on runs and judgments alone: trecexam holes {folder.root}"
-    return f"; or, on runs, texts and judgments alone: trecexam learn {folder.root}"
+    root = quoted(folder.root)
+    watch = f"trecexam watch {root} --once"
+    folders = {name: folder_of(folder, name) for name in grader_names(folder)}
+    without: set[str] = set()
+    for name, each in folders.items():
+        try:
+            for path in each.bank():
+                read_bank_file(path)
+        except ConversionError as error:
+            return f"mend {error.path}, then: {watch}"
+        except trecexam.TrecexamError as error:
+            without |= {name} & {*lacking.get(str(error), ())}
+    alone = ""
+    if without and folder.qrels() is not None:
+        has_texts = folder.passages() is not None or folder.config.track.dataset is not None
+        of, command = (", texts", "learn") if has_texts else ("", "holes")
+        alone = f"on runs{of} and judgments alone: trecexam {command} {root}"
+    if len(without) < len(folders):
+        return f"{watch}; or, {alone}" if alone else watch
+    return f"{alone}; with a test bank: {watch}" if alone else f"put a test bank into {root}, then: {watch}"
 
 
 def _with_found(options: InitOptions, folder: Path, track: Path) -> InitOptions:

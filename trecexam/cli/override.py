@@ -9,6 +9,7 @@ import click
 
 from trecexam.cli.options import answering, track_argument
 from trecexam.cli.reading import reading
+from trecexam.errors import quoted
 from trecexam.files.track_lock import holder
 from trecexam.tables.terminal import printable
 
@@ -147,7 +148,7 @@ def _rate(
         )
     pid = holder(lock)
     click.echo(
-        f"next: trecexam watch {root} --once"
+        f"next: trecexam watch {quoted(root)} --once"
         if pid is None
         else f"the running `trecexam watch` (process {pid}) will apply it",
         err=True,

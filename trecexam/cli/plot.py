@@ -11,6 +11,7 @@ from trecexam.cli import show
 from trecexam.cli.options import grader_option, open_chosen, output_option
 from trecexam.cli.reading import say
 from trecexam.cli.scores import bad_measures
+from trecexam.errors import quoted
 from trecexam.files import atomic as files
 
 if TYPE_CHECKING:
@@ -59,7 +60,7 @@ def plot(
     if output is None or output.suffix.lower() not in KINDS:
         raise click.UsageError(f"{output or 'no FILE'}: give -o with a name that ends in {', '.join(KINDS)}")
     if track is None:
-        raise click.UsageError(f"give the track too: trecexam plot {name} TRACK -o {output}")
+        raise click.UsageError(f"give the track too: trecexam plot {name} TRACK -o {quoted(output)}")
     chosen = {key: value for key, value in options.items() if value is not None}
     with open_chosen(track, grader) as opened, bad_measures():
         figure: PaperFigure = opened.plot(name, **chosen)

@@ -45,7 +45,8 @@ if TYPE_CHECKING:
     "--retry-errors",
     is_flag=True,
     help="Grade cells again whose answers are errors (texts that a server rejected), and all cells of a "
-    "grader of which no reply can be read. With --estimate, count them and forget nothing.",
+    "grader of which no reply can be read; ask again for a missing test bank where answers have no items. "
+    "With --estimate, count cells and forget nothing.",
 )
 @click.option(
     "--regrade",
@@ -94,7 +95,7 @@ def watch(
     if retry_errors:
         with open_chosen(track, grader) as opened:
             click.echo(
-                f"{opened.grading.forget_errors():,} answers forgotten; their cells will be graded again",
+                f"{opened.grading.forget_errors():,} answers forgotten; these will be asked for again",
                 err=True,
             )
     regrade = regrade or _may_regrade(track, grader)

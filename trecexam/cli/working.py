@@ -148,7 +148,9 @@ def show_several_estimates(
         for name, reason in without.items():
             click.echo(cannot_go_on(name, reason), err=True)
         raise TrecexamError("no grader of this track can run")
-    total = estimate_of["sum"] = reduce(Estimated.plus, estimate_of.values())
+    # Nobody must take a part of the work for the bill.
+    lacks = f" without grading by {' and '.join(without)}" if without else ""
+    total = estimate_of[f"sum{lacks}"] = reduce(Estimated.plus, estimate_of.values())
     keys = list(dict.fromkeys(key for each in estimate_of.values() for key in each.columns()))
     rows: list[dict[str, Value]] = [
         {"grader": name, **dict.fromkeys(keys), **each.columns()} for name, each in estimate_of.items()

@@ -20,7 +20,7 @@ def read_target(folder: TrackFolder, target: Path) -> bytes:
     if not folder.takes_as_bank(target):
         patterns = folder.config.track.bank
         hint = (
-            f"name it in `bank` of [track], which has {', '.join(patterns)}"
+            f"name it in `bank` of [{folder.section_of('bank', 'track')}], which has {', '.join(patterns)}"
             if patterns
             else "give -o a name such as bank.mine.jsonl in the track's folder"
         )

@@ -53,6 +53,14 @@ class BankWriter(Protocol):
         """
         ...
 
+    def forget_unread(self, folder: TrackFolder) -> int:
+        """Drops stored answers that cannot be read, so that `write` asks again; returns how many.
+
+        Raises:
+            TrecexamError, ConversionError: what to ask cannot be read.
+        """
+        ...
+
     def estimate(self, folder: TrackFolder) -> Estimate:
         """What `write` would take, at most; asks nobody."""
         ...

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from trecexam.errors import TrecexamError
+from trecexam.errors import TrecexamError, quoted
 from trecexam.files.cache import memoized
 from trecexam.files.stamps import Rejected
 from trecexam.graders.replies import unread_line
@@ -114,7 +114,7 @@ def without_label(track: Assessment) -> str:
         f"{counts.missing:,} of {counts.cells:,} pooled passages have no label in {track.folder.shown(file)}"
     )
     whose = f" --grader {track.folder.grader}" if track.folder.is_one_of_several else ""
-    command = f"trecexam holes {track.folder.root}{whose}"
+    command = f"trecexam holes {quoted(track.folder.root)}{whose}"
     return f"{lacking}, and count as not relevant; `{command}` counts those of each run"
 
 
@@ -151,7 +151,7 @@ def _missing(track: Assessment) -> Iterator[str]:
     elif counts.missing:
         yield (
             f"{counts.missing:,} of {counts.cells:,} cells have no grade; "
-            f"`trecexam watch {track.folder.root}` grades what the grader can"
+            f"`trecexam watch {quoted(track.folder.root)}` grades what the grader can"
         )
     if counts.no_text:
         yield (
@@ -167,7 +167,7 @@ def nothing_graded(track: Assessment) -> str:
         return nothing_read(track)
     if counts.passages and counts.passages == counts.no_text:
         return f"none of the {counts.passages:,} pooled passages has a text to grade; see out/rejected.tsv"
-    file, watch = track.folder.recorded(), f"`trecexam watch {track.folder.root} --once`"
+    file, watch = track.folder.recorded(), f"`trecexam watch {quoted(track.folder.root)} --once`"
     if file is not None and track.grader.identity.get("grader") == "recorded":
         return f"nothing is graded yet; {watch} takes what {track.folder.shown(file)} has of this pool"
     return f"nothing is graded yet; {watch} grades"
@@ -186,9 +186,9 @@ def nothing_read(track: Assessment) -> str:
     if answer is not None:
         lines[0] += f", {unread_line(answer, section)}"
     if none_is_read(track) and not is_recorded:
-        again = f"`trecexam watch {root} --retry-errors`"
+        again = f"`trecexam watch {quoted(root)} --retry-errors`"
         lines.append(f"it is asked again after a change of [{section}], or with {again}")
-    return "; ".join((*lines, f"see `trecexam verify grading {root}`"))
+    return "; ".join((*lines, f"see `trecexam verify grading {quoted(root)}`"))
 
 
 def resolve_min_rating(track: Assessment, min_rating: int | None) -> int:

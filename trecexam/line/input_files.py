@@ -11,6 +11,7 @@ from converters.errors import ConversionError
 from converters.lines import open_input
 from converters.overrides import read_overrides
 from converters.records import HumanRating, Item, Qrel
+from trecexam.errors import quoted
 
 
 def sha256_of(path: Path) -> str:
@@ -22,7 +23,15 @@ def sha256_of(path: Path) -> str:
 def read_bank_file(path: Path) -> tuple[tuple[Item, ...], dict[str, str], list[ConversionError]]:
     """A bank file's items, the texts of its queries, and what of it is no item."""
     blank: list[ConversionError] = []
-    items = tuple(read_bank(path, blank.append))
+    try:
+        items = tuple(read_bank(path, blank.append))
+    except ConversionError as error:
+        if error.line is None:
+            raise
+        # A track without a folder links its files.
+        file = path.parent / path.readlink() if path.is_symlink() else path
+        mend = f"mend the line; `trecexam bank check {quoted(file)}` names all such lines"
+        raise ConversionError(path, error.line, f"{error.reason}; {mend}") from None
     return items, {query.query_id: query.text for query in read_bank_queries(path)}, blank
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from trecexam.errors import StoreError
+from trecexam.errors import StoreError, quoted
 from trecexam.files.kept import read_object, recall
 from trecexam.folder import TrackFolder
 from trecexam.graders.base import Grader, identity_digest, identity_json
@@ -24,7 +24,7 @@ def refuse_lost_grades(loader: TrackLoader) -> None:
         how = "gone" if loader.store.is_empty() else "an older one"
         raise StoreError(
             f"the store is {how}, and the {lost:,} cells that were graded once would be graded "
-            f"again, which costs: put it back, or `trecexam watch {loader.folder.root} --once "
+            f"again, which costs: put it back, or `trecexam watch {quoted(loader.folder.root)} --once "
             "--regrade`",
             path=loader.folder.store_path,
         )

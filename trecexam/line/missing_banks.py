@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from converters.errors import ConversionError
-from trecexam.errors import LockedError, TrackError, TrecexamError
+from trecexam.errors import LockedError, TrackError, TrecexamError, quoted
 from trecexam.folder import TrackFolder
 from trecexam.graders.base import Estimate
 from trecexam.line.bank_writer import WrittenBank, bank_writer
@@ -19,6 +19,7 @@ from trecexam.line.shared_inputs import SharedInputs
 from trecexam.line.track_graders import declared_kind, folder_of
 from trecexam.tables.text import plural
 
+T = TypeVar("T")
 #: What a progress bar counts.
 PROMPTS = "prompts of its bank"
 
@@ -113,7 +114,7 @@ def _unwritten(folder: TrackFolder, made: WrittenBank) -> TrecexamError:
     if made.why:
         return TrackError(
             f"{target} is not written yet: {made.why}; what was answered is kept, and `trecexam watch "
-            f"{folder.root}` continues with it",
+            f"{quoted(folder.root)}` continues with it",
             path=folder.root,
         )
     first = made.failures[0] if made.failures else "there are no queries"
@@ -122,11 +123,23 @@ def _unwritten(folder: TrackFolder, made: WrittenBank) -> TrecexamError:
 
 def estimate_missing_banks(loaders: TrackLoaders, names: Iterable[str]) -> dict[str, Estimate]:
     """Grader -> what writing its bank would take, of those that have none and could have it written."""
-    estimates: dict[str, Estimate] = {}
+    return _of_missing_banks(loaders, names, lambda folder: bank_writer().estimate(folder))
+
+
+def forget_unread_answers(loaders: TrackLoaders, names: Iterable[str]) -> int:
+    """Drops stored answers for missing banks that cannot be read; returns how many."""
+    return sum(_of_missing_banks(loaders, names, lambda folder: bank_writer().forget_unread(folder)).values())
+
+
+def _of_missing_banks(
+    loaders: TrackLoaders, names: Iterable[str], call: Callable[[TrackFolder], T]
+) -> dict[str, T]:
+    """Return what `call` returns by grader, of those whose bank is missing and can be written."""
+    results: dict[str, T] = {}
     for name in names:
-        # Why one cannot go on, the estimate of its cells says.
+        # Why one cannot go on, an update says.
         with suppress(TrecexamError, ConversionError):
             folder = folder_of(loaders.folder, name)
             if lacks_bank(folder, loaders.shared) and folder.config.has_writer:
-                estimates[name] = bank_writer().estimate(folder)
-    return estimates
+                results[name] = call(folder)
+    return results

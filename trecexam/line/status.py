@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, fields
 from typing import TYPE_CHECKING, Any
 
 from converters.errors import ConversionError
-from trecexam.errors import LackingError, StoreError, TrecexamError
+from trecexam.errors import LackingError, StoreError, TrackError, TrecexamError
 from trecexam.files.track_lock import holder
 from trecexam.folder import TrackFolder
 from trecexam.graders.base import identity_digest
@@ -76,7 +76,17 @@ def status_of(loader: TrackLoader) -> Status:
     """What a track holds, how far one grader is, and which processes run."""
     track = loader.load()
     notes = (*left_out_runs(track), *unread_answers(track), *_read_anew(track), *track.notes)
-    return Status(_values(loader), notes)
+    return Status(_values(loader, track), notes)
+
+
+def status_of_one(loader: TrackLoader) -> Status:
+    """Return the status of a track's one grader; without a test bank a note says so."""
+    try:
+        return status_of(loader)
+    except TrackError as error:
+        # What else is missing is raised here.
+        track = loader.load(bank_needed=False)
+        return Status(_values(loader, track), (str(error), *track.notes))
 
 
 def _read_anew(track: Assessment) -> Iterator[str]:
@@ -89,8 +99,7 @@ def _read_anew(track: Assessment) -> Iterator[str]:
         )
 
 
-def _values(loader: TrackLoader) -> dict[str, Any]:
-    track = loader.load()
+def _values(loader: TrackLoader, track: Assessment) -> dict[str, Any]:
     pid = holder(loader.folder.lock_path)
     made_on = track.grades.environments()
     rejected = rejected_rows(track)

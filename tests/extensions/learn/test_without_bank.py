@@ -166,14 +166,15 @@ def test_init_suggests_learning_if_there_are_judgments_and_no_bank(
 ) -> None:
     root = tmp_path / "new"
     files = ["--queries", str(inputs / "queries.tsv"), "--passages", str(inputs / "passages.jsonl")]
-    learn = f"; or, on runs, texts and judgments alone: trecexam learn {root}"
-    for more, after in (
-        (["--qrels", str(inputs / "qrels.txt")], learn),
-        (["--qrels", str(inputs / "qrels.txt"), "--rag"], learn),
-        ([], ""),
+    learn = f"on runs, texts and judgments alone: trecexam learn {root}"
+    watch = f"trecexam watch {root} --once"
+    for more, following in (
+        (["--qrels", str(inputs / "qrels.txt")], f"{learn}; with a test bank: {watch}"),
+        (["--qrels", str(inputs / "qrels.txt"), "--rag"], f"{watch}; or, {learn}"),
+        ([], f"put a test bank into {root}, then: {watch}"),
     ):
         assert run(["init", str(root), *files, *more]) == 0
-        assert capsys.readouterr().err.splitlines()[-1] == f"next: trecexam watch {root} --once{after}"
+        assert capsys.readouterr().err.splitlines()[-1] == f"next: {following}"
         shutil.rmtree(root)
 
 

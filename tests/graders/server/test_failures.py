@@ -334,7 +334,7 @@ def test_errors_are_retried_only_on_request(track: MakeTrack, capsys: pytest.Cap
             [estimated] = json.loads(capsys.readouterr().out)
             assert estimated["calls"] == calls
         assert run(["watch", str(root), "--once", "--retry-errors"]) == 0
-    assert capsys.readouterr().err.startswith("2 answers forgotten; their cells will be graded again\n")
+    assert capsys.readouterr().err.startswith("2 answers forgotten; these will be asked for again\n")
     again = {prompt: count - before.get(prompt, 0) for prompt, count in server.seen.items()}
     assert sum(again.values()) == 2
     assert all("passage 2 about q1" in prompt for prompt, count in again.items() if count)

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from trecexam.extensions.banks.bank_difference import BankDiff
     from trecexam.extensions.banks.checks import Checked
     from trecexam.extensions.banks.generation.generate import Generated
+    from trecexam.folder import TrackFolder
     from trecexam.graders.base import Estimate
     from trecexam.graders.writing.asking import ShowProgress, Stop
     from trecexam.graders.writing.base import Writer
@@ -27,7 +28,7 @@ class BankAccessor(BankEditing):
 
     def generate(
         self,
-        prompt: str = "questions",
+        prompt: str | None = None,
         *,
         query_ids: Sequence[str] = (),
         passages: int | None = None,
@@ -44,11 +45,12 @@ class BankAccessor(BankEditing):
 
         Args:
             prompt: "questions", "nuggets", "subtopics", "subtopic-nuggets", "nuggetizer", or a file of your
-                own.
+                own. None: `write_bank` of the selected grader, else "questions".
             query_ids: of these queries alone.
             passages: for "nuggetizer", how many of a query's passages it reads, the relevant or else the
                 top-ranked ones; None for 50.
-            again: also where there are items; those that a model wrote, and nobody touched, give way.
+            again: also where there are items; those that a model wrote, and nobody touched, give way. Prompts
+                whose stored answers cannot be read are sent again.
             whole: write the file when the last query is through, and not before.
             output: a file of the track's bank; None for bank.questions.jsonl or bank.nuggets.jsonl.
             writer: in place of the one that trecexam.toml names.
@@ -57,7 +59,7 @@ class BankAccessor(BankEditing):
         """
         with self.track.model_lock():
             return bank_job(
-                self.track.folder,
+                self._folders(),
                 prompt,
                 query_ids=query_ids,
                 passages=passages,
@@ -69,7 +71,7 @@ class BankAccessor(BankEditing):
 
     def estimate(
         self,
-        prompt: str = "questions",
+        prompt: str | None = None,
         *,
         query_ids: Sequence[str] = (),
         passages: int | None = None,
@@ -81,7 +83,7 @@ class BankAccessor(BankEditing):
     ) -> Estimate:
         """Estimate prompts ("cells"), tokens and cost of `generate`; `timed`: the time by a sample, too."""
         return bank_job(
-            self.track.folder,
+            self._folders(),
             prompt,
             query_ids=query_ids,
             passages=passages,
@@ -90,6 +92,11 @@ class BankAccessor(BankEditing):
             output=output,
             writer=writer,
         ).estimate(timed=timed)
+
+    def _folders(self) -> list[TrackFolder]:
+        """Return the folder as the selected grader sees it; where none is selected, as each one does."""
+        folder = self.track.folder
+        return [*usable_folders(folder).values()] or [folder] if self.track.is_joint else [folder]
 
     def check(self) -> Checked:
         """Checks a track's bank for empty, long or duplicate items, copies of the query and more (`bank

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from converters.records import judgment
-from trecexam.errors import TrecexamError
+from trecexam.errors import TrecexamError, quoted
 from trecexam.extensions.campaign.assessments import asked_items, is_done, opinions_of
 from trecexam.extensions.campaign.dividing import Topic, divided
 from trecexam.extensions.campaign.judge_next.search import Search
@@ -101,7 +101,7 @@ def plan_judging(
         notes = (
             *notes,
             "no passages.jsonl: the page of `trecexam serve` needs it to show the passages; judgments made "
-            f"elsewhere come in by `trecexam judge import {track.folder.root} FILE`",
+            f"elsewhere come in by `trecexam judge import {quoted(track.folder.root)} FILE`",
         )
     wrote = Note(f"wrote {write_plan(track.folder, plan)}: {summary}", LOST)
     return PlannedCampaign(plan, (*notes, wrote))

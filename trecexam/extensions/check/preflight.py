@@ -18,6 +18,7 @@ from converters.scored_rows import in_rows, rows_of
 from converters.trec_qrels import FORMAT as QRELS
 from converters.trec_run import FORMAT as RUN
 from converters.unpacking import without_ending
+from trecexam.errors import quoted
 from trecexam.extensions.check.mending import fix_qrels, fix_run, to_points
 from trecexam.extensions.check.trec_eval_rules import (
     BOM,
@@ -116,7 +117,7 @@ def not_in_columns(path: Path) -> str:
     first = start.lines[0].lstrip()
     if packing(path) != "parquet" and not first.startswith((b"{", b"[")) and b"," not in first:
         return ""
-    convert = f"trecexam convert {path} OUT --to {rows_of(start)}"
+    convert = f"trecexam convert {quoted(path)} OUT --to {rows_of(start)}"
     return f"is JSON or a table, and trec_eval reads columns alone: {convert}"
 
 

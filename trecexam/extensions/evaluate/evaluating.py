@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 import shutil
 import weakref
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -28,7 +29,7 @@ from trecexam.scaffold import Sources, make_track
 from trecexam.scores.leaderboard import Leaderboard
 from trecexam.scores.measures import measure
 from trecexam.tables.frames import Framed, Library
-from trecexam.tables.notes import LOST, Note
+from trecexam.tables.notes import LOST, PLAIN, Note, ranked
 from trecexam.track import Track
 
 if TYPE_CHECKING:
@@ -69,7 +70,10 @@ class Evaluation(Framed):
         **options: Any,
     ) -> LeaderboardComparison:
         """Correlate measures (None: the leaderboard's) with the official side, see `Track.correlate`."""
-        return self.track.correlate(measures or self.leaderboard.measures, official_measures, **options)
+        found = self.track.correlate(measures or self.leaderboard.measures, official_measures, **options)
+        return (
+            found if self._remove is None else dataclasses.replace(found, notes=_without_files(found.notes))
+        )
 
     def per_query(self, *, library: Library = "pandas") -> Any:
         """The values that the leaderboard averages: `Track.per_query` of its measures and runs."""
@@ -212,12 +216,38 @@ def _graded(
     board = _leaderboard(track, measures, paths)
     loaded = track.loaders.first.load()
     unjudged = None if loaded.official is None else why_unjudged(loaded)
-    notes = (
+    notes: Sequence[str] = (
+        *board.notes,
         *(() if unjudged is None else (unjudged,)),
         *(Note(str(row), LOST) for row in track.files.rejected()),
         *track.status().notes,
     )
-    return dataclasses.replace(board, notes=(*board.notes, *notes))
+    if not outputs:
+        names = {track.folder.shown(path): f"run '{name}'" for name, path in paths.items()}
+        notes = _without_files(notes, {**names, "qrels.txt": "official"})
+    return dataclasses.replace(board, notes=(*ranked(notes),))
+
+
+def _without_files(notes: Sequence[str], names: Mapping[str, str] = {}) -> tuple[str, ...]:
+    """Return notes with arguments of `evaluate` in place of files and settings of a folder.
+
+    Args:
+        names: file, as notes name it -> what the caller knows it as.
+    """
+
+    def setting(match: re.Match[str]) -> str:
+        value = {"true": "True", None: "..."}.get(match[2], match[2])
+        return f'`settings={{"{match[3]}": {{"{match[1]}": {value}}}}}`'
+
+    rewritten = []
+    for note in notes:
+        text = re.sub(r"`(\w+)(?: = (\w+))?` in \[(\w+)\]", setting, note)
+        text = re.sub(r"`trecexam leaderboard TRACK -m '?([^`']+)'?`", r"`.track.leaderboard('\1')`", text)
+        text = text.replace("; see out/rejected.tsv", "")
+        for file, name in names.items():
+            text = text.replace(f"{file}:", f"{name}:")
+        rewritten.append(Note(text, note.rank if isinstance(note, Note) else PLAIN))
+    return tuple(rewritten)
 
 
 def _leaderboard(track: Track, measures: Sequence[str] | None, runs: Collection[str]) -> Leaderboard:

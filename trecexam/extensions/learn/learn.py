@@ -12,7 +12,7 @@ from typing import Any
 from converters.records import Qrel
 from converters.trec_qrels import qrels_line
 from trecexam.cli import bars
-from trecexam.errors import TrecexamError
+from trecexam.errors import TrecexamError, quoted
 from trecexam.extensions.learn.arithmetic.check import n_fits
 from trecexam.extensions.learn.arithmetic.learning import Prediction
 from trecexam.extensions.learn.arithmetic.passages import QueryPassages
@@ -232,7 +232,9 @@ def learned_leaderboard(track: Assessment, runs: Collection[str] | None = None) 
     if board is None:
         again = (track.folder.out / IDENTITY).exists()
         why = "runs, grades or judgments changed since labels were learned" if again else "no learned labels"
-        raise TrecexamError(f"{why}: run `trecexam learn {track.folder.root}`", path=track.folder.root)
+        raise TrecexamError(
+            f"{why}: run `trecexam learn {quoted(track.folder.root)}`", path=track.folder.root
+        )
     if runs is None:
         return board
     values = replace(board.values, rows=tuple(row for row in board.values.rows if row[0] in set(runs)))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from trecexam.errors import TrecexamError
+from trecexam.errors import TrecexamError, quoted
 from trecexam.extensions.learn.arithmetic.learning import fit, predict
 from trecexam.extensions.learn.learn import CERTAIN_DIGITS, learned_leaderboard
 from trecexam.extensions.learn.learned_pool import LearnedPool, fit_pool, gather_data, track_encoder
@@ -32,7 +32,7 @@ class JudgmentsTeach:
     """Implements `trecexam.features.fill.teaching.Teacher`."""
 
     def advice(self, track: Assessment, official: Official) -> Advice:
-        check = f"`trecexam learn {track.folder.root}`"
+        check = f"`trecexam learn {quoted(track.folder.root)}`"
         stored = read_object(track.folder.out / LEARNED_IDENTITY).get("cross_validation")
         try:
             best, losses, basis = stored["best"], stored["losses"], stored["basis"]  # type: ignore[index]

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from threadpoolctl import threadpool_limits
 
+from trecexam.errors import quoted
 from trecexam.extensions.learn.arithmetic.check import (
     Comparison,
     Design,
@@ -150,7 +151,7 @@ def cross_validate(
         doubt = (
             f"with half of the judgments hidden `{best[BOARD]}` orders the runs better than learned labels "
             f"(loss {loss[best[BOARD]]:.3f} against {loss[LEARNED]:.3f}): use "
-            f"{_INSTEAD[best[BOARD]].format(root=track.folder.root)}"
+            f"{_INSTEAD[best[BOARD]].format(root=quoted(track.folder.root))}"
         )
     validation = Validation(tuple(rows), kind, share, judged, compared.hidden, best[FILL], doubt, ())
     return validation.with_notes(

@@ -19,7 +19,7 @@ from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 
 from converters.lines import open_input
 from trecexam.config import CONFIG_NAME
-from trecexam.errors import GraderError, LackingError, TrackError, TrecexamError, plain_reason
+from trecexam.errors import GraderError, LackingError, TrackError, TrecexamError, plain_reason, quoted
 from trecexam.files import atomic
 from trecexam.files.kept import read_object, read_regular
 from trecexam.folder import PACK, TrackFolder, refuse_code
@@ -128,7 +128,9 @@ def pack(loaders: TrackLoaders, output: Path | str) -> str:
             if loaders[name].grader.known_passages is None:
                 graders[name] = PackedGrader.of(loaders[name])
     if out.get("inputs") != inputs:
-        raise TrackError(f"out/ is old: `trecexam watch {folder.root} --once` first", path=folder.root)
+        raise TrackError(
+            f"out/ is old: `trecexam watch {quoted(folder.root)} --once` first", path=folder.root
+        )
     sources, lines = list[Any](), list[str]()
     for (identity, environment), rows in groupby(loaders.shared.store.everything(), lambda row: row[:2]):
         lines += [json.dumps([len(sources), *row[2:4], *row[4][2:]]) + "\n" for row in rows]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from trecexam.errors import TrecexamError
+from trecexam.errors import TrecexamError, quoted
 from trecexam.extensions.ragval.answering import answers_job
 from trecexam.extensions.ragval.formats.knowledge import KINDS
 from trecexam.extensions.ragval.judged import judged
@@ -86,6 +86,8 @@ class RagvalAccessor(Group):
             )
         answers = judged(track)
         if not answers.rows:
-            raise TrecexamError(f"no answer is judged yet: run `trecexam watch {root} --once`", path=root)
+            raise TrecexamError(
+                f"no answer is judged yet: run `trecexam watch {quoted(root)} --once`", path=root
+            )
         report = report_of(answers.rows).with_notes(*answers.remarks())
         return self.track.with_grader_note(report, track.name)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
+import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from converters.support_labels import LABELS
-from trecexam.errors import TrecexamError
+from trecexam.errors import TrecexamError, quoted
 from trecexam.scores.raters import RatedTwice, RaterAgreement, labels_of_both, rater_agreement
 from trecexam.tables.result import Result
 from trecexam.tables.table import Table
@@ -54,6 +55,21 @@ class CitationAgreement(Result):
         }
 
 
+def _how_to_label(track: Assessment) -> str:
+    """Say what to type to label citations; the first one is the example."""
+    ways = [f"trecexam serve {quoted(track.folder.root)}"]
+    for query_id, sheet in track.sheets.items():
+        rows, columns = sheet.where(sheet.flat() >= 0)
+        if len(rows):
+            words = ["trecexam", "override", str(track.folder.root)]
+            words += ["--grader", track.name] if track.folder.is_one_of_several else []
+            words += ["--query", query_id, "--doc", sheet.doc_ids[rows[0]]]
+            words += ["--item", sheet.items[columns[0]].item_id, "--rating", "partial", "--who", "NAME"]
+            ways.append(shlex.join([*words, "--why", "TEXT"]))
+            break
+    return ", or ".join(f"`{way}`" for way in ways)
+
+
 def citation_agreement(track: Assessment) -> CitationAgreement:
     """Compare the grader's labels of citations with people's, once per sentence and passage.
 
@@ -61,7 +77,7 @@ def citation_agreement(track: Assessment) -> CitationAgreement:
         TrecexamError: no person labelled a citation.
     """
     if not track.overrides.ratings:
-        raise TrecexamError("no person labelled a citation yet: use `trecexam override` or `trecexam serve`")
+        raise TrecexamError(f"no person labelled a citation yet: {_how_to_label(track)}")
     ours: dict[str, dict[tuple[str, str], int]] = {}
     people: dict[str, dict[tuple[str, str], int]] = {}
     for query_id, sheet in track.sheets.items():

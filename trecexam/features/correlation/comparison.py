@@ -72,7 +72,7 @@ class LeaderboardComparison(Result):
 
         Without any correlation it has no rows: a note says why.
         """
-        if all(math.isnan(value.kendall_tau) for _, value in self.pairs):
+        if all(math.isnan(value.kendall_tau.value) for _, value in self.pairs):
             return (replace(self.table, rows=()),)
         pairs = [pair for pair in self.pairs if pair[1].n_runs > 1]
         if len(pairs) == len(self.pairs):

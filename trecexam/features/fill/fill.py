@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from trecexam.errors import GraderError, TrackError, TrecexamError
+from trecexam.errors import GraderError, TrackError, TrecexamError, quoted
 from trecexam.features.fill.arithmetic import scale_map
 from trecexam.features.fill.arithmetic.confidence import label_confidences
 from trecexam.features.fill.arithmetic.merging import Machine, holes_of, merge, merge_labels, with_both
@@ -245,8 +245,8 @@ def choose_rule(
             return scale_map.IDENTITY, ()
         raise TrecexamError(
             f"{judgments.source}: no rule gives official labels for the grader's: {error}; "
-            f"`trecexam watch {track.folder.root} --once` grades judged passages of the pool too, or choose "
-            "--map identity or --map thresholds, or --by learned"
+            f"`trecexam watch {quoted(track.folder.root)} --once` grades judged passages of the pool too, or "
+            "choose --map identity or --map thresholds, or --by learned"
         ) from None
     if rule.n_both < FEW:
         few = f"the rule is fitted on {rule.n_both:,} passages only; see --map"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from trecexam.errors import TrecexamError, did_you_mean
+from trecexam.errors import TrecexamError, did_you_mean, quoted
 from trecexam.line.diagnostics import resolve_min_rating
 from trecexam.line.official import no_overlap, official_judgments
 from trecexam.line.relevance import relevance_thresholds
@@ -85,7 +85,8 @@ def chosen_queries(
     if counts.cells == counts.missing + counts.no_text_cells and not any(q.rated.any() for q in ratings):
         first = "" if track.runs else f"drop runs into {folder.runs}, then "
         raise TrecexamError(
-            f"nothing is graded yet: {first}`trecexam watch {folder.root} --once` grades", path=folder.root
+            f"nothing is graded yet: {first}`trecexam watch {quoted(folder.root)} --once` grades",
+            path=folder.root,
         )
     kept_ids = {q for q in chosen if item_ids is None or any(i in item_ids for i in items[q])}
     queries = [q for q in ratings if q.query_id in kept_ids]

@@ -110,11 +110,13 @@ class Job(Generic[Made]):
     Attributes:
         every_prompt: gives what would be asked in all rounds, for an estimate; None for that of the first.
         tries: how often a prompt is sent at most, as its answer may be one that cannot be read.
+        n_forgotten: stored answers that were dropped, as they cannot be read.
     """
 
     rounds: Rounds[Made]
     every_prompt: Callable[[], Sequence[PromptSet[Any]]] | None = None
     tries: int = 1
+    n_forgotten: int = 0
 
     def estimate(self, *, timed: bool = False) -> Estimate:
         """What `ask` would take; prompts that were answered before take nothing. Asks nobody.

@@ -73,6 +73,9 @@ class AnswerFile:
             # Cut by a kill, or damaged: its prompt is sent again.
             return
         row = orjson.loads(line)
+        if row.get("status") == "forgotten":
+            self._answers.pop((row["writer"], row["prompt_sha256"]), None)
+            return
         if not ({"used", "purse"} <= row.keys() or {"answer", "status"} <= row.keys()):
             # As another version wrote it.
             return
@@ -132,8 +135,25 @@ class AnswerFile:
         if used.requests:
             self._count(writer, self.purse, used)
             rows.append({"writer": writer, "purse": self.purse, "used": list(used)})
-        if not rows:
-            return
+        if rows:
+            self._append(rows)
+
+    def forget(self, writer: str, prompts: Collection[str], *, in_file: bool) -> None:
+        """Drops answers, so that their prompts are sent again.
+
+        Args:
+            in_file: other processes forget the answers, too.
+
+        Raises:
+            TrecexamError: the file cannot be written.
+        """
+        for prompt in prompts:
+            self._answers.pop((writer, _digest(prompt)), None)
+        if prompts and in_file:
+            row = {"writer": writer, "status": "forgotten"}
+            self._append([{**row, "prompt_sha256": _digest(prompt)} for prompt in prompts])
+
+    def _append(self, rows: Iterable[Mapping[str, Any]]) -> None:
         lines = b"".join(_sealed(json.dumps(row, ensure_ascii=False).encode()[:-1]) + b"\n" for row in rows)
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
@@ -170,6 +190,10 @@ class KeepingWriter:
             TrecexamError: they cannot be written.
         """
         self.file.add(self.digest, answers, used, self.writer.environment)
+
+    def forget(self, prompts: Collection[str], *, in_file: bool) -> None:
+        """Drops answers, see `AnswerFile.forget`."""
+        self.file.forget(self.digest, prompts, in_file=in_file)
 
     @property
     def used(self) -> Usage:

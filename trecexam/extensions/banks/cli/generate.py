@@ -24,12 +24,10 @@ _FILE = click.Path(path_type=Path, dir_okay=False)
 @track_argument
 @click.option(
     "--prompt",
-    default="questions",
-    show_default=True,
     metavar="NAME|FILE",
     help="Use this prompt: questions, nuggets, subtopics and subtopic-nuggets (for each "
     "`query_id<TAB>subtopic` of TRACK/subtopics.tsv), nuggetizer (iterative, from passages), or your "
-    "own .toml or .jinja file.",
+    "own .toml or .jinja file [default: `write_bank` of the grader, else questions].",
 )
 @click.option(
     "--query",
@@ -48,7 +46,8 @@ _FILE = click.Path(path_type=Path, dir_okay=False)
 @click.option(
     "--again",
     is_flag=True,
-    help="Replace existing items that a model wrote; edited and retired ones stay.",
+    help="Replace existing items that a model wrote; edited and retired ones stay. Also ask again where a "
+    "stored answer could not be read.",
 )
 @estimate_option
 @click.option(
@@ -68,7 +67,7 @@ _FILE = click.Path(path_type=Path, dir_okay=False)
 )
 @estimate_json_option
 def generate(
-    track: Track, prompt: str, *, estimate: bool, as_json: bool, v3: Path | None, **options: Any
+    track: Track, prompt: str | None, *, estimate: bool, as_json: bool, v3: Path | None, **options: Any
 ) -> int:
     """Write the test bank of TRACK with a language model: items for every query that has none.
 

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from trecexam.errors import GraderError, TrecexamError
-from trecexam.extensions.banks.generation.generate import Generated, generate
-from trecexam.extensions.banks.generation.iterating import Writers, generate_nuggets, nugget_prompts
+from trecexam.extensions.banks.generation.generate import Generated, generate, prompts_of, unread_prompts
+from trecexam.extensions.banks.generation.iterating import (
+    Writers,
+    forget_unread,
+    generate_nuggets,
+    nugget_prompts,
+)
 from trecexam.extensions.banks.generation.nuggetizing import STAGES, system_of
 from trecexam.extensions.banks.generation.passages import PASSAGES, nugget_passages
 from trecexam.extensions.banks.generation.plan import plan_bank
@@ -24,17 +30,25 @@ from trecexam.line.bank_writer import WrittenBank
 
 
 def bank_job(
-    folder: TrackFolder,
-    prompt: str = "questions",
+    folders: Sequence[TrackFolder],
+    prompt: str | None = None,
     *,
     query_ids: Sequence[str] = (),
     passages: int | None = None,
     again: bool = False,
+    forget_in_file: bool = False,
     whole: bool = False,
     output: Path | str | None = None,
     writer: Writer | None = None,
 ) -> Job[Generated]:
-    """Writes items for each query without items with a language model, like `bank generate`."""
+    """Writes items for each query without items with a language model, like `bank generate`.
+
+    Args:
+        folders: of the graders one of which needs the bank; the first where none fits.
+        forget_in_file: with `again`, other processes forget unread answers, too.
+    """
+    if prompt is None:
+        prompt = (folders[0].write_bank if len(folders) == 1 else None) or "questions"
     missing = missing_for_reading()
     if missing:
         raise GraderError(f"answers cannot be read: {missing}")
@@ -44,18 +58,22 @@ def bank_job(
         )
     if passages is not None and passages < 1:
         raise TrecexamError(f"{NUGGETIZER} needs passages: give 1 or more, not {passages}")
-    item_prompt = named(prompt, folder.root)
-    plan = plan_bank(
-        folder,
-        item_prompt,
-        query_ids=query_ids,
-        output=None if output is None else Path(output),
-        again=again,
-    )
-    plan = replace(plan, whole=whole)
+    item_prompt = named(prompt, folders[0].root)
+    target = folders[0].root / f"bank.{item_prompt.kind}s.jsonl" if output is None else Path(output)
+    # Several graders may share a file: whose writes it with this prompt.
+    writing = [folder for folder in folders if folder.write_bank == prompt]
+    fitting = [folder for folder in folders if folder.takes_as_bank(target)]
+    folder = next((folder for folder in fitting if folder in writing), (*writing, *fitting, folders[0])[0])
+    if output is None and folder in writing:
+        target = folder.bank_to_write() or target
+    plan = plan_bank(folder, item_prompt, query_ids=query_ids, target=target, again=again)
+    plan = replace(plan, whole=whole, asks_again=_asks_again(folder, prompt))
     if prompt != NUGGETIZER:
         (source,) = keeping_writers(folder, *([] if writer is None else [writer]))
-        return Job(generate(plan, item_prompt, source))
+        prompts = prompts_of(plan, item_prompt, source)
+        unread = unread_prompts(prompts, item_prompt) if again else []
+        source.forget(unread, in_file=forget_in_file)
+        return Job(generate(plan, item_prompt, prompts), n_forgotten=len(unread))
     # A given writer cannot receive the stages' system messages.
     writers = [writer] if writer is not None else [
         create_writer(folder.config, folder.root, Instruction(system_of(stage))) for stage in STAGES
@@ -64,11 +82,21 @@ def bank_job(
     of_stages: Writers = {"creator": sources[0], "scorer": sources[-1]}
     query_ids = [request.query_id for request in plan.requests]
     texts = nugget_passages(folder, query_ids, passages or PASSAGES)
+    n_forgotten = forget_unread(plan, texts, of_stages, in_file=forget_in_file) if again else 0
     return Job(
         generate_nuggets(plan, item_prompt, texts, of_stages),
         lambda: nugget_prompts(plan, texts, of_stages),
         tries=2,
+        n_forgotten=n_forgotten,
     )
+
+
+def _asks_again(folder: TrackFolder, prompt: str) -> str:
+    """Say how to send prompts again whose answers cannot be read."""
+    words = ["trecexam", "bank", "generate", str(folder.root)]
+    words += ["--grader", str(folder.grader)] if folder.is_one_of_several else []
+    words += [] if prompt == (folder.write_bank or "questions") else ["--prompt", prompt]
+    return f"`{shlex.join([*words, '--again'])}` asks again"
 
 
 class _Writer:
@@ -80,13 +108,17 @@ class _Writer:
         spent_by_graders: SpentByGraders,
     ) -> WrittenBank:
         with TrackLock(folder.writing_lock_path, "calling this track's model"):
-            job = bank_job(folder, str(folder.write_bank), output=folder.bank_to_write(), whole=True)
+            job = bank_job([folder], whole=True)
             made = job.ask(progress, stop, spent_by_graders)
         failures = tuple(f"query {failure.request}: {failure.reason}" for failure in made.failures)
         return WrittenBank(made.output, made.items, made.queries, failures, made.why)
 
+    def forget_unread(self, folder: TrackFolder) -> int:
+        with TrackLock(folder.writing_lock_path, "calling this track's model"):
+            return bank_job([folder], again=True, forget_in_file=True).n_forgotten
+
     def estimate(self, folder: TrackFolder) -> Estimate:
-        return bank_job(folder, str(folder.write_bank), output=folder.bank_to_write()).estimate()
+        return bank_job([folder]).estimate()
 
 
 #: The writer of missing banks for `watch`.

@@ -65,20 +65,33 @@ class NewItems(NamedTuple):
     dropped: DroppedItems
 
 
-def generate(plan: BankPlan, prompt: ItemPrompt, source: KeepingWriter) -> Rounds[Generated]:
+def prompts_of(plan: BankPlan, prompt: ItemPrompt, source: KeepingWriter) -> PromptSet[ItemRequest]:
+    """Return the prompt of each query or sub-topic."""
+    plain = source.writer.plain
+    return PromptSet(source, {request: prompt.text(request, plain) for request in plan.requests})
+
+
+def generate(plan: BankPlan, prompt: ItemPrompt, prompts: PromptSet[ItemRequest]) -> Rounds[Generated]:
     """Calls the model for each query or sub-topic, and writes all items to the file at the end.
 
     Raises:
         TrecexamError: the file was changed meanwhile, or cannot be written.
     """
-    plain = source.writer.plain
-    prompts = PromptSet(source, {request: prompt.text(request, plain) for request in plan.requests})
     try:
         result = yield [prompts]
     except TrecexamError:
         write(plan, _new_items(plan, prompt, prompts).items, early=True)
         raise
     return outcome(plan, result, _new_items(plan, prompt, prompts))
+
+
+def unread_prompts(prompts: PromptSet[ItemRequest], prompt: ItemPrompt) -> list[str]:
+    """Return the prompts whose answers have no items."""
+    return [
+        prompts.prompts[request]
+        for request, answer in prompts.answered()
+        if not read_items(answer.text, prompt.kind, cut=answer.cut).texts
+    ]
 
 
 def outcome(plan: BankPlan, result: AskingResult[Any], new: NewItems, n_cut: int = 0) -> Generated:
@@ -118,7 +131,7 @@ def _new_items(plan: BankPlan, prompt: ItemPrompt, prompts: PromptSet[ItemReques
         dropped = dropped.plus(left_out)
         new[request] = items
         if not answer.texts:
-            failures.append(Failure(request, _why_unread(cached)))
+            failures.append(Failure(request, _why_unread(cached, plan)))
         elif not items:
             failures.append(Failure(request, f"every item of its answer was left out: {left_out}"))
         elif answer.cut and (prompt.number is None or len(items) < prompt.number):
@@ -127,15 +140,12 @@ def _new_items(plan: BankPlan, prompt: ItemPrompt, prompts: PromptSet[ItemReques
     return NewItems(new, failures, dropped)
 
 
-def _why_unread(cached: Kept) -> str:
+def _why_unread(cached: Kept, plan: BankPlan) -> str:
     start = " ".join(cached.text.split())[:60]
     which = f"that begins '{start}'" if start else "that is empty"
     if cached.cut:
         return f"no items in an answer {which} and ends early: raise `max_new_tokens`"
-    return (
-        f"no items in an answer {which}; the answer is stored: to ask again, set another `seed`, "
-        "`temperature` or `model`, or another prompt"
-    )
+    return f"no items in an answer {which}; {plan.asks_again}"
 
 
 def write(

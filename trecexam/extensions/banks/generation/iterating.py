@@ -22,6 +22,7 @@ from trecexam.extensions.banks.generation.nuggetizing import (
     Stage,
     Steps,
     nuggetize,
+    read_answer,
     supposed_answer,
 )
 from trecexam.extensions.banks.generation.plan import BankPlan
@@ -97,6 +98,33 @@ def nugget_prompts(plan: BankPlan, passages: Passages, writers: Writers) -> list
                     ]
                 )
     return _prompt_sets(every, writers)
+
+
+def forget_unread(plan: BankPlan, passages: Passages, writers: Writers, *, in_file: bool) -> int:
+    """Drops the last answer of each step whose answers could not be read; returns how many.
+
+    Args:
+        in_file: as of `AnswerFile.forget`.
+    """
+    unread: list[NuggetPrompt] = []
+    for steps, prompts in _begun(plan, passages, writers).values():
+        with suppress(StopIteration):
+            while True:
+                stored = [writers[each.stage].get(each.text) for each in prompts]
+                answers = [Unread(each.text) if each.refused else each for each in stored if each is not None]
+                if len(answers) < len(prompts):
+                    break
+                unread += (
+                    prompt
+                    for answer, prompt in zip(answers, prompts, strict=True)
+                    if prompt.once_more
+                    and isinstance(answer, Kept)
+                    and isinstance(read_answer(answer, prompt), Unread)
+                )
+                prompts = steps.send(answers)
+    for prompt in unread:
+        writers[prompt.stage].forget([prompt.text], in_file=in_file)
+    return len(unread)
 
 
 def _begun(plan: BankPlan, passages: Passages, writers: Writers) -> dict[ItemRequest, _Query]:
@@ -175,7 +203,7 @@ def _new_items(
             request, nuggets.texts, prompt, origin, texts_of_query, nuggets.importances
         )
         dropped = dropped.plus(left_out)
-        reasons = "; ".join(nuggets.unread)
+        reasons = "; ".join((*nuggets.unread, plan.asks_again) if nuggets.unread else ())
         if not new[request]:
             failures.append(
                 Failure(

@@ -18,7 +18,7 @@ import warnings
 from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, Literal, NamedTuple, TypeVar
+from typing import Any, Literal, NamedTuple
 
 from trecexam.extensions.banks.generation.prompts import ItemRequest, prompt_text
 from trecexam.extensions.banks.generation.reading import MENDED, read_items, tidy
@@ -38,19 +38,20 @@ _FENCE = re.compile(r"\A\s*```\w*\s|\s*```\s*\Z")
 _LIST = re.compile(r"\[([^\[\]]*)\]")
 #: A creation step's answer for estimates: a list of maximum length.
 _LONGEST = [f"{n} of thirty nuggets, each of them with as many words as twelve" for n in range(MOST_CREATED)]
-Read = TypeVar("Read")
 
 
 class NuggetPrompt(NamedTuple):
     """A prompt of a stage.
 
-    `cut`: passages had to be cut to fit the model. `n_labels`: how many labels it asks for.
+    `cut`: passages had to be cut to fit the model. `n_labels`: how many labels it asks for. `once_more`: an
+    earlier answer could not be read.
     """
 
     stage: Stage
     text: str
     cut: bool = False
     n_labels: int = 0
+    once_more: bool = False
 
 
 @dataclass(frozen=True)
@@ -114,7 +115,7 @@ def nuggetize(
     for start in range(0, len(passages), WINDOW):
         window = passages[start : start + WINDOW]
         prompt = _creator_prompt(query, window, [plain(nugget) for nugget in nuggets], render, fitted)
-        (listed,), when = yield from _asked([prompt], [_read_nuggets])
+        (listed,), when = yield from _asked([prompt])
         time = max(time, when)
         if isinstance(listed, Unread):
             unread.append(f"passages {start + 1} to {start + len(window)} changed no nugget: {listed.reason}")
@@ -126,7 +127,7 @@ def nuggetize(
         values = {"query": query, "nuggets": str([plain(nugget) for nugget in window])}
         text = render("scorer", {**values, "num_nuggets": str(len(window))})
         prompts.append(NuggetPrompt("scorer", text, n_labels=len(window)))
-    labels, when = yield from _asked(prompts, [_label_reader(len(window)) for window in windows])
+    labels, when = yield from _asked(prompts)
     importances: list[str] = []
     for number, (window, of_window) in enumerate(zip(windows, labels, strict=True)):
         if isinstance(of_window, Unread):
@@ -151,13 +152,13 @@ def supposed_answer(prompt: NuggetPrompt) -> Kept:
 
 
 def _asked(
-    prompts: Sequence[NuggetPrompt], readers: Sequence[Callable[[str], Read | Unread]]
-) -> Generator[Sequence[NuggetPrompt], Answers, tuple[list[Read | Unread], str]]:
+    prompts: Sequence[NuggetPrompt],
+) -> Generator[Sequence[NuggetPrompt], Answers, tuple[list[list[str] | Unread], str]]:
     """Reads the answers, and requests unreadable ones once more; also returns the last answer's time."""
     if not prompts:
         return [], ""
     answers = list((yield prompts))
-    results = [_read(answer, reader) for answer, reader in zip(answers, readers, strict=True)]
+    results = [read_answer(answer, prompt) for answer, prompt in zip(answers, prompts, strict=True)]
     failed = [
         at
         for at, result in enumerate(results)
@@ -166,7 +167,7 @@ def _asked(
     if failed:
         again = yield [_once_more(prompts[at]) for at in failed]
         for at, answer in zip(failed, again, strict=True):
-            answers[at], results[at] = answer, _read(answer, readers[at])
+            answers[at], results[at] = answer, read_answer(answer, prompts[at])
     times = (
         answer.time
         for answer, result in zip(answers, results, strict=True)
@@ -175,19 +176,25 @@ def _asked(
     return results, max(times, default="")
 
 
-def _read(answer: Kept | Unread, reader: Callable[[str], Read | Unread]) -> Read | Unread:
+def read_answer(answer: Kept | Unread, prompt: NuggetPrompt) -> list[str] | Unread:
+    """Return the nuggets or the labels in an answer, or why it cannot be read."""
     if isinstance(answer, Unread):
         return answer
     # An incomplete list would lose earlier nuggets.
     reply = read_reply(answer.text, cut=answer.cut)
-    return Unread(f"its answer {ENDED_EARLY.reason}") if reply.ends_early else reader(reply.text)
+    if reply.ends_early:
+        return Unread(f"its answer {ENDED_EARLY.reason}")
+    if prompt.stage == "creator":
+        return _read_nuggets(reply.text)
+    return _read_labels(reply.text, prompt.n_labels)
 
 
 def _once_more(prompt: NuggetPrompt) -> NuggetPrompt:
     task, _, asks = prompt.text.rpartition("\n")
     return prompt._replace(
+        once_more=True,
         text=f"{task}\nAn earlier answer to this could not be read. Return nothing but the whole list, in "
-        f'one line, in the form ["a", "b", ...], and no " within a or b.\n{asks}'
+        f'one line, in the form ["a", "b", ...], and no " within a or b.\n{asks}',
     )
 
 
@@ -228,18 +235,15 @@ def _literal(answer: str) -> list[str] | None:
     return list(value) if is_list else None
 
 
-def _label_reader(number: int) -> Callable[[str], list[str] | Unread]:
-    def read(answer: str) -> list[str] | Unread:
-        """The label of each of so many nuggets."""
-        listed: Sequence[str] = _literal(answer) or read_items(answer, "nugget").texts
-        bare = _LIST.findall(answer)
-        for labels in (listed, (bare[-1] if bare else answer).split(",")):
-            labels = [label.strip(" \n\"'*`.").lower() for label in labels]
-            if len(labels) == number and set(labels) <= set(IMPORTANCES):
-                return labels
-        return Unread(f"{_what_came(answer)}, and not {number} times vital or okay")
-
-    return read
+def _read_labels(answer: str, number: int) -> list[str] | Unread:
+    """The label of each of so many nuggets."""
+    listed: Sequence[str] = _literal(answer) or read_items(answer, "nugget").texts
+    bare = _LIST.findall(answer)
+    for labels in (listed, (bare[-1] if bare else answer).split(",")):
+        labels = [label.strip(" \n\"'*`.").lower() for label in labels]
+        if len(labels) == number and set(labels) <= set(IMPORTANCES):
+            return labels
+    return Unread(f"{_what_came(answer)}, and not {number} times vital or okay")
 
 
 def _what_came(answer: str) -> str:

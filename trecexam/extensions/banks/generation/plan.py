@@ -35,6 +35,7 @@ class BankPlan:
         kept: query_id -> items that stay, of all files of the bank.
         replaced_lines: lines of `output` that give way to new ones, if there are.
         whole: nothing is written before every query is through.
+        asks_again: a sentence that says how to send prompts again whose answers cannot be read.
     """
 
     requests: tuple[ItemRequest, ...]
@@ -43,6 +44,7 @@ class BankPlan:
     kept: Mapping[str, Sequence[Item]]
     replaced_lines: LineNumbers
     whole: bool = False
+    asks_again: str = ""
 
 
 def plan_bank(
@@ -50,7 +52,7 @@ def plan_bank(
     prompt: ItemPrompt,
     *,
     query_ids: Collection[str] = (),
-    output: Path | None = None,
+    target: Path,
     again: bool = False,
 ) -> BankPlan:
     """Plans requests for queries without an item of the prompt's kind; with `again` for all queries.
@@ -60,7 +62,6 @@ def plan_bank(
         TrecexamError: there are no queries, one that is named is unknown, the output would not be a file of
             the bank, or the prompt needs sub-topics.
     """
-    target = folder.root / f"bank.{prompt.kind}s.jsonl" if output is None else output
     content = read_target(folder, target)
     requests = tuple(_requests(folder, prompt, _queries(folder, query_ids)))
     files = {path: _readable(path) for path in {*folder.bank(optional=True), target} if path.exists()}

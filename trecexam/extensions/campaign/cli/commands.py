@@ -11,6 +11,7 @@ import click
 from trecexam.cli import bars
 from trecexam.cli.options import answering, output_folder_option, track_argument
 from trecexam.cli.reading import reading, writing
+from trecexam.errors import quoted
 from trecexam.tables.terminal import printable
 from trecexam.tables.text import plural
 
@@ -141,7 +142,8 @@ def export(track: Track, output: Path) -> int:
             printable(
                 f"{plural(waiting, 'passage')} {'waits' if waiting == 1 else 'wait'} for a decision: "
                 f"assessors differ on them (topic {by_topic}{f', and {more:,} more' if more else ''}). "
-                f"`trecexam judge agreement {track.folder.root}` lists them; decide on the page /campaign"
+                f"`trecexam judge agreement {quoted(track.folder.root)}` lists them; decide on the "
+                "page /campaign"
             ),
             err=True,
         )

@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
-from trecexam.errors import TrecexamError
+from trecexam.errors import TrecexamError, quoted
 from trecexam.extensions.campaign.judge_next.cited import unlabelled_citations
 from trecexam.extensions.campaign.judge_next.search import Search, SuggestedJudgment
 from trecexam.extensions.campaign.listed import read_columns
@@ -161,7 +161,7 @@ def _notes(search: Search, found: NextJudgments) -> Iterator[str]:
 def _how_to_judge(track: Assessment, found: NextJudgments) -> Iterator[str]:
     """Yield a note with the commands to judge the first suggestion."""
     for row in found.rows[:1]:
-        root = shlex.quote(str(track.folder.root))
+        root = quoted(track.folder.root)
         where = [str(track.folder.root), "--query", row.query_id, "--doc", row.doc_id]
         where += ["--item", row.item.item_id] if row.item else []
         where += ["--grader", track.folder.grader] if track.folder.grader else []

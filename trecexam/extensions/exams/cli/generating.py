@@ -18,6 +18,7 @@ from trecexam.cli.options import (
 from trecexam.cli.reading import writing
 from trecexam.cli.signals import exit_status
 from trecexam.cli.working import ask, told
+from trecexam.errors import quoted
 from trecexam.tables.notes import LOST, Note
 from trecexam.tables.text import plural
 
@@ -68,7 +69,7 @@ def _say(made: GeneratedExam) -> int:
         return 1
     click.echo(
         f"{plural(len(made.questions), 'question')} ({plural(made.asked, 'new answer')}): {made.output}; "
-        f"next: trecexam exam filter {made.output} -o DIR",
+        f"next: trecexam exam filter {quoted(made.output)} -o DIR",
         err=True,
     )
     return 0 if made.complete else 1

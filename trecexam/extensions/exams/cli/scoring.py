@@ -13,7 +13,7 @@ from trecexam.cli.options import key_env_option, output_folder_option
 from trecexam.cli.reading import writing_or_estimating
 from trecexam.cli.signals import exit_status
 from trecexam.cli.working import show_estimate, working
-from trecexam.errors import plain_reason
+from trecexam.errors import plain_reason, quoted
 from trecexam.tables.notes import LOST, Note, of_grader
 
 if TYPE_CHECKING:
@@ -124,7 +124,8 @@ def scoring(
             status = max(status, int(len(took.answers) < len(questions)))
             if took.why:
                 break
-    following = f"next: trecexam exam fit {output}/matrix.tsv -o DIR --components {output}/components.tsv"
+    matrix, components = (quoted(output / name) for name in ("matrix.tsv", "components.tsv"))
+    following = f"next: trecexam exam fit {matrix} -o DIR --components {components}"
     if examinees is not None:
         examinees = replace(examinees, notes=(*notes, Note(following, LOST)))
     return examinees, exit_status(work.caught, status)
