@@ -6,7 +6,6 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from trecexam.features.correlation.comparison import compare
 from trecexam.features.correlation.joint import compare_all
 from trecexam.features.exporting import exports
 from trecexam.features.exporting.pool import pooled_passages
@@ -21,7 +20,7 @@ from trecexam.line.loaded_track import has_bank, of_each
 from trecexam.line.lost_grades import lost_grades, refuse_lost_grades
 from trecexam.line.missing_banks import estimate_missing_banks
 from trecexam.line.official import official_judgments
-from trecexam.line.rejected import all_rejected, all_rejected_of
+from trecexam.line.rejected import all_rejected
 from trecexam.scores.labels import subtopic_qrels
 
 if TYPE_CHECKING:
@@ -89,9 +88,7 @@ class Grading(Group):
 
     def lost(self) -> int:
         """How many cells a grader that costs had graded, where the store has no grade any more; else 0."""
-        if self.track.is_joint:
-            return sum(of_each(self.track.loaders, lost_grades))
-        return lost_grades(self.track.loader())
+        return sum(of_each(self.track.loaders, self.track.selected, lost_grades))
 
     def forget_errors(self) -> int:
         """Drops the stored answers with the status "error", so that the next update asks again; how many.
@@ -103,7 +100,7 @@ class Grading(Group):
 
         track = self.track
         with TrackLock(track.folder.lock_path):
-            loaders = list(track.loaders.values()) if track.is_joint else [track.loader()]
+            loaders = [track.loaders[name] for name in track.selected]
             for loader in loaders:
                 Outputs(loader.folder).forget()
                 loader.open_to_write()
@@ -122,9 +119,7 @@ class Grading(Group):
 
     def estimate_banks(self) -> dict[str, Estimate]:
         """What `update` would take to write the test banks that are missing, by grader; asks nobody."""
-        track = self.track
-        names = track.graders if track.is_joint else (track.loader().name,)
-        return estimate_missing_banks(track.loaders, names)
+        return estimate_missing_banks(self.track.loaders, self.track.selected)
 
     @property
     def kind(self) -> Kind:
@@ -153,9 +148,7 @@ class Files(Group):
 
     def rejected(self) -> tuple[Rejected, ...]:
         """What of the track's inputs was rejected, and what has no grade, with file, line and reason."""
-        if self.track.is_joint:
-            return all_rejected_of(self.track.loaders.load())
-        return all_rejected(self.track.graded())
+        return all_rejected(self.track.loaded())
 
     def runs(self) -> Mapping[str, Path]:
         """Display name of each run -> its file."""
@@ -193,12 +186,8 @@ class Correlate(Group):
             ValueError: a measure cannot be computed.
         """
         sides = (measures, official_measures)
-        if self.track.is_joint:
-            whole = self.track.loaders.load()
-            return compare_all(whole, *sides, min_ratings=min_ratings, per_query=per_query, rbo_p=rbo_p)
-        graded = self.track.graded()
-        compared = compare(graded, *sides, min_ratings=min_ratings, per_query=per_query, rbo_p=rbo_p)
-        return self.track.with_grade_notes(compared, graded)
+        track = self.track.loaded()
+        return compare_all(track, *sides, min_ratings=min_ratings, per_query=per_query, rbo_p=rbo_p)
 
 
 class Fill(Group):
@@ -439,9 +428,7 @@ class Override(Group):
 
         Ratings that cannot count are rejected, with reasons.
         """
-        if self.track.is_joint:
-            return overriding.all_human_ratings(self.track.loaders.load())
-        return overriding.human_ratings(self.track.graded())
+        return overriding.human_ratings(self.track.loaded())
 
     def summary(self) -> dict[str, Any]:
         """How many cells and passages people rated in place of the grader, and who did."""
@@ -545,11 +532,7 @@ class Export(Group):
         Raises:
             TrecexamError: there are no scores; or as `Track.leaderboard`.
         """
-        if self.track.is_joint:
-            values = exports.joint_leaderboard_values(self.track.loaders.load(), first)
-            if values is not None:
-                return values
-        return exports.leaderboard_values(self.track.graded(), first)
+        return exports.leaderboard_values(self.track.loaded(), first)
 
     def items_without_facet(self) -> int:
         """How many items have no facet, and are in no labels by facet."""

@@ -1,11 +1,12 @@
-"""A track as all its graders see it at a moment: an assessment for each."""
+"""A track as its graders see it at a moment: an assessment for each."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import TypeVar
 
 from converters.errors import ConversionError
@@ -28,7 +29,7 @@ def has_bank(track: Assessment) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class LoadedTrack:
-    """One finished value, never changed.
+    """One finished value, never changed: what one grader says, or what several say.
 
     Attributes:
         folder: of the track as a whole.
@@ -58,7 +59,7 @@ class LoadedTrack:
 
     @property
     def is_single(self) -> bool:
-        """Whether the track has one grader."""
+        """True for one grader: results then have no grader's name."""
         return len(self.assessments) + len(self.unable) == 1
 
     @property
@@ -231,31 +232,43 @@ class TrackLoaders(Mapping[str, TrackLoader]):
                 return self[name]
         return able or self.first
 
-    def load(self, hold: Collection[Path] = ()) -> LoadedTrack:
-        """The current track; grades nothing.
+    def load(
+        self,
+        hold: Collection[Path] = (),
+        names: Iterable[str] | None = None,
+        *,
+        updated: Mapping[str, Assessment] = MappingProxyType({}),
+        unable: Mapping[str, TrecexamError | ConversionError] = MappingProxyType({}),
+    ) -> LoadedTrack:
+        """Return the current track; grades nothing.
 
         Args:
             hold: run files that are being written now.
+            names: of the graders; None for all.
+            updated: what was loaded already, by grader.
+            unable: why graders cannot go on that need not be tried again.
         """
+        names = tuple(self if names is None else names)
         assessments: dict[str, Assessment] = {}
-        unable: dict[str, TrecexamError | ConversionError] = {}
-        for name in self:
-            try:
-                assessments[name] = self[name].load(hold)
-            except (TrecexamError, ConversionError) as error:
-                unable[name] = error
-        return LoadedTrack(self.folder, assessments, unable)
+        errors = {name: unable[name] for name in names if name in unable}
+        for name in names:
+            if name not in errors:
+                try:
+                    assessments[name] = updated[name] if name in updated else self[name].load(hold)
+                except (TrecexamError, ConversionError) as error:
+                    errors[name] = error
+        return LoadedTrack(self.folder, assessments, {name: errors[name] for name in names if name in errors})
 
 
-def of_each(loaders: TrackLoaders, ask: Callable[[TrackLoader], T]) -> list[T]:
-    """What the loaders of those graders say that can go on.
+def of_each(loaders: TrackLoaders, names: Iterable[str], ask: Callable[[TrackLoader], T]) -> list[T]:
+    """Return the answers of the loaders of those of these graders that can go on.
 
     Raises:
         TrecexamError, ConversionError: none can.
     """
     answers: list[T] = []
     errors: list[TrecexamError | ConversionError] = []
-    for name in loaders:
+    for name in names:
         try:
             answers.append(ask(loaders[name]))
         except (TrecexamError, ConversionError) as error:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from typing import TYPE_CHECKING, Any
 
@@ -71,8 +71,7 @@ class Status(Result):
         return self.values[name] if name in self.values else super().__getitem__(name)
 
 
-def status_of(loader: TrackLoader) -> Status:
-    """What a track holds, how far one grader is, and which processes run."""
+def _grader_status(loader: TrackLoader) -> Status:
     track = loader.load()
     notes = (*left_out_runs(track), *unread_answers(track), *_read_anew(track), *track.notes)
     return Status(_values(loader), notes)
@@ -122,15 +121,20 @@ def _values(loader: TrackLoader) -> dict[str, Any]:
     }
 
 
-def joint_status(loaders: TrackLoaders) -> Status:
-    """The same of each of several graders, and the sum of their cells and of what they used."""
+def track_status(loaders: TrackLoaders, names: Sequence[str]) -> Status:
+    """Return what a track holds, how far its graders are, and which processes run.
+
+    Of several graders it has each one's, and the sum of their cells and of what they used.
+    """
+    if len(names) == 1:
+        return _grader_status(loaders[names[0]])
     graders: dict[str, Mapping[str, Any]] = {}
     notes_by_grader: dict[str, tuple[str, ...]] = {}
     errors: dict[str, TrecexamError | ConversionError] = {}
     pid = holder(loaders.folder.lock_path)
-    for name in loaders:
+    for name in names:
         try:
-            status = status_of(loaders[name])
+            status = _grader_status(loaders[name])
             of_track = ("track", "watched_by", "written", "stored_grades")
             grader_values = {key: value for key, value in status.values.items() if key not in of_track}
             graders[name] = {"kind": loaders[name].kind.name, **grader_values, "notes": [*status.notes]}

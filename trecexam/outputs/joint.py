@@ -6,13 +6,13 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from trecexam.features.leaderboard.joint import joint_leaderboard
+from trecexam.features.leaderboard.joint import track_leaderboard
 from trecexam.files import atomic as files
 from trecexam.files.kept import read_object
 from trecexam.files.stamps import Rejected
 from trecexam.folder import OF_ALL
 from trecexam.line.loaded_track import LoadedTrack, TrackLoaders
-from trecexam.line.rejected import all_rejected, joint_rejected
+from trecexam.line.rejected import all_rejected
 from trecexam.line.track_graders import usable_folders
 from trecexam.outputs.earlier_files import stale_files
 from trecexam.outputs.last_update import LastUpdate
@@ -55,7 +55,7 @@ class JointOutputs:
         Raises:
             TrecexamError: one cannot be written.
         """
-        contents = _leaderboard(joint_leaderboard(track))
+        contents = _leaderboard(track_leaderboard(track))
         written = self._put(contents)
         return [*written, *self._put_manifest(track, contents)]
 
@@ -71,12 +71,8 @@ class JointOutputs:
         Raises:
             TrecexamError: one cannot be written.
         """
-        of_each = {
-            name: tuple(rejected[name]) if name in rejected else all_rejected(each)
-            for name, each in track.assessments.items()
-        }
-        board = joint_leaderboard(track)
-        table = Table(Rejected._fields, tuple(tuple(row) for row in joint_rejected(self.folder, of_each)))
+        board = track_leaderboard(track)
+        table = Table(Rejected._fields, tuple(tuple(row) for row in all_rejected(track, rejected)))
         contents = {**_leaderboard(board), REJECTED: to_tsv(table).encode()}
         written = self._put(contents)
         if not self.folder.whole.report.write:

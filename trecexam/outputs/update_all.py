@@ -10,10 +10,10 @@ from converters.errors import ConversionError
 from trecexam.errors import LackingError, LockedError, StoreError, TrecexamError, cannot_go_on
 from trecexam.line.assessment import Assessment
 from trecexam.line.grading import Graded, Progress
-from trecexam.line.loaded_track import LoadedTrack, TrackLoaders
+from trecexam.line.loaded_track import TrackLoaders
 from trecexam.line.lost_grades import refuse_lost_grades
 from trecexam.line.missing_banks import write_missing_banks
-from trecexam.line.rejected import joint_rejected
+from trecexam.line.rejected import merge_rejected
 from trecexam.line.sheets import Counts
 from trecexam.outputs.earlier_files import remove_gone, remove_waiting, stale_files
 from trecexam.outputs.joint import JointOutputs
@@ -72,7 +72,10 @@ def update_all(
         def written(track: Assessment, name: str = name) -> None:
             if several:
                 tracks[name] = track
-                joint.write_leaderboard(_loaded(loaders, tracks, errors, hold))
+                loaded = loaders.load(hold, updated=tracks, unable=errors)
+                # Runs that arrive meanwhile are of the next update, as of the graders that are done.
+                tracks.update(loaded.assessments)
+                joint.write_leaderboard(loaded)
 
         try:
             done[name] = updated(loaders[name], named, stop, hold, doing=at, written=written, regrade=regrade)
@@ -94,7 +97,7 @@ def update_all(
     if changed and (done or not stopped):
         doing("what is of all graders")
         rejected = {name: each.update.rejected for name, each in done.items()}
-        track = _loaded(loaders, tracks, errors, hold)
+        track = loaders.load(hold, updated=tracks, unable=errors)
         removed = remove_waiting(loaders.folder, track.unable)
         files = joint.write(track, rejected, lambda: stopped)
     for each in done.values():
@@ -146,27 +149,6 @@ def grade_all(
     )
 
 
-def _loaded(
-    loaders: TrackLoaders,
-    tracks: dict[str, Assessment],
-    errors: Mapping[str, TrecexamError | ConversionError],
-    hold: Collection[Path],
-) -> LoadedTrack:
-    """The track with the graders that were updated as they are now, and the others as they are there."""
-    errors = dict(errors)
-    for name in loaders:
-        if name not in tracks and name not in errors:
-            try:
-                tracks[name] = loaders[name].load(hold)
-            except (TrecexamError, ConversionError) as error:
-                errors[name] = error
-    return LoadedTrack(
-        loaders.folder,
-        {name: tracks[name] for name in loaders if name in tracks and name not in errors},
-        {name: errors[name] for name in loaders if name in errors},
-    )
-
-
 def _summed(
     loaders: TrackLoaders,
     done: Mapping[str, Updated],
@@ -200,7 +182,7 @@ def _summed(
         graded=sum(each.graded for each in updates.values()),
         runs=max((each.runs for each in updates.values()), default=0),
         counts=counts,
-        rejected=joint_rejected(loaders.folder, {name: each.rejected for name, each in updates.items()}),
+        rejected=merge_rejected(loaders.folder, {name: each.rejected for name, each in updates.items()}),
         complete=not stopped and not failed and all(each.complete for each in updates.values()),
         written=tuple(dict.fromkeys((*written, *(out / name for name in files)))),
         why="; ".join(why),

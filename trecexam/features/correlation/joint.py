@@ -15,7 +15,7 @@ from trecexam.features.correlation.paired_scores import (
     NothingToCompareError,
     nothing_to_compare,
 )
-from trecexam.line.diagnostics import nothing_graded
+from trecexam.line.diagnostics import grades_notes, nothing_graded
 from trecexam.line.evaluation import rubric_values, scored_values, why_no_scores
 from trecexam.line.loaded_track import LoadedTrack
 from trecexam.line.measure_names import names_of
@@ -54,7 +54,17 @@ def compare_all(
     per_query: bool = False,
     rbo_p: float | None = None,
 ) -> LeaderboardComparison:
-    """Correlations of each two columns of the joint leaderboard, over the runs and queries that both have."""
+    """Correlate a grader's measures with official ones; of several graders, each two columns, too."""
+    if track.is_single:
+        compared = compare(
+            track.first,
+            measures,
+            official_measures,
+            min_ratings=min_ratings,
+            per_query=per_query,
+            rbo_p=rbo_p,
+        )
+        return compared.with_notes(*grades_notes(track.first))
     if min_ratings:
         raise TrecexamError(
             f"a min_rating is of one grader's scale: choose a grader ({', '.join(track.assessments)})"

@@ -56,15 +56,15 @@ class JointLeaderboard(Leaderboard):
         return {"measures": list(self.measures), "average": self.average, "graders": graders}
 
 
-def joint_leaderboard(
+def track_leaderboard(
     track: LoadedTrack,
     measures: Measures | None = None,
     *,
     runs: Collection[str] | None = None,
 ) -> Leaderboard:
-    """Means and standard errors of all graders of a track, best run first by the first column.
+    """Return means and standard errors of a track's graders, best run first by the first column.
 
-    Each mean is over that grader's own queries.
+    Of several graders each mean is over that grader's own queries.
 
     Args:
         measures: `NAME:MEASURE` each; a name without a grader's before it is the first grader's. None for
@@ -74,6 +74,8 @@ def joint_leaderboard(
     Raises:
         TrecexamError, ConversionError, ValueError: see `leaderboard`; or no grader can be asked about.
     """
+    if track.is_single:
+        return leaderboard(track.first, measures, runs=runs).with_notes(*grades_notes(track.first))
     _ = track.first
     if runs is not None:
         _check_runs(track, runs)
