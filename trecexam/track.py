@@ -280,10 +280,10 @@ class Track:
             LockedError: a daemon is running on this track.
             StoreError: the store is gone or an older one, and what it had would be paid for again.
         """
-        from trecexam.outputs.update_all import update_all
+        from trecexam.outputs.update import update
 
         with TrackLock(self.folder.lock_path):
-            return update_all(self.loaders, progress, stop, only=self._grader, doing=doing, regrade=regrade)
+            return update(self.loaders, progress, stop, only=self._grader, doing=doing, regrade=regrade)
 
     def estimate(self, *, retry_errors: bool = False) -> Estimate:
         """What `update` would have to grade: cells and, with a server, calls, tokens and money.

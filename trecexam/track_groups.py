@@ -17,7 +17,7 @@ from trecexam.files.track_lock import TrackLock
 from trecexam.line.grading_time import measure_time
 from trecexam.line.judged_pool import count_judged_outside
 from trecexam.line.loaded_track import has_bank, of_each
-from trecexam.line.lost_grades import lost_grades, refuse_lost_grades
+from trecexam.line.lost_grades import lost_grades
 from trecexam.line.missing_banks import estimate_missing_banks
 from trecexam.line.official import official_judgments
 from trecexam.line.rejected import all_rejected
@@ -76,15 +76,10 @@ class Grading(Group):
         Raises:
             LockedError: a daemon is running on this track.
         """
-        from trecexam.outputs.update_all import grade_all
+        from trecexam.outputs.update import grade
 
         with TrackLock(self.track.folder.lock_path):
-            if self.track.is_joint:
-                return grade_all(self.track.loaders, progress, stop)
-            loader = self.track.loader()
-            refuse_lost_grades(loader)
-            loader.open_to_write()
-            return loader.grade(loader.load(), progress, stop)[1]
+            return grade(self.track.loaders, self.track.selected, progress, stop)
 
     def lost(self) -> int:
         """How many cells a grader that costs had graded, where the store has no grade any more; else 0."""

@@ -7,17 +7,22 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from converters.errors import ConversionError
-from trecexam.errors import LackingError, TrackError, TrecexamError, did_you_mean
+from trecexam.errors import LackingError, TrackError, TrecexamError, cannot_go_on, did_you_mean
 from trecexam.folder import TrackFolder
 from trecexam.graders import Grader
 from trecexam.graders.base import Spent, Usage
 from trecexam.line.assessment import Assessment
 from trecexam.line.loader import TrackLoader
+from trecexam.line.measure_names import names_of
 from trecexam.line.shared_inputs import SharedInputs
 from trecexam.line.track_graders import folder_of, grader_names, refuse_two_graders
+from trecexam.tables.notes import LOST, Note
+
+if TYPE_CHECKING:
+    from trecexam.line.measure_names import Measures
 
 T = TypeVar("T")
 
@@ -74,9 +79,22 @@ class LoadedTrack:
         return next(iter(self.assessments.values()))
 
     @property
+    def unable_notes(self) -> tuple[Note, ...]:
+        """Why graders cannot go on, one per line."""
+        return tuple(Note(cannot_go_on(name, error), LOST) for name, error in self.unable.items())
+
+    @property
     def of_documents(self) -> Assessment:
         """The first whose labels are of documents that runs rank; the first of all where there is none."""
         return next((each for each in self.assessments.values() if each.of_documents), self.first)
+
+    def by_grader(self, measures: Measures) -> dict[str, list[str]]:
+        """Return the measures of each grader, without its name; see `named`."""
+        measures_of_grader: dict[str, list[str]] = {}
+        for measure in names_of(measures) or ():
+            name, measure_name = self.named(measure)
+            measures_of_grader.setdefault(name, []).append(measure_name)
+        return measures_of_grader
 
     def named(self, measure: str) -> tuple[str, str]:
         """Whose measure `NAME:MEASURE` is, and which; without a name see `whose`, else the first grader's.
@@ -248,16 +266,17 @@ class TrackLoaders(Mapping[str, TrackLoader]):
             updated: what was loaded already, by grader.
             unable: why graders cannot go on that need not be tried again.
         """
-        names = tuple(self if names is None else names)
         assessments: dict[str, Assessment] = {}
-        errors = {name: unable[name] for name in names if name in unable}
-        for name in names:
-            if name not in errors:
-                try:
+        errors: dict[str, TrecexamError | ConversionError] = {}
+        for name in self if names is None else names:
+            try:
+                if name in unable:
+                    errors[name] = unable[name]
+                else:
                     assessments[name] = updated[name] if name in updated else self[name].load(hold)
-                except (TrecexamError, ConversionError) as error:
-                    errors[name] = error
-        return LoadedTrack(self.folder, assessments, {name: errors[name] for name in names if name in errors})
+            except (TrecexamError, ConversionError) as error:
+                errors[name] = error
+        return LoadedTrack(self.folder, assessments, errors)
 
 
 def of_each(loaders: TrackLoaders, names: Iterable[str], ask: Callable[[TrackLoader], T]) -> list[T]:

@@ -14,7 +14,7 @@ from converters.errors import ConversionError
 from converters.overrides import ADJUDICATED, UNDONE, read_overrides
 from converters.records import HumanRating, Item
 from trecexam.bank.model import Bank, passage_digest
-from trecexam.errors import RatingConflictError, TrecexamError, cannot_go_on, did_you_mean
+from trecexam.errors import RatingConflictError, TrecexamError, did_you_mean
 from trecexam.features.override.added_lines import (
     add_lines,
     earlier_opinion,
@@ -380,10 +380,7 @@ def human_ratings(track: LoadedTrack) -> Tables:
     shared = tables[on_scale.name]
     read = {each.folder.shown(each.folder.overrides()) for each in track.assessments.values()}
     refused = tuple(row for row in all_rejected(track) if row.file in read)
-    notes = (
-        *rejected_notes(refused),
-        *(cannot_go_on(name, error) for name, error in track.unable.items()),
-    )
+    notes = (*rejected_notes(refused), *map(str, track.unable_notes))
     if track.is_single:
         about = track.first.override_summary()
         return Tables({"ratings": shared}, notes, about=about, rejected=refused)

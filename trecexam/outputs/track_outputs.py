@@ -1,23 +1,29 @@
-"""What is of all graders of a track in out/: leaderboard, report, what was rejected, the manifest."""
+"""Files in out/ of all graders of a track: leaderboard, report, what was rejected, the manifest."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
+from converters.errors import ConversionError
+from trecexam.errors import TrecexamError
 from trecexam.features.leaderboard.joint import track_leaderboard
 from trecexam.files import atomic as files
 from trecexam.files.kept import read_object
 from trecexam.files.stamps import Rejected
 from trecexam.folder import OF_ALL
+from trecexam.line.assessment import Assessment
 from trecexam.line.loaded_track import LoadedTrack, TrackLoaders
 from trecexam.line.rejected import all_rejected
 from trecexam.line.track_graders import usable_folders
-from trecexam.outputs.earlier_files import stale_files
+from trecexam.outputs.earlier_files import remove_waiting, stale_files
 from trecexam.outputs.last_update import LastUpdate
 from trecexam.outputs.outputs import MANIFEST, PAGE, REJECTED
 from trecexam.outputs.report.joint import joint_page
+from trecexam.outputs.updates import Update
 from trecexam.scores.leaderboard import Leaderboard
 from trecexam.tables.table import Table, to_json, to_tsv
 
@@ -25,10 +31,22 @@ from trecexam.tables.table import Table, to_json, to_tsv
 _SHARED = ("inputs", "outputs", "versions", "config")
 
 
-class JointOutputs:
-    """The outputs of a track that are of all its graders. There are several."""
+class TrackOutputs:
+    """The outputs of a track that are of all its graders; those of one grader are its own.
 
-    def __init__(self, loaders: TrackLoaders) -> None:
+    Args:
+        hold: run files that are being written now.
+        errors: why graders cannot go on, as it is known at each call.
+    """
+
+    def __init__(
+        self,
+        loaders: TrackLoaders,
+        hold: Collection[Path],
+        errors: Mapping[str, TrecexamError | ConversionError],
+    ) -> None:
+        self._loaders, self._hold, self._errors = loaders, hold, errors
+        self._tracks: dict[str, Assessment] = {}
         self.folder = loaders.folder
         self._names = tuple(loaders)
         self._folders = usable_folders(loaders.folder)
@@ -38,46 +56,58 @@ class JointOutputs:
             lambda: {name: self.folder.shared_out / name for name in OF_ALL},
         )
 
-    def is_current(self, unable: Mapping[str, str]) -> bool:
-        """Whether they are as the last complete update left them, and the same graders could not go on."""
-        return self._last.facts(self._seen(unable)) is not None
-
-    def remember(self, unable: Mapping[str, str]) -> None:
-        """Notes that they are up to date."""
-        self._last.remember(self._seen(unable))
-
-    def _seen(self, unable: Mapping[str, str]) -> str:
-        return json.dumps([self._names, dict(unable)])
-
-    def write_leaderboard(self, track: LoadedTrack) -> list[str]:
-        """Writes the leaderboard, and the manifest; the files that changed, by their names in out/.
+    def write_leaderboard(self, name: str, track: Assessment) -> None:
+        """Write the leaderboard, and the manifest, after a grader's outputs were written.
 
         Raises:
-            TrecexamError: one cannot be written.
+            TrecexamError: a file cannot be written.
         """
-        contents = _leaderboard(track_leaderboard(track))
-        written = self._put(contents)
-        return [*written, *self._put_manifest(track, contents)]
+        if len(self._names) == 1:
+            return
+        self._tracks[name] = track
+        loaded = self._loaders.load(self._hold, updated=self._tracks, unable=self._errors)
+        self._tracks.update(loaded.assessments)
+        contents = _leaderboard(track_leaderboard(loaded))
+        self._put(contents)
+        self._put_manifest(loaded, contents)
 
-    def write(
-        self, track: LoadedTrack, rejected: Mapping[str, Sequence[Rejected]], stop: Callable[[], bool]
-    ) -> list[str]:
-        """Writes all of them, the manifest last; the files that changed, by their names in out/.
+    def write(self, update: Update, doing: Callable[[str], None], *, stopped: bool) -> Update:
+        """Write all of them after the graders' updates, the manifest last; return the update with them.
 
         Args:
-            rejected: of each grader, where that is known; else it is looked up.
-            stop: asked before the report, which is left unchanged where it is True.
+            update: of all graders.
+            doing: called before they are written.
+            stopped: the report is left unchanged.
 
         Raises:
-            TrecexamError: one cannot be written.
+            TrecexamError: a file cannot be written.
         """
+        if len(self._names) == 1:
+            return update
+        seen = json.dumps([self._names, {name: str(error) for name, error in self._errors.items()}])
+        update = replace(update, changed=update.changed or self._last.facts(seen) is None)
+        if not update.changed or (stopped and not update.graders):
+            return update
+        doing("what is of all graders")
+        track = self._loaders.load(self._hold, updated=self._tracks, unable=self._errors)
+        removed = remove_waiting(self.folder, track.unable)
+        names = self._write(track, {name: each.rejected for name, each in update.graders.items()}, stopped)
+        if not stopped:
+            self._last.remember(seen)
+        written = dict.fromkeys((*update.written, *(self.folder.shared_out / name for name in names)))
+        return replace(update, written=tuple(written), notes=(*update.notes, *removed))
+
+    def _write(
+        self, track: LoadedTrack, rejected: Mapping[str, Sequence[Rejected]], stopped: bool
+    ) -> list[str]:
+        """Write the files; return the names of those that changed."""
         board = track_leaderboard(track)
         table = Table(Rejected._fields, tuple(tuple(row) for row in all_rejected(track, rejected)))
         contents = {**_leaderboard(board), REJECTED: to_tsv(table).encode()}
         written = self._put(contents)
         if not self.folder.whole.report.write:
             files.remove(self.folder.shared_out / PAGE)
-        elif not stop():
+        elif not stopped:
             contents[PAGE] = joint_page(track, board, table)
             written += self._put({PAGE: contents[PAGE]})
         return [*written, *self._put_manifest(track, contents)]
