@@ -73,26 +73,10 @@ class Status(Result):
 
 def _grader_status(loader: TrackLoader) -> Status:
     track = loader.load()
-    notes = (*left_out_runs(track), *unread_answers(track), *_read_anew(track), *track.notes)
-    return Status(_values(loader), notes)
-
-
-def _read_anew(track: Assessment) -> Iterator[str]:
-    """Yield how many kept answers read differently than when they were stored; nothing where none does."""
-    n_answers, n_differ = track.grades.read_anew(track.sheets)
-    if n_differ:
-        yield (
-            f"{plural(n_answers, 'kept answer')} read anew: {n_differ:,} read differently than when stored; "
-            "no model was asked"
-        )
-
-
-def _values(loader: TrackLoader) -> dict[str, Any]:
-    track = loader.load()
     pid = holder(loader.folder.lock_path)
     made_on = track.grades.environments()
     rejected = rejected_rows(track)
-    return {
+    values = {
         "track": str(loader.folder.root),
         "grader": track.grader.identity["grader"],
         "grader_identity": identity_digest(track.grader.identity).hex(),
@@ -119,6 +103,18 @@ def _values(loader: TrackLoader) -> dict[str, Any]:
         "rejected": len(rejected),
         **({"lost": dict(Counter(row.lost for row in rejected))} if rejected else {}),
     }
+    notes = (*left_out_runs(track), *unread_answers(track), *_read_anew(track), *track.notes)
+    return Status(values, notes)
+
+
+def _read_anew(track: Assessment) -> Iterator[str]:
+    """Yield how many kept answers read differently than when they were stored; nothing where none does."""
+    n_answers, n_differ = track.grades.read_anew(track.sheets)
+    if n_differ:
+        yield (
+            f"{plural(n_answers, 'kept answer')} read anew: {n_differ:,} read differently than when stored; "
+            "no model was asked"
+        )
 
 
 def track_status(loaders: TrackLoaders, names: Sequence[str]) -> Status:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,6 +11,7 @@ from typing import Any
 from converters.errors import ConversionError
 from trecexam.errors import TrecexamError
 from trecexam.features.leaderboard.joint import track_leaderboard
+from trecexam.features.leaderboard.outputs import leaderboard_files
 from trecexam.files import atomic as files
 from trecexam.files.kept import read_object
 from trecexam.files.stamps import Rejected
@@ -24,7 +25,6 @@ from trecexam.outputs.last_update import LastUpdate
 from trecexam.outputs.outputs import MANIFEST, PAGE, REJECTED
 from trecexam.outputs.report.joint import joint_page
 from trecexam.outputs.updates import Update
-from trecexam.scores.leaderboard import Leaderboard
 from trecexam.tables.table import Table, to_json, to_tsv
 
 #: What each grader's manifest has that is the same in all.
@@ -67,7 +67,7 @@ class TrackOutputs:
         self._tracks[name] = track
         loaded = self._loaders.load(self._hold, updated=self._tracks, unable=self._errors)
         self._tracks.update(loaded.assessments)
-        contents = _leaderboard(track_leaderboard(loaded))
+        contents = leaderboard_files(track_leaderboard(loaded))
         self._put(contents)
         self._put_manifest(loaded, contents)
 
@@ -91,38 +91,29 @@ class TrackOutputs:
         doing("what is of all graders")
         track = self._loaders.load(self._hold, updated=self._tracks, unable=self._errors)
         removed = remove_waiting(self.folder, track.unable)
-        names = self._write(track, {name: each.rejected for name, each in update.graders.items()}, stopped)
-        if not stopped:
-            self._last.remember(seen)
-        written = dict.fromkeys((*update.written, *(self.folder.shared_out / name for name in names)))
-        return replace(update, written=tuple(written), notes=(*update.notes, *removed))
-
-    def _write(
-        self, track: LoadedTrack, rejected: Mapping[str, Sequence[Rejected]], stopped: bool
-    ) -> list[str]:
-        """Write the files; return the names of those that changed."""
         board = track_leaderboard(track)
-        table = Table(Rejected._fields, tuple(tuple(row) for row in all_rejected(track, rejected)))
-        contents = {**_leaderboard(board), REJECTED: to_tsv(table).encode()}
+        rejected = all_rejected(track, {name: each.rejected for name, each in update.graders.items()})
+        table = Table(Rejected._fields, tuple(tuple(row) for row in rejected))
+        contents = {**leaderboard_files(board), REJECTED: to_tsv(table).encode()}
         written = self._put(contents)
         if not self.folder.whole.report.write:
             files.remove(self.folder.shared_out / PAGE)
         elif not stopped:
             contents[PAGE] = joint_page(track, board, table)
             written += self._put({PAGE: contents[PAGE]})
-        return [*written, *self._put_manifest(track, contents)]
+        written += self._put_manifest(track, contents)
+        if not stopped:
+            self._last.remember(seen)
+        written = [path for path in written if path not in update.written]
+        return replace(update, written=(*update.written, *written), notes=(*update.notes, *removed))
 
-    def _put(self, contents: Mapping[str, bytes]) -> list[str]:
-        out = self.folder.shared_out
-        files.make_folder(out)
-        return [
-            name
-            for name, content in contents.items()
-            if files.replace(out / name, content, into_special=False)
-        ]
+    def _put(self, contents: Mapping[str, bytes]) -> list[Path]:
+        files.make_folder(self.folder.shared_out)
+        paths = ((self.folder.shared_out / name, content) for name, content in contents.items())
+        return [path for path, content in paths if files.replace(path, content, into_special=False)]
 
-    def _put_manifest(self, track: LoadedTrack, contents: Mapping[str, bytes]) -> list[str]:
-        """Writes the manifest, of what is in out/ now: each grader's own is what it wrote last."""
+    def _put_manifest(self, track: LoadedTrack, contents: Mapping[str, bytes]) -> list[Path]:
+        """Write the manifest, of what is in out/ now: each grader's own is what it wrote last."""
         out, stale = self.folder.shared_out, stale_files(self.folder, track.unable)
         manifests: dict[str, dict[str, Any]] = {name: {} for name in self._names}
         manifests |= {name: read_object(folder.manifest_path) for name, folder in self._folders.items()}
@@ -156,7 +147,3 @@ class TrackOutputs:
             "versions": next((each["versions"] for each in manifests.values() if "versions" in each), {}),
         }
         return self._put({MANIFEST: to_json(manifest).encode()})
-
-
-def _leaderboard(board: Leaderboard) -> dict[str, bytes]:
-    return {"leaderboard.tsv": board.to_tsv().encode(), "leaderboard.json": board.to_json().encode()}

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
 from converters.errors import ConversionError
 from trecexam.errors import LackingError, LockedError, StoreError, TrecexamError, cannot_go_on
-from trecexam.line.assessment import Assessment
 from trecexam.line.grading import Graded, Progress
 from trecexam.line.loaded_track import TrackLoaders
 from trecexam.line.lost_grades import refuse_lost_grades
@@ -58,9 +58,7 @@ def update(
         def at(stage: str) -> None:
             doing(f"{stage} ({name})" if several else stage)
 
-        def written(track: Assessment) -> None:
-            outputs.write_leaderboard(name, track)
-
+        written = partial(outputs.write_leaderboard, name)
         return update_grader(loaders[name], named, stop, hold, doing=at, written=written, regrade=regrade)
 
     done = _run_each(loaders, names, progress, stop, errors, run)
