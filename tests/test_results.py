@@ -171,7 +171,7 @@ OTHERWISE = {
         *("ragval.estimate_answers", "ragval.estimate_questions"),
     ),
     "what functions of a track, as in extensions, are made with": (
-        *("track.loader", "track.graded", "track.of_measures", "track.model_lock"),
+        *("track.loader", "track.graded", "track.loaded", "track.of_measures", "track.model_lock"),
         *("track.grader_note", "track.with_grader_note", "track.with_grade_notes"),
     ),
     "it writes, grades or asks a model, and gives what was done": (

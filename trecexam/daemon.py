@@ -19,8 +19,8 @@ from trecexam.line.grading import Progress
 from trecexam.line.loaded_track import TrackLoaders
 from trecexam.line.rejected import lost_in_words
 from trecexam.line.track_graders import usable_folders
-from trecexam.outputs.update import warm_up
-from trecexam.outputs.update_all import update_all
+from trecexam.outputs.grader_update import warm_up
+from trecexam.outputs.update import update
 from trecexam.outputs.updates import Update
 from trecexam.tables.text import plural, shorten_list
 from trecexam.watching.events import Hints, Wake, watching
@@ -168,7 +168,7 @@ class Daemon:
         if self._failure is None or self._failure[0] != key or time.monotonic() > self._failure[1] + RETRY:
             try:
                 hold = tuple(waiting)
-                done = update_all(
+                done = update(
                     loaders,
                     self.progress,
                     self._stop.is_set,

@@ -133,9 +133,10 @@ class Track:
     @property
     def measures(self) -> tuple[str, ...]:
         """The leaderboard's own measures; the first orders it. Of several graders as `NAME:MEASURE`."""
-        if not self.is_joint:
-            return tuple(str(parsed(each)) for each in self.graded().measures)
-        assessments = self.loaders.load().assessments.items()
+        track = self.loaded()
+        if track.is_single:
+            return tuple(str(parsed(each)) for each in track.first.measures)
+        assessments = track.assessments.items()
         return tuple(f"{name}:{parsed(column)}" for name, each in assessments for column in each.measures)
 
     def __repr__(self) -> str:
@@ -149,9 +150,18 @@ class Track:
     # Which grader answers. Functions of a track in extensions call these, too.
 
     @property
+    def selected(self) -> tuple[str, ...]:
+        """The names of the graders that answer: the selected one, else all."""
+        return self.graders if self._grader is None else (self._grader,)
+
+    @property
     def is_joint(self) -> bool:
         """True for a track with several graders of which none is selected."""
-        return self._grader is None and len(self.loaders) > 1
+        return len(self.selected) > 1
+
+    def loaded(self) -> LoadedTrack:
+        """Return the track, as it is now, as the graders see it that answer."""
+        return self.loaders.load(names=self.selected)
 
     def loader(
         self,
@@ -173,7 +183,7 @@ class Track:
             TrecexamError: with `documents`, no grader with such labels is selected, or none can go on.
         """
         if not self.is_joint:
-            loader = self.loaders[self._grader or self.graders[0]]
+            loader = self.loaders[self.selected[0]]
             if documents and not loader.kind.ranks:
                 others = [name for name, other in self.loaders.items() if other.kind.ranks]
                 raise TrecexamError(
@@ -186,7 +196,7 @@ class Track:
             lambda each: (each.of_documents or not documents) and applies(each), bank_needed=bank_needed
         )
         if documents and not loader.load(bank_needed=bank_needed).of_documents:
-            unable = self.loaders.load().unable
+            unable = self.loaded().unable
             if unable:
                 raise TrecexamError(
                     "no grader that labels documents can go on; "
@@ -220,7 +230,7 @@ class Track:
             TrackError: a measure names a grader that the track does not have.
         """
         names = (names_of(measures) or ()) if self.is_joint else ()
-        loaded = self.loaders.load() if names else None
+        loaded = self.loaded() if names else None
         named = next(filter(None, (loaded.whose(name) for name in names)), None) if loaded else None
         return self if named is None else self[named]
 
@@ -270,10 +280,10 @@ class Track:
             LockedError: a daemon is running on this track.
             StoreError: the store is gone or an older one, and what it had would be paid for again.
         """
-        from trecexam.outputs.update_all import update_all
+        from trecexam.outputs.update import update
 
         with TrackLock(self.folder.lock_path):
-            return update_all(self.loaders, progress, stop, only=self._grader, doing=doing, regrade=regrade)
+            return update(self.loaders, progress, stop, only=self._grader, doing=doing, regrade=regrade)
 
     def estimate(self, *, retry_errors: bool = False) -> Estimate:
         """What `update` would have to grade: cells and, with a server, calls, tokens and money.
@@ -285,16 +295,16 @@ class Track:
         Raises:
             TrecexamError, ConversionError: none can.
         """
-        if not self.is_joint:
-            return self.loader().estimate(self.graded(), retry_errors=retry_errors)
-        each_one = of_each(self.loaders, lambda each: each.estimate(each.load(), retry_errors=retry_errors))
+        each_one = of_each(
+            self.loaders, self.selected, lambda each: each.estimate(each.load(), retry_errors=retry_errors)
+        )
         return reduce(Estimate.plus, each_one)
 
     def status(self) -> Status:
         """What the track holds, how far grading is, and who grades it now; of each grader, and their sum."""
-        from trecexam.line.status import joint_status, status_of_one
+        from trecexam.line.status import track_status
 
-        return joint_status(self.loaders) if self.is_joint else status_of_one(self.loader())
+        return track_status(self.loaders, self.selected)
 
     @property
     def grading(self) -> Grading:
@@ -421,12 +431,9 @@ class Track:
         if official:
             judged = self.graded(lambda each: each.of_documents and has_bank(each), bank_needed=False)
             return leaderboard(judged, measures, official=True, runs=runs)
-        if self.is_joint:
-            from trecexam.features.leaderboard.joint import joint_leaderboard
+        from trecexam.features.leaderboard.joint import track_leaderboard
 
-            return joint_leaderboard(self.loaders.load(), measures, runs=runs)
-        graded = self.graded()
-        return leaderboard(graded, measures, runs=runs).with_notes(*grades_notes(graded))
+        return track_leaderboard(self.loaded(), measures, runs=runs)
 
     def _learned_leaderboard(
         self, measures: Measures | None, *, official: bool, runs: Collection[str] | None, labels: str
@@ -649,7 +656,7 @@ class Track:
 
         of_all = self.is_joint and find_plot(name).joint is not None
         track = self if of_all else self.of_measures(measure)
-        graded = self.loaders.load() if of_all else track.graded(lambda each: has_plot(each, name))
+        graded = self.loaded() if of_all else track.graded(lambda each: has_plot(each, name))
         figure = plot(
             graded,
             name,

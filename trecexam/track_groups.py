@@ -6,7 +6,6 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from trecexam.features.correlation.comparison import compare
 from trecexam.features.correlation.joint import compare_all
 from trecexam.features.exporting import exports
 from trecexam.features.exporting.pool import pooled_passages
@@ -18,10 +17,10 @@ from trecexam.files.track_lock import TrackLock
 from trecexam.line.grading_time import measure_time
 from trecexam.line.judged_pool import count_judged_outside
 from trecexam.line.loaded_track import has_bank, of_each
-from trecexam.line.lost_grades import lost_grades, refuse_lost_grades
+from trecexam.line.lost_grades import lost_grades
 from trecexam.line.missing_banks import estimate_missing_banks, forget_unread_answers
 from trecexam.line.official import official_judgments
-from trecexam.line.rejected import all_rejected, all_rejected_of
+from trecexam.line.rejected import all_rejected
 from trecexam.scores.labels import subtopic_qrels
 
 if TYPE_CHECKING:
@@ -77,21 +76,14 @@ class Grading(Group):
         Raises:
             LockedError: a daemon is running on this track.
         """
-        from trecexam.outputs.update_all import grade_all
+        from trecexam.outputs.update import grade
 
         with TrackLock(self.track.folder.lock_path):
-            if self.track.is_joint:
-                return grade_all(self.track.loaders, progress, stop)
-            loader = self.track.loader()
-            refuse_lost_grades(loader)
-            loader.open_to_write()
-            return loader.grade(loader.load(), progress, stop)[1]
+            return grade(self.track.loaders, self.track.selected, progress, stop)
 
     def lost(self) -> int:
         """How many cells a grader that costs had graded, where the store has no grade any more; else 0."""
-        if self.track.is_joint:
-            return sum(of_each(self.track.loaders, lost_grades))
-        return lost_grades(self.track.loader())
+        return sum(of_each(self.track.loaders, self.track.selected, lost_grades))
 
     def forget_errors(self) -> int:
         """Drops stored answers that are errors, so that the next update asks again; returns how many.
@@ -105,7 +97,7 @@ class Grading(Group):
 
         track = self.track
         with TrackLock(track.folder.lock_path):
-            loaders = list(track.loaders.values()) if track.is_joint else [track.loader()]
+            loaders = [track.loaders[name] for name in track.selected]
             for loader in loaders:
                 Outputs(loader.folder).forget()
                 loader.open_to_write()
@@ -125,9 +117,7 @@ class Grading(Group):
 
     def estimate_banks(self) -> dict[str, Estimate]:
         """What `update` would take to write the test banks that are missing, by grader; asks nobody."""
-        track = self.track
-        names = track.graders if track.is_joint else (track.loader().name,)
-        return estimate_missing_banks(track.loaders, names)
+        return estimate_missing_banks(self.track.loaders, self.track.selected)
 
     @property
     def kind(self) -> Kind:
@@ -156,9 +146,7 @@ class Files(Group):
 
     def rejected(self) -> tuple[Rejected, ...]:
         """What of the track's inputs was rejected, and what has no grade, with file, line and reason."""
-        if self.track.is_joint:
-            return all_rejected_of(self.track.loaders.load())
-        return all_rejected(self.track.graded())
+        return all_rejected(self.track.loaded())
 
     def runs(self) -> Mapping[str, Path]:
         """Display name of each run -> its file."""
@@ -196,12 +184,8 @@ class Correlate(Group):
             ValueError: a measure cannot be computed.
         """
         sides = (measures, official_measures)
-        if self.track.is_joint:
-            whole = self.track.loaders.load()
-            return compare_all(whole, *sides, min_ratings=min_ratings, per_query=per_query, rbo_p=rbo_p)
-        graded = self.track.graded()
-        compared = compare(graded, *sides, min_ratings=min_ratings, per_query=per_query, rbo_p=rbo_p)
-        return self.track.with_grade_notes(compared, graded)
+        track = self.track.loaded()
+        return compare_all(track, *sides, min_ratings=min_ratings, per_query=per_query, rbo_p=rbo_p)
 
 
 class Fill(Group):
@@ -442,9 +426,7 @@ class Override(Group):
 
         Ratings that cannot count are rejected, with reasons.
         """
-        if self.track.is_joint:
-            return overriding.all_human_ratings(self.track.loaders.load())
-        return overriding.human_ratings(self.track.graded())
+        return overriding.human_ratings(self.track.loaded())
 
     def summary(self) -> dict[str, Any]:
         """How many cells and passages people rated in place of the grader, and who did."""
@@ -548,11 +530,7 @@ class Export(Group):
         Raises:
             TrecexamError: there are no scores; or as `Track.leaderboard`.
         """
-        if self.track.is_joint:
-            values = exports.joint_leaderboard_values(self.track.loaders.load(), first)
-            if values is not None:
-                return values
-        return exports.leaderboard_values(self.track.graded(), first)
+        return exports.leaderboard_values(self.track.loaded(), first)
 
     def items_without_facet(self) -> int:
         """How many items have no facet, and are in no labels by facet."""

@@ -15,7 +15,7 @@ import trecexam
 from trecexam.cli.main import run
 from trecexam.line.loader import TrackLoader
 from trecexam.line.track_graders import open_folder
-from trecexam.outputs.update import updated
+from trecexam.outputs.grader_update import update_grader
 
 Ratings = Mapping[str, Mapping[str, Mapping[str, int]]]
 Rankings = Mapping[str, Mapping[str, list[str]]]
@@ -69,12 +69,12 @@ def test_the_37th_run_evaluates_only_queries_whose_labels_change(track: Path, tm
     content = last.read_bytes()
     last.unlink()
     with TrackLoader(open_folder(root)) as loader:
-        updated(loader)
+        update_grader(loader)
         before = loader.load()
         values = before.run_values["rubric"]
         evaluated = values.evaluated
         last.write_bytes(content)
-        updated(loader)
+        update_grader(loader)
         after = loader.load()
         touched = sum(after.sheets[q] is not sheet for q, sheet in before.sheets.items())
         assert 0 < touched < 21

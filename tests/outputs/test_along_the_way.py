@@ -38,7 +38,7 @@ class ModelGrader(HashGrader):
 def graded_with_updates(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, ModelGrader]:
     """A track that was graded with a few intermediate outputs."""
     patch = pytest.MonkeyPatch()
-    patch.setattr("trecexam.outputs.update._LESS_OFTEN", 0)
+    patch.setattr("trecexam.outputs.grader_update._LESS_OFTEN", 0)
     root = make_small_track(tmp_path_factory.mktemp("along") / "t", items=6, config=EVERY)
     grader = ModelGrader(root / "out", batch=70)
     with trecexam.open_track(root, grader=grader) as track:

@@ -15,7 +15,7 @@ from trecexam.files.track_lock import TrackLock
 from trecexam.graders import Answer, Cell
 from trecexam.line.loader import TrackLoader
 from trecexam.line.track_graders import open_folder
-from trecexam.outputs.update import updated as update_of
+from trecexam.outputs.grader_update import update_grader
 
 
 def update(root: Path, grader: HashGrader) -> trecexam.outputs.updates.Update:  # type: ignore[name-defined]
@@ -79,17 +79,17 @@ def test_the_same_inputs_give_identical_bytes_in_another_folder(tmp_path: Path) 
 
 def test_a_new_run_grades_only_its_new_passages(small_track: Path, hash_grader: HashGrader) -> None:
     with TrackLoader(open_folder(small_track), hash_grader) as loader:
-        update_of(loader)
+        update_grader(loader)
         hash_grader.asked.clear()
         values = loader.load().run_values["rubric"]
         evaluated = values.evaluated
         write_run(small_track / "runs" / "new.run", {"q1": ["q1-d11", "q1-d00"], "q2": ["q2-d00"]})
-        done = update_of(loader)
+        done, _ = update_grader(loader)
         assert {cell.doc_id for cell in hash_grader.asked} <= {"q1-d11"}
         # The new run on three queries, and the three old runs on the one query whose labels changed.
         touched = 3 if hash_grader.asked else 0
         assert values.evaluated - evaluated == 3 + touched
-        assert done.update.changed
+        assert done.changed
     assert "new" in {row["run"] for row in tsv_rows(small_track / "out" / "leaderboard.tsv")}
 
 

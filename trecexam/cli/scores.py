@@ -52,12 +52,10 @@ def leaderboard(
 def _without_runs(track: Track, *, official: bool) -> Iterator[str]:
     """Yield why a leaderboard has no rows: there are no files, or each was rejected."""
     # Imports numpy.
-    from trecexam.line.rejected import joint_rejected, rejected_notes
+    from trecexam.line.rejected import rejected_notes
 
-    joint = track.is_joint and not official
-    loaded = track.loaders.load().assessments if joint else {"": track.graded(bank_needed=not official)}
-    files = {name: [row for row in each.not_taken if row.lost == "file"] for name, each in loaded.items()}
-    rejected = joint_rejected(track.loaders.folder, files) if len(files) > 1 else next(iter(files.values()))
+    rows = track.graded(bank_needed=False).not_taken if official else track.files.rejected()
+    rejected = [row for row in rows if row.lost == "file"]
     yield f"{'no usable run' if rejected else 'no runs yet'}: drop some into {track.folder.runs}"
     yield from rejected_notes(rejected, 5)
 

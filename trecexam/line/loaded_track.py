@@ -1,22 +1,28 @@
-"""A track as all its graders see it at a moment: an assessment for each."""
+"""A track as its graders see it at a moment: an assessment for each."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeVar
+from types import MappingProxyType
+from typing import TYPE_CHECKING, TypeVar
 
 from converters.errors import ConversionError
-from trecexam.errors import LackingError, TrackError, TrecexamError, did_you_mean
+from trecexam.errors import LackingError, TrackError, TrecexamError, cannot_go_on, did_you_mean
 from trecexam.folder import TrackFolder
 from trecexam.graders import Grader
 from trecexam.graders.meter import Spent, Usage
 from trecexam.line.assessment import Assessment
 from trecexam.line.loader import TrackLoader
+from trecexam.line.measure_names import names_of
 from trecexam.line.shared_inputs import SharedInputs
 from trecexam.line.track_graders import folder_of, grader_names, refuse_two_graders
+from trecexam.tables.notes import LOST, Note
+
+if TYPE_CHECKING:
+    from trecexam.line.measure_names import Measures
 
 T = TypeVar("T")
 
@@ -28,7 +34,7 @@ def has_bank(track: Assessment) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class LoadedTrack:
-    """One finished value, never changed.
+    """One finished value, never changed: what one grader says, or what several say.
 
     Attributes:
         folder: of the track as a whole.
@@ -58,7 +64,7 @@ class LoadedTrack:
 
     @property
     def is_single(self) -> bool:
-        """Whether the track has one grader."""
+        """True for one grader: results then have no grader's name."""
         return len(self.assessments) + len(self.unable) == 1
 
     @property
@@ -73,9 +79,22 @@ class LoadedTrack:
         return next(iter(self.assessments.values()))
 
     @property
+    def unable_notes(self) -> tuple[Note, ...]:
+        """Why graders cannot go on, one per line."""
+        return tuple(Note(cannot_go_on(name, error), LOST) for name, error in self.unable.items())
+
+    @property
     def of_documents(self) -> Assessment:
         """The first whose labels are of documents that runs rank; the first of all where there is none."""
         return next((each for each in self.assessments.values() if each.of_documents), self.first)
+
+    def by_grader(self, measures: Measures) -> dict[str, list[str]]:
+        """Return the measures of each grader, without its name; see `named`."""
+        measures_of_grader: dict[str, list[str]] = {}
+        for measure in names_of(measures) or ():
+            name, measure_name = self.named(measure)
+            measures_of_grader.setdefault(name, []).append(measure_name)
+        return measures_of_grader
 
     def named(self, measure: str) -> tuple[str, str]:
         """Whose measure `NAME:MEASURE` is, and which; without a name see `whose`, else the first grader's.
@@ -231,31 +250,44 @@ class TrackLoaders(Mapping[str, TrackLoader]):
                 return self[name]
         return able or self.first
 
-    def load(self, hold: Collection[Path] = ()) -> LoadedTrack:
-        """The current track; grades nothing.
+    def load(
+        self,
+        hold: Collection[Path] = (),
+        names: Iterable[str] | None = None,
+        *,
+        updated: Mapping[str, Assessment] = MappingProxyType({}),
+        unable: Mapping[str, TrecexamError | ConversionError] = MappingProxyType({}),
+    ) -> LoadedTrack:
+        """Return the current track; grades nothing.
 
         Args:
             hold: run files that are being written now.
+            names: of the graders; None for all.
+            updated: what was loaded already, by grader.
+            unable: why graders cannot go on that need not be tried again.
         """
         assessments: dict[str, Assessment] = {}
-        unable: dict[str, TrecexamError | ConversionError] = {}
-        for name in self:
+        errors: dict[str, TrecexamError | ConversionError] = {}
+        for name in self if names is None else names:
             try:
-                assessments[name] = self[name].load(hold)
+                if name in unable:
+                    errors[name] = unable[name]
+                else:
+                    assessments[name] = updated[name] if name in updated else self[name].load(hold)
             except (TrecexamError, ConversionError) as error:
-                unable[name] = error
-        return LoadedTrack(self.folder, assessments, unable)
+                errors[name] = error
+        return LoadedTrack(self.folder, assessments, errors)
 
 
-def of_each(loaders: TrackLoaders, ask: Callable[[TrackLoader], T]) -> list[T]:
-    """What the loaders of those graders say that can go on.
+def of_each(loaders: TrackLoaders, names: Iterable[str], ask: Callable[[TrackLoader], T]) -> list[T]:
+    """Return the answers of the loaders of those of these graders that can go on.
 
     Raises:
         TrecexamError, ConversionError: none can.
     """
     answers: list[T] = []
     errors: list[TrecexamError | ConversionError] = []
-    for name in loaders:
+    for name in names:
         try:
             answers.append(ask(loaders[name]))
         except (TrecexamError, ConversionError) as error:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from types import MappingProxyType
 
 from converters.errors import Lost
 from converters.fields import taken_for_comments
@@ -60,20 +61,30 @@ def lost_in_words(lost: Mapping[Lost, int]) -> str:
     return ", ".join(parts)
 
 
-def all_rejected(track: Assessment) -> tuple[Rejected, ...]:
-    """What of the track's inputs was rejected, and what has no grade, each with file, line and reason."""
-    return rejected_rows(track, tuple(left_out(track)))
+def all_rejected(
+    track: LoadedTrack, rejected: Mapping[str, Sequence[Rejected]] = MappingProxyType({})
+) -> tuple[Rejected, ...]:
+    """Return what was rejected of the inputs, and what has no grade, each with file, line and reason.
 
+    Args:
+        rejected: what graders did not take, where that is known; else it is looked up.
 
-def all_rejected_of(track: LoadedTrack) -> tuple[Rejected, ...]:
-    """The same of several graders, see `joint_rejected`."""
-    return joint_rejected(
-        track.folder, {name: all_rejected(each) for name, each in track.assessments.items()}
+    Raises:
+        TrecexamError, ConversionError: why the one grader of a track cannot go on.
+    """
+    if track.is_single:
+        return rejected_rows(track.first, tuple(left_out(track.first)))
+    return merge_rejected(
+        track.folder,
+        {
+            name: rejected[name] if name in rejected else rejected_rows(each, tuple(left_out(each)))
+            for name, each in track.assessments.items()
+        },
     )
 
 
-def joint_rejected(folder: TrackFolder, rejected: Mapping[str, Sequence[Rejected]]) -> tuple[Rejected, ...]:
-    """What all of several graders did not take stands once, other rows begin with their names.
+def merge_rejected(folder: TrackFolder, rejected: Mapping[str, Sequence[Rejected]]) -> tuple[Rejected, ...]:
+    """Return what several graders did not take: rows of all once, other rows with their graders' names.
 
     Args:
         folder: of the track.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from typing import TYPE_CHECKING, Any
 
@@ -72,38 +72,20 @@ class Status(Result):
         return self.values[name] if name in self.values else super().__getitem__(name)
 
 
-def status_of(loader: TrackLoader) -> Status:
-    """What a track holds, how far one grader is, and which processes run."""
-    track = loader.load()
-    notes = (*left_out_runs(track), *unread_answers(track), *_read_anew(track), *track.notes)
-    return Status(_values(loader, track), notes)
-
-
-def status_of_one(loader: TrackLoader) -> Status:
-    """Return the status of a track's one grader; without a test bank a note says so."""
+def _grader_status(loader: TrackLoader, *, bank_needed: bool = True) -> Status:
+    """Return what one grader's track holds; if it needs no bank, a note names a missing one."""
+    missing: tuple[str, ...] = ()
     try:
-        return status_of(loader)
+        track = loader.load()
     except TrackError as error:
+        if bank_needed:
+            raise
         # What else is missing is raised here.
-        track = loader.load(bank_needed=False)
-        return Status(_values(loader, track), (str(error), *track.notes))
-
-
-def _read_anew(track: Assessment) -> Iterator[str]:
-    """Yield how many kept answers read differently than when they were stored; nothing where none does."""
-    n_answers, n_differ = track.grades.read_anew(track.sheets)
-    if n_differ:
-        yield (
-            f"{plural(n_answers, 'kept answer')} read anew: {n_differ:,} read differently than when stored; "
-            "no model was asked"
-        )
-
-
-def _values(loader: TrackLoader, track: Assessment) -> dict[str, Any]:
+        track, missing = loader.load(bank_needed=False), (str(error),)
     pid = holder(loader.folder.lock_path)
     made_on = track.grades.environments()
     rejected = rejected_rows(track)
-    return {
+    values = {
         "track": str(loader.folder.root),
         "grader": track.grader.identity["grader"],
         "grader_identity": identity_digest(track.grader.identity).hex(),
@@ -130,17 +112,34 @@ def _values(loader: TrackLoader, track: Assessment) -> dict[str, Any]:
         "rejected": len(rejected),
         **({"lost": dict(Counter(row.lost for row in rejected))} if rejected else {}),
     }
+    notes = (*missing, *left_out_runs(track), *unread_answers(track), *_read_anew(track), *track.notes)
+    return Status(values, notes)
 
 
-def joint_status(loaders: TrackLoaders) -> Status:
-    """The same of each of several graders, and the sum of their cells and of what they used."""
+def _read_anew(track: Assessment) -> Iterator[str]:
+    """Yield how many kept answers read differently than when they were stored; nothing where none does."""
+    n_answers, n_differ = track.grades.read_anew(track.sheets)
+    if n_differ:
+        yield (
+            f"{plural(n_answers, 'kept answer')} read anew: {n_differ:,} read differently than when stored; "
+            "no model was asked"
+        )
+
+
+def track_status(loaders: TrackLoaders, names: Sequence[str]) -> Status:
+    """Return what a track holds, how far its graders are, and which processes run.
+
+    Of several graders it has each one's, and the sum of their cells and of what they used.
+    """
+    if len(names) == 1:
+        return _grader_status(loaders[names[0]], bank_needed=False)
     graders: dict[str, Mapping[str, Any]] = {}
     notes_by_grader: dict[str, tuple[str, ...]] = {}
     errors: dict[str, TrecexamError | ConversionError] = {}
     pid = holder(loaders.folder.lock_path)
-    for name in loaders:
+    for name in names:
         try:
-            status = status_of(loaders[name])
+            status = _grader_status(loaders[name])
             of_track = ("track", "watched_by", "written", "stored_grades")
             grader_values = {key: value for key, value in status.values.items() if key not in of_track}
             graders[name] = {"kind": loaders[name].kind.name, **grader_values, "notes": [*status.notes]}

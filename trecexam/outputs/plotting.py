@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from trecexam.errors import TrecexamError, cannot_go_on, did_you_mean, shortened
+from trecexam.errors import TrecexamError, did_you_mean, shortened
 from trecexam.line.diagnostics import grades_notes
 from trecexam.line.loaded_track import LoadedTrack
 from trecexam.line.output_files import FeaturePlot, PlotMeasures
@@ -113,8 +113,7 @@ def plot(
         assert declared.joint is not None
         made = declared.joint(track, measures)
         notes_by_grader = {grader: grades_notes(each) for grader, each in track.assessments.items()}
-        unable = (cannot_go_on(grader, error) for grader, error in track.unable.items())
-        notes: tuple[str, ...] = (*each_once(notes_by_grader, of_grader), *unable)
+        notes: tuple[str, ...] = (*each_once(notes_by_grader, of_grader), *map(str, track.unable_notes))
     else:
         made, notes = declared.make(track, measures), grades_notes(track)
     figure = paper_figure(made, width=across, height=up, letters=font_size)

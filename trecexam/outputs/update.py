@@ -1,251 +1,171 @@
-"""One update of a track: scan, grade what is missing, write what changed. The daemon calls it."""
+"""One update of a track: its graders one after the other, then the files of all of them."""
 
 from __future__ import annotations
 
-import contextlib
-import ctypes
-import gc
-import hashlib
-import json
-import math
-import time
-from collections.abc import Callable, Collection, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
+from typing import TypeVar
 
-from converters.errors import StoppedError
-from converters.lines import stoppable
-from trecexam.files.stamps import fingerprint
-from trecexam.graders.base import identity_json
-from trecexam.line.assessment import Assessment
-from trecexam.line.cautions import answered_cautions
-from trecexam.line.cell_order import is_useful
-from trecexam.line.evaluation import official_values, own_leaderboard, rubric_values
-from trecexam.line.grading import Progress
-from trecexam.line.loader import TrackLoader
-from trecexam.line.lost_grades import lost_grades, refuse_lost_grades, stored_grades
-from trecexam.line.measures import left_out_runs, order_cautions, without_vital
-from trecexam.line.rejected import left_out, not_computable, rejected_rows
-from trecexam.line.run_grades import run_grades_notes
-from trecexam.line.sheets import Counts
-from trecexam.outputs.features import features
-from trecexam.outputs.outputs import Outputs
-from trecexam.outputs.updates import Update
-from trecexam.version import __version__
+from converters.errors import ConversionError
+from trecexam.errors import LackingError, LockedError, StoreError, TrecexamError, cannot_go_on
+from trecexam.line.grading import Graded, Progress
+from trecexam.line.loaded_track import TrackLoaders
+from trecexam.line.lost_grades import refuse_lost_grades
+from trecexam.line.missing_banks import write_missing_banks
+from trecexam.outputs.earlier_files import remove_gone, stale_files
+from trecexam.outputs.grader_update import update_grader
+from trecexam.outputs.track_outputs import TrackOutputs
+from trecexam.outputs.updates import Update, add_updates
 
-#: Outputs along the way take one part of the time, grading so many.
-_LESS_OFTEN = 19
+T = TypeVar("T")
 
 
-@dataclass(frozen=True)
-class Updated:
-    """What an update of one grader did.
-
-    Attributes:
-        track: as it was written; None where nothing was new.
-        remember: to be called when all outputs are written: the next update has nothing to do then.
-    """
-
-    update: Update
-    track: Assessment | None = None
-    remember: Callable[[], None] = lambda: None
-
-
-def updated(
-    loader: TrackLoader,
+def update(
+    loaders: TrackLoaders,
     progress: Callable[[Progress], None] | None = None,
     stop: Callable[[], bool] | None = None,
     hold: Collection[Path] = (),
     *,
+    only: str | None = None,
     doing: Callable[[str], None] = lambda stage: None,
     regrade: bool = False,
-    written: Callable[[Assessment], None] = lambda track: None,
-) -> Updated:
-    """Brings grades and outputs up to date with the folder. Nothing new: nothing is done.
+) -> Update:
+    """Bring grades and outputs of a track's graders up to date, in the order of trecexam.toml.
+
+    First the test banks are written that are missing and whose graders say how. A grader that cannot go on
+    (no bank, no model, a server that is gone) ends its own part alone; where a person has to give what is
+    missing, that is a note.
 
     Args:
-        progress: called after each graded batch.
-        stop: asked while inputs are read, and after each batch. True while they are read, nothing is done.
-            True while cells are graded, it ends the grading, and what was graded is written. True for the
-            first time while outputs are written, it ends that after the one in hand: the next update writes
-            the others.
-        hold: run files that are being written now.
-        doing: called with what is done next, in words that follow "finishing".
-        regrade: cells that were graded once may be graded again, by a grader that costs, where the store is
-            gone or an older one.
-        written: called whenever outputs were written, along the way too.
+        progress, stop, hold, doing, regrade: as in `update_grader`. A stop ends all of them.
+        only: the selected grader; the files of all graders are brought up to date, too. None for all.
 
     Raises:
-        TrecexamError, ConversionError: with the reason; outputs are as they were.
+        StoreError, LockedError: the store cannot be used, whichever the grader.
+        TrecexamError, ConversionError: with the reason, if no grader can go on.
     """
-    outputs = Outputs(loader.folder)
-    doing("reading the inputs")
-    loader.let_go_of_lost_store()
-    try:
-        with stoppable(stop):
-            loader.renew()
-            seen = _fingerprint(loader, hold)
-            last = outputs.last(seen, loader.store.n_environments())
-            if last is not None and loader.folder.store_path.exists():
-                return Updated(Update(False, 0, *last, complete=True, written=()))
-            if not regrade:
-                refuse_lost_grades(loader)
-            elif lost_grades(loader):
-                # Where this is interrupted, the next update continues with it.
-                outputs.forget()
-            loader.open_to_write()
-            loader.inputs.forget_missing()
-            track = loader.with_new_settings(loader.load(hold))
-            if stop is not None and stop():
-                raise StoppedError
-    except StoppedError:
-        return Updated(Update(True, 0, 0, Counts(), (), complete=False, written=()))
-    doing("the batch in hand, then all of out/")
-    along = _AlongTheWay(loader, outputs, track, progress, written)
-    track, outcome = loader.grade(track, along.progress, stop)
-    ungraded = tuple(left_out(track)) if outcome.complete else ()
-    rejected = rejected_rows(track, ungraded)
-    # Imports numpy's BLAS, whose threads take more time to wait for one another than to multiply.
-    from threadpoolctl import threadpool_limits
+    remove_gone(loaders.folder, tuple(loaders))
+    names = tuple(loaders) if only is None else (only,)
+    # All of them first: other graders ask about the queries that have items.
+    banks = write_missing_banks(loaders, names, progress, stop, hold, doing)
+    errors = dict(banks.errors)
+    outputs = TrackOutputs(loaders, hold, errors)
+    several = len(loaders) > 1
 
-    with threadpool_limits(1, user_api="blas"), _not_collected():
-        # Where grading was stopped, what it brought is written.
-        halt = stop if stop is not None and not stop() else lambda: False
-        usage = loader.grading.usage()
-        done = outputs.write(track, rejected, usage, halt, doing, complete=outcome.complete)
-        written(track)
-    outcome = outcome._replace(complete=outcome.complete and done.complete)
-    doing("what is kept for the next update")
-    loader.keep_codes(track)
-    after = (
-        [each.updated(track) for each in features() if each.updated and each.applies(track)]
-        if outcome.complete
-        else []
+    def run(name: str, named: Callable[[Progress], None]) -> tuple[Update, Callable[[], None]]:
+        def at(stage: str) -> None:
+            doing(f"{stage} ({name})" if several else stage)
+
+        written = partial(outputs.write_leaderboard, name)
+        return update_grader(loaders[name], named, stop, hold, doing=at, written=written, regrade=regrade)
+
+    done = _run_each(loaders, names, progress, stop, errors, run)
+    updates = {name: each for name, (each, _) in done.items()}
+    stopped = several and stop is not None and stop()
+    total = add_updates(loaders.folder, updates) if several else updates[names[0]]
+    # A grader that waits for a bank or a model has not failed.
+    lacking = {name: error for name, error in errors.items() if isinstance(error, LackingError)}
+    failed = {name: error for name, error in errors.items() if name not in lacking}
+    stale = stale_files(loaders.folder, failed)
+    why = (
+        "; ".join(filter(None, (cannot_go_on(name, error), stale.get(name))))
+        for name, error in failed.items()
     )
-    if any(each.written for each in after):
-        outputs.renew_manifest()
-        outputs.renew_page(track, rejected)
-
-    def remembered() -> None:
-        if outcome.complete:
-            stored = [value for pair in stored_grades(loader).items() for value in pair]
-            environments = loader.store.n_environments()
-            outputs.remember(seen, len(track.runs), track.counts, rejected, stored, environments)
-        with contextlib.suppress(OSError, AttributeError):
-            # What was freed goes back to the system (glibc): a daemon may rest for hours.
-            ctypes.CDLL(None).malloc_trim(0)
-
-    update = Update(
-        True,
-        outcome.cells,
-        len(track.runs),
-        track.counts,
-        rejected,
-        outcome.complete,
-        (*done.files, *(path for each in after for path in each.written)),
-        done.moved,
-        outcome.why,
-        outcome.cut,
-        (*without_vital(track.measures, track.bank), *_notes_on_runs(track)),
-        (
-            *left_out_runs(track),
-            *order_cautions(track.runs),
-            *track.notes,
-            *(note for each in after for note in each.notes),
+    total = replace(
+        total,
+        complete=not stopped and not failed and total.complete,
+        why="; ".join(filter(None, (total.why, *why))),
+        notes=(
+            *banks.notes,
+            *total.notes,
+            *(cannot_go_on(name, error) for name, error in lacking.items()),
+            *_places(tuple(loaders), lacking),
         ),
     )
-    return Updated(update, track, remembered)
+    total = outputs.write(total, doing, stopped=stopped)
+    for _, remember in done.values():
+        remember()
+    return total
 
 
-def _notes_on_runs(track: Assessment) -> Iterator[str]:
-    """Name runs without all their grades, or without all queries."""
-    yield from run_grades_notes(track)
-    yield from answered_cautions(own_leaderboard(track))
-
-
-class _AlongTheWay:
-    """Writes outputs while cells are graded, where the most useful ones come first.
-
-    Args:
-        track: before any of them was graded.
-        progress: called after each batch, too.
-    """
-
-    def __init__(
-        self,
-        loader: TrackLoader,
-        outputs: Outputs,
-        track: Assessment,
-        progress: Callable[[Progress], None] | None,
-        written: Callable[[Assessment], None],
-    ) -> None:
-        self._loader, self._outputs, self._track = loader, outputs, track
-        self._progress, self._written = progress, written
-        self._due = time.monotonic() + track.config.cells.outputs_every if is_useful(track) else math.inf
-
-    def progress(self, progress: Progress) -> None:
-        """Tells how far it is, and writes outputs where it is time."""
-        if self._progress is not None:
-            self._progress(progress)
-        begun = time.monotonic()
-        if begun < self._due or progress.graded >= progress.cells:
-            return
-        track = self._loader.refreshed(self._track)
-        from threadpoolctl import threadpool_limits
-
-        with threadpool_limits(1, user_api="blas"):
-            usage = self._loader.grading.usage()
-            self._outputs.write(track, rejected_rows(track), usage, complete=False)
-            self._written(track)
-        took = time.monotonic() - begun
-        self._due = time.monotonic() + max(track.config.cells.outputs_every, _LESS_OFTEN * took)
-
-
-@contextlib.contextmanager
-def _not_collected() -> Iterator[None]:
-    """What is loaded stays, and is not looked through for garbage meanwhile: that takes 0.3 s of 1.8 million
-    grades' outputs.
-    """
-    if gc.get_freeze_count():
-        # Others froze what is theirs, and thawing would be of all.
-        yield
-        return
-    gc.freeze()
-    try:
-        yield
-    finally:
-        gc.unfreeze()
-
-
-def warm_up(loader: TrackLoader, stop: Callable[[], bool] | None = None, hold: Collection[Path] = ()) -> None:
-    """Reads and evaluates the track unchanged, so that the next update has to look at new inputs only.
-
-    Args:
-        stop: asked while large files are read; True ends it.
+def grade(
+    loaders: TrackLoaders,
+    names: Sequence[str],
+    progress: Callable[[Progress], None] | None = None,
+    stop: Callable[[], bool] | None = None,
+) -> Graded:
+    """Grade what has no grade yet, of all these graders that can go on, and write nothing to out/.
 
     Raises:
-        TrecexamError, ConversionError: it cannot be read.
+        StoreError, LockedError: the store cannot be used, whichever the grader.
+        TrecexamError, ConversionError: with the reason, if no grader can go on.
     """
-    loader.open_to_write()
-    try:
-        with stoppable(stop):
-            track = loader.load(hold)
-            if stop is not None and stop():
-                raise StoppedError
-    except StoppedError:
-        return
-    rubric_values(track)
-    if track.official is not None and not_computable(track) is None:
-        official_values(track, query_ids=set(track.bank.query_ids))
+    errors: dict[str, TrecexamError | ConversionError] = {}
+
+    def run(name: str, named: Callable[[Progress], None]) -> Graded:
+        loader = loaders[name]
+        refuse_lost_grades(loader)
+        loader.open_to_write()
+        return loader.grade(loader.load(), named, stop)[1]
+
+    done = _run_each(loaders, names, progress, stop, errors, run)
+    if len(names) == len(done) == 1:
+        return done[names[0]]
+    why = [f"{name} ended early: {each.why}" for name, each in done.items() if each.why]
+    return Graded(
+        sum(each.cells for each in done.values()),
+        len(done) == len(names) and all(each.complete for each in done.values()),
+        "; ".join([*why, *(cannot_go_on(name, error) for name, error in errors.items())]),
+        sum(each.cut for each in done.values()),
+    )
 
 
-def _fingerprint(loader: TrackLoader, hold: Collection[Path]) -> str:
-    """Equal for two updates exactly when the second has nothing to do."""
-    state = [
-        __version__,
-        loader.config.model_dump(mode="json", exclude={"generator", "exam"}),
-        # A file that is being written changes at every look; what counts of it does not.
-        fingerprint(loader.inputs.counting(hold)),
-        identity_json(loader.grader.identity),
-    ]
-    return hashlib.sha256(json.dumps(state).encode()).hexdigest()
+def _run_each(
+    loaders: TrackLoaders,
+    names: Sequence[str],
+    progress: Callable[[Progress], None] | None,
+    stop: Callable[[], bool] | None,
+    errors: dict[str, TrecexamError | ConversionError],
+    run: Callable[[str, Callable[[Progress], None]], T],
+) -> dict[str, T]:
+    """Run a step for each grader that has no error, and add the errors of those that cannot go on.
+
+    Args:
+        stop: asked before each of several graders; True leaves out the others.
+        run: the step, given a grader's name and what is to be called with its progress.
+
+    Raises:
+        StoreError, LockedError: from a step.
+        TrecexamError, ConversionError: the first, if no grader can go on.
+    """
+    several, done = len(loaders) > 1, dict[str, T]()
+    for name in names:
+        if several and stop is not None and stop():
+            break
+
+        def named(step: Progress, name: str = name) -> None:
+            if progress is not None:
+                progress(step._replace(grader=name) if several else step)
+
+        try:
+            if name not in errors:
+                done[name] = run(name, named)
+        except (StoreError, LockedError):
+            raise
+        except (TrecexamError, ConversionError) as error:
+            errors[name] = error
+    if errors and len(errors) == len(names):
+        raise next(iter(errors.values()))
+    return done
+
+
+def _places(names: Sequence[str], lacking: Mapping[str, Exception]) -> Iterator[str]:
+    """Yield which folder has the files of which of several graders."""
+    first, *other_names = names
+    folders = ", ".join(f"{name}: out/{name}/" for name in other_names if name not in lacking)
+    if other_names and first not in lacking:
+        yield f"out/rubric.qrels and the other files directly in out/ are of {first}; {folders}".rstrip("; ")
+    elif other_names:
+        yield f"each grader has its files in a folder; {folders}"

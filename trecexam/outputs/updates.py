@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 
 from trecexam.files.stamps import Rejected
+from trecexam.folder import TrackFolder
+from trecexam.line.rejected import merge_rejected
 from trecexam.line.sheets import Counts
 from trecexam.outputs.history import MovedRun
+from trecexam.tables.notes import each_once, of_grader
 
 
 @dataclass(frozen=True)
@@ -45,3 +48,28 @@ class Update:
     cautions: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     graders: Mapping[str, Update] = field(default_factory=dict)
+
+
+def add_updates(folder: TrackFolder, updates: Mapping[str, Update]) -> Update:
+    """Add up the updates of several graders; a line begins with the names of the graders that have it.
+
+    Args:
+        folder: of the track.
+        updates: by grader.
+    """
+    every = updates.values()
+    counts = {of.name: sum(getattr(each.counts, of.name) for each in every) for of in fields(Counts)}
+    return Update(
+        changed=any(each.changed for each in every),
+        graded=sum(each.graded for each in every),
+        runs=max((each.runs for each in every), default=0),
+        counts=Counts(**counts),
+        rejected=merge_rejected(folder, {name: each.rejected for name, each in updates.items()}),
+        complete=all(each.complete for each in every),
+        written=tuple(dict.fromkeys(path for each in every for path in each.written)),
+        why="; ".join(f"{name} ended early: {each.why}" for name, each in updates.items() if each.why),
+        cut=sum(each.cut for each in every),
+        cautions=tuple(each_once({name: each.cautions for name, each in updates.items()}, of_grader)),
+        notes=tuple(each_once({name: each.notes for name, each in updates.items()}, of_grader)),
+        graders=updates,
+    )

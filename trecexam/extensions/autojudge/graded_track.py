@@ -22,7 +22,7 @@ from trecexam.line.diagnostics import grades_notes
 from trecexam.line.evaluation import values_of_runs
 from trecexam.line.loaded_track import LoadedTrack, TrackLoaders
 from trecexam.line.missing_banks import lacks_bank
-from trecexam.outputs.update_all import update_all
+from trecexam.outputs.update import update
 from trecexam.scores.cover import NUGGET_SCORES
 from trecexam.tables.text import plural, shorten_list
 
@@ -143,7 +143,7 @@ def graded(root: Path, endpoint: Endpoint, say: Callable[[str], None]) -> Iterat
     with TrackLoaders(folder) as loaders:
         if endpoint.is_off:
             _refuse_to_ask(loaders)
-        done = update_all(loaders)
+        done = update(loaders)
         if not done.complete:
             raise TrecexamError(f"grading is incomplete: {done.why}; answers so far are stored: run it again")
         track = loaders.load()

@@ -21,7 +21,7 @@ from trecexam.errors import TrecexamError
 from trecexam.extensions.page.child import Look
 from trecexam.extensions.page.gather import Gatherer
 from trecexam.extensions.page.view import Part, View
-from trecexam.features.leaderboard.joint import joint_leaderboard
+from trecexam.features.leaderboard.joint import track_leaderboard
 from trecexam.files.stamps import Stamp, stamp
 from trecexam.files.track_lock import holder
 from trecexam.folder import TrackFolder
@@ -223,7 +223,7 @@ class Reader:
         if track.is_single:
             return views[track.first.name]
         first = views.pop(track.first.name)
-        return replace(first, joint=joint_leaderboard(track), others=views, unable=unable)
+        return replace(first, joint=track_leaderboard(track), others=views, unable=unable)
 
     def _opened(self) -> TrackLoaders:
         """The loaders with the current settings.

@@ -7,7 +7,7 @@ from contextlib import suppress
 from itertools import combinations
 from typing import TYPE_CHECKING, NamedTuple
 
-from trecexam.errors import TrecexamError, cannot_go_on
+from trecexam.errors import TrecexamError
 from trecexam.features.correlation.comparison import LeaderboardComparison, compare
 from trecexam.features.correlation.paired_scores import (
     OVER_TWO_RUNS,
@@ -15,7 +15,7 @@ from trecexam.features.correlation.paired_scores import (
     NothingToCompareError,
     nothing_to_compare,
 )
-from trecexam.line.diagnostics import nothing_graded
+from trecexam.line.diagnostics import grades_notes, nothing_graded
 from trecexam.line.evaluation import rubric_values, scored_values, why_no_scores
 from trecexam.line.loaded_track import LoadedTrack
 from trecexam.line.measure_names import names_of
@@ -24,7 +24,7 @@ from trecexam.line.run_grades import runs_without_score, without_score_note
 from trecexam.scores.correlation import Correlation, correlate, per_query_correlations
 from trecexam.scores.rank_correlation.resampling import QueryDraws
 from trecexam.scores.rank_correlation.tau import DEFAULT_P
-from trecexam.tables.notes import CHANGES, LOST, METHOD, Note, each_once, of_grader
+from trecexam.tables.notes import CHANGES, METHOD, Note, each_once, of_grader
 from trecexam.tables.text import plural
 
 if TYPE_CHECKING:
@@ -54,7 +54,17 @@ def compare_all(
     per_query: bool = False,
     rbo_p: float | None = None,
 ) -> LeaderboardComparison:
-    """Correlations of each two columns of the joint leaderboard, over the runs and queries that both have."""
+    """Correlate a grader's measures with official ones; of several graders, each two columns, too."""
+    if track.is_single:
+        compared = compare(
+            track.first,
+            measures,
+            official_measures,
+            min_ratings=min_ratings,
+            per_query=per_query,
+            rbo_p=rbo_p,
+        )
+        return compared.with_notes(*grades_notes(track.first))
     if min_ratings:
         raise TrecexamError(
             f"a min_rating is of one grader's scale: choose a grader ({', '.join(track.assessments)})"
@@ -103,10 +113,8 @@ def compare_all(
     notes |= dict.fromkeys(each_once(lines, of_grader))
     keys = ("measure", "other_measure", "query_id") if per_query else ("measure", "other_measure")
     if not pairs and track.unable:
-        why = "; ".join(cannot_go_on(name, error) for name, error in track.unable.items())
-        raise NothingToCompareError(
-            f"nothing to compare: no two columns have runs in common; {why}", path=track.folder.root
-        )
+        why = "; ".join(("nothing to compare: no two columns have runs in common", *track.unable_notes))
+        raise NothingToCompareError(why, path=track.folder.root)
     if not columns:
         raise NothingToCompareError(nothing_graded(track.first), path=track.folder.root)
     if not pairs and len(columns) == 1:
@@ -117,13 +125,12 @@ def compare_all(
         )
     if not pairs:
         raise nothing_to_compare(track.of_documents)
-    unable = [Note(cannot_go_on(name, error), LOST) for name, error in track.unable.items()]
     return LeaderboardComparison(
         n_queries,
         keys,
         tuple(pairs),
         p,
-        (*notes, *(line for line in unable if line not in notes)),
+        (*notes, *(line for line in track.unable_notes if line not in notes)),
         rejected=track.failed,
     )
 
@@ -133,11 +140,7 @@ def _columns(track: LoadedTrack, measures: Measures | None) -> Iterator[_Column]
     if measures is None:
         named = [(name, each.columns) for name, each in track.assessments.items()]
     else:
-        of_grader: dict[str, list[str]] = {}
-        for measure in names_of(measures) or ():
-            name, measure_name = track.named(measure)
-            of_grader.setdefault(name, []).append(measure_name)
-        named = [(name, tuple(measure_name)) for name, measure_name in of_grader.items()]
+        named = [(name, tuple(of_grader)) for name, of_grader in track.by_grader(measures).items()]
     for name, columns in named:
         if why_no_scores(track[name]) is not None:
             continue

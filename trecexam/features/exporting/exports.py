@@ -191,8 +191,20 @@ def per_query(
     return data_frame(columns, library)
 
 
-def leaderboard_values(track: Assessment, first: Sequence[str] = ()) -> Iterator[MeasureValue]:
-    """Every run's value on every query of the track's measures, and its means as rows of the query "all"."""
+def leaderboard_values(track: LoadedTrack, first: Sequence[str] = ()) -> Iterator[MeasureValue]:
+    """Return the values of the graders with a grade; of several graders the leaderboard's measures first."""
+    if track.is_single:
+        return _leaderboard_values(track.first, first)
+    graded = {name: each for name, each in track.assessments.items() if is_graded(each)}
+    return (
+        row._replace(measure=f"{name}:{row.measure}")
+        for name, each in (graded or {track.first.name: track.first}).items()
+        for row in _leaderboard_values(each, first or each.columns)
+    )
+
+
+def _leaderboard_values(track: Assessment, first: Sequence[str]) -> Iterator[MeasureValue]:
+    """Yield every run's value on every query of the measures, and its means as rows of the query "all"."""
     why = why_no_scores(track)
     if why is not None:
         raise TrecexamError(why, path=track.folder.root)
@@ -210,15 +222,3 @@ def leaderboard_values(track: Assessment, first: Sequence[str] = ()) -> Iterator
                 if board.average == "all" or query_id in track.runs[row.run]:
                     yield MeasureValue(row.run, query_id, measure, value)
             yield MeasureValue(row.run, ALL, measure, float(score.mean))
-
-
-def joint_leaderboard_values(track: LoadedTrack, first: Sequence[str] = ()) -> Iterator[MeasureValue] | None:
-    """Yield those of all graders, their leaderboard's measures first; None where there is no grade."""
-    graded = {name: each for name, each in track.assessments.items() if is_graded(each)}
-    if not graded:
-        return None
-    return (
-        row._replace(measure=f"{name}:{row.measure}")
-        for name, each in graded.items()
-        for row in leaderboard_values(each, first or each.columns)
-    )

@@ -6,7 +6,6 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from trecexam.errors import cannot_go_on
 from trecexam.files.cache import memoized
 from trecexam.line.assessment import Assessment
 from trecexam.line.diagnostics import grades_notes
@@ -15,7 +14,7 @@ from trecexam.line.loaded_track import LoadedTrack
 from trecexam.line.measure_names import names_of
 from trecexam.scores import measures as of_measures
 from trecexam.scores.leaderboard import NO_SCORE, Leaderboard, Row, Scores, best_first, first_column
-from trecexam.tables.notes import LOST, METHOD, Note, each_once, of_grader
+from trecexam.tables.notes import METHOD, Note, each_once, of_grader
 from trecexam.tables.table import Table
 from trecexam.tables.text import plural, shorten_list
 
@@ -56,15 +55,15 @@ class JointLeaderboard(Leaderboard):
         return {"measures": list(self.measures), "average": self.average, "graders": graders}
 
 
-def joint_leaderboard(
+def track_leaderboard(
     track: LoadedTrack,
     measures: Measures | None = None,
     *,
     runs: Collection[str] | None = None,
 ) -> Leaderboard:
-    """Means and standard errors of all graders of a track, best run first by the first column.
+    """Return means and standard errors of a track's graders, best run first by the first column.
 
-    Each mean is over that grader's own queries.
+    Of several graders each mean is over that grader's own queries.
 
     Args:
         measures: `NAME:MEASURE` each; a name without a grader's before it is the first grader's. None for
@@ -74,6 +73,8 @@ def joint_leaderboard(
     Raises:
         TrecexamError, ConversionError, ValueError: see `leaderboard`; or no grader can be asked about.
     """
+    if track.is_single:
+        return leaderboard(track.first, measures, runs=runs).with_notes(*grades_notes(track.first))
     _ = track.first
     if runs is not None:
         _check_runs(track, runs)
@@ -117,11 +118,9 @@ def boards_of(track: LoadedTrack, measures: Measures | None) -> Mapping[str, Lea
     """Name -> the leaderboard of all that the grader has, or of those of these measures that are its own."""
     if measures is None:
         return {name: _own(each) for name, each in track.assessments.items()}
-    measures_of_grader: dict[str, list[str]] = {}
-    for measure in names_of(measures) or ():
-        name, measure_name = track.named(measure)
-        measures_of_grader.setdefault(name, []).append(measure_name)
-    return {name: leaderboard(track[name], of_grader) for name, of_grader in measures_of_grader.items()}
+    return {
+        name: leaderboard(track[name], of_grader) for name, of_grader in track.by_grader(measures).items()
+    }
 
 
 def _printed(track: Assessment, board: Leaderboard) -> tuple[str, ...]:
@@ -218,7 +217,4 @@ def _on_columns(track: LoadedTrack, boards: Mapping[str, Leaderboard]) -> dict[s
 def _notes(track: LoadedTrack, of_boards: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
     """What one must know to read each grader's columns, and of whom there are none."""
     lines_by_grader = {name: (*grades_notes(track[name]), *notes) for name, notes in of_boards.items()}
-    return (
-        *each_once(lines_by_grader, of_grader),
-        *(Note(cannot_go_on(name, error), LOST) for name, error in track.unable.items()),
-    )
+    return (*each_once(lines_by_grader, of_grader), *track.unable_notes)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from trecexam.errors import TrecexamError
-from trecexam.features.leaderboard.joint import boards_of, joint_leaderboard
+from trecexam.features.leaderboard.joint import boards_of, track_leaderboard
 from trecexam.line.diagnostics import NO_RUNS, nothing_graded
 from trecexam.line.loaded_track import LoadedTrack
 from trecexam.scores.leaderboard import first_column, interval
@@ -38,10 +38,10 @@ def joint_plot(track: LoadedTrack, measure: str | None = None) -> Plot:
         measure: `NAME:MEASURE`, for a panel of this one alone.
 
     Raises:
-        TrecexamError, ValueError: see `joint_leaderboard`; or there are no runs.
+        TrecexamError, ValueError: see `track_leaderboard`; or there are no runs.
     """
     measures = None if measure is None else [measure]
-    board = joint_leaderboard(track, measures)
+    board = track_leaderboard(track, measures)
     if not board.rows:
         raise TrecexamError(NO_RUNS, path=track.folder.runs)
     if not board.has_scores:

@@ -122,7 +122,11 @@ _RUNS = 200
 
 
 def _leaderboard(track: Assessment) -> Mapping[str, bytes]:
-    board = own_leaderboard(track).with_notes(*unread_answers(track))
+    return leaderboard_files(own_leaderboard(track).with_notes(*unread_answers(track)))
+
+
+def leaderboard_files(board: Leaderboard) -> dict[str, bytes]:
+    """Return the contents of the leaderboard's files in out/."""
     return {"leaderboard.tsv": board.to_tsv().encode(), "leaderboard.json": board.to_json().encode()}
 
 

@@ -14,7 +14,7 @@ from converters.errors import ConversionError
 from converters.overrides import ADJUDICATED, UNDONE, read_overrides
 from converters.records import HumanRating, Item
 from trecexam.bank.model import Bank, passage_digest
-from trecexam.errors import RatingConflictError, TrecexamError, cannot_go_on, did_you_mean
+from trecexam.errors import RatingConflictError, TrecexamError, did_you_mean
 from trecexam.features.override.added_lines import (
     add_lines,
     earlier_opinion,
@@ -34,7 +34,7 @@ from trecexam.line.overrides import (
     resolve,
     takes_back,
 )
-from trecexam.line.rejected import all_rejected_of, rejected_notes, rejected_rows
+from trecexam.line.rejected import all_rejected, rejected_notes
 from trecexam.line.typed_text import MAX_NOTE, MAX_WHO, MAX_WHY, refuse_controls, typed
 from trecexam.scores.labels import labels
 from trecexam.scores.ratings import MAX_RATING
@@ -366,17 +366,11 @@ def _resolved(folder: TrackFolder, query: QueryToRate, path: Path, who: str = ""
     )  # fmt: skip
 
 
-def human_ratings(track: Assessment) -> Tables:
-    """The ratings that people gave, as in `human_table`; what cannot count is rejected, with reasons."""
-    file = track.folder.shown(track.folder.overrides())
-    refused = tuple(row for row in rejected_rows(track) if row.file == file)
-    notes = tuple(rejected_notes(refused))
-    return Tables({"ratings": human_table(track)}, notes, about=track.override_summary(), rejected=refused)
+def human_ratings(track: LoadedTrack) -> Tables:
+    """Return the ratings that people gave, as in `human_table`; what cannot count is rejected, with reasons.
 
-
-def all_human_ratings(track: LoadedTrack) -> Tables:
-    """The same for all graders of a track, with the grader in front. What people judge on the scale of
-    [judging] is shown once, with the first grader that labels documents.
+    Of several graders, the grader is in front. What people judge on the scale of [judging] is shown once,
+    with the first grader that labels documents.
 
     Raises:
         TrecexamError, ConversionError: no grader can go on.
@@ -384,17 +378,17 @@ def all_human_ratings(track: LoadedTrack) -> Tables:
     on_scale = track.of_documents
     tables = {name: human_table(each, judgments=each is on_scale) for name, each in track.assessments.items()}
     shared = tables[on_scale.name]
+    read = {each.folder.shown(each.folder.overrides()) for each in track.assessments.values()}
+    refused = tuple(row for row in all_rejected(track) if row.file in read)
+    notes = (*rejected_notes(refused), *map(str, track.unable_notes))
+    if track.is_single:
+        about = track.first.override_summary()
+        return Tables({"ratings": shared}, notes, about=about, rejected=refused)
     rows = tuple((name, *row) for name, table in tables.items() for row in table.rows)
     layout = replace(shared.layout, keys=("grader", *shared.layout.keys))
-    read = {each.folder.shown(each.folder.overrides()) for each in track.assessments.values()}
-    refused = [row for row in all_rejected_of(track) if row.file in read]
-    notes = (
-        *rejected_notes(refused),
-        *(cannot_go_on(name, error) for name, error in track.unable.items()),
-    )
     graders = {name: each.override_summary() for name, each in track.assessments.items()}
     table = Table(("grader", *shared.header), rows, layout=layout)
-    return Tables({"ratings": table}, notes, about={"graders": graders}, rejected=tuple(refused))
+    return Tables({"ratings": table}, notes, about={"graders": graders}, rejected=refused)
 
 
 def human_table(track: Assessment, *, judgments: bool = True) -> Table:

@@ -1,0 +1,240 @@
+"""The update of one grader: scan, grade what is missing, write what changed."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import gc
+import hashlib
+import json
+import math
+import time
+from collections.abc import Callable, Collection, Iterator
+from pathlib import Path
+
+from converters.errors import StoppedError
+from converters.lines import stoppable
+from trecexam.files.stamps import fingerprint
+from trecexam.graders.base import identity_json
+from trecexam.line.assessment import Assessment
+from trecexam.line.cautions import answered_cautions
+from trecexam.line.cell_order import is_useful
+from trecexam.line.evaluation import official_values, own_leaderboard, rubric_values
+from trecexam.line.grading import Progress
+from trecexam.line.loader import TrackLoader
+from trecexam.line.lost_grades import lost_grades, refuse_lost_grades, stored_grades
+from trecexam.line.measures import left_out_runs, order_cautions, without_vital
+from trecexam.line.rejected import left_out, not_computable, rejected_rows
+from trecexam.line.run_grades import run_grades_notes
+from trecexam.line.sheets import Counts
+from trecexam.outputs.features import features
+from trecexam.outputs.outputs import Outputs
+from trecexam.outputs.updates import Update
+from trecexam.version import __version__
+
+#: Outputs along the way take one part of the time, grading so many.
+_LESS_OFTEN = 19
+
+
+def update_grader(
+    loader: TrackLoader,
+    progress: Callable[[Progress], None] | None = None,
+    stop: Callable[[], bool] | None = None,
+    hold: Collection[Path] = (),
+    *,
+    doing: Callable[[str], None] = lambda stage: None,
+    regrade: bool = False,
+    written: Callable[[Assessment], None] = lambda track: None,
+) -> tuple[Update, Callable[[], None]]:
+    """Bring a grader's grades and outputs up to date with the folder. Nothing new: nothing is done.
+
+    Args:
+        progress: called after each graded batch.
+        stop: asked while inputs are read, and after each batch. True while they are read, nothing is done.
+            True while cells are graded, it ends the grading, and what was graded is written. True for the
+            first time while outputs are written, it ends that after the one in hand: the next update writes
+            the others.
+        hold: run files that are being written now.
+        doing: called with what is done next, in words that follow "finishing".
+        regrade: cells that were graded once may be graded again, by a grader that costs, where the store is
+            gone or an older one.
+        written: called whenever outputs were written, along the way too.
+
+    Returns:
+        What was done, and what to call when all outputs of the track are written: the next update has nothing
+        to do then.
+
+    Raises:
+        TrecexamError, ConversionError: with the reason; outputs are as they were.
+    """
+    outputs = Outputs(loader.folder)
+    doing("reading the inputs")
+    loader.let_go_of_lost_store()
+    try:
+        with stoppable(stop):
+            loader.renew()
+            seen = _fingerprint(loader, hold)
+            last = outputs.last(seen, loader.store.n_environments())
+            if last is not None and loader.folder.store_path.exists():
+                return Update(False, 0, *last, complete=True, written=()), lambda: None
+            if not regrade:
+                refuse_lost_grades(loader)
+            elif lost_grades(loader):
+                # Where this is interrupted, the next update continues with it.
+                outputs.forget()
+            loader.open_to_write()
+            loader.inputs.forget_missing()
+            track = loader.with_new_settings(loader.load(hold))
+            if stop is not None and stop():
+                raise StoppedError
+    except StoppedError:
+        return Update(True, 0, 0, Counts(), (), complete=False, written=()), lambda: None
+    doing("the batch in hand, then all of out/")
+    along = _AlongTheWay(loader, outputs, track, progress, written)
+    track, outcome = loader.grade(track, along.progress, stop)
+    ungraded = tuple(left_out(track)) if outcome.complete else ()
+    rejected = rejected_rows(track, ungraded)
+    # Imports numpy's BLAS, whose threads take more time to wait for one another than to multiply.
+    from threadpoolctl import threadpool_limits
+
+    with threadpool_limits(1, user_api="blas"), _not_collected():
+        # Where grading was stopped, what it brought is written.
+        halt = stop if stop is not None and not stop() else lambda: False
+        usage = loader.grading.usage()
+        done = outputs.write(track, rejected, usage, halt, doing, complete=outcome.complete)
+        written(track)
+    outcome = outcome._replace(complete=outcome.complete and done.complete)
+    doing("what is kept for the next update")
+    loader.keep_codes(track)
+    after = (
+        [each.updated(track) for each in features() if each.updated and each.applies(track)]
+        if outcome.complete
+        else []
+    )
+    if any(each.written for each in after):
+        outputs.renew_manifest()
+        outputs.renew_page(track, rejected)
+
+    def remembered() -> None:
+        if outcome.complete:
+            stored = [value for pair in stored_grades(loader).items() for value in pair]
+            environments = loader.store.n_environments()
+            outputs.remember(seen, len(track.runs), track.counts, rejected, stored, environments)
+        with contextlib.suppress(OSError, AttributeError):
+            # What was freed goes back to the system (glibc): a daemon may rest for hours.
+            ctypes.CDLL(None).malloc_trim(0)
+
+    update = Update(
+        True,
+        outcome.cells,
+        len(track.runs),
+        track.counts,
+        rejected,
+        outcome.complete,
+        (*done.files, *(path for each in after for path in each.written)),
+        done.moved,
+        outcome.why,
+        outcome.cut,
+        (*without_vital(track.measures, track.bank), *_notes_on_runs(track)),
+        (
+            *left_out_runs(track),
+            *order_cautions(track.runs),
+            *track.notes,
+            *(note for each in after for note in each.notes),
+        ),
+    )
+    return update, remembered
+
+
+def _notes_on_runs(track: Assessment) -> Iterator[str]:
+    """Name runs without all their grades, or without all queries."""
+    yield from run_grades_notes(track)
+    yield from answered_cautions(own_leaderboard(track))
+
+
+class _AlongTheWay:
+    """Writes outputs while cells are graded, where the most useful ones come first.
+
+    Args:
+        track: before any of them was graded.
+        progress: called after each batch, too.
+    """
+
+    def __init__(
+        self,
+        loader: TrackLoader,
+        outputs: Outputs,
+        track: Assessment,
+        progress: Callable[[Progress], None] | None,
+        written: Callable[[Assessment], None],
+    ) -> None:
+        self._loader, self._outputs, self._track = loader, outputs, track
+        self._progress, self._written = progress, written
+        self._due = time.monotonic() + track.config.cells.outputs_every if is_useful(track) else math.inf
+
+    def progress(self, progress: Progress) -> None:
+        """Tells how far it is, and writes outputs where it is time."""
+        if self._progress is not None:
+            self._progress(progress)
+        begun = time.monotonic()
+        if begun < self._due or progress.graded >= progress.cells:
+            return
+        track = self._loader.refreshed(self._track)
+        from threadpoolctl import threadpool_limits
+
+        with threadpool_limits(1, user_api="blas"):
+            usage = self._loader.grading.usage()
+            self._outputs.write(track, rejected_rows(track), usage, complete=False)
+            self._written(track)
+        took = time.monotonic() - begun
+        self._due = time.monotonic() + max(track.config.cells.outputs_every, _LESS_OFTEN * took)
+
+
+@contextlib.contextmanager
+def _not_collected() -> Iterator[None]:
+    """What is loaded stays, and is not looked through for garbage meanwhile: that takes 0.3 s of 1.8 million
+    grades' outputs.
+    """
+    if gc.get_freeze_count():
+        # Others froze what is theirs, and thawing would be of all.
+        yield
+        return
+    gc.freeze()
+    try:
+        yield
+    finally:
+        gc.unfreeze()
+
+
+def warm_up(loader: TrackLoader, stop: Callable[[], bool] | None = None, hold: Collection[Path] = ()) -> None:
+    """Reads and evaluates the track unchanged, so that the next update has to look at new inputs only.
+
+    Args:
+        stop: asked while large files are read; True ends it.
+
+    Raises:
+        TrecexamError, ConversionError: it cannot be read.
+    """
+    loader.open_to_write()
+    try:
+        with stoppable(stop):
+            track = loader.load(hold)
+            if stop is not None and stop():
+                raise StoppedError
+    except StoppedError:
+        return
+    rubric_values(track)
+    if track.official is not None and not_computable(track) is None:
+        official_values(track, query_ids=set(track.bank.query_ids))
+
+
+def _fingerprint(loader: TrackLoader, hold: Collection[Path]) -> str:
+    """Equal for two updates exactly when the second has nothing to do."""
+    state = [
+        __version__,
+        loader.config.model_dump(mode="json", exclude={"generator", "exam"}),
+        # A file that is being written changes at every look; what counts of it does not.
+        fingerprint(loader.inputs.counting(hold)),
+        identity_json(loader.grader.identity),
+    ]
+    return hashlib.sha256(json.dumps(state).encode()).hexdigest()
