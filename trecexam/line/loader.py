@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import fields, replace
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import Literal
@@ -250,9 +250,26 @@ class TrackLoader:
         )
         grades = StoredGrades(self.store, self.grader, self.track_grader.kept_codes)
         self._sheets = sheets_of(self._sheets, grades, inputs.asked, pool, overrides)
-        noted = replace(inputs, notes=(*inputs.notes, *pool.notes))
         return Assessment(
-            **{field.name: getattr(noted, field.name) for field in fields(TrackInputs)},
+            runs=inputs.runs,
+            run_files=inputs.run_files,
+            run_contents=inputs.run_contents,
+            own_texts=inputs.own_texts,
+            documents=inputs.documents,
+            answers=inputs.answers,
+            generated=inputs.generated,
+            responses=inputs.responses,
+            notes=(*inputs.notes, *pool.notes),
+            bank_files=inputs.bank_files,
+            query_texts=inputs.query_texts,
+            official=inputs.official,
+            official_leaderboard=inputs.official_leaderboard,
+            own_queries=inputs.own_queries,
+            rejected=inputs.rejected,
+            pools=inputs.pools,
+            asked=inputs.asked,
+            human=inputs.human,
+            judged=inputs.judged,
             name=self.name,
             kind=self.kind,
             folder=self.folder,

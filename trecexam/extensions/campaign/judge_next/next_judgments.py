@@ -83,7 +83,19 @@ class NextJudgments(Result):
     def _values(self, row: SuggestedJudgment) -> dict[str, Value]:
         gain, sd = self.learned.get((row.query_id, row.doc_id), (None, None))
         of_item = {"item_id": row.item.item_id, "sentence": row.item.text} if row.item else {}
-        return {**vars(row), **of_item, "gain": gain, "sd": sd}
+        return {
+            "query_id": row.query_id,
+            "doc_id": row.doc_id,
+            "runs": row.runs,
+            "label": row.label,
+            "query_text": row.query_text,
+            "text": row.text,
+            "expected_change": row.expected_change,
+            "p_change": row.p_change,
+            "gain": gain,
+            "sd": sd,
+            **of_item,
+        }
 
     @property
     def facts(self) -> dict[str, Any]:
