@@ -134,7 +134,7 @@ def _of_track(loader: TrackLoader, name: str, *, asked_for: bool) -> Assessment 
     things than the loader's, or cannot say anything.
     """
     try:
-        track = loader.sibling(name).load()
+        track = loader.graders[name].load()
     except (TrecexamError, ConversionError):
         if asked_for or name == loader.name:
             raise
