@@ -11,12 +11,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from converters.arrow import column, numbers, strings
+from converters.run import Run
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
-
-    from converters.run import Run
 
 
 @dataclass(frozen=True, eq=False)
