@@ -5,20 +5,18 @@ from __future__ import annotations
 import shlex
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from trecexam.errors import TrecexamError
 from trecexam.extensions.campaign.judge_next.cited import unlabelled_citations
 from trecexam.extensions.campaign.judge_next.search import Search, SuggestedJudgment
 from trecexam.extensions.campaign.listed import read_columns
+from trecexam.line.assessment import Assessment
 from trecexam.line.diagnostics import is_graded
+from trecexam.line.measure_names import MeasureLike
 from trecexam.tables.result import Result
 from trecexam.tables.table import Layout, Table, Value
 from trecexam.tables.text import beginning, plural
-
-if TYPE_CHECKING:
-    from trecexam.line.assessment import Assessment
-    from trecexam.line.measure_names import MeasureLike
 
 #: What `learn` writes into out/.
 _LEARNED = "learned.tsv"
