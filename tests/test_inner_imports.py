@@ -52,6 +52,7 @@ PERMITTED = {
         "trecexam.extensions.audit.cli",
         "trecexam.extensions.campaign.cli.commands",
         "trecexam.extensions.exams.cli.fitting",
+        "trecexam.extensions.ragval.cli.commands",
         "trecexam.line.dropped_runs",
     },
     "pyarrow": {"trecexam.cli.bars", "trecexam.cli.init", "trecexam.cli.working"},

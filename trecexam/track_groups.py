@@ -4,46 +4,42 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
+from converters.records import MeasureValue, Qrel
+from converters.run import Run
+from converters.workbench_records import PooledPassage
+from trecexam.features.correlation.comparison import LeaderboardComparison
 from trecexam.features.correlation.joint import compare_all
 from trecexam.features.exporting import exports
 from trecexam.features.exporting.pool import pooled_passages
 from trecexam.features.fill import fill as filling
-from trecexam.features.fill.filled import FillRequest
+from trecexam.features.fill.arithmetic.scale_map import RuleName
+from trecexam.features.fill.filled import Filled, FillRequest, HolesToFill
 from trecexam.features.override import overriding
+from trecexam.features.override.overriding import Overridden
 from trecexam.features.verification import verification
+from trecexam.features.verification.arithmetic import Order
+from trecexam.features.verification.verification import View
+from trecexam.files.stamps import Rejected
 from trecexam.files.track_lock import TrackLock
+from trecexam.graders.base import Estimate
+from trecexam.graders.sampling import MeasuredTime
+from trecexam.line.grading import Graded, Progress
 from trecexam.line.grading_time import measure_time
 from trecexam.line.judged_pool import count_judged_outside
+from trecexam.line.kind import Kind
 from trecexam.line.loaded_track import has_bank, of_each
 from trecexam.line.lost_grades import lost_grades
+from trecexam.line.measure_names import Measures
 from trecexam.line.missing_banks import estimate_missing_banks, forget_unread_answers
 from trecexam.line.official import official_judgments
 from trecexam.line.rejected import all_rejected
-from trecexam.scores.labels import subtopic_qrels
-
-if TYPE_CHECKING:
-    from converters.records import MeasureValue, Qrel
-    from converters.run import Run
-    from converters.workbench_records import PooledPassage
-    from trecexam.features.correlation.comparison import LeaderboardComparison
-    from trecexam.features.fill.arithmetic.scale_map import RuleName
-    from trecexam.features.fill.filled import Filled, HolesToFill
-    from trecexam.features.override.overriding import Overridden
-    from trecexam.features.verification.arithmetic import Order
-    from trecexam.features.verification.verification import View
-    from trecexam.files.stamps import Rejected
-    from trecexam.graders.base import Estimate
-    from trecexam.graders.sampling import MeasuredTime
-    from trecexam.line.grading import Graded, Progress
-    from trecexam.line.kind import Kind
-    from trecexam.line.measure_names import Measures
-    from trecexam.line.sheets import Counts
-    from trecexam.scores.labels import LabelRule
-    from trecexam.tables.frames import Library
-    from trecexam.tables.result import Tables
-    from trecexam.track import Track
+from trecexam.line.sheets import Counts
+from trecexam.scores.labels import LabelRule, subtopic_qrels
+from trecexam.tables.frames import Library
+from trecexam.tables.result import Tables
+from trecexam.track import Track
 
 
 class Group:

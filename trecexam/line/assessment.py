@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from trecexam.config import TrackConfig
 from trecexam.files.stamps import Rejected
@@ -19,9 +19,7 @@ from trecexam.line.sheets import Counts, Sheet, count_cells
 from trecexam.line.stored_grades import StoredGrades
 from trecexam.line.track_inputs import TrackInputs
 from trecexam.line.value_cache import ValueCache
-
-if TYPE_CHECKING:
-    from trecexam.scores.ratings import QueryRatings
+from trecexam.scores.ratings import QueryRatings
 
 
 @dataclass(frozen=True, eq=False)

@@ -6,25 +6,24 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
+from ir_measures import Measure
+from numpy.typing import NDArray
 
 from converters.records import Qrel
 from trecexam.config import TrackConfig
 from trecexam.files.cache import memoized
+from trecexam.line.measure_names import MeasureLike
 from trecexam.line.relevance import official_measures, relevance_thresholds
+from trecexam.line.sheets import Sheet
 from trecexam.scores.encoder_likeness import MAX_RANKS, MIN_RUNS, agreement, runs_like_encoder
+from trecexam.scores.leaderboard import Leaderboard
 from trecexam.scores.measures import COVER, DIVERSITY, at_min_rating, depends_on_pool, measure
 from trecexam.scores.values import TIE_DECIMALS
 from trecexam.tables.notes import CHANGES, STANDING, Note
 from trecexam.tables.text import number, plural, shorten_list
 
 if TYPE_CHECKING:
-    from ir_measures import Measure
-    from numpy.typing import NDArray
-
     from trecexam.line.assessment import Assessment
-    from trecexam.line.measure_names import MeasureLike
-    from trecexam.line.sheets import Sheet
-    from trecexam.scores.leaderboard import Leaderboard
 
 
 def pool_cautions(track: Assessment, measures: Iterable[MeasureLike]) -> tuple[str, ...]:

@@ -5,18 +5,16 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from trecexam.bank.model import asked_digest
 from trecexam.graders.base import Cell
 from trecexam.line.assessment import Assessment
 from trecexam.line.pool import PooledQuery
 from trecexam.line.sheets import MISSING, Sheet
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 #: Is added to all weights, so that of passages that no run has the most promising items come first, too.
 _LEAST = 0.1

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from converters.records import HumanRating, Response
 from trecexam.line.kinds.support import Statement, statements_of
@@ -14,10 +15,6 @@ from trecexam.line.sheets import MISSING, UNPARSED
 from trecexam.scores.support import SUPPORT, WEIGHTS, support_scores
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from numpy.typing import NDArray
-
     from trecexam.line.assessment import Assessment
 
 #: The code of a citation whose passage has no text.

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from trecexam.errors import TrecexamError, quoted
 from trecexam.files.cache import memoized
 from trecexam.files.stamps import Rejected
+from trecexam.folder import TrackFolder
 from trecexam.graders.replies import unread_line
 from trecexam.line.normal_forms import differing_in_form
 from trecexam.tables.notes import CHANGES, Note
@@ -15,7 +16,6 @@ from trecexam.tables.terminal import printable
 from trecexam.tables.text import plural
 
 if TYPE_CHECKING:
-    from trecexam.folder import TrackFolder
     from trecexam.line.assessment import Assessment
     from trecexam.line.track_inputs import TrackInputs
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 from ir_measures import Measure
@@ -24,7 +23,7 @@ from trecexam.line.cautions import (
 )
 from trecexam.line.cited import cited_values
 from trecexam.line.diagnostics import is_graded, nothing_graded
-from trecexam.line.measure_names import listed, names_of
+from trecexam.line.measure_names import MeasureLike, Measures, listed, names_of
 from trecexam.line.measures import (
     above_scale,
     check_importance,
@@ -60,9 +59,6 @@ from trecexam.scores.measures import measure, measures_on_qrels
 from trecexam.scores.support import SUPPORT
 from trecexam.scores.values import MeasureValues
 from trecexam.tables.text import plural, shorten_list
-
-if TYPE_CHECKING:
-    from trecexam.line.measure_names import MeasureLike, Measures
 
 #: Measures that people are shown of those that nobody asked for.
 SHOWN = 3

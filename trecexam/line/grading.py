@@ -129,7 +129,7 @@ class Grading:
         beside: Callable[[], Iterable[Grader]] = tuple,
         by_writers: Callable[[], Usage] = Usage,
     ) -> None:
-        self._grader = grader
+        self.grader = grader
         self._store = store
         self._purse, self._beside, self._by_writers = purse, beside, by_writers
         self._used = Usage()
@@ -178,7 +178,7 @@ class Grading:
         """
         replies = replies or FirstReplies(read=1)
         graded, complete, why = 0, True, ""
-        cut_before = self._grader.cut
+        cut_before = self.grader.cut
         self._used = Usage()
         if not total:
             return Graded(0)
@@ -186,9 +186,9 @@ class Grading:
         watch = Stopwatch(stop, paid=meter is not None)
         if meter is not None:
             missing = takewhile(lambda _: not watch.stopped(), missing)
-        if progress and (model := self._grader.model_to_load):
+        if progress and (model := self.grader.model_to_load):
             progress(Progress(0, total, loading=model))
-        batches = self._grader.grade(missing)
+        batches = self.grader.grade(missing)
         try:
             for batch in batches:
                 if batch:
@@ -208,11 +208,11 @@ class Grading:
             if close:
                 close()
             self._note_usage(meter)
-        return Graded(graded, complete, why, self._grader.cut - cut_before)
+        return Graded(graded, complete, why, self.grader.cut - cut_before)
 
     def usage(self) -> dict[str, Any] | None:
         """What it used in the last run and in all; None where that is not counted."""
-        meter = self._grader.meter
+        meter = self.grader.meter
         if meter is None:
             return None
         return {"this_update": meter.as_json(self._used), "total": meter.as_json(self._used_before())}
@@ -223,7 +223,7 @@ class Grading:
 
     def estimate_cells(self, missing: Iterable[Cell], total: int) -> Estimate:
         """As `estimate`, of these cells, `total` in number."""
-        return Estimate(total) if self._meter() is None else self._grader.estimate(missing)
+        return Estimate(total) if self._meter() is None else self.grader.estimate(missing)
 
     def _record(self, batch: Sequence[tuple[Cell, Answer]]) -> None:
         """Stores a batch of answers in one transaction."""
@@ -233,24 +233,24 @@ class Grading:
         item_rows = dict(zip(items, store.add_items([asked_digest(i) for i in items]), strict=True))
         passage_rows = dict(zip(texts, store.add_passages([passage_digest(t) for t in texts]), strict=True))
         rows = (GradeRow(item_rows[cell.item], passage_rows[cell.text], *answer) for cell, answer in batch)
-        store.add(self._grader_id(), rows, self._grader.environment)
+        store.add(self._grader_id(), rows, self.grader.environment)
 
     def _grader_id(self) -> int:
-        identity = self._grader.identity
+        identity = self.grader.identity
         return self._store().add_grader(identity_digest(identity), identity_json(identity))
 
     def _used_before(self, grader: Grader | None = None) -> Usage:
         """What a grader (None: this one) used so far, in all."""
-        identity = (grader or self._grader).identity
+        identity = (grader or self.grader).identity
         grader_id = self._store().grader_id(identity_digest(identity))
         return Usage() if grader_id is None else Usage(*self._store().usage(grader_id))
 
     def _spent_beside(self) -> Spent:
         """What the graders used whose budget is the same one, those of extensions, too."""
-        own_digest = identity_digest(self._grader.identity)
+        own_digest = identity_digest(self.grader.identity)
         graders_by_digest = {identity_digest(each.identity): each for each in self._beside()}
         spent = (self._spent_by(each) for digest, each in graders_by_digest.items() if digest != own_digest)
-        meter = self._grader.meter
+        meter = self.grader.meter
         rest = Usage(*self._store().paid(self._purse, {own_digest, *graders_by_digest}))
         return reduce(Spent.plus, spent, Spent() if meter is None else meter.spent(rest))
 
@@ -260,11 +260,11 @@ class Grading:
 
     def spent(self) -> Spent:
         """What it used so far, and the graders whose budget is the same one."""
-        return self._spent_by(self._grader).plus(self._spent_beside())
+        return self._spent_by(self.grader).plus(self._spent_beside())
 
     def _meter(self) -> Meter | None:
         """The grader's, told what was used before; None where it has none."""
-        meter = self._grader.meter
+        meter = self.grader.meter
         if meter is not None:
             meter.before, meter.used = self._used_before(), Usage()
             meter.beside = self._spent_beside().plus(meter.spent(self._by_writers()))

@@ -209,7 +209,15 @@ class InputReader:
             sources = ItemSources(whole, texts, dropped.responses, self.folder.config)
             asked_about = self._items(sources)
         return TrackInputs(
-            **vars(dropped),
+            runs=dropped.runs,
+            run_files=dropped.run_files,
+            run_contents=dropped.run_contents,
+            own_texts=dropped.own_texts,
+            documents=dropped.documents,
+            answers=dropped.answers,
+            generated=dropped.generated,
+            responses=dropped.responses,
+            notes=dropped.notes,
             bank_files=tuple(files),
             query_texts=texts,
             official=official,

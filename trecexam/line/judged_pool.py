@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
-from typing import TYPE_CHECKING
 
 from converters.gold import KIND as GOLD
 from converters.records import judgment
 from trecexam.bank.model import QUERY
 from trecexam.files.stamps import Rejected
+from trecexam.folder import TrackFolder
 from trecexam.line.inputs import InputReader
 from trecexam.line.pool import PooledQuery, pool_with_ranks
-
-if TYPE_CHECKING:
-    from trecexam.folder import TrackFolder
-    from trecexam.line.track_inputs import TrackInputs
+from trecexam.line.track_inputs import TrackInputs
 
 #: query_id -> doc_ids
 Passages = Mapping[str, Collection[str]]

@@ -6,10 +6,10 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from converters.records import Qrel
 from trecexam.scores.ratings import MAX_RATING
 
 if TYPE_CHECKING:
-    from converters.records import Qrel
     from trecexam.config.track_config import TrackConfig
 
 #: Names of the labels 0, 1, ... by the highest label. Those of 0..3 are TREC Deep Learning's.

@@ -10,19 +10,16 @@ import json
 import math
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from trecexam.errors import TrecexamError
 from trecexam.files.kept import read_kept, write_kept
+from trecexam.files.stamps import Stamp
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from trecexam.files.stamps import Stamp
-
-    Codes = NDArray[np.int8]
+Codes = NDArray[np.int8]
 
 
 class KeptCodes:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 from converters.errors import ConversionError
 from trecexam.errors import LackingError, TrackError, TrecexamError, cannot_go_on, did_you_mean
@@ -15,14 +15,11 @@ from trecexam.folder import TrackFolder
 from trecexam.graders import Grader
 from trecexam.graders.meter import Spent, Usage
 from trecexam.line.assessment import Assessment
-from trecexam.line.loader import TrackLoader
-from trecexam.line.measure_names import names_of
+from trecexam.line.loader import TrackLoader, sharing_budget
+from trecexam.line.measure_names import Measures, names_of
 from trecexam.line.shared_inputs import SharedInputs
 from trecexam.line.track_graders import folder_of, grader_names, refuse_two_graders
 from trecexam.tables.notes import LOST, Note
-
-if TYPE_CHECKING:
-    from trecexam.line.measure_names import Measures
 
 T = TypeVar("T")
 
@@ -186,24 +183,9 @@ class TrackLoaders(Mapping[str, TrackLoader]):
         loader = self._loaders.get(name)
         if loader is None:
             folder = folder_of(self.folder, name)
-            loader = TrackLoader(folder, self._given.get(name), shared=self.shared)
-            loader.sibling = self.__getitem__
-            loader.sharing_budget = lambda: (each.grader for each in self._sharing(loader.purse, name))
+            loader = TrackLoader(folder, self._given.get(name), shared=self.shared, graders=self)
             self._loaders[name] = loader
         return loader
-
-    def _sharing(self, purse: str, beside: str = "") -> Iterator[TrackLoader]:
-        """Those of the graders whose budget is that of this section, but for the one of this name."""
-        for name in self:
-            try:
-                loader = self[name]
-                if name == beside or loader.purse != purse:
-                    continue
-                _ = loader.grader
-            except (TrecexamError, ConversionError):
-                # One that cannot be made asks for nothing.
-                continue
-            yield loader
 
     def spent_by_graders(self, purse: str, cost: Callable[[Usage], float | None]) -> Spent:
         """What graders used of the budget of this section.
@@ -214,9 +196,9 @@ class TrackLoaders(Mapping[str, TrackLoader]):
         Raises:
             StoreError: the store cannot be read.
         """
-        loader = next(self._sharing(purse), None)
-        if loader is not None:
-            return loader.grading.spent()
+        grading = next(sharing_budget(self, purse), None)
+        if grading is not None:
+            return grading.spent()
         used = Usage(*self.shared.store.paid(purse))
         return Spent(used.tokens_in + used.tokens_out, cost(used))
 

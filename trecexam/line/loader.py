@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import fields, replace
-from functools import cached_property
+from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 from uuid import uuid4
@@ -38,7 +37,7 @@ from trecexam.line.store import GradeStore
 from trecexam.line.stored_grades import StoredGrades
 from trecexam.line.stored_sheets import sheets_of, with_new_grades
 from trecexam.line.track_grader import TrackGrader
-from trecexam.line.track_graders import ONLY, folder_of, kind_of
+from trecexam.line.track_graders import ONLY, folder_of
 from trecexam.line.track_inputs import TrackInputs
 from trecexam.line.track_pool import TrackPool, cited_pool, track_pool
 from trecexam.line.value_cache import ValueCache
@@ -60,6 +59,7 @@ class TrackLoader:
         *,
         shared: SharedInputs | None = None,
         purse: str | None = None,
+        graders: Mapping[str, TrackLoader] | None = None,
     ) -> None:
         """A loader of this track, as one of its graders sees it.
 
@@ -68,20 +68,18 @@ class TrackLoader:
             grader: in place of the one that its settings name.
             shared: what other loaders of the same folder read: it is not read again.
             purse: the section whose budget pays; None for that of the track's grader.
+            graders: the loaders of the track's graders, by name; None for this one alone.
         """
         self.folder = folder = folder_of(folder)
-        #: Gives the other graders whose budget is the same one.
-        self.sharing_budget: Callable[[], Iterable[Grader]] = tuple
-        #: Gives the loader of another grader of the track.
-        self.sibling: Callable[[str], TrackLoader] = lambda name: (
-            self if name == self.name else TrackLoader(folder_of(self.folder, name), shared=self.shared)
-        )
+        self.graders: Mapping[str, TrackLoader] = {self.name: self} if graders is None else graders
         #: Who made it closes it.
         self._owns_shared = shared is None
         #: The section whose budget pays for what it grades.
         self.purse = purse or purse_of(folder.whole, folder.grader)
         self.shared = shared or SharedInputs(folder)
         self.track_grader = TrackGrader(folder, grader)
+        self._inputs: InputReader | None = None
+        self._grading: Grading | None = None
         self._opened = self.shared.opened
         self._seen_graded = 0
         self._sheets: Mapping[str, Sheet] = {}
@@ -108,9 +106,7 @@ class TrackLoader:
         """Forgets the grader and what it made where its recording changed since: it is another one."""
         if not self.track_grader.is_current():
             self._forget_loaded()
-            self.track_grader = TrackGrader(self.folder)
-            for name in ("inputs", "grading", "kind"):
-                self.__dict__.pop(name, None)
+            self.track_grader, self._inputs, self._grading = TrackGrader(self.folder), None, None
 
     @property
     def config(self) -> TrackConfig:
@@ -126,44 +122,48 @@ class TrackLoader:
         """Who grades the track."""
         return self.track_grader.grader
 
-    @cached_property
+    @property
     def kind(self) -> Kind:
         """What it grades.
 
         Raises:
             ConfigError: the grader asks about other things than the settings say.
         """
-        return kind_of(self.folder, self.grader.item_kinds)
+        return self.track_grader.kind
 
     @property
     def name(self) -> str:
         """The grader's name in the track."""
         return self.folder.grader or ONLY
 
-    @cached_property
+    @property
     def inputs(self) -> InputReader:
         """Reads the track's files."""
-        grader = self.grader
-        # The one grader of a track asks about whatever it can.
-        one_of_several = self.folder.grader is not None
-        return InputReader(
-            self.folder,
-            grader.item_kinds & self.kind.item_kinds if one_of_several else grader.item_kinds,
-            with_query=grader.needs_query_text,
-            known_query_ids=grader.known_passages,
-            shared=self.shared,
-            kind=self.kind,
-        )
+        if self._inputs is None:
+            grader = self.grader
+            # The one grader of a track asks about whatever it can.
+            one_of_several = self.folder.grader is not None
+            self._inputs = InputReader(
+                self.folder,
+                grader.item_kinds & self.kind.item_kinds if one_of_several else grader.item_kinds,
+                with_query=grader.needs_query_text,
+                known_query_ids=grader.known_passages,
+                shared=self.shared,
+                kind=self.kind,
+            )
+        return self._inputs
 
     @property
     def store(self) -> GradeStore:
         """The grades; opened for reading only until `open_to_write`."""
-        store = self.shared.store
+        self._forget_closed()
+        return self.shared.store
+
+    def _forget_closed(self) -> None:
+        """Forget what was loaded from a store that is closed by now."""
         if self._opened != self.shared.opened:
-            # What was loaded before has rows of a store that is closed.
             self._forget_loaded()
             self._opened = self.shared.opened
-        return store
 
     def let_go_of_lost_store(self) -> None:
         """Closes a store whose file is gone, or is another one by now; it is opened again."""
@@ -200,8 +200,7 @@ class TrackLoader:
         self.renew()
         if bank_needed and bank_files is None:
             self.inputs.check_bank()
-        # Where it was closed meanwhile, what was loaded is forgotten.
-        _ = self.store
+        self._forget_closed()
         if self._seen_graded != self._graded:
             # Another section of trecexam.toml names the same grader, and it graded some of the cells.
             self._forget_loaded()
@@ -250,9 +249,26 @@ class TrackLoader:
         )
         grades = StoredGrades(self.store, self.grader, self.track_grader.kept_codes)
         self._sheets = sheets_of(self._sheets, grades, inputs.asked, pool, overrides)
-        noted = replace(inputs, notes=(*inputs.notes, *pool.notes))
         return Assessment(
-            **{field.name: getattr(noted, field.name) for field in fields(TrackInputs)},
+            runs=inputs.runs,
+            run_files=inputs.run_files,
+            run_contents=inputs.run_contents,
+            own_texts=inputs.own_texts,
+            documents=inputs.documents,
+            answers=inputs.answers,
+            generated=inputs.generated,
+            responses=inputs.responses,
+            notes=(*inputs.notes, *pool.notes),
+            bank_files=inputs.bank_files,
+            query_texts=inputs.query_texts,
+            official=inputs.official,
+            official_leaderboard=inputs.official_leaderboard,
+            own_queries=inputs.own_queries,
+            rejected=inputs.rejected,
+            pools=inputs.pools,
+            asked=inputs.asked,
+            human=inputs.human,
+            judged=inputs.judged,
             name=self.name,
             kind=self.kind,
             folder=self.folder,
@@ -322,16 +338,18 @@ class TrackLoader:
         self._last = (self._last[0], fresh) if self._last is not None and is_last else None
         return fresh
 
-    @cached_property
+    @property
     def grading(self) -> Grading:
         """The grader at work."""
-        return Grading(
-            self.grader,
-            lambda: self.store,
-            self.purse,
-            lambda: self.sharing_budget(),
-            lambda: spent_by_writers(self.folder.answers_path, self.purse),
-        )
+        if self._grading is None:
+            self._grading = Grading(
+                self.grader,
+                lambda: self.store,
+                self.purse,
+                lambda: (each.grader for each in sharing_budget(self.graders, self.purse, self.name)),
+                lambda: spent_by_writers(self.folder.answers_path, self.purse),
+            )
+        return self._grading
 
     def grade(
         self,
@@ -413,6 +431,16 @@ class TrackLoader:
         self._forget_loaded()
         grader_id = StoredGrades(self.store, self.grader).grader_id
         return n_replies + (0 if grader_id is None else self.store.forget(grader_id, "error"))
+
+
+def sharing_budget(loaders: Mapping[str, TrackLoader], purse: str, beside: str = "") -> Iterator[Grading]:
+    """Yield the gradings that the budget of a section pays for, without the grader named `beside`."""
+    for name in loaders:
+        # A grader that cannot be made asks for nothing.
+        with suppress(TrecexamError, ConversionError):
+            loader = loaders[name]
+            if name != beside and loader.purse == purse:
+                yield loader.grading
 
 
 #: How often inputs are read where some are replaced meanwhile.

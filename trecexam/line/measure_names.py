@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 if TYPE_CHECKING:
     import ir_measures
 
-    MeasureLike = str | ir_measures.Measure
-    Measures = MeasureLike | Sequence[MeasureLike]
+MeasureLike: TypeAlias = "str | ir_measures.Measure"
+Measures: TypeAlias = "MeasureLike | Sequence[MeasureLike]"
 
 
 def listed(measures: Measures | None) -> list[MeasureLike] | None:

@@ -6,6 +6,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ir_measures import Measure
+
+from converters.run import Run
 from trecexam.bank.model import QUERY, Bank
 from trecexam.config import TrackConfig
 from trecexam.errors import ConfigError, TrecexamError
@@ -17,9 +20,6 @@ from trecexam.tables.notes import CHANGES, METHOD, Note
 from trecexam.tables.text import plural, shorten_list
 
 if TYPE_CHECKING:
-    from ir_measures import Measure
-
-    from converters.run import Run
     from trecexam.line.assessment import Assessment
 
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import converters
 from converters.records import NOT_JUDGED, Qrel, judgment
+from converters.run import Run
 from trecexam.errors import TrecexamError
 from trecexam.files.cache import memoized
 from trecexam.files.stamps import located
@@ -22,7 +23,6 @@ from trecexam.tables.notes import CHANGES, METHOD, Note
 from trecexam.tables.text import plural, shorten_list
 
 if TYPE_CHECKING:
-    from converters.run import Run
     from trecexam.folder import TrackFolder
     from trecexam.line.assessment import Assessment
 

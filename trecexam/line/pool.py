@@ -8,15 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
 
 from converters.arrow import column, numbers, strings
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    from converters.run import Run
+from converters.run import Run
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,16 +34,12 @@ class PooledQuery:
     @property
     def ranked(self) -> tuple[str, ...]:
         """The passages at these ranks, sorted."""
-        import numpy as np
-
         if not self.n_judged_only:
             return self.doc_ids
         return tuple(self.doc_ids[at] for at in np.unique(self.ranks[self.ranks >= 0]).tolist())
 
     def with_judged(self, doc_ids: Collection[str]) -> PooledQuery:
         """The same ranks in a pool that has these passages, too."""
-        import numpy as np
-
         judged_only = set(doc_ids).difference(self.doc_ids)
         if not judged_only:
             return self
@@ -69,7 +62,6 @@ def pool(runs: Iterable[Run], query_ids: Iterable[str], depth: int) -> Mapping[s
 
 def pool_with_ranks(runs: Sequence[Run], query_ids: Iterable[str], depth: int) -> Mapping[str, PooledQuery]:
     """The pool as `pool` gives it, with the ranks of each run; every query of `query_ids` is there."""
-    import numpy as np
     import pyarrow as pa
 
     queries = list(query_ids)

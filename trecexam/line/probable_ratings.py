@@ -6,16 +6,15 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
+from ir_measures import Measure
 
 from trecexam.line.sheets import Sheet
 from trecexam.scores.expected import with_probabilities
 from trecexam.scores.measures import measure
+from trecexam.scores.ratings import QueryRatings
 
 if TYPE_CHECKING:
-    from ir_measures import Measure
-
     from trecexam.line.assessment import Assessment
-    from trecexam.scores.ratings import QueryRatings
 
 
 def needing(track: Assessment, measures: Iterable[str | Measure]) -> list[str]:

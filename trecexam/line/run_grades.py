@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from trecexam.files.cache import memoized
 from trecexam.line.cited import NO_TEXT, cited_statements, responses_by_query
@@ -14,8 +15,6 @@ from trecexam.tables.notes import CHANGES, Note
 from trecexam.tables.text import shorten_list
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from trecexam.line.assessment import Assessment
 
 

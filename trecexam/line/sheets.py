@@ -7,19 +7,16 @@ import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from converters.records import Item
 from trecexam.bank.model import asked_digest, item_digest
+from trecexam.config import UnparsedPolicy
 from trecexam.line.overrides import QueryOverrides
 from trecexam.scores.ratings import QueryRatings
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from trecexam.config import UnparsedPolicy
 
 #: Codes of a cell without a rating; ratings themselves are 0..5.
 MISSING, UNPARSED, REFUSED, ERROR = -1, -2, -3, -4

@@ -11,13 +11,12 @@ import json
 import sqlite3
 import warnings
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
 
 from trecexam.line.store_connection import StoreConnection
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
 
 
 class GradeRow(NamedTuple):
@@ -87,8 +86,6 @@ def _checked(
     Raises:
         ValueError: they are none that were ever stored.
     """
-    import numpy as np
-
     if not len(items) == len(passages) == len(codes) == (len(codes) if cut_at is None else len(cut_at)):
         raise ValueError("columns of different lengths")
     if len(codes):
@@ -101,8 +98,6 @@ def _checked(
 
 
 def _transposed(rows: Sequence[tuple[int, int, int, str, int]]) -> GradeColumns:
-    import numpy as np
-
     items, passages, codes, answers, cut_at = zip(*rows, strict=True) if rows else ((), (), (), (), ())
     if not all(type(number) is int for column in (items, passages, codes, cut_at) for number in column):
         raise ValueError("numbers that are none")
@@ -144,8 +139,6 @@ def _numbers(text: str | None) -> NDArray[np.int64]:
     Raises:
         ValueError: they are no whole numbers.
     """
-    import numpy as np
-
     with warnings.catch_warnings():
         # numpy reads up to what is no number, and only warns.
         warnings.simplefilter("error", DeprecationWarning)
@@ -374,8 +367,6 @@ class GradeStore(StoreConnection):
 
     def cut_keys(self, grader_id: int) -> NDArray[np.int64]:
         """Return item id * 2**32 + passage id of this grader's answers that a limit ended, sorted."""
-        import numpy as np
-
         query = "SELECT item_id << 32 | passage_id FROM grade WHERE grader_id = ? AND cut_at > 0"
         with self._reading():
             rows = self._db.execute(query, (grader_id,)).fetchall()

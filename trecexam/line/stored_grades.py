@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import groupby
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from converters.errors import ConversionError
 from converters.records import HumanRating, Item
@@ -23,10 +24,7 @@ from trecexam.scores.expected import usable
 from trecexam.scores.ratings import MAX_RATING
 from trecexam.tables.text import plural
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    Codes = NDArray[np.int8]
+Codes = NDArray[np.int8]
 
 #: Grades of the queries with so many items are in memory at a time. They are read in blocks of so many
 #: grades, of fewer with their answers, which may be long.

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from trecexam.line.kind import Asked
 from trecexam.line.overrides import Overrides
 from trecexam.line.sheets import ERROR, MISSING, Sheet, SheetShape
 from trecexam.line.stored_grades import StoredGrades
 from trecexam.line.track_pool import TrackPool
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 #: query_id -> its cells.
 Sheets = Mapping[str, Sheet]

@@ -18,7 +18,8 @@ from trecexam.graders.registry import is_standard, reading_fingerprint
 from trecexam.graders.writing.base import naming
 from trecexam.line.input_files import sha256_of
 from trecexam.line.kept_codes import KeptCodes
-from trecexam.line.track_graders import declared_kind
+from trecexam.line.kind import Kind
+from trecexam.line.track_graders import declared_kind, kind_of
 from trecexam.version import __version__
 
 
@@ -34,6 +35,8 @@ class TrackGrader:
         self._folder = folder
         self._given = grader
         self._recording = self._recording_now()
+        #: sha256 (hex) of the user's own prompt, set before the grader is made; None without a readable one.
+        self._prompt_digest: str | None = None
 
     @property
     def is_own(self) -> bool:
@@ -65,13 +68,22 @@ class TrackGrader:
     def grader(self) -> Grader:
         """The grader: the one that was given, or that the settings name."""
         # First: what the grader reads of it is this content, or a later one, whose codes nobody finds by it.
-        _ = self._prompt_digest
+        self._prompt_digest = self._digest_prompt()
         if self._given is not None:
             return self._given
         if (self._folder.root / PACK).is_file():
             stored: Grader | None = named(f"{PACKED}:stored_grader")(self._folder, self._made)
             return stored or self._made()
         return self._made()
+
+    @cached_property
+    def kind(self) -> Kind:
+        """What the grader grades.
+
+        Raises:
+            ConfigError: the grader asks about other things than the settings say.
+        """
+        return kind_of(self._folder, self.grader.item_kinds)
 
     def _made(self) -> Grader:
         """Make the grader that the settings name."""
@@ -84,9 +96,7 @@ class TrackGrader:
                 return made
             return create(config.grader, folder.root, config.ray, trust_code=folder.trust_code)
 
-    @cached_property
-    def _prompt_digest(self) -> str | None:
-        """sha256 (hex) of the user's own prompt; None where there is none, or none that can be read."""
+    def _digest_prompt(self) -> str | None:
         prompt = self._folder.prompt()
         with suppress(ConversionError, OSError):
             return None if prompt is None else sha256_of(prompt)

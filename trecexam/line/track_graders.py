@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from trecexam.config import TrackConfig, effective, line_of_setting
 from trecexam.errors import ConfigError, LackingError, TrackError, did_you_mean
@@ -17,10 +17,7 @@ from trecexam.graders.prompts.model import Prompt
 from trecexam.graders.prompts.published import published
 from trecexam.line.kind import Kind
 from trecexam.line.kinds import available, kind_of_items
-from trecexam.line.measure_names import listed
-
-if TYPE_CHECKING:
-    from trecexam.line.measure_names import MeasureLike, Measures
+from trecexam.line.measure_names import MeasureLike, Measures, listed
 
 #: The one grader of a track that names none, and the one whose ratings by people are in overrides.tsv.
 ONLY = "rubric"

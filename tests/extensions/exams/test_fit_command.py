@@ -15,7 +15,8 @@ from support import RECORDED, make_small_track, record_grades, tsv_rows, write_r
 
 import trecexam
 from trecexam.cli.main import run
-from trecexam.extensions.exams import fit_exam, fitting, improve_exam
+from trecexam.extensions.exams import fitting
+from trecexam.extensions.exams.fitting import fit_exam, improve_exam
 from trecexam.extensions.exams.irt.model import probability
 from trecexam.extensions.exams.irt.settings import Settings
 from trecexam.track import Track

@@ -12,9 +12,8 @@ from support import ROOT
 
 from trecexam import TrecexamError
 from trecexam.cli.main import run
-from trecexam.extensions.ragval import ragval_report
 from trecexam.extensions.ragval.formats.answers import read_judged
-from trecexam.extensions.ragval.reporting import report_of
+from trecexam.extensions.ragval.reporting import ragval_report, report_of
 
 EXAMPLE = ROOT / "examples" / "ragval" / "judged.jsonl"
 PLACED = ("mean", "baseline", "oracle", "place")

@@ -14,7 +14,7 @@ from scipy import stats
 from support import ROOT
 
 from trecexam.cli.main import run
-from trecexam.extensions.ragval import ragval_report
+from trecexam.extensions.ragval.reporting import ragval_report
 
 NAMES = ("K_f.naive_rag", "K_f.baseline")
 

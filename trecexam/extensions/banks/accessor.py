@@ -4,23 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from trecexam.extensions.banks.bank_difference import BankDiff
 from trecexam.extensions.banks.check import asks_a_bank, check_track
+from trecexam.extensions.banks.checks import Checked
 from trecexam.extensions.banks.diff import bank_diff
 from trecexam.extensions.banks.editing import BankEditing
 from trecexam.extensions.banks.generation.calls import bank_job
+from trecexam.extensions.banks.generation.generate import Generated
+from trecexam.folder import TrackFolder
+from trecexam.graders.base import Estimate
+from trecexam.graders.writing.asking import ShowProgress, Stop
+from trecexam.graders.writing.base import Writer
+from trecexam.line.measure_names import Measures
 from trecexam.line.track_graders import usable_folders
-
-if TYPE_CHECKING:
-    from trecexam.extensions.banks.bank_difference import BankDiff
-    from trecexam.extensions.banks.checks import Checked
-    from trecexam.extensions.banks.generation.generate import Generated
-    from trecexam.folder import TrackFolder
-    from trecexam.graders.base import Estimate
-    from trecexam.graders.writing.asking import ShowProgress, Stop
-    from trecexam.graders.writing.base import Writer
-    from trecexam.line.measure_names import Measures
 
 
 class BankAccessor(BankEditing):

@@ -6,8 +6,9 @@ from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from converters.run import Run
+from trecexam.bank import Bank
 from trecexam.config import TrackConfig
 from trecexam.extensions.banks.bank_difference import (
     BankDiff,
@@ -23,22 +24,17 @@ from trecexam.extensions.banks.board_changes import (
     query_states,
 )
 from trecexam.extensions.banks.changes import BankChange, bank_changes
+from trecexam.line.assessment import Assessment
 from trecexam.line.diagnostics import human_notes
 from trecexam.line.evaluation import rubric_values
 from trecexam.line.loader import TrackLoader
-from trecexam.line.measure_names import names_of
+from trecexam.line.measure_names import Measures, names_of
 from trecexam.line.measures import without_vital
 from trecexam.line.sheets import ungraded_items
 from trecexam.scores.leaderboard import Average, leaderboard
 from trecexam.scores.measures import measure
+from trecexam.scores.values import MeasureValues
 from trecexam.tables.terminal import printable
-
-if TYPE_CHECKING:
-    from converters.run import Run
-    from trecexam.bank import Bank
-    from trecexam.line.assessment import Assessment
-    from trecexam.line.measure_names import Measures
-    from trecexam.scores.values import MeasureValues
 
 
 def bank_diff(

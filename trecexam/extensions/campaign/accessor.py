@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from trecexam.extensions.campaign.agreement import assessor_agreement
-from trecexam.extensions.campaign.exporting import export_judgments, import_judgments
-from trecexam.extensions.campaign.planning import plan_judging
+from trecexam.extensions.campaign.agreement import AssessorAgreement, assessor_agreement
+from trecexam.extensions.campaign.exporting import (
+    ExportedJudgments,
+    ImportedJudgments,
+    export_judgments,
+    import_judgments,
+)
+from trecexam.extensions.campaign.planning import PlannedCampaign, plan_judging
 from trecexam.line.loaded_track import has_bank
 from trecexam.track_groups import Group
-
-if TYPE_CHECKING:
-    from trecexam.extensions.campaign.agreement import AssessorAgreement
-    from trecexam.extensions.campaign.exporting import ExportedJudgments, ImportedJudgments
-    from trecexam.extensions.campaign.planning import PlannedCampaign
 
 
 class JudgingAccessor(Group):

@@ -5,20 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
 from converters.overrides import ADJUDICATED
 from trecexam.extensions.campaign.alpha import MIN_TOPICS, Alpha, alpha
 from trecexam.extensions.campaign.assessments import CellKey, opinions_of
+from trecexam.line.assessment import Assessment
 from trecexam.scores.kappa import Kappa, kappa, weighted_kappa
 from trecexam.tables.result import Result
 from trecexam.tables.table import Layout, Table
 from trecexam.tables.text import plural
-
-if TYPE_CHECKING:
-    from trecexam.line.assessment import Assessment
 
 #: What the intervals are, in words.
 INTERVALS = f"intervals are 95%, over topics, with {MIN_TOPICS} topics or more"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 from converters.errors import ConversionError
 from converters.overrides import ADJUDICATED, CANNOT, read_overrides
@@ -13,12 +13,10 @@ from trecexam.bank.model import QUERY
 from trecexam.config.sections import JudgingSection
 from trecexam.errors import TrecexamError
 from trecexam.features.override.overriding import QueryToRate, seen_token, take
+from trecexam.folder import TrackFolder
+from trecexam.line.assessment import Assessment
+from trecexam.line.judging_scale import JudgingScale
 from trecexam.line.overrides import REFUSED, takes_back
-
-if TYPE_CHECKING:
-    from trecexam.folder import TrackFolder
-    from trecexam.line.assessment import Assessment
-    from trecexam.line.judging_scale import JudgingScale
 
 #: The reasons in the file if no reason is requested.
 JUDGED, WITHDRAWN = "judged", "withdrawn"

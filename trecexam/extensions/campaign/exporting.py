@@ -6,7 +6,6 @@ import io
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -22,6 +21,8 @@ from trecexam.extensions.campaign.judgment_table import TableRow, judgment_table
 from trecexam.features.override.overriding import add_rows
 from trecexam.files import atomic
 from trecexam.files.stamps import Rejected
+from trecexam.folder import TrackFolder
+from trecexam.line.assessment import Assessment
 from trecexam.line.input_files import read_overrides_file, read_qrels_file
 from trecexam.line.judging_scale import JudgingScale, judging_scale
 from trecexam.line.overrides import UNDECIDED, Overrides
@@ -30,10 +31,6 @@ from trecexam.line.rejected import rejected_rows
 from trecexam.line.typed_text import MAX_WHO, refuse_controls, typed
 from trecexam.scores.labels import labels
 from trecexam.scores.ratings import MISSING, QueryRatings
-
-if TYPE_CHECKING:
-    from trecexam.folder import TrackFolder
-    from trecexam.line.assessment import Assessment
 
 QRELS, SIX_COLUMNS, TABLE = "qrels.txt", "qrels-6.txt", "judgments.tsv"
 

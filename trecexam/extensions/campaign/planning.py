@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from converters.records import judgment
 from trecexam.errors import TrecexamError, quoted
@@ -14,14 +13,12 @@ from trecexam.extensions.campaign.dividing import Topic, divided
 from trecexam.extensions.campaign.judge_next.search import Search
 from trecexam.extensions.campaign.listed import read_columns
 from trecexam.extensions.campaign.plan import JudgingPlan, PlannedTask, read_plan, write_plan
+from trecexam.line.assessment import Assessment
 from trecexam.line.typed_text import MAX_WHO, typed
 from trecexam.tables.notes import LOST, Note
 from trecexam.tables.result import Result
 from trecexam.tables.table import Table
 from trecexam.tables.text import plural
-
-if TYPE_CHECKING:
-    from trecexam.line.assessment import Assessment
 
 
 @dataclass(frozen=True)

@@ -5,16 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from converters.records import HumanRating
 from trecexam.extensions.campaign.assessments import CellKey, asked_items, is_done, opinions_of
 from trecexam.extensions.campaign.plan import JudgingPlan, PlannedTask, read_plan
+from trecexam.line.assessment import Assessment
 from trecexam.tables.result import Result
 from trecexam.tables.table import Layout, Table
-
-if TYPE_CHECKING:
-    from trecexam.line.assessment import Assessment
 
 
 class ProgressRow(NamedTuple):

@@ -111,8 +111,22 @@ class ClusterGrader(Grader):
         self._root = root
         self._cluster = cluster
         self._environment: Mapping[str, str] | None = None
-        for name in Grader.__annotations__:
-            setattr(self, name, getattr(grader, name))
+        self.item_kinds = grader.item_kinds
+        self.needs_query_text = grader.needs_query_text
+        self.scale = grader.scale
+        self.score_settings = grader.score_settings
+        self.model_and_prompt = grader.model_and_prompt
+        self.meter = grader.meter
+        self.read = grader.read
+        self.reply_limit = grader.reply_limit
+        self.free_text = grader.free_text
+        self.probabilities = grader.probabilities
+        self.cosines = grader.cosines
+        self.label = grader.label
+        self.prompt = grader.prompt
+        self.cut = grader.cut
+        self.known_passages = grader.known_passages
+        self.cells_share = grader.cells_share
 
     @property
     def identity(self) -> Mapping[str, Any]:

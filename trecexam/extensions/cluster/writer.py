@@ -12,8 +12,9 @@ from trecexam.errors import GraderError
 from trecexam.extensions.cluster import missing_for_cluster
 from trecexam.extensions.cluster.grader import ClusterGrader
 from trecexam.extensions.cluster.pool import Lost, Pool
-from trecexam.graders.base import Grader
+from trecexam.graders.base import Estimate, Grader
 from trecexam.graders.writing.base import (
+    Fitted,
     LocalModelSettings,
     Unwritten,
     Writer,
@@ -55,15 +56,31 @@ class ClusterWriter:
     """A writer that writes on the workers of a cluster."""
 
     is_here = False
+    meter = None
 
     def __init__(self, settings: LocalModelSettings, cluster: RaySection, memory: Path, section: str) -> None:
-        self._writer = models_here().writer(settings, memory, section)
+        self._writer: Writer = models_here().writer(settings, memory, section)
+        self.model, self.new_tokens, self.seed = settings.name, settings.new_tokens, settings.seed
         self._settings = settings
         self._cluster = cluster
         self._section = section
 
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._writer, name)
+    @property
+    def identity(self) -> Mapping[str, Any]:
+        return self._writer.identity
+
+    @property
+    def environment(self) -> Mapping[str, str] | None:
+        return self._writer.environment
+
+    def plain(self, text: str) -> str:
+        return self._writer.plain(text)
+
+    def fitted(self, render: Callable[[str], str], text: str) -> Fitted:
+        return self._writer.fitted(render, text)
+
+    def estimate(self, prompts: Sequence[str]) -> Estimate:
+        return self._writer.estimate(prompts)
 
     def write(self, prompts: Iterable[str]) -> Iterator[Sequence[tuple[str, WrittenText | Unwritten]]]:
         recipe: Callable[[], object] = WriterRecipe(self._settings, dict(self._writer.identity))

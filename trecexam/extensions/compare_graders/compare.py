@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from trecexam.extensions.compare_graders.compared import ComparedGrader, GraderLike, compared_graders
 from trecexam.features.agreement.agreement import NothingInCommonError, agreements
 from trecexam.features.correlation.comparison import compare
 from trecexam.features.correlation.paired_scores import NothingToCompareError
+from trecexam.line.loader import TrackLoader
+from trecexam.line.measure_names import Measures
+from trecexam.scores.kappa import Kappa
 from trecexam.scores.labels import binary_labels, labels
 from trecexam.scores.raters import (
     Labels,
@@ -23,13 +26,6 @@ from trecexam.scores.raters import (
 from trecexam.tables.notes import CHANGES, Note
 from trecexam.tables.result import Result
 from trecexam.tables.table import Layout, Table, Value
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from trecexam.line.loader import TrackLoader
-    from trecexam.line.measure_names import Measures
-    from trecexam.scores.kappa import Kappa
 
 Row = tuple[Value, ...]
 GRADER_COLUMNS = (

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from converters.errors import ConversionError
 from trecexam.config import GraderSection, ScoresSection
@@ -14,13 +14,11 @@ from trecexam.errors import GraderError, TrecexamError
 from trecexam.folder import TrackFolder
 from trecexam.graders import Grader
 from trecexam.graders.recorded import RecordedGrader, recorded_sources
+from trecexam.line.assessment import Assessment
 from trecexam.line.grading import with_recorded_answers
 from trecexam.line.loader import TrackLoader
 from trecexam.line.track_graders import folder_of, grader_names
 from trecexam.tables.notes import CHANGES, Note
-
-if TYPE_CHECKING:
-    from trecexam.line.assessment import Assessment
 
 #: The name of one of the track's graders, or a grader.
 GraderLike = str | Grader
@@ -134,7 +132,7 @@ def _of_track(loader: TrackLoader, name: str, *, asked_for: bool) -> Assessment 
     things than the loader's, or cannot say anything.
     """
     try:
-        track = loader.sibling(name).load()
+        track = loader.graders[name].load()
     except (TrecexamError, ConversionError):
         if asked_for or name == loader.name:
             raise

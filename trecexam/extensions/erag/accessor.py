@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from trecexam.extensions.erag.erag import EragRequest, erag_grader, from_model, load, without_model
 from trecexam.extensions.erag.evaluation import ALWAYS, FILES, Evaluation
@@ -19,12 +18,9 @@ from trecexam.line.grading import Progress
 from trecexam.line.grading_time import measure_time
 from trecexam.line.loader import TrackLoader
 from trecexam.line.lost_grades import refuse_lost_grades
-from trecexam.line.measure_names import names_of
+from trecexam.line.measure_names import Measures, names_of
 from trecexam.line.protected import refuse_folder
 from trecexam.track_groups import Group
-
-if TYPE_CHECKING:
-    from trecexam.line.measure_names import Measures
 
 
 class EragAccessor(Group):

@@ -6,11 +6,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from converters.errors import ConversionError
 from converters.gold import KIND, kilt_provenance
-from converters.records import judgment
+from converters.records import Item, Qrel, judgment
+from converters.run import Run
 from trecexam.errors import TrecexamError, did_you_mean
 from trecexam.extensions.erag import labels
 from trecexam.extensions.erag.downstream import read_outputs
@@ -25,7 +26,8 @@ from trecexam.graders import create
 from trecexam.graders.base import Grader
 from trecexam.graders.meter import Usage
 from trecexam.graders.writing.create import create_writer
-from trecexam.line.grading import count_missing
+from trecexam.line.assessment import Assessment
+from trecexam.line.grading import Graded, count_missing
 from trecexam.line.inputs import InputReader
 from trecexam.line.loader import TrackLoader
 from trecexam.line.official import never_judged, never_judged_note
@@ -33,12 +35,6 @@ from trecexam.line.texts import Texts
 from trecexam.line.track_inputs import TrackInputs
 from trecexam.tables.notes import LOST, Note
 from trecexam.tables.text import plural
-
-if TYPE_CHECKING:
-    from converters.records import Item, Qrel
-    from converters.run import Run
-    from trecexam.line.assessment import Assessment
-    from trecexam.line.grading import Graded
 
 
 @dataclass(frozen=True)

@@ -6,8 +6,9 @@ Salemi and Zamani, "Evaluating Retrieval Quality in Retrieval-Augmented Generati
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from converters.errors import ConversionError
@@ -17,9 +18,6 @@ from trecexam.extensions.erag.metrics import normalised
 from trecexam.graders.replies import RAISE_LIMIT
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
     from trecexam.extensions.erag.downstream import DocumentOutput
     from trecexam.line.assessment import Assessment
 

@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from converters.errors import ConversionError
+from converters.run import Run
 from trecexam.errors import TrecexamError
 from trecexam.extensions.erag.labels import Ranked
 from trecexam.files.stamps import Rejected
@@ -13,7 +14,6 @@ from trecexam.folder import TrackFolder
 from trecexam.tables.text import plural, shorten_list
 
 if TYPE_CHECKING:
-    from converters.run import Run
     from trecexam.line.track_inputs import TrackInputs
 
 

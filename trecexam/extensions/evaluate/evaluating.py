@@ -21,8 +21,9 @@ from trecexam.extensions.evaluate.inputs import bank_files, grades_file, qrels_f
 from trecexam.extensions.evaluate.runs import add_runs, runs_by_name
 from trecexam.folder import TrackFolder
 from trecexam.graders import Grader
+from trecexam.line.grading import Progress
 from trecexam.line.loaded_track import TrackLoaders
-from trecexam.line.measure_names import names_of
+from trecexam.line.measure_names import Measures, names_of
 from trecexam.line.official import why_unjudged
 from trecexam.line.sources import provenance_file
 from trecexam.scaffold import Sources, make_track
@@ -34,8 +35,6 @@ from trecexam.track import Track
 
 if TYPE_CHECKING:
     from trecexam.features.correlation.comparison import LeaderboardComparison
-    from trecexam.line.grading import Progress
-    from trecexam.line.measure_names import Measures
 
 
 @dataclasses.dataclass(frozen=True, eq=False, repr=False)

@@ -6,7 +6,7 @@ import io
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import converters
 from converters.errors import ConversionError
@@ -25,13 +25,10 @@ from trecexam.extensions.evaluate.columns import (
     number_of,
 )
 from trecexam.files import atomic as files
-from trecexam.folder import IGNORED_SUFFIXES, files_in
+from trecexam.folder import IGNORED_SUFFIXES, TrackFolder, files_in
 from trecexam.line.dropped_files import one_run
 from trecexam.line.dropped_runs import name_runs
 from trecexam.line.typed_text import refuse_controls
-
-if TYPE_CHECKING:
-    from trecexam.folder import TrackFolder
 
 #: The most bytes of a name: a file's may have 255.
 _LONGEST = 200

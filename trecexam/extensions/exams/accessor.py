@@ -4,20 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from trecexam.extensions.exams.fitting import improved
-from trecexam.extensions.exams.generating import exam_job
+from trecexam.extensions.exams.generating import GeneratedExam, exam_job
+from trecexam.extensions.exams.irt.settings import Settings
 from trecexam.extensions.exams.responses import from_track
+from trecexam.extensions.exams.results import ExamFit, ImprovedExam
 from trecexam.extensions.exams.rubric import default_settings, fit_track, has_examinees
+from trecexam.graders.base import Estimate
+from trecexam.graders.writing.asking import ShowProgress, Stop
 from trecexam.track_groups import Group
-
-if TYPE_CHECKING:
-    from trecexam.extensions.exams.generating import GeneratedExam
-    from trecexam.extensions.exams.irt.settings import Settings
-    from trecexam.extensions.exams.results import ExamFit, ImprovedExam
-    from trecexam.graders.base import Estimate
-    from trecexam.graders.writing.asking import ShowProgress, Stop
 
 
 class ExamAccessor(Group):

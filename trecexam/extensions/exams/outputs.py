@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 from trecexam.extension import named
+from trecexam.line.assessment import Assessment
 from trecexam.line.output_files import Feature, FeaturePlot, PlotMeasures
 from trecexam.tables.plots.model import Plot
-
-if TYPE_CHECKING:
-    from trecexam.line.assessment import Assessment
 
 _EXAMS = "trecexam.extensions.exams"
 

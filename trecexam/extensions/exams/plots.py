@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from trecexam.extensions.exams.irt.exam import FittedExam
+from trecexam.extensions.exams.irt.improvement import Improvement
 from trecexam.extensions.exams.irt.model import GRID, exam_information, probability
 from trecexam.extensions.exams.irt.settings import CERTAIN_DIGITS
 from trecexam.extensions.exams.tables import abilities_table, information_curves
@@ -32,9 +34,6 @@ from trecexam.tables.terminal import cut
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-
-    from trecexam.extensions.exams.irt.exam import FittedExam
-    from trecexam.extensions.exams.irt.improvement import Improvement
 
 #: The maximum number of curves; more are sampled evenly by discrimination.
 _CURVES = 100

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from trecexam.errors import TrecexamError
 from trecexam.extensions.exams.irt.components import Components
@@ -23,15 +24,13 @@ from trecexam.extensions.exams.response_matrix import (
 from trecexam.line.diagnostics import nothing_graded, resolve_min_rating
 from trecexam.scores.columns.judged import Judged
 from trecexam.scores.columns.measures.cover import best_ratings
+from trecexam.scores.ratings import QueryRatings
 from trecexam.tables.notes import CHANGES, Note
 from trecexam.tables.text import plural, shorten_list
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from trecexam.bank.model import Bank
     from trecexam.line.assessment import Assessment
-    from trecexam.scores.ratings import QueryRatings
 
 
 @dataclass(frozen=True)

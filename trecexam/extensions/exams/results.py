@@ -4,20 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from trecexam.extensions.exams import tables
 from trecexam.extensions.exams.irt.exam import Exam, FittedExam
+from trecexam.extensions.exams.irt.improvement import Improvement
 from trecexam.extensions.exams.irt.settings import CERTAIN_DIGITS
 from trecexam.features.correlation.tables import correlation_table
+from trecexam.scores.correlation import Correlation
 from trecexam.tables.notes import CHANGES, METHOD, Note
 from trecexam.tables.result import Result
 from trecexam.tables.table import Table, rounded
 from trecexam.tables.text import plural, shorten_list
-
-if TYPE_CHECKING:
-    from trecexam.extensions.exams.irt.improvement import Improvement
-    from trecexam.scores.correlation import Correlation
 
 
 @dataclass(frozen=True, eq=False)

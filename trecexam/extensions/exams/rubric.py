@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import numpy as np
 
@@ -14,20 +15,14 @@ from trecexam.extensions.exams.irt import fitting
 from trecexam.extensions.exams.irt.settings import CERTAIN_DIGITS, Settings
 from trecexam.extensions.exams.responses import from_track, item_names
 from trecexam.extensions.exams.results import ExamFit, told
+from trecexam.line.assessment import Assessment
 from trecexam.line.evaluation import official_values
 from trecexam.line.official import never_judged, never_judged_note, official_judgments
 from trecexam.line.official_leaderboard import LEADERBOARD
 from trecexam.line.relevance import official_measures
-from trecexam.scores.correlation import correlate
+from trecexam.scores.correlation import Correlation, correlate
 from trecexam.scores.measures import measure
 from trecexam.scores.rank_correlation.resampling import QueryDraws
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-    from pathlib import Path
-
-    from trecexam.line.assessment import Assessment
-    from trecexam.scores.correlation import Correlation
 
 #: With fewer runs an item's discrimination is its prior's, not its own.
 LEAST_RUNS = 5

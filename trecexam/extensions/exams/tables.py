@@ -4,21 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from trecexam.extensions.exams.irt.exam import rest_correlations
+from trecexam.extensions.exams.irt.exam import FittedExam, rest_correlations
 from trecexam.extensions.exams.irt.fitting import constant
-from trecexam.extensions.exams.irt.improvement import least_discriminating
+from trecexam.extensions.exams.irt.improvement import Improvement, least_discriminating
 from trecexam.extensions.exams.irt.model import GRID, item_information
 from trecexam.extensions.exams.irt.model import exam_information as of_all
 from trecexam.extensions.exams.irt.settings import CERTAIN_DIGITS
 from trecexam.tables.table import Layout, Table, Value
-
-if TYPE_CHECKING:
-    from trecexam.extensions.exams.irt.exam import FittedExam
-    from trecexam.extensions.exams.irt.improvement import Improvement
 
 ITEM_COLUMNS = ("item", "a", "b", "c", "se_a", "se_b", "se_c", "n")
 QUALITY_COLUMNS = (

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
 
 from trecexam.errors import TrecexamError
 from trecexam.extensions.items.items_plot import items_plot
 from trecexam.extensions.items.quality import ItemRow, grades_table, item_rows
+from trecexam.line.assessment import Assessment
 from trecexam.line.diagnostics import NO_RUNS, nothing_graded
 from trecexam.line.output_files import Feature, FeaturePlot, PlotMeasures
 from trecexam.tables.plots.model import Plot
@@ -15,9 +15,6 @@ from trecexam.tables.result import Tables
 from trecexam.tables.section import ReportPart
 from trecexam.tables.table import Layout, Table
 from trecexam.tables.text import sentence
-
-if TYPE_CHECKING:
-    from trecexam.line.assessment import Assessment
 
 _LAYOUT = Layout(
     ("query_id", "item_id"),

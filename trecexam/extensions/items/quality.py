@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
+from trecexam.line.assessment import Assessment
 from trecexam.line.evaluation import own_leaderboard
 from trecexam.line.sheets import UNREAD
 from trecexam.scores.columns.judged import Judged
 from trecexam.scores.columns.measures.cover import best_ratings
 from trecexam.tables.table import Table
-
-if TYPE_CHECKING:
-    from trecexam.line.assessment import Assessment
 
 
 class ItemRow(NamedTuple):

@@ -5,16 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from trecexam.extensions.learn.learn import learn
+from trecexam.extensions.learn.encoding import Encoder
+from trecexam.extensions.learn.learn import LearnedLabels, learn
+from trecexam.line.grading import Progress
 from trecexam.outputs.outputs import Outputs
 from trecexam.track_groups import Group
-
-if TYPE_CHECKING:
-    from trecexam.extensions.learn.encoding import Encoder
-    from trecexam.extensions.learn.learn import LearnedLabels
-    from trecexam.line.grading import Progress
 
 
 class LearnAccessor(Group):

@@ -4,28 +4,23 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Mapping, Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 from threadpoolctl import threadpool_limits
 
 from trecexam.errors import TrecexamError, quoted
-from trecexam.extensions.learn.arithmetic.learning import fit, predict
+from trecexam.extensions.learn.arithmetic.learning import Prediction, fit, predict
+from trecexam.extensions.learn.arithmetic.passages import QueryPassages
 from trecexam.extensions.learn.learn import CERTAIN_DIGITS, learned_leaderboard
 from trecexam.extensions.learn.learned_pool import LearnedPool, fit_pool, gather_data, track_encoder
 from trecexam.extensions.learn.validation import losses_in_words, validation_basis
 from trecexam.features.fill.arithmetic.merging import HoleLabel, Machine
-from trecexam.features.fill.teaching import GRADER, LEARNED, NOTHING, Advice, Labels, TaughtLabels
+from trecexam.features.fill.teaching import GRADER, LEARNED, NOTHING, Advice, Encoded, Labels, TaughtLabels
 from trecexam.files.kept import read_object
+from trecexam.line.assessment import Assessment
+from trecexam.line.official import Official
 from trecexam.line.sources import LEARNED_IDENTITY
-
-if TYPE_CHECKING:
-    from trecexam.extensions.learn.arithmetic.learning import Prediction
-    from trecexam.extensions.learn.arithmetic.passages import QueryPassages
-    from trecexam.features.fill.teaching import Encoded
-    from trecexam.line.assessment import Assessment
-    from trecexam.line.official import Official
-    from trecexam.scores.leaderboard import Leaderboard
+from trecexam.scores.leaderboard import Leaderboard
 
 
 class JudgmentsTeach:

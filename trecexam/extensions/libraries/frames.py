@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -10,10 +10,8 @@ from trecexam.features.exporting.exports import qrels
 from trecexam.line.assessment import Assessment
 from trecexam.line.probable_ratings import probable_ratings
 from trecexam.scores.expected import gains
+from trecexam.scores.labels import LabelRule
 from trecexam.tables.frames import Library, data_frame, texts
-
-if TYPE_CHECKING:
-    from trecexam.scores.labels import LabelRule
 
 
 def qrels_frame(

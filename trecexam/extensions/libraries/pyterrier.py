@@ -19,10 +19,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from converters.run import Run
 from trecexam.errors import TrecexamError
 from trecexam.features.exporting import exports
 from trecexam.packages import install
 from trecexam.scores.columns import Cover, nCover
+from trecexam.scores.labels import LabelRule
 
 try:
     import pandas
@@ -31,8 +33,6 @@ except ImportError as error:
     raise TrecexamError(f"{error.name} is not installed: {install('pyterrier')}") from None
 
 if TYPE_CHECKING:
-    from converters.run import Run
-    from trecexam.scores.labels import LabelRule
     from trecexam.track import Track
 
 __all__ = ["Cover", "nCover", "qrels", "runs", "topics"]

@@ -14,16 +14,14 @@ Transformer, JMLR 21(140), 2020, section 2.1.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
+from torch import Tensor
 from torch.nn import functional
 from transformers.activations import ACT2FN
 
 from trecexam.extensions.local_models.choices import ChoiceTree
-
-if TYPE_CHECKING:
-    from torch import Tensor
 
 #: Classes of transformers whose weights have these names and this meaning.
 SUPPORTED = ("T5ForConditionalGeneration", "MT5ForConditionalGeneration")

@@ -83,8 +83,8 @@ class StoredGrader(Grader):
         self.item_kinds, self.scale = frozenset(packed.item_kinds), Scale(*packed.scale)
         self.free_text, self.model_and_prompt = packed.free_text, packed.model_and_prompt
         self.needs_query_text, self.score_settings = packed.needs_query_text, packed.score_settings
-        for name, reader in reads.items():
-            setattr(self, name, reader)
+        self.cosines, self.probabilities = reads.get("cosines"), reads.get("probabilities")
+        self.label, self.read = reads.get("label"), reads.get("read")
 
     @property
     def identity(self) -> Mapping[str, Any]:

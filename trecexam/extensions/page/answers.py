@@ -9,16 +9,15 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from converters.records import Item
 from trecexam.bank.model import asked_digest, passage_digest
 from trecexam.errors import StoreError
 from trecexam.line.store import GradeStore
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
-    from converters.records import Item
     from trecexam.extensions.page.view import QueryView, View
 
 #: Seconds to wait for a process that has the store for itself: one that makes or mends it.

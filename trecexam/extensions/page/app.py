@@ -5,13 +5,13 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from starlette.applications import Starlette
 from starlette.convertors import CONVERTOR_TYPES, Convertor
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
-from starlette.responses import RedirectResponse
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
 from starlette.routing import Mount
 from starlette.staticfiles import StaticFiles
 
@@ -28,10 +28,6 @@ from trecexam.extensions.page.sessions import Sessions
 from trecexam.extensions.page.trails import Trails
 from trecexam.extensions.page.users import Users, user_of
 from trecexam.outputs.page.render import LOOK
-
-if TYPE_CHECKING:
-    from starlette.requests import Request
-    from starlette.responses import Response
 
 #: Seconds that the first request waits for the first state: a small track is read by then.
 FIRST_LOOK = 1.5

@@ -28,10 +28,10 @@ from trecexam.extensions.page.people import Choice, choices, text_of
 from trecexam.files.kept import read_kept, write_kept
 from trecexam.files.stamps import Stamp, stamp
 from trecexam.files.track_lock import exclusive_lock
+from trecexam.folder import TrackFolder
 
 if TYPE_CHECKING:
     from trecexam.extensions.page.view import QueryView, View
-    from trecexam.folder import TrackFolder
 
 #: Letters of a passage's name.
 _LETTERS = 16

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -11,8 +12,6 @@ from markupsafe import Markup, escape
 from trecexam.tables.terminal import cut
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from trecexam.extensions.page.view import QueryView
 
 #: Characters of a long text that a table shows.

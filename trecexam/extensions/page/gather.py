@@ -9,11 +9,13 @@ import re
 from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import replace
 from itertools import compress
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from markupsafe import Markup
+from numpy.typing import NDArray
 
+from converters.records import HumanRating
 from trecexam.errors import TrecexamError
 from trecexam.extension import extensions, named
 from trecexam.extensions.page.view import (
@@ -33,6 +35,7 @@ from trecexam.features.holes.holes import HOLES
 from trecexam.features.leaderboard.differences import own_differences
 from trecexam.files.stamps import stamp
 from trecexam.graders.base import identity_digest
+from trecexam.line.assessment import Assessment
 from trecexam.line.cited import responses_by_query
 from trecexam.line.evaluation import leaderboard, official_values, values_of_runs, why_no_scores
 from trecexam.line.kinds.support import statements_of
@@ -43,17 +46,11 @@ from trecexam.line.sheets import MISSING, NOT_ASKED
 from trecexam.outputs.page.model import PagePart
 from trecexam.outputs.page.render import Section, rendered
 from trecexam.scores.labels import labels
+from trecexam.scores.leaderboard import Leaderboard
+from trecexam.scores.ratings import QueryRatings
+from trecexam.scores.values import MeasureValues
 from trecexam.tables.plots.drawings import Drawings
 from trecexam.tables.section import Picture
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from converters.records import HumanRating
-    from trecexam.line.assessment import Assessment
-    from trecexam.scores.leaderboard import Leaderboard
-    from trecexam.scores.ratings import QueryRatings
-    from trecexam.scores.values import MeasureValues
 
 
 class _GatheredQuery(NamedTuple):

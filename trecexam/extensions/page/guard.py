@@ -19,14 +19,13 @@ from urllib.parse import parse_qsl, urlencode, urlsplit
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import HTMLResponse, RedirectResponse, Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from trecexam.extensions.page import cookies, urls
 from trecexam.extensions.page.front import Front, address_of
 from trecexam.extensions.page.permissions import roles_for
 
 if TYPE_CHECKING:
-    from starlette.types import ASGIApp, Message, Receive, Scope, Send
-
     from trecexam.extensions.page.sessions import Sessions, Visitor
 
 #: Bytes of an address and of a form, fields of a form, seconds in which a form must have come.

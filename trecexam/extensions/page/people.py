@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from trecexam.features.override import overriding
+from trecexam.folder import TrackFolder
 from trecexam.line.judging_scale import rubric_names
 from trecexam.line.sheets import REFUSED, UNPARSED
 from trecexam.scores.labels import labels
@@ -14,7 +15,6 @@ from trecexam.scores.ratings import MISSING, QueryRatings
 
 if TYPE_CHECKING:
     from trecexam.extensions.page.view import QueryView, View
-    from trecexam.folder import TrackFolder
 
 
 class Choice(NamedTuple):

@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from functools import cache
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 _NOBODY = frozenset[str]()
 _ASSESSING = frozenset({"assessor", "organizer"})

@@ -9,25 +9,23 @@ from urllib.parse import quote, unquote
 
 import jinja2
 from markupsafe import Markup
-from starlette.responses import HTMLResponse, RedirectResponse
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from trecexam.extensions.campaign.plan import PLAN
 from trecexam.extensions.page import cookies, drawing, urls
 from trecexam.extensions.page.listing import SIZES, Address
 from trecexam.extensions.page.users import VISITOR, user_of
+from trecexam.folder import TrackFolder
 from trecexam.line.track_graders import grader_names, open_folder
 from trecexam.outputs.page import render as macros
+from trecexam.outputs.page.render import Section
 from trecexam.tables.text import plural
 from trecexam.version import __version__
 
 if TYPE_CHECKING:
-    from starlette.requests import Request
-    from starlette.responses import Response
-
     from trecexam.extensions.page.live import LiveTrack
     from trecexam.extensions.page.view import QueryView, View
-    from trecexam.folder import TrackFolder
-    from trecexam.outputs.page.render import Section
 
 #: The cookie of a message for the next page, and its most letters; browsers drop a cookie of more than 4,096.
 SAID, LONGEST = "trecexam-said", 3000

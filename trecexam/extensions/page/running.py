@@ -10,10 +10,11 @@ import webbrowser
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import quote
 
 import uvicorn
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from trecexam.errors import TrecexamError
 from trecexam.extensions.campaign.guidelines import guidelines_warning
@@ -30,9 +31,6 @@ from trecexam.folder import TrackFolder, refuse_code
 from trecexam.line.track_graders import open_folder
 from trecexam.tables.terminal import printable
 from trecexam.tables.text import shorten_list
-
-if TYPE_CHECKING:
-    from starlette.types import ASGIApp, Receive, Scope, Send
 
 #: The least characters of a token that somebody chooses: so many hold 128 random bits.
 SHORTEST_TOKEN = 22

@@ -5,18 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from markupsafe import Markup
 
 from trecexam.extensions.page.drawing import link, text
 from trecexam.extensions.page.listing import Address, ListedRows, in_order
 from trecexam.scores.cover import NUGGET_SCORES
-from trecexam.tables.excerpt import Cell, Column, excerpt
-
-if TYPE_CHECKING:
-    from markupsafe import Markup
-
-    from trecexam.tables.excerpt import Excerpt
-    from trecexam.tables.table import Table
+from trecexam.tables.excerpt import Cell, Column, Excerpt, excerpt
+from trecexam.tables.table import Table
 
 #: What is drawn in a cell, by the row's place in the table.
 Draw = Callable[[int], "Markup"]

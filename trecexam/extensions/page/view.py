@@ -12,18 +12,18 @@ from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
+
 from converters.records import HumanRating, Item
 from trecexam.bank.model import QUERY, STATEMENT
 from trecexam.files.stamps import Rejected
+from trecexam.line.judging_scale import JudgingScale
 from trecexam.line.sheets import NOT_ASKED, Counts
 from trecexam.scores.leaderboard import Leaderboard
 from trecexam.scores.values import MeasureValues
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    from trecexam.line.judging_scale import JudgingScale
     from trecexam.outputs.page.render import Section
 
 

@@ -2,14 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
-from trecexam.extension import Command, Extension, named
-
-if TYPE_CHECKING:
-    from trecexam.extensions.ragval.reporting import ragval_report
-
-__all__ = ["EXTENSION", "ragval_report"]
+from trecexam.extension import Command, Extension
 
 EXTENSION = Extension(
     "ragval",
@@ -22,10 +15,3 @@ EXTENSION = Extension(
     answers=f"{__name__}.dropped:ANSWERS",
     graders={"ragval": f"{__name__}.grader:FACTORY"},
 )
-
-
-def __getattr__(name: str) -> Any:
-    # Imports numpy, for which `trecexam --help` must not wait.
-    if name == "ragval_report":
-        return named(f"{__name__}.reporting:{name}")
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -3,21 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from trecexam.errors import TrecexamError, quoted
-from trecexam.extensions.ragval.answering import answers_job
+from trecexam.extensions.ragval.answering import Answers, answers_job
 from trecexam.extensions.ragval.formats.knowledge import KINDS
 from trecexam.extensions.ragval.judged import judged
-from trecexam.extensions.ragval.questions import questions_job
+from trecexam.extensions.ragval.questions import Questions, questions_job
 from trecexam.extensions.ragval.reporting import RagvalReport, report_of
+from trecexam.graders.base import Estimate
+from trecexam.graders.writing.asking import ShowProgress, Stop
 from trecexam.track_groups import Group
-
-if TYPE_CHECKING:
-    from trecexam.extensions.ragval.answering import Answers
-    from trecexam.extensions.ragval.questions import Questions
-    from trecexam.graders.base import Estimate
-    from trecexam.graders.writing.asking import ShowProgress, Stop
 
 
 class RagvalAccessor(Group):

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import io
-from typing import TYPE_CHECKING
 
 from trecexam.extensions.ragval.formats.answers import write_judged
 from trecexam.extensions.ragval.judged import FOLDER, JudgedAnswers, judged
 from trecexam.extensions.ragval.reporting import RagvalReport, report_of
+from trecexam.line.assessment import Assessment
 from trecexam.line.output_files import ExtraOutputs, Feature
 from trecexam.tables.section import ExtraFiles, ReportHead, ReportPart
 from trecexam.tables.table import to_json
-
-if TYPE_CHECKING:
-    from trecexam.line.assessment import Assessment
 
 
 def made(track: Assessment) -> ExtraFiles:

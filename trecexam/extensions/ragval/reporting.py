@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import astuple, dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from converters.errors import ConversionError
 from trecexam.errors import TrecexamError
@@ -24,9 +24,6 @@ from trecexam.line.rejected import rejected_notes
 from trecexam.tables.result import Result
 from trecexam.tables.table import Layout, Table, Value
 from trecexam.tables.text import plural
-
-if TYPE_CHECKING:
-    from trecexam.extensions.ragval.judged_scores import Comparison, Place, System
 
 #: The systems that are the bounds, where they are there.
 BASELINE, ORACLE = "closed-book", "oracle"

@@ -6,17 +6,18 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import astuple
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from converters.label_table import read_teams
 from trecexam.errors import TrecexamError
-from trecexam.extensions.simulation.arithmetic.left_out import leave_out, shift
-from trecexam.extensions.simulation.arithmetic.removal import remove
-from trecexam.extensions.simulation.arithmetic.simulation import Simulation
-from trecexam.features.fill.teaching import LABEL, LEARNED, the_teacher
+from trecexam.extensions.simulation.arithmetic.left_out import LeftOut, Shift, leave_out, shift
+from trecexam.extensions.simulation.arithmetic.removal import Removed, remove
+from trecexam.extensions.simulation.arithmetic.simulation import Filler, Simulation
+from trecexam.features.fill.arithmetic.scale_map import RuleName, ScaleMap
+from trecexam.features.fill.teaching import LABEL, LEARNED, Encoded, Labels, the_teacher
 from trecexam.features.fill.ways import constant_label, stated
+from trecexam.line.assessment import Assessment
 from trecexam.line.grading import Progress
-from trecexam.line.measure_names import names_of
+from trecexam.line.measure_names import Measures, names_of
 from trecexam.line.official import Official, no_overlap, official_judgments
 from trecexam.line.relevance import official_measures as own_official_measures
 from trecexam.scores.labels import labels
@@ -24,15 +25,6 @@ from trecexam.tables.notes import CHANGES, METHOD, Note
 from trecexam.tables.result import Tables
 from trecexam.tables.table import Layout, Table
 from trecexam.tables.text import plural
-
-if TYPE_CHECKING:
-    from trecexam.extensions.simulation.arithmetic.left_out import LeftOut, Shift
-    from trecexam.extensions.simulation.arithmetic.removal import Removed
-    from trecexam.extensions.simulation.arithmetic.simulation import Filler
-    from trecexam.features.fill.arithmetic.scale_map import RuleName, ScaleMap
-    from trecexam.features.fill.teaching import Encoded, Labels
-    from trecexam.line.assessment import Assessment
-    from trecexam.line.measure_names import Measures
 
 #: The method that leaves dropped passages out of the runs.
 CONDENSED = "condensed"

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from converters.records import Response
 from converters.support_labels import LABELS
+from trecexam.line.assessment import Assessment
 from trecexam.line.cited import (
     NO_TEXT,
     CitedStatement,
@@ -20,9 +21,6 @@ from trecexam.line.sheets import ERROR, MISSING, REFUSED, UNPARSED
 from trecexam.scores.support import SUPPORT
 from trecexam.tables.table import Table, Value
 from trecexam.tables.text import plural, shorten_list
-
-if TYPE_CHECKING:
-    from trecexam.line.assessment import Assessment
 
 #: Why there is no label.
 WHY = {

@@ -6,10 +6,10 @@ import itertools
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from trecexam.errors import TrecexamError
-from trecexam.features.agreement.arithmetic import Agreement, agreement, pair
+from trecexam.features.agreement.arithmetic import Agreement, Crosstab, Pairs, agreement, pair
 from trecexam.features.agreement.disagreements import disagreements_part
 from trecexam.files.cache import memoized
 from trecexam.line.assessment import Assessment
@@ -17,18 +17,14 @@ from trecexam.line.diagnostics import nothing_graded
 from trecexam.line.official import no_overlap, track_judgments
 from trecexam.line.output_files import Feature, OutputFiles
 from trecexam.line.relevance import Thresholds, relevance_thresholds
-from trecexam.scores.kappa import MIN_QUERIES
+from trecexam.scores.kappa import MIN_QUERIES, Kappa
 from trecexam.scores.labels import labels
+from trecexam.scores.ratings import QueryRatings
 from trecexam.tables.notes import CHANGES, METHOD, Note
 from trecexam.tables.result import Result
 from trecexam.tables.section import ReportPart
 from trecexam.tables.table import Layout, Table, Value
 from trecexam.tables.text import plural
-
-if TYPE_CHECKING:
-    from trecexam.features.agreement.arithmetic import Crosstab, Pairs
-    from trecexam.scores.kappa import Kappa
-    from trecexam.scores.ratings import QueryRatings
 
 
 class NothingInCommonError(TrecexamError):

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from trecexam.features.correlation.paired_scores import (
     OVER_TWO_RUNS,
@@ -21,7 +21,8 @@ from trecexam.features.correlation.paired_scores import (
     without_interval,
 )
 from trecexam.features.correlation.tables import correlation_table
-from trecexam.line.measure_names import listed, names_of
+from trecexam.line.assessment import Assessment
+from trecexam.line.measure_names import Measures, listed, names_of
 from trecexam.line.official_leaderboard import of_leaderboard
 from trecexam.line.track_graders import own_measures
 from trecexam.scores.correlation import Correlation, correlate, per_query_correlations
@@ -32,10 +33,6 @@ from trecexam.scores.rank_correlation.tau import DEFAULT_P
 from trecexam.tables.result import Result
 from trecexam.tables.table import Table
 from trecexam.tables.text import plural
-
-if TYPE_CHECKING:
-    from trecexam.line.assessment import Assessment
-    from trecexam.line.measure_names import Measures
 
 #: Runs that the note on swapped pairs names.
 MOST_NAMED = 3

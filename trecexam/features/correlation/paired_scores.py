@@ -5,15 +5,16 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 import numpy as np
 
 from trecexam.errors import TrecexamError
+from trecexam.line.assessment import Assessment
 from trecexam.line.cautions import judgment_cautions, rating_cautions, skipping_cautions
 from trecexam.line.diagnostics import is_graded, nothing_graded
 from trecexam.line.evaluation import official_values, rubric_values
-from trecexam.line.measure_names import names_of
+from trecexam.line.measure_names import MeasureLike, names_of
 from trecexam.line.measures import left_out_runs, order_cautions
 from trecexam.line.official import never_judged, never_judged_note, shown_error, unjudged_note, why_unjudged
 from trecexam.line.official import official_judgments as official_of
@@ -22,19 +23,15 @@ from trecexam.line.rejected import not_computable
 from trecexam.line.relevance import official_measures as official_measures_of
 from trecexam.line.run_grades import runs_without_score, without_score_note
 from trecexam.line.track_graders import own_measures
+from trecexam.line.track_inputs import TrackInputs
 from trecexam.scores.correlation import MIN_DISTINCT, MIN_QUERIES, n_distinct, tops_without_interval
 from trecexam.scores.measures import COVER, DIVERSITY, at_min_rating, measure
 from trecexam.scores.paired_tests import MOST_RUNS
 from trecexam.scores.rank_correlation.ranks import Floats, official_means
+from trecexam.scores.values import MeasureValues
 from trecexam.tables.notes import CHANGES, METHOD, Note
+from trecexam.tables.table import Value
 from trecexam.tables.text import plural, shorten_list
-
-if TYPE_CHECKING:
-    from trecexam.line.assessment import Assessment
-    from trecexam.line.measure_names import MeasureLike
-    from trecexam.line.track_inputs import TrackInputs
-    from trecexam.scores.values import MeasureValues
-    from trecexam.tables.table import Value
 
 R = TypeVar("R")
 #: The measures that are compared and, where several are, the min_rating and the query.

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from trecexam.errors import TrecexamError
 from trecexam.features.correlation.comparison import LeaderboardComparison, compare
 from trecexam.features.correlation.paired_scores import PairedScores, paired_scores
 from trecexam.features.correlation.scatter_plot import scatter_plot
 from trecexam.features.correlation.thresholds_plot import ThresholdPoint, thresholds_plot
+from trecexam.line.assessment import Assessment
 from trecexam.line.evaluation import rubric_values
 from trecexam.line.output_files import PlotMeasures
 from trecexam.scores.correlation import correlate
@@ -17,9 +17,6 @@ from trecexam.scores.measures import COVER, at_min_rating, measure
 from trecexam.scores.rank_correlation.ranks import find_outliers
 from trecexam.scores.rank_correlation.resampling import QueryDraws
 from trecexam.tables.plots.model import Plot
-
-if TYPE_CHECKING:
-    from trecexam.line.assessment import Assessment
 
 #: The second measure has its own thresholds only where runs x queries are no more than these.
 _SMALL = 10_000

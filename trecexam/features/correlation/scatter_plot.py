@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from trecexam.scores.correlation import Correlation
 from trecexam.scores.leaderboard import interval, score
+from trecexam.scores.rank_correlation.ranks import Outlier
 from trecexam.tables.plots.labels import DotName, name_dots
 from trecexam.tables.plots.limits import end_at_one, keep_within, mark_at_edge, squeezing
 from trecexam.tables.plots.model import Plot, Size
@@ -19,9 +21,6 @@ from trecexam.tables.terminal import cut
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-
-    from trecexam.scores.correlation import Correlation
-    from trecexam.scores.rank_correlation.ranks import Outlier
 
 #: So many of the runs furthest from the diagonal have their names beside them, if they are so many ranks off.
 _NAMED, _FAR = 4, 3

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from trecexam.features.correlation.tables import correlation_table
+from trecexam.scores.correlation import Correlation
 from trecexam.tables.plots.limits import end_at_one
 from trecexam.tables.plots.model import Plot, Size
 from trecexam.tables.plots.style import BLUE, MUTED, ORANGE, WIDTH, grid
@@ -15,8 +16,6 @@ from trecexam.tables.table import Table
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-
-    from trecexam.scores.correlation import Correlation
 
 #: (the line it belongs to, the measure, the official measure, min_rating), its correlation.
 ThresholdPoint = tuple[tuple[str, str, str, int], "Correlation"]

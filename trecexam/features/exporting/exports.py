@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -17,23 +17,20 @@ from converters.lines import iter_filled, parse_object
 from converters.measure_values import ALL
 from converters.rag_responses import numbered_responses
 from converters.records import MeasureValue
+from converters.run import Run
 from trecexam.errors import TrecexamError
 from trecexam.line.assessment import Assessment
 from trecexam.line.diagnostics import is_graded
 from trecexam.line.evaluation import check_runs, leaderboard, values_of_runs, why_no_scores
 from trecexam.line.loaded_track import LoadedTrack
+from trecexam.line.measure_names import Measures
 from trecexam.line.probable_ratings import probable_ratings
 from trecexam.line.protected import refuse_protected
 from trecexam.line.provenance import graded_by, refuse_foreign, write_with_provenance
 from trecexam.line.run_grades import runs_without_score
-from trecexam.scores.labels import label_qrels
+from trecexam.scores.labels import LabelRule, RubricQrel, label_qrels
+from trecexam.scores.ratings import QueryRatings
 from trecexam.tables.frames import Library, data_frame, texts
-
-if TYPE_CHECKING:
-    from converters.run import Run
-    from trecexam.line.measure_names import Measures
-    from trecexam.scores.labels import LabelRule, RubricQrel
-    from trecexam.scores.ratings import QueryRatings
 
 
 def qrels(

@@ -6,17 +6,20 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from trecexam.errors import GraderError, TrackError, TrecexamError, quoted
 from trecexam.features.fill.arithmetic import scale_map
 from trecexam.features.fill.arithmetic.confidence import label_confidences
 from trecexam.features.fill.arithmetic.merging import Machine, holes_of, merge, merge_labels, with_both
+from trecexam.features.fill.arithmetic.scale_map import ScaleMap
 from trecexam.features.fill.filled import Filled, FillRequest, HolesToFill
 from trecexam.features.fill.protected_files import check_outputs, refuse_merged
 from trecexam.features.fill.teaching import GRADER, LEARNED, NOTHING, the_teacher
 from trecexam.features.fill.ways import check_request, choose_way, stated
+from trecexam.files.stamps import Rejected
 from trecexam.files.track_lock import TrackLock
+from trecexam.line.assessment import Assessment
 from trecexam.line.grading import Progress, count_missing
 from trecexam.line.loader import TrackLoader
 from trecexam.line.lost_grades import refuse_lost_grades
@@ -28,11 +31,6 @@ from trecexam.line.stored_grades import unusable_lines
 from trecexam.scores.labels import labels
 from trecexam.tables.notes import CHANGES, LOST, METHOD, Note
 from trecexam.tables.text import plural, shorten_list
-
-if TYPE_CHECKING:
-    from trecexam.features.fill.arithmetic.scale_map import ScaleMap
-    from trecexam.files.stamps import Rejected
-    from trecexam.line.assessment import Assessment
 
 #: What the second column of plain qrels holds.
 NO_SUBTOPIC = frozenset(("0", "Q0"))

@@ -8,13 +8,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from converters.fields import warn_of_comments
 from converters.records import NOT_JUDGED
 from converters.trec_qrels import qrels_line
 from trecexam.features.fill.arithmetic.merging import Machine, MergedRow
+from trecexam.features.fill.arithmetic.scale_map import RuleName, ScaleMap
 from trecexam.features.fill.teaching import GRADER
+from trecexam.files.stamps import Rejected
 from trecexam.line.official import Official
 from trecexam.line.provenance import write_with_provenance
 from trecexam.line.sources import UNJUDGED
@@ -22,11 +24,6 @@ from trecexam.tables.notes import LOST, METHOD, Note
 from trecexam.tables.result import Result
 from trecexam.tables.table import Table, to_tsv
 from trecexam.tables.text import plural
-
-if TYPE_CHECKING:
-    from trecexam.features.fill.arithmetic.merging import MergedRow
-    from trecexam.features.fill.arithmetic.scale_map import RuleName, ScaleMap
-    from trecexam.files.stamps import Rejected
 
 HEADER = (
     "query_id",

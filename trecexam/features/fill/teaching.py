@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from trecexam.errors import TrecexamError
 from trecexam.extension import extensions, named
+from trecexam.features.fill.arithmetic.merging import HoleLabel, Machine
 from trecexam.line.assessment import Assessment
+from trecexam.line.official import Official
 
 if TYPE_CHECKING:
-    from trecexam.features.fill.arithmetic.merging import HoleLabel, Machine
-    from trecexam.line.official import Official
     from trecexam.scores.leaderboard import Leaderboard
 
 #: Ways to fill, and to leave holes; in comparisons beside them "label:1", the same label for each passage.

@@ -6,17 +6,17 @@ import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from trecexam.config import ScoresSection
 from trecexam.errors import TrecexamError
 from trecexam.features.fill.arithmetic import scale_map
+from trecexam.features.fill.arithmetic.scale_map import RuleName, ScaleMap
 from trecexam.features.fill.teaching import GRADER, LABEL, LEARNED, NOTHING, teacher, the_teacher
+from trecexam.line.assessment import Assessment
+from trecexam.line.official import Official
 from trecexam.tables.notes import CHANGES, Note
 
 if TYPE_CHECKING:
-    from trecexam.config import ScoresSection
-    from trecexam.features.fill.arithmetic.scale_map import RuleName, ScaleMap
     from trecexam.features.fill.filled import FillRequest
-    from trecexam.line.assessment import Assessment
-    from trecexam.line.official import Official
 
 
 #: Higher labels than this are refused, as readers of qrels do.

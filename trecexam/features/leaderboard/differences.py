@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from trecexam.errors import TrecexamError
 from trecexam.features.leaderboard.letters import group_letters
 from trecexam.files.cache import memoized
+from trecexam.line.assessment import Assessment
 from trecexam.line.evaluation import (
     leaderboard,
     official_values,
@@ -20,9 +21,10 @@ from trecexam.line.evaluation import (
     scored_values,
     why_no_scores,
 )
-from trecexam.line.measure_names import names_of
+from trecexam.line.measure_names import Measures, names_of
 from trecexam.line.measures import first_measure_note
 from trecexam.line.run_grades import runs_without_score, without_score_note
+from trecexam.scores.leaderboard import Leaderboard
 from trecexam.scores.paired_tests import (
     MOST_RUNS,
     Correction,
@@ -31,17 +33,11 @@ from trecexam.scores.paired_tests import (
     paired_t,
     randomisation_p,
 )
-from trecexam.scores.values import TIE_DECIMALS
+from trecexam.scores.values import TIE_DECIMALS, MeasureValues
 from trecexam.tables.notes import METHOD, Note
 from trecexam.tables.result import Result
 from trecexam.tables.table import Layout, Table, Value
 from trecexam.tables.text import shorten_list
-
-if TYPE_CHECKING:
-    from trecexam.line.assessment import Assessment
-    from trecexam.line.measure_names import Measures
-    from trecexam.scores.leaderboard import Leaderboard
-    from trecexam.scores.values import MeasureValues
 
 Test = Literal["t", "randomisation"]
 #: A difference is significant where its corrected p value is below this.

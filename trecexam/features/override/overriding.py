@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from converters.errors import ConversionError
 from converters.overrides import ADJUDICATED, UNDONE, read_overrides
@@ -22,6 +22,8 @@ from trecexam.features.override.added_lines import (
     without_circumstances,
 )
 from trecexam.files.track_lock import exclusive_lock
+from trecexam.folder import TrackFolder
+from trecexam.line.assessment import Assessment
 from trecexam.line.judging_scale import JudgingScale
 from trecexam.line.kind import ItemSources
 from trecexam.line.loaded_track import LoadedTrack
@@ -41,10 +43,6 @@ from trecexam.scores.ratings import MAX_RATING
 from trecexam.tables.result import Tables
 from trecexam.tables.table import Layout, Table
 from trecexam.tables.text import shorten_list
-
-if TYPE_CHECKING:
-    from trecexam.folder import TrackFolder
-    from trecexam.line.assessment import Assessment
 
 #: The columns of out/human.tsv and of `trecexam override --list`.
 COLUMNS = ("query_id", "doc_id", "item_id", "rating", "machine", "who", "why", "when", "state")

@@ -6,8 +6,8 @@ import math
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
+from converters.records import Item
 from trecexam.errors import TrecexamError
 from trecexam.features.verification.arithmetic import (
     GradedCell,
@@ -28,6 +28,7 @@ from trecexam.features.verification.chosen import (
     unjudged_note,
     unused_note,
 )
+from trecexam.line.assessment import Assessment
 from trecexam.line.diagnostics import resolve_min_rating
 from trecexam.line.item_values import item_values
 from trecexam.line.overrides import QueryOverrides
@@ -35,10 +36,6 @@ from trecexam.scores.labels import labels
 from trecexam.scores.ratings import MISSING, QueryRatings
 from trecexam.tables.result import Tables
 from trecexam.tables.table import Layout, Table, Value
-
-if TYPE_CHECKING:
-    from converters.records import Item
-    from trecexam.line.assessment import Assessment
 
 #: Where people are shown the grid: behind a rating or label that is not the grader's.
 BY_A_PERSON = "*"

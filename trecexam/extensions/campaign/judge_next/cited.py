@@ -4,18 +4,16 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
+from converters.records import Item
 from converters.support_labels import LABELS
 from trecexam.errors import TrecexamError, did_you_mean
 from trecexam.extensions.campaign.judge_next.search import SuggestedJudgment
+from trecexam.line.assessment import Assessment
 from trecexam.line.cited import responses_by_query
 from trecexam.line.kinds.support import statements_of
 from trecexam.tables.text import plural
-
-if TYPE_CHECKING:
-    from converters.records import Item
-    from trecexam.line.assessment import Assessment
 
 
 class _CitedPair(NamedTuple):

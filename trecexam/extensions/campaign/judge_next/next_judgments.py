@@ -5,20 +5,18 @@ from __future__ import annotations
 import shlex
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from trecexam.errors import TrecexamError, quoted
 from trecexam.extensions.campaign.judge_next.cited import unlabelled_citations
 from trecexam.extensions.campaign.judge_next.search import Search, SuggestedJudgment
 from trecexam.extensions.campaign.listed import read_columns
+from trecexam.line.assessment import Assessment
 from trecexam.line.diagnostics import is_graded
+from trecexam.line.measure_names import MeasureLike
 from trecexam.tables.result import Result
 from trecexam.tables.table import Layout, Table, Value
 from trecexam.tables.text import beginning, plural
-
-if TYPE_CHECKING:
-    from trecexam.line.assessment import Assessment
-    from trecexam.line.measure_names import MeasureLike
 
 #: What `learn` writes into out/.
 _LEARNED = "learned.tsv"
@@ -85,7 +83,19 @@ class NextJudgments(Result):
     def _values(self, row: SuggestedJudgment) -> dict[str, Value]:
         gain, sd = self.learned.get((row.query_id, row.doc_id), (None, None))
         of_item = {"item_id": row.item.item_id, "sentence": row.item.text} if row.item else {}
-        return {**vars(row), **of_item, "gain": gain, "sd": sd}
+        return {
+            "query_id": row.query_id,
+            "doc_id": row.doc_id,
+            "runs": row.runs,
+            "label": row.label,
+            "query_text": row.query_text,
+            "text": row.text,
+            "expected_change": row.expected_change,
+            "p_change": row.p_change,
+            "gain": gain,
+            "sd": sd,
+            **of_item,
+        }
 
     @property
     def facts(self) -> dict[str, Any]:

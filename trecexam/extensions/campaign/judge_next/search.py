@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING
 
 import numpy as np
+from ir_measures import Measure
 
 from converters.records import Item, judgment
 from trecexam.errors import TrecexamError, did_you_mean
 from trecexam.extensions.campaign.judge_next.expected_change import expected_change
+from trecexam.line.assessment import Assessment
 from trecexam.line.cell_order import retrieved_weights
 from trecexam.line.diagnostics import nothing_graded
 from trecexam.line.evaluation import leaderboard
@@ -20,11 +21,6 @@ from trecexam.scores.labels import labels
 from trecexam.scores.measures import COVER, DIVERSITY, measure
 from trecexam.scores.support import SUPPORT
 from trecexam.scores.values import TIE_DECIMALS
-
-if TYPE_CHECKING:
-    from ir_measures import Measure
-
-    from trecexam.line.assessment import Assessment
 
 #: Measures that a judgment of a passage does not change, and the measure for tracks that have only these.
 _NOT_ON_LABELS, _ON_LABELS = COVER | DIVERSITY | {*SUPPORT}, "nDCG@10"

@@ -12,11 +12,10 @@ import click
 from trecexam.cli import bars
 from trecexam.cli.options import FloatRange, grader_option, open_chosen
 from trecexam.cli.reading import writing
-from trecexam.extensions.exams.irt.settings import Settings
+from trecexam.extensions.exams.irt.settings import ModelName, Settings
 from trecexam.tables.notes import LOST, Note
 
 if TYPE_CHECKING:
-    from trecexam.extensions.exams.irt.settings import ModelName
     from trecexam.tables.result import Result
 
 Command = TypeVar("Command", bound=Callable[..., Any])

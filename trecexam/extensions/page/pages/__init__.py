@@ -9,16 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import wraps
 from importlib import import_module
-from typing import TYPE_CHECKING
 
+from starlette.requests import Request
+from starlette.responses import Response
 from starlette.routing import Route
 
 from trecexam.extensions.page import urls
 from trecexam.extensions.page.rendering import first_view_of
-
-if TYPE_CHECKING:
-    from starlette.requests import Request
-    from starlette.responses import Response
 
 #: Every module here has `ROUTES`.
 OF_GRADER = (

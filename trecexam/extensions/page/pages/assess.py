@@ -5,8 +5,10 @@ from __future__ import annotations
 import time
 from collections.abc import Collection, Mapping, Sequence
 from threading import Lock
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
+from starlette.requests import Request
+from starlette.responses import Response
 from starlette.routing import Route
 
 from converters.errors import CONTROLS
@@ -31,10 +33,6 @@ from trecexam.extensions.page.rendering import (
 from trecexam.extensions.page.users import user_of
 from trecexam.features.override.overriding import seen_token
 from trecexam.line.typed_text import MAX_NOTE, MAX_WHY, typed
-
-if TYPE_CHECKING:
-    from starlette.requests import Request
-    from starlette.responses import Response
 
 #: item_id, "" for the passage as a whole -> what is said of it now; None takes the last back.
 Wishes = dict[str, int | Literal["cannot"] | None]

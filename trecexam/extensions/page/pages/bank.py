@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from starlette.requests import Request
+from starlette.responses import Response
 from starlette.routing import Route
 
 from converters.errors import ConversionError
 from trecexam.errors import ItemConflictError, TrecexamError
-from trecexam.extensions.banks.editing import KINDS, items_to_edit
+from trecexam.extensions.banks.editing import KINDS, Edited, ToEdit, items_to_edit
 from trecexam.extensions.page import urls
 from trecexam.extensions.page.rendering import (
     NotFoundError,
@@ -26,12 +29,6 @@ from trecexam.line.overrides import digest_of
 from trecexam.track import open_track
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from starlette.requests import Request
-    from starlette.responses import Response
-
-    from trecexam.extensions.banks.editing import Edited, ToEdit
     from trecexam.extensions.page.view import View
 
 #: Seconds that who changed something waits for the new state; a large track takes longer, and is told so.

@@ -6,6 +6,8 @@ from collections.abc import Collection, Mapping, Sequence
 from operator import add
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from starlette.requests import Request
+from starlette.responses import Response
 from starlette.routing import Route
 
 from converters.overrides import ADJUDICATED
@@ -13,7 +15,7 @@ from converters.records import HumanRating, Item
 from trecexam.errors import RatingConflictError, TrecexamError
 from trecexam.extensions.campaign.agreement import Disagreement, assessor_agreement
 from trecexam.extensions.campaign.assessments import CellKey, ratings_by_assessor
-from trecexam.extensions.campaign.progress import judging_progress
+from trecexam.extensions.campaign.progress import ProgressRow, judging_progress
 from trecexam.extensions.page import urls
 from trecexam.extensions.page.assessing import choices_of, guidelines, plan_of
 from trecexam.extensions.page.drawing import bar, link
@@ -35,15 +37,11 @@ from trecexam.extensions.page.rendering import (
 )
 from trecexam.extensions.page.tabled import drawn
 from trecexam.features.override.overriding import seen_token, take
+from trecexam.tables.excerpt import Excerpt
 from trecexam.tables.table import Layout, Table
 
 if TYPE_CHECKING:
-    from starlette.requests import Request
-    from starlette.responses import Response
-
-    from trecexam.extensions.campaign.progress import ProgressRow
     from trecexam.extensions.page.view import QueryView, View
-    from trecexam.tables.excerpt import Excerpt
 
 
 class DisagreementLine(NamedTuple):

@@ -6,16 +6,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
+from starlette.requests import Request
+from starlette.responses import Response
 from starlette.routing import Route
 
 from trecexam.extensions.page.listing import Address, listed
 from trecexam.extensions.page.rendering import render, view_of
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-    from starlette.requests import Request
-    from starlette.responses import Response
-
     from trecexam.extensions.page.view import JudgedTable, View
 
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from markupsafe import Markup
+from starlette.requests import Request
+from starlette.responses import Response
 from starlette.routing import Route
 
 from trecexam.extensions.page import drawing, urls
@@ -18,11 +21,6 @@ from trecexam.line.sheets import NOT_ASKED
 from trecexam.tables.table import Layout, Table
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from starlette.requests import Request
-    from starlette.responses import Response
-
     from trecexam.extensions.page.view import QueryView, View
 
 

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from starlette.requests import Request
+from starlette.responses import Response
 from starlette.routing import Route
 
 from trecexam.extensions.page import cookies, urls
 from trecexam.extensions.page.answers import GraderAnswers, of_passage
-from trecexam.extensions.page.judging import JudgmentQueue, Key, Wish
+from trecexam.extensions.page.judging import JudgeNext, JudgmentQueue, Key, Wish
 from trecexam.extensions.page.marking import marked, marked_support
 from trecexam.extensions.page.pages.passages import cells_of
 from trecexam.extensions.page.people import choices, words_of
@@ -19,12 +22,6 @@ from trecexam.extensions.page.users import user_of
 from trecexam.features.override.overriding import seen_token
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
-
-    from starlette.requests import Request
-    from starlette.responses import Response
-
-    from trecexam.extensions.page.judging import JudgeNext
     from trecexam.extensions.page.trails import Trail
     from trecexam.extensions.page.view import View
 

@@ -6,6 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup
+from starlette.requests import Request
+from starlette.responses import Response
 from starlette.routing import Route
 
 from trecexam.extensions.page import urls
@@ -14,16 +16,12 @@ from trecexam.extensions.page.listing import Address
 from trecexam.extensions.page.rendering import NotFoundError, first_view_of, render, view_of
 from trecexam.extensions.page.tabled import Draw, tabled
 from trecexam.features.leaderboard.differences import compare
-from trecexam.scores.leaderboard import interval
+from trecexam.scores.leaderboard import Leaderboard, Row, interval
 from trecexam.tables.table import Layout, Table
 from trecexam.tables.text import plural
 
 if TYPE_CHECKING:
-    from starlette.requests import Request
-    from starlette.responses import Response
-
     from trecexam.extensions.page.view import View
-    from trecexam.scores.leaderboard import Leaderboard, Row
 
 _SMALL = Markup(' <small class="soft">{}</small>')
 _MOVED = Markup('<small class="ci moved">({})</small>')

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from starlette.requests import Request
+from starlette.responses import Response
 from starlette.routing import Route
 
 from trecexam.extensions.page import cookies, urls
@@ -22,9 +24,6 @@ from trecexam.extensions.page.users import VISITOR, user_of
 from trecexam.line.typed_text import MAX_WHO, typed
 
 if TYPE_CHECKING:
-    from starlette.requests import Request
-    from starlette.responses import Response
-
     from trecexam.extensions.page.sessions import Sessions, Visitor
 
 WRONG = "This token is wrong. Copy all of it again, or ask the organizer of the track for a new one."

@@ -7,8 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from starlette.requests import Request
+from starlette.responses import Response
 from starlette.routing import Route
 
+from converters.records import HumanRating, Item
 from trecexam.extensions.page.answers import GraderAnswer, of_passage
 from trecexam.extensions.page.listing import Address
 from trecexam.extensions.page.marking import marked
@@ -18,10 +21,6 @@ from trecexam.features.override.overriding import seen_token
 from trecexam.line.sheets import ERROR, MISSING, REFUSED, UNPARSED
 
 if TYPE_CHECKING:
-    from starlette.requests import Request
-    from starlette.responses import Response
-
-    from converters.records import HumanRating, Item
     from trecexam.extensions.page.view import QueryView
 
 #: What became of a cell that has no rating, in words.

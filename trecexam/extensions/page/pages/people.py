@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
+from starlette.requests import Request
+from starlette.responses import Response
 from starlette.routing import Route
 
 from trecexam.errors import RatingConflictError, TrecexamError
@@ -23,13 +25,6 @@ from trecexam.extensions.page.rendering import (
     view_of,
 )
 from trecexam.features.override.overriding import Taken, seen_token, take
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from starlette.requests import Request
-    from starlette.responses import Response
-
 
 #: What a person takes back is a line too, and needs a reason.
 WITHDRAWN = "withdrawn"

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from starlette.requests import Request
+from starlette.responses import Response
 from starlette.routing import Route
 
 from trecexam.extensions.page import urls
@@ -17,9 +19,6 @@ from trecexam.line.sheets import ERROR, MISSING, REFUSED, UNPARSED
 from trecexam.tables.table import Layout, Table
 
 if TYPE_CHECKING:
-    from starlette.requests import Request
-    from starlette.responses import Response
-
     from trecexam.extensions.page.view import QueryView, View
     from trecexam.scores.values import MeasureValues
 

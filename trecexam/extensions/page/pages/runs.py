@@ -5,6 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
+from starlette.requests import Request
+from starlette.responses import Response
 from starlette.routing import Route
 
 from trecexam.extensions.page import urls
@@ -15,10 +18,6 @@ from trecexam.extensions.page.tabled import tabled
 from trecexam.tables.table import Layout, Table
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-    from starlette.requests import Request
-    from starlette.responses import Response
-
     from trecexam.extensions.page.view import View
     from trecexam.scores.values import MeasureValues
 

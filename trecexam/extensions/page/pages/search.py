@@ -5,15 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from starlette.requests import Request
+from starlette.responses import Response
 from starlette.routing import Route
 
 from trecexam.extensions.page.listing import Address
 from trecexam.extensions.page.rendering import render, view_of
 
 if TYPE_CHECKING:
-    from starlette.requests import Request
-    from starlette.responses import Response
-
     from trecexam.extensions.page.view import View
 
 #: Hits of a kind that are shown, and passages after which no more are counted.

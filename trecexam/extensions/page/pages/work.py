@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from markupsafe import Markup
+from starlette.requests import Request
+from starlette.responses import Response
 from starlette.routing import Route
 
 from trecexam.extensions.page.drawing import count, number
@@ -13,10 +13,6 @@ from trecexam.extensions.page.rendering import live_of, render, view_of
 from trecexam.extensions.page.tabled import drawn, tabled
 from trecexam.files.stamps import Rejected
 from trecexam.tables.table import Layout, Table
-
-if TYPE_CHECKING:
-    from starlette.requests import Request
-    from starlette.responses import Response
 
 #: What the usage of a grader is called on the page, in the order of the page.
 USAGE = {"requests": "requests", "tokens_in": "tokens in", "tokens_out": "tokens out", "cost": "money"}

@@ -11,7 +11,6 @@ from trecexam.cli.options import estimate_json_option, estimate_option, track_ar
 from trecexam.cli.reading import reading
 from trecexam.cli.signals import exit_status
 from trecexam.cli.working import ask, not_taken, told
-from trecexam.extensions import ragval
 from trecexam.tables.terminal import printable
 from trecexam.tables.text import plural
 
@@ -130,4 +129,6 @@ def report(paths: tuple[Path, ...]) -> Result:
 
     Exit status: 0; 1 if a line has an error; 2 if no file can be read.
     """
-    return ragval.ragval_report(*paths)
+    from trecexam.extensions.ragval.reporting import ragval_report
+
+    return ragval_report(*paths)
