@@ -212,14 +212,16 @@ class Daemon:
         for row in update.rejected:
             if row not in self._reported:
                 self.log(f"rejected: {row}")
-        for note in update.notes:
+        notes = (*update.notes, *update.cautions)
+        for note in notes:
             if note not in self._noted:
                 self.log(f"note: {note}")
-        self._reported, self._noted = frozenset(update.rejected), frozenset(update.notes)
+        self._reported, self._noted = frozenset(update.rejected), frozenset(notes)
         stuck = update.why and update.why == self._why
         self._why = update.why
         if update.graded or update.written or not (update.complete or stuck):
-            self.log(describe(update))
+            for line in describe(update):
+                self.log(line)
 
 
 def _settings(folder: TrackFolder) -> tuple[object, object]:
@@ -247,8 +249,8 @@ def _stamps(loaders: TrackLoaders) -> dict[Path, Stamp]:
     return stamps
 
 
-def describe(update: Update) -> str:
-    """One line on what an update did."""
+def describe(update: Update) -> list[str]:
+    """Return lines on what an update did: counts and files, and why it ended early."""
     counts = update.counts
     parts = [
         plural(update.runs, "run"),
@@ -267,16 +269,16 @@ def describe(update: Update) -> str:
     if update.rejected:
         lost = lost_in_words(Counter(row.lost for row in update.rejected))
         parts.append(f"rejected: {lost} (out/rejected.tsv)")
-    parts += update.cautions
-    if not update.complete:
-        # Of several graders it is said who ended early, and who cannot go on at all.
-        early = update.why if update.graders else f"ended early: {update.why}"
-        parts.append(early if update.why else "stopped before the end")
     parts.append(f"{len(update.written)} files written to out/" if update.written else "outputs unchanged")
     parts += _moves(update, "")
     for name, each in update.graders.items():
         parts += _moves(each, f"{name}:")
-    return "; ".join(parts)
+    lines = ["; ".join(parts)]
+    if not update.complete:
+        # Of several graders it is said who ended early, and who cannot go on at all.
+        early = update.why if update.graders else f"ended early: {update.why}"
+        lines.append(early if update.why else "stopped before the end; the next `trecexam watch` goes on")
+    return lines
 
 
 def _moves(update: Update, prefix: str) -> list[str]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import signal
 import sys
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -178,16 +177,16 @@ def print_update(
     from trecexam.daemon import describe
     from trecexam.folder import settings_caution
 
-    cautions = tuple(line for line in update.cautions if line not in printed_later)
     if caution := settings_caution(track.folder):
         click.echo(caution, err=True)
     for row in update.rejected:
         click.echo(f"rejected: {row}", err=True)
-    for note in update.notes:
+    for note in (*update.notes, *update.cautions):
         if note not in printed_later:
             click.echo(f"note: {note}", err=True)
     if update.changed:
-        click.echo(describe(replace(update, cautions=cautions)), err=True)
+        for line in describe(update):
+            click.echo(line, err=True)
     else:
         click.echo(f"nothing new; {track.folder.shared_out} is up to date", err=True)
         if update.why:

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from trecexam.tables.fitted import cells_of, fitted
 from trecexam.tables.html import html_notes, html_table
-from trecexam.tables.notes import first_notes
+from trecexam.tables.notes import first_notes, standing_notes
 from trecexam.tables.table import Table
 from trecexam.tables.terminal import printable, wrapped
 from trecexam.tables.text import plural, shorten_list
@@ -33,7 +33,7 @@ def as_text(tables: Sequence[Table], notes: Sequence[str] = ()) -> str:
     width = max(40, shutil.get_terminal_size((100, 24)).columns)
     below = [
         line if n == 0 else f"  {line}"
-        for note in first_notes(notes, ".notes")
+        for note in _notes_below(notes)
         for n, line in enumerate(wrapped(f"- {note}", width - 2))
     ]
     left = LINES - len(below)
@@ -49,6 +49,13 @@ def as_text(tables: Sequence[Table], notes: Sequence[str] = ()) -> str:
         lines += table_lines
         left -= len(table_lines)
     return "\n".join([*lines, *below])
+
+
+def _notes_below(notes: Sequence[str]) -> list[str]:
+    """Return the standing notes in short, as a terminal has them below the table, then the first others."""
+    standing = standing_notes(notes)
+    others = [note for note in notes if note not in standing]
+    return [*(note.partition(";")[0] for note in standing), *first_notes(others, ".notes")]
 
 
 def _table_lines(table: Table, width: int, most: int) -> Iterator[str]:
@@ -81,7 +88,7 @@ def as_html(tables: Sequence[Table], notes: Sequence[str] = ()) -> str:
         parts.append(html_table(cells.header, cells.numeric, cells.rows, table.caption, cells.legend))
     more = len(tables) - _HTML_TABLES
     below = [f"{plural(more, 'more table')}: .tables has them"] if more > 0 else []
-    return "".join([*parts, html_notes([*below, *first_notes(notes, ".notes")])])
+    return "".join([*parts, html_notes([*below, *_notes_below(notes)])])
 
 
 def as_latex(tables: Iterable[Table], notes: Iterable[str] = ()) -> str:
