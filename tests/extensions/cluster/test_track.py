@@ -20,14 +20,13 @@ pytest.importorskip("ray")
 pytest.importorskip("torch")
 pytest.importorskip("transformers")
 
-from ray_cluster import HashRecipe, PlacedGrader, PlacedRecipe, actors, add_machine, until
+from ray_cluster import HashRecipe, PlacedRecipe, actors, add_machine, until
 from support import HashGrader, make_small_track
 from tiny_models import save_llama, save_t5
 
 import trecexam
 from trecexam import daemon as daemons
 from trecexam.daemon import Daemon
-from trecexam.graders import Factory
 
 pytestmark = pytest.mark.ray
 PROMPT = 'template = "{context} Is this in it: {question}"\nanswers = { "5" = 5, "1" = 1, "0" = 0 }\n'
@@ -97,16 +96,14 @@ def test_the_grades_equal_those_of_a_local_run(
 @pytest.fixture
 def hashing(monkeypatch: pytest.MonkeyPatch) -> None:
     """A grader `hash`, here and in workers."""
-    factory = Factory("grades by a hash", lambda: "", lambda settings, root: HashGrader())
-    monkeypatch.setattr("trecexam.graders.registry.available", lambda: {"hash": factory})
+    monkeypatch.setattr("trecexam.graders.registry._places", lambda: {"hash": "ray_cluster:HASH"})
     monkeypatch.setattr("trecexam.extensions.cluster.grader.recipe_of", lambda *_: HashRecipe())
 
 
 def test_the_manifest_describes_the_environment_of_the_workers(
     cluster: Any, track: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    factory = Factory("says where it is", lambda: "", lambda settings, root: PlacedGrader())
-    monkeypatch.setattr("trecexam.graders.registry.available", lambda: {"hash": factory})
+    monkeypatch.setattr("trecexam.graders.registry._places", lambda: {"hash": "ray_cluster:PLACED"})
     monkeypatch.setattr("trecexam.extensions.cluster.grader.recipe_of", lambda *_: PlacedRecipe())
     root = track('name = "hash"', cluster.address)
     cells = len(graded(root))
