@@ -501,7 +501,7 @@ def test_without_a_usable_run_the_command_says_so(desk: Path, capsys: pytest.Cap
     assert run(["leaderboard", "mytrack"]) == 0
     notes = capsys.readouterr().err.splitlines()
     assert "no usable run: drop some into mytrack/runs" in notes
-    assert any(line.startswith("rejected: runs/other.run:1: none of its queries") for line in notes)
+    assert any(line.startswith("rejected: runs/other.run:1: support: none of its queries") for line in notes)
 
 
 def test_responses_without_citations_are_a_note_where_other_graders_score_them(
