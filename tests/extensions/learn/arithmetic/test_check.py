@@ -75,9 +75,9 @@ def test_for_a_random_sample_random_halves_are_hidden() -> None:
     for hidden in every:
         assert not (hidden & ~judged).any()
         assert 0.35 < hidden.sum() / judged.sum() < 0.65
-    assert len({hidden.tobytes() for hidden in every}) == 5
+    assert len({tuple(hidden.tolist()) for hidden in every}) == 5
     again = hidings(queries, "random")
-    assert [np.concatenate(repeat).tobytes() for repeat in again] == [of.tobytes() for of in every]
+    assert [np.concatenate(repeat).tolist() for repeat in again] == [hidden.tolist() for hidden in every]
 
 
 def test_for_the_most_retrieved_the_less_retrieved_half_is_hidden() -> None:
