@@ -13,7 +13,7 @@ from trecexam.files.stamps import Rejected
 from trecexam.folder import TrackFolder
 from trecexam.line.assessment import Assessment
 from trecexam.line.cell_order import missing_rows
-from trecexam.line.diagnostics import is_graded, without_label
+from trecexam.line.diagnostics import without_label
 from trecexam.line.loaded_track import LoadedTrack
 from trecexam.line.track_graders import grader_names, usable_folders
 from trecexam.scores.measures import measures_on_qrels
@@ -129,7 +129,7 @@ def left_out(track: Assessment) -> Iterator[Rejected]:
         row = next(missing_rows(track))
         cell = row.cell(track, int(row.columns[0]))
         # Where all are, nothing has a score.
-        meaning = ", which count as not relevant" if is_graded(track) else ""
+        meaning = ", which count as not relevant" if track.counts.is_graded else ""
         yield Rejected(
             folder.shown(folder.recorded() or folder.config_path),
             None,

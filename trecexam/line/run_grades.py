@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -10,16 +10,9 @@ from numpy.typing import NDArray
 
 from trecexam.files.cache import memoized
 from trecexam.line.cited import NO_TEXT, cited_statements, responses_by_query
-from trecexam.line.diagnostics import is_graded
-from trecexam.tables.notes import CHANGES, Note
-from trecexam.tables.text import shorten_list
 
 if TYPE_CHECKING:
     from trecexam.line.assessment import Assessment
-
-
-#: Runs that a line names.
-_NAMED = 20
 
 
 class RunGrades(NamedTuple):
@@ -48,7 +41,7 @@ def runs_without_score(track: Assessment) -> frozenset[str]:
 
     A run that has nothing to grade (it answers no query) has its zeros, unless nothing at all is graded.
     """
-    if not is_graded(track):
+    if not track.counts.is_graded:
         return frozenset(track.runs)
     ungraded = [
         run
@@ -60,41 +53,18 @@ def runs_without_score(track: Assessment) -> frozenset[str]:
     return frozenset(ungraded) - deep
 
 
-def run_grades_notes(track: Assessment) -> Iterator[str]:
-    """Name the runs without a grade, and those of which a part of the cells has one."""
-    if not is_graded(track) or not track.runs:
-        return
-    unscored = runs_without_score(track)
-    if unscored:
-        yield without_score_note([run for run in track.runs if run in unscored])
-    partly = {run: of_run for run, of_run in partly_graded(track).items() if run not in unscored}
-    if not partly:
-        return
-    worst_first = sorted(partly, key=lambda run: (partly[run][0] / partly[run][1], run))
-    shares = [f"{run} {partly[run][0]:,} of {partly[run][1]:,}" for run in worst_first]
-    listed = shorten_list(shares, _NAMED, quote="")
-    yield Note(f"partly graded, so scores may be too low; cells with a grade: {listed}", CHANGES)
-
-
 def partly_graded(track: Assessment) -> Mapping[str, tuple[int, int]]:
     """Return by run (cells with a grade, cells) where some with a text have none.
 
     None of qrels that are grades: `without_label` says how many passages have no label.
     """
-    if track.grader.known_passages is not None or not is_graded(track):
+    if track.grader.known_passages is not None or not track.counts.is_graded:
         return {}
     return {
         run: (grades.rated, grades.cells)
         for run, grades in grades_of_runs(track).items()
         if grades.rated < grades.cells
     }
-
-
-def without_score_note(runs: Sequence[str]) -> str:
-    """Name runs without a grade."""
-    its, have = ("its", "has") if len(runs) == 1 else ("their", "have")
-    line = f"{shorten_list(runs, _NAMED, quote='')} {have} no scores: none of {its} cells has a grade"
-    return Note(line, CHANGES)
 
 
 def _of_passages(track: Assessment) -> NDArray[np.int64]:

@@ -259,6 +259,11 @@ class Counts:
     human_cells: int = 0
     human_passages: int = 0
 
+    @property
+    def is_graded(self) -> bool:
+        """Whether there is anything to score: no cells, or one that the grader or a person rated."""
+        return not self.cells or self.ok + self.human_cells + self.human_passages > 0
+
 
 def count_cells(sheets: Iterable[Sheet]) -> Counts:
     """What became of the cells of these queries."""

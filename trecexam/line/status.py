@@ -14,10 +14,9 @@ from trecexam.folder import TrackFolder
 from trecexam.graders.base import identity_digest
 from trecexam.graders.meter import Usage
 from trecexam.graders.writing.create import used_by_writers
-from trecexam.line.diagnostics import unread_answers
+from trecexam.line.diagnostics import left_out_runs, unread_answers
 from trecexam.line.loaded_track import TrackLoaders
 from trecexam.line.loader import TrackLoader
-from trecexam.line.measures import left_out_runs
 from trecexam.line.rejected import lost_in_words, rejected_rows
 from trecexam.line.sheets import Counts
 from trecexam.tables.notes import each_once, of_grader

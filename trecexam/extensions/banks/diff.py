@@ -25,11 +25,10 @@ from trecexam.extensions.banks.board_changes import (
 )
 from trecexam.extensions.banks.changes import BankChange, bank_changes
 from trecexam.line.assessment import Assessment
-from trecexam.line.diagnostics import human_notes
+from trecexam.line.diagnostics import human_notes, without_vital
 from trecexam.line.evaluation import rubric_values
 from trecexam.line.loader import TrackLoader
 from trecexam.line.measure_names import Measures, names_of
-from trecexam.line.measures import without_vital
 from trecexam.line.sheets import ungraded_items
 from trecexam.scores.leaderboard import Average, leaderboard
 from trecexam.scores.measures import measure
