@@ -41,8 +41,8 @@ def test_the_warning_names_measures_that_count_from_1_and_those_at_the_threshold
         "Bpref",
     ]
     assert cautions(small_track, named) == [
-        "ratings from 1 on count in AP, P@5, RR@8, Bpref; this track's threshold is 4: AP(rel=4), P(rel=4)@5, "
-        "RR(rel=4)@8, Bpref(rel=4)"
+        "ratings from 1 on count in AP, P@5, RR@8, Bpref; this track's threshold is 4: AP(rel=4), "
+        "P(rel=4)@5, RR(rel=4)@8, Bpref(rel=4)"
     ]
 
 

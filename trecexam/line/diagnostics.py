@@ -17,7 +17,8 @@ from trecexam.files.cache import memoized
 from trecexam.files.stamps import Rejected
 from trecexam.folder import TrackFolder
 from trecexam.graders.replies import unread_line
-from trecexam.line.measure_names import MeasureLike, weighted
+from trecexam.line.measure_names import MeasureLike
+from trecexam.line.measures import weighted
 from trecexam.line.normal_forms import differing_in_form
 from trecexam.line.probable_ratings import without_probabilities
 from trecexam.line.relevance import official_measures, relevance_thresholds

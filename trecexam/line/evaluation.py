@@ -24,7 +24,8 @@ from trecexam.line.diagnostics import (
     telling_cautions,
     without_score_note,
 )
-from trecexam.line.measure_names import MeasureLike, Measures, check_importance, listed, names_of
+from trecexam.line.measure_names import MeasureLike, Measures, listed, names_of
+from trecexam.line.measures import check_importance
 from trecexam.line.official import (
     never_judged,
     never_judged_note,

@@ -29,7 +29,7 @@ from trecexam.line.grading import Graded, Grading, Progress, without_codes, with
 from trecexam.line.inputs import InputReader
 from trecexam.line.judging_scale import judging_scale
 from trecexam.line.kind import Kind
-from trecexam.line.measure_names import check_importance, check_measures
+from trecexam.line.measures import check_importance, check_measures
 from trecexam.line.overrides import Overrides, resolve
 from trecexam.line.shared_inputs import SharedInputs
 from trecexam.line.sheets import UNREAD, Sheet
