@@ -264,10 +264,10 @@ def leaderboard(
     rows = tuple(replace(row, file=files[row.run], graded=partly.get(row.run)) for row in board.rows)
     board = replace(board, rows=rows, _n_shown=SHOWN if measures is None else None)
     if official:
-        notes = _official_notes(track, board, measures)
-        return replace(board, notes=(*values.failure_notes, *notes))
-    notes = board_notes(track, board, measures)
-    return replace(board, notes=(*values.failure_notes, *notes), human_ratings=track.override_summary())
+        official_notes = _official_notes(track, board, measures)
+        return replace(board, notes=(*values.failure_notes, *official_notes))
+    notes = (*values.failure_notes, *board_notes(track, board, measures))
+    return replace(board, notes=notes, human_ratings=track.override_summary())
 
 
 def _official_notes(

@@ -7,7 +7,7 @@ import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,48 +27,6 @@ UNREAD = (UNPARSED, REFUSED)
 NOT_ASKED = -6
 #: What a cell whose answer could not be read, or was refused, is rated, by the track's policy.
 _INSTEAD = {"zero": 0, "seed": 1, "skip": MISSING}
-
-
-class SheetShape(NamedTuple):
-    """Which cells a query has, without their grades; attributes as those of `Sheet`."""
-
-    texts: tuple[str | None, ...]
-    items: tuple[Item, ...]
-    cells: NDArray[np.int64] | None = None
-
-    @property
-    def size(self) -> tuple[int, ...]:
-        """The shape of the array of its codes."""
-        return (len(self.texts), len(self.items)) if self.cells is None else self.cells.shape
-
-    @property
-    def n_cells(self) -> int:
-        """How many cells there are."""
-        return math.prod(self.size)
-
-    @property
-    def token(self) -> bytes:
-        """Another one whenever other cells are meant: 16 bytes of blake2b."""
-        content = hashlib.blake2b(digest_size=16)
-        lengths = [-1 if text is None else len(text) for text in self.texts]
-        content.update(np.array([len(self.texts), *lengths], np.int64).tobytes())
-        content.update("".join(text or "" for text in self.texts).encode(errors="surrogatepass"))
-        for item in self.items:
-            content.update(asked_digest(item) + item_digest(item))
-        if self.cells is not None:
-            content.update(b"cells" + self.cells.tobytes())
-        return content.digest()
-
-    def keys(self, texts: NDArray[np.int64], items: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Of each cell one number made of its item's and its text's; negative where one of these is.
-
-        Args:
-            texts, items: a number below 2**31 for each text and item; negative for none.
-        """
-        if self.cells is None:
-            return np.asarray((items << 32)[None, :] | texts[:, None])
-        rows, columns = np.divmod(self.cells, max(len(self.items), 1))
-        return np.asarray((items << 32)[columns] | texts[rows])
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,11 +58,6 @@ class Sheet:
     cells: NDArray[np.int64] | None = None
     memo: dict[Any, Any] = field(default_factory=dict, init=False, repr=False)
 
-    @property
-    def shape(self) -> SheetShape:
-        """Which cells these are."""
-        return SheetShape(self.texts, self.items, self.cells)
-
     def flat(self) -> NDArray[np.int8]:
         """The codes, one a cell: a view."""
         return self.codes.reshape(-1)
@@ -118,19 +71,21 @@ class Sheet:
         """(rows, columns) of the cells for which a mask of the shape of `flat` holds, in their order."""
         return self.at(np.flatnonzero(mask))
 
-    def place(self, row: int, column: int) -> int | None:
-        """Where in `flat` the cell of this text and item is; None where they are no cell."""
-        key = row * len(self.items) + column
-        if self.cells is None:
-            return key
-        flat_index = int(np.searchsorted(self.cells, key))
-        return flat_index if flat_index < len(self.cells) and self.cells[flat_index] == key else None
-
     def place_of(self, doc_id: str, item_id: str) -> int:
-        """Where in `flat` the cell of a passage and an item is; they are one."""
-        flat_index = self.place(self.row_of[doc_id], self.column_of[item_id])
-        assert flat_index is not None
-        return flat_index
+        """Return the index in `flat` of the cell of a passage and an item, which are one."""
+        key = self.row_of[doc_id] * len(self.items) + self.column_of[item_id]
+        return key if self.cells is None else int(np.searchsorted(self.cells, key))
+
+    def keys(self, texts: NDArray[np.int64], items: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return a number for each cell, made of its item's and its text's; negative where one of these is.
+
+        Args:
+            texts, items: a number below 2**31 for each text and item; negative for none.
+        """
+        if self.cells is None:
+            return np.asarray((items << 32)[None, :] | texts[:, None])
+        rows, columns = np.divmod(self.cells, max(len(self.items), 1))
+        return np.asarray((items << 32)[columns] | texts[rows])
 
     def matrix(self) -> NDArray[np.int8]:
         """The codes of shape (len(doc_ids), len(items)), NOT_ASKED where there is no cell.
@@ -194,10 +149,18 @@ class Sheet:
         content.update(repr(self.overrides and self.overrides.token).encode(errors="surrogatepass"))
         return content.digest()
 
-    @cached_property
+    @property
     def token(self) -> bytes:
-        """See `SheetShape.token`."""
-        return self.shape.token
+        """Key of these cells, whatever their grades: 16 bytes of blake2b."""
+        content = hashlib.blake2b(digest_size=16)
+        lengths = [-1 if text is None else len(text) for text in self.texts]
+        content.update(np.array([len(self.texts), *lengths], np.int64).tobytes())
+        content.update("".join(text or "" for text in self.texts).encode(errors="surrogatepass"))
+        for item in self.items:
+            content.update(asked_digest(item) + item_digest(item))
+        if self.cells is not None:
+            content.update(b"cells" + self.cells.tobytes())
+        return content.digest()
 
     @property
     def without_text(self) -> frozenset[str]:

@@ -89,7 +89,7 @@ def _checked(
     if not len(items) == len(passages) == len(codes) == (len(codes) if cut_at is None else len(cut_at)):
         raise ValueError("columns of different lengths")
     if len(codes):
-        # Keys of cells are made of both, see `SheetShape.keys`.
+        # Keys of cells are made of both, see `Sheet.keys`.
         if min(items.min(), passages.min()) < 1 or max(items.max(), passages.max()) >= 2**31:
             raise ValueError("rows that are none")
         if not np.isin(codes, _CODES).all():
@@ -365,12 +365,11 @@ class GradeStore(StoreConnection):
             for identity, environment, passage, item, *row in self._db.execute(query):
                 yield identity, environment, passage.lower(), item.lower(), _grade_row(tuple(row))
 
-    def cut_keys(self, grader_id: int) -> NDArray[np.int64]:
-        """Return item id * 2**32 + passage id of this grader's answers that a limit ended, sorted."""
-        query = "SELECT item_id << 32 | passage_id FROM grade WHERE grader_id = ? AND cut_at > 0"
+    def cut_cells(self, grader_id: int) -> frozenset[tuple[int, int]]:
+        """Return (item row, passage row) of this grader's answers that a limit ended."""
+        query = "SELECT item_id, passage_id FROM grade WHERE grader_id = ? AND cut_at > 0"
         with self._reading():
-            rows = self._db.execute(query, (grader_id,)).fetchall()
-        return np.sort(np.array([key for (key,) in rows], np.int64))
+            return frozenset(self._db.execute(query, (grader_id,)))
 
     def has_probabilities(self, grader_id: int) -> bool:
         """Whether this grader gave probabilities with any of its grades."""

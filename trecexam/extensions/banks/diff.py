@@ -127,7 +127,7 @@ def _evaluated(
         {(item.query_id, item.item_id): cells for item, cells in ungraded_items(track.sheets.values())},
         tuple(str(row) for row in track.rejected if row.file in (*display_names, "the bank")),
         any(_same(path, files[0]) for path in track.folder.bank(optional=True)),
-        without_vital(measures, track.bank),
+        tuple(without_vital(measures, track.bank)),
     )
     return _Evaluated(
         side,

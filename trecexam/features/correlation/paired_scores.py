@@ -435,7 +435,7 @@ def _relabelled(name: str, *, counts: bool) -> bool:
     return kind in DIVERSITY or (counts and kind not in COVER)
 
 
-def _skipping(track: TrackInputs, scores: PairedScores) -> tuple[str, ...]:
+def _skipping(track: TrackInputs, scores: PairedScores) -> Iterator[str]:
     """Name the runs that answer fewer of the compared queries than others do."""
     answered = {run: sum(query in track.runs[run] for query in scores.query_ids) for run in scores.runs}
     return skipping_cautions(answered, len(scores.query_ids))

@@ -32,6 +32,7 @@ from trecexam.line.assessment import Assessment
 from trecexam.line.diagnostics import resolve_min_rating
 from trecexam.line.item_values import item_values
 from trecexam.line.overrides import QueryOverrides
+from trecexam.line.sheets import NOT_ASKED
 from trecexam.scores.labels import labels
 from trecexam.scores.ratings import MISSING, QueryRatings
 from trecexam.tables.result import Tables
@@ -292,11 +293,11 @@ def _cells(
     answers = {(row["item_id"], row["doc_id"]): row for row in track.grade_rows((q.query_id,))}
     texts = {doc_id: track.texts.get(doc_id) for doc_id in q.doc_ids}
     sheet, human = track.sheets[q.query_id], _human_cells(track, q.query_id)
-    without = sheet.without_text
+    without, codes = sheet.without_text, sheet.matrix()
     for column, item in items:
         cells = []
         for row, (doc_id, rating) in enumerate(zip(q.doc_ids, q.ratings[:, column].tolist(), strict=True)):
-            if sheet.place(row, column) is None:
+            if codes[row, column] == NOT_ASKED:
                 continue
             answer = answers.get((item.item_id, doc_id), {})
             counts = None if rating == MISSING else rating
