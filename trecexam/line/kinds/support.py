@@ -173,8 +173,7 @@ KIND = Kind(
         "recorded": "trecexam.graders.support:create_recorded",
     },
     words=LABELS,
-    cell_noun=("citation", "citations"),
+    cell_noun="citation",
     ranks=False,
-    absent="not cited",
     item_named=_named,
 )
