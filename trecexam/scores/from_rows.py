@@ -155,8 +155,7 @@ def _named(of_items: Iterable[T | None]) -> tuple[T, ...] | None:
 
 
 def tables(rows: Iterable[Any], query_ids: Iterable[str] = ()) -> tuple[list[QueryJudgments], ItemRows]:
-    """A table for each query, the given ones first, then in the order of their first rows; and what the rows
-    say of items.
+    """Return a table for each query, the given ones first, and what the rows say of items.
 
     The items of a query are its rows' iterations, in the order in which these appear first among all
     rows, which is the order in which pyndeval adds up gains.

@@ -213,9 +213,7 @@ def leaderboard(
     answered: Mapping[str, Collection[str]],
     average: Average = "all",
 ) -> Leaderboard:
-    """The leaderboard of per-query values.
-
-    Counts such as NumRet are summed, as ir_measures does.
+    """Return the leaderboard of per-query values; counts such as NumRet are summed, as ir_measures does.
 
     Args:
         values: of the runs; they have every query and measure.
@@ -252,10 +250,7 @@ def leaderboard(
 
 
 def score(values: Sequence[float]) -> Score:
-    """Mean and standard error of a run's values; both 0 without values, no error of a single one.
-
-    Sums are exact before one rounding, so the queries' order makes no difference.
-    """
+    """Return mean and standard error, both 0 without values; exact sums, so no order matters."""
     n = len(values)
     if n == 0:
         return Score(0.0, 0.0)
@@ -274,13 +269,9 @@ def total(values: Sequence[float]) -> Score:
 
 
 def interval(score: Score, n: int, measure: str = "") -> tuple[float, float]:
-    """A mean's 95% confidence interval over queries, by Student's t with n - 1 degrees of freedom.
+    """Return a mean's 95% confidence interval over n queries, by Student's t with n - 1 degrees of freedom.
 
-    Both ends are NaN for fewer than two queries.
-
-    Args:
-        n: how many queries the mean is over.
-        measure: a name; if it is of a measure from 0 to 1, the interval ends there.
+    Both ends are NaN for fewer than two queries. The interval of a measure from 0 to 1 ends there.
     """
     from scipy.special import stdtrit
 

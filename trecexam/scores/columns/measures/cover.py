@@ -23,9 +23,7 @@ from trecexam.scores.cover import BY_IMPORTANCE, EQUAL, ITEM, NO_PROBABILITIES, 
 def best_ratings(items: NDArray[np.integer], rows: NDArray[np.int32]) -> NDArray[np.integer]:
     """Return each item's best rating over the passages of a ranking, -1 without one; shape (rankings, items).
 
-    Args:
-        items: of `Judged.items`.
-        rows: shape (rankings, passages): each passage's row in `items`; -1 for none.
+    `rows` has each passage's row in `Judged.items`, -1 for none; shape (rankings, passages).
     """
     best: NDArray[np.integer] = items[rows].max(axis=1, initial=-1)
     return best
