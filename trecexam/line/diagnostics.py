@@ -516,17 +516,6 @@ def _of_responses(track: Assessment) -> Iterator[str]:
         )
 
 
-def _expected(track: Assessment) -> Iterator[str]:
-    """Yield a note on default measures with label = "expected": another measure orders the runs."""
-    scores, first = track.config.scores, track.measures[0]
-    if scores.label == "expected" and scores.measures is None and first.startswith("P("):
-        expected = [name for name in track.measures if measure(name).NAME in ("nDCG", "ECover")]
-        yield (
-            f'label = "expected" is for {", ".join(expected)}; the runs are ordered by {first}, whose values '
-            "do not depend on the pool; `measures` in [scores] orders them otherwise"
-        )
-
-
 def _against(track: Assessment) -> Iterator[str]:
     """Yield a note on items that count against, where shown measures ignore that."""
     of_items = {str(each) for each in weighted(track.measures) if each["weights"] == ITEM}
@@ -559,7 +548,7 @@ def board_notes(
     names = track.measures if measures is None else board.measures
     on_items = without_vital(names, track.bank), without_probabilities(track, names)
     if measures is None:
-        own = (*on_items[0], *_against(track), *_of_responses(track), *on_items[1], *_expected(track))
+        own = (*on_items[0], *_against(track), *_of_responses(track), *on_items[1])
     else:
         own = (*on_items[0], *on_items[1], *depth_cautions(track, names))
     return (

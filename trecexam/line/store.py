@@ -158,13 +158,11 @@ class GradeStore(StoreConnection):
     """
 
     def grader_id(self, digest: bytes) -> int | None:
-        """The row of a grader identity, or None where it never graded."""
-        with self._reading():
-            row = self._db.execute("SELECT id FROM grader WHERE digest = ?", (digest,)).fetchone()
-            return None if row is None else int(row[0])
+        """Return the row of a grader identity, or None where it never graded."""
+        return self._ids("grader", [digest])[0]
 
     def add_grader(self, digest: bytes, identity: str) -> int:
-        """The row of a grader identity, made where it is new. `identity` is its canonical JSON."""
+        """Return the row of a grader identity, made where it is new. `identity` is its canonical JSON."""
         with self._transaction():
             self._db.execute(
                 "INSERT OR IGNORE INTO grader (digest, identity) VALUES (?, ?)", (digest, identity)
@@ -182,53 +180,44 @@ class GradeStore(StoreConnection):
             return rows
 
     def item_ids(self, digests: Sequence[bytes]) -> list[int | None]:
-        """The rows of item digests, in the order asked; None where one is new."""
+        """Return the rows of item digests, in the order asked; None where one is new."""
         return self._ids("item", digests)
 
     def passage_ids(self, digests: Sequence[bytes]) -> list[int | None]:
-        """The rows of passage digests, in the order asked; None where one is new."""
+        """Return the rows of passage digests, in the order asked; None where one is new."""
         return self._ids("passage", digests)
 
     def add_items(self, digests: Sequence[bytes]) -> list[int]:
-        """As `item_ids`, and rows are made for new ones."""
+        """Return the rows as `item_ids`; rows are made for new ones."""
         return self._add_ids("item", digests)
 
     def add_passages(self, digests: Sequence[bytes]) -> list[int]:
-        """As `passage_ids`, and rows are made for new ones."""
+        """Return the rows as `passage_ids`; rows are made for new ones."""
         return self._add_ids("passage", digests)
 
-    def _ids(self, table: str, digests: Sequence[bytes]) -> list[int | None]:
-        query = f"SELECT id FROM {table} WHERE digest = ?"
+    def add_environment(self, details: Mapping[str, str]) -> int:
+        """Return the row of what answers were made on, see `Grader`; made where it is new."""
+        text = json.dumps(details, sort_keys=True, ensure_ascii=False)
+        return self._add_ids("environment", [text], "details")[0]
+
+    def _ids(self, table: str, keys: Sequence[bytes | str], column: str = "digest") -> list[int | None]:
+        query = f"SELECT id FROM {table} WHERE {column} = ?"
         with self._reading():
             last: int = self._db.execute(f"SELECT coalesce(max(id), 0) FROM {table}").fetchone()[0]
-            if len(digests) > max(_MANY, _SHARE * last):
-                digest_set = frozenset(digests)
-                everything = self._db.execute(f"SELECT digest, id FROM {table}")
-                row_of = {digest: int(row) for digest, row in everything if digest in digest_set}
-                return [row_of.get(digest) for digest in digests]
-            rows = [self._db.execute(query, (digest,)).fetchone() for digest in digests]
+            if len(keys) > max(_MANY, _SHARE * last):
+                key_set = frozenset(keys)
+                everything = self._db.execute(f"SELECT {column}, id FROM {table}")
+                row_of = {key: int(row) for key, row in everything if key in key_set}
+                return [row_of.get(key) for key in keys]
+            rows = [self._db.execute(query, (key,)).fetchone() for key in keys]
             return [None if row is None else int(row[0]) for row in rows]
 
-    def _add_ids(self, table: str, digests: Sequence[bytes]) -> list[int]:
-        new = [
-            (digest,) for digest, row in zip(digests, self._ids(table, digests), strict=True) if row is None
-        ]
+    def _add_ids(self, table: str, keys: Sequence[bytes | str], column: str = "digest") -> list[int]:
+        new = [(key,) for key, row in zip(keys, self._ids(table, keys, column), strict=True) if row is None]
         if new:
             with self._transaction():
-                self._db.executemany(f"INSERT OR IGNORE INTO {table} (digest) VALUES (?)", new)
-        return [row for row in self._ids(table, digests) if row is not None]
-
-    def add_environment(self, details: Mapping[str, str]) -> int:
-        """The row of what answers were made on, see `Grader`; made where it is new."""
-        text = json.dumps(details, sort_keys=True, ensure_ascii=False)
-        query = "SELECT id FROM environment WHERE details = ?"
-        with self._reading():
-            row = self._db.execute(query, (text,)).fetchone()
-        if row is None:
-            with self._transaction():
-                self._db.execute("INSERT OR IGNORE INTO environment (details) VALUES (?)", (text,))
-                row = self._db.execute(query, (text,)).fetchone()
-        return int(row[0])
+                self._db.executemany(f"INSERT OR IGNORE INTO {table} ({column}) VALUES (?)", new)
+        return [row for row in self._ids(table, keys, column) if row is not None]
 
     def n_environments(self) -> int:
         """How many environments answers of all graders were ever made on, as far as that is known."""
@@ -388,9 +377,6 @@ class GradeStore(StoreConnection):
 
     def count(self, grader_id: int | None = None) -> int:
         """How many grades are stored, by one grader or in all."""
+        where, values = ("", ()) if grader_id is None else ("WHERE grader_id = ?", (grader_id,))
         with self._reading():
-            if grader_id is None:
-                return int(self._db.execute("SELECT count(*) FROM grade").fetchone()[0])
-            return int(
-                self._db.execute("SELECT count(*) FROM grade WHERE grader_id = ?", (grader_id,)).fetchone()[0]
-            )
+            return int(self._db.execute(f"SELECT count(*) FROM grade {where}", values).fetchone()[0])

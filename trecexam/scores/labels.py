@@ -120,7 +120,7 @@ def labels(
 
 
 def binary_labels(q: QueryRatings, min_rating: int, min_answers: int = 1) -> dict[str, int]:
-    """Return 1 for rated passages with min_answers ratings (or a person's) of min_rating or better, else 0."""
+    """Return 1 for passages with min_answers ratings (or a person's) of min_rating or better, else 0."""
     return {doc_id: int(label > 0) for doc_id, label in labels(q, "count", min_rating, min_answers).items()}
 
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from converters.records import Item
 from trecexam.errors import TrecexamError
+from trecexam.extension import extensions, named
 from trecexam.features.verification.arithmetic import (
     GradedCell,
     GridRow,
@@ -30,7 +31,6 @@ from trecexam.features.verification.chosen import (
 )
 from trecexam.line.assessment import Assessment
 from trecexam.line.diagnostics import resolve_min_rating
-from trecexam.line.item_values import item_values
 from trecexam.line.overrides import QueryOverrides
 from trecexam.line.sheets import NOT_ASKED
 from trecexam.scores.labels import labels
@@ -217,7 +217,7 @@ def spurious(
     """How well each item tells relevant from non-relevant passages, the worst first."""
     threshold, relevant = thresholds(track, min_rating, min_relevant)
     queries, judgments = judged_queries(track, query_ids, item_ids)
-    discriminations = item_values(track, "discrimination", threshold)
+    discriminations = _discriminations(track, threshold)
     reaches = [
         replace(reach, discrimination=discriminations.get((q.query_id, reach.item.item_id), math.nan))
         for q in queries
@@ -268,6 +268,13 @@ _COUNTS = (
     "relevant", "relevant_reached", "relevant_only", "nonrelevant", "nonrelevant_reached", "nonrelevant_only",
     "precision", "phi", "discrimination"
 )  # fmt: skip
+
+
+def _discriminations(track: Assessment, min_rating: int) -> Mapping[tuple[str, str], float]:
+    """Return (query_id, item_id) -> discrimination, as an extension knows it; {} where none does."""
+    places = (extension.item_values.get("discrimination") for extension in extensions())
+    at = next(filter(None, places), None)
+    return {} if at is None else named(at)(track, min_rating)
 
 
 def _items(

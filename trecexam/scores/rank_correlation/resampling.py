@@ -49,9 +49,9 @@ class QueryDraws:
         return ranked_subsets
 
     def sample_errors(self, values: Floats) -> Floats:
-        """Return deviations of the runs' means over bootstrap samples from those over all queries.
+        """Return deviations of the runs' means over bootstrap samples of queries, (n_runs, n_samples).
 
-        Times sqrt(n / (n - 1)) for n queries, so that their variance is the unbiased one; shape (n_runs, n_samples).
+        Deviations from the mean over all n queries, times sqrt(n / (n - 1)): their variance is unbiased.
         """
         n_queries, n_samples = values.shape[1], max(1, self.resamples // 2)
         drawn = np.random.default_rng([self._seed, 1]).integers(0, n_queries, size=(n_samples, n_queries))
