@@ -42,69 +42,43 @@ _CODE = (
 )
 #: All that a code can be, and a status.
 _CODES, _STATUSES = (-4, -3, -2, 0, 1, 2, 3, 4, 5), ("ok", "unparsed", "refused", "error")
-
-
-#: The limit that ended an answer, 0 for none.
-_CUT = "coalesce(cut_at, 0)"
-_JOINED = f"group_concat(item_id, ' '), group_concat(passage_id, ' '), group_concat({_CODE}, ' ')"
+#: Columns of a grade that are read in bulk; the limit that ended an answer is 0 for none.
+_IN_BULK = ("item_id", "passage_id", _CODE, "answer", "coalesce(cut_at, 0)")
 
 
 class GradeColumns(NamedTuple):
-    """What one grader gave on some items: columns of the same length.
+    """One grader's grades on some items: columns of the same length.
 
-    `codes` are the ratings 0..5, or -2 unparsed, -3 refused, -4 error; `answers` are those as they came, and
-    empty where they were not asked for; so is `cut_at`, the limits that ended answers, 0 for none.
+    `codes` are the ratings 0..5, or -2 unparsed, -3 refused, -4 error; `cut_at` are the limits that ended
+    answers, 0 for none. `answers` and `cut_at` are empty where answers were not asked for.
     """
 
     item_ids: NDArray[np.int64]
     passage_ids: NDArray[np.int64]
     codes: NDArray[np.int8]
-    answers: tuple[str, ...] = ()
-    cut_at: NDArray[np.int64] | None = None
+    answers: Sequence[str] = ()
+    cut_at: NDArray[np.int64] = np.empty(0, np.int64)
 
+    @classmethod
+    def parse(cls, row: Sequence[str | None]) -> GradeColumns:
+        """Parse joined columns.
 
-def _parted(row: Sequence[str | None]) -> GradeColumns | None:
-    """Columns of joined texts; None where the character that parts answers is in one of them."""
-    items, passages, codes, *joined = row
-    answers = tuple((joined[0] or "").split("\x1f")) if joined and codes is not None else ()
-    numbers = _numbers(items), _numbers(passages), _numbers(codes)
-    if not joined:
-        return _checked(*numbers)
-    whole = len(answers) == len(numbers[2])
-    return _checked(*numbers, answers, _numbers(joined[1])) if whole else None
-
-
-def _checked(
-    items: NDArray[np.int64],
-    passages: NDArray[np.int64],
-    codes: NDArray[np.int64],
-    answers: tuple[str, ...] = (),
-    cut_at: NDArray[np.int64] | None = None,
-) -> GradeColumns:
-    """Columns as they were read.
-
-    Raises:
-        ValueError: they are none that were ever stored.
-    """
-    if not len(items) == len(passages) == len(codes) == (len(codes) if cut_at is None else len(cut_at)):
-        raise ValueError("columns of different lengths")
-    if len(codes):
-        # Keys of cells are made of both, see `Sheet.keys`.
-        if min(items.min(), passages.min()) < 1 or max(items.max(), passages.max()) >= 2**31:
-            raise ValueError("rows that are none")
-        if not np.isin(codes, _CODES).all():
-            raise ValueError("codes that are none")
-    return GradeColumns(items, passages, codes.astype(np.int8), answers, cut_at)
-
-
-def _transposed(rows: Sequence[tuple[int, int, int, str, int]]) -> GradeColumns:
-    items, passages, codes, answers, cut_at = zip(*rows, strict=True) if rows else ((), (), (), (), ())
-    if not all(type(number) is int for column in (items, passages, codes, cut_at) for number in column):
-        raise ValueError("numbers that are none")
-    if not all(isinstance(answer, str) for answer in answers):
-        raise ValueError("answers that are none")
-    numbers = np.array(items, np.int64), np.array(passages, np.int64), np.array(codes, np.int64)
-    return _checked(*numbers, tuple(answers), np.array(cut_at, np.int64))
+        Raises:
+            ValueError: they were never stored so.
+        """
+        items, passages, codes = map(_numbers, row[:3])
+        answers, cut_at = (json.loads(row[3] or "[]"), _numbers(row[4])) if len(row) > 3 else ((), codes)
+        if not len(items) == len(passages) == len(codes) == len(cut_at):
+            raise ValueError("columns of different lengths")
+        if not all(isinstance(answer, str) for answer in answers):
+            raise ValueError("answers that are none")
+        if len(codes):
+            # Keys of cells are made of both, see `Sheet.keys`.
+            if min(items.min(), passages.min()) < 1 or max(items.max(), passages.max()) >= 2**31:
+                raise ValueError("rows that are none")
+            if not np.isin(codes, _CODES).all():
+                raise ValueError("codes that are none")
+        return cls(items, passages, codes.astype(np.int8), answers, cut_at)
 
 
 _WHOLE = "item_id, passage_id, rating, status, answer, probabilities, cut_at"
@@ -308,10 +282,10 @@ class GradeStore(StoreConnection):
             answers: with the raw answers, and the limits that ended them.
         """
         ids = sorted(set(item_ids))
+        names = _IN_BULK if answers else _IN_BULK[:3]
         # SQLite joins numbers in C; a million rows as Python tuples take several times as long.
-        joined = (
-            f"{_JOINED}, group_concat(answer, char(31)), group_concat({_CUT}, ' ')" if answers else _JOINED
-        )
+        joins = ("json_group_array({})" if name == "answer" else "group_concat({}, ' ')" for name in names)
+        joined = ", ".join(join.format(name) for join, name in zip(joins, names, strict=True))
         for start in range(0, len(ids), size):
             part = ids[start : start + size]
             # Items that were graded together have neighbouring rows, which are read faster in one go.
@@ -323,13 +297,15 @@ class GradeStore(StoreConnection):
             with self._reading():
                 try:
                     row = self._db.execute(f"SELECT {joined} {rest}", (grader_id, *values)).fetchone()
-                    columns = _parted(row)
                 except sqlite3.DataError:
                     # Longer than SQLite lets a text be.
-                    columns = None
-                if columns is None:
-                    query = f"SELECT item_id, passage_id, {_CODE}, answer, {_CUT} {rest}"
-                    columns = _transposed(self._db.execute(query, (grader_id, *values)).fetchall())
+                    rows = self._db.execute(f"SELECT {', '.join(names)} {rest}", (grader_id, *values))
+                    by_name = zip(names, zip(*rows.fetchall(), strict=True), strict=True)
+                    row = [
+                        json.dumps(column) if name == "answer" else " ".join(map(str, column))
+                        for name, column in by_name
+                    ]
+                columns = GradeColumns.parse(row)
             if len(columns.codes):
                 yield columns
 

@@ -173,7 +173,6 @@ class StoredGrades:
         assert self._read is not None
         # Models say the same few things again and again.
         numbers: dict[tuple[str, bool], int] = {}
-        assert columns.cut_at is not None
         answer_index = np.array(
             [
                 numbers.setdefault((answer, cut), len(numbers))
