@@ -33,18 +33,14 @@ _INSTEAD = {"zero": 0, "seed": 1, "skip": MISSING}
 class Sheet:
     """One query's cells: all its texts with all its items, or some of these pairs.
 
-    Who walks cells does so by `flat`, and learns from `where` or `at` which they are; to get all items of
-    a text at once takes `matrix`.
-
     Attributes:
-        query_id: the query.
         doc_ids: its pooled passages, sorted.
-        texts: what store and grader know them by, in the same order: their texts, or of a grader that goes
-            by ids their ids; None where a passage has no gradable text.
+        texts: keys of the passages for store and grader, in the same order: their texts, or their ids for a
+            grader that goes by ids; None where a passage has no gradable text.
         items: the query's items, in the bank's order.
         codes: the grader's ratings 0..5, or MISSING, UNPARSED, REFUSED, ERROR; int8, C order, of shape
             (len(doc_ids), len(items)), or with `cells` one a cell.
-        overrides: what people said in the grader's place; None where they said nothing.
+        overrides: people's ratings in the grader's place; None without any.
         cells: row * len(items) + column of each cell, rising; None where every text has every item.
         memo: what was read of its cells beside their codes, by the function that reads it.
     """
@@ -59,16 +55,16 @@ class Sheet:
     memo: dict[Any, Any] = field(default_factory=dict, init=False, repr=False)
 
     def flat(self) -> NDArray[np.int8]:
-        """The codes, one a cell: a view."""
+        """Return the codes, one a cell: a view."""
         return self.codes.reshape(-1)
 
     def at(self, flat_indices: NDArray[np.intp]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """(rows, columns) of the cells at these places of `flat`."""
+        """Return (rows, columns) of the cells at these indices of `flat`."""
         keys = flat_indices if self.cells is None else self.cells[flat_indices]
         return np.divmod(keys, max(len(self.items), 1))
 
     def where(self, mask: NDArray[np.bool_]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """(rows, columns) of the cells for which a mask of the shape of `flat` holds, in their order."""
+        """Return (rows, columns) of the cells where a mask of the shape of `flat` holds."""
         return self.at(np.flatnonzero(mask))
 
     def place_of(self, doc_id: str, item_id: str) -> int:
@@ -88,14 +84,11 @@ class Sheet:
         return np.asarray((items << 32)[columns] | texts[rows])
 
     def matrix(self) -> NDArray[np.int8]:
-        """The codes of shape (len(doc_ids), len(items)), NOT_ASKED where there is no cell.
-
-        It may be much larger than `codes`: to be let go before the next query's is made.
-        """
+        """Return the codes of shape (len(doc_ids), len(items)), NOT_ASKED where there is no cell."""
         return self.codes if self.cells is None else self.spread(self.codes, NOT_ASKED)
 
     def spread(self, values: NDArray[Any], fill: float) -> NDArray[Any]:
-        """An array with a value a cell, in the order of `flat`, as one of shape (rows, columns, ...)."""
+        """Return values in the order of `flat` as an array of shape (rows, columns, ...)."""
         size, rest = (len(self.doc_ids), len(self.items)), values.shape[1:]
         if self.cells is None:
             return values.reshape(*size, *rest)
@@ -135,19 +128,9 @@ class Sheet:
     @cached_property
     def digest(self) -> bytes:
         """blake2b of the cells, their codes and people's ratings: equal exactly when all of these are."""
-        content = hashlib.blake2b(self.query_id.encode(errors="surrogatepass"), digest_size=16)
-        content.update("\0".join(self.doc_ids).encode(errors="surrogatepass"))
-        content.update(bytes(text is None for text in self.texts))
-        for item in self.items:
-            content.update(item.item_id.encode(errors="surrogatepass") + b"\0" + item_digest(item))
-            content.update(asked_digest(item) + item.importance.encode())
-            if item.weight is not None:
-                content.update(repr(item.weight).encode())
-        content.update(self.codes.tobytes())
-        if self.cells is not None:
-            content.update(b"cells" + self.cells.tobytes())
-        content.update(repr(self.overrides and self.overrides.token).encode(errors="surrogatepass"))
-        return content.digest()
+        people = self.overrides and self.overrides.token
+        content = repr((self.query_id, self.doc_ids, self.items, people)).encode(errors="surrogatepass")
+        return hashlib.blake2b(self.token + content + self.codes.tobytes(), digest_size=16).digest()
 
     @property
     def token(self) -> bytes:
@@ -168,11 +151,11 @@ class Sheet:
         return frozenset(doc for doc, text in zip(self.doc_ids, self.texts, strict=True) if text is None)
 
     def text_of(self, doc_id: str) -> str | None:
-        """The text of a pooled passage that is graded, None where it has none."""
+        """Return the text of a pooled passage that is graded, None where it has none."""
         return self.texts[self.row_of[doc_id]]
 
     def ratings(self, unparsed: UnparsedPolicy, *, human: bool = True) -> QueryRatings:
-        """The ratings with the policy for unparsed (and refused) answers applied; -1 where none, or no cell.
+        """Return the ratings with the policy for unparsed and refused answers; -1 where none, or no cell.
 
         Args:
             human: False for the grader's alone, without what people said in their place.
@@ -184,12 +167,7 @@ class Sheet:
         weighted = any(item.weight is not None for item in self.items)
         weights = tuple(item.counted_weight for item in self.items) if weighted else None
         machine = QueryRatings(
-            self.query_id,
-            self.doc_ids,
-            len(self.items),
-            ratings,
-            importances=importances,
-            weights=weights,
+            self.query_id, self.doc_ids, len(self.items), ratings, importances=importances, weights=weights
         )
         if self.overrides is None or not human:
             return machine
@@ -229,7 +207,7 @@ class Counts:
 
 
 def count_cells(sheets: Iterable[Sheet]) -> Counts:
-    """What became of the cells of these queries."""
+    """Count the cells of these queries by what became of them."""
     total = dict.fromkeys(Counts.__dataclass_fields__, 0)
     for sheet in sheets:
         codes = sheet.flat()
@@ -249,7 +227,7 @@ def count_cells(sheets: Iterable[Sheet]) -> Counts:
 
 
 def ungraded_items(sheets: Iterable[Sheet]) -> Iterator[tuple[Item, int]]:
-    """Each item with cells that could have a grade and have none: the item, and how many."""
+    """Yield each item with cells that could have a grade and have none, and how many."""
     for sheet in sheets:
         _, columns = sheet.where((sheet.flat() == MISSING) & sheet.gradable)
         missing = np.bincount(columns, minlength=len(sheet.items))
