@@ -397,16 +397,17 @@ def telling_cautions(track: Assessment, board: Leaderboard, *, official: bool = 
     measures = [measure(name) for name in board.measures]
     means = [row.scores[0].mean for row in board.rows if measures and row.scores[0].exists]
     ranked = [track.runs[row.run] for row in board.rows if row.run not in track.responses]
-    n_ranks = max((run.count(query) for run in ranked for query in run.query_ids), default=0)
     precision = next((each for each in measures if each.NAME == "P"), None)
-    parts, other = [], None
+    parts, other, n_ranks = [], None, 0
     if not means:
         return
-    if precision is not None and ranked and n_ranks < (cutoff := precision["cutoff"]):
-        share, other = number(n_ranks / cutoff), precision(cutoff=n_ranks) if n_ranks else None
+    lengths = (run.count(query) for run in ranked for query in run.query_ids)
+    if precision is not None and ranked and all(length < precision["cutoff"] for length in lengths):
+        n_ranks = max((run.count(query) for run in ranked for query in run.query_ids), default=0)
+        share, other = number(n_ranks / precision["cutoff"]), precision(cutoff=n_ranks) if n_ranks else None
         parts.append(f"no run has more than {plural(n_ranks, 'rank')}, so {precision} is at most {share}")
     if len(means) > 1 and len({round(mean, TIE_DECIMALS) for mean in means}) == 1:
-        depth = (n_ranks if parts else 0) or measures[0].params.get("cutoff", 10)
+        depth = n_ranks or measures[0].params.get("cutoff", 10)
         other = measure(f"nDCG@{depth}") if track.of_documents and measures[0].NAME != "nDCG" else None
         parts.append(f"all {len(means):,} runs have the same {board.measures[0]}")
     if parts:
