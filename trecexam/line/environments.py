@@ -7,11 +7,9 @@ from typing import Any, NamedTuple
 
 
 class Environments(NamedTuple):
-    """What answers were made on.
+    """Environments of answers, see `Grader`, with how many answers each has, the most first.
 
-    Attributes:
-        known: each environment, see `Grader`, with how many answers were made on it, the most first.
-        unknown: answers without this information, as in stores from before it was kept.
+    `unknown` counts answers of graders that say nothing of it.
     """
 
     known: tuple[tuple[Mapping[str, str], int], ...]
@@ -19,7 +17,7 @@ class Environments(NamedTuple):
 
     @classmethod
     def of_rows(cls, rows: list[tuple[Mapping[str, str] | None, int]]) -> Environments:
-        """From what `GradeStore.environments` returns."""
+        """Make it of `GradeStore.environments`."""
         environments = tuple((details, count) for details, count in rows if details is not None)
         return cls(environments, sum(count for details, count in rows if details is None))
 

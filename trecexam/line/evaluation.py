@@ -88,11 +88,7 @@ def _blank(values: MeasureValues, runs: Collection[str]) -> MeasureValues:
 
 
 def scored_values(track: Assessment, values: MeasureValues) -> MeasureValues:
-    """Return the values on rubric labels of the runs that have a score.
-
-    Raises:
-        TrecexamError: no run has; why.
-    """
+    """Return the values of the runs that have a score; TrecexamError with the reason where none has."""
     why = why_no_scores(track)
     if why is not None:
         raise TrecexamError(why, path=track.folder.root)
@@ -113,11 +109,7 @@ def _label_values(
 
 
 def _check_kind(track: Assessment, measures: Sequence[Measure]) -> None:
-    """Refuse measures of another kind of grader.
-
-    Raises:
-        TrecexamError: what has them.
-    """
+    """Refuse measures of another kind of grader."""
     cites = track.asked.citing is not None
     wrong = next((each for each in measures if (each.NAME in SUPPORT) != cites), None)
     if wrong is None:
@@ -146,7 +138,7 @@ def _cited_values(track: Assessment, cache: ValueCache, measures: Sequence[Measu
 def official_values(
     track: Assessment, measures: Sequence[str] | None = None, query_ids: Collection[str] | None = None
 ) -> MeasureValues:
-    """The runs' values on the official judgments.
+    """Return the runs' values on the official judgments.
 
     Args:
         measures: None for the track's own.
@@ -177,11 +169,7 @@ def official_values(
 
 
 def check_runs(track: Assessment, runs: Collection[str] | None) -> None:
-    """Refuses names of runs that the track does not have.
-
-    Raises:
-        TrecexamError: with one of them; or it is a name, not several.
-    """
+    """Refuse names of runs that the track does not have, and a name in place of a list."""
     if isinstance(runs, str):
         raise TrecexamError(f"runs: give a list, as [{runs!r}]")
     for run in () if runs is None else runs:
@@ -197,17 +185,7 @@ def values_of_runs(
     official: bool = False,
     runs: Collection[str] | None = None,
 ) -> MeasureValues:
-    """The values of these runs (None: all) on the rubric labels, or on the official judgments.
-
-    They are NaN where there is nothing that they could be of, see `why_no_scores`, `runs_without_score`.
-
-    Args:
-        measures: None for the track's own.
-
-    Raises:
-        TrecexamError: there is no such run; or as `leaderboard`.
-        ValueError: a measure cannot be computed.
-    """
+    """Return the values that `leaderboard` averages; NaN where there is nothing to score."""
     check_runs(track, runs)
     names = names_of(measures)
     values = official_values(track, names) if official else rubric_values(track, names)
@@ -217,7 +195,7 @@ def values_of_runs(
 
 
 def why_no_scores(track: Assessment, *, official: bool = False) -> str | None:
-    """Why no run has a score: nothing is graded (official: nothing of them is judged); None where they have.
+    """Return why no run has a score, as nothing is graded (official: judged); None where runs have.
 
     Zeros would say that no run found anything good.
     """
@@ -237,7 +215,7 @@ def leaderboard(
     official: bool = False,
     runs: Collection[str] | None = None,
 ) -> Leaderboard:
-    """Means and standard errors per run, best first; on the official judgments with `official`.
+    """Return means and standard errors per run, best first; on the official judgments with `official`.
 
     Means are over all queries of the bank (official: of the judgments), as trec_eval -c. Where there is
     nothing to score (`why_no_scores`), they are NaN.
@@ -295,12 +273,12 @@ def _official_notes(
 
 @memoized
 def own_leaderboard(track: Assessment) -> Leaderboard:
-    """The leaderboard by the track's own measures."""
+    """Return the leaderboard by the track's own measures."""
     return leaderboard(track)
 
 
 def _printed(measures: Iterable[Measure]) -> list[str]:
-    """The measures' names; one that was named twice is there once."""
+    """Return the measures' names, each once."""
     return list(dict.fromkeys(map(str, measures)))
 
 
@@ -311,7 +289,7 @@ def _values(
     tokens: Mapping[str, Hashable],
     prepare: Callable[[Sequence[str]], Evaluator],
 ) -> MeasureValues:
-    """The values of all runs, from what is kept of them and what is evaluated now.
+    """Return the values of all runs, kept ones and those that are evaluated now.
 
     Args:
         prepare: makes what evaluates runs on some queries.

@@ -31,10 +31,7 @@ from trecexam.line.store import GradeRow, GradeStore
 
 
 class Graded(NamedTuple):
-    """Cells graded, whether all were asked for, and why not ("" where it was stopped).
-
-    `cut` counts the texts that were too long for the model, as far as the grader counts them.
-    """
+    """Cells graded, whether all were asked for, why not ("" where stopped), and texts that were cut."""
 
     cells: int
     complete: bool = True
@@ -43,7 +40,7 @@ class Graded(NamedTuple):
 
 
 class Progress(NamedTuple):
-    """How far grading is. `cells` is what this update has to grade; `grader` whose, of several.
+    """Progress of grading: cells graded, of all in this update; the grader, of several.
 
     `what` is counted, where it is not cells. `loading` names the model that is loaded before the first cell.
     """
@@ -83,18 +80,12 @@ def without_codes(track: Assessment, forgotten: Sequence[int]) -> Assessment:
 
 
 def count_missing(track: Assessment, only: Mapping[str, Collection[str]]) -> int:
-    """How many cells of these passages the grader would be asked about: equal ones once."""
+    """Count the cells of these passages that the grader would be asked about: equal ones once."""
     return sum(len(row.columns) for row in missing_rows(track, only))
 
 
 def with_recorded_answers(track: Assessment) -> Assessment:
-    """The track with what its grader says now of cells without a grade, which is stored nowhere.
-
-    For graders that run no model: what they say is recorded already.
-
-    Raises:
-        GraderError, ConversionError: the recording cannot be read.
-    """
+    """Return the track with what its recording has of cells without a grade, which is stored nowhere."""
     codes_of: dict[tuple[str, bytes], int] = {}
     for batch in track.grader.grade(missing_cells(track)):
         for cell, answer in batch:
@@ -206,7 +197,7 @@ class Grading:
         return self.grader.estimate(missing_cells(track))
 
     def _record(self, batch: Sequence[tuple[Cell, Answer]]) -> None:
-        """Stores a batch of answers in one transaction."""
+        """Store a batch of answers in one transaction."""
         store = self._store()
         items = list(dict.fromkeys(cell.item for cell, _ in batch))
         texts = list(dict.fromkeys(cell.text for cell, _ in batch))

@@ -37,19 +37,14 @@ class Decision(NamedTuple):
 
 @dataclass(frozen=True)
 class QueryOverrides:
-    """What people said of one query's pool.
-
-    Attributes:
-        cells: (doc_id, item_id) -> rating.
-        passages: doc_id -> rating of the passage as a whole.
-    """
+    """People's ratings of one query's pool, by (doc_id, item_id), and of passages as a whole."""
 
     cells: Mapping[tuple[str, str], int] = field(default_factory=dict)
     passages: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def token(self) -> tuple[object, ...]:
-        """Equal for two of these exactly when they say the same."""
+        """Key of the ratings."""
         return tuple(sorted(self.cells.items())), tuple(sorted(self.passages.items()))
 
 
@@ -175,12 +170,12 @@ def resolve(
 
 
 def takes_back(row: HumanRating) -> bool:
-    """Whether a line takes back what was said before."""
+    """Return True for a line that takes back what was said before."""
     return row.rating is None and not row.cannot
 
 
 def _decided(lines: Sequence[Decision], rule: Rule) -> list[Decision]:
-    """The last lines of all people on a cell, in the file's order, with what becomes of each by the rule."""
+    """Return the last lines of all people on a cell, with what becomes of each by the rule."""
     rated = [decision for decision in lines if decision.row.rating is not None]
     deciding = [decision for decision in rated if decision.row.kind == ADJUDICATED]
     votes = Counter(decision.row.rating for decision in rated)
@@ -242,11 +237,11 @@ def _is_retired(row: HumanRating, bank: Bank) -> bool:
 
 
 def digest_of(item: Item) -> str:
-    """sha256 (hex) of an item as a person sees it: without the query's text, which some graders are told."""
+    """Return sha256 (hex) of an item as a person sees it: without the query's text."""
     return item_digest(item._replace(query_text="")).hex()
 
 
 def _alike(doc_id: str, pooled: Sequence[str], texts: Mapping[str, str]) -> list[str]:
-    """The pooled passages with the same text, this one among them."""
+    """Return the pooled passages with the same text, this one among them."""
     text = texts.get(doc_id)
     return [other for other in pooled if other == doc_id or (text is not None and texts.get(other) == text)]

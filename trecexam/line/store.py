@@ -96,11 +96,6 @@ def _grade_row(row: tuple[int, int, int | None, str, str, str | None, int | None
 
 
 def _details(stored: str) -> Mapping[str, str]:
-    """What answers were made on.
-
-    Raises:
-        ValueError: it is no such thing.
-    """
     details = json.loads(stored)
     if not isinstance(details, dict) or not all(isinstance(value, str) for value in details.values()):
         raise ValueError("an environment that is none")
@@ -108,11 +103,7 @@ def _details(stored: str) -> Mapping[str, str]:
 
 
 def _numbers(text: str | None) -> NDArray[np.int64]:
-    """Numbers with a blank between them as an array.
-
-    Raises:
-        ValueError: they are no whole numbers.
-    """
+    """Parse whole numbers with a blank between them; ValueError where they are none."""
     with warnings.catch_warnings():
         # numpy reads up to what is no number, and only warns.
         warnings.simplefilter("error", DeprecationWarning)
@@ -146,7 +137,7 @@ class GradeStore(StoreConnection):
         return grader_id
 
     def graders(self) -> list[tuple[int, str]]:
-        """(row, identity as canonical JSON) of every grader that ever graded here."""
+        """Return (row, identity as canonical JSON) of every grader that ever graded here."""
         with self._reading():
             rows = self._db.execute("SELECT id, identity FROM grader ORDER BY id").fetchall()
             if not all(isinstance(json.loads(identity), dict) for _, identity in rows):
@@ -194,16 +185,12 @@ class GradeStore(StoreConnection):
         return [row for row in self._ids(table, keys, column) if row is not None]
 
     def n_environments(self) -> int:
-        """How many environments answers of all graders were ever made on, as far as that is known."""
+        """Return how many environments answers of all graders were made on, as far as that is known."""
         with self._reading():
             return int(self._db.execute("SELECT count(*) FROM environment").fetchone()[0])
 
     def environments(self, grader_id: int) -> list[tuple[Mapping[str, str] | None, int]]:
-        """What this grader's answers were made on, and how many on each, the most first.
-
-        None means what is not known: answers of stores from before it was kept, and of graders that say
-        nothing of it.
-        """
+        """Return what this grader's answers were made on (None: not known), and how many, the most first."""
         if not self.n_environments():
             count = self.count(grader_id)
             return [(None, count)] if count else []
@@ -218,11 +205,7 @@ class GradeStore(StoreConnection):
     def add(
         self, grader_id: int, rows: Iterable[GradeRow], environment: Mapping[str, str] | None = None
     ) -> None:
-        """Stores a batch in one transaction; a cell that has a grade gets the new one.
-
-        Args:
-            environment: what they were made on; None where that is not known.
-        """
+        """Store a batch in one transaction; a cell that has a grade gets the new one."""
         environment_id = None if environment is None else self.add_environment(environment)
         values = [
             (grader_id, *row, None if chances is None else json.dumps(chances), environment_id, cut_at)
@@ -232,7 +215,7 @@ class GradeStore(StoreConnection):
             self._db.executemany("INSERT OR REPLACE INTO grade VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", values)
 
     def add_usage(self, grader_id: int, used: tuple[int, int, int], purse: str) -> None:
-        """Adds (requests, tokens in, tokens out) to what this grader used so far of this purse."""
+        """Add (requests, tokens in, tokens out) to what this grader used so far of this purse."""
         with self._transaction():
             self._db.execute(
                 "INSERT INTO paid VALUES (?, ?, ?, ?, ?) ON CONFLICT (grader_id, purse) DO UPDATE SET "
@@ -242,11 +225,11 @@ class GradeStore(StoreConnection):
             )
 
     def usage(self, grader_id: int) -> tuple[int, int, int]:
-        """(requests, tokens in, tokens out) that this grader used so far."""
+        """Return (requests, tokens in, tokens out) that this grader used so far."""
         return self._used("grader_id = ?", grader_id)
 
     def paid(self, purse: str, without: Collection[bytes] = ()) -> tuple[int, int, int]:
-        """(requests, tokens in, tokens out) paid from a purse, but for graders with these digests."""
+        """Return (requests, tokens in, tokens out) paid from a purse, but for graders with these digests."""
         excluded_ids = f"SELECT id FROM grader WHERE digest IN ({', '.join('?' * len(without))})"
         return self._used(f"purse = ? AND grader_id NOT IN ({excluded_ids})", purse, *without)
 
@@ -257,7 +240,7 @@ class GradeStore(StoreConnection):
             return int(requests or 0), int(tokens_in or 0), int(tokens_out or 0)
 
     def forget(self, grader_id: int, status: str) -> int:
-        """Drops what this grader gave with this status, so that it is sent again; how many there were."""
+        """Drop this grader's grades with this status, so that they are sent again; return how many."""
         with self._transaction():
             deleted = self._db.execute(
                 "DELETE FROM grade WHERE grader_id = ? AND status = ?", (grader_id, status)
@@ -265,7 +248,7 @@ class GradeStore(StoreConnection):
             return deleted.rowcount
 
     def forget_cells(self, grader_id: int, cells: Iterable[tuple[int, int]]) -> None:
-        """Drops what this grader gave for these cells, each (item row, passage row)."""
+        """Drop this grader's grades of these cells, each (item row, passage row)."""
         with self._transaction():
             self._db.executemany(
                 "DELETE FROM grade WHERE grader_id = ? AND item_id = ? AND passage_id = ?",
@@ -275,7 +258,7 @@ class GradeStore(StoreConnection):
     def columns(
         self, grader_id: int, item_ids: Iterable[int], size: int = 256, *, answers: bool = False
     ) -> Iterator[GradeColumns]:
-        """The grades that this grader gave on these items, and maybe on some others, by rising item.
+        """Yield this grader's grades on these items, and maybe on some others, by rising item.
 
         Args:
             size: grades of so many items come at a time.
@@ -310,7 +293,7 @@ class GradeStore(StoreConnection):
                 yield columns
 
     def answers(self, grader_id: int, item_id: int) -> Mapping[int, GradeRow]:
-        """passage id -> the whole grade, raw answer too, of every grade on this item."""
+        """Return passage id -> the whole grade, raw answer too, of every grade on this item."""
         with self._reading():
             rows = self._db.execute(
                 f"SELECT {_WHOLE} FROM grade WHERE grader_id = ? AND item_id = ?", (grader_id, item_id)
@@ -343,7 +326,7 @@ class GradeStore(StoreConnection):
             return self._db.execute(query, (grader_id,)).fetchone() is not None
 
     def answer(self, grader_id: int, item_id: int, passage_id: int) -> GradeRow | None:
-        """The whole grade of one cell, None where it has none."""
+        """Return the whole grade of one cell, None where it has none."""
         with self._reading():
             row = self._db.execute(
                 f"SELECT {_WHOLE} FROM grade WHERE grader_id = ? AND item_id = ? AND passage_id = ?",
@@ -352,7 +335,7 @@ class GradeStore(StoreConnection):
             return None if row is None else _grade_row(row)
 
     def count(self, grader_id: int | None = None) -> int:
-        """How many grades are stored, by one grader or in all."""
+        """Return how many grades are stored, by one grader or in all."""
         where, values = ("", ()) if grader_id is None else ("WHERE grader_id = ?", (grader_id,))
         with self._reading():
             return int(self._db.execute(f"SELECT count(*) FROM grade {where}", values).fetchone()[0])

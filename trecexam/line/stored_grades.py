@@ -33,7 +33,7 @@ _MOST_ITEMS, _MOST_GRADES, _MOST_ANSWERS = 4096, 65_536, 4096
 
 
 class Distributions(NamedTuple):
-    """How probable each rating of a query's cells is.
+    """Probabilities of the ratings of a query's cells.
 
     Attributes:
         values: the probabilities of the ratings 0..5, shape (n_docs, n_items, 6), in the order of the sheet;
@@ -46,7 +46,7 @@ class Distributions(NamedTuple):
 
 
 def unusable_lines(n: int) -> tuple[str, ...]:
-    """A line on so many cells with numbers that can be no probabilities; none where there are none."""
+    """Return a line on so many cells with numbers that can be no probabilities; none for 0."""
     what = "with stored numbers that cannot be probabilities (six numbers of 0 or more, not all 0): ignored"
     return (f"{plural(n, 'row')} {what}",) if n else ()
 
