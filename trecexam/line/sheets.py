@@ -132,7 +132,7 @@ class Sheet:
         content = repr((self.query_id, self.doc_ids, self.items, people)).encode(errors="surrogatepass")
         return hashlib.blake2b(self.token + content + self.codes.tobytes(), digest_size=16).digest()
 
-    @property
+    @cached_property
     def token(self) -> bytes:
         """Key of these cells, whatever their grades: 16 bytes of blake2b."""
         content = hashlib.blake2b(digest_size=16)
