@@ -23,7 +23,17 @@ _CARRYING = frozenset(("query_id", "doc_id", "relevance", "ratings"))
 
 
 class QueryJudgments(NamedTuple):
-    """The judgments of a query; fields as in `Judged`."""
+    """The judgments of a query.
+
+    Attributes:
+        doc_ids: unique and ascending.
+        labels: of the passages; `UNJUDGED` for a pooled passage without one.
+        ratings: shape (passages, items), below 1 where there is no rating.
+        importances: "vital", "okay" or "" for each item; None without any.
+        weights: what the bank gives each item; None without any.
+        at_least: see `QueryRatings`; ECover is computed on it.
+        gains: what nDCG takes in place of labels, 0 where there is no label; None for the labels.
+    """
 
     query_id: str
     doc_ids: Any
