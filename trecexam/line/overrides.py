@@ -158,8 +158,8 @@ def resolve(
                     agreeing[cell] = (*agreeing.get(cell, ()), *agreed.get(decision.line, ()), row)
     cells: dict[str, dict[tuple[str, str], int]] = {query_id: {} for query_id, *_ in sorted(agreeing)}
     passages: dict[str, dict[str, int]] = {query_id: {} for query_id in cells}
-    for (query_id, doc_id, item_id), rows_of_cell in agreeing.items():
-        rating = rows_of_cell[-1].rating
+    for (query_id, doc_id, item_id), lines in agreeing.items():
+        rating = lines[-1].rating
         assert rating is not None
         if item_id:
             cells[query_id][doc_id, item_id] = rating

@@ -17,7 +17,6 @@ from trecexam.bank.model import asked_digest, item_digest, passage_digest
 from trecexam.errors import TrecexamError
 from trecexam.graders import Grader
 from trecexam.graders.base import Answer, identity_digest
-from trecexam.line.environments import Environments
 from trecexam.line.kept_codes import KeptCodes
 from trecexam.line.sheets import CODES, ERROR, MISSING, UNPARSED, Sheet
 from trecexam.line.store import GradeColumns, GradeRow, GradeStore
@@ -43,6 +42,49 @@ class Distributions(NamedTuple):
 
     values: NDArray[np.float64]
     unusable: int
+
+
+class Environments(NamedTuple):
+    """Environments of answers, see `Grader`, with how many answers each has, the most first.
+
+    `unknown` counts answers of graders that say nothing of it.
+    """
+
+    known: tuple[tuple[Mapping[str, str], int], ...]
+    unknown: int
+
+    @classmethod
+    def of_rows(cls, rows: list[tuple[Mapping[str, str] | None, int]]) -> Environments:
+        """Make it of `GradeStore.environments`."""
+        environments = tuple((details, count) for details, count in rows if details is not None)
+        return cls(environments, sum(count for details, count in rows if details is None))
+
+    @property
+    def mixed(self) -> tuple[str, ...]:
+        """The names, sorted, of what differs between answers, as far as known."""
+        names = {name for details, _ in self.known for name in details}
+        return tuple(sorted(name for name in names if len({each.get(name) for each, _ in self.known}) > 1))
+
+    def as_json(self) -> dict[str, Any]:
+        """For manifest.json; {} where nothing is known. Counts only where there are several."""
+        if not self.known:
+            return {}
+        several = len(self.known) > 1 or self.unknown > 0
+        graded_on = [{**details, **({"answers": n} if several else {})} for details, n in self.known]
+        unknown = {"unknown": self.unknown} if self.unknown else {}
+        return {"environments": {"mixed": list(self.mixed), "graded_on": graded_on, **unknown}}
+
+    def summary(self) -> str:
+        """As "12,000 answers on cpu float32, 3,000 on cuda bfloat16", with whatever else differs."""
+        further = [name for name in self.mixed if name not in ("device", "dtype")]
+        texts = []
+        for index, (details, count) in enumerate(self.known):
+            where = [details[name] for name in ("device", "dtype") if name in details]
+            where += [f"{name} {details[name]}" for name in further if name in details]
+            texts.append(f"{count:,}{'' if index else ' answers'} on {' '.join(where)}")
+        if self.unknown:
+            texts.append(f"{self.unknown:,} on what is not known")
+        return ", ".join(texts)
 
 
 def unusable_lines(n: int) -> tuple[str, ...]:
@@ -131,32 +173,22 @@ class StoredGrades:
         A key is an item's row in the store, but for items with the same prompt and another reading, by
         another answer key: all but the first have one beyond the rows.
         """
-        alike: dict[tuple[bytes, tuple[str, ...]], int] = {}
-        distinct: list[Item] = []
-        numbers: list[list[int]] = []
-        for sheet in sheets:
-            numbers.append([])
-            for item in sheet.items:
-                number = alike.setdefault((asked_digest(item), item.gold_answers), len(distinct))
-                if number == len(distinct):
-                    distinct.append(item)
-                numbers[-1].append(number)
-        rows = self.store.item_ids([digest for digest, _ in alike])
+        alike = [[(asked_digest(item), item.gold_answers) for item in sheet.items] for sheet in sheets]
+        distinct: dict[tuple[bytes, tuple[str, ...]], Item] = {}
+        for sheet, of_sheet in zip(sheets, alike, strict=True):
+            for each, item in zip(of_sheet, sheet.items, strict=True):
+                distinct.setdefault(each, item)
+        rows = self.store.item_ids([digest for digest, _ in distinct])
         readers: dict[int, list[tuple[int, Item]]] = {}
-        keys: list[int] = []
+        keys: dict[tuple[bytes, tuple[str, ...]], int] = {}
         beyond = max((row for row in rows if row is not None), default=0)
-        for row, item in zip(rows, distinct, strict=True):
-            if row is None:
-                keys.append(-1)
-                continue
-            of_row = readers.setdefault(row, [])
-            key = row
-            if of_row and self._read is not None:
-                key = beyond = beyond + 1
-            of_row.append((key, item))
-            keys.append(key)
-        of_number = np.array(keys, np.int64)
-        return [of_number[of_query] for of_query in numbers], readers
+        for (each, item), row in zip(distinct.items(), rows, strict=True):
+            keys[each] = -1 if row is None else row
+            if row is not None:
+                if row in readers and self._read is not None:
+                    keys[each] = beyond = beyond + 1
+                readers.setdefault(row, []).append((keys[each], item))
+        return [np.array([keys[each] for each in of_sheet], np.int64) for of_sheet in alike], readers
 
     def _columns(
         self, grader_id: int, item_rows: Collection[int], n_cells: int, *, answers: bool
