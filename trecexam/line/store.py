@@ -11,6 +11,7 @@ import json
 import sqlite3
 import warnings
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import NamedTuple
 
 import numpy as np
@@ -42,8 +43,8 @@ _CODE = (
 )
 #: All that a code can be, and a status.
 _CODES, _STATUSES = (-4, -3, -2, 0, 1, 2, 3, 4, 5), ("ok", "unparsed", "refused", "error")
-#: Columns of a grade that are read in bulk; the limit that ended an answer is 0 for none.
-_IN_BULK = ("item_id", "passage_id", _CODE, "answer", "coalesce(cut_at, 0)")
+#: Numbers of a grade that are read in bulk, and the limit that ended an answer, 0 for none.
+_IN_BULK, _CUT = ("item_id", "passage_id", _CODE), "coalesce(cut_at, 0)"
 
 
 class GradeColumns(NamedTuple):
@@ -60,18 +61,16 @@ class GradeColumns(NamedTuple):
     cut_at: NDArray[np.int64] = np.empty(0, np.int64)
 
     @classmethod
-    def parse(cls, row: Sequence[str | None]) -> GradeColumns:
-        """Parse joined columns.
+    def parse(cls, numbers: Sequence[str | None], answers: Sequence[str] = ()) -> GradeColumns:
+        """Parse joined columns of numbers: items, passages, codes, and limits beside answers.
 
         Raises:
             ValueError: they were never stored so.
         """
-        items, passages, codes = map(_numbers, row[:3])
-        answers, cut_at = (json.loads(row[3] or "[]"), _numbers(row[4])) if len(row) > 3 else ((), codes)
+        items, passages, codes, *limits = map(_numbers, numbers)
+        cut_at = limits[0] if limits else codes
         if not len(items) == len(passages) == len(codes) == len(cut_at):
             raise ValueError("columns of different lengths")
-        if not all(isinstance(answer, str) for answer in answers):
-            raise ValueError("answers that are none")
         if len(codes):
             # Keys of cells are made of both, see `Sheet.keys`.
             if min(items.min(), passages.min()) < 1 or max(items.max(), passages.max()) >= 2**31:
@@ -265,10 +264,10 @@ class GradeStore(StoreConnection):
             answers: with the raw answers, and the limits that ended them.
         """
         ids = sorted(set(item_ids))
-        names = _IN_BULK if answers else _IN_BULK[:3]
-        # SQLite joins numbers in C; a million rows as Python tuples take several times as long.
-        joins = ("json_group_array({})" if name == "answer" else "group_concat({}, ' ')" for name in names)
-        joined = ", ".join(join.format(name) for join, name in zip(joins, names, strict=True))
+        numbers = (*_IN_BULK, _CUT) if answers else _IN_BULK
+        # SQLite joins in C; a million rows as Python tuples take several times as long.
+        joined = [f"group_concat({name}, ' ')" for name in numbers]
+        joined += ["group_concat(answer, char(31))"] if answers else []
         for start in range(0, len(ids), size):
             part = ids[start : start + size]
             # Items that were graded together have neighbouring rows, which are read faster in one go.
@@ -278,17 +277,19 @@ class GradeStore(StoreConnection):
                 which, values = f"item_id IN ({', '.join('?' * len(part))})", part
             rest = f"FROM grade WHERE grader_id = ? AND {which}"
             with self._reading():
-                try:
-                    row = self._db.execute(f"SELECT {joined} {rest}", (grader_id, *values)).fetchone()
-                except sqlite3.DataError:
-                    # Longer than SQLite lets a text be.
-                    rows = self._db.execute(f"SELECT {', '.join(names)} {rest}", (grader_id, *values))
-                    by_name = zip(names, zip(*rows.fetchall(), strict=True), strict=True)
-                    row = [
-                        json.dumps(column) if name == "answer" else " ".join(map(str, column))
-                        for name, column in by_name
-                    ]
-                columns = GradeColumns.parse(row)
+                query, row = f"SELECT {', '.join(joined)} {rest}", list[str | None]()
+                # Longer than SQLite lets a text be.
+                with suppress(sqlite3.DataError):
+                    row = [*self._db.execute(query, (grader_id, *values)).fetchone()]
+                replies: Sequence[str] = (row[-1] or "").split("\x1f") if answers and row and row[0] else ()
+                # An answer may have the character that parts them.
+                if not row or (replies and len(replies) != (row[0] or "").count(" ") + 1):
+                    query = f"SELECT {', '.join(numbers)}, answer {rest}"
+                    *of_numbers, replies = zip(*self._db.execute(query, (grader_id, *values)), strict=True)
+                    row = [" ".join(map(str, column)) for column in of_numbers]
+                    if not all(isinstance(reply, str) for reply in replies):
+                        raise ValueError("answers that are none")
+                columns = GradeColumns.parse(row[: len(numbers)], replies if answers else ())
             if len(columns.codes):
                 yield columns
 
