@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -48,9 +48,18 @@ def runs_without_score(track: Assessment) -> frozenset[str]:
         for run, grades in grades_of_runs(track).items()
         if not grades.rated and grades.cells + grades.without_text
     ]
+    if not ungraded or track.asked.citing is not None:
+        return frozenset(ungraded)
     # Measures may look deeper than the pool: what is graded there is in the pool by another run.
-    deep = _with_graded_passage(track, ungraded) if ungraded and track.asked.citing is None else frozenset()
-    return frozenset(ungraded) - deep
+    graded = {
+        query_id: {sheet.doc_ids[row] for row in np.unique(sheet.where(sheet.rated)[0]).tolist()}
+        for query_id, sheet in track.sheets.items()
+    }
+    return frozenset(
+        run
+        for run in ungraded
+        if all(ids.isdisjoint(track.runs[run].ranking(query_id)) for query_id, ids in graded.items())
+    )
 
 
 def partly_graded(track: Assessment) -> Mapping[str, tuple[int, int]]:
@@ -73,11 +82,9 @@ def _of_passages(track: Assessment) -> NDArray[np.int64]:
     for query_id, sheet in track.sheets.items():
         shape = len(sheet.doc_ids), len(sheet.items)
         rated, has_text = sheet.rated.reshape(shape), sheet.gradable.reshape(shape)
+        counts = [cells.sum(axis=1) for cells in (rated, rated | has_text, ~(rated | has_text))]
         # The last one is for rank -1.
-        by_passage = np.zeros((len(sheet.doc_ids) + 1, 3), np.int64)
-        by_passage[:-1] = np.stack(
-            [rated.sum(axis=1), (rated | has_text).sum(axis=1), (~(rated | has_text)).sum(axis=1)], axis=1
-        )
+        by_passage = np.vstack([np.stack(counts, axis=1), np.zeros((1, 3), np.int64)])
         total += by_passage[track.pool[query_id].ranks].sum(axis=1)
     return total
 
@@ -92,19 +99,3 @@ def _of_citations(track: Assessment) -> NDArray[np.int64]:
             no_text = int((codes == NO_TEXT).sum())
             total[row_of[run]] += (int((codes >= 0).sum()), len(codes) - no_text, no_text)
     return total
-
-
-def _with_graded_passage(track: Assessment, runs: Sequence[str]) -> frozenset[str]:
-    """Return those of the runs that have a graded passage at any rank."""
-    graded = {query_id: _graded_passages(track, query_id) for query_id in track.sheets}
-    return frozenset(
-        run
-        for run in runs
-        if any(not ids.isdisjoint(track.runs[run].ranking(query_id)) for query_id, ids in graded.items())
-    )
-
-
-def _graded_passages(track: Assessment, query_id: str) -> frozenset[str]:
-    sheet = track.sheets[query_id]
-    rows, _ = sheet.where(sheet.rated)
-    return frozenset(sheet.doc_ids[row] for row in np.unique(rows).tolist())
