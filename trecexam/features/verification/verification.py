@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from converters.records import Item
 from trecexam.errors import TrecexamError
+from trecexam.extension import extensions, named
 from trecexam.features.verification.arithmetic import (
     GradedCell,
     GridRow,
@@ -30,8 +31,8 @@ from trecexam.features.verification.chosen import (
 )
 from trecexam.line.assessment import Assessment
 from trecexam.line.diagnostics import resolve_min_rating
-from trecexam.line.item_values import item_values
 from trecexam.line.overrides import QueryOverrides
+from trecexam.line.sheets import NOT_ASKED
 from trecexam.scores.labels import labels
 from trecexam.scores.ratings import MISSING, QueryRatings
 from trecexam.tables.result import Tables
@@ -216,7 +217,7 @@ def spurious(
     """How well each item tells relevant from non-relevant passages, the worst first."""
     threshold, relevant = thresholds(track, min_rating, min_relevant)
     queries, judgments = judged_queries(track, query_ids, item_ids)
-    discriminations = item_values(track, "discrimination", threshold)
+    discriminations = _discriminations(track, threshold)
     reaches = [
         replace(reach, discrimination=discriminations.get((q.query_id, reach.item.item_id), math.nan))
         for q in queries
@@ -269,6 +270,13 @@ _COUNTS = (
 )  # fmt: skip
 
 
+def _discriminations(track: Assessment, min_rating: int) -> Mapping[tuple[str, str], float]:
+    """Return (query_id, item_id) -> discrimination, as an extension knows it; {} where none does."""
+    places = (extension.item_values.get("discrimination") for extension in extensions())
+    at = next(filter(None, places), None)
+    return {} if at is None else named(at)(track, min_rating)
+
+
 def _items(
     track: Assessment, q: QueryRatings, item_ids: Collection[str] | None = None
 ) -> list[tuple[int, Item]]:
@@ -292,11 +300,11 @@ def _cells(
     answers = {(row["item_id"], row["doc_id"]): row for row in track.grade_rows((q.query_id,))}
     texts = {doc_id: track.texts.get(doc_id) for doc_id in q.doc_ids}
     sheet, human = track.sheets[q.query_id], _human_cells(track, q.query_id)
-    without = sheet.without_text
+    without, codes = sheet.without_text, sheet.matrix()
     for column, item in items:
         cells = []
         for row, (doc_id, rating) in enumerate(zip(q.doc_ids, q.ratings[:, column].tolist(), strict=True)):
-            if sheet.place(row, column) is None:
+            if codes[row, column] == NOT_ASKED:
                 continue
             answer = answers.get((item.item_id, doc_id), {})
             counts = None if rating == MISSING else rating
