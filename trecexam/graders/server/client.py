@@ -93,7 +93,7 @@ class Client:
         return next((name for name in (VLLM, SGLANG) if name in owners), "")
 
     async def post(self, path: str, body: dict[str, Any]) -> dict[str, Any]:
-        """The JSON object that the server answers with.
+        """Return the JSON object that the server answers with.
 
         Raises:
             PassingError: it is down, busy, broken, too slow, or answers with something else.

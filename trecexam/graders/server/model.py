@@ -1,35 +1,49 @@
-"""A model behind a server: asked many things at once, stopped at a limit; and what asking would take."""
+"""A model behind a server: what is sent to it, and what asking would take."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import Any, Literal, NamedTuple
 
 from trecexam.config import GeneratorSection, GraderSection
 from trecexam.errors import GraderError
 from trecexam.graders.base import Estimate
 from trecexam.graders.meter import Meter, Usage
-from trecexam.graders.server.messages import Form
 from trecexam.packages import install, missing_packages
 
-if TYPE_CHECKING:
-    pass
-
-Job = TypeVar("Job")
-Result = TypeVar("Result")
+#: Alternatives of a token that are requested: the most that OpenAI gives.
+ALTERNATIVES = {"chat": 20, "completions": 5}
+#: The least temperature of a list that is requested again, since at 0 the same would come: nuggetizer's.
+TEMPERATURE_AGAIN = 0.2
 
 #: What must be installed before a server can be asked; "" where nothing is missing.
 missing_for_servers = partial(missing_packages, ("anyio", "httpx2", "nltk"), install("openai"))
 
 
-class Server:
-    """A model behind a server.
+class Request(NamedTuple):
+    """A prompt and its permitted answers, best first.
 
-    Args:
-        settings: where the server is, and how it is dealt with.
-        logprobs: ask for the probabilities of tokens.
-        structured, system, schema: see `Form`.
+    `number`: so many of these are wanted, in a list; None for one answer. `again`: the first answer was no
+    such list; the prompt is sent with a higher temperature, and with the next seed.
+    """
+
+    text: str
+    answers: Sequence[str] = ()
+    number: int | None = None
+    again: bool = False
+
+
+class Server:
+    """A model behind a server, and how it is called, whatever the prompt.
+
+    Attributes:
+        logprobs: ask for the probabilities of tokens; False once the server refused that.
+        limit: what the server calls the most tokens of an answer.
+        structured: restrict the answer to the permitted ones: "json_schema", or "choice" for vLLM and SGLang.
+        system: what the model is told before each prompt; "" for nothing.
+        schema: of the JSON object that an answer must be, where `structured` does not say it.
 
     Raises:
         GraderError: the settings do not say where the server is, or which model of it is meant; or there is
@@ -51,21 +65,71 @@ class Server:
                 f"`openai` needs {lacks} in [grader] of trecexam.toml: where the server is and what it calls "
                 "its model"
             )
-        self.settings, self.logprobs = settings, logprobs
-        self.form = Form(
-            settings.api,
-            settings.model,
-            settings.max_new_tokens or settings.server_tokens,
-            settings.temperature,
-            settings.seed,
-            structured,
-            settings.extra,
-            system,
-            schema,
-        )
+        self.settings, self.logprobs, self.limit = settings, logprobs, "max_tokens"
+        self.structured, self.system, self.schema = structured, system, schema
+        self.max_tokens = settings.max_new_tokens or settings.server_tokens
         self.meter = Meter(settings)
-        #: Names of fields that the server refused; they are not sent again.
-        self.refused: set[str] = set()
+
+    @property
+    def path(self) -> str:
+        return "chat/completions" if self.settings.api == "chat" else "completions"
+
+    def identity(self, answers: Iterable[Sequence[str]] = ()) -> dict[str, Any]:
+        """Return settings that can change an answer; with `structured` the permitted ones are among them.
+
+        The most tokens of a reply are not: a reply that ends by itself is the same under each limit, and the
+        limit that ended another one is stored with it.
+        """
+        settings = self.settings
+        return {
+            "api": settings.api,
+            "temperature": settings.temperature,
+            "seed": settings.seed,
+            "structured": self.structured and {self.structured: [list(each) for each in answers]},
+            "extra": dict(settings.extra),
+            **({"system": self.system} if self.system else {}),
+            **({"schema": dict(self.schema)} if self.schema else {}),
+        }
+
+    def body(self, request: Request, *, by_regex: bool) -> dict[str, Any]:
+        """Return the body that asks for one completion.
+
+        Args:
+            by_regex: SGLang's field `regex` in the place of vLLM's `structured_outputs`.
+        """
+        settings, text, chat = self.settings, request.text, self.settings.api == "chat"
+        body: dict[str, Any] = {"model": settings.model}
+        if chat:
+            instructions = [{"role": "system", "content": self.system}] if self.system else []
+            body["messages"] = [*instructions, {"role": "user", "content": text}]
+        else:
+            body["prompt"] = f"{self.system}\n\n{text}" if self.system else text
+        temperature, seed = settings.temperature, settings.seed
+        if request.again:
+            temperature, seed = max(TEMPERATURE_AGAIN, temperature), None if seed is None else seed + 1
+        body |= {self.limit: self.max_tokens, "temperature": temperature}
+        if seed is not None:
+            body["seed"] = seed
+        if self.logprobs:
+            count = ALTERNATIVES[settings.api]
+            body |= {"logprobs": True, "top_logprobs": count} if chat else {"logprobs": count}
+        if self.schema is not None or self.structured == "json_schema":
+            schema = _answer_schema(request) if self.schema is None else dict(self.schema)
+            body["response_format"] = {
+                "type": "json_schema",
+                "json_schema": {"name": "grade", "strict": True, "schema": schema},
+            }
+        elif self.structured == "choice":
+            one = "|".join(map(re.escape, request.answers))
+            permitted: dict[str, Any] = {"choice": list(request.answers)}
+            if request.number is not None:
+                label = f"'({one})'"
+                permitted = {"regex": rf"\[{label}(, {label}){{{request.number - 1}}}\]"}
+            if by_regex:
+                body["regex"] = permitted.get("regex", one)
+            else:
+                body["structured_outputs"] = permitted
+        return {**body, **settings.extra}
 
     def estimate(self, cells: int, expected: Usage, most: Usage) -> Estimate:
         """Return what so many cells, or prompts, take, as expected and at most."""
@@ -79,3 +143,16 @@ class Server:
             calls=expected.requests,
             calls_at_most=most.requests,
         )
+
+
+def _answer_schema(request: Request) -> dict[str, Any]:
+    name, number = "answer", request.number
+    value: dict[str, Any] = {"type": "string", "enum": list(request.answers)}
+    if number is not None:
+        name, value = "labels", {"type": "array", "items": value, "minItems": number, "maxItems": number}
+    return {
+        "type": "object",
+        "properties": {name: value},
+        "required": [name],
+        "additionalProperties": False,
+    }

@@ -13,24 +13,34 @@ from trecexam.extension import provided
 from trecexam.graders.base import Estimate
 from trecexam.graders.meter import Meter
 
+#: A token of a text, and the alternatives with their log-probabilities.
+TokenStep = tuple[str, tuple[tuple[str, float], ...]]
+
 
 class WrittenText(NamedTuple):
-    """What a model wrote. `cut`: it was stopped before its end.
+    """What a model wrote. `cut`: it was stopped at the most tokens that a text may have.
 
-    `tokens_in` and `tokens_out` are as a server counts them; None where nobody does.
+    `tokens_in` and `tokens_out` are as a server counts them; None where nobody does. `refused`: the server
+    says that the text is a refusal. `steps`: its tokens, where they were asked for.
     """
 
     text: str
     cut: bool = False
     tokens_in: int | None = None
     tokens_out: int | None = None
+    refused: bool = False
+    steps: tuple[TokenStep, ...] = ()
 
 
 class Unwritten(NamedTuple):
-    """In place of a text: why there is none, as follows "the model ..."; `refused`: it will not say."""
+    """In place of a text: why there is none, as follows "the model ...".
+
+    `refused`: it will not say. `passing`: a server may answer later.
+    """
 
     reason: str
     refused: bool = False
+    passing: bool = False
 
 
 class Fitted(NamedTuple):
@@ -50,7 +60,7 @@ class Writer(Protocol):
         identity: everything that can change a text, but the prompt; known before any model is loaded.
         meter: counts what is paid for; None where nothing is.
         environment: what a model in this process runs on; None before it is loaded, and of others.
-        is_here: whether it is a model in this process, which costs nothing but time.
+        is_here: True for a model in this process, which costs nothing but time.
     """
 
     model: str
@@ -104,8 +114,7 @@ class LocalModelSettings:
         temperature: 0 writes what is most probable.
         new_tokens: that an answer may have.
         max_batch_tokens: of prompts and answers together; None for what suits the device.
-        system: what the model is told before each prompt. Not all chat templates know a system's message,
-            so it is at the head of the prompt.
+        system: what stands before each prompt, as not all chat templates know a system's message.
         max_length: tokens of a prompt; None for what the model takes.
     """
 
@@ -129,7 +138,7 @@ def models_here() -> Any:
 
 @contextlib.contextmanager
 def naming(section: str) -> Iterator[None]:
-    """Has errors that send the reader to [grader] name the section that counts instead."""
+    """Have errors that send the reader to [grader] name the section that counts instead."""
     try:
         yield
     except GraderError as error:

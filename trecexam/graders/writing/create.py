@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -27,21 +27,8 @@ from trecexam.graders.writing.kept_answers import AnswerFile, KeepingWriter
 from trecexam.graders.writing.server import ServerWriter
 
 
-@dataclass(frozen=True)
-class Instruction:
-    """What holds for all prompts of a writer.
-
-    Attributes:
-        system: what the model is told before each; "" for nothing.
-        schema: of the JSON object that a server's model must answer with; None where it may write anything.
-    """
-
-    system: str = ""
-    schema: Mapping[str, Any] | None = None
-
-
 def generator_settings(config: TrackConfig) -> tuple[GeneratorSection, str]:
-    """Who writes test banks, and the section of trecexam.toml that says so.
+    """Return who writes test banks, and the section of trecexam.toml that says so.
 
     Where [generator] names no model, it is the language model of [grader], asked as that is, but for what
     [generator] sets.
@@ -49,14 +36,12 @@ def generator_settings(config: TrackConfig) -> tuple[GeneratorSection, str]:
     Raises:
         GraderError: neither names one.
     """
-    generator = config.generator
-    set_values = {key: getattr(generator, key) for key in generator.model_fields_set}
-    if generator.model is not None or generator.base_url is not None or generator.name is not None:
-        if generator.name is not None:
-            return generator, "generator"
+    generator, grader = config.generator, config.grader
+    if generator.name is not None:
+        return generator, "generator"
+    if generator.model is not None or generator.base_url is not None:
         name = "openai" if generator.base_url is not None else "causal"
         return generator.model_copy(update={"name": name}), "generator"
-    grader = config.grader
     if not config.has_writer:
         raise GraderError(
             "no language model to write with: set `name` (openai, causal or seq2seq) and `model` in "
@@ -68,22 +53,26 @@ def generator_settings(config: TrackConfig) -> tuple[GeneratorSection, str]:
     if grader.name == "ragval":
         # In this process, its files say what kind it is.
         shared["name"] = "openai" if grader.base_url is not None else None
+    set_values = {key: getattr(generator, key) for key in generator.model_fields_set}
     return GeneratorSection.model_validate({**shared, **set_values}), "grader"
 
 
-def create_writer(config: TrackConfig, root: Path, instruction: Instruction = Instruction()) -> Writer:
-    """The writer that a track's settings name; loads no model.
+def create_writer(config: TrackConfig, root: Path, system: str = "") -> Writer:
+    """Make the writer that a track's settings name; loads no model.
+
+    Args:
+        system: what the model is told before each prompt.
 
     Raises:
         GraderError: none is named, or it cannot run here; the message says what to do.
     """
     settings, section = generator_settings(config)
     with naming(section):
-        return _writer(settings, settings.name, instruction, root, section, config.ray)
+        return _writer(settings, settings.name, root, system, section=section, ray=config.ray)
 
 
 def keeping_writers(folder: TrackFolder, *writers: Writer) -> list[KeepingWriter]:
-    """The writers with the file that keeps a track's answers, which is read once.
+    """Return the writers with the file that keeps a track's answers, which is read once.
 
     Args:
         writers: those of a track share a purse; none for the one that the settings name.
@@ -98,28 +87,31 @@ def keeping_writers(folder: TrackFolder, *writers: Writer) -> list[KeepingWriter
 
 
 def used_by_writers(folder: TrackFolder) -> tuple[Usage, float | None]:
-    """What writing took in all, as test banks; and the money, by the prices that are set now."""
-    if not folder.answers_path.exists():
-        return Usage(), None
-    used = AnswerFile(folder.answers_path).used()
-    try:
-        return used, Meter(generator_settings(folder.config)[0]).cost(used)
-    except GraderError:
-        return used, None
+    """Return what writing took in all, as test banks; and the money, by the prices that are set now."""
+    used, cost = AnswerFile(folder.answers_path).used(), None
+    with suppress(GraderError):
+        cost = Meter(generator_settings(folder.config)[0]).cost(used)
+    return used, cost
 
 
 def writing_purse(folder: TrackFolder) -> str:
-    """The section whose budget pays for what is written."""
+    """Return the section whose budget pays for what is written."""
     budget_keys = folder.config.generator.model_fields_set & {"budget", "budget_tokens"}
     if budget_keys or generator_settings(folder.config)[1] == "generator":
         return "generator"
     return purse_of(folder.whole, folder.grader)
 
 
-def grading_writer(settings: GraderSection, root: Path, instruction: Instruction) -> Writer:
+def grading_writer(
+    settings: GraderSection, root: Path, system: str = "", schema: Mapping[str, Any] | None = None
+) -> Writer:
     """Return the model of [grader] as a writer, for graders that read what it writes; loads no model.
 
     With `base_url` it is behind a server, else in the folder, or under the hub id, that `model` names.
+
+    Args:
+        system: as in `create_writer`.
+        schema: of the JSON object that a server's model must answer with; None where it may write anything.
 
     Raises:
         GraderError: none is named, or it cannot run here; the message says what to do.
@@ -129,19 +121,19 @@ def grading_writer(settings: GraderSection, root: Path, instruction: Instruction
             f"`{settings.name}` needs a language model: set `model` in [grader] of trecexam.toml to a folder "
             "or a hub id; or `base_url` and `model` to a server and what it calls its model"
         )
-    kind = None if settings.base_url is None else "openai"
-    return _writer(settings, kind, instruction, root, "grader")
+    return _writer(settings, "openai" if settings.base_url is not None else None, root, system, schema)
 
 
 def _writer(
     settings: GeneratorSection | GraderSection,
     kind: str | None,
-    instruction: Instruction,
     root: Path,
-    section: str,
+    system: str,
+    schema: Mapping[str, Any] | None = None,
+    section: str = "grader",
     ray: RaySection | None = None,
 ) -> Writer:
-    """Return a writer.
+    """Make a writer.
 
     Args:
         kind: "openai", "causal" or "seq2seq"; None for what a local model's files say.
@@ -150,7 +142,7 @@ def _writer(
         missing = missing_for_servers()
         if missing:
             raise GraderError(f"a server cannot be asked: {missing}")
-        return ServerWriter(Server(settings, system=instruction.system, schema=instruction.schema), section)
+        return ServerWriter(Server(settings, system=system, schema=schema), section)
     models = models_here()
     missing = models.missing()
     if missing:
@@ -168,7 +160,7 @@ def _writer(
         settings.device,
         settings.dtype,
         settings.max_batch_tokens,
-        instruction.system,
+        system,
         getattr(settings, "max_length", None),
     )
     memory = root / ".trecexam" / "weights.json"
@@ -180,9 +172,8 @@ def _writer(
 
 
 def _kind_of(folder: Path) -> str:
-    """ "seq2seq" where a model has an encoder. What is wrong with its files shows when it is loaded."""
-    try:
-        config = json.loads((folder / "config.json").read_bytes())
-        return "seq2seq" if config.get("is_encoder_decoder") else "causal"
-    except (OSError, ValueError, AttributeError):
-        return "causal"
+    """Return "seq2seq" for a model with an encoder. Damaged files show when the model is loaded."""
+    with suppress(OSError, ValueError, AttributeError):
+        if json.loads((folder / "config.json").read_bytes()).get("is_encoder_decoder"):
+            return "seq2seq"
+    return "causal"

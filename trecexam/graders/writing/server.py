@@ -9,16 +9,15 @@ from typing import TYPE_CHECKING, Any
 from trecexam.config import GraderSection
 from trecexam.graders.base import Estimate, UngradedError
 from trecexam.graders.meter import Usage, guessed
-from trecexam.graders.server.grader import shortened
-from trecexam.graders.server.messages import Unanswered, plain
-from trecexam.graders.server.model import Server
+from trecexam.graders.server.messages import plain, shortened
+from trecexam.graders.server.model import Request, Server
 from trecexam.graders.writing.base import Fitted, Unwritten, WrittenText, naming
 
 if TYPE_CHECKING:
     from trecexam.graders.server.exchange import Exchange
 
 #: Tells a server that takes nothing from one that does not take a certain prompt.
-_PROBE = "Write one question about the capital of France."
+_PROBE = Request("Write one question about the capital of France.")
 
 
 class ServerWriter:
@@ -33,9 +32,8 @@ class ServerWriter:
 
     def __init__(self, server: Server, section: str) -> None:
         self.server, self._section = server, section
-        self.meter = server.meter
-        form, settings = server.form, server.settings
-        self.model, self.new_tokens, self.seed = form.model, form.max_tokens, form.seed
+        self.meter, settings = server.meter, server.settings
+        self.model, self.new_tokens, self.seed = str(settings.model), server.max_tokens, settings.seed
         self._max_characters = settings.max_characters if isinstance(settings, GraderSection) else None
 
     @property
@@ -45,7 +43,7 @@ class ServerWriter:
             "model": self.model,
             # Which weights the server has under the model's name, in the user's words.
             "revision": self.server.settings.revision,
-            "decode": self.server.form.identity(()),
+            "decode": self.server.identity(),
             **({"max_characters": self._max_characters} if self._max_characters else {}),
         }
 
@@ -62,15 +60,13 @@ class ServerWriter:
 
         unanswered: list[str] = []
         with naming(self._section):
-            # An answer is on disk before a prompt goes out in its place: see `ask_all`.
-            batches = asked(
-                self.server, (_PROBE, []), prompts, self._most, _written, then="to go on", gather=0
-            )
+            # An answer is on disk before a prompt goes out in its place, see `Job`.
+            batches = asked(self.server, _PROBE, prompts, self._most, _ask, then="to go on", gather=0)
             with closing(batches):
                 for results in batches:
-                    passing = [text for _, text in results if isinstance(text, Unanswered) and text.passing]
+                    passing = [text for _, text in results if isinstance(text, Unwritten) and text.passing]
                     unanswered += (text.reason for text in passing)
-                    yield [(prompt, _as_written(text)) for prompt, text in results if text not in passing]
+                    yield [(prompt, _written(text)) for prompt, text in results if text not in passing]
             if unanswered:
                 raise UngradedError(
                     f"{self.server.settings.base_url} gave no answer to {len(unanswered):,} prompts, which "
@@ -78,7 +74,7 @@ class ServerWriter:
                 )
 
     def _most(self, prompt: str) -> Usage:
-        return Usage(1, guessed(f"{self.server.form.system}{prompt}"), self.new_tokens)
+        return Usage(1, guessed(f"{self.server.system}{prompt}"), self.new_tokens)
 
     def estimate(self, prompts: Sequence[str]) -> Estimate:
         most = expected = Usage()
@@ -90,16 +86,13 @@ class ServerWriter:
         return self.server.estimate(len(prompts), expected, most)
 
 
-async def _written(exchange: Exchange, prompt: str) -> WrittenText | Unanswered:
-    reply = await exchange.ask(prompt, [])
-    if isinstance(reply, Unanswered):
-        return reply
-    if reply.refused:
-        return Unanswered(f"refused: {reply.text[:200]}", filtered=True)
-    return WrittenText(reply.text, reply.cut, reply.tokens_in, reply.tokens_out)
+async def _ask(exchange: Exchange, prompt: str) -> WrittenText | Unwritten:
+    return await exchange.ask(Request(prompt))
 
 
-def _as_written(text: WrittenText | Unanswered) -> WrittenText | Unwritten:
+def _written(text: WrittenText | Unwritten) -> WrittenText | Unwritten:
     if isinstance(text, WrittenText):
-        return text
-    return Unwritten(f"gave no answer: it {text.reason}", refused=text.filtered)
+        if not text.refused:
+            return text
+        text = Unwritten(f"refused: {text.text[:200]}", refused=True)
+    return text._replace(reason=f"gave no answer: it {text.reason}")
