@@ -77,7 +77,7 @@ PERMITTED = {
     },
     "httpx2": {
         "trecexam.graders.server.grader",
-        "trecexam.graders.writing.server",
+        "trecexam.graders.server.model",
     },
     "converters": {
         "trecexam.cli.convert",

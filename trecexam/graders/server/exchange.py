@@ -166,7 +166,7 @@ class Exchange:
 
     async def _posted(self, request: Request) -> WrittenText:
         server, meter, text = self._server, self._server.meter, request.text
-        expected = guessed(text) + meter.expected_out(server.max_tokens, short=bool(request.answers))
+        expected = guessed(text) + meter.expected_out(server.new_tokens, short=bool(request.answers))
         now = time.monotonic()
         start = max(now, self._free_at)
         self._free_at = start + self._seconds(expected)

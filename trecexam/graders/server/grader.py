@@ -43,7 +43,7 @@ class ServerGrader(PromptedGrader):
         self.server, self.meter = server, server.meter
         self._settings = settings
         # A reply that was cut off at fewer tokens is asked for again.
-        self.reply_limit = server.max_tokens
+        self.reply_limit = server.new_tokens
         self.cells_share = "answer" if self.asks_lists else "nothing"
 
     @cached_property
@@ -55,7 +55,7 @@ class ServerGrader(PromptedGrader):
             # Which weights the server has under the model's name, in the user's words.
             "revision": self._settings.revision,
             "prompts": [prompt.identity() for prompt in prompts],
-            "decode": self.server.identity(map(_texts, prompts)),
+            "decode": self.server.decoding(map(_texts, prompts)),
             "max_characters": self._settings.max_characters,
             "truncation": TRUNCATION,
         }
@@ -94,7 +94,7 @@ class ServerGrader(PromptedGrader):
         Args:
             out: the tokens of an answer to a prompt; None for as many as there may be.
         """
-        prompt, most = self.prompts[call[0].item.kind], self.server.max_tokens
+        prompt, most = self.prompts[call[0].item.kind], self.server.new_tokens
         out = out or (lambda _: most)
         if _lacks_key(prompt, call):
             return Usage()
@@ -115,7 +115,7 @@ class ServerGrader(PromptedGrader):
 
     def estimate(self, cells: Iterable[Cell]) -> Estimate:
         """Return what it would take to grade these; asks nobody. Tokens in are guessed from the prompts."""
-        number, meter, limit = 0, self.server.meter, self.server.max_tokens
+        number, meter, limit = 0, self.server.meter, self.server.new_tokens
         expected = most = Usage()
 
         def out(prompt: Prompt) -> int:
@@ -125,7 +125,7 @@ class ServerGrader(PromptedGrader):
             number += len(call)
             most = most.plus(self._most(call))
             expected = expected.plus(self._expected(call, out))
-        return self.server.estimate(number, expected, most)
+        return self.server.taking(number, expected, most)
 
     def _probe(self) -> Request:
         prompt = next(iter(self.prompts.values()))
@@ -193,7 +193,7 @@ class ServerGrader(PromptedGrader):
 
     def _cut_at(self, reply: WrittenText) -> int | None:
         """Return the limit that ended a reply, if one did; a thought without its end counts as cut off."""
-        return self.server.max_tokens if read_reply(reply.text, cut=reply.cut).ends_early else None
+        return self.server.new_tokens if read_reply(reply.text, cut=reply.cut).ends_early else None
 
 
 def _failed(reply: WrittenText | Unwritten) -> Answer | Unwritten:

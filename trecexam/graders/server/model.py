@@ -1,17 +1,23 @@
-"""A model behind a server: what is sent to it, and what asking would take."""
+"""A model behind a server: what is sent to it, what asking would take; and how it writes texts."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
 from functools import partial
-from typing import Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from trecexam.config import GeneratorSection, GraderSection
 from trecexam.errors import GraderError
-from trecexam.graders.base import Estimate
-from trecexam.graders.meter import Meter, Usage
+from trecexam.graders.base import Estimate, UngradedError
+from trecexam.graders.meter import Meter, Usage, guessed
+from trecexam.graders.server.messages import plain, shortened
+from trecexam.graders.writing.base import Fitted, Unwritten, WrittenText, naming
 from trecexam.packages import install, missing_packages
+
+if TYPE_CHECKING:
+    from trecexam.graders.server.exchange import Exchange
 
 #: Alternatives of a token that are requested: the most that OpenAI gives.
 ALTERNATIVES = {"chat": 20, "completions": 5}
@@ -23,7 +29,7 @@ missing_for_servers = partial(missing_packages, ("anyio", "httpx2", "nltk"), ins
 
 
 class Request(NamedTuple):
-    """A prompt and its permitted answers, best first.
+    """A prompt and its permitted answers.
 
     `number`: so many of these are wanted, in a list; None for one answer. `again`: the first answer was no
     such list; the prompt is sent with a higher temperature, and with the next seed.
@@ -35,10 +41,15 @@ class Request(NamedTuple):
     again: bool = False
 
 
+#: Tells a server that takes nothing from one that does not take a certain prompt.
+_PROBE = Request("Write one question about the capital of France.")
+
+
 class Server:
-    """A model behind a server, and how it is called, whatever the prompt.
+    """A model behind a server, and how it is called, whatever the prompt. It is a `Writer`, too.
 
     Attributes:
+        section: of trecexam.toml, that errors name.
         logprobs: ask for the probabilities of tokens; False once the server refused that.
         limit: what the server calls the most tokens of an answer.
         structured: restrict the answer to the permitted ones: "json_schema", or "choice" for vLLM and SGLang.
@@ -50,9 +61,13 @@ class Server:
             a budget and no price.
     """
 
+    environment = None
+    is_here = False
+
     def __init__(
         self,
         settings: GraderSection | GeneratorSection,
+        section: str = "grader",
         *,
         logprobs: bool = False,
         structured: Literal["json_schema", "choice"] | None = None,
@@ -65,16 +80,18 @@ class Server:
                 f"`openai` needs {lacks} in [grader] of trecexam.toml: where the server is and what it calls "
                 "its model"
             )
-        self.settings, self.logprobs, self.limit = settings, logprobs, "max_tokens"
+        self.settings, self.section = settings, section
+        self.logprobs, self.limit = logprobs, "max_tokens"
         self.structured, self.system, self.schema = structured, system, schema
-        self.max_tokens = settings.max_new_tokens or settings.server_tokens
+        self.model, self.seed = settings.model, settings.seed
+        self.new_tokens = settings.max_new_tokens or settings.server_tokens
         self.meter = Meter(settings)
 
     @property
     def path(self) -> str:
         return "chat/completions" if self.settings.api == "chat" else "completions"
 
-    def identity(self, answers: Iterable[Sequence[str]] = ()) -> dict[str, Any]:
+    def decoding(self, answers: Iterable[Sequence[str]] = ()) -> dict[str, Any]:
         """Return settings that can change an answer; with `structured` the permitted ones are among them.
 
         The most tokens of a reply are not: a reply that ends by itself is the same under each limit, and the
@@ -107,7 +124,7 @@ class Server:
         temperature, seed = settings.temperature, settings.seed
         if request.again:
             temperature, seed = max(TEMPERATURE_AGAIN, temperature), None if seed is None else seed + 1
-        body |= {self.limit: self.max_tokens, "temperature": temperature}
+        body |= {self.limit: self.new_tokens, "temperature": temperature}
         if seed is not None:
             body["seed"] = seed
         if self.logprobs:
@@ -131,8 +148,8 @@ class Server:
                 body["structured_outputs"] = permitted
         return {**body, **settings.extra}
 
-    def estimate(self, cells: int, expected: Usage, most: Usage) -> Estimate:
-        """Return what so many cells, or prompts, take, as expected and at most."""
+    def taking(self, cells: int, expected: Usage, most: Usage) -> Estimate:
+        """Return the estimate of so many cells, or prompts, that take so much, as expected and at most."""
         return Estimate(
             cells,
             expected.tokens_in,
@@ -143,6 +160,71 @@ class Server:
             calls=expected.requests,
             calls_at_most=most.requests,
         )
+
+    @property
+    def _max_characters(self) -> int | None:
+        return self.settings.max_characters if isinstance(self.settings, GraderSection) else None
+
+    @property
+    def identity(self) -> Mapping[str, Any]:
+        return {
+            "writer": "openai",
+            "model": self.model,
+            # Which weights the server has under the model's name, in the user's words.
+            "revision": self.settings.revision,
+            "decode": self.decoding(),
+            **({"max_characters": self._max_characters} if self._max_characters else {}),
+        }
+
+    def plain(self, text: str) -> str:
+        return plain(text)
+
+    def fitted(self, render: Callable[[str], str], text: str) -> Fitted:
+        limit = self._max_characters
+        part = text if limit is None else shortened(text, limit)
+        return Fitted(render(plain(part)), cut=len(part) < len(text))
+
+    def write(self, prompts: Iterable[str]) -> Iterator[Sequence[tuple[str, WrittenText | Unwritten]]]:
+        from trecexam.graders.server.exchange import asked
+
+        unanswered: list[str] = []
+        with naming(self.section):
+            # An answer is on disk before a prompt goes out in its place, see `Job`.
+            batches = asked(self, _PROBE, prompts, self._most, _ask, then="to go on", gather=0)
+            with closing(batches):
+                for results in batches:
+                    passing = [text for _, text in results if isinstance(text, Unwritten) and text.passing]
+                    unanswered += (text.reason for text in passing)
+                    yield [(prompt, _written(text)) for prompt, text in results if text not in passing]
+            if unanswered:
+                raise UngradedError(
+                    f"{self.settings.base_url} gave no answer to {len(unanswered):,} prompts, which "
+                    f"are sent again next time: it {unanswered[-1]}"
+                )
+
+    def _most(self, prompt: str) -> Usage:
+        return Usage(1, guessed(f"{self.system}{prompt}"), self.new_tokens)
+
+    def estimate(self, prompts: Sequence[str]) -> Estimate:
+        most = expected = Usage()
+        for prompt in prompts:
+            worst = self._most(prompt)
+            most = most.plus(worst)
+            tokens_out = self.meter.expected_out(worst.tokens_out, short=False)
+            expected = expected.plus(worst._replace(tokens_out=tokens_out))
+        return self.taking(len(prompts), expected, most)
+
+
+async def _ask(exchange: Exchange, prompt: str) -> WrittenText | Unwritten:
+    return await exchange.ask(Request(prompt))
+
+
+def _written(text: WrittenText | Unwritten) -> WrittenText | Unwritten:
+    if isinstance(text, WrittenText):
+        if not text.refused:
+            return text
+        text = Unwritten(f"refused: {text.text[:200]}", refused=True)
+    return text._replace(reason=f"gave no answer: it {text.reason}")
 
 
 def _answer_schema(request: Request) -> dict[str, Any]:

@@ -24,7 +24,6 @@ from trecexam.graders.server.model import Server, missing_for_servers
 from trecexam.graders.weights import model_folder
 from trecexam.graders.writing.base import LocalModelSettings, Writer, models_here, naming
 from trecexam.graders.writing.kept_answers import AnswerFile, KeepingWriter
-from trecexam.graders.writing.server import ServerWriter
 
 
 def generator_settings(config: TrackConfig) -> tuple[GeneratorSection, str]:
@@ -142,7 +141,7 @@ def _writer(
         missing = missing_for_servers()
         if missing:
             raise GraderError(f"a server cannot be asked: {missing}")
-        return ServerWriter(Server(settings, system=system, schema=schema), section)
+        return Server(settings, section, system=system, schema=schema)
     models = models_here()
     missing = models.missing()
     if missing:

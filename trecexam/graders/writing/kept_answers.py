@@ -78,7 +78,7 @@ class AnswerFile:
         elif {"answer", "status"} <= row.keys():
             cut, refused = (row["status"] == status for status in ("cut", "refused"))
             tokens = row.get("tokens") or (None, None)
-            stored = Kept(row["answer"], cut, row["time"], *tokens, refused, row.get("cut_at"))
+            stored = Kept(row["answer"], cut, row["time"], tokens[0], tokens[1], refused, row.get("cut_at"))
             self._answers[row["writer"], row["prompt_sha256"]] = stored
 
     def _count(self, writer: str, purse: str, used: Usage) -> None:
