@@ -16,8 +16,7 @@ from typing import Any, Literal, NamedTuple
 from converters.records import Item
 from trecexam.config import GraderSection
 from trecexam.errors import GraderError
-from trecexam.graders.meter import Meter
-from trecexam.graders.sampling import MeasuredTime
+from trecexam.graders.meter import MeasuredTime, Meter
 
 #: Seconds that requests on their way to a server get, where grading is to stop.
 LAST_ANSWERS = 5.0

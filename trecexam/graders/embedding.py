@@ -8,6 +8,7 @@ Each passage and item is embedded once, and its vector kept with the track: a ce
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -36,10 +37,8 @@ from trecexam.graders.weights import (
 from trecexam.packages import missing_packages
 
 T = TypeVar("T")
-#: Item embeddings kept between batches: 20,000 x 384 float32 is 30 MB.
+#: Vectors of items in memory: 20,000 x 384 float32 is 30 MB.
 KEPT_ITEMS = 20_000
-#: Passages that are read ahead and sorted by their length.
-READ_AHEAD = 2048
 #: Characters of a batch on a CPU, which gains nothing from more, and on another device.
 BATCH_ON_CPU, BATCH = 2**11, 2**18
 #: Characters and passages whose cells are stored together, on a CPU and on another device: progress moves
@@ -52,8 +51,8 @@ class EmbeddingGrader(Grader):
 
     #: The cut points where the settings have none.
     cuts: ClassVar[Sequence[float]] = CUT_POINTS
-    #: Cells that are read ahead, at most.
-    most_cells: ClassVar[int | None] = None
+    #: Cells that are read ahead, whose passages are sorted by their length.
+    read_ahead: ClassVar[int] = 2**14
 
     def __init__(
         self,
@@ -141,8 +140,12 @@ class EmbeddingGrader(Grader):
 
     def grade(self, cells: Iterable[Cell]) -> Iterator[Sequence[tuple[Cell, Answer]]]:
         stored = STORED_ON_CPU if self.environment["device"] == "cpu" else STORED
-        for cells_of in self._by_passage(cells):
-            self._embed_items(cell.item.text for of_text in cells_of.values() for cell in of_text)
+        rest = iter(cells)
+        while batch := list(itertools.islice(rest, self.read_ahead)):
+            self._embed_items(cell.item.text for cell in batch)
+            cells_of: dict[str, list[Cell]] = {}
+            for cell in batch:
+                cells_of.setdefault(cell.text, []).append(cell)
             for part in spread([*_parts(sorted(cells_of, key=len), *stored)]):
                 windows = {text: self.windows(text) for text in part}
                 vectors = self._vectors([*dict.fromkeys(each for of in windows.values() for each in of)])
@@ -152,19 +155,6 @@ class EmbeddingGrader(Grader):
                     for of_text in [np.array([vectors[window] for window in windows[text]])]
                     for cell in cells_of[text]
                 ]
-
-    def _by_passage(self, cells: Iterable[Cell]) -> Iterator[dict[str, list[Cell]]]:
-        """Yield batches, text -> its cells: of `READ_AHEAD` texts and `most_cells` cells at most."""
-        batch: dict[str, list[Cell]] = {}
-        number = 0
-        for cell in cells:
-            if (cell.text not in batch and len(batch) == READ_AHEAD) or number == self.most_cells:
-                yield batch
-                batch, number = {}, 0
-            batch.setdefault(cell.text, []).append(cell)
-            number += 1
-        if batch:
-            yield batch
 
     def windows(self, text: str) -> Sequence[str]:
         """Return the parts of a passage that an item is compared with."""

@@ -169,11 +169,7 @@ def unwrapped(text: str) -> str:
 
 
 class FirstReplies:
-    """Counts a grader's replies until one can be read.
-
-    Args:
-        read, unread: how many replies were read, and could not be read, before.
-    """
+    """Counts a grader's replies until one can be read; `read` and `unread` could be, or not, before."""
 
     def __init__(self, read: int = 0, unread: int = 0) -> None:
         self._read, self._unread = read, unread
@@ -181,35 +177,30 @@ class FirstReplies:
 
     @property
     def are_unread(self) -> bool:
-        """Whether there are `FIRST` replies or more that cannot be read, and none that can."""
+        """True with `FIRST` replies or more that cannot be read, and none that can."""
         return not self._read and self._unread >= FIRST
 
     def add(self, statuses: Iterable[str]) -> None:
-        """Counts replies by their status; one without a reply has another status than "ok" and "unparsed"."""
+        """Count replies by their status; one without a reply has another status than "ok" and "unparsed"."""
         for status in statuses:
             self._read += status == "ok"
             self._unread += status == "unparsed"
             self._answered += 1
 
     def counting(self, calls: Iterable[Call]) -> Iterator[Call]:
-        """The calls; how many cells they are of is counted as they are sent."""
+        """Yield the calls, and count as they are sent of how many cells they are."""
         for call in calls:
             self._sent += len(call)
             yield call
 
     @property
     def are_due(self) -> bool:
-        """Whether the first ones were sent, and are waited for before anything else is sent."""
+        """True while the first ones, all sent, are waited for before anything else is sent."""
         return not self._read and self._answered < FIRST <= self._sent
 
 
 def unread_line(answer: Answer, section: str) -> str:
-    """A reply that could not be read, and what to set.
-
-    Args:
-        answer: the reply.
-        section: of trecexam.toml, with the grader's settings.
-    """
+    """Quote a reply that could not be read, and say what to set in a section of trecexam.toml."""
     reply = shortened(answer.raw, _QUOTED)
     said = f'such as "{reply}"' if reply else "they are empty"
     if answer.cut_at is not None:

@@ -20,7 +20,7 @@ __all__ = ["DEFAULT", "Prompt", "Reading", "chosen_prompts", "load_prompt", "nam
 
 
 def named(name: str, root: Path) -> Prompt:
-    """The published prompt of that name, or the one in a file of that name in the track folder `root`.
+    """Return the published prompt of that name, or the one in a file of the track folder `root`.
 
     Raises:
         GraderError: there is none; the message names the nearest.
@@ -34,7 +34,7 @@ def named(name: str, root: Path) -> Prompt:
 
 
 def chosen_prompts(settings: GraderSection, root: Path, *, passage_first: bool) -> list[Prompt]:
-    """The prompts that the settings name, or the paper's self-ratings."""
+    """Return the prompts that the settings name, or the paper's self-ratings."""
     names = DEFAULT if settings.prompt is None else (settings.prompt,)
     prompts = [named(name, root) for name in names]
     return [prompt.passage_first() for prompt in prompts] if passage_first else prompts

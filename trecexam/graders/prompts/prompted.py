@@ -18,12 +18,12 @@ from trecexam.graders.prompts.parsing import UNPARSED, Reading
 
 
 def with_verdict(answer: str, verdict: str) -> str:
-    """What is stored of an answer and what a model said of it."""
+    """Return what is stored of an answer and what a model said of it."""
     return json.dumps({"answer": answer, "verification": verdict}, ensure_ascii=False)
 
 
 def verdict_in(text: str) -> str | None:
-    """What a model said of an answer, in what `with_verdict` made of both; None where that is none."""
+    """Return what a model said of an answer, as `with_verdict` stored it; None for other texts."""
     try:
         verdict = json.loads(text)["verification"]
     except (ValueError, RecursionError, KeyError, TypeError):
@@ -35,8 +35,8 @@ def reader(prompts: Sequence[Prompt], compat: str | None) -> Callable[..., Readi
     """Return what reads the rating that an answer means: (item, answer, whether it was cut off) -> reading.
 
     Args:
-        prompts: one for each kind of item that is graded ("question", "nugget", or "query" alone).
-        compat: "workbench" reads answers as that code does.
+        prompts: one for each kind of item that is graded.
+        compat: see `Prompt.read`.
     """
     prompt_of = {prompt.asks: prompt for prompt in prompts}
 
@@ -71,7 +71,7 @@ class PromptedGrader(Grader):
         self.asks_lists = any(prompt.group > 1 for prompt in prompts)
 
     def _calls(self, cells: Iterable[Cell]) -> Iterator[tuple[Cell, ...]]:
-        """Cells by prompt: one by one, or several of a passage, in their order."""
+        """Yield the cells of each prompt: one by one, or several of a passage, in their order."""
         for (_, _, kind), same in groupby(cells, lambda cell: (cell.query_id, cell.text, cell.item.kind)):
             while call := tuple(islice(same, self.prompts[kind].group)):
                 yield call
@@ -79,11 +79,7 @@ class PromptedGrader(Grader):
     def _filled(
         self, prompt: Prompt, cells: Sequence[Cell], passage: str, plain: Callable[[str], str]
     ) -> str:
-        """The prompt of a call's cells with this passage.
-
-        Args:
-            plain: makes a text one that cannot speak to the model in special tokens.
-        """
+        """Return the prompt of a call's cells with a passage; `plain` takes special tokens out of texts."""
         cell = cells[0]
         if prompt.group > 1:
             items = [each.item._replace(text=plain(each.item.text)) for each in cells]

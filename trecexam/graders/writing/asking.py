@@ -11,9 +11,8 @@ from itertools import takewhile, zip_longest
 from typing import Any, Generic, TypeVar
 
 from trecexam.graders.base import Estimate, Stopwatch, UngradedError
-from trecexam.graders.meter import Spent, Usage
+from trecexam.graders.meter import MeasuredTime, Spent, Usage, measured
 from trecexam.graders.replies import read_reply
-from trecexam.graders.sampling import MeasuredTime, measured
 from trecexam.graders.writing.base import Fitted, Unwritten, Writer
 from trecexam.graders.writing.kept_answers import KeepingWriter, Kept
 
