@@ -77,7 +77,7 @@ PERMITTED = {
     },
     "httpx2": {
         "trecexam.graders.server.grader",
-        "trecexam.graders.server.model",
+        "trecexam.graders.writing.create",
     },
     "converters": {
         "trecexam.cli.convert",

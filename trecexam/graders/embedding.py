@@ -173,7 +173,6 @@ class EmbeddingGrader(Grader):
         self._items |= self._vectors(new)
 
     def _vectors(self, texts: Sequence[str]) -> dict[str, NDArray[np.float32]]:
-        """Return vectors of different texts: those that are kept, and the others embedded."""
         kept = None if self._vectors_path is None else KeptVectors(self._vectors_path, self.maker)
         vectors = {} if kept is None else kept.get(texts)
         new = [text for text in texts if text not in vectors]
@@ -225,10 +224,7 @@ def _check_installed() -> None:
 
 
 def load_model(folder: Path, device: str | None, dtype: str = "float32") -> Any:
-    """Load the sentence-transformers model in a folder.
-
-    Args:
-        device, dtype: as torch names them; None for the best device.
+    """Load the sentence-transformers model in a folder, on the best device if `device` is None.
 
     Raises:
         GraderError: what it takes is not installed, there is no such device here, or it cannot be loaded.

@@ -144,11 +144,7 @@ class RecordedGrader(Grader):
 
 
 def recorded_sources(path: Path) -> tuple[tuple[str, str], ...]:
-    """Return each (model, prompt) whose grades a recording holds; qrels are of one, with their file's name.
-
-    Raises:
-        GraderError, ConversionError: it is no recording, or cannot be read.
-    """
+    """Return each (model, prompt) whose grades a recording holds; of qrels the file's name."""
     if converters.sniff(path) == "qrels":
         return ((_stem(path), ""),)
     return tuple(sorted({(grade.model, grade.prompt) for grade in _grades(path)}))

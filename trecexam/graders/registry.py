@@ -53,11 +53,8 @@ def create(
 ) -> Grader:
     """Make the grader that `settings` name; its work is done on the cluster that `ray` names, if it does.
 
-    Args:
-        trust_code: code that the settings name may run.
-
     Raises:
-        TrackError: they name code that is not trusted.
+        TrackError: they name code, and code is not trusted.
         GraderError: no such grader, or it cannot run here; the message says how to get it.
     """
     refuse_code(settings.metric, root, trusted=trust_code)

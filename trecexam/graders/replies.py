@@ -11,6 +11,8 @@ from trecexam.graders.base import MOST_READ, Answer
 from trecexam.tables.terminal import cut as shortened
 
 Call = TypeVar("Call", bound=Sequence[object])
+#: A token of a text, and the alternatives with their log-probabilities.
+TokenStep = tuple[str, tuple[tuple[str, float], ...]]
 
 #: Replies after which a grader of which none could be read is not asked any more.
 FIRST = 20
@@ -48,6 +50,32 @@ _EDGE = r"(?:<\|[a-z_]{1,40}\|>|</?s>|<(?:end_of_turn|eos|pad)>|<\uff5c[^<>\s]{1
 _HEAD = re.compile(rf"(?:[\s{_INVISIBLE}]|{_EDGE})*+", re.I)
 _TAIL = re.compile(rf"{_EDGE}\Z", re.I)
 _FENCED = re.compile(r"```\w*\s*([^`]*?)\s*```")
+
+
+class WrittenText(NamedTuple):
+    """What a model wrote. `cut`: it was stopped at the most tokens that a text may have.
+
+    `tokens_in` and `tokens_out` are as a server counts them; None where nobody does. `refused`: the server
+    says that the text is a refusal. `steps`: its tokens, where they were asked for.
+    """
+
+    text: str
+    cut: bool = False
+    tokens_in: int | None = None
+    tokens_out: int | None = None
+    refused: bool = False
+    steps: tuple[TokenStep, ...] = ()
+
+
+class Unwritten(NamedTuple):
+    """In place of a text: why there is none, as follows "the model ...".
+
+    `refused`: it will not say. `passing`: a server may answer later.
+    """
+
+    reason: str
+    refused: bool = False
+    passing: bool = False
 
 
 class Unread(NamedTuple):

@@ -13,9 +13,9 @@ from trecexam.config import GraderSection
 from trecexam.errors import GraderError
 from trecexam.graders.base import Answer, Cell, Estimate, Grader
 from trecexam.graders.prompts import Reading
-from trecexam.graders.replies import read_reply
+from trecexam.graders.replies import Unwritten, WrittenText, read_reply
 from trecexam.graders.server.model import missing_for_servers
-from trecexam.graders.writing.base import Fitted, Unwritten, Writer, WrittenText, models_here
+from trecexam.graders.writing.base import Fitted, Writer, models_here
 
 
 def refuse(settings: GraderSection, keys: Iterable[str], why: str) -> None:

@@ -12,8 +12,9 @@ from trecexam.config import GeneratorSection
 from trecexam.errors import GraderError
 from trecexam.graders.base import Estimate
 from trecexam.graders.meter import Meter, Usage
+from trecexam.graders.replies import Unwritten, WrittenText
 from trecexam.graders.writing.asking import Ask, AskingResult, Job, PromptSet
-from trecexam.graders.writing.base import Fitted, Unwritten, WrittenText
+from trecexam.graders.writing.base import Fitted
 from trecexam.graders.writing.kept_answers import AnswerFile, KeepingWriter
 
 

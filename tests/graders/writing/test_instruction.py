@@ -15,7 +15,7 @@ from tiny_models import save_llama, save_t5
 from trecexam.config import GraderSection
 from trecexam.errors import GraderError
 from trecexam.extensions.local_models.writer import LocalWriter
-from trecexam.graders.writing.base import Unwritten, WrittenText
+from trecexam.graders.replies import Unwritten, WrittenText
 from trecexam.graders.writing.create import grading_writer
 
 SCHEMA = {"type": "object", "properties": {"score": {"type": "number"}}}

@@ -13,15 +13,8 @@ from trecexam.extensions.cluster import missing_for_cluster
 from trecexam.extensions.cluster.grader import ClusterGrader
 from trecexam.extensions.cluster.pool import Lost, Pool
 from trecexam.graders.base import Estimate, Grader
-from trecexam.graders.writing.base import (
-    Fitted,
-    LocalModelSettings,
-    Unwritten,
-    Writer,
-    WrittenText,
-    models_here,
-    naming,
-)
+from trecexam.graders.replies import Unwritten, WrittenText
+from trecexam.graders.writing.base import Fitted, LocalModelSettings, Writer, models_here, naming
 
 
 @dataclass(frozen=True)

@@ -19,9 +19,8 @@ from trecexam.extensions.local_models.lists import LabelLists, ListTokens
 from trecexam.extensions.local_models.local import LocalModel
 from trecexam.extensions.local_models.truncation import NoRoomError, fitted
 from trecexam.graders.base import Answer, Cell, Factory
-from trecexam.graders.prompts import Prompt, chosen_prompts
+from trecexam.graders.prompts import Prompt, PromptedGrader, chosen_prompts, prompted_reading, with_verdict
 from trecexam.graders.prompts.assignments import with_place
-from trecexam.graders.prompts.prompted import PromptedGrader, prompted_reading, with_verdict
 from trecexam.graders.replies import read_reply, unwrapped
 from trecexam.graders.weights import LANGUAGE_FILES, config_digest, model_folder, weights_digest
 

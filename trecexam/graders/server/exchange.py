@@ -20,11 +20,9 @@ from anyio.from_thread import start_blocking_portal
 from trecexam.errors import GraderError
 from trecexam.graders.base import UngradedError
 from trecexam.graders.meter import Usage, guessed, reached
-from trecexam.graders.server.client import SGLANG, Client, RefusedError
-from trecexam.graders.server.messages import PassingError, tokens, written
-from trecexam.graders.server.model import Request, Server
-from trecexam.graders.server.secret import Secret
-from trecexam.graders.writing.base import Unwritten, WrittenText
+from trecexam.graders.replies import Unwritten, WrittenText
+from trecexam.graders.server.client import SGLANG, Client, RefusedError, Secret
+from trecexam.graders.server.model import PassingError, Request, Server, tokens, written
 
 Job = TypeVar("Job")
 Result = TypeVar("Result")
@@ -85,11 +83,7 @@ class Exchange:
             return Unwritten(f"{error.reason}{hint}")
 
     async def _check_well(self, since: float | None, reason: str) -> None:
-        """Check that the server answered something (since then), or answers the probe now.
-
-        Raises:
-            GraderError: it does not.
-        """
+        """Raise a GraderError unless the server answered something (since then), or answers the probe now."""
         async with self._probing:
             if self._last_success is not None and (since is None or self._last_success > since):
                 return
@@ -228,7 +222,6 @@ def asked(
     """
 
     def surely(job: Job) -> Usage:
-        """Return what a job will not pass, whatever the language."""
         usage = most(job)
         return usage._replace(tokens_in=2 * usage.tokens_in)
 

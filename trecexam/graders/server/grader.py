@@ -16,13 +16,18 @@ from trecexam.config import GraderSection
 from trecexam.errors import GraderError
 from trecexam.graders.base import Answer, Cell, Estimate, Factory, UngradedError
 from trecexam.graders.meter import Usage, guessed
-from trecexam.graders.prompts import Prompt, chosen_prompts
+from trecexam.graders.prompts import Prompt, PromptedGrader, chosen_prompts, prompted_reading, with_verdict
 from trecexam.graders.prompts.assignments import with_place
-from trecexam.graders.prompts.prompted import PromptedGrader, prompted_reading, with_verdict
-from trecexam.graders.replies import FirstReplies, read_reply, unwrapped
-from trecexam.graders.server.messages import TRUNCATION, distribution, plain, shortened
-from trecexam.graders.server.model import Request, Server, missing_for_servers
-from trecexam.graders.writing.base import Unwritten, WrittenText
+from trecexam.graders.replies import FirstReplies, Unwritten, WrittenText, read_reply, unwrapped
+from trecexam.graders.server.model import (
+    TRUNCATION,
+    Request,
+    Server,
+    distribution,
+    missing_for_servers,
+    plain,
+    shortened,
+)
 
 if TYPE_CHECKING:
     from trecexam.graders.server.exchange import Exchange

@@ -1,31 +1,59 @@
-"""A model behind a server: what is sent to it, what asking would take; and how it writes texts."""
+"""A model behind a server: what is sent to it, what its answers say, what asking would take."""
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from trecexam.config import GeneratorSection, GraderSection
 from trecexam.errors import GraderError
-from trecexam.graders.base import Estimate, UngradedError
-from trecexam.graders.meter import Meter, Usage, guessed
-from trecexam.graders.server.messages import plain, shortened
-from trecexam.graders.writing.base import Fitted, Unwritten, WrittenText, naming
+from trecexam.graders.base import Estimate
+from trecexam.graders.meter import Meter, Usage
+from trecexam.graders.replies import TokenStep, WrittenText
 from trecexam.packages import install, missing_packages
-
-if TYPE_CHECKING:
-    from trecexam.graders.server.exchange import Exchange
 
 #: Alternatives of a token that are requested: the most that OpenAI gives.
 ALTERNATIVES = {"chat": 20, "completions": 5}
 #: The least temperature of a list that is requested again, since at 0 the same would come: nuggetizer's.
 TEMPERATURE_AGAIN = 0.2
+#: Where the alternatives that came have less probability than this together, they are no distribution.
+COVERED = 0.99
+#: Of one request: a server that says more does not count but make up numbers.
+_MOST_TOKENS = 10**9
+#: Parts of a message that are the answer; others are thoughts, or pictures.
+_ANSWER_PARTS = frozenset((None, "text", "output_text"))
+#: What common models take for control tokens; a passage must not speak in the model's place.
+_SPECIAL = re.compile(
+    r"<\|[^<>|\s]{1,40}\|>|</?s>|\[/?INST\]|<</?SYS>>|<(?:start|end)_of_turn>|<(?:bos|eos|pad|unk)>"
+    r"|<\uff5c[^<>\s]{1,40}\uff5c>"
+)
+#: Longer strings without a blank are not words.
+_LONGEST_WORD = 100
+#: How a passage that is too long for a server is cut, for identities.
+TRUNCATION = f"end of passage, at a word of at most {_LONGEST_WORD} characters"
 
 #: What must be installed before a server can be asked; "" where nothing is missing.
 missing_for_servers = partial(missing_packages, ("anyio", "httpx2", "nltk"), install("openai"))
+
+
+class PassingError(Exception):
+    """It may go well at the next try.
+
+    Attributes:
+        reason: what follows "the server ...".
+        wait: seconds that the server asks to wait, None where it does not say.
+        busy: there are too many requests.
+        unreachable: no connection came about.
+    """
+
+    def __init__(
+        self, reason: str, wait: float | None = None, *, busy: bool = False, unreachable: bool = False
+    ) -> None:
+        self.reason, self.wait, self.busy, self.unreachable = reason, wait, busy, unreachable
+        super().__init__(reason)
 
 
 class Request(NamedTuple):
@@ -41,15 +69,10 @@ class Request(NamedTuple):
     again: bool = False
 
 
-#: Tells a server that takes nothing from one that does not take a certain prompt.
-_PROBE = Request("Write one question about the capital of France.")
-
-
 class Server:
-    """A model behind a server, and how it is called, whatever the prompt. It is a `Writer`, too.
+    """A model behind a server, and how it is called, whatever the prompt.
 
     Attributes:
-        section: of trecexam.toml, that errors name.
         logprobs: ask for the probabilities of tokens; False once the server refused that.
         limit: what the server calls the most tokens of an answer.
         structured: restrict the answer to the permitted ones: "json_schema", or "choice" for vLLM and SGLang.
@@ -61,13 +84,9 @@ class Server:
             a budget and no price.
     """
 
-    environment = None
-    is_here = False
-
     def __init__(
         self,
         settings: GraderSection | GeneratorSection,
-        section: str = "grader",
         *,
         logprobs: bool = False,
         structured: Literal["json_schema", "choice"] | None = None,
@@ -80,8 +99,7 @@ class Server:
                 f"`openai` needs {lacks} in [grader] of trecexam.toml: where the server is and what it calls "
                 "its model"
             )
-        self.settings, self.section = settings, section
-        self.logprobs, self.limit = logprobs, "max_tokens"
+        self.settings, self.logprobs, self.limit = settings, logprobs, "max_tokens"
         self.structured, self.system, self.schema = structured, system, schema
         self.model, self.seed = settings.model, settings.seed
         self.new_tokens = settings.max_new_tokens or settings.server_tokens
@@ -161,71 +179,6 @@ class Server:
             calls_at_most=most.requests,
         )
 
-    @property
-    def _max_characters(self) -> int | None:
-        return self.settings.max_characters if isinstance(self.settings, GraderSection) else None
-
-    @property
-    def identity(self) -> Mapping[str, Any]:
-        return {
-            "writer": "openai",
-            "model": self.model,
-            # Which weights the server has under the model's name, in the user's words.
-            "revision": self.settings.revision,
-            "decode": self.decoding(),
-            **({"max_characters": self._max_characters} if self._max_characters else {}),
-        }
-
-    def plain(self, text: str) -> str:
-        return plain(text)
-
-    def fitted(self, render: Callable[[str], str], text: str) -> Fitted:
-        limit = self._max_characters
-        part = text if limit is None else shortened(text, limit)
-        return Fitted(render(plain(part)), cut=len(part) < len(text))
-
-    def write(self, prompts: Iterable[str]) -> Iterator[Sequence[tuple[str, WrittenText | Unwritten]]]:
-        from trecexam.graders.server.exchange import asked
-
-        unanswered: list[str] = []
-        with naming(self.section):
-            # An answer is on disk before a prompt goes out in its place, see `Job`.
-            batches = asked(self, _PROBE, prompts, self._most, _ask, then="to go on", gather=0)
-            with closing(batches):
-                for results in batches:
-                    passing = [text for _, text in results if isinstance(text, Unwritten) and text.passing]
-                    unanswered += (text.reason for text in passing)
-                    yield [(prompt, _written(text)) for prompt, text in results if text not in passing]
-            if unanswered:
-                raise UngradedError(
-                    f"{self.settings.base_url} gave no answer to {len(unanswered):,} prompts, which "
-                    f"are sent again next time: it {unanswered[-1]}"
-                )
-
-    def _most(self, prompt: str) -> Usage:
-        return Usage(1, guessed(f"{self.system}{prompt}"), self.new_tokens)
-
-    def estimate(self, prompts: Sequence[str]) -> Estimate:
-        most = expected = Usage()
-        for prompt in prompts:
-            worst = self._most(prompt)
-            most = most.plus(worst)
-            tokens_out = self.meter.expected_out(worst.tokens_out, short=False)
-            expected = expected.plus(worst._replace(tokens_out=tokens_out))
-        return self.taking(len(prompts), expected, most)
-
-
-async def _ask(exchange: Exchange, prompt: str) -> WrittenText | Unwritten:
-    return await exchange.ask(Request(prompt))
-
-
-def _written(text: WrittenText | Unwritten) -> WrittenText | Unwritten:
-    if isinstance(text, WrittenText):
-        if not text.refused:
-            return text
-        text = Unwritten(f"refused: {text.text[:200]}", refused=True)
-    return text._replace(reason=f"gave no answer: it {text.reason}")
-
 
 def _answer_schema(request: Request) -> dict[str, Any]:
     name, number = "answer", request.number
@@ -238,3 +191,126 @@ def _answer_schema(request: Request) -> dict[str, Any]:
         "required": [name],
         "additionalProperties": False,
     }
+
+
+def plain(text: str) -> str:
+    """Return the text with a blank in everything that a model may take for a control token."""
+    return _SPECIAL.sub(lambda match: f"{match[0][0]} {match[0][1:]}", text)
+
+
+def shortened(text: str, limit: int) -> str:
+    """Return the text's first `limit` characters at most, without a word that would be cut.
+
+    Scripts without spaces are cut between any two characters, and so are words of more than a hundred.
+    """
+    if len(text) <= limit:
+        return text
+    part = text[: limit + 1]
+    end = max(part.rfind(blank) for blank in " \n\t")
+    return part[: end if end > max(0, limit - _LONGEST_WORD) else limit].rstrip()
+
+
+def written(response: Mapping[str, Any], *, chat: bool) -> WrittenText:
+    """Return the text in a server's JSON.
+
+    Raises:
+        PassingError: it has none.
+    """
+    choices = response.get("choices")
+    choice = choices[0] if isinstance(choices, list) and choices else None
+    if not isinstance(choice, dict):
+        raise PassingError("answers with JSON that holds no completion")
+    refused = choice.get("finish_reason") == "content_filter"
+    if chat:
+        message = choice.get("message")
+        if not isinstance(message, dict):
+            raise PassingError("answers with JSON that holds no message")
+        refusal = message.get("refusal")
+        refused = refused or bool(refusal)
+        text = _text(message.get("content")) or (str(refusal) if refusal else "")
+    else:
+        if not isinstance(choice.get("text"), str):
+            raise PassingError("answers with JSON that holds no text")
+        text = choice["text"]
+    # Half of a surrogate pair, where an answer ends within a character, is no text that can be stored.
+    text = text.encode(errors="replace").decode().strip()
+    cut = choice.get("finish_reason") == "length"
+    return WrittenText(text, cut, *tokens(response), refused, _steps(choice.get("logprobs"), chat=chat))
+
+
+def tokens(response: Mapping[str, Any]) -> tuple[int | None, int | None]:
+    """Return tokens in and out of a server's JSON; None where it counts none."""
+    usage = response.get("usage")
+    usage = usage if isinstance(usage, dict) else {}
+    return _count(usage.get("prompt_tokens")), _count(usage.get("completion_tokens"))
+
+
+def _text(content: object) -> str:
+    if isinstance(content, str):
+        return content
+    if isinstance(content, list):
+        parts = (part for part in content if isinstance(part, dict) and part.get("type") in _ANSWER_PARTS)
+        return "".join(text for part in parts if isinstance(text := part.get("text"), str))
+    return ""
+
+
+def _count(value: object) -> int | None:
+    return value if type(value) is int and 0 <= value <= _MOST_TOKENS else None
+
+
+def _steps(logprobs: object, *, chat: bool) -> tuple[TokenStep, ...]:
+    """Return steps that can be read; empty where there are none, or where they are not as asked."""
+    if not isinstance(logprobs, dict):
+        return ()
+    try:
+        if chat:
+            pairs = [
+                (step["token"], ((each["token"], each["logprob"]) for each in step["top_logprobs"]))
+                for step in logprobs["content"]
+            ]
+        else:
+            alternatives = (each.items() for each in logprobs["top_logprobs"])
+            pairs = [*zip(logprobs["tokens"], alternatives, strict=True)]
+        steps = tuple((text, tuple((str(t), float(value)) for t, value in others)) for text, others in pairs)
+    except (KeyError, TypeError, ValueError, OverflowError, AttributeError):
+        return ()
+    values = (value for _, others in steps for _, value in others)
+    are_good = all(isinstance(text, str) for text, _ in steps) and all(value <= 1e-6 for value in values)
+    return steps if are_good else ()
+
+
+def distribution(
+    steps: Sequence[TokenStep], text: str, answers: Sequence[tuple[str, int]]
+) -> tuple[float, ...] | None:
+    """Return the probability of each rating 0..5, from the alternatives of the token that is the answer.
+
+    Args:
+        text: what the answer says, without anything around.
+        answers: the permitted ones with their ratings.
+
+    Returns:
+        Shares of the permitted answers, which sum to 1; None where the answer is not one of them, is not a
+        single token, or the alternatives that came leave open how probable the others are.
+    """
+    ratings = dict(answers)
+    answer = text.strip()
+    if answer not in ratings:
+        return None
+    step = next((each for each in reversed(steps) if _bare(each[0]) == answer), None)
+    if step is None:
+        return None
+    shares = [0.0] * 6
+    total = 0.0
+    for token, value in step[1]:
+        share = math.exp(value)
+        total += share
+        if _bare(token) in ratings:
+            shares[ratings[_bare(token)]] += share
+    permitted = sum(shares)
+    if total < COVERED or not permitted:
+        return None
+    return tuple(round(share / permitted, 6) for share in shares)
+
+
+def _bare(token: str) -> str:
+    return token.strip(" \t\n\u2581\u0120\"'{}")

@@ -12,8 +12,8 @@ from typing import Any, Generic, TypeVar
 
 from trecexam.graders.base import Estimate, Stopwatch, UngradedError
 from trecexam.graders.meter import MeasuredTime, Spent, Usage, measured
-from trecexam.graders.replies import read_reply
-from trecexam.graders.writing.base import Fitted, Unwritten, Writer
+from trecexam.graders.replies import Unwritten, read_reply
+from trecexam.graders.writing.base import Fitted, Writer
 from trecexam.graders.writing.kept_answers import KeepingWriter, Kept
 
 #: Is told how many of how many prompts are answered.
@@ -28,11 +28,9 @@ Made = TypeVar("Made")
 
 @dataclass(frozen=True)
 class PromptSet(Generic[Key]):
-    """The prompts of one writer.
+    """The prompts of one writer, by what each is about. Keys with the same prompt share its answer.
 
-    Attributes:
-        prompts: what a prompt is about -> prompt; keys with the same prompt share its answer.
-        cut: the keys whose text had to be cut to fit the model.
+    `cut` are the keys whose text had to be cut to fit the model.
     """
 
     source: KeepingWriter
@@ -107,10 +105,7 @@ class Job(Generic[Made]):
 
         Args:
             timed: has a model in this process answer up to 85 of the prompts, to see how long all would take;
-                what it writes is not kept.
-
-        Raises:
-            GraderError: `timed`, and the model cannot be run.
+                what it writes is not kept. Raises a GraderError where it cannot be run.
         """
         estimated = estimate(self.prompts(), timed=timed)
         names = ("tokens_out_at_most", "cost_at_most", "calls_at_most")

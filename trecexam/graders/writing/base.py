@@ -12,35 +12,7 @@ from trecexam.errors import GraderError
 from trecexam.extension import provided
 from trecexam.graders.base import Estimate
 from trecexam.graders.meter import Meter
-
-#: A token of a text, and the alternatives with their log-probabilities.
-TokenStep = tuple[str, tuple[tuple[str, float], ...]]
-
-
-class WrittenText(NamedTuple):
-    """What a model wrote. `cut`: it was stopped at the most tokens that a text may have.
-
-    `tokens_in` and `tokens_out` are as a server counts them; None where nobody does. `refused`: the server
-    says that the text is a refusal. `steps`: its tokens, where they were asked for.
-    """
-
-    text: str
-    cut: bool = False
-    tokens_in: int | None = None
-    tokens_out: int | None = None
-    refused: bool = False
-    steps: tuple[TokenStep, ...] = ()
-
-
-class Unwritten(NamedTuple):
-    """In place of a text: why there is none, as follows "the model ...".
-
-    `refused`: it will not say. `passing`: a server may answer later.
-    """
-
-    reason: str
-    refused: bool = False
-    passing: bool = False
+from trecexam.graders.replies import Unwritten, WrittenText
 
 
 class Fitted(NamedTuple):
@@ -84,11 +56,7 @@ class Writer(Protocol):
         ...
 
     def fitted(self, render: Callable[[str], str], text: str) -> Fitted:
-        """Return the prompt with as much of `text` as the model takes: its end is cut, and nothing else.
-
-        Args:
-            render: the text, plain already -> the prompt.
-        """
+        """Return the prompt, `render` of a plain text, with as much of `text` as the model takes."""
         ...
 
     def write(self, prompts: Iterable[str]) -> Iterator[Sequence[tuple[str, WrittenText | Unwritten]]]:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, suppress
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from trecexam.config import (
     GeneratorSection,
@@ -19,11 +19,21 @@ from trecexam.config import (
 from trecexam.errors import GraderError
 from trecexam.extension import provided
 from trecexam.folder import TrackFolder
-from trecexam.graders.meter import Meter, Usage
-from trecexam.graders.server.model import Server, missing_for_servers
+from trecexam.graders.base import Estimate, UngradedError
+from trecexam.graders.meter import Meter, Usage, guessed
+from trecexam.graders.replies import Unwritten, WrittenText
+from trecexam.graders.server.model import Request, Server, missing_for_servers, plain, shortened
 from trecexam.graders.weights import model_folder
-from trecexam.graders.writing.base import LocalModelSettings, Writer, models_here, naming
+from trecexam.graders.writing.base import Fitted, LocalModelSettings, Writer, models_here, naming
 from trecexam.graders.writing.kept_answers import AnswerFile, KeepingWriter
+
+if TYPE_CHECKING:
+    from trecexam.graders.server.exchange import Exchange
+
+#: Of the JSON object that an answer must be; None for any text.
+Schema = Mapping[str, Any] | None
+#: Tells a server that takes nothing from one that does not take a certain prompt.
+_PROBE = Request("Write one question about the capital of France.")
 
 
 def generator_settings(config: TrackConfig) -> tuple[GeneratorSection, str]:
@@ -101,9 +111,7 @@ def writing_purse(folder: TrackFolder) -> str:
     return purse_of(folder.whole, folder.grader)
 
 
-def grading_writer(
-    settings: GraderSection, root: Path, system: str = "", schema: Mapping[str, Any] | None = None
-) -> Writer:
+def grading_writer(settings: GraderSection, root: Path, system: str = "", schema: Schema = None) -> Writer:
     """Return the model of [grader] as a writer, for graders that read what it writes; loads no model.
 
     With `base_url` it is behind a server, else in the folder, or under the hub id, that `model` names.
@@ -128,7 +136,7 @@ def _writer(
     kind: str | None,
     root: Path,
     system: str,
-    schema: Mapping[str, Any] | None = None,
+    schema: Schema = None,
     section: str = "grader",
     ray: RaySection | None = None,
 ) -> Writer:
@@ -141,7 +149,7 @@ def _writer(
         missing = missing_for_servers()
         if missing:
             raise GraderError(f"a server cannot be asked: {missing}")
-        return Server(settings, section, system=system, schema=schema)
+        return ServerWriter(settings, section, system=system, schema=schema)
     models = models_here()
     missing = models.missing()
     if missing:
@@ -176,3 +184,81 @@ def _kind_of(folder: Path) -> str:
         if json.loads((folder / "config.json").read_bytes()).get("is_encoder_decoder"):
             return "seq2seq"
     return "causal"
+
+
+class ServerWriter(Server):
+    """Has a server write, several prompts at a time; errors name a `section` of trecexam.toml."""
+
+    environment = None
+    is_here = False
+
+    def __init__(
+        self, settings: GraderSection | GeneratorSection, section: str, *, system: str, schema: Schema
+    ) -> None:
+        super().__init__(settings, system=system, schema=schema)
+        self.section = section
+
+    @property
+    def _max_characters(self) -> int | None:
+        return self.settings.max_characters if isinstance(self.settings, GraderSection) else None
+
+    @property
+    def identity(self) -> Mapping[str, Any]:
+        return {
+            "writer": "openai",
+            "model": self.model,
+            # Which weights the server has under the model's name, in the user's words.
+            "revision": self.settings.revision,
+            "decode": self.decoding(),
+            **({"max_characters": self._max_characters} if self._max_characters else {}),
+        }
+
+    def plain(self, text: str) -> str:
+        return plain(text)
+
+    def fitted(self, render: Callable[[str], str], text: str) -> Fitted:
+        limit = self._max_characters
+        part = text if limit is None else shortened(text, limit)
+        return Fitted(render(plain(part)), cut=len(part) < len(text))
+
+    def write(self, prompts: Iterable[str]) -> Iterator[Sequence[tuple[str, WrittenText | Unwritten]]]:
+        from trecexam.graders.server.exchange import asked
+
+        unanswered: list[str] = []
+        with naming(self.section):
+            # An answer is on disk before a prompt goes out in its place, see `Job`.
+            batches = asked(self, _PROBE, prompts, self._most, _ask, then="to go on", gather=0)
+            with closing(batches):
+                for results in batches:
+                    passing = [text for _, text in results if isinstance(text, Unwritten) and text.passing]
+                    unanswered += (text.reason for text in passing)
+                    yield [(prompt, _written(text)) for prompt, text in results if text not in passing]
+            if unanswered:
+                raise UngradedError(
+                    f"{self.settings.base_url} gave no answer to {len(unanswered):,} prompts, which "
+                    f"are sent again next time: it {unanswered[-1]}"
+                )
+
+    def _most(self, prompt: str) -> Usage:
+        return Usage(1, guessed(f"{self.system}{prompt}"), self.new_tokens)
+
+    def estimate(self, prompts: Sequence[str]) -> Estimate:
+        most = expected = Usage()
+        for prompt in prompts:
+            worst = self._most(prompt)
+            most = most.plus(worst)
+            tokens_out = self.meter.expected_out(worst.tokens_out, short=False)
+            expected = expected.plus(worst._replace(tokens_out=tokens_out))
+        return self.taking(len(prompts), expected, most)
+
+
+async def _ask(exchange: Exchange, prompt: str) -> WrittenText | Unwritten:
+    return await exchange.ask(Request(prompt))
+
+
+def _written(text: WrittenText | Unwritten) -> WrittenText | Unwritten:
+    if isinstance(text, WrittenText):
+        if not text.refused:
+            return text
+        text = Unwritten(f"refused: {text.text[:200]}", refused=True)
+    return text._replace(reason=f"gave no answer: it {text.reason}")

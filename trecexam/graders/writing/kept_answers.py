@@ -103,11 +103,7 @@ class AnswerFile:
         used: Usage,
         environment: Mapping[str, str] | None = None,
     ) -> None:
-        """Keep answers, what they took, and what a model in this process ran on.
-
-        Raises:
-            TrecexamError: they cannot be written.
-        """
+        """Keep answers, what they took, and what a model in this process ran on."""
         rows: list[dict[str, Any]] = []
         for prompt, stored in answers:
             digest = _digest(prompt)
@@ -132,14 +128,7 @@ class AnswerFile:
         self._append(rows)
 
     def forget(self, writer: str, prompts: Collection[str], *, in_file: bool) -> None:
-        """Drop answers, so that their prompts are sent again.
-
-        Args:
-            in_file: other processes forget the answers, too.
-
-        Raises:
-            TrecexamError: the file cannot be written.
-        """
+        """Drop answers, so that their prompts are sent again; `in_file`: by other processes, too."""
         for prompt in prompts:
             self._answers.pop((writer, _digest(prompt)), None)
         if in_file:
