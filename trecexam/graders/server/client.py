@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import contextlib
 import datetime
 import email.utils
 import html
@@ -66,29 +67,10 @@ class Secret:
             GraderError: a variable is not set, or holds what no key can be.
         """
         others = (
-            (header, cls._read(value[1:], "headers") if value.startswith("$") else value, value[:1] == "$")
+            (header, _read(value[1:], "headers") if value.startswith("$") else value, value[:1] == "$")
             for header, value in headers.items()
         )
-        return cls("" if name is None else cls._read(name, "key_env"), tuple(others))
-
-    @staticmethod
-    def _read(name: str, setting: str) -> str:
-        key = os.environ.get(name, "").strip()
-        if not key:
-            raise GraderError(
-                f"the environment variable {name} is not set: put the key into it, or name another one in "
-                f"`{setting}` in [grader]"
-            )
-        if not key.isascii() or not key.isprintable() or " " in key:
-            raise GraderError(
-                f"the environment variable {name} holds no key: it has blanks or unusual characters"
-            )
-        if len(key) < _SHORTEST:
-            raise GraderError(
-                f"the environment variable {name} holds no key: it has less than {_SHORTEST} characters; "
-                f"leave it out of `{setting}` in [grader] where the server wants none"
-            )
-        return key
+        return cls("" if name is None else _read(name, "key_env"), tuple(others))
 
     def headers(self) -> dict[str, str]:
         """Return the authentication for the server, and the other headers."""
@@ -105,6 +87,22 @@ class Secret:
     def _patterns(self) -> tuple[re.Pattern[str], ...]:
         keys = (self._key, *(value for _, value, is_secret in self._others if is_secret))
         return tuple(_pattern(key) for key in keys if key)
+
+
+def _read(name: str, setting: str) -> str:
+    key = os.environ.get(name, "").strip()
+    if not key:
+        reason = f"is not set: put the key into it, or name another one in `{setting}` in [grader]"
+    elif not key.isascii() or not key.isprintable() or " " in key:
+        reason = "holds no key: it has blanks or unusual characters"
+    elif len(key) < _SHORTEST:
+        reason = (
+            f"holds no key: it has less than {_SHORTEST} characters; leave it out of `{setting}` in [grader] "
+            "where the server wants none"
+        )
+    else:
+        return key
+    raise GraderError(f"the environment variable {name} {reason}")
 
 
 def _pattern(key: str) -> re.Pattern[str]:
@@ -187,8 +185,7 @@ class Client:
         except (TimeoutError, PassingError, httpx2.HTTPError):
             return ""
         models = listed.get("data") if isinstance(listed, dict) else None
-        named = models if isinstance(models, list) else []
-        owners = {str(model.get("owned_by")) for model in named if isinstance(model, dict)}
+        owners = [each.get("owned_by") for each in models or () if isinstance(each, dict)]
         return next((name for name in (VLLM, SGLANG) if name in owners), "")
 
     async def post(self, path: str, body: dict[str, Any]) -> dict[str, Any]:
@@ -235,12 +232,9 @@ class Client:
                 return parsed
             if complaint:
                 raise PassingError(f"answers with an error{complaint}")
-            html = content.lstrip()[:1] == b"<"
-            raise PassingError(
-                "answers with HTML, is `base_url` right?"
-                if html
-                else "answers with something that is not JSON"
-            )
+            is_html = content.lstrip()[:1] == b"<"
+            what = "HTML, is `base_url` right?" if is_html else "something that is not JSON"
+            raise PassingError(f"answers with {what}")
         reason = f"answers HTTP {status}{complaint}"
         if code == "insufficient_quota" or status == 402:
             raise GraderError(f"{self.base_url} {reason}")
@@ -255,11 +249,10 @@ class Client:
         if not isinstance(parsed, dict):
             return "", ""
         error = parsed.get("error") or parsed.get("detail") or (parsed.get("object") == "error" and parsed)
-        if not error:
-            return "", ""
-        code = str((error.get("code") or error.get("type") or "") if isinstance(error, dict) else "")
-        text = error.get("message", error) if isinstance(error, dict) else error
-        return f": {self._line(text)}", code
+        if isinstance(error, dict):
+            code = error.get("code") or error.get("type") or ""
+            return f": {self._line(error.get('message', error))}", str(code)
+        return (f": {self._line(error)}", "") if error else ("", "")
 
     def _line(self, text: object) -> str:
         """Return one printable line without the key."""
@@ -289,10 +282,8 @@ def retry_after(headers: httpx2.Headers) -> float | None:
     value = headers.get("retry-after", "").strip()
     if re.fullmatch(r"\d{1,9}(\.\d{1,9})?", value):
         return float(value)
-    try:
+    with contextlib.suppress(ValueError, OverflowError):
         when = email.utils.parsedate_to_datetime(value)
-    except (ValueError, OverflowError):
-        return None
-    if when.tzinfo is None:
-        return None
-    return max(0.0, (when - datetime.datetime.now(datetime.UTC)).total_seconds())
+        if when.tzinfo is not None:
+            return max(0.0, (when - datetime.datetime.now(datetime.UTC)).total_seconds())
+    return None

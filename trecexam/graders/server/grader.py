@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeGuard
 from converters.records import Item
 from trecexam.config import GraderSection
 from trecexam.errors import GraderError
-from trecexam.graders.base import Answer, Cell, Estimate, Factory, UngradedError
+from trecexam.graders.base import Answer, Cell, Estimate, Factory
 from trecexam.graders.meter import Usage, guessed
 from trecexam.graders.prompts import Prompt, PromptedGrader, chosen_prompts, prompted_reading, with_verdict
 from trecexam.graders.prompts.assignments import with_place
@@ -87,27 +87,23 @@ class ServerGrader(PromptedGrader):
                 first.add(result.status if isinstance(result, Answer) else "" for _, result in results)
                 unanswered += [result.reason for _, result in results if isinstance(result, Unwritten)]
                 yield [(cell, result) for cell, result in results if isinstance(result, Answer)]
-        if unanswered:
-            raise UngradedError(
-                f"{self._settings.base_url} gave no answer to {len(unanswered):,} cells, which are sent "
-                f"again: it {unanswered[-1]}"
-            )
+        self.server.refuse_unanswered(unanswered, "cells")
 
-    def _expected(self, call: Call, out: Callable[[Prompt], int] | None = None) -> Usage:
+    def _expected(self, call: Call, out: Callable[[Prompt, int], int] | None = None) -> Usage:
         """Return what a call takes where its answer is read at once.
 
         Args:
-            out: the tokens of an answer to a prompt; None for as many as there may be.
+            out: the tokens of an answer to a prompt about so many cells; None for as many as there may be.
         """
         prompt, most = self.prompts[call[0].item.kind], self.server.new_tokens
-        out = out or (lambda _: most)
+        out = out or (lambda *_: most)
         if _lacks_key(prompt, call):
             return Usage()
-        usage = Usage(1, guessed(prompt.system + self._text(prompt, *call)), out(prompt))
+        usage = Usage(1, guessed(prompt.system + self._text(prompt, *call)), out(prompt, len(call)))
         if prompt.verification is None:
             return usage
         asked = self._text(prompt.verification, call[0]._replace(text=""))
-        return usage.plus(Usage(1, guessed(asked) + most, out(prompt.verification)))
+        return usage.plus(Usage(1, guessed(asked) + most, out(prompt.verification, len(call))))
 
     def _most(self, call: Call) -> Usage:
         """Return what a call may take: a list is requested twice, then each of its labels."""
@@ -120,17 +116,14 @@ class ServerGrader(PromptedGrader):
 
     def estimate(self, cells: Iterable[Cell]) -> Estimate:
         """Return what it would take to grade these; asks nobody. Tokens in are guessed from the prompts."""
-        number, meter, limit = 0, self.server.meter, self.server.new_tokens
-        expected = most = Usage()
 
-        def out(prompt: Prompt) -> int:
-            return meter.expected_out(limit, short=bool(prompt.answers), labels=len(call))
+        def out(prompt: Prompt, labels: int) -> int:
+            return self.server.meter.expected_out(
+                self.server.new_tokens, short=bool(prompt.answers), labels=labels
+            )
 
-        for call in self._calls(cells):
-            number += len(call)
-            most = most.plus(self._most(call))
-            expected = expected.plus(self._expected(call, out))
-        return self.server.taking(number, expected, most)
+        calls = self._calls(cells)
+        return self.server.taking((len(call), self._expected(call, out), self._most(call)) for call in calls)
 
     def _probe(self) -> Request:
         prompt = next(iter(self.prompts.values()))

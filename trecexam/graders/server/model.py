@@ -10,7 +10,7 @@ from typing import Any, Literal, NamedTuple
 
 from trecexam.config import GeneratorSection, GraderSection
 from trecexam.errors import GraderError
-from trecexam.graders.base import Estimate
+from trecexam.graders.base import Estimate, UngradedError
 from trecexam.graders.meter import Meter, Usage
 from trecexam.graders.replies import TokenStep, WrittenText
 from trecexam.packages import install, missing_packages
@@ -166,18 +166,22 @@ class Server:
                 body["structured_outputs"] = permitted
         return {**body, **settings.extra}
 
-    def taking(self, cells: int, expected: Usage, most: Usage) -> Estimate:
-        """Return the estimate of so many cells, or prompts, that take so much, as expected and at most."""
-        return Estimate(
-            cells,
-            expected.tokens_in,
-            expected.tokens_out,
-            most.tokens_out,
-            self.meter.cost(expected),
-            self.meter.cost(most),
-            calls=expected.requests,
-            calls_at_most=most.requests,
-        )
+    def taking(self, jobs: Iterable[tuple[int, Usage, Usage]]) -> Estimate:
+        """Estimate jobs, each with its number of cells, or prompts, and its usage as expected and at most."""
+        cells, expected, most = 0, Usage(), Usage()
+        for number, of_job, most_of_job in jobs:
+            cells, expected, most = cells + number, expected.plus(of_job), most.plus(most_of_job)
+        costs = self.meter.cost(expected), self.meter.cost(most)
+        calls = None, expected.requests, most.requests
+        return Estimate(cells, expected.tokens_in, expected.tokens_out, most.tokens_out, *costs, *calls)
+
+    def refuse_unanswered(self, reasons: Sequence[str], what: str) -> None:
+        """Raise an UngradedError where there are cells, or prompts, that got no answer for these reasons."""
+        if reasons:
+            raise UngradedError(
+                f"{self.settings.base_url} gave no answer to {len(reasons):,} {what}, which are sent again: "
+                f"it {reasons[-1]}"
+            )
 
 
 def _answer_schema(request: Request) -> dict[str, Any]:
@@ -232,7 +236,7 @@ def written(response: Mapping[str, Any], *, chat: bool) -> WrittenText:
         if not isinstance(choice.get("text"), str):
             raise PassingError("answers with JSON that holds no text")
         text = choice["text"]
-    # Half of a surrogate pair, where an answer ends within a character, is no text that can be stored.
+    # Half of a surrogate pair, where an answer ends within a character, cannot be stored.
     text = text.encode(errors="replace").decode().strip()
     cut = choice.get("finish_reason") == "length"
     return WrittenText(text, cut, *tokens(response), refused, _steps(choice.get("logprobs"), chat=chat))
@@ -242,20 +246,16 @@ def tokens(response: Mapping[str, Any]) -> tuple[int | None, int | None]:
     """Return tokens in and out of a server's JSON; None where it counts none."""
     usage = response.get("usage")
     usage = usage if isinstance(usage, dict) else {}
-    return _count(usage.get("prompt_tokens")), _count(usage.get("completion_tokens"))
+    counts = [usage.get("prompt_tokens"), usage.get("completion_tokens")]
+    tokens_in, tokens_out = (n if type(n) is int and 0 <= n <= _MOST_TOKENS else None for n in counts)
+    return tokens_in, tokens_out
 
 
 def _text(content: object) -> str:
-    if isinstance(content, str):
-        return content
-    if isinstance(content, list):
-        parts = (part for part in content if isinstance(part, dict) and part.get("type") in _ANSWER_PARTS)
-        return "".join(text for part in parts if isinstance(text := part.get("text"), str))
-    return ""
-
-
-def _count(value: object) -> int | None:
-    return value if type(value) is int and 0 <= value <= _MOST_TOKENS else None
+    if not isinstance(content, list):
+        return content if isinstance(content, str) else ""
+    parts = (part for part in content if isinstance(part, dict) and part.get("type") in _ANSWER_PARTS)
+    return "".join(text for part in parts if isinstance(text := part.get("text"), str))
 
 
 def _steps(logprobs: object, *, chat: bool) -> tuple[TokenStep, ...]:

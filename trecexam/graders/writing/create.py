@@ -19,7 +19,7 @@ from trecexam.config import (
 from trecexam.errors import GraderError
 from trecexam.extension import provided
 from trecexam.folder import TrackFolder
-from trecexam.graders.base import Estimate, UngradedError
+from trecexam.graders.base import Estimate
 from trecexam.graders.meter import Meter, Usage, guessed
 from trecexam.graders.replies import Unwritten, WrittenText
 from trecexam.graders.server.model import Request, Server, missing_for_servers, plain, shortened
@@ -233,23 +233,15 @@ class ServerWriter(Server):
                     passing = [text for _, text in results if isinstance(text, Unwritten) and text.passing]
                     unanswered += (text.reason for text in passing)
                     yield [(prompt, _written(text)) for prompt, text in results if text not in passing]
-            if unanswered:
-                raise UngradedError(
-                    f"{self.settings.base_url} gave no answer to {len(unanswered):,} prompts, which "
-                    f"are sent again next time: it {unanswered[-1]}"
-                )
+            self.refuse_unanswered(unanswered, "prompts")
 
     def _most(self, prompt: str) -> Usage:
         return Usage(1, guessed(f"{self.system}{prompt}"), self.new_tokens)
 
     def estimate(self, prompts: Sequence[str]) -> Estimate:
-        most = expected = Usage()
-        for prompt in prompts:
-            worst = self._most(prompt)
-            most = most.plus(worst)
-            tokens_out = self.meter.expected_out(worst.tokens_out, short=False)
-            expected = expected.plus(worst._replace(tokens_out=tokens_out))
-        return self.taking(len(prompts), expected, most)
+        tokens_out = self.meter.expected_out(self.new_tokens, short=False)
+        most = map(self._most, prompts)
+        return self.taking((1, each._replace(tokens_out=tokens_out), each) for each in most)
 
 
 async def _ask(exchange: Exchange, prompt: str) -> WrittenText | Unwritten:
