@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, Literal, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from trecexam.graders.base import MOST_READ, Answer
 from trecexam.tables.terminal import cut as shortened
@@ -18,9 +18,6 @@ TokenStep = tuple[str, tuple[tuple[str, float], ...]]
 FIRST = 20
 #: Characters of a reply that a message quotes.
 _QUOTED = 60
-#: How a reply can fail to be a whole text.
-Problem = Literal["", "ends early", "inside a thought", "empty"]
-INSIDE_A_THOUGHT, EMPTY = "inside a thought", "empty"
 #: The remedy for a reply that ends early or inside a thought.
 RAISE_LIMIT = "ends early: raise max_new_tokens"
 
@@ -89,18 +86,18 @@ ENDED_EARLY = Unread("ends early: raise `max_new_tokens`")
 
 
 class ReplyText(NamedTuple):
-    """A reply's text, `MOST_READ` characters at most, and what keeps it from being whole ("" for nothing).
+    """A reply's text, `MOST_READ` characters at most. `ends_early`: more tokens could have given more.
 
     Of a reply that ends early the text is what there is of it; inside a thought there is none.
     """
 
     text: str
-    problem: Problem = ""
+    ends_early: bool = False
 
-    @property
-    def ends_early(self) -> bool:
-        """Return True where more tokens could have given more text."""
-        return self.problem in {"ends early", INSIDE_A_THOUGHT}
+
+def cut_at(text: str, limit: int, *, cut: bool) -> int | None:
+    """Return the most tokens of a reply, if these ended it; a thought without its end counts as cut off."""
+    return limit if read_reply(text, cut=cut).ends_early else None
 
 
 def read_reply(reply: str, *, cut: bool = False) -> ReplyText:
@@ -111,9 +108,8 @@ def read_reply(reply: str, *, cut: bool = False) -> ReplyText:
     """
     answer = _behind_thoughts(reply.lstrip(_BLANKS))
     if answer is None:
-        return ReplyText("", "inside a thought")
-    text = _trimmed(answer)[:MOST_READ]
-    return ReplyText(text, "ends early" if cut else "" if text else "empty")
+        return ReplyText("", ends_early=True)
+    return ReplyText(_trimmed(answer)[:MOST_READ], cut)
 
 
 def _behind_thoughts(reply: str) -> str | None:

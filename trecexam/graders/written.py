@@ -13,7 +13,7 @@ from trecexam.config import GraderSection
 from trecexam.errors import GraderError
 from trecexam.graders.base import Answer, Cell, Estimate, Grader
 from trecexam.graders.prompts import Reading
-from trecexam.graders.replies import Unwritten, WrittenText, read_reply
+from trecexam.graders.replies import Unwritten, WrittenText, cut_at
 from trecexam.graders.server.model import missing_for_servers
 from trecexam.graders.writing.base import Fitted, Writer, models_here
 
@@ -93,8 +93,8 @@ class WritingGrader(Grader):
             status = "refused" if response.refused else "error"
             return Answer(None, status, f"was not answered: the model {response.reason}")
         rating, status = self.read(cell.item, response.text, response.cut)
-        cut = read_reply(response.text, cut=response.cut).ends_early
-        return Answer(rating, status, response.text, cut_at=self.writer.new_tokens if cut else None)
+        limit = cut_at(response.text, self.writer.new_tokens, cut=response.cut)
+        return Answer(rating, status, response.text, cut_at=limit)
 
     def estimate(self, cells: Iterable[Cell]) -> Estimate:
         if self.meter is None:

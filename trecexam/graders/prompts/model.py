@@ -13,7 +13,7 @@ from trecexam.graders.prompts import parsing
 from trecexam.graders.prompts.answer_key import correct_answer, is_correct
 from trecexam.graders.prompts.assignments import ASSIGNMENTS, read_assignment, read_labels
 from trecexam.graders.prompts.parsing import UNPARSED, Reading
-from trecexam.graders.replies import EMPTY, INSIDE_A_THOUGHT, read_reply, unwrapped
+from trecexam.graders.replies import read_reply, unwrapped
 from trecexam.templates import filled, slots
 
 #: What a template may name. `context`, `passage`, `citation` and `answer` are the same: the graded text.
@@ -120,8 +120,8 @@ class Prompt:
             compat: "workbench" reads as the Rubric workbench's released code does.
             cut: the model was stopped at the most tokens: the reply counts where it is complete by itself.
         """
-        text, problem = read_reply(reply, cut=cut)
-        if problem == INSIDE_A_THOUGHT or (problem == EMPTY and reply.strip()):
+        text = read_reply(reply).text
+        if not text and reply.strip():
             return UNPARSED
         answer = unwrapped(text)
         if answer in self._ratings:
@@ -151,8 +151,7 @@ class Prompt:
 
     def read_list(self, reply: str, number: int, *, cut: bool = False) -> list[str] | None:
         """Read the labels of `number` items, see `read_labels`; None where the reply has no such list."""
-        text, problem = read_reply(reply, cut=cut)
-        return None if problem == INSIDE_A_THOUGHT else read_labels(text, number, self._ratings, cut=cut)
+        return read_labels(read_reply(reply).text, number, self._ratings, cut=cut)
 
     @cached_property
     def _ratings(self) -> Mapping[str, int]:

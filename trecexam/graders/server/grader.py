@@ -18,7 +18,7 @@ from trecexam.graders.base import Answer, Cell, Estimate, Factory
 from trecexam.graders.meter import Usage, guessed
 from trecexam.graders.prompts import Prompt, PromptedGrader, chosen_prompts, prompted_reading, with_verdict
 from trecexam.graders.prompts.assignments import with_place
-from trecexam.graders.replies import FirstReplies, Unwritten, WrittenText, read_reply, unwrapped
+from trecexam.graders.replies import FirstReplies, Unwritten, WrittenText, cut_at, read_reply, unwrapped
 from trecexam.graders.server.model import (
     TRUNCATION,
     Request,
@@ -190,8 +190,7 @@ class ServerGrader(PromptedGrader):
         return self._filled(prompt, cells, shortened(cells[0].text, self._settings.max_characters), plain)
 
     def _cut_at(self, reply: WrittenText) -> int | None:
-        """Return the limit that ended a reply, if one did; a thought without its end counts as cut off."""
-        return self.server.new_tokens if read_reply(reply.text, cut=reply.cut).ends_early else None
+        return cut_at(reply.text, self.server.new_tokens, cut=reply.cut)
 
 
 def _failed(reply: WrittenText | Unwritten) -> Answer | Unwritten:

@@ -12,7 +12,7 @@ from typing import Any, Generic, TypeVar
 
 from trecexam.graders.base import Estimate, Stopwatch, UngradedError
 from trecexam.graders.meter import MeasuredTime, Spent, Usage, measured
-from trecexam.graders.replies import Unwritten, read_reply
+from trecexam.graders.replies import Unwritten, cut_at
 from trecexam.graders.writing.base import Fitted, Writer
 from trecexam.graders.writing.kept_answers import KeepingWriter, Kept
 
@@ -246,9 +246,9 @@ def _answers(
             failed: dict[str, str] = {}
             for prompt, text in batch:
                 if not isinstance(text, Unwritten):
-                    cut = read_reply(text.text, cut=text.cut).ends_early
-                    cut_at = writer.new_tokens if cut else None
-                    stored = Kept(text.text, cut, now, text.tokens_in, text.tokens_out, cut_at=cut_at)
+                    limit = cut_at(text.text, writer.new_tokens, cut=text.cut)
+                    tokens = text.tokens_in, text.tokens_out
+                    stored = Kept(text.text, limit is not None, now, *tokens, cut_at=limit)
                     new_answers.append((prompt, stored))
                 elif text.refused:
                     # A refusal is an answer.
