@@ -79,7 +79,7 @@ PERMITTED = {
     },
     "httpx2": {
         "trecexam.graders.server.grader",
-        "trecexam.graders.writing.server",
+        "trecexam.graders.writing.create",
     },
     "converters": {
         "trecexam.cli.convert",
