@@ -15,7 +15,8 @@ from trecexam.features.exporting import exports
 from trecexam.features.exporting.pool import pooled_passages
 from trecexam.features.fill import fill as filling
 from trecexam.features.fill.arithmetic.scale_map import RuleName
-from trecexam.features.fill.filled import Filled, FillRequest, HolesToFill
+from trecexam.features.fill.filled import Filled, HolesToFill
+from trecexam.features.fill.finding import find_holes
 from trecexam.features.override import overriding
 from trecexam.features.override.overriding import Overridden
 from trecexam.features.verification import verification
@@ -216,9 +217,9 @@ class Fill(Group):
         """
         path = None if qrels is None else Path(qrels)
         rule = "thresholds" if cuts and rule is None else rule
-        request = FillRequest(path, depth, rule, dict(cuts or {}), as_unjudged, by)
         loader = self.track.loader(documents=True, bank_needed=False)
-        return self.track.with_grader_note(filling.find_holes(loader, request), loader.name)
+        found = find_holes(loader, path, depth, rule, cuts, as_unjudged=as_unjudged, by=by)
+        return self.track.with_grader_note(found, loader.name)
 
     def __call__(
         self,

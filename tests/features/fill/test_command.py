@@ -19,6 +19,7 @@ import pytest
 from support import RECORDED, ROOT, HashGrader, hashed_rating, make_small_track, write_run
 
 import trecexam
+from converters.trec_qrels import qrels_line
 from trecexam.cli.main import run
 from trecexam.errors import TrecexamError
 from trecexam.features.fill.arithmetic.scale_map import fitted
@@ -168,7 +169,7 @@ def test_the_depth_may_differ_from_that_of_the_track(tmp_path: Path, depth: int)
     expected = pool_of(root, depth) - labels(official).keys()
     assert expected
     new = filled.rows[len(filled.found.official.rows) :]
-    assert {row.qrel[:2] for row in new} == expected
+    assert {(row.query_id, row.doc_id) for row in new} == expected
     assert {(cell.query_id, cell.doc_id) for cell in grader.asked} == expected
 
 
@@ -182,8 +183,8 @@ def test_the_confidence_is_that_of_the_grader_and_stays_when_nothing_is_graded(t
     for row in first.rows[len(first.found.official.rows) :]:
         ratings = [
             hashed_rating(
-                f"passage {int(row.qrel.doc_id[-2:])} about {row.qrel.query_id}",
-                f"question {item} of {row.qrel.query_id}?",
+                f"passage {int(row.doc_id[-2:])} about {row.query_id}",
+                f"question {item} of {row.query_id}?",
             )
             for item in range(4)
         ]
@@ -313,7 +314,7 @@ def test_answers_without_a_rating_leave_a_hole(tmp_path: Path) -> None:
         filled = track.fill(track.fill.find(official, rule="identity"))
     assert filled.no_grade == 1
     assert not filled.complete
-    assert "q1-d01" not in {row.qrel.doc_id for row in filled.rows}
+    assert "q1-d01" not in {row.doc_id for row in filled.rows}
 
 
 @pytest.mark.parametrize("how", ["same", "link", "hard link", "other spelling", "the track's own"])
@@ -550,7 +551,7 @@ def test_a_failing_grader_keeps_its_grades_and_nothing_is_written(tmp_path: Path
     with trecexam.open_track(calm, grader=HashGrader()) as track:
         undisturbed = track.fill(track.fill.find(official, rule="identity"))
     assert len(again.asked) == undisturbed.graded - 15
-    assert merged.read_bytes() == undisturbed.qrels
+    assert merged.read_bytes() == b"".join(map(qrels_line, undisturbed.qrels))
     assert filled.rows == undisturbed.rows
 
 
