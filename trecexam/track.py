@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from trecexam.extensions.learn.accessor import LearnAccessor
     from trecexam.extensions.ragval.accessor import RagvalAccessor
     from trecexam.features.agreement.agreement import Agreements
-    from trecexam.features.agreement.citations import CitationAgreement
     from trecexam.features.holes.holes import By, HolesReport
     from trecexam.features.leaderboard.differences import Differences, Test
     from trecexam.graders import Grader
@@ -578,7 +577,7 @@ class Track:
         min_ratings: Sequence[int] = (),
         min_answers: Sequence[int] = (),
         min_relevant: int | None = None,
-    ) -> Agreements | CitationAgreement:
+    ) -> Agreements | Tables:
         """Compare labels with official judgments, or labels of citations with people's.
 
         Args:
@@ -594,7 +593,7 @@ class Track:
         from trecexam.features.agreement.citations import citation_agreement
 
         graded = self.graded(lambda each: each.of_documents)
-        agreement: Agreements | CitationAgreement
+        agreement: Agreements | Tables
         if graded.asked.citing is None:
             agreement = agreements(graded, min_ratings, min_answers, min_relevant)
         elif min_ratings or min_answers or min_relevant:
