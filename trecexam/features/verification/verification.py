@@ -377,7 +377,7 @@ def _judged(track: Assessment, query_id: str) -> Mapping[str, int]:
 
 
 def _unused_note(track: Assessment) -> tuple[str, ...]:
-    """Return a line on why the official judgments say nothing of the pool; () where they do, or without any."""
+    """Return a line on why the official judgments say nothing of the pool, if they do not."""
     if track.official is None and track.folder.qrels() is None:
         return ()
     try:
