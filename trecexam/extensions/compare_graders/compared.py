@@ -86,7 +86,8 @@ def compared_graders(
             while unique in compared:
                 number += 1
                 unique = f"{name}-{number}"
-            compared[unique] = ComparedGrader(unique, *track.grades.model_and_prompt(items), track)
+            model, prompt = track.grades.model_and_prompt(items)
+            compared[unique] = ComparedGrader(unique, model, prompt, track)
         if not any(each.track.counts.ok for each in compared.values()):
             raise TrecexamError(
                 f"no grades of {' and '.join(compared)} yet: run `trecexam watch`, or give recorded grades "

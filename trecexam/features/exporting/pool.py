@@ -45,12 +45,12 @@ def pooled_passages(track: Assessment) -> Iterator[PooledPassage]:
             key = query_id, doc_id
             # A passage's grades: on the query, and by item for each prompt.
             direct, prompts = [], dict[tuple[str, str, str], list[Row]]()
-            for row in rows.get(key, ()):
-                kind = kinds[row["item_id"]]
+            for grade in rows.get(key, ()):
+                kind = kinds[grade["item_id"]]
                 if kind == QUERY:
-                    direct.append(_direct(row))
+                    direct.append(_direct(grade))
                 else:
-                    prompts.setdefault((row["model"], row["prompt"], kind), []).append(row)
+                    prompts.setdefault((grade["model"], grade["prompt"], kind), []).append(grade)
             yield PooledPassage(
                 *key,
                 track.texts.get(doc_id, ""),

@@ -93,8 +93,8 @@ def find_holes(
         )
         notes.append(Note(line, LOST))
     notes += _judgment_notes(track, official, holes)
-    chosen: ScaleMap | str
-    chosen, rule_notes = "people's judgments alone", ()
+    chosen: ScaleMap | str = "people's judgments alone"
+    rule_notes: tuple[str, ...] = ()
     if way == LEARNED:
         chosen = "learned from the official judgments"
     elif way == GRADER:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -60,7 +61,8 @@ class RelevantPassages(NamedTuple):
     outside_pool: int
 
 
-class ItemReach(NamedTuple):
+@dataclass(frozen=True)
+class ItemReach:
     """How well an item tells relevant from non-relevant passages, over those rated on it and judged.
 
     Attributes:

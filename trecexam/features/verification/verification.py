@@ -241,7 +241,7 @@ def spurious(
     judged = _JudgedQueries.of(track, query_ids, item_ids, min_rating, min_relevant)
     discriminations = item_values(track, "discrimination", judged.min_rating)
     reaches = [
-        reach._replace(discrimination=discriminations.get((q.query_id, reach.item.item_id), math.nan))
+        replace(reach, discrimination=discriminations.get((q.query_id, reach.item.item_id), math.nan))
         for q, judgments in judged.queries
         for reach in item_reaches(
             q, track.bank.items[q.query_id], judgments, judged.min_rating, judged.min_relevant
