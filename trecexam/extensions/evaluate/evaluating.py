@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import shutil
 import weakref
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from numbers import Real
 from pathlib import Path
@@ -28,7 +28,6 @@ from trecexam.line.official import why_unjudged
 from trecexam.line.sources import provenance_file
 from trecexam.scaffold import Sources, make_track
 from trecexam.scores.leaderboard import Leaderboard
-from trecexam.scores.measures import measure
 from trecexam.tables.frames import Framed, Library
 from trecexam.tables.notes import LOST, Note, ranked
 from trecexam.track import Track
@@ -108,9 +107,7 @@ def evaluate(
     replace: bool = False,
     progress: Callable[[Progress], None] | None = None,
 ) -> Evaluation:
-    """Grades and evaluates runs; the values are the same as in a track folder.
-
-    It prints nothing.
+    """Grade and evaluate runs; the values are the same as in a track folder. Nothing is printed.
 
     Args:
         runs: a dict name -> run, each a file, a data frame, records or a dict of dicts (see
@@ -144,7 +141,11 @@ def evaluate(
     if not isinstance(given, str | Grader | None):
         what = "class" if isinstance(given, type) else type(given).__name__
         raise TrecexamError(f"grader: give a grader or its name, not a {what}")
-    names = _checked(measures, settings)
+    try:
+        TrackConfig.model_validate(settings or {})
+    except ValidationError as error:
+        wrong = error.errors()[0]
+        raise TrecexamError(f"settings: {'.'.join(map(str, wrong['loc']))}: {plain_reason(wrong)}") from None
     scratch = Path(mkdtemp(prefix="trecexam-"))
     root = scratch / "track" if folder is None else Path(folder)
     with ExitStack() as undo:
@@ -171,7 +172,7 @@ def evaluate(
             loaders = TrackLoaders(opened, None if isinstance(grader, str) else grader)
             undo.callback(loaders.close)
             track = Track(loaders)
-            board = _graded(track, paths, names, progress, outputs=folder is not None)
+            board = _graded(track, paths, measures, progress, outputs=folder is not None)
         except (ConversionError, TrecexamError) as error:
             if folder is not None and isinstance(error, TrecexamError):
                 raise
@@ -192,24 +193,30 @@ def evaluate(
 def _graded(
     track: Track,
     paths: Mapping[str, Path],
-    measures: Sequence[str] | None,
+    measures: Measures | None,
     progress: Callable[[Progress], None] | None,
     *,
     outputs: bool,
 ) -> Leaderboard:
-    """Grades all cells, and returns the leaderboard of these runs."""
+    """Grade all cells, and return the leaderboard of these runs."""
     files = track.files.runs()
     for name, path in paths.items():
         if files.get(name) != path:
             reasons = (row.reason for row in track.files.rejected() if row.file == track.folder.shown(path))
             reason = next(reasons, f"gets another name in the track, because another file has run '{name}'")
             raise TrecexamError(f"run '{name}': {reason}", path=path)
-    # A measure that cannot be computed shows before hours of grading go by.
-    _leaderboard(track, measures, paths)
+    try:
+        names = names_of(measures)
+        # A measure that cannot be computed shows before hours of grading go by.
+        track.leaderboard(names, runs=paths)
+    except ConversionError:
+        raise
+    except ValueError as error:
+        raise TrecexamError(str(error)) from None
     done = (track.update if outputs else track.grading.grade)(progress=progress)
     if not done.complete:
         raise TrecexamError(done.why or "grading was stopped", path=track.folder.root)
-    board = _leaderboard(track, measures, paths)
+    board = track.leaderboard(names, runs=paths)
     loaded = track.loaders.first.load()
     unjudged = None if loaded.official is None else why_unjudged(loaded)
     notes = (
@@ -219,27 +226,3 @@ def _graded(
         *track.status().notes,
     )
     return dataclasses.replace(board, notes=(*ranked(notes),))
-
-
-def _leaderboard(track: Track, measures: Sequence[str] | None, runs: Collection[str]) -> Leaderboard:
-    try:
-        return track.leaderboard(measures, runs=runs)
-    except ConversionError:
-        raise
-    except ValueError as error:
-        raise TrecexamError(str(error)) from None
-
-
-def _checked(measures: Measures | None, settings: Mapping[str, Mapping[str, Any]] | None) -> list[str] | None:
-    """Checks the measures, and returns their names."""
-    try:
-        names = names_of(measures)
-        for name in names or ():
-            measure(name)
-        TrackConfig.model_validate(settings or {})
-    except ValidationError as error:
-        first = error.errors()[0]
-        raise TrecexamError(f"settings: {'.'.join(map(str, first['loc']))}: {plain_reason(first)}") from None
-    except ValueError as error:
-        raise TrecexamError(str(error)) from None
-    return names
