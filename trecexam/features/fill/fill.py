@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -20,7 +21,7 @@ from trecexam.line.lost_grades import refuse_lost_grades
 from trecexam.line.official import Official
 from trecexam.line.protected import refuse_protected
 from trecexam.line.provenance import refuse_foreign
-from trecexam.line.sources import UNJUDGED, provenance_beside, sources_beside
+from trecexam.line.sources import UNJUDGED, sources_beside
 from trecexam.line.stored_grades import unusable_lines
 from trecexam.tables.notes import CHANGES, LOST, METHOD, Note
 from trecexam.tables.text import plural
@@ -31,7 +32,6 @@ def fill(
     to_fill: HolesToFill | Path | str,
     *,
     output: Path | str | None = None,
-    sources: Path | str | None = None,
     progress: Callable[[Progress], None] | None = None,
 ) -> Filled:
     """Grade the holes that have no grades yet, and merge their labels into the official judgments."""
@@ -42,24 +42,22 @@ def fill(
     if not isinstance(to_fill, HolesToFill):
         raise TypeError("fill() takes what track.fill.find() gave, or the path of the merged qrels")
     merged = None if output is None else Path(output)
-    beside = Path()
     if merged is not None:
         if not merged.name:
             raise TrecexamError("fill() needs the name of a file for the merged qrels", path=merged)
-        beside = sources_beside(merged) if sources is None else Path(sources)
-        _check_outputs(loader.folder.root, to_fill.qrels, merged, beside)
+        _check_output(loader.folder.root, to_fill.qrels, merged)
     graded = 0
     if to_fill.missing:
         with TrackLock(loader.folder.lock_path):
             refuse_lost_grades(loader)
             loader.open_to_write()
-            track = loader.load(depth=to_fill.pool_depth)
+            track = loader.load()
             track, outcome = loader.grade(track, progress, only=to_fill.holes)
             if outcome.why:
                 raise GraderError(outcome.why)
             graded = outcome.cells
     else:
-        track = loader.load(depth=to_fill.pool_depth, bank_needed=to_fill.way == GRADER)
+        track = loader.load(bank_needed=to_fill.way == GRADER)
     if to_fill.way == GRADER:
         filled = _filled_by_grader(track, to_fill, graded)
     elif to_fill.way == LEARNED:
@@ -68,11 +66,11 @@ def fill(
         rows = _merged(to_fill.official, ())
         filled = Filled(to_fill, rows, to_fill.rule, no_grade=to_fill.n_holes)
     if merged is not None:
-        filled.write(merged, beside)
-    return replace(filled, notes=tuple(_notes(filled, merged, beside)))
+        filled.write(merged)
+    return replace(filled, notes=tuple(_notes(filled, merged)))
 
 
-def _check_outputs(root: Path, qrels: Path | None, output: Path, sources: Path) -> None:
+def _check_output(root: Path, qrels: Path | None, output: Path) -> None:
     """Refuse to write over judgments, another file of a track, or what is stored.
 
     Args:
@@ -82,12 +80,9 @@ def _check_outputs(root: Path, qrels: Path | None, output: Path, sources: Path) 
     Raises:
         TrecexamError: with the file in the way.
     """
-    if _same(output, sources):
-        raise TrecexamError("the merged qrels and their sources need a file each", path=output)
-    if _same(sources, provenance_beside(output)):
-        raise TrecexamError("is where it is written whose labels the merged qrels hold", path=sources)
+    sources = sources_beside(output)
     for path in (output, sources):
-        if qrels is not None and _same(path, qrels):
+        if qrels is not None and os.path.realpath(path) == os.path.realpath(qrels):
             raise TrecexamError("human judgments are never overwritten; name another file", path=path)
         refuse_protected(path, root)
     refuse_foreign(output, root)
@@ -96,14 +91,6 @@ def _check_outputs(root: Path, qrels: Path | None, output: Path, sources: Path) 
             f"exists, and `fill` did not write it: there is no {sources.name}; name another or remove it",
             path=output,
         )
-
-
-def _same(path: Path, other: Path) -> bool:
-    """Return True where both names are, or would be, the same file."""
-    try:
-        return path.samefile(other)
-    except OSError:
-        return path.resolve() == other.resolve()
 
 
 def _filled_by_grader(track: Assessment, to_fill: HolesToFill, graded: int) -> Filled:
@@ -213,7 +200,7 @@ def _merged(official: Official, new: Iterable[MergedLine]) -> tuple[MergedLine, 
     return (*kept, *added)
 
 
-def _notes(filled: Filled, output: Path | None, sources: Path) -> Iterator[str]:
+def _notes(filled: Filled, output: Path | None) -> Iterator[str]:
     """Yield all that people should know of merged judgments."""
     found = filled.found
     yield from found.remarks
@@ -236,7 +223,7 @@ def _notes(filled: Filled, output: Path | None, sources: Path) -> Iterator[str]:
         n_human = sum(row.source == "human" for row in filled.rows) - by_people
         written = (
             f"{output}: {plural(n_human, 'human judgment')} as before{people}, and "
-            f"{plural(filled.filled, 'new line')}; who said what: {sources}"
+            f"{plural(filled.filled, 'new line')}; who said what: {sources_beside(output)}"
         )
         yield Note(written, LOST)
 

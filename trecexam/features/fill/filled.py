@@ -16,7 +16,7 @@ from trecexam.features.fill.arithmetic.scale_map import ScaleMap
 from trecexam.files.stamps import Rejected
 from trecexam.line.official import Official
 from trecexam.line.provenance import write_with_provenance
-from trecexam.line.sources import UNJUDGED
+from trecexam.line.sources import UNJUDGED, sources_beside
 from trecexam.tables.result import Result
 from trecexam.tables.table import Table, to_tsv
 
@@ -60,9 +60,8 @@ class HolesToFill(Result):
     Attributes:
         official: the human judgments: those of the file, and those of the track's people.
         holes: query_id -> doc_ids, sorted; only queries with holes.
-        depth: first ranks of each run in which holes are filled.
-        pool_depth: ranks in which grades are looked at, to fit a rule: at least the track's depth.
-        pooled: passages in the first `depth` ranks, `judged` of them with a judgment.
+        depth: first ranks of each run in which holes are filled, the track's.
+        pooled: passages in these ranks, `judged` of them with a judgment.
         missing: cells of the holes that have no grade yet.
         rule: what gives official labels for automatic ones, as far as there are grades now; of learned
             labels, it in words.
@@ -79,7 +78,6 @@ class HolesToFill(Result):
     official: Official
     holes: Mapping[str, tuple[str, ...]]
     depth: int
-    pool_depth: int
     pooled: int
     judged: int
     missing: int
@@ -187,23 +185,20 @@ class Filled(Result):
             for row in self.rows
         ]
 
-    def write(self, output: Path, sources: Path) -> list[Path]:
-        """Write both files and whose labels they are, or none; a file that has its content is left alone.
+    def write(self, output: Path) -> list[Path]:
+        """Write qrels, sources and whose labels they are, or none; a file that has its content is left alone.
 
-        Those whose names end in .gz are compressed.
+        Qrels whose name ends in .gz are compressed.
 
         Raises:
             TrecexamError: they cannot be written; the old ones are as they were.
         """
         warn_of_comments(row.query_id for row in self.rows)
         qrels = self.qrels
+        content = b"".join(map(qrels_line, qrels))
         contents = {
-            sources: to_tsv(Table(MergedLine._fields, self.rows)).encode(),
-            output: b"".join(map(qrels_line, qrels)),
-        }
-        contents = {
-            path: gzip.compress(content, mtime=0) if path.suffix == ".gz" else content
-            for path, content in contents.items()
+            sources_beside(output): to_tsv(Table(MergedLine._fields, self.rows)).encode(),
+            output: gzip.compress(content, mtime=0) if output.suffix == ".gz" else content,
         }
         machines = {(row.grader, row.model, row.prompt) for row in self.rows if row.grader}
         by = tuple("; ".join(sorted(set(names) - {""})) for names in zip(*machines, strict=True))

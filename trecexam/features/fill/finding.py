@@ -15,7 +15,6 @@ from trecexam.line.assessment import Assessment
 from trecexam.line.grading import count_missing
 from trecexam.line.loader import TrackLoader
 from trecexam.line.official import Official, no_overlap, read_official, track_judgments
-from trecexam.line.pool import pool
 from trecexam.line.rejected import rejected_notes
 from trecexam.line.sources import LEARNED_IDENTITY, provenance_beside, sources_beside, written_by
 from trecexam.scores.labels import labels
@@ -31,7 +30,6 @@ FEW = 50
 def find_holes(
     loader: TrackLoader,
     qrels: Path | None = None,
-    depth: int | None = None,
     rule: RuleName | None = None,
     cuts: Mapping[int, int] | None = None,
     *,
@@ -41,15 +39,13 @@ def find_holes(
     """Find the pooled passages that nobody judged, and how `fill` would label them; grades nothing."""
     if by not in (None, GRADER, LEARNED):
         raise TrecexamError(f"--by {by} is unknown: give grader or learned")
-    depth = depth or loader.config.track.depth
     _refuse_merged(qrels or loader.folder.qrels())
     given = None if qrels is None else read_official(qrels)
-    pool_depth = max(depth, loader.config.track.depth)
-    track = loader.load(depth=pool_depth, bank_needed=False)
+    track = loader.load(bank_needed=False)
     official = track_judgments(track, given)
     given_rule = _given_rule(track, rule, cuts)
     way, way_notes = _choose_way(track, official, by, mapped=rule is not None)
-    pooled = pool(track.runs.values(), track.bank.query_ids, depth)
+    pooled = track.ranked_passages()
     notes = [*official.warnings(), *official.people_notes]
     apart = no_overlap(track, official, pooled)
     if apart is not None:
@@ -68,7 +64,7 @@ def find_holes(
         judged = official.judged.get(query_id, {})
         if unjudged := tuple(doc_id for doc_id in doc_ids if doc_id not in judged):
             holes[query_id] = unjudged
-    in_pool = sum(map(len, pooled.values()))
+    depth, in_pool = track.config.track.depth, sum(map(len, pooled.values()))
     n_judged = in_pool - sum(map(len, holes.values()))
     without = [query_id for query_id in holes if query_id not in official.judged]
     if without:
@@ -118,7 +114,6 @@ def find_holes(
         official,
         holes,
         depth,
-        pool_depth,
         in_pool,
         n_judged,
         missing,

@@ -91,7 +91,6 @@ def grading(
     query_ids: Ids = None,
     item_ids: Ids = None,
     doc_ids: Ids = None,
-    statuses: Ids = None,
     top: int | None = None,
 ) -> View:
     """Return every cell with its answer and official judgment, item by item, best rating first."""
@@ -103,8 +102,7 @@ def grading(
             cells = [
                 cell
                 for cell in _cells(track, q, column, item, answers)
-                if (doc_ids is None or cell.doc_id in doc_ids)
-                and (statuses is None or cell.status in statuses)
+                if doc_ids is None or cell.doc_id in doc_ids
             ]
             cells.sort(
                 key=lambda cell: (
