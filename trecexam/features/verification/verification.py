@@ -193,14 +193,12 @@ def missing(
     top: int | None = None,
 ) -> View:
     """Return the officially relevant passages that reach no item; and by query the fate of relevant ones."""
-    judged = _JudgedQueries.of(track, query_ids, None, min_rating, min_relevant)
+    judged, rating, relevant, unjudged = _judged_queries(track, query_ids, None, min_rating, min_relevant)
     counts: list[RelevantPassages] = []
     rows: list[tuple[Value, ...]] = []
-    for q, judgments in judged.queries:
+    for q, judgments in judged:
         without_text = track.sheets[q.query_id].without_text
-        of_query, missed = relevant_passages(
-            q, judgments, without_text, judged.min_rating, judged.min_relevant
-        )
+        of_query, missed = relevant_passages(q, judgments, without_text, rating, relevant)
         counts.append(of_query)
         rows += [(q.query_id, *each, track.texts.get(each.doc_id)) for each in missed[:top]]
     table = Table(
@@ -213,16 +211,12 @@ def missing(
     n_rated = n_missed + sum(of_query.reached for of_query in counts)
     share = f" ({n_missed / n_rated:.0%})" if n_rated else ""
     note = (
-        f"missed: {n_missed:,} of {n_rated:,}{share} relevant passages (judgment {judged.min_relevant} "
-        f"or better) that have ratings are rated {judged.min_rating} or better on no item"
+        f"missed: {n_missed:,} of {n_rated:,}{share} relevant passages (judgment {relevant} or better) that "
+        f"have ratings are rated {rating} or better on no item"
     )
-    tables = {"missing": table, "queries": queries}
-    return View(
-        dict(reversed(tables.items())) if per_query else tables,
-        (note, *judged.notes),
-        about={**judged.about, "missed": n_missed},
-        people=(queries,) if per_query or not rows else (table, queries),
-    )
+    tables = {"queries": queries, "missing": table} if per_query else {"missing": table, "queries": queries}
+    people = (queries,) if per_query or not rows else (table, queries)
+    return _judged_view(tables, note, rating, relevant, unjudged, people, missed=n_missed)
 
 
 def spurious(
@@ -236,14 +230,12 @@ def spurious(
     top: int | None = None,
 ) -> View:
     """Return how well each item tells relevant from non-relevant passages, the worst first."""
-    judged = _JudgedQueries.of(track, query_ids, item_ids, min_rating, min_relevant)
-    discriminations = item_values(track, "discrimination", judged.min_rating)
+    judged, rating, relevant, unjudged = _judged_queries(track, query_ids, item_ids, min_rating, min_relevant)
+    discriminations = item_values(track, "discrimination", rating)
     reaches = [
         replace(reach, discrimination=discriminations.get((q.query_id, reach.item.item_id), math.nan))
-        for q, judgments in judged.queries
-        for reach in item_reaches(
-            q, track.bank.items[q.query_id], judgments, judged.min_rating, judged.min_relevant
-        )
+        for q, judgments in judged
+        for reach in item_reaches(q, track.bank.items[q.query_id], judgments, rating, relevant)
         if item_ids is None or reach.item.item_id in item_ids
     ]
     table = Table(
@@ -264,64 +256,52 @@ def spurious(
         ),
     )
     note = (
-        f"relevant: judgment {judged.min_relevant} or better; reached: rating {judged.min_rating} or better; "
-        "only: by passages that reach no other item; phi: correlation of reaching the item and being relevant"
+        f"relevant: judgment {relevant} or better; reached: rating {rating} or better; only: by passages "
+        "that reach no other item; phi: correlation of reaching the item and being relevant"
         + ("; discrimination: between runs, by item response theory" if discriminations else "")
     )
-    about = {**judged.about, "n_items": len(reaches)}
-    return View({"spurious": table}, (note, *judged.notes), about=about)
+    return _judged_view({"spurious": table}, note, rating, relevant, unjudged, n_items=len(reaches))
 
 
-class _JudgedQueries(NamedTuple):
-    """The ratings and judgments of the chosen queries that have official judgments, and the thresholds."""
+def _judged_queries(
+    track: Assessment, query_ids: Ids, item_ids: Ids, min_rating: int | None, min_relevant: int | None
+) -> tuple[list[tuple[QueryRatings, Mapping[str, int]]], int, int, list[str]]:
+    """Return ratings and judgments of the chosen queries, min_rating, min_relevant, and unjudged queries.
 
-    queries: list[tuple[QueryRatings, Mapping[str, int]]]
-    min_rating: int
-    min_relevant: int
-    without: list[str]
+    Raises:
+        TrecexamError: none of the queries is judged, no passage of the pool is, or as `_chosen_queries`.
+    """
+    resolve_min_rating(track, min_rating)
+    at = relevance_thresholds(track, min_rating, min_relevant)
+    official = official_judgments(track)
+    chosen = _chosen_queries(track, query_ids, item_ids)
+    judged = [(q, official.judged[q.query_id]) for q in chosen if q.query_id in official.judged]
+    reason = no_overlap(track, official, _pooled(track))
+    if reason is None and not judged:
+        id_list = shorten_list([q.query_id for q in chosen], 3, dots=True)
+        reason = f"{official.source}: no official judgments of {id_list}"
+    if reason is not None:
+        raise TrecexamError(reason)
+    without = [q.query_id for q in chosen if q.query_id not in official.judged]
+    return judged, at.min_rating, at.min_relevant, without
 
-    @classmethod
-    def of(
-        cls,
-        track: Assessment,
-        query_ids: Ids,
-        item_ids: Ids,
-        min_rating: int | None,
-        min_relevant: int | None,
-    ) -> _JudgedQueries:
-        """Choose them.
 
-        Raises:
-            TrecexamError: none of the queries is judged, no passage of the pool is, or as `_chosen_queries`.
-        """
-        resolve_min_rating(track, min_rating)
-        at = relevance_thresholds(track, min_rating, min_relevant)
-        official = official_judgments(track)
-        chosen = _chosen_queries(track, query_ids, item_ids)
-        queries = [(q, official.judged[q.query_id]) for q in chosen if q.query_id in official.judged]
-        reason = no_overlap(track, official, _pooled(track))
-        if reason is None and not queries:
-            id_list = shorten_list([q.query_id for q in chosen], 3, dots=True)
-            reason = f"{official.source}: no official judgments of {id_list}"
-        if reason is not None:
-            raise TrecexamError(reason)
-        without = [q.query_id for q in chosen if q.query_id not in official.judged]
-        return cls(queries, at.min_rating, at.min_relevant, without)
-
-    @property
-    def notes(self) -> tuple[str, ...]:
-        """A line on the queries that have no official judgments; () where there are none such."""
-        names = f"{plural(len(self.without), 'query')} ({shorten_list(self.without, 3, dots=True)})"
-        return (f"left out because they have no official judgments: {names}",) if self.without else ()
-
-    @property
-    def about(self) -> dict[str, Any]:
-        """The thresholds, and the queries without judgments."""
-        return {
-            "min_rating": self.min_rating,
-            "min_relevant": self.min_relevant,
-            "unjudged_queries": self.without,
-        }
+def _judged_view(
+    tables: Mapping[str, Table],
+    note: str,
+    rating: int,
+    relevant: int,
+    unjudged: Sequence[str],
+    people: tuple[Table, ...] = (),
+    **about: int,
+) -> View:
+    """Return a view of judged queries, with a note on the others."""
+    notes = [note]
+    if unjudged:
+        names = f"{plural(len(unjudged), 'query')} ({shorten_list(unjudged, 3, dots=True)})"
+        notes.append(f"left out because they have no official judgments: {names}")
+    facts = {"min_rating": rating, "min_relevant": relevant, "unjudged_queries": unjudged, **about}
+    return View(tables, tuple(notes), about=facts, people=people)
 
 
 def _chosen_queries(

@@ -49,7 +49,7 @@ def leave_out(
     rows: list[tuple[Any, ...]] = []
     for done, (name, of_team) in enumerate(members.items(), 1):
         outcome = simulation.drop(unique[name])
-        relevant = sum(simulation.label(passage) >= min_relevant for passage in unique[name])
+        relevant = sum(simulation.official[q][doc_id] >= min_relevant for q, doc_id in unique[name])
         for index, measure in enumerate(simulation.measures):
             full = simulation.full[index]
             boards = [full, *(means[index] for means in outcome.boards.values())]
@@ -126,14 +126,12 @@ def _unique(
     simulation: Simulation, members: Mapping[str, Sequence[int]], depth: int
 ) -> dict[str, list[Place]]:
     """Return team -> the judged passages that it alone retrieved."""
-    judged: dict[str, set[str]] = {}
-    for query_id, doc_id in simulation.places:
-        judged.setdefault(query_id, set()).add(doc_id)
+    rankings = [simulation.rankings[run] for run in simulation.runs]
     unique: dict[str, list[Place]] = {name: [] for name in members}
-    for query_id, docs in judged.items():
+    for query_id in simulation.query_ids:
+        docs = simulation.official[query_id].keys()
         found = {
-            name: docs
-            & {doc for row in rows for doc in simulation.first(simulation.runs[row], query_id, depth)}
+            name: docs & {doc for row in rows for doc in rankings[row].get(query_id, ())[:depth]}
             for name, rows in members.items()
         }
         n_teams = Counter(doc_id for of_team in found.values() for doc_id in of_team)

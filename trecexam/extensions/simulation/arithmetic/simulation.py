@@ -73,6 +73,7 @@ class Simulation:
             passages cannot fill.
 
     Attributes:
+        rankings, official: as given.
         runs: their names, sorted.
         measures: as ir_measures prints them.
         methods: "holes", "fill", and the other ways.
@@ -91,12 +92,19 @@ class Simulation:
     ) -> None:
         self._fillable, self._fillers = fillable, fillers or {}
         self.runs = tuple(sorted(rankings))
-        self.measures = tuple(dict.fromkeys(_measure(name) for name in measures))
+        parsed = {str(each): each for each in (measure(name, official=True) for name in measures)}
+        for name, each in parsed.items():
+            if each.NAME in DIVERSITY:
+                raise ValueError(
+                    f"{name} needs subtopics, and dropped judgments are filled with labels of whole "
+                    "passages: use another measure, such as nDCG@10"
+                )
+        self.measures = tuple(parsed)
         self.methods = ("holes", "fill", *self._fillers)
         self.query_ids = tuple(sorted(official))
         self._column = {query_id: column for column, query_id in enumerate(self.query_ids)}
-        self._rankings = rankings
-        self._official = official
+        self.rankings = rankings
+        self.official = official
         self._both = {
             (query_id, doc_id): (automatic[query_id][doc_id], label)
             for query_id, judged in official.items()
@@ -109,20 +117,12 @@ class Simulation:
     @property
     def places(self) -> tuple[Place, ...]:
         """All judged passages, sorted."""
-        return tuple(sorted((q, doc_id) for q, judged in self._official.items() for doc_id in judged))
+        return tuple(sorted((q, doc_id) for q, judged in self.official.items() for doc_id in judged))
 
     @property
     def n_both(self) -> int:
         """The number of judged passages with an automatic label to replace a dropped judgment."""
         return sum(self._is_fillable(query_id, doc_id) for query_id, doc_id in self._both)
-
-    def label(self, passage: Place) -> int:
-        """Return a passage's official label."""
-        return self._official[passage[0]][passage[1]]
-
-    def first(self, run: str, query_id: str, depth: int) -> Sequence[str]:
-        """Return the first `depth` doc_ids of a run for a query."""
-        return self._rankings[run].get(query_id, ())[:depth]
 
     def rule(self, dropped: Collection[Place] = ()) -> tuple[ScaleMap, str | None]:
         """Return the rule for filling after these are dropped, and the reason if it could not be fitted.
@@ -143,7 +143,7 @@ class Simulation:
         for query_id, doc_id in dropped:
             docs.setdefault(query_id, set()).add(doc_id)
         remain = {
-            query_id: {d: label for d, label in self._official[query_id].items() if d not in gone}
+            query_id: {d: label for d, label in self.official[query_id].items() if d not in gone}
             for query_id, gone in docs.items()
         }
         new = {
@@ -198,7 +198,7 @@ class Simulation:
         evaluator = Evaluator(map(measure, self.measures), Judged.from_qrels(rows, query_ids))
         values = np.zeros((len(self.measures), len(self.runs), len(query_ids)))
         for row, run in enumerate(self.runs):
-            rankings = self._rankings[run]
+            rankings = self.rankings[run]
             if without:
                 rankings = {
                     query_id: [doc for doc in rankings.get(query_id, ()) if doc not in without[query_id]]
@@ -221,13 +221,3 @@ def ranks(means: Floats) -> NDArray[np.int64]:
 def _means(values: Floats) -> Floats:
     means = values.mean(axis=2) if values.shape[2] else np.zeros(values.shape[:2])
     return np.asarray(np.round(means, TIE_DECIMALS), np.float64)
-
-
-def _measure(name: str) -> str:
-    parsed = measure(name, official=True)
-    if parsed.NAME in DIVERSITY:
-        raise ValueError(
-            f"{parsed} needs subtopics, and dropped judgments are filled with labels of whole passages: use "
-            f"another measure, such as nDCG@10"
-        )
-    return str(parsed)
