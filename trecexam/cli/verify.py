@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from trecexam.cli.export import min_rating_option
 from trecexam.cli.lazy import OpenGroup
 from trecexam.cli.options import Command, track_argument
 from trecexam.cli.reading import reading
@@ -35,12 +36,6 @@ def only_option(name: str, metavar: str, noun: str) -> Callable[[Command], Comma
 query_option = only_option("-q --query", "QUERY_ID", "query")
 item_option = only_option("--item", "ITEM_ID", "item")
 doc_option = only_option("--doc", "DOC_ID", "passage")
-min_rating_option = click.option(
-    "--min-rating",
-    type=click.IntRange(1, 5),
-    metavar="N",
-    help="Count a passage as reaching an item from this rating on [default: the track's, 4].",
-)
 min_relevant_option = click.option(
     "--min-relevant",
     type=click.IntRange(min=1),

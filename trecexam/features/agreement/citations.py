@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import shlex
 
 from converters.support_labels import LABELS
 from trecexam.errors import TrecexamError, quoted
@@ -12,21 +11,6 @@ from trecexam.scores.raters import labels_of_both, rater_agreement
 from trecexam.tables.result import Tables
 from trecexam.tables.table import Table
 from trecexam.tables.text import plural
-
-
-def _how_to_label(track: Assessment) -> str:
-    """Say what to type to label citations; the first one is the example."""
-    ways = [f"trecexam serve {quoted(track.folder.root)}"]
-    for query_id, sheet in track.sheets.items():
-        rows, columns = sheet.where(sheet.flat() >= 0)
-        if len(rows):
-            words = ["trecexam", "override", str(track.folder.root)]
-            words += ["--grader", track.name] if track.folder.is_one_of_several else []
-            words += ["--query", query_id, "--doc", sheet.doc_ids[rows[0]]]
-            words += ["--item", sheet.items[columns[0]].item_id, "--rating", "partial", "--who", "NAME"]
-            ways.append(shlex.join([*words, "--why", "TEXT"]))
-            break
-    return ", or ".join(f"`{way}`" for way in ways)
 
 
 def citation_agreement(track: Assessment) -> Tables:
@@ -39,7 +23,12 @@ def citation_agreement(track: Assessment) -> Tables:
         TrecexamError: no person labelled a citation.
     """
     if not track.overrides.ratings:
-        raise TrecexamError(f"no person labelled a citation yet: {_how_to_label(track)}")
+        root = quoted(track.folder.root)
+        raise TrecexamError(
+            f"no person labelled a citation yet: `trecexam serve {root}`, or `trecexam override {root} "
+            f"--grader {track.name} --query QUERY_ID --doc DOC_ID --item RUN:N --rating partial --who NAME "
+            "--why TEXT`"
+        )
     ours: dict[str, dict[tuple[str, str], int]] = {}
     people: dict[str, dict[tuple[str, str], int]] = {}
     for query_id, sheet in track.sheets.items():
