@@ -11,7 +11,7 @@ import click
 
 from trecexam.cli import show
 from trecexam.cli.options import estimate_option, output_option, refuse_inputs
-from trecexam.tables.notes import first_notes, standing_notes
+from trecexam.tables.notes import first_notes, without_standing
 from trecexam.tables.terminal import printable
 
 if TYPE_CHECKING:
@@ -116,10 +116,9 @@ def answer(
         if result.notes:
             # The notes say it without headings that stand above nothing.
             tables = tuple(table for table in tables if table.rows)
-        standing = standing_notes(notes) if tables else []
-        notes = [note for note in notes if note not in standing]
-        below = [note.partition(";")[0] for note in standing]
-        text = "".join(f"{line}\n" for line in show.table_lines(tables, below, wide=wide))
+        below, others = without_standing(notes)
+        notes = others if tables else notes
+        text = show.tables_text(tables, below, wide=wide)
     else:
         text = result.to_json() if as_json else result.to_tsv()
     show.write(text, output)

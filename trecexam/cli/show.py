@@ -5,17 +5,16 @@ from __future__ import annotations
 import os
 import shutil
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import TYPE_CHECKING
 
 import click
 
 from trecexam.files import atomic
-from trecexam.tables.fitted import fitted
-from trecexam.tables.table import Table, to_aligned, to_json, to_tsv
-from trecexam.tables.terminal import printable, wrapped
-from trecexam.tables.text import shorten_list
+from trecexam.tables.printers import table_lines
+from trecexam.tables.table import Table, to_tsv
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -23,29 +22,39 @@ if TYPE_CHECKING:
     from trecexam.track import Track
 
 
-def table(table: Table, *, as_json: bool = False, json_value: Any = None) -> None:
-    """Print a table: aligned on a terminal, TSV into a pipe, JSON where requested."""
-    if as_json:
-        text = to_json(table.records() if json_value is None else json_value)
+def table(table: Table) -> None:
+    """Print a table: aligned on a terminal, TSV into a pipe."""
+    if on_terminal():
+        lines(table_lines(table, width(), "", wide=True))
     else:
-        text = to_aligned(table) if on_terminal() else to_tsv(table)
-    click.echo(text, nl=False)
+        write(to_tsv(table))
 
 
-def table_lines(tables: Iterable[Table], below: Sequence[str] = (), *, wide: bool = False) -> Iterator[str]:
-    """Tables as people read them: to the terminal's width, unless they are wide.
+def tables_text(tables: Iterable[Table], below: Sequence[str] = (), *, wide: bool = False) -> str:
+    """Return tables as people read them: to the terminal's width, unless they are wide.
 
     Args:
         below: what a line below the first table says of it.
     """
-    for number, table in enumerate(tables):
-        yield from [""] if number else []
-        caption = printable(table.caption)
-        yield from [caption] if wide and caption else wrapped(caption, width())
-        yield from _fitted(table, () if number else below, wide=wide)
+    texts = (
+        "".join(
+            f"{line}\n"
+            for line in table_lines(
+                table,
+                width(),
+                "--wide shows all",
+                wide=wide,
+                below=() if number else below,
+                heading=partial(_styled, bold=True),
+                last=partial(_styled, dim=True),
+            )
+        )
+        for number, table in enumerate(tables)
+    )
+    return "\n".join(texts)
 
 
-def write(text: str, output: Path | None) -> None:
+def write(text: str, output: Path | None = None) -> None:
     """Writes a text to stdout, or to a file that it replaces."""
     if output is None:
         click.echo(_encodable(text), nl=False)
@@ -53,27 +62,10 @@ def write(text: str, output: Path | None) -> None:
     atomic.replace(output, text.encode())
 
 
-def _fitted(table: Table, below: Sequence[str], *, wide: bool) -> Iterator[str]:
-    fit = fitted(table, None if wide else width(), table.layout)
-    for number, (heading, rows) in enumerate(fit.tables):
-        yield from [""] if number else []
-        yield from (_styled(line, bold=True) for line in heading)
-        yield from rows
-    left_out = [f"left out: {shorten_list(fit.left_out, 4, quote='')}"] if fit.left_out else []
-    left_out += ["long names are cut"] if fit.cut else []
-    notes = [*fit.legend, *below, *left_out, *(["--wide shows all"] if left_out else [])]
-    yield from (_styled(line, dim=True) for line in wrapped("; ".join(notes), width()))
-
-
 def _styled(text: str, **style: bool) -> str:
     """The text bold or dim where that is wanted, and shown."""
     plain = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb" or not on_terminal()
     return text if plain else click.style(text, **style)
-
-
-def json_value(value: Any) -> None:
-    """Prints a value as JSON."""
-    click.echo(_encodable(to_json(value)), nl=False)
 
 
 def on_terminal() -> bool:

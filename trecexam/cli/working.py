@@ -12,7 +12,7 @@ import click
 from trecexam.cli import bars, show
 from trecexam.cli.signals import signals
 from trecexam.errors import TrecexamError, cannot_go_on
-from trecexam.tables.table import Table, Value
+from trecexam.tables.table import Table, Value, to_json
 from trecexam.tables.terminal import printable
 from trecexam.tables.text import plural
 
@@ -117,7 +117,7 @@ def show_estimate(
     if as_json:
         minutes = None if sample is None else round(sample.seconds / 60, 2)
         row = {**columns, "minutes": minutes, "measured": None if sample is None else sample.cells}
-        show.table(_table([row]), as_json=True, json_value=[row])
+        show.write(to_json([row]))
     return 0
 
 
@@ -174,7 +174,7 @@ def show_several_estimates(
         minutes = [row["minutes"] for row in rows[:-1] if isinstance(row["minutes"], float)]
         rows[-1]["minutes"] = sum(minutes) if minutes else None
         rows[-1] |= {"without": ", ".join(without)} if without else {}
-        show.table(_table(rows), as_json=True, json_value=rows)
+        show.write(to_json(rows))
 
 
 def _show_estimates(rows: Sequence[Mapping[str, Value]]) -> None:

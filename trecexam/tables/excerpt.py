@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from trecexam.tables.table import NO_VALUE, Layout, Table, Value, by_column
+from trecexam.tables.table import Table, Value
 from trecexam.tables.terminal import cut
 from trecexam.tables.text import number
+from trecexam.tables.view import NO_VALUE, by_column, is_numeric
 
-#: Letters in a cell: of a text that is read, of a code, of a name.
-_WIDE = {"text": 160, "code": 80, "name": 40}
+#: Letters in a cell: of a text that is read, of a code, of a name; and of a text that is not cut.
+_WIDE = {"text": 160, "code": 80, "name": 40, "n": 160}
 _WHOLE = 1_000_000
 #: What columns hold, by their names; the others hold names.
 _KINDS = {
@@ -66,7 +67,7 @@ def excerpt(
     places: Sequence[int] | None = None,
     bare: Collection[str] = (),
 ) -> Excerpt:
-    """The first rows as the table's layout says: its order, its short names, its ranks.
+    """Return the first rows as the table's layout says: its order, its short names, its ranks.
 
     Of a column `NAME`, the columns `NAME.low` and `NAME.high`, `NAME.stderr` and all other `NAME.WHAT` stand
     below the values. Columns without any value are left out.
@@ -76,69 +77,53 @@ def excerpt(
         places: of the rows, in their order; None for the first. Columns are those that have values in all.
         bare: columns whose cells are left empty, for who draws them.
     """
-    layout, total = table.layout, len(table.rows)
-    if places is None:
-        places = range(min(most, len(table.rows)))
-        table = replace(table, rows=table.rows[:most])
-    values = dict(by_column(table))
-    below: dict[str, list[str]] = {}
-    for name in values:
-        of = name.rpartition(".")[0]
-        if of in values:
-            below.setdefault(of, []).append(name)
-    behind = {name for names in below.values() for name in names}
-    columns, cells = [], []
-    if layout.ranks:
-        columns.append(Column("#", "n"))
-        ranks = (layout.ranks[row] for row in places)
-        cells.append([Cell(NO_VALUE if rank is None else str(rank)) for rank in ranks])
-    shown_names = list(_shown_names(values, layout, behind))
-    for name in shown_names:
-        column = values[name]
-        numeric = any(isinstance(value, int | float) for value in column)
-        numeric &= not any(isinstance(value, str) and value for value in column)
-        kind = "n" if numeric else _KINDS.get(name, "name")
-        columns.append(Column(layout.short.get(name, name), kind, name))
-        if name in bare:
-            cells.append([Cell("")] * len(places))
-            continue
-        added = (_below(name, {each: values[each][row] for each in below.get(name, ())}) for row in places)
-        width = _WHOLE if whole else _WIDE.get(kind, 160)
-        texts = (shown(column[row], width) for row in places)
-        empty = NO_VALUE if kind == "n" else ""
-        cells.append([Cell(text or empty, tuple(of)) for text, of in zip(texts, added, strict=True)])
-    key = next((name for name in layout.keys if name in shown_names), None)
-    return Excerpt(
-        tuple(columns),
-        tuple(zip(*cells, strict=True)),
-        total,
-        file,
-        table.caption,
-        None if key is None else shown_names.index(key) + bool(layout.ranks),
-    )
-
-
-def _shown_names(values: dict[str, Sequence[Value]], layout: Layout, behind: set[str]) -> Iterator[str]:
-    """The columns in the order in which people see them."""
+    layout = table.layout
+    last = len(table.rows) if places is not None else min(most, len(table.rows))
+    values = dict(by_column(replace(table, rows=table.rows[:last])))
+    places = range(last) if places is None else places
+    of = {name: name.rpartition(".")[0] for name in values}
+    keys = [name for name in layout.keys if name in values and name not in layout.without]
     rest = [
         name
         for name in dict.fromkeys((*layout.first, *values))
-        if name in values and name not in {*layout.keys, *layout.without, *behind}
+        if name in values and name not in {*keys, *layout.keys, *layout.without} and of[name] not in values
+        if not last or any(map(shown, values[name]))
     ]
-    rows = any(map(len, values.values()))
-    rest = [name for name in rest if not rows or any(shown(value) for value in values[name])]
-    yield from (name for name in layout.keys if name in values and name not in layout.without)
-    yield from rest[: layout.most]
+    columns, cells = [], []
+    if layout.ranks:
+        columns.append(Column("#", "n"))
+        ranks = (layout.ranks[place] for place in places)
+        cells.append([Cell(NO_VALUE if rank is None else str(rank)) for rank in ranks])
+    for name in (*keys, *rest[: layout.most]):
+        kind = "n" if is_numeric(values[name]) else _KINDS.get(name, "name")
+        columns.append(Column(layout.short.get(name, name), kind, name))
+        width, empty = _WHOLE if whole else _WIDE[kind], NO_VALUE if kind == "n" else ""
+        below = [each for each in values if of[each] == name]
+        cells.append(
+            [
+                Cell("")
+                if name in bare
+                else Cell(
+                    shown(values[name][place], width) or empty,
+                    tuple(_below(name, {each: values[each][place] for each in below})),
+                )
+                for place in places
+            ]
+        )
+    name_at = int(bool(layout.ranks)) if keys else None
+    rows = tuple(zip(*cells, strict=True))
+    return Excerpt(tuple(columns), rows, len(table.rows), file, table.caption, name_at)
 
 
-def _below(name: str, values: dict[str, Value]) -> Iterator[str]:
-    low, high = values.pop(f"{name}.low", None), values.pop(f"{name}.high", None)
-    if shown(low) and shown(high):
-        yield f"{shown(low)} to {shown(high)}"
-    error = values.pop(f"{name}.stderr", None)
-    if shown(error):
-        yield f"± {shown(error)}"
-    yield from filter(None, (shown(value, _WHOLE) for value in values.values()))
+def _below(name: str, values: Mapping[str, Value]) -> Iterator[str]:
+    low, high, error = (shown(values.get(f"{name}.{end}")) for end in ("low", "high", "stderr"))
+    if low and high:
+        yield f"{low} to {high}"
+    if error:
+        yield f"± {error}"
+    for each, value in values.items():
+        if not each.endswith((".low", ".high", ".stderr")) and (text := shown(value, _WHOLE)):
+            yield text
 
 
 def shown(value: Value, width: int = 160) -> str:
@@ -149,6 +134,4 @@ def shown(value: Value, width: int = 160) -> str:
         return cut(value, width, middle=True)
     if isinstance(value, int):
         return f"{value:,}"
-    if not math.isfinite(value):
-        return ""
-    return number(value)
+    return number(value) if math.isfinite(value) else ""

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self
 
-from trecexam.errors import did_you_mean
 from trecexam.tables.frames import Framed
-from trecexam.tables.rendering import as_html, as_latex, as_text
-from trecexam.tables.table import Table, TableRow, contains, to_json, to_tsv
+from trecexam.tables.printers import as_html, as_latex, as_text
+from trecexam.tables.table import Table, Value, to_json, to_tsv
 
 if TYPE_CHECKING:
     from trecexam.tables.plots.model import Plot
@@ -118,16 +117,19 @@ class Result(Framed):
         return as_html(self._for_people(), self.notes)
 
     def __contains__(self, name: object) -> bool:
-        return contains(self, name)
+        return name in self.table
 
     def __getitem__(self, name: str) -> Any:
         return self.table[name]
 
-    def __iter__(self) -> Iterator[TableRow]:
+    def __iter__(self) -> Iterator[dict[str, Value]]:
         return iter(self.table)
 
     def __len__(self) -> int:
         return len(self.table)
+
+    def __dir__(self) -> Iterable[str]:
+        return (*super().__dir__(), *self.facts)
 
     def __bool__(self) -> bool:
         # An answer without rows is an answer, too.
@@ -136,22 +138,10 @@ class Result(Framed):
     if not TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> Any:
-            if name.startswith("_") or name in ("facts", "tables", "notes"):
-                raise AttributeError(name)
-            facts = self.facts
+            facts = {} if name.startswith("_") or name in ("facts", "notes", "tables") else self.facts
             if name in facts:
                 return facts[name]
-            raise AttributeError(f"{type(self).__name__} has no '{name}'; {self._works(name, facts)}")
-
-    def _works(self, name: str, facts: Mapping[str, Any]) -> str:
-        """What there is in place of an attribute that there is not."""
-        if name in self.table.header:
-            return f"it is a column: result[{name!r}]"
-        if name in self.tables:
-            return f"it is a table: result.tables[{name!r}]"
-        attributes = [each for each in (*dir(type(self)), *vars(self), *facts) if not each.startswith("_")]
-        columns = ", ".join(self.table.header[:8])
-        return did_you_mean(name, attributes, f"its columns are result[COLUMN]: {columns}")
+            raise AttributeError(f"{type(self).__name__} has no '{name}'; columns are result[NAME]")
 
 
 @dataclass(frozen=True)
@@ -165,12 +155,10 @@ class Tables(Result):
     rejected: tuple[object, ...] = ()
 
     def _declare(self) -> Mapping[str, Table]:
-        """The tables."""
         return self.made
 
     @property
     def facts(self) -> Mapping[str, Any]:
-        """What it is about."""
         return self.about
 
     def _for_people(self) -> tuple[Table, ...]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 import json
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 
 def printable(text: str) -> str:
@@ -43,16 +43,10 @@ def padded(text: str, width: int, *, right: bool = False) -> str:
     return blanks + text if right else text + blanks
 
 
-def wrapped(text: str, width: int, most: int | None = None) -> list[str]:
-    """Lines of at most so many columns, broken at blanks where possible; [] for an empty text.
-
-    Args:
-        most: no more lines than this; an ellipsis ends the last where something was cut.
-    """
+def wrapped(text: str, width: int) -> list[str]:
+    """Return lines of at most so many columns, broken at blanks where possible; [] for an empty text."""
     lines: list[str] = []
     for word in text.split():
-        if most is not None and len(lines) > most:
-            break
         if lines and columns(lines[-1]) + 1 + columns(word) <= width:
             lines[-1] += " " + word
             continue
@@ -62,9 +56,7 @@ def wrapped(text: str, width: int, most: int | None = None) -> list[str]:
             word = word[len(head) :]
         if word:
             lines.append(word)
-    if most is None or len(lines) <= most:
-        return lines
-    return [*lines[: most - 1], _head(lines[most - 1], width - 1).rstrip() + "…"]
+    return lines
 
 
 def cut(text: str, width: int, *, middle: bool = False) -> str:
@@ -83,18 +75,22 @@ def cut(text: str, width: int, *, middle: bool = False) -> str:
 
 
 def cut_apart(texts: Sequence[str], width: int) -> list[str]:
-    """Each text in one printable line of at most so many columns; those that differ stay different.
+    """Return each text in one printable line of at most so many columns; those that differ stay different.
 
-    They are cut in their middle. Where that would make several alike, the part that they differ in is shown
-    between two ellipses; where this has no room, a number ends each.
+    They are cut in their middle. Where that would make several alike, what follows the beginning that these
+    share is shown; where they are still alike, a number ends each.
 
     Args:
         width: at least 8.
     """
-    distinct = [*dict.fromkeys(map(printable, texts))]
+    distinct = dict.fromkeys(map(printable, texts))
     cut_texts = {text: cut(text, width, middle=True) for text in distinct}
     for alike in _alike(cut_texts):
-        cut_texts.update(_around_difference(alike, width))
+        shared = itertools.takewhile(lambda letters: len(set(letters)) == 1, zip(*alike, strict=False))
+        # A digit says more with those beside it.
+        same = max(0, sum(1 for _ in shared) - 3)
+        head = _head(alike[0][:same], width // 3)
+        cut_texts.update((text, cut(f"{head}…{text[same:]}", width)) for text in alike)
     used = set(cut_texts.values())
     numbers = itertools.count(1)
     for text in [text for alike in _alike(cut_texts) for text in alike]:
@@ -105,36 +101,12 @@ def cut_apart(texts: Sequence[str], width: int) -> list[str]:
     return [cut_texts[printable(text)] for text in texts]
 
 
-def _alike(cut_texts: dict[str, str]) -> list[list[str]]:
-    """The texts that are shown as others are, those that are shown alike together."""
+def _alike(cut_texts: Mapping[str, str]) -> list[list[str]]:
+    """Return the texts that are shown as others are, those that are shown alike together."""
     groups = defaultdict(list)
     for text, as_shown in cut_texts.items():
         groups[as_shown].append(text)
     return [group for group in groups.values() if len(group) > 1]
-
-
-def _around_difference(texts: Sequence[str], width: int) -> dict[str, str]:
-    """Each text with the part that lies between the beginning and the end that all of them share."""
-    same = _shared(texts)
-    end = _shared([text[same:][::-1] for text in texts])
-    # A digit says more with those beside it.
-    differing = max(columns(text[same : len(text) - end]) for text in texts)
-    around = max(0, min(3, (width - differing) // 4))
-    same, end = max(0, same - around), max(0, end - around)
-    parts = [text[same : len(text) - end] for text in texts]
-    room = min(max(map(columns, parts)), width - 4)
-    tail = _tail(texts[0][len(texts[0]) - end :], (width - 2 - room) // 3)
-    head = _head(texts[0][:same], width - 2 - room - columns(tail))
-    return {
-        text: f"{head}…{cut(part, room) if part else ''}{'…' if part and end else ''}{tail}"
-        for text, part in zip(texts, parts, strict=True)
-    }
-
-
-def _shared(texts: Sequence[str]) -> int:
-    """How many first characters all texts have in common."""
-    same = itertools.takewhile(lambda characters: len(set(characters)) == 1, zip(*texts, strict=False))
-    return sum(1 for _ in same)
 
 
 def _head(text: str, width: int) -> str:

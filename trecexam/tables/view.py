@@ -1,0 +1,163 @@
+"""What people are shown of a table: its columns in their order, and its cells as texts."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, NamedTuple
+
+from trecexam.tables.terminal import printable
+from trecexam.tables.text import number
+
+if TYPE_CHECKING:
+    from trecexam.tables.table import Table, Value
+
+#: What people see in place of a number that there is not.
+NO_VALUE = "–"  # noqa: RUF001
+#: Columns `NAME.stderr`, `NAME.low` and `NAME.high` stand behind the values of the column NAME.
+_SPREAD = ("stderr", "low", "high")
+
+
+class Column(NamedTuple):
+    """A column as people read it.
+
+    Attributes:
+        name: the column's name in the table; "rank" for ranks.
+        of: the column that it belongs to, as `NAME what` to NAME; else its own name.
+        heading: its name for people.
+        numeric: whether texts are set to the right.
+        texts: a text for each row, with what stands behind the value.
+        bare: the values alone; () where nothing stands behind them.
+        legend: what stands behind them.
+    """
+
+    name: str
+    of: str
+    heading: str
+    numeric: bool
+    texts: tuple[str, ...]
+    bare: tuple[str, ...] = ()
+    legend: str = ""
+
+
+class View(NamedTuple):
+    """What people are shown of a table.
+
+    Attributes:
+        keys: the columns that each line begins with.
+        rest: the other columns.
+    """
+
+    caption: str
+    keys: tuple[Column, ...]
+    rest: tuple[Column, ...]
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        """All columns."""
+        return (*self.keys, *self.rest)
+
+    @property
+    def legend(self) -> list[str]:
+        """What stands behind values."""
+        return list(dict.fromkeys(column.legend for column in self.columns if column.legend))
+
+
+def view(table: Table, *, wide: bool = False) -> View:
+    """Return a table's columns for people, in the order of its layout.
+
+    Args:
+        wide: with the columns that say nothing to people, each by its own name.
+    """
+    layout, values = table.layout, dict(by_column(table))
+    columns = {}
+    for name in values:
+        of = next((each for each in values if name.startswith((f"{each}.", f"{each} "))), name)
+        if name not in {f"{of}.{what}" for what in _SPREAD} and (wide or name not in layout.without):
+            heading = printable(name if wide else layout.short.get(name, name))
+            columns[name] = _column(table, name, of, heading, values)
+    leading = layout.keys or _leading_texts(values)
+    keys = [columns.pop(name) for name in leading if name in columns]
+    if layout.ranks:
+        ranks = tuple(NO_VALUE if rank is None else str(rank) for rank in layout.ranks[: len(table.rows)])
+        keys.insert(0, Column("rank", "rank", "rank", True, ranks))
+    order = list(dict.fromkeys([*(name for name in layout.first if name in columns), *columns]))
+    # Each followed by what belongs to it.
+    rest = sorted(
+        columns.values(),
+        key=lambda each: (order.index(each.of if each.of in order else each.name), each.of != each.name),
+    )
+    return View(printable(table.caption), tuple(keys), tuple(rest))
+
+
+def _column(table: Table, name: str, of: str, heading: str, values: Mapping[str, Sequence[Value]]) -> Column:
+    digits = min(table.digits, 3)
+    least = 0.5 * 10**-digits if name in table.small else 0.0
+    bare = tuple(column_texts(values[name], partial(number, digits=digits), least))
+    spreads, legend = [""], ""
+    if f"{name}.stderr" in values:
+        spreads, legend = _behind("±{}", values[f"{name}.stderr"]), "± standard error"
+    elif f"{name}.low" in values and f"{name}.high" in values:
+        spreads = _behind("[{}, {}]", values[f"{name}.low"], values[f"{name}.high"])
+        legend = f"[{table.layout.interval}]"
+    if not any(spreads):
+        return Column(name, of, heading, is_numeric(values[name]), bare)
+    value, spread = max(map(len, bare)), max(map(len, spreads))
+    texts = (f"{text:>{value}} {behind:>{spread}}" for text, behind in zip(bare, spreads, strict=True))
+    return Column(name, of, heading, is_numeric(values[name]), tuple(texts), bare, legend)
+
+
+def _behind(form: str, *columns: Sequence[Value]) -> list[str]:
+    """Return a text for each row, "" where a number is missing."""
+    return [
+        form.format(*map(number, row))  # type: ignore[arg-type]
+        if all(isinstance(value, int | float) and math.isfinite(value) for value in row)
+        else ""
+        for row in zip(*columns, strict=True)
+    ]
+
+
+def _leading_texts(values: Mapping[str, Sequence[Value]]) -> Iterator[str]:
+    for name, column in values.items():
+        if any(isinstance(value, int | float) for value in column):
+            return
+        yield name
+
+
+def is_numeric(values: Sequence[Value]) -> bool:
+    """Return True for a column of numbers, without any text."""
+    return any(isinstance(value, int | float) for value in values) and not any(
+        isinstance(value, str) and value for value in values
+    )
+
+
+def by_column(table: Table) -> Iterator[tuple[str, Sequence[Value]]]:
+    """Return the table's columns, with their names."""
+    # Of a hundred thousand rows zip(*rows) takes half a second.
+    return ((name, [row[i] for row in table.rows]) for i, name in enumerate(table.header))
+
+
+def column_texts(values: Sequence[Value], form: Callable[[float], str], least: float) -> list[str]:
+    """Return the texts of a column. Of millions of values most are floats, or names that come again.
+
+    Args:
+        form: writes a float; a rounding below 0 is no "-0.000000".
+        least: a value below it, but for 0, has an exponent.
+    """
+    names: dict[str, str] = {}
+    texts = []
+    for value in values:
+        if isinstance(value, float):
+            if not math.isfinite(value):
+                texts.append("")
+            else:
+                texts.append(f"{value:.1e}" if value and abs(value) < least else form(value))
+        elif isinstance(value, str):
+            text = names.get(value)
+            if text is None:
+                text = names[value] = printable(value)
+            texts.append(text)
+        else:
+            texts.append("" if value is None else str(value))
+    return texts
