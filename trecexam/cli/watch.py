@@ -19,7 +19,7 @@ from trecexam.cli.options import (
     whole_track_argument,
 )
 from trecexam.cli.signals import exit_status, signals
-from trecexam.cli.working import show_estimate, show_several_estimates
+from trecexam.cli.working import show_estimates
 from trecexam.extension import named
 
 if TYPE_CHECKING:
@@ -113,17 +113,12 @@ def watch(
 def _estimate(root: Path, grader: str | None, *, as_json: bool, retry_errors: bool) -> None:
     with open_chosen(root, grader) as track:
         names = track.graders if grader is None else (grader,)
-        banks = track.grading.estimate_banks()
-        if banks or len(names) > 1:
-            graders = {name: partial(_of_grader, track, name, retry_errors) for name in names}
-            show_several_estimates(graders, banks, as_json=as_json)
-            return
-        of_track = partial(_of_grader, track, None, retry_errors)
-        show_estimate(of_track, as_json=as_json, doing="grading", what="passage")
+        estimates = {name: partial(_of_grader, track, name, retry_errors) for name in names}
+        show_estimates(estimates, track.grading.estimate_banks(), as_json=as_json)
 
 
-def _of_grader(track: Track, name: str | None, retry_errors: bool, *, timed: bool = False) -> Estimate:
-    grader = track if name is None else track[name]
+def _of_grader(track: Track, name: str, retry_errors: bool, *, timed: bool = False) -> Estimate:
+    grader = track[name]
     estimated = grader.estimate(retry_errors=retry_errors)
     return estimated._replace(time=grader.grading.estimate_time()) if timed else estimated
 
