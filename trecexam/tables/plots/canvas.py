@@ -40,7 +40,7 @@ def draw(plot: Plot, *, pdf: bool = False) -> Drawing:
 
 @cache
 def drawn_by(module: str) -> str:
-    """Another one where what draws is: matplotlib, the code in this folder, or the plot's own module."""
+    """Return a digest of matplotlib's version, the code in this folder, and a plot's own module."""
     code = [path.read_bytes() for path in sorted(Path(__file__).parent.glob("*.py"))]
     module_file = getattr(sys.modules.get(module), "__file__", None)
     if module_file:
@@ -87,7 +87,7 @@ def _saved(figure: Figure) -> bytes:
 
 
 def named(svg: str, plot: Plot) -> str:
-    """An SVG that can be in a page beside others, and says what it shows to who cannot see it.
+    """Return an SVG that can be in a page beside others, with words for readers who cannot see it.
 
     Its ids start with the plot's name, and its style sheet holds for itself alone.
     """

@@ -47,7 +47,7 @@ class Drawings:
 
 
 def drawn(plots: Iterable[Plot]) -> tuple[dict[str, bytes], list[str]]:
-    """The files of plots, by their names; and why one could not be drawn, one per line."""
+    """Return the files of plots by their names, and a line on each that could not be drawn."""
     files: dict[str, bytes] = {}
     why = []
     for plot in plots:
@@ -59,7 +59,7 @@ def drawn(plots: Iterable[Plot]) -> tuple[dict[str, bytes], list[str]]:
 
 
 def plot_files(plot: Plot, drawing: Drawing) -> Iterator[tuple[str, bytes]]:
-    """The files of a plot, by their names in out/."""
+    """Yield the files of a plot with their names in out/."""
     contents = (drawing.svg, drawing.pdf, to_tsv(plot.table).encode())
     for kind, content in zip(KINDS, contents, strict=True):
         if content:
