@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Iterable
 from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
@@ -100,11 +100,8 @@ measure_option = click.option(
 )
 
 
-class Map(NamedTuple):
-    """How automatic labels become official ones: a rule, and its cuts where they are named."""
-
-    rule: RuleName
-    cuts: dict[int, int]
+#: How automatic labels become official ones: a rule, and its cuts where they are named.
+Map = tuple["RuleName", dict[int, int]]
 
 
 class FloatRange(click.FloatRange):
@@ -122,37 +119,28 @@ class FloatRange(click.FloatRange):
         return number
 
 
-class MapType(click.ParamType[Map]):
-    """`fitted`, `identity`, `thresholds`, or the thresholds themselves."""
-
-    name = "map"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Map:
-        """The rule, and its cuts.
-
-        Raises:
-            click.BadParameter: it cannot be read.
-        """
-        if isinstance(value, Map):
-            return value
-        if value in ("fitted", "identity", "thresholds"):
-            return Map(value, {})
-        pairs = [re.fullmatch(r"\s*(\d{1,9})\s*=\s*(\d{1,9})\s*", part) for part in value.split(",")]
-        cuts = {int(pair[1]): int(pair[2]) for pair in pairs if pair}
-        if len(cuts) != len(pairs):
-            self.fail(
-                f"'{value}': give fitted, identity, thresholds, or LABEL=OFFICIAL,... with each label once, "
-                "as 4=1,5=2",
-                param,
-                ctx,
-            )
-        return Map("thresholds", cuts)
+def _map(ctx: click.Context, param: click.Parameter, value: str | None) -> Map | None:
+    """Return the rule of `--map`, and its cuts."""
+    if value is None:
+        return None
+    if value == "fitted" or value == "identity" or value == "thresholds":
+        return value, {}
+    pairs = [re.fullmatch(r"\s*(\d{1,9})\s*=\s*(\d{1,9})\s*", part) for part in value.split(",")]
+    cuts = {int(pair[1]): int(pair[2]) for pair in pairs if pair}
+    if len(cuts) == len(pairs):
+        return "thresholds", cuts
+    raise click.BadParameter(
+        f"'{value}': give fitted, identity, thresholds, or LABEL=OFFICIAL,... with each label once, as "
+        "4=1,5=2",
+        ctx,
+        param,
+    )
 
 
 map_option = click.option(
     "--map",
     "mapped",
-    type=MapType(),
+    callback=_map,
     metavar="fitted|identity|thresholds|LABEL=OFFICIAL,...",
     help="Map automatic to official labels. 4=1,5=2: labels from 4 on become 1, from 5 on 2, lower ones 0; "
     "thresholds: the track's min_rating=min_relevant [default: fitted, on passages that have both].",
@@ -160,7 +148,7 @@ map_option = click.option(
 
 
 def refuse_inputs(output: Path, values: Iterable[object]) -> None:
-    """Refuses an output that is one of the command's own inputs.
+    """Refuse an output that is one of the command's own inputs.
 
     Args:
         values: the values of its other parameters; the paths among them, in tuples too, are inputs. Of a
@@ -176,26 +164,21 @@ def refuse_inputs(output: Path, values: Iterable[object]) -> None:
 
 
 def _reads(path: Path, output: Path) -> bool:
-    """Whether a command that is given this file or folder reads the output."""
+    """Return True where a command that is given this file or folder reads the output."""
     if path.is_file():
         return output.samefile(path)
-    # Imports pydantic.
+    # Imports pydantic, and all formats.
+    import converters
     from trecexam.config import CONFIG_NAME
     from trecexam.line.protected import input_files
 
-    if (path / CONFIG_NAME).is_file():
-        # What is a track's own is refused as such.
+    # A track's own files are refused as such.
+    if (path / CONFIG_NAME).is_file() or not any(
+        file.is_file() and output.samefile(file) for file in input_files(path)
+    ):
         return False
-    inside = any(file.is_file() and output.samefile(file) for file in input_files(path))
-    return inside and _has_format(output)
-
-
-def _has_format(path: Path) -> bool:
-    """Whether it is run, qrels ...: what a command reads of a folder."""
-    import converters
-
     try:
-        converters.sniff(path)
+        converters.sniff(output)
     except converters.ConversionError:
         return False
     return True

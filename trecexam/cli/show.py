@@ -6,7 +6,6 @@ import os
 import shutil
 import sys
 from collections.abc import Iterable, Sequence
-from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -55,54 +54,37 @@ def tables_text(tables: Iterable[Table], below: Sequence[str] = (), *, wide: boo
 
 
 def write(text: str, output: Path | None = None) -> None:
-    """Writes a text to stdout, or to a file that it replaces."""
+    """Write a text to stdout, or to a file that it replaces."""
     if output is None:
-        click.echo(_encodable(text), nl=False)
+        click.echo(text, nl=False)
         return
     atomic.replace(output, text.encode())
 
 
 def _styled(text: str, **style: bool) -> str:
-    """The text bold or dim where that is wanted, and shown."""
+    """Return the text bold or dim where stdout shows that."""
     plain = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb" or not on_terminal()
     return text if plain else click.style(text, **style)
 
 
 def on_terminal() -> bool:
-    """Whether stdout is read by a person."""
+    """Return True where a person reads stdout."""
     return sys.stdout.isatty()
 
 
 def width() -> int:
-    """Columns of the terminal, or what COLUMNS says; 80 where neither is known, and never below 40.
-
-    In a pipe it is the terminal of stderr, as a pager mostly writes there.
-    """
-    columns = shutil.get_terminal_size((0, 0)).columns
-    if not columns:
-        with suppress(OSError, ValueError):
-            columns = os.get_terminal_size(sys.__stderr__.fileno() if sys.__stderr__ else 2).columns
-    return max(40, columns or 80)
+    """Return the columns of the terminal, or what COLUMNS says; never below 40."""
+    return max(40, shutil.get_terminal_size((80, 24)).columns)
 
 
 def lines(texts: Iterable[str]) -> None:
-    """Prints lines as they come."""
+    """Print lines as they come."""
     for line in texts:
-        click.echo(_encodable(line))
-
-
-def _encodable(text: str) -> str:
-    """The text with escapes for the characters that stdout's encoding does not have; ours become ~."""
-    encoding = sys.stdout.encoding or "utf-8"
-    try:
-        "±…".encode(encoding)
-    except UnicodeEncodeError:
-        text = text.translate({ord(mark): "~" for mark in "±…"})
-    return text.encode(encoding, "backslashreplace").decode(encoding)
+        click.echo(line)
 
 
 def human(track: Track) -> None:
-    """Says how much of what is shown people rated, if they did."""
+    """Print how much of what is shown people rated, if they did."""
     summary = track.override.summary()
     if summary["who"]:
         from trecexam.line.diagnostics import human_line
