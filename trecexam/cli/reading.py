@@ -5,17 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from trecexam.cli import show
 from trecexam.cli.options import estimate_option, output_option, refuse_inputs
 from trecexam.tables.notes import first_notes, without_standing
+from trecexam.tables.result import Result
 from trecexam.tables.terminal import printable
-
-if TYPE_CHECKING:
-    from trecexam.tables.result import Result
 
 _json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON, with the notes.")
 _wide_option = click.option(

@@ -11,9 +11,9 @@ import click
 from trecexam.cli.options import measure_option, track_argument
 from trecexam.cli.reading import reading
 from trecexam.errors import TrecexamError
+from trecexam.tables.result import Result
 
 if TYPE_CHECKING:
-    from trecexam.tables.result import Result
     from trecexam.track import Track
 
 

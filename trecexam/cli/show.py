@@ -7,6 +7,7 @@ import shutil
 import sys
 from collections.abc import Iterable, Sequence
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -16,8 +17,6 @@ from trecexam.tables.printers import table_lines
 from trecexam.tables.table import Table, to_tsv
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from trecexam.track import Track
 
 
