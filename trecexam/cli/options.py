@@ -102,6 +102,7 @@ measure_option = click.option(
 
 #: How automatic labels become official ones: a rule, and its cuts where they are named.
 Map = tuple["RuleName", dict[int, int]]
+_RULES: tuple[RuleName, ...] = ("fitted", "identity", "thresholds")
 
 
 class FloatRange(click.FloatRange):
@@ -123,8 +124,9 @@ def _map(ctx: click.Context, param: click.Parameter, value: str | None) -> Map |
     """Return the rule of `--map`, and its cuts."""
     if value is None:
         return None
-    if value == "fitted" or value == "identity" or value == "thresholds":
-        return value, {}
+    for rule in _RULES:
+        if value == rule:
+            return rule, {}
     pairs = [re.fullmatch(r"\s*(\d{1,9})\s*=\s*(\d{1,9})\s*", part) for part in value.split(",")]
     cuts = {int(pair[1]): int(pair[2]) for pair in pairs if pair}
     if len(cuts) == len(pairs):

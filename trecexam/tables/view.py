@@ -111,7 +111,7 @@ def _column(table: Table, name: str, of: str, heading: str, values: Mapping[str,
 def _behind(form: str, *columns: Sequence[Value]) -> list[str]:
     """Return a text for each row, "" where a number is missing."""
     return [
-        form.format(*map(number, row))  # type: ignore[arg-type]
+        form.format(*map(number, row))
         if all(isinstance(value, int | float) and math.isfinite(value) for value in row)
         else ""
         for row in zip(*columns, strict=True)
