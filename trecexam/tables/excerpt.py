@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -65,7 +65,6 @@ def excerpt(
     *,
     whole: bool = False,
     places: Sequence[int] | None = None,
-    bare: Collection[str] = (),
 ) -> Excerpt:
     """Return the first rows as the table's layout says: its order, its short names, its ranks.
 
@@ -75,7 +74,6 @@ def excerpt(
     Args:
         whole: texts are not cut.
         places: of the rows, in their order; None for the first. Columns are those that have values in all.
-        bare: columns whose cells are left empty, for who draws them.
     """
     layout = table.layout
     last = len(table.rows) if places is not None else min(most, len(table.rows))
@@ -101,9 +99,7 @@ def excerpt(
         below = [each for each in values if of[each] == name]
         cells.append(
             [
-                Cell("")
-                if name in bare
-                else Cell(
+                Cell(
                     shown(values[name][place], width) or empty,
                     tuple(_below(name, {each: values[each][place] for each in below})),
                 )

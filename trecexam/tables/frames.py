@@ -17,14 +17,14 @@ _LIBRARIES = get_args(Library)
 
 
 def texts(values: Sequence[str | None]) -> Any:
-    """A column of texts, which none are texts too."""
+    """Return a column of texts, also where there are none."""
     import pyarrow as pa
 
     return pa.array(values, pa.string())
 
 
 def data_frame(columns: Mapping[str, Any], library: Library = "pandas") -> Any:
-    """A data frame of these columns.
+    """Return a data frame of columns.
 
     Args:
         columns: name -> array of pyarrow or numpy.
@@ -56,19 +56,11 @@ class Framed:
         raise NotImplementedError
 
     def to_pandas(self) -> pandas.DataFrame:
-        """The rows as a pandas data frame (extra `frame`).
-
-        Raises:
-            TrecexamError: pandas is not installed.
-        """
+        """The rows as a pandas data frame (extra `frame`)."""
         return data_frame(self.columns(), "pandas")
 
     def to_polars(self) -> polars.DataFrame:
-        """The rows as a polars data frame (extra `polars`).
-
-        Raises:
-            TrecexamError: polars is not installed.
-        """
+        """The rows as a polars data frame (extra `polars`)."""
         frame: polars.DataFrame = data_frame(self.columns(), "polars")
         return frame
 
@@ -78,4 +70,4 @@ class Framed:
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         """The rows by the Arrow PyCapsule interface."""
-        return data_frame(self.columns(), "pyarrow").__arrow_c_stream__(requested_schema)
+        return self.to_arrow().__arrow_c_stream__(requested_schema)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 import json
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 
 def printable(text: str) -> str:
@@ -51,7 +51,7 @@ def wrapped(text: str, width: int) -> list[str]:
             lines[-1] += " " + word
             continue
         while columns(word) > width:
-            head = _head(word, width) or next(iter(_graphemes(word)))
+            head = _head(word, width) or word[0]
             lines.append(head)
             word = word[len(head) :]
         if word:
@@ -110,29 +110,18 @@ def _alike(cut_texts: Mapping[str, str]) -> list[list[str]]:
 
 
 def _head(text: str, width: int) -> str:
-    """The longest start of a text that fits."""
-    return text[:width] if text.isascii() else _fitting(_graphemes(text), width)
+    """Return the longest start of a text that fits."""
+    if text.isascii():
+        return text[: max(0, width)]
+    from wcwidth import wcwidth
+
+    for end, char in enumerate(text):
+        width -= max(0, wcwidth(char))
+        if width < 0:
+            return text[:end]
+    return text
 
 
 def _tail(text: str, width: int) -> str:
-    """The longest end of a text that fits."""
-    if text.isascii():
-        return text[len(text) - width :] if width < len(text) else text
-    return _fitting(reversed([*_graphemes(text)]), width, reverse=True)
-
-
-def _fitting(graphemes: Iterable[str], width: int, *, reverse: bool = False) -> str:
-    fitting: list[str] = []
-    for grapheme in graphemes:
-        width -= columns(grapheme)
-        if width < 0:
-            break
-        fitting.append(grapheme)
-    return "".join(reversed(fitting) if reverse else fitting)
-
-
-def _graphemes(text: str) -> Iterable[str]:
-    """What a reader sees as one character each: with its marks, joined emoji together."""
-    from wcwidth import iter_graphemes
-
-    return iter_graphemes(text)
+    """Return the longest end of a text that fits."""
+    return _head(text[::-1], width)[::-1]
