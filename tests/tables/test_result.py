@@ -127,6 +127,7 @@ def test_a_repr_has_at_most_forty_lines(monkeypatch: pytest.MonkeyPatch) -> None
         assert len(lines) <= LINES
         assert max(map(len, lines)) <= 80
     assert "... 48" in repr(Heights(rows, notes))
+    assert "long names are cut; .to_pandas() has all" in repr(Heights(rows))
     assert "27 more notes: .notes has all" in repr(Heights(rows, notes))
 
 

@@ -70,7 +70,7 @@ def fitted(table: Table, width: int | None) -> Fitted:
     room = sys.maxsize if width is None else width
     allowed = list(dict.fromkeys(column.of for column in rest))[:most]
     rest = tuple(column for column in rest if column.of in allowed)
-    if not split and sum(_natural(column) + _GAP for column in (*keys, *rest)) > room + _GAP:
+    if not split and sum(column.natural + _GAP for column in (*keys, *rest)) > room + _GAP:
         # Rather columns with values than empty ones.
         with_values = tuple(column for column in rest if any(column.texts))
         if with_values:
@@ -88,7 +88,7 @@ def fitted(table: Table, width: int | None) -> Fitted:
                 added = bare
         added = added or rest[:1]
         widths = _widths([*keys, *added], room)
-        was_cut |= any(_widest(each) > to for each, to in zip((*keys, *added), widths, strict=True))
+        was_cut |= any(each.widest > to for each, to in zip((*keys, *added), widths, strict=True))
         tables.append(_lines([*keys, *added], widths, len(table.rows)))
         chosen += added
         rest = tuple(column for column in rest if column.name not in {each.name for each in chosen})
@@ -107,16 +107,7 @@ def fitted(table: Table, width: int | None) -> Fitted:
 
 
 def _without_spread(column: Column) -> Column:
-    return column._replace(texts=column.bare, legend="") if column.bare else column
-
-
-def _widest(column: Column) -> int:
-    return max(map(columns, column.texts), default=0)
-
-
-def _natural(column: Column) -> int:
-    """Return the width at which nothing is cut."""
-    return max(_widest(column), columns(column.heading))
+    return replace(column, texts=column.bare, legend="") if column.bare else column
 
 
 def _floor(column: Column, text: int) -> int:
@@ -125,7 +116,7 @@ def _floor(column: Column, text: int) -> int:
     Args:
         text: the width that texts may be cut to.
     """
-    widest = _widest(column)
+    widest = column.widest
     return max(widest if column.numeric else min(widest, text), *map(columns, heading_parts(column.heading)))
 
 
@@ -136,7 +127,7 @@ def _with_room(keys: Sequence[Column], rest: Sequence[Column], width: int) -> Se
     names, chosen = {column.name for column in rest}, dict[str, Column]()
     for column in rest:
         if column.of != column.name and column.of in chosen:
-            column = column._replace(heading=printable(column.name[len(column.of) + 1 :]))
+            column = replace(column, heading=printable(column.name[len(column.of) + 1 :]))
         elif column.of != column.name and column.of in names:
             # What it belongs to had no room.
             continue
@@ -154,8 +145,8 @@ def _widths(fields: Sequence[Column], width: int) -> list[int]:
     room = width - _GAP * (len(fields) - 1)
     widths = [_floor(each, _LEAST) for each in fields]
     # What is in the rows has room before headings have.
-    for goal in ([max(_widest(each), to) for each, to in zip(fields, widths, strict=True)],
-                 list(map(_natural, fields))):  # fmt: skip
+    for goal in ([max(each.widest, to) for each, to in zip(fields, widths, strict=True)],
+                 [each.natural for each in fields]):  # fmt: skip
         for level in range(1, max(goal, default=0) + 1):
             wider = [max(to, min(most, level)) for to, most in zip(widths, goal, strict=True)]
             if sum(wider) > room:
@@ -176,7 +167,7 @@ def _lines(
             for text in (
                 *[""] * (n_lines - len(heading)),
                 *heading,
-                *(each.texts if _widest(each) <= width else cut_apart(each.texts, width)),
+                *(each.texts if each.widest <= width else cut_apart(each.texts, width)),
             )
         ]
         for each, width, heading in zip(fields, widths, headings, strict=True)
@@ -215,7 +206,8 @@ def table_lines(
         below: more for the last line.
         heading, last: style a line of the heading, and of the last line.
     """
-    yield from [table.caption] if wide and table.caption else wrapped(printable(table.caption), width)
+    caption = printable(table.caption)
+    yield from [caption] if wide and caption else wrapped(caption, width)
     more = 0 if most is None else len(table.rows) - most
     fit = fitted(replace(table, rows=table.rows[:most]), None if wide else width)
     for number, (heads, rows) in enumerate(fit.tables):

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import partial
+from dataclasses import dataclass
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, NamedTuple
 
+from trecexam.tables.terminal import columns as columns_of
 from trecexam.tables.terminal import printable
 from trecexam.tables.text import number
 
@@ -19,7 +21,8 @@ NO_VALUE = "–"  # noqa: RUF001
 _SPREAD = ("stderr", "low", "high")
 
 
-class Column(NamedTuple):
+@dataclass(frozen=True)
+class Column:
     """A column as people read it.
 
     Attributes:
@@ -39,6 +42,16 @@ class Column(NamedTuple):
     texts: tuple[str, ...]
     bare: tuple[str, ...] = ()
     legend: str = ""
+
+    @cached_property
+    def widest(self) -> int:
+        """The columns of a terminal that the longest text takes."""
+        return max(map(columns_of, self.texts), default=0)
+
+    @property
+    def natural(self) -> int:
+        """The width at which nothing is cut."""
+        return max(self.widest, columns_of(self.heading))
 
 
 class View(NamedTuple):
