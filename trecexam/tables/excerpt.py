@@ -7,10 +7,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from trecexam.tables.table import Table, Value
 from trecexam.tables.terminal import cut
 from trecexam.tables.text import number
-from trecexam.tables.view import NO_VALUE, by_column, is_numeric
+from trecexam.tables.view import NO_VALUE, Rows, Value, by_column, is_numeric
 
 #: Letters in a cell: of a text that is read, of a code, of a name; and of a text that is not cut.
 _WIDE = {"text": 160, "code": 80, "name": 40, "n": 160}
@@ -59,7 +58,7 @@ class Excerpt:
 
 
 def excerpt(
-    table: Table,
+    table: Rows,
     most: int,
     file: str = "",
     *,

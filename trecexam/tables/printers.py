@@ -7,15 +7,12 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from html import escape
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from trecexam.tables.notes import first_notes, without_standing
 from trecexam.tables.terminal import columns, cut_apart, padded, printable, wrapped
 from trecexam.tables.text import heading_parts, plural, shorten_list
-from trecexam.tables.view import Column, view
-
-if TYPE_CHECKING:
-    from trecexam.tables.table import Table
+from trecexam.tables.view import Column, Rows, view
 
 #: Blanks between columns.
 _GAP = 2
@@ -55,7 +52,7 @@ class Fitted(NamedTuple):
     legend: tuple[str, ...]
 
 
-def fitted(table: Table, width: int | None) -> Fitted:
+def fitted(table: Rows, width: int | None) -> Fitted:
     """Return a table in lines of at most so many columns.
 
     The keys and the first other column are always there; then come those that there is room for.
@@ -187,7 +184,7 @@ def _broken(heading: str, width: int) -> list[str]:
 
 
 def table_lines(
-    table: Table,
+    table: Rows,
     width: int,
     has_all: str,
     *,
@@ -221,7 +218,7 @@ def table_lines(
     yield from map(last, wrapped("; ".join(parts), width))
 
 
-def as_text(tables: Sequence[Table], notes: Sequence[str] = ()) -> str:
+def as_text(tables: Sequence[Rows], notes: Sequence[str] = ()) -> str:
     """Return a `repr`: the first rows of the tables as a terminal shows them, then the notes."""
     width = max(40, shutil.get_terminal_size((100, 24)).columns)
     standing, others = without_standing(notes)
@@ -240,7 +237,7 @@ def as_text(tables: Sequence[Table], notes: Sequence[str] = ()) -> str:
     return "\n".join([*lines[: max(1, LINES - len(below))], *below])
 
 
-def as_html(tables: Sequence[Table], notes: Sequence[str] = ()) -> str:
+def as_html(tables: Sequence[Rows], notes: Sequence[str] = ()) -> str:
     """Return what a notebook shows: the tables' first rows, then the notes; everything escaped."""
     standing, others = without_standing(notes)
     more = len(tables) - _HTML_TABLES
@@ -249,7 +246,7 @@ def as_html(tables: Sequence[Table], notes: Sequence[str] = ()) -> str:
     return "".join([*map(_html_table, tables[:_HTML_TABLES]), _html_lines(below)])
 
 
-def _html_table(table: Table) -> str:
+def _html_table(table: Rows) -> str:
     shown = view(replace(table, rows=table.rows[:_HTML_ROWS]))
     more = len(table.rows) - _HTML_ROWS
     below = [*shown.legend, *([plural(more, "more row")] if more > 0 else [])]
@@ -271,13 +268,13 @@ def _html(text: str) -> str:
     return escape(printable(text))
 
 
-def as_latex(tables: Iterable[Table], notes: Iterable[str] = ()) -> str:
+def as_latex(tables: Iterable[Rows], notes: Iterable[str] = ()) -> str:
     """Return a `table` with booktabs for each table; notes are comments."""
     lines = [r"% \usepackage{booktabs}", *(f"% {' '.join(note.split())}" for note in notes)]
     return "\n".join([*lines, *map(_latex_table, tables)]) + "\n"
 
 
-def _latex_table(table: Table) -> str:
+def _latex_table(table: Rows) -> str:
     shown = view(table)
     caption = _latex("; ".join(filter(None, [shown.caption, *shown.legend])))
     cells = (

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from itertools import groupby
 from typing import Any
@@ -13,40 +13,12 @@ from typing import Any
 from trecexam.tables.frames import Framed, texts
 from trecexam.tables.printers import as_html, as_text
 from trecexam.tables.terminal import printable, printable_json
-from trecexam.tables.view import by_column, column_texts
+from trecexam.tables.view import Layout, Rows, Value, by_column, column_texts
+
+__all__ = ["Layout", "Table", "Value", "nearest", "only_named", "rounded", "to_json", "to_tsv"]
 
 #: An error lists so many columns; of more so many that are most like what was asked for.
 _LISTED, _NEAR = 8, 4
-Value = str | int | float | None
-
-
-@dataclass(frozen=True)
-class Layout:
-    """How a table is shown to people. Columns that a table does not have are ignored.
-
-    `NAME.stderr`, or `NAME.low` and `NAME.high`, are the standard error or the interval of the column `NAME`,
-    and are shown behind its values.
-
-    Attributes:
-        keys: the columns that each line begins with; () for the texts that the table begins with.
-        first: the columns that come before all others.
-        most: no more columns than this beside the keys, not counting what belongs to another (`NAME.what` or
-            `NAME what` to NAME); None for as many as there is room for.
-        without: columns that say nothing to people; only a table of any width has them.
-        split: nothing is left out: what has no room is in another table below, with the same keys.
-        ranks: a rank for each row, from 1, in front of the keys; () for none.
-        short: column -> a shorter name that people know it by; a table of any width has the column's own.
-        interval: what `NAME.low` and `NAME.high` are, in words.
-    """
-
-    keys: tuple[str, ...] = ()
-    first: tuple[str, ...] = ()
-    most: int | None = None
-    without: tuple[str, ...] = ()
-    split: bool = False
-    ranks: tuple[int | None, ...] = ()
-    short: Mapping[str, str] = field(default_factory=dict)
-    interval: str = "95% interval"
 
 
 def only_named(name: str, columns: Iterable[str]) -> str | None:
@@ -64,22 +36,8 @@ def nearest(name: str, columns: Sequence[str]) -> str:
 
 
 @dataclass(frozen=True, repr=False)
-class Table(Framed):
-    """Column names and rows. A None or NaN is an empty field in TSV, null in JSON.
-
-    Attributes:
-        digits: of floats in TSV, after the point; people are shown three that mean something, see `number`.
-        small: columns in which a value that would be shown as 0, and is not, has an exponent.
-        layout: how people are shown the table.
-        caption: what the table is about; a line above it.
-    """
-
-    header: tuple[str, ...]
-    rows: tuple[tuple[Value, ...], ...]
-    digits: int = 6
-    small: tuple[str, ...] = ()
-    layout: Layout = Layout()
-    caption: str = ""
+class Table(Rows, Framed):
+    """Column names and rows. A None or NaN is an empty field in TSV, null in JSON."""
 
     def __repr__(self) -> str:
         return as_text([self])

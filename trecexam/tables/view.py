@@ -4,21 +4,69 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from trecexam.tables.terminal import columns as columns_of
 from trecexam.tables.terminal import printable
 from trecexam.tables.text import number
 
-if TYPE_CHECKING:
-    from trecexam.tables.table import Table, Value
-
 #: What people see in place of a number that there is not.
 NO_VALUE = "–"  # noqa: RUF001
 #: Columns `NAME.stderr`, `NAME.low` and `NAME.high` stand behind the values of the column NAME.
 _SPREAD = ("stderr", "low", "high")
+
+
+Value = str | int | float | None
+
+
+@dataclass(frozen=True)
+class Layout:
+    """How a table is shown to people. Columns that a table does not have are ignored.
+
+    `NAME.stderr`, or `NAME.low` and `NAME.high`, are the standard error or the interval of the column `NAME`,
+    and are shown behind its values.
+
+    Attributes:
+        keys: the columns that each line begins with; () for the texts that the table begins with.
+        first: the columns that come before all others.
+        most: no more columns than this beside the keys, not counting what belongs to another (`NAME.what` or
+            `NAME what` to NAME); None for as many as there is room for.
+        without: columns that say nothing to people; only a table of any width has them.
+        split: nothing is left out: what has no room is in another table below, with the same keys.
+        ranks: a rank for each row, from 1, in front of the keys; () for none.
+        short: column -> a shorter name that people know it by; a table of any width has the column's own.
+        interval: what `NAME.low` and `NAME.high` are, in words.
+    """
+
+    keys: tuple[str, ...] = ()
+    first: tuple[str, ...] = ()
+    most: int | None = None
+    without: tuple[str, ...] = ()
+    split: bool = False
+    ranks: tuple[int | None, ...] = ()
+    short: Mapping[str, str] = field(default_factory=dict)
+    interval: str = "95% interval"
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Column names and rows.
+
+    Attributes:
+        digits: of floats in TSV, after the point; people are shown three that mean something, see `number`.
+        small: columns in which a value that would be shown as 0, and is not, has an exponent.
+        layout: how people are shown the rows.
+        caption: what the rows are about; a line above them.
+    """
+
+    header: tuple[str, ...]
+    rows: tuple[tuple[Value, ...], ...]
+    digits: int = 6
+    small: tuple[str, ...] = ()
+    layout: Layout = Layout()
+    caption: str = ""
 
 
 @dataclass(frozen=True)
@@ -77,7 +125,7 @@ class View(NamedTuple):
         return list(dict.fromkeys(column.legend for column in self.columns if column.legend))
 
 
-def view(table: Table, *, wide: bool = False) -> View:
+def view(table: Rows, *, wide: bool = False) -> View:
     """Return a table's columns for people, in the order of its layout.
 
     Args:
@@ -104,7 +152,7 @@ def view(table: Table, *, wide: bool = False) -> View:
     return View(printable(table.caption), tuple(keys), tuple(rest))
 
 
-def _column(table: Table, name: str, of: str, heading: str, values: Mapping[str, Sequence[Value]]) -> Column:
+def _column(table: Rows, name: str, of: str, heading: str, values: Mapping[str, Sequence[Value]]) -> Column:
     digits = min(table.digits, 3)
     least = 0.5 * 10**-digits if name in table.small else 0.0
     bare = tuple(column_texts(values[name], partial(number, digits=digits), least))
@@ -145,7 +193,7 @@ def is_numeric(values: Sequence[Value]) -> bool:
     )
 
 
-def by_column(table: Table) -> Iterator[tuple[str, Sequence[Value]]]:
+def by_column(table: Rows) -> Iterator[tuple[str, Sequence[Value]]]:
     """Return the table's columns, with their names."""
     # Of a hundred thousand rows zip(*rows) takes half a second.
     return ((name, [row[i] for row in table.rows]) for i, name in enumerate(table.header))
