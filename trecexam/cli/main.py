@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import gc
 import io
 import os
@@ -173,25 +172,20 @@ def run(arguments: list[str]) -> int:
     except click.exceptions.Exit as error:
         return error.exit_code
     except OSError as error:
-        if error.errno == errno.ENAMETOOLONG and not debug:
-            click.echo(f"trecexam: {shortened(str(error.filename))}: no file has such a long name", err=True)
-            return 2
-        if debug or error.filename is not None:
+        if debug:
             raise
-        # A full disk behind a redirection; Python would try to flush there again at its end.
-        sys.stdout = None
-        click.echo(f"trecexam: the output cannot be written: {error.strerror}", err=True)
+        what = "the output cannot be written" if error.filename is None else shortened(str(error.filename))
+        if error.filename is None:
+            # A full disk behind a redirection; Python would try to flush there again at its end.
+            sys.stdout = None
+        click.echo(f"trecexam: {what}: {error.strerror or error}", err=True)
         return 2
     except Exception as error:
-        if debug or not _is_user_error(error):
+        # All formats come with it, and half of --help's time.
+        from converters.errors import ConversionError
+
+        if debug or not isinstance(error, TrecexamError | ConversionError):
             raise
         click.echo(f"trecexam: {shortened(str(error))}", err=True)
         return 2
     return status if isinstance(status, int) else 0
-
-
-def _is_user_error(error: Exception) -> bool:
-    # All formats come with it, and half of --help's time.
-    from converters.errors import ConversionError
-
-    return isinstance(error, TrecexamError | ConversionError)
